@@ -1,0 +1,119 @@
+/*
+ * Writing and reading fleet files, and the images they are made of.
+ *
+ * An image is a small HDF5 file in memory that holds one finished thing: a device's identity, one
+ * test, or a row of /fleet. The same bytes go through the pipe, the spool and MPI; adding one to a
+ * fleet file copies its compressed chunks as they are. Nothing above this folder sees HDF5.
+ */
+#ifndef PB_H5SCHEMA_FILE_H
+#define PB_H5SCHEMA_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/error.h"
+#include "core/record.h"
+#include "device/device.h"
+#include "h5schema/rows.h"
+
+/* Bytes of an image; free() them. */
+struct pb_image {
+    void *bytes;
+    size_t size;
+};
+
+/* One image of a device's identity, of a test with the states read around it, of a fleet row. */
+enum pb_status pb_image_of_device(const char *key, const struct pb_device_info *info,
+                                  struct pb_image *image_out, struct pb_error *err);
+enum pb_status pb_image_of_test(const char *key, const struct pb_recording *recording,
+                                const struct pb_state *states, size_t state_count,
+                                struct pb_image *image_out, struct pb_error *err);
+enum pb_status pb_image_of_member(const struct pb_member *member, struct pb_image *image_out,
+                                  struct pb_error *err);
+
+/* ---- writing a fleet file ---- */
+
+struct pb_fleet;
+
+/*
+ * Starts a file that will be called `path`. It is written beside it under a temporary name.
+ * PB_EXISTS: `path` exists and is no fleet file. PB_IO: its folder cannot be written.
+ */
+enum pb_status pb_fleet_create(const char *path, const struct pb_run *run,
+                               struct pb_fleet **fleet_out, struct pb_error *err);
+
+/* Only the refusals of pb_fleet_create(), without creating anything. */
+enum pb_status pb_fleet_may_create(const char *path, struct pb_error *err);
+
+/*
+ * Adds an image. A test that is there already is replaced when the new one is better (ok over not
+ * ok, else the later); a fleet row with the same rank is replaced.
+ * PB_CORRUPT: not an image of ours; the file is unchanged.
+ */
+enum pb_status pb_fleet_add(struct pb_fleet *fleet, const void *image, size_t size,
+                            struct pb_error *err);
+
+/* Adds every device, test and fleet row of another fleet file. */
+enum pb_status pb_fleet_add_file(struct pb_fleet *fleet, const char *path, struct pb_error *err);
+
+/* Rows of /fleet so far, by rank; *members_out is to be freed. */
+enum pb_status pb_fleet_members(struct pb_fleet *fleet, struct pb_member **members_out,
+                                size_t *count_out, struct pb_error *err);
+
+/* Writes /fleet and `complete`, closes, and renames into place. The fleet is gone either way. */
+enum pb_status pb_fleet_commit(struct pb_fleet *fleet, bool complete, struct pb_error *err);
+
+/* Closes and deletes the temporary file; NULL is allowed. */
+void pb_fleet_abandon(struct pb_fleet *fleet);
+
+/* ---- reading ---- */
+
+struct pb_reader;
+
+/* PB_INVALID: no HDF5, truncated, no fleet file, or another schema version. */
+enum pb_status pb_reader_open(const char *path, struct pb_reader **reader_out,
+                              struct pb_error *err);
+void pb_reader_close(struct pb_reader *reader); /* NULL is allowed */
+
+enum pb_status pb_reader_run(struct pb_reader *reader, struct pb_run *run_out,
+                             struct pb_error *err);
+enum pb_status pb_reader_members(struct pb_reader *reader, struct pb_member **members_out,
+                                 size_t *count_out, struct pb_error *err);
+
+/* Sorted names; free() the array. */
+struct pb_key {
+    char text[PB_KEY_LENGTH];
+};
+enum pb_status pb_reader_devices(struct pb_reader *reader, struct pb_key **keys_out,
+                                 size_t *count_out, struct pb_error *err);
+enum pb_status pb_reader_tests(struct pb_reader *reader, const char *key, struct pb_key **names_out,
+                               size_t *count_out, struct pb_error *err);
+
+enum pb_status pb_reader_device(struct pb_reader *reader, const char *key,
+                                struct pb_device_info *info_out, struct pb_error *err);
+enum pb_status pb_reader_states(struct pb_reader *reader, const char *key,
+                                struct pb_state **states_out, size_t *count_out,
+                                struct pb_error *err);
+
+/* pb_recording_clear() it. PB_NOT_FOUND: no such test. PB_CORRUPT: a point owns what is not there.
+ */
+enum pb_status pb_reader_recording(struct pb_reader *reader, const char *key, const char *test,
+                                   struct pb_recording *recording_out, struct pb_error *err);
+
+/* ---- results and validation ---- */
+
+/*
+ * Replaces /analysis/parameters. The file is copied, extended and renamed into place, so that raw
+ * data is never at risk.
+ */
+enum pb_status pb_file_write_parameters(const char *path, const struct pb_parameter_row *rows,
+                                        size_t count, struct pb_error *err);
+
+/*
+ * Walks the whole file, data included, and calls complain() with one line for each violation.
+ * PB_INVALID: not a fleet file, or at least one complaint.
+ */
+enum pb_status pb_file_validate(const char *path, void (*complain)(void *context, const char *line),
+                                void *context, size_t *complaints_out, struct pb_error *err);
+
+#endif

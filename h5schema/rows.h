@@ -1,0 +1,61 @@
+/* Rows and attribute sets of the fleet file that no other layer defines. */
+#ifndef PB_H5SCHEMA_ROWS_H
+#define PB_H5SCHEMA_ROWS_H
+
+#include <stdint.h>
+
+#include "core/record.h"
+
+enum pb_member_status {
+    PB_MEMBER_OK,
+    PB_MEMBER_PARTIAL,
+    PB_MEMBER_FAILED,
+    PB_MEMBER_HUNG,
+    PB_MEMBER_CRASHED,
+    PB_MEMBER_LOST,
+    PB_MEMBER_ABSENT,
+    PB_MEMBER_DUPLICATE,
+};
+
+const char *pb_member_status_name(enum pb_member_status status);
+
+/* A row of /fleet: one expected rank and what became of its device. */
+struct pb_member {
+    int64_t rank;
+    char host[PB_KEY_LENGTH];
+    int64_t slot;
+    char key[PB_KEY_LENGTH]; /* HOST.gpuSLOT; empty when no device was found */
+    char uuid[PB_TEXT_LENGTH];
+    char pci_bus_id[PB_NAME_LENGTH];
+    char model[PB_TEXT_LENGTH];
+    char status[PB_NAME_LENGTH]; /* pb_member_status_name */
+    uint64_t tests_ok, tests_failed;
+    double seconds;
+    char message[PB_MESSAGE_LENGTH];
+};
+
+/* Attributes of the root. */
+struct pb_run {
+    int64_t schema_version;
+    char tool_version[PB_NAME_LENGTH];
+    char run_id[PB_TEXT_LENGTH];
+    char created[PB_NAME_LENGTH]; /* UTC */
+    char command_line[512];
+    int64_t complete; /* 1: every member is ok */
+};
+
+/* A row of /analysis/parameters. */
+struct pb_parameter_row {
+    char device[PB_KEY_LENGTH];
+    char memory[PB_NAME_LENGTH];
+    char parameter[PB_NAME_LENGTH];
+    char value[PB_MESSAGE_LENGTH]; /* as text: a number, a list or a word; empty: not determined */
+    double number;                 /* the same where it is one number, else NaN */
+    char unit[PB_NAME_LENGTH];
+    double low, high, confidence;
+    char method[PB_TEXT_LENGTH];
+    char evidence[PB_MESSAGE_LENGTH]; /* a path in this file */
+    char reason[PB_MESSAGE_LENGTH];   /* why there is no value */
+};
+
+#endif

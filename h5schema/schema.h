@@ -1,0 +1,57 @@
+/*
+ * The layout of a fleet file as one table. Writer, reader, validator and the generated SCHEMA.md
+ * walk it; nothing else in the project knows a path, a column or an attribute by heart.
+ */
+#ifndef PB_H5SCHEMA_SCHEMA_H
+#define PB_H5SCHEMA_SCHEMA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/record.h"
+
+enum { PB_SCHEMA_VERSION = 1 };
+
+enum pb_field_type {
+    PB_FIELD_TEXT,
+    PB_FIELD_I64,
+    PB_FIELD_U64,
+    PB_FIELD_U32,
+    PB_FIELD_I32,
+    PB_FIELD_F64
+};
+
+/* One column of a table, or one attribute of a group: where it lies in the C structure. */
+struct pb_field {
+    const char *name;
+    enum pb_field_type type;
+    size_t offset, size;
+    const char *unit; /* "" for names and plain numbers */
+    const char *description;
+};
+
+enum pb_object_kind {
+    PB_OBJECT_GROUP,  /* attributes only */
+    PB_OBJECT_TABLE,  /* one-dimensional, compound */
+    PB_OBJECT_ARRAY,  /* one-dimensional numbers */
+    PB_OBJECT_MATRIX, /* numbers over dimension scales */
+};
+
+struct pb_object {
+    const char *path; /* <key> and <test> stand for any name */
+    enum pb_object_kind kind;
+    bool required;                 /* in every complete file */
+    const struct pb_field *fields; /* of a group or a table; else the element as one field */
+    size_t field_count;
+    size_t record_size; /* of the C structure */
+    const char *description;
+};
+
+extern const struct pb_object pb_schema[];
+extern const size_t pb_schema_count;
+
+/* The object with this exact pattern; a programming error if there is none. */
+const struct pb_object *pb_schema_find(const char *path);
+
+#endif

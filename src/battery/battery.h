@@ -1,0 +1,73 @@
+/*
+ * The battery: the table of tests, and how one of them is run on an open device.
+ *
+ * Adding a test is one function in a file of its family and one row in table.c. A test drives
+ * device->ops, fills a recording, and draws no conclusions beyond where to measure next.
+ */
+#ifndef PB_BATTERY_BATTERY_H
+#define PB_BATTERY_BATTERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/record.h"
+#include "device/device.h"
+
+/* Each battery holds the ones before it. */
+enum pb_battery { PB_QUICK, PB_STANDARD, PB_FULL };
+
+/* An open device, what the driver says of it, and what every test needs to know. */
+struct pb_bench {
+    struct pb_device *device;
+    struct pb_device_info info;
+    enum pb_battery battery;
+    uint64_t seed;
+    double overhead_cycles; /* between two stamps with the dependent store only */
+};
+
+struct pb_test {
+    const char *name;    /* the HDF5 group */
+    const char *summary; /* for --list */
+    const char *unit;
+    const char *method; /* procedure and source */
+    uint32_t needs;     /* capability bits */
+    enum pb_battery battery;
+    enum pb_status (*run)(struct pb_bench *bench, struct pb_recording *recording,
+                          struct pb_error *err);
+};
+
+extern const struct pb_test pb_tests[]; /* ends with a NULL name; runs in this order */
+
+/* NULL when no test has this name. */
+const struct pb_test *pb_test_find(const char *name);
+
+/* "quick", "standard" or "full"; PB_INVALID names what was found. */
+enum pb_status pb_battery_parse(const char *name, enum pb_battery *battery_out,
+                                struct pb_error *err);
+
+/*
+ * The tests to run: those of the battery, or the comma-separated list in `names` (NULL: none
+ * given). *tests_out is to be freed; it keeps the table's order and ends with NULL. PB_INVALID: an
+ * unknown or empty name.
+ */
+enum pb_status pb_battery_select(enum pb_battery battery, const char *names,
+                                 const struct pb_test ***tests_out, struct pb_error *err);
+
+/* Opens the device and measures what every test needs. On failure nothing stays open. */
+enum pb_status pb_bench_open(const struct pb_device_ops *ops,
+                             const struct pb_device_request *request, enum pb_battery battery,
+                             struct pb_bench *bench_out, struct pb_error *err);
+void pb_bench_close(struct pb_bench *bench);
+
+/*
+ * Runs one test with the device's state read before and after.
+ *
+ * A failing test is a result, not an error: the recording says what happened and holds what was
+ * measured until then. The status is PB_OK, or PB_LOST when the device is gone.
+ */
+enum pb_status pb_bench_run(struct pb_bench *bench, const struct pb_test *test,
+                            struct pb_recording *recording_out, struct pb_state states_out[2],
+                            struct pb_error *err);
+
+#endif

@@ -1,0 +1,55 @@
+/* Formatting of error messages; see error.h for the rule. */
+#include "core/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum pb_status pb_fail(struct pb_error *err, enum pb_status status, const char *format, ...)
+{
+    va_list args;
+
+    if (err == NULL)
+        return status;
+    err->status = status;
+    va_start(args, format);
+    vsnprintf(err->message, sizeof(err->message), format, args);
+    va_end(args);
+    return status;
+}
+
+enum pb_status pb_error_prefix(struct pb_error *err, const char *format, ...)
+{
+    char old[PB_ERROR_LENGTH];
+    va_list args;
+    int length;
+
+    if (err == NULL)
+        return PB_IO;
+    memcpy(old, err->message, sizeof(old));
+    va_start(args, format);
+    length = vsnprintf(err->message, sizeof(err->message), format, args);
+    va_end(args);
+    if (length >= 0 && (size_t)length < sizeof(err->message))
+        snprintf(err->message + length, sizeof(err->message) - (size_t)length, ": %s", old);
+    return err->status;
+}
+
+const char *pb_status_name(enum pb_status status)
+{
+    static const char *const names[] = {
+        [PB_OK] = "ok",
+        [PB_INVALID] = "invalid",
+        [PB_NOT_FOUND] = "not found",
+        [PB_NO_MEMORY] = "no memory",
+        [PB_IO] = "input/output",
+        [PB_EXISTS] = "exists",
+        [PB_UNSUPPORTED] = "unsupported",
+        [PB_DEVICE] = "device",
+        [PB_LOST] = "lost",
+        [PB_CORRUPT] = "corrupt",
+    };
+
+    if ((size_t)status >= sizeof(names) / sizeof(names[0]))
+        return "unknown";
+    return names[status];
+}

@@ -1,0 +1,134 @@
+/*
+ * What a measurement leaves behind: plain structures that the battery fills, h5schema/ stores and
+ * reads, and the inference gets as its only input. Nothing here knows of files or devices.
+ */
+#ifndef PB_CORE_RECORD_H
+#define PB_CORE_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+
+enum {
+    PB_NAME_LENGTH = 32,    /* test, axis, label, path, order, phase */
+    PB_KEY_LENGTH = 96,     /* HOST.gpuSLOT */
+    PB_TEXT_LENGTH = 128,   /* model, unit sentence, method */
+    PB_MESSAGE_LENGTH = 256 /* one line for people */
+};
+
+/*
+ * One chase: a row of `points`. Columns are named in the file as here, less the unit.
+ *
+ * A traced chase (mode "trace") owns accesses [first, first + count) of the series.
+ * A timed chase (mode "lap") owns none: `timed` loads took `total_cycles` in all.
+ */
+struct pb_point {
+    char path[PB_NAME_LENGTH];  /* global_ca, global_cg, shared, … or "none" for bare stamps */
+    char order[PB_NAME_LENGTH]; /* sequential, random, warp, … */
+    char mode[PB_NAME_LENGTH];  /* trace or lap */
+    char phase[PB_NAME_LENGTH]; /* why the battery took this point: coarse, bisect, cold, … */
+    uint64_t footprint_bytes;
+    uint64_t stride_bytes;
+    uint64_t first, count;   /* its accesses in latency and index */
+    uint64_t warm;           /* loads before the record, in the same launch */
+    uint64_t window;         /* accesses recorded without a break (R16's sliding window) */
+    uint64_t timed;          /* loads of a timed chase */
+    uint64_t total_cycles;   /* of the timed loads, by the SM's clock */
+    double total_ns;         /* of the timed loads, by the device's global timer */
+    double overhead_cycles;  /* to subtract from every latency of this point */
+    uint64_t carveout_bytes; /* shared memory taken from a unified L1, as far as it is known */
+    uint64_t seed;           /* of a random order */
+    uint64_t base_address;   /* device address of offset 0 */
+    uint64_t repeat;         /* 0, 1, … for points that differ in nothing else */
+    int64_t sm_id;           /* -1: not known */
+};
+
+/* Points and all their accesses, concatenated. */
+struct pb_series {
+    struct pb_point *points;
+    size_t point_count, point_capacity;
+    uint32_t *latency_cycles; /* stamp differences as measured: overhead not subtracted */
+    uint64_t *index_bytes;    /* offset of the accessed word from base_address */
+    size_t access_count, access_capacity;
+};
+
+/* One axis of a matrix: `length` numbers, or as many labels (then values is NULL). */
+struct pb_axis {
+    char name[PB_NAME_LENGTH];
+    char unit[PB_NAME_LENGTH];
+    char description[PB_TEXT_LENGTH];
+    size_t length;
+    double *values;
+    char (*labels)[PB_NAME_LENGTH];
+};
+
+enum { PB_MATRIX_RANK_MAX = 4 };
+
+/* Row-major values over named axes. rank == 0: no matrix. */
+struct pb_matrix {
+    size_t rank;
+    struct pb_axis axes[PB_MATRIX_RANK_MAX];
+    double *values; /* NaN: not measured */
+    char unit[PB_NAME_LENGTH];
+    char description[PB_TEXT_LENGTH];
+};
+
+enum pb_outcome {
+    PB_TEST_OK,
+    PB_TEST_FAILED,      /* an error of the device or the host; message says which */
+    PB_TEST_HUNG,        /* passed its deadline; the probe was killed */
+    PB_TEST_CRASHED,     /* the probe died */
+    PB_TEST_LOST,        /* the device was gone */
+    PB_TEST_UNSUPPORTED, /* this device cannot do it; message says what is missing */
+    PB_TEST_MISSING,     /* never ran: the device or the run ended before */
+};
+
+/* Everything one test records. */
+struct pb_recording {
+    char name[PB_NAME_LENGTH];
+    enum pb_outcome outcome;
+    char unit[PB_NAME_LENGTH];
+    char method[PB_TEXT_LENGTH];     /* source and section, and the procedure's name */
+    char message[PB_MESSAGE_LENGTH]; /* why it failed, or what was special */
+    double seconds;                  /* wall time */
+    double overhead_cycles;          /* as measured when the probe opened the device */
+    int64_t sm_id;                   /* -1: several, or not known */
+    struct pb_series series;
+    struct pb_matrix matrix;
+};
+
+/* The words of the file format: "ok", "failed", … and back; an unknown word is PB_TEST_MISSING. */
+const char *pb_outcome_name(enum pb_outcome outcome);
+enum pb_outcome pb_outcome_parse(const char *name);
+
+/* Frees what the recording owns and zeroes it; NULL is allowed. */
+void pb_recording_clear(struct pb_recording *recording);
+
+/*
+ * Adds a point. Its `first` is set here; its `count` accesses are copied from latency_cycles[count]
+ * and index_bytes[count] (both may be NULL when count is 0). PB_NO_MEMORY leaves series unchanged.
+ */
+enum pb_status pb_series_append(struct pb_series *series, const struct pb_point *point,
+                                const uint32_t *latency_cycles, const uint64_t *index_bytes,
+                                struct pb_error *err);
+
+/* Gives an axis numbers or labels (copied). */
+enum pb_status pb_axis_set_values(struct pb_axis *axis, const char *name, const char *unit,
+                                  const char *description, const double *values, size_t length,
+                                  struct pb_error *err);
+enum pb_status pb_axis_set_labels(struct pb_axis *axis, const char *name, const char *description,
+                                  const char *const *labels, size_t length, struct pb_error *err);
+
+/* Allocates matrix->values for the axes that are set, filled with NaN. */
+enum pb_status pb_matrix_allocate(struct pb_matrix *matrix, const char *unit,
+                                  const char *description, struct pb_error *err);
+
+/* Number of cells: the product of the axes' lengths; 0 for rank 0. */
+size_t pb_matrix_size(const struct pb_matrix *matrix);
+
+/* Copies text into a fixed field, cut to fit, always terminated, the rest zeroed. */
+void pb_text_copy(char *field, size_t field_size, const char *text);
+#define PB_TEXT_SET(field, text) pb_text_copy((field), sizeof(field), (text))
+
+#endif

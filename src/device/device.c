@@ -1,0 +1,84 @@
+/* What all backends share: the list of backends, the names of paths, an unknown state. */
+#include "device/device.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct pb_device_ops *const backends[] = {
+#ifdef PB_HAVE_CUDA
+    &pb_device_cuda,
+#endif
+    &pb_device_sim,
+};
+
+static const char *const path_names[PB_PATH_COUNT] = {
+    [PB_PATH_GLOBAL_CA] = "global_ca", [PB_PATH_GLOBAL_CG] = "global_cg",
+    [PB_PATH_READONLY] = "readonly",   [PB_PATH_TEXTURE] = "texture",
+    [PB_PATH_CONSTANT] = "constant",   [PB_PATH_SHARED] = "shared",
+};
+
+const char *pb_path_name(enum pb_path path)
+{
+    return path_names[path];
+}
+
+enum pb_path pb_path_parse(const char *name)
+{
+    for (int i = 0; i < PB_PATH_COUNT; i++)
+        if (strcmp(name, path_names[i]) == 0)
+            return (enum pb_path)i;
+    return PB_PATH_COUNT;
+}
+
+void pb_state_clear(struct pb_state *state_out)
+{
+    memset(state_out, 0, sizeof(*state_out));
+    state_out->sm_clock_mhz = state_out->memory_clock_mhz = NAN;
+    state_out->power_w = state_out->temperature_c = state_out->memory_temperature_c = NAN;
+    state_out->throttle_reasons = -1;
+    state_out->ecc_corrected = state_out->ecc_uncorrected = -1;
+    state_out->remapped_corrected = state_out->remapped_uncorrected = -1;
+    state_out->remap_pending = state_out->remap_failed = -1;
+    state_out->pcie_generation = state_out->pcie_width = -1;
+    state_out->pcie_generation_max = state_out->pcie_width_max = -1;
+    state_out->pcie_replays = -1;
+    state_out->memory_used_bytes = -1;
+    state_out->processes = -1;
+}
+
+static bool lists_a_device(const struct pb_device_ops *ops)
+{
+    struct pb_device_entry *entries = NULL;
+    size_t count = 0;
+    enum pb_status status = ops->enumerate(&entries, &count, NULL);
+
+    free(entries);
+    return status == PB_OK && count > 0;
+}
+
+enum pb_status pb_backend_find(const char *name, const struct pb_device_ops **ops_out,
+                               struct pb_error *err)
+{
+    size_t count = sizeof(backends) / sizeof(backends[0]);
+
+    if (strcmp(name, "auto") == 0) {
+        for (size_t i = 0; i + 1 < count; i++) {
+            if (lists_a_device(backends[i])) {
+                *ops_out = backends[i];
+                return PB_OK;
+            }
+        }
+        *ops_out = backends[count - 1];
+        return PB_OK;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(name, backends[i]->name) == 0) {
+            *ops_out = backends[i];
+            return PB_OK;
+        }
+    }
+    if (strcmp(name, "cuda") == 0)
+        return pb_fail(err, PB_UNSUPPORTED, "backend cuda: this build has no CUDA in it");
+    return pb_fail(err, PB_INVALID, "backend \"%s\": expected auto, cuda or sim", name);
+}

@@ -1,0 +1,243 @@
+/*
+ * The interface of a device: what can be measured, not how memory is managed.
+ *
+ * Two backends fill it: cuda (silicon) and sim (devices with known truth). Adding a backend is one
+ * file and one row in device.c. Every member of pb_device_ops is mandatory; what a device cannot do
+ * is a missing capability bit in pb_device_info, never a NULL.
+ *
+ * All calls report errors through err. PB_LOST means that the device is gone for good; after any
+ * other error the next call may work.
+ */
+#ifndef PB_DEVICE_DEVICE_H
+#define PB_DEVICE_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "core/record.h"
+
+struct pb_device;
+
+enum pb_capability {
+    PB_CAP_CLOCK = 1u << 0,
+    PB_CAP_GLOBAL_CA = 1u << 1, /* loads that may be cached in L1 */
+    PB_CAP_GLOBAL_CG = 1u << 2, /* loads that skip L1 */
+    PB_CAP_READONLY = 1u << 3,
+    PB_CAP_TEXTURE = 1u << 4,
+    PB_CAP_CONSTANT = 1u << 5,
+    PB_CAP_SHARED = 1u << 6,
+    PB_CAP_STREAM = 1u << 7,
+};
+
+/* The memory path a load takes. */
+enum pb_path {
+    PB_PATH_GLOBAL_CA,
+    PB_PATH_GLOBAL_CG,
+    PB_PATH_READONLY,
+    PB_PATH_TEXTURE,
+    PB_PATH_CONSTANT,
+    PB_PATH_SHARED,
+    PB_PATH_COUNT
+};
+
+/* "global_ca", … as in files and profiles; PB_PATH_COUNT for an unknown word. */
+const char *pb_path_name(enum pb_path path);
+enum pb_path pb_path_parse(const char *name);
+
+/* Identity and properties as the driver tells them. Never a source of inferred parameters. */
+struct pb_device_info {
+    char backend[PB_NAME_LENGTH]; /* cuda or sim */
+    char model[PB_TEXT_LENGTH];
+    char uuid[PB_TEXT_LENGTH]; /* GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx */
+    char pci_bus_id[PB_NAME_LENGTH];
+    char vbios[PB_NAME_LENGTH];          /* empty: not known */
+    char driver_version[PB_NAME_LENGTH]; /* empty: not known */
+    char runtime_version[PB_NAME_LENGTH];
+    char source[PB_TEXT_LENGTH]; /* of a simulated profile's values */
+    int64_t slot;                /* the node's own number of this GPU; -1: not known */
+    uint32_t compute_capability; /* 10 * major + minor */
+    uint32_t capabilities;       /* enum pb_capability */
+    uint32_t sm_count;
+    uint32_t warp_size;
+    uint32_t max_threads_per_cta;
+    uint32_t max_threads_per_sm;
+    uint64_t memory_bytes;
+    uint64_t memory_free_bytes; /* when the device was opened */
+    uint64_t l2_bytes;          /* by the driver: only steers how far sweeps go */
+    uint64_t shared_per_sm_bytes;
+    uint64_t shared_per_cta_bytes;
+    uint64_t constant_bytes;
+    uint64_t trace_window[PB_PATH_COUNT]; /* accesses recorded in one launch without shrinking L1 */
+    double sm_clock_max_mhz;
+    double memory_clock_max_mhz;
+    double theoretical_bytes_per_s; /* DRAM; 0: not known */
+    int32_t ecc_enabled;            /* 1, 0; -1: not known */
+    int32_t mig_enabled;            /* 1, 0; -1: not known */
+    double power_limit_w;           /* NaN: not known */
+    double power_limit_default_w;   /* NaN: not known */
+};
+
+/* One look at the device's state, a row of `state`. NaN and -1 mean: not known. */
+struct pb_state {
+    double unix_seconds;
+    char test[PB_NAME_LENGTH]; /* the test it belongs to */
+    char when[PB_NAME_LENGTH]; /* before, after, during */
+    double sm_clock_mhz, memory_clock_mhz;
+    double power_w;
+    double temperature_c, memory_temperature_c;
+    int64_t throttle_reasons; /* a bit mask: never compare for equality */
+    int64_t ecc_corrected, ecc_uncorrected;
+    int64_t remapped_corrected, remapped_uncorrected, remap_pending, remap_failed;
+    int64_t pcie_generation, pcie_width, pcie_generation_max, pcie_width_max;
+    int64_t pcie_replays;
+    int64_t memory_used_bytes;
+    int64_t processes; /* compute processes on the device, ours included */
+};
+
+/* All fields unknown. */
+void pb_state_clear(struct pb_state *state_out);
+
+/* What to open. Strings may be NULL. */
+struct pb_device_request {
+    const char *selector;      /* index, UUID or PCI bus id; NULL: 0 */
+    const char *profile;       /* sim: a name in the profile folder, or a file */
+    const char *host;          /* sim: the node it stands in; NULL: this host */
+    const char *const *faults; /* sim: fault specifications, see design 3.5 */
+    size_t fault_count;
+    uint64_t seed;         /* sim: noise, and the device's place in the spread */
+    double spread_latency; /* sim: relative standard deviation between devices */
+    double spread_bandwidth;
+};
+
+/* A device that could be opened. */
+struct pb_device_entry {
+    char uuid[PB_TEXT_LENGTH];
+    char pci_bus_id[PB_NAME_LENGTH];
+    char model[PB_TEXT_LENGTH];
+};
+
+/*
+ * A pointer chase by one thread over absolute addresses (facts 2.3).
+ *
+ * The slots base + offset_bytes[i] are linked in the order given, the last to the first. The chase
+ * starts at slot 0 with L1 empty, walks `warm` loads untouched, and then either
+ *   records `record` loads, each stamped (M16 4.2): trace_out gets latency and index, or
+ *   times `timed` loads as one run without any recording (record == 0).
+ * A record longer than the device's trace_window is taken piecewise: the chase is repeated from its
+ * start for each window, `warm` growing by what was recorded before (R16 2.2).
+ */
+struct pb_chase {
+    enum pb_path path;
+    const uint64_t *offset_bytes; /* [offset_count] multiples of 8; not read after the call */
+    size_t offset_count;
+    uint64_t warm;
+    uint64_t record;
+    uint64_t timed;
+    bool prefill;           /* first all SMs read every slot once, in order: a warm L2 */
+    bool flush;             /* first L2 is filled with other data: a cold start */
+    int64_t carveout_bytes; /* shared memory to set aside; -1: the least that works */
+    int64_t sm;             /* run there; -1: anywhere */
+};
+
+/* The caller gives the arrays; the rest is output. */
+struct pb_trace {
+    uint32_t *latency_cycles; /* [record] stamp differences, overhead included */
+    uint64_t *index_bytes;    /* [record] offset of the slot that was loaded */
+    size_t count;             /* == record */
+    uint64_t window;          /* accesses recorded per launch */
+    uint64_t total_cycles;    /* of `timed` loads */
+    double total_ns;
+    uint64_t base_address;
+    uint64_t carveout_bytes; /* as configured */
+    int64_t sm_id;
+};
+
+/* What stands between the two stamps when the cost of stamping is measured. */
+enum pb_stamp {
+    PB_STAMP_EMPTY, /* nothing: the clock alone (M16 4.2: 14, 16, 6 cycles) */
+    PB_STAMP_STORE, /* the dependent shared store that every traced load has */
+};
+
+/* The same moment by two clocks, read on the device. */
+struct pb_clock_sample {
+    uint64_t cycles; /* SM clock */
+    uint64_t ns;     /* global timer */
+};
+
+/*
+ * One warp loads words of `word_bytes` from shared memory, lane i at i * stride_words words, each
+ * load depending on the one before (M16 6.2). record stamped loads, as a chase's.
+ */
+struct pb_conflict {
+    uint32_t word_bytes; /* 4, 8 or 16 */
+    uint32_t stride_words;
+    uint64_t warm;
+    uint64_t record; /* at most trace_window[PB_PATH_SHARED] */
+};
+
+enum pb_stream_kind { PB_STREAM_COPY, PB_STREAM_READ, PB_STREAM_WRITE };
+
+/* Every thread moves `ilp` words at a time over its share of `bytes` (M16 5.1). */
+struct pb_stream {
+    enum pb_stream_kind kind;
+    uint32_t cta_count, cta_size;
+    uint32_t ilp;        /* 1, 2, 4 or 8 independent words in flight per thread */
+    uint32_t word_bytes; /* 4, 8 or 16 */
+    uint64_t bytes;      /* of the source; a copy moves twice as many */
+    uint32_t repeats;    /* passes inside the timed region */
+};
+
+struct pb_stream_result {
+    double seconds;          /* of all repeats, by device events */
+    uint64_t bytes_moved;    /* read + written */
+    uint64_t mismatch_count; /* words of the destination that are wrong; 0 when not checked */
+};
+
+struct pb_device_ops {
+    const char *name; /* "cuda", "sim"; stored in every file */
+
+    /* Lists what this process may open. *count_out of *entries_out, to be freed. */
+    enum pb_status (*enumerate)(struct pb_device_entry **entries_out, size_t *count_out,
+                                struct pb_error *err);
+    enum pb_status (*open)(const struct pb_device_request *request, struct pb_device **device_out,
+                           struct pb_error *err);
+    void (*close)(struct pb_device *device); /* NULL is allowed */
+    enum pb_status (*describe)(struct pb_device *device, struct pb_device_info *info_out,
+                               struct pb_error *err);
+    enum pb_status (*read_state)(struct pb_device *device, struct pb_state *state_out,
+                                 struct pb_error *err);
+    /* Called before each test with its name: the place where a planted fault strikes. */
+    enum pb_status (*begin_test)(struct pb_device *device, const char *test, struct pb_error *err);
+    enum pb_status (*stamp)(struct pb_device *device, enum pb_stamp stamp, size_t count,
+                            uint32_t *cycles_out, struct pb_error *err);
+    /* Spins on one SM for about `seconds`; samples_out[count] evenly spread. */
+    enum pb_status (*clock)(struct pb_device *device, double seconds, size_t count,
+                            struct pb_clock_sample *samples_out, struct pb_error *err);
+    enum pb_status (*chase)(struct pb_device *device, const struct pb_chase *chase,
+                            struct pb_trace *trace, struct pb_error *err);
+    enum pb_status (*conflict)(struct pb_device *device, const struct pb_conflict *conflict,
+                               struct pb_trace *trace, struct pb_error *err);
+    enum pb_status (*stream)(struct pb_device *device, const struct pb_stream *stream,
+                             struct pb_stream_result *result_out, struct pb_error *err);
+};
+
+/* Every backend's device begins with this. */
+struct pb_device {
+    const struct pb_device_ops *ops;
+};
+
+extern const struct pb_device_ops pb_device_sim;
+#ifdef PB_HAVE_CUDA
+extern const struct pb_device_ops pb_device_cuda;
+#endif
+
+/*
+ * The backend of that name; "auto" is cuda where it lists a device, else sim.
+ * PB_INVALID: no such name. PB_UNSUPPORTED: not in this build.
+ */
+enum pb_status pb_backend_find(const char *name, const struct pb_device_ops **ops_out,
+                               struct pb_error *err);
+
+#endif
