@@ -12,8 +12,8 @@
 #include <stddef.h>
 
 #include "core/error.h"
+#include "core/identity.h"
 #include "core/record.h"
-#include "device/device.h"
 #include "h5schema/rows.h"
 
 /* Bytes of an image; free() them. */

@@ -1,7 +1,6 @@
-/* What all backends share: the list of backends, the names of paths, an unknown state. */
+/* What all backends share: the list of backends and the names of paths. */
 #include "device/device.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,22 +28,6 @@ enum pb_path pb_path_parse(const char *name)
         if (strcmp(name, path_names[i]) == 0)
             return (enum pb_path)i;
     return PB_PATH_COUNT;
-}
-
-void pb_state_clear(struct pb_state *state_out)
-{
-    memset(state_out, 0, sizeof(*state_out));
-    state_out->sm_clock_mhz = state_out->memory_clock_mhz = NAN;
-    state_out->power_w = state_out->temperature_c = state_out->memory_temperature_c = NAN;
-    state_out->throttle_reasons = -1;
-    state_out->ecc_corrected = state_out->ecc_uncorrected = -1;
-    state_out->remapped_corrected = state_out->remapped_uncorrected = -1;
-    state_out->remap_pending = state_out->remap_failed = -1;
-    state_out->pcie_generation = state_out->pcie_width = -1;
-    state_out->pcie_generation_max = state_out->pcie_width_max = -1;
-    state_out->pcie_replays = -1;
-    state_out->memory_used_bytes = -1;
-    state_out->processes = -1;
 }
 
 static bool lists_a_device(const struct pb_device_ops *ops)

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "core/error.h"
-#include "core/record.h"
+#include "core/identity.h"
 
 struct pb_device;
 
@@ -46,59 +46,6 @@ enum pb_path {
 const char *pb_path_name(enum pb_path path);
 enum pb_path pb_path_parse(const char *name);
 
-/* Identity and properties as the driver tells them. Never a source of inferred parameters. */
-struct pb_device_info {
-    char backend[PB_NAME_LENGTH]; /* cuda or sim */
-    char model[PB_TEXT_LENGTH];
-    char uuid[PB_TEXT_LENGTH]; /* GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx */
-    char pci_bus_id[PB_NAME_LENGTH];
-    char vbios[PB_NAME_LENGTH];          /* empty: not known */
-    char driver_version[PB_NAME_LENGTH]; /* empty: not known */
-    char runtime_version[PB_NAME_LENGTH];
-    char source[PB_TEXT_LENGTH]; /* of a simulated profile's values */
-    int64_t slot;                /* the node's own number of this GPU; -1: not known */
-    uint32_t compute_capability; /* 10 * major + minor */
-    uint32_t capabilities;       /* enum pb_capability */
-    uint32_t sm_count;
-    uint32_t warp_size;
-    uint32_t max_threads_per_cta;
-    uint32_t max_threads_per_sm;
-    uint64_t memory_bytes;
-    uint64_t memory_free_bytes; /* when the device was opened */
-    uint64_t l2_bytes;          /* by the driver: only steers how far sweeps go */
-    uint64_t shared_per_sm_bytes;
-    uint64_t shared_per_cta_bytes;
-    uint64_t constant_bytes;
-    uint64_t trace_window[PB_PATH_COUNT]; /* accesses recorded in one launch without shrinking L1 */
-    double sm_clock_max_mhz;
-    double memory_clock_max_mhz;
-    double theoretical_bytes_per_s; /* DRAM; 0: not known */
-    int32_t ecc_enabled;            /* 1, 0; -1: not known */
-    int32_t mig_enabled;            /* 1, 0; -1: not known */
-    double power_limit_w;           /* NaN: not known */
-    double power_limit_default_w;   /* NaN: not known */
-};
-
-/* One look at the device's state, a row of `state`. NaN and -1 mean: not known. */
-struct pb_state {
-    double unix_seconds;
-    char test[PB_NAME_LENGTH]; /* the test it belongs to */
-    char when[PB_NAME_LENGTH]; /* before, after, during */
-    double sm_clock_mhz, memory_clock_mhz;
-    double power_w;
-    double temperature_c, memory_temperature_c;
-    int64_t throttle_reasons; /* a bit mask: never compare for equality */
-    int64_t ecc_corrected, ecc_uncorrected;
-    int64_t remapped_corrected, remapped_uncorrected, remap_pending, remap_failed;
-    int64_t pcie_generation, pcie_width, pcie_generation_max, pcie_width_max;
-    int64_t pcie_replays;
-    int64_t memory_used_bytes;
-    int64_t processes; /* compute processes on the device, ours included */
-};
-
-/* All fields unknown. */
-void pb_state_clear(struct pb_state *state_out);
-
 /* What to open. Strings may be NULL. */
 struct pb_device_request {
     const char *selector;      /* index, UUID or PCI bus id; NULL: 0 */
@@ -125,7 +72,7 @@ struct pb_device_entry {
  * starts at slot 0 with L1 empty, walks `warm` loads untouched, and then either
  *   records `record` loads, each stamped (M16 4.2): trace_out gets latency and index, or
  *   times `timed` loads as one run without any recording (record == 0).
- * A record longer than the device's trace_window is taken piecewise: the chase is repeated from its
+ * A record longer than the device's trace window is taken piecewise: the chase is repeated from its
  * start for each window, `warm` growing by what was recorded before (R16 2.2).
  */
 struct pb_chase {
@@ -174,7 +121,7 @@ struct pb_conflict {
     uint32_t word_bytes; /* 4, 8 or 16 */
     uint32_t stride_words;
     uint64_t warm;
-    uint64_t record; /* at most trace_window[PB_PATH_SHARED] */
+    uint64_t record; /* at most trace_window_large */
 };
 
 enum pb_stream_kind { PB_STREAM_COPY, PB_STREAM_READ, PB_STREAM_WRITE };

@@ -1,0 +1,24 @@
+# Flags of all host code, on one interface target that every layer links.
+add_library(plumb_options INTERFACE)
+target_compile_definitions(plumb_options INTERFACE _GNU_SOURCE)
+target_compile_options(plumb_options INTERFACE
+    $<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wvla;-Wstrict-prototypes;-Wmissing-prototypes;-Wpointer-arith;-Wwrite-strings;-Wundef>)
+if(PLUMB_WERROR)
+    target_compile_options(plumb_options INTERFACE $<$<COMPILE_LANGUAGE:C>:-Werror>)
+endif()
+if(PLUMB_SANITIZE)
+    set(flags -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+    target_compile_options(plumb_options INTERFACE $<$<COMPILE_LANGUAGE:C>:${flags}>)
+    target_link_options(plumb_options INTERFACE -fsanitize=address,undefined)
+endif()
+
+# One version, in CMakeLists.txt; programs and files get it from here.
+target_compile_definitions(plumb_options INTERFACE PLUMB_VERSION="${PROJECT_VERSION}")
+
+# A layer: a static library whose headers are included as "layer/header.h".
+function(plumb_layer name)
+    cmake_parse_arguments(LAYER "" "" "SOURCES;USES" ${ARGN})
+    add_library(${name} STATIC ${LAYER_SOURCES})
+    target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${name} PUBLIC plumb_options ${LAYER_USES})
+endfunction()

@@ -1,0 +1,21 @@
+/* The state of which nothing is known yet. */
+#include "core/identity.h"
+
+#include <math.h>
+#include <string.h>
+
+void pb_state_clear(struct pb_state *state_out)
+{
+    memset(state_out, 0, sizeof(*state_out));
+    state_out->sm_clock_mhz = state_out->memory_clock_mhz = NAN;
+    state_out->power_w = state_out->temperature_c = state_out->memory_temperature_c = NAN;
+    state_out->throttle_reasons = -1;
+    state_out->ecc_corrected = state_out->ecc_uncorrected = -1;
+    state_out->remapped_corrected = state_out->remapped_uncorrected = -1;
+    state_out->remap_pending = state_out->remap_failed = -1;
+    state_out->pcie_generation = state_out->pcie_width = -1;
+    state_out->pcie_generation_max = state_out->pcie_width_max = -1;
+    state_out->pcie_replays = -1;
+    state_out->memory_used_bytes = -1;
+    state_out->processes = -1;
+}

@@ -1,0 +1,66 @@
+/*
+ * Who a device is and what state it was in: plain structures that backends fill, h5schema/ stores
+ * and the analysis compares.
+ */
+#ifndef PB_CORE_IDENTITY_H
+#define PB_CORE_IDENTITY_H
+
+#include <stdint.h>
+
+#include "core/record.h"
+
+/* Identity and properties as the driver tells them. Never a source of inferred parameters. */
+struct pb_device_info {
+    char backend[PB_NAME_LENGTH]; /* cuda or sim */
+    char model[PB_TEXT_LENGTH];
+    char uuid[PB_TEXT_LENGTH]; /* GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx */
+    char pci_bus_id[PB_NAME_LENGTH];
+    char vbios[PB_NAME_LENGTH];          /* empty: not known */
+    char driver_version[PB_NAME_LENGTH]; /* empty: not known */
+    char runtime_version[PB_NAME_LENGTH];
+    char source[PB_TEXT_LENGTH]; /* of a simulated profile's values */
+    int64_t slot;                /* the node's own number of this GPU; -1: not known */
+    uint32_t compute_capability; /* 10 * major + minor */
+    uint32_t capabilities;       /* enum pb_capability */
+    uint32_t sm_count;
+    uint32_t warp_size;
+    uint32_t max_threads_per_cta;
+    uint32_t max_threads_per_sm;
+    uint64_t memory_bytes;
+    uint64_t memory_free_bytes; /* when the device was opened */
+    uint64_t l2_bytes;          /* by the driver: only steers how far sweeps go */
+    uint64_t shared_per_sm_bytes;
+    uint64_t shared_per_cta_bytes;
+    uint64_t constant_bytes;
+    uint64_t trace_window;       /* accesses recorded in one launch without shrinking L1 */
+    uint64_t trace_window_large; /* the same where a smaller L1 does not matter */
+    double sm_clock_max_mhz;
+    double memory_clock_max_mhz;
+    double theoretical_bytes_per_s; /* DRAM; 0: not known */
+    int32_t ecc_enabled;            /* 1, 0; -1: not known */
+    int32_t mig_enabled;            /* 1, 0; -1: not known */
+    double power_limit_w;           /* NaN: not known */
+    double power_limit_default_w;   /* NaN: not known */
+};
+
+/* One look at the device's state, a row of `state`. NaN and -1 mean: not known. */
+struct pb_state {
+    double unix_seconds;
+    char test[PB_NAME_LENGTH]; /* the test it belongs to */
+    char when[PB_NAME_LENGTH]; /* before, after, during */
+    double sm_clock_mhz, memory_clock_mhz;
+    double power_w;
+    double temperature_c, memory_temperature_c;
+    int64_t throttle_reasons; /* a bit mask: never compare for equality */
+    int64_t ecc_corrected, ecc_uncorrected;
+    int64_t remapped_corrected, remapped_uncorrected, remap_pending, remap_failed;
+    int64_t pcie_generation, pcie_width, pcie_generation_max, pcie_width_max;
+    int64_t pcie_replays;
+    int64_t memory_used_bytes;
+    int64_t processes; /* compute processes on the device, ours included */
+};
+
+/* All fields unknown. */
+void pb_state_clear(struct pb_state *state_out);
+
+#endif
