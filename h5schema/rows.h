@@ -34,6 +34,18 @@ struct pb_member {
     char message[PB_MESSAGE_LENGTH];
 };
 
+/* Attributes of a test's group. */
+struct pb_test_row {
+    char name[PB_NAME_LENGTH];
+    char status[PB_NAME_LENGTH]; /* pb_outcome_name */
+    char unit[PB_NAME_LENGTH];
+    char method[PB_TEXT_LENGTH];
+    char message[PB_MESSAGE_LENGTH];
+    double seconds;
+    double overhead_cycles;
+    int64_t sm_id;
+};
+
 /* Attributes of the root. */
 struct pb_run {
     int64_t schema_version;

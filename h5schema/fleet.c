@@ -1,0 +1,297 @@
+/*
+ * Writing a fleet file: under a temporary name beside its own until it is whole. Tests are copied
+ * from images with their chunks as they are, so neither time nor memory grows with their size.
+ */
+#include "h5schema/fleet.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "h5schema/image.h"
+#include "h5schema/matrix.h"
+#include "h5schema/object.h"
+
+/* Memory must not grow with the number of devices: the cache of metadata keeps its size. */
+static void bound_metadata_cache(hid_t access)
+{
+    H5AC_cache_config_t cache = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
+
+    H5Pget_mdc_config(access, &cache);
+    cache.set_initial_size = true;
+    cache.initial_size = (size_t)1 << 20;
+    cache.min_size = (size_t)1 << 20;
+    cache.max_size = (size_t)1 << 20;
+    cache.incr_mode = H5C_incr__off;
+    cache.flash_incr_mode = H5C_flash_incr__off;
+    cache.decr_mode = H5C_decr__off;
+    H5Pset_mdc_config(access, &cache);
+}
+
+/* "folder/.name.partial-123" beside "folder/name". */
+static enum pb_status temporary_name(const char *path, char *name, size_t size,
+                                     struct pb_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    int folder = slash == NULL ? 0 : (int)(slash - path + 1);
+    int length =
+        snprintf(name, size, "%.*s.%s.partial-%ld", folder, path, path + folder, (long)getpid());
+
+    if (path[folder] == '\0' || length < 0 || (size_t)length >= size)
+        return pb_fail(err, PB_INVALID, "output \"%s\": expected a file name", path);
+    return PB_OK;
+}
+
+enum pb_status pb_fleet_open_file(const char *path, hid_t *file_out, struct pb_run *run_out,
+                                  struct pb_error *err)
+{
+    hid_t access = pb_h5_access(false);
+    struct stat found;
+    hid_t file;
+    enum pb_status status;
+
+    file = H5Fopen(path, H5F_ACC_RDONLY, access);
+    H5Pclose(access);
+    if (file < 0 && stat(path, &found) != 0)
+        return pb_fail(err, PB_INVALID, "%s: cannot be opened: %s", path, strerror(errno));
+    if (file < 0)
+        return pb_h5_fail(err, PB_INVALID, "%s: expected a fleet file, found no readable HDF5",
+                          path);
+    status = pb_h5_read_attributes(file, pb_schema_find("/"), run_out, err);
+    if (status != PB_OK) {
+        H5Fclose(file);
+        return pb_error_prefix(err, "%s: expected a fleet file, found other HDF5", path);
+    }
+    if (run_out->schema_version != PB_SCHEMA_VERSION) {
+        H5Fclose(file);
+        return pb_fail(err, PB_INVALID, "%s: expected schema version %d, found %lld", path,
+                       PB_SCHEMA_VERSION, (long long)run_out->schema_version);
+    }
+    *file_out = file;
+    return PB_OK;
+}
+
+enum pb_status pb_fleet_may_create(const char *path, struct pb_error *err)
+{
+    char temporary[PATH_MAX];
+    struct pb_error cause = PB_ERROR_INIT;
+    struct pb_run run;
+    struct stat found;
+    hid_t file;
+    FILE *probe;
+    enum pb_status status = temporary_name(path, temporary, sizeof(temporary), err);
+
+    if (status != PB_OK)
+        return status;
+    if (stat(path, &found) == 0) {
+        if (!S_ISREG(found.st_mode) || pb_fleet_open_file(path, &file, &run, &cause) != PB_OK)
+            return pb_fail(err, PB_EXISTS,
+                           "%s: exists and is no fleet file; it will not be overwritten", path);
+        H5Fclose(file);
+    }
+    probe = fopen(temporary, "wx");
+    if (probe == NULL)
+        return pb_fail(err, PB_INVALID, "%s: cannot be written: %s", path, strerror(errno));
+    fclose(probe);
+    unlink(temporary);
+    return PB_OK;
+}
+
+enum pb_status pb_fleet_create(const char *path, const struct pb_run *run,
+                               struct pb_fleet **fleet_out, struct pb_error *err)
+{
+    struct pb_fleet *fleet;
+    hid_t access;
+    enum pb_status status = pb_fleet_may_create(path, err);
+
+    if (status != PB_OK)
+        return status;
+    fleet = calloc(1, sizeof(*fleet));
+    if (fleet == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "%s: no memory", path);
+    fleet->run = *run;
+    fleet->run.schema_version = PB_SCHEMA_VERSION;
+    fleet->run.complete = 0;
+    snprintf(fleet->path, sizeof(fleet->path), "%s", path);
+    temporary_name(path, fleet->temporary, sizeof(fleet->temporary), NULL);
+    access = pb_h5_access(false);
+    bound_metadata_cache(access);
+    fleet->file = H5Fcreate(fleet->temporary, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    H5Pclose(access);
+    if (fleet->file < 0) {
+        free(fleet);
+        return pb_h5_fail(err, PB_IO, "%s: cannot be created", path);
+    }
+    status = pb_h5_write_attributes(fleet->file, pb_schema_find("/"), &fleet->run, err);
+    if (status != PB_OK) {
+        pb_fleet_abandon(fleet);
+        return status;
+    }
+    *fleet_out = fleet;
+    return PB_OK;
+}
+
+void pb_fleet_abandon(struct pb_fleet *fleet)
+{
+    if (fleet == NULL)
+        return;
+    if (fleet->file >= 0)
+        H5Fclose(fleet->file);
+    unlink(fleet->temporary);
+    free(fleet->members);
+    free(fleet);
+}
+
+enum pb_status pb_fleet_commit(struct pb_fleet *fleet, bool complete, struct pb_error *err)
+{
+    herr_t closed;
+    enum pb_status status;
+
+    fleet->run.complete = complete;
+    status = pb_h5_write_rows(fleet->file, "fleet", pb_schema_find("/fleet"), fleet->members,
+                              fleet->member_count, err);
+    if (status == PB_OK)
+        status = pb_h5_write_attributes(fleet->file, pb_schema_find("/"), &fleet->run, err);
+    if (status == PB_OK && H5Fflush(fleet->file, H5F_SCOPE_GLOBAL) < 0)
+        status = pb_h5_fail(err, PB_IO, "%s: cannot be written", fleet->path);
+    closed = H5Fclose(fleet->file);
+    fleet->file = H5I_INVALID_HID;
+    if (status == PB_OK && closed < 0)
+        status = pb_h5_fail(err, PB_IO, "%s: cannot be closed", fleet->path);
+    if (status == PB_OK && rename(fleet->temporary, fleet->path) != 0)
+        status =
+            pb_fail(err, PB_IO, "%s: cannot be put in place: %s", fleet->path, strerror(errno));
+    pb_fleet_abandon(fleet);
+    return status;
+}
+
+enum pb_status pb_fleet_members(struct pb_fleet *fleet, struct pb_member **members_out,
+                                size_t *count_out, struct pb_error *err)
+{
+    size_t size = fleet->member_count * sizeof(*fleet->members);
+    struct pb_member *members = malloc(size == 0 ? 1 : size);
+
+    if (members == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu rows", fleet->member_count);
+    if (size > 0)
+        memcpy(members, fleet->members, size);
+    *members_out = members;
+    *count_out = fleet->member_count;
+    return PB_OK;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    int64_t left = ((const struct pb_member *)a)->rank, right = ((const struct pb_member *)b)->rank;
+
+    return (left > right) - (left < right);
+}
+
+enum pb_status pb_fleet_put_member(struct pb_fleet *fleet, const struct pb_member *member,
+                                   struct pb_error *err)
+{
+    for (size_t i = 0; i < fleet->member_count; i++) {
+        if (fleet->members[i].rank == member->rank) {
+            fleet->members[i] = *member;
+            return PB_OK;
+        }
+    }
+    if (fleet->member_count == fleet->member_capacity) {
+        size_t capacity = fleet->member_capacity == 0 ? 16 : 2 * fleet->member_capacity;
+        struct pb_member *larger = realloc(fleet->members, capacity * sizeof(*larger));
+
+        if (larger == NULL)
+            return pb_fail(err, PB_NO_MEMORY, "no memory for %zu rows", capacity);
+        fleet->members = larger;
+        fleet->member_capacity = capacity;
+    }
+    fleet->members[fleet->member_count++] = *member;
+    qsort(fleet->members, fleet->member_count, sizeof(*fleet->members), by_rank);
+    return PB_OK;
+}
+
+enum pb_status pb_fleet_device_group(hid_t file, const char *key, hid_t *group_out,
+                                     struct pb_error *err)
+{
+    char path[PB_KEY_LENGTH + 32];
+    hid_t links, group;
+
+    if (key[0] == '\0' || key[0] == '.' || strchr(key, '/') != NULL)
+        return pb_fail(err, PB_INVALID, "device key \"%s\": expected HOST.gpuSLOT", key);
+    snprintf(path, sizeof(path), "devices/%s/tests", key);
+    links = H5Pcreate(H5P_LINK_CREATE);
+    H5Pset_create_intermediate_group(links, 1);
+    group = H5Gcreate2(file, path, links, H5P_DEFAULT, H5P_DEFAULT); /* fails if it is there */
+    H5Pclose(links);
+    if (group >= 0)
+        H5Gclose(group);
+    snprintf(path, sizeof(path), "devices/%s", key);
+    group = H5Gopen2(file, path, H5P_DEFAULT);
+    if (group < 0)
+        return pb_h5_fail(err, PB_IO, "%s cannot be made", path);
+    *group_out = group;
+    return PB_OK;
+}
+
+enum pb_status pb_fleet_put_device(struct pb_fleet *fleet, const char *key,
+                                   const struct pb_device_info *info, struct pb_error *err)
+{
+    const struct pb_object *object = pb_schema_find("/devices/<key>");
+    struct pb_device_info old;
+    hid_t group;
+    enum pb_status status = pb_fleet_device_group(fleet->file, key, &group, err);
+
+    if (status != PB_OK)
+        return status;
+    if (H5Aexists(group, "uuid") > 0 && pb_h5_read_attributes(group, object, &old, NULL) == PB_OK &&
+        strcmp(old.uuid, info->uuid) != 0)
+        status = pb_fail(err, PB_INVALID, "key %s names two devices: %s and %s", key, old.uuid,
+                         info->uuid);
+    if (status == PB_OK)
+        status = pb_h5_write_attributes(group, object, info, err);
+    H5Gclose(group);
+    return status;
+}
+
+static bool is_ok(hid_t location, const char *path)
+{
+    struct pb_test_row row = {.name = ""};
+    hid_t group = H5Gopen2(location, path, H5P_DEFAULT);
+    bool ok = false;
+
+    if (group < 0)
+        return false;
+    if (pb_h5_read_attributes(group, pb_schema_find("/devices/<key>/tests/<test>"), &row, NULL) ==
+        PB_OK)
+        ok = pb_outcome_parse(row.status) == PB_TEST_OK;
+    H5Gclose(group);
+    return ok;
+}
+
+enum pb_status pb_fleet_copy_test(hid_t device, const char *name, hid_t source,
+                                  const char *source_path, bool *taken_out, struct pb_error *err)
+{
+    char path[PB_NAME_LENGTH + 8];
+    hid_t group;
+    enum pb_status status;
+
+    if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') != NULL)
+        return pb_fail(err, PB_INVALID, "test \"%s\": expected a name", name);
+    snprintf(path, sizeof(path), "tests/%s", name);
+    *taken_out = false;
+    if (H5Lexists(device, path, H5P_DEFAULT) > 0) {
+        if (is_ok(device, path) && !is_ok(source, source_path))
+            return PB_OK;
+        H5Ldelete(device, path, H5P_DEFAULT);
+    }
+    if (H5Ocopy(source, source_path, device, path, H5P_DEFAULT, H5P_DEFAULT) < 0)
+        return pb_h5_fail(err, PB_IO, "test %s cannot be copied", name);
+    group = H5Gopen2(device, path, H5P_DEFAULT);
+    status = pb_h5_attach_scales(group, err);
+    H5Gclose(group);
+    *taken_out = status == PB_OK;
+    return status;
+}

@@ -1,0 +1,42 @@
+/* Private to h5schema/: the fleet file being written. */
+#ifndef PB_H5SCHEMA_FLEET_H
+#define PB_H5SCHEMA_FLEET_H
+
+#include <hdf5.h>
+#include <limits.h>
+
+#include "h5schema/file.h"
+
+struct pb_fleet {
+    hid_t file;
+    struct pb_run run;
+    char path[PATH_MAX];
+    char temporary[PATH_MAX];
+    struct pb_member *members; /* written at the end: rows may be replaced until then */
+    size_t member_count, member_capacity;
+};
+
+/* The group of a device with its tests group, made when it is not there. Close it. */
+enum pb_status pb_fleet_device_group(hid_t file, const char *key, hid_t *group_out,
+                                     struct pb_error *err);
+
+/*
+ * Copies test `name` from `source` (a location with the test under source_path) into the device's
+ * group, unless a better one is there. *taken_out tells whether it was.
+ */
+enum pb_status pb_fleet_copy_test(hid_t device, const char *name, hid_t source,
+                                  const char *source_path, bool *taken_out, struct pb_error *err);
+
+/* Adds or replaces a row of /fleet; see pb_fleet_add() and pb_fleet_add_file(). */
+enum pb_status pb_fleet_put_member(struct pb_fleet *fleet, const struct pb_member *member,
+                                   struct pb_error *err);
+
+/* Refuses a device under a key that another uuid has. */
+enum pb_status pb_fleet_put_device(struct pb_fleet *fleet, const char *key,
+                                   const struct pb_device_info *info, struct pb_error *err);
+
+/* Opens an HDF5 file and checks that it is a fleet file of this schema. */
+enum pb_status pb_fleet_open_file(const char *path, hid_t *file_out, struct pb_run *run_out,
+                                  struct pb_error *err);
+
+#endif

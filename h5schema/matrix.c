@@ -1,0 +1,265 @@
+/* Matrices and dimension scales; see matrix.h. */
+#include "h5schema/matrix.h"
+
+#include <hdf5_hl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "h5schema/object.h"
+
+static const struct pb_field label_field = {"label", PB_FIELD_TEXT, 0, PB_NAME_LENGTH, "", ""};
+static const struct pb_field number_field = {"number", PB_FIELD_F64, 0, sizeof(double), "", ""};
+
+/* A whole dataset of the given shape, compressed, with unit and description. */
+static enum pb_status write_dataset(hid_t group, const char *name, const struct pb_field *element,
+                                    int rank, const hsize_t *shape, const void *values,
+                                    const char *unit, const char *description, hid_t *dataset_out,
+                                    struct pb_error *err)
+{
+    hid_t space = H5Screate_simple(rank, shape, NULL);
+    hid_t creation = pb_h5_compressed(rank, shape);
+    hid_t type = pb_h5_field_type(element);
+    hid_t dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+    enum pb_status status = PB_OK;
+
+    if (dataset < 0 || H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
+        status = pb_h5_fail(err, PB_IO, "%s cannot be written", name);
+    if (status == PB_OK)
+        status = pb_h5_write_text(dataset, "unit", unit, err);
+    if (status == PB_OK)
+        status = pb_h5_write_text(dataset, "units", unit, err); /* as netCDF readers want it */
+    if (status == PB_OK)
+        status = pb_h5_write_text(dataset, "description", description, err);
+    H5Tclose(type);
+    H5Pclose(creation);
+    H5Sclose(space);
+    if (status != PB_OK && dataset >= 0)
+        H5Dclose(dataset);
+    if (status == PB_OK)
+        *dataset_out = dataset;
+    return status;
+}
+
+static enum pb_status write_axis(hid_t group, const struct pb_axis *axis, struct pb_error *err)
+{
+    hsize_t length = axis->length;
+    const void *values = axis->values != NULL ? (const void *)axis->values : axis->labels;
+    hid_t dataset;
+    enum pb_status status;
+
+    status = write_dataset(group, axis->name, axis->values != NULL ? &number_field : &label_field,
+                           1, &length, values, axis->unit, axis->description, &dataset, err);
+    if (status != PB_OK)
+        return status;
+    if (H5DSset_scale(dataset, axis->name) < 0)
+        status = pb_h5_fail(err, PB_IO, "%s cannot be made a dimension scale", axis->name);
+    H5Dclose(dataset);
+    return status;
+}
+
+enum pb_status pb_h5_write_matrix(hid_t group, const struct pb_matrix *matrix, struct pb_error *err)
+{
+    hsize_t shape[PB_MATRIX_RANK_MAX];
+    hid_t value;
+    enum pb_status status;
+
+    for (size_t i = 0; i < matrix->rank; i++) {
+        shape[i] = matrix->axes[i].length;
+        status = write_axis(group, &matrix->axes[i], err);
+        if (status != PB_OK)
+            return status;
+    }
+    status = write_dataset(group, "value", &number_field, (int)matrix->rank, shape, matrix->values,
+                           matrix->unit, matrix->description, &value, err);
+    if (status != PB_OK)
+        return status;
+    for (size_t i = 0; i < matrix->rank && status == PB_OK; i++)
+        if (H5DSset_label(value, (unsigned)i, matrix->axes[i].name) < 0)
+            status = pb_h5_fail(err, PB_IO, "value: dimension %zu cannot be labelled", i);
+    H5Dclose(value);
+    return status;
+}
+
+void pb_h5_axis_name(hid_t value, unsigned i, char name_out[PB_NAME_LENGTH])
+{
+    memset(name_out, 0, PB_NAME_LENGTH);
+    if (H5DSget_label(value, i, name_out, PB_NAME_LENGTH) < 0)
+        name_out[0] = '\0';
+    name_out[PB_NAME_LENGTH - 1] = '\0';
+}
+
+static void forget(hid_t dataset, const char *attribute)
+{
+    if (H5Aexists(dataset, attribute) > 0)
+        H5Adelete(dataset, attribute);
+}
+
+static int rank_of(hid_t dataset)
+{
+    hid_t space = H5Dget_space(dataset);
+    int rank = H5Sget_simple_extent_ndims(space);
+
+    H5Sclose(space);
+    return rank;
+}
+
+static enum pb_status attach_one(hid_t group, hid_t value, unsigned i, struct pb_error *err)
+{
+    char name[PB_NAME_LENGTH];
+    hid_t axis;
+    herr_t done = -1;
+
+    pb_h5_axis_name(value, i, name);
+    axis = name[0] == '\0' ? H5I_INVALID_HID : H5Dopen2(group, name, H5P_DEFAULT);
+    if (axis >= 0) {
+        forget(axis, "REFERENCE_LIST");
+        done = H5DSattach_scale(value, axis, i);
+        H5Dclose(axis);
+    }
+    return done < 0
+               ? pb_h5_fail(err, PB_CORRUPT, "value: axis %u \"%s\" cannot be attached", i, name)
+               : PB_OK;
+}
+
+enum pb_status pb_h5_attach_scales(hid_t group, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+    hid_t value;
+
+    if (H5Lexists(group, "value", H5P_DEFAULT) <= 0)
+        return PB_OK;
+    value = H5Dopen2(group, "value", H5P_DEFAULT);
+    if (value < 0)
+        return pb_h5_fail(err, PB_CORRUPT, "value cannot be opened");
+    forget(value, "DIMENSION_LIST");
+    for (int i = 0; i < rank_of(value) && status == PB_OK; i++)
+        status = attach_one(group, value, (unsigned)i, err);
+    H5Dclose(value);
+    return status;
+}
+
+static void read_text(hid_t location, const char *name, char *text_out, size_t size)
+{
+    const struct pb_field field = {name, PB_FIELD_TEXT, 0, size, "", ""};
+    hid_t type = pb_h5_field_type(&field);
+    hid_t attribute =
+        H5Aexists(location, name) > 0 ? H5Aopen(location, name, H5P_DEFAULT) : H5I_INVALID_HID;
+
+    memset(text_out, 0, size);
+    if (attribute >= 0) {
+        hid_t stored = H5Aget_type(attribute);
+
+        if (H5Tget_class(stored) == H5T_STRING && H5Tis_variable_str(stored) == 0)
+            H5Aread(attribute, type, text_out);
+        H5Tclose(stored);
+        H5Aclose(attribute);
+    }
+    H5Tclose(type);
+}
+
+/* All elements of a dataset as numbers or labels. */
+static enum pb_status read_values(hid_t dataset, const char *name, const struct pb_field *element,
+                                  void **values_out, size_t *count_out, struct pb_error *err)
+{
+    hid_t type;
+    void *values;
+    size_t count = 0;
+    herr_t done;
+    enum pb_status status = pb_h5_plausible(dataset, name, element->size, &count, err);
+
+    if (status != PB_OK)
+        return status;
+    values = calloc(count == 0 ? 1 : count, element->size);
+    if (values == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "%s: no memory for %zu values", name, count);
+    type = pb_h5_field_type(element);
+    done = H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+    H5Tclose(type);
+    if (done < 0) {
+        free(values);
+        return pb_h5_fail(err, PB_CORRUPT, "%s: its data cannot be read", name);
+    }
+    *values_out = values;
+    *count_out = count;
+    return PB_OK;
+}
+
+static enum pb_status read_axis(hid_t group, const char *name, struct pb_axis *axis,
+                                struct pb_error *err)
+{
+    hid_t dataset = H5Dopen2(group, name, H5P_DEFAULT);
+    hid_t type;
+    void *values = NULL;
+    bool labels;
+    enum pb_status status;
+
+    if (dataset < 0)
+        return pb_h5_fail(err, PB_CORRUPT, "axis %s cannot be opened", name);
+    type = H5Dget_type(dataset);
+    labels = H5Tget_class(type) == H5T_STRING;
+    H5Tclose(type);
+    status = read_values(dataset, name, labels ? &label_field : &number_field, &values,
+                         &axis->length, err);
+    if (status == PB_OK) {
+        PB_TEXT_SET(axis->name, name);
+        read_text(dataset, "unit", axis->unit, sizeof(axis->unit));
+        read_text(dataset, "description", axis->description, sizeof(axis->description));
+        if (labels)
+            axis->labels = values;
+        else
+            axis->values = values;
+    }
+    H5Dclose(dataset);
+    return status;
+}
+
+static enum pb_status read_shape(hid_t group, hid_t value, struct pb_matrix *matrix,
+                                 struct pb_error *err)
+{
+    hsize_t shape[H5S_MAX_RANK] = {0};
+    hid_t space = H5Dget_space(value);
+    int rank = H5Sget_simple_extent_dims(space, shape, NULL);
+
+    H5Sclose(space);
+    if (rank < 1 || rank > PB_MATRIX_RANK_MAX)
+        return pb_fail(err, PB_CORRUPT, "value: expected 1 to %d dimensions, found %d",
+                       PB_MATRIX_RANK_MAX, rank);
+    for (int i = 0; i < rank; i++) {
+        char name[PB_NAME_LENGTH];
+        enum pb_status status;
+
+        pb_h5_axis_name(value, (unsigned)i, name);
+        status = read_axis(group, name, &matrix->axes[i], err);
+        if (status != PB_OK)
+            return status;
+        if (matrix->axes[i].length != shape[i])
+            return pb_fail(err, PB_CORRUPT, "axis %s: expected %llu values, found %zu", name,
+                           (unsigned long long)shape[i], matrix->axes[i].length);
+    }
+    matrix->rank = (size_t)rank;
+    return PB_OK;
+}
+
+enum pb_status pb_h5_read_matrix(hid_t group, struct pb_matrix *matrix_out, struct pb_error *err)
+{
+    hid_t value;
+    void *values = NULL;
+    size_t count;
+    enum pb_status status;
+
+    if (H5Lexists(group, "value", H5P_DEFAULT) <= 0)
+        return PB_OK;
+    value = H5Dopen2(group, "value", H5P_DEFAULT);
+    if (value < 0)
+        return pb_h5_fail(err, PB_CORRUPT, "value cannot be opened");
+    status = read_shape(group, value, matrix_out, err);
+    if (status == PB_OK)
+        status = read_values(value, "value", &number_field, &values, &count, err);
+    if (status == PB_OK) {
+        matrix_out->values = values;
+        read_text(value, "unit", matrix_out->unit, sizeof(matrix_out->unit));
+        read_text(value, "description", matrix_out->description, sizeof(matrix_out->description));
+    }
+    H5Dclose(value);
+    return status;
+}

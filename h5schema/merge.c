@@ -1,0 +1,194 @@
+/* Adding to a fleet file: images as they arrive, and whole other fleet files. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "h5schema/fleet.h"
+#include "h5schema/image.h"
+#include "h5schema/object.h"
+
+/* Adds the rows of `name` in source to the device's state over time. */
+static enum pb_status append_states(hid_t device, hid_t source, struct pb_error *err)
+{
+    const struct pb_object *object = pb_schema_find("/devices/<key>/state");
+    void *rows = NULL;
+    size_t count = 0;
+    enum pb_status status;
+
+    if (H5Lexists(source, "state", H5P_DEFAULT) <= 0)
+        return PB_OK;
+    status = pb_h5_read_rows(source, "state", object, &rows, &count, err);
+    if (status == PB_OK && count > 0)
+        status = pb_h5_append_rows(device, "state", object, rows, count, err);
+    free(rows);
+    return status;
+}
+
+static enum pb_status add_test(struct pb_fleet *fleet, hid_t image,
+                               const struct pb_image_label *label, struct pb_error *err)
+{
+    hid_t device;
+    bool taken = false;
+    enum pb_status status = pb_fleet_device_group(fleet->file, label->key, &device, err);
+
+    if (status != PB_OK)
+        return status;
+    status = pb_fleet_copy_test(device, label->name, image, PB_IMAGE_TEST, &taken, err);
+    if (status == PB_OK && taken)
+        status = append_states(device, image, err);
+    H5Gclose(device);
+    return status;
+}
+
+static enum pb_status add_device(struct pb_fleet *fleet, hid_t image,
+                                 const struct pb_image_label *label, struct pb_error *err)
+{
+    struct pb_device_info info;
+    hid_t group = H5Gopen2(image, PB_IMAGE_DEVICE, H5P_DEFAULT);
+    enum pb_status status;
+
+    if (group < 0)
+        return pb_h5_fail(err, PB_CORRUPT, "image of %s: no identity in it", label->key);
+    status = pb_h5_read_attributes(group, pb_schema_find("/devices/<key>"), &info, err);
+    H5Gclose(group);
+    return status != PB_OK ? status : pb_fleet_put_device(fleet, label->key, &info, err);
+}
+
+static enum pb_status add_member(struct pb_fleet *fleet, hid_t image, struct pb_error *err)
+{
+    void *row = NULL;
+    size_t count = 0;
+    enum pb_status status =
+        pb_h5_read_rows(image, PB_IMAGE_MEMBER "/row", pb_schema_find("/fleet"), &row, &count, err);
+
+    if (status == PB_OK && count != 1)
+        status = pb_fail(err, PB_CORRUPT, "image of a member: expected 1 row, found %zu", count);
+    if (status == PB_OK)
+        status = pb_fleet_put_member(fleet, row, err);
+    free(row);
+    return status;
+}
+
+enum pb_status pb_fleet_add(struct pb_fleet *fleet, const void *image, size_t size,
+                            struct pb_error *err)
+{
+    struct pb_image_label label;
+    hid_t file;
+    enum pb_status status = pb_image_open(image, size, &file, &label, err);
+
+    if (status != PB_OK)
+        return status;
+    if (strcmp(label.kind, PB_IMAGE_TEST) == 0)
+        status = add_test(fleet, file, &label, err);
+    else if (strcmp(label.kind, PB_IMAGE_DEVICE) == 0)
+        status = add_device(fleet, file, &label, err);
+    else if (strcmp(label.kind, PB_IMAGE_MEMBER) == 0)
+        status = add_member(fleet, file, err);
+    else
+        status = pb_fail(err, PB_CORRUPT, "image: expected a device, test or member, found \"%s\"",
+                         label.kind);
+    H5Fclose(file);
+    return status;
+}
+
+/* A row from another file: the same device keeps its row, a taken rank gets the next free one. */
+static enum pb_status join_member(struct pb_fleet *fleet, const struct pb_member *row,
+                                  struct pb_error *err)
+{
+    struct pb_member member = *row;
+    int64_t next = 0;
+
+    for (size_t i = 0; i < fleet->member_count; i++) {
+        const struct pb_member *old = &fleet->members[i];
+
+        if (row->key[0] != '\0' && strcmp(old->key, row->key) == 0) {
+            if (strcmp(old->status, pb_member_status_name(PB_MEMBER_OK)) == 0)
+                return PB_OK;
+            member.rank = old->rank;
+            return pb_fleet_put_member(fleet, &member, err);
+        }
+        next = old->rank >= next ? old->rank + 1 : next;
+    }
+    for (size_t i = 0; i < fleet->member_count; i++)
+        if (fleet->members[i].rank == row->rank)
+            member.rank = next;
+    return pb_fleet_put_member(fleet, &member, err);
+}
+
+static enum pb_status join_tests(struct pb_reader *reader, hid_t source, hid_t device,
+                                 const char *key, struct pb_error *err)
+{
+    struct pb_key *names = NULL;
+    size_t count = 0;
+    enum pb_status status = pb_reader_tests(reader, key, &names, &count, err);
+
+    for (size_t i = 0; i < count && status == PB_OK; i++) {
+        char path[2 * PB_KEY_LENGTH];
+        bool taken;
+
+        snprintf(path, sizeof(path), "tests/%s", names[i].text);
+        status = pb_fleet_copy_test(device, names[i].text, source, path, &taken, err);
+    }
+    free(names);
+    return status;
+}
+
+static enum pb_status join_device(struct pb_fleet *fleet, struct pb_reader *reader, hid_t file,
+                                  const char *key, struct pb_error *err)
+{
+    char path[2 * PB_KEY_LENGTH];
+    struct pb_device_info info;
+    hid_t source, device;
+    enum pb_status status = pb_reader_device(reader, key, &info, err);
+
+    if (status == PB_OK)
+        status = pb_fleet_put_device(fleet, key, &info, err);
+    if (status == PB_OK)
+        status = pb_fleet_device_group(fleet->file, key, &device, err);
+    if (status != PB_OK)
+        return status;
+    snprintf(path, sizeof(path), "/devices/%s", key);
+    source = H5Gopen2(file, path, H5P_DEFAULT);
+    status = join_tests(reader, source, device, key, err);
+    if (status == PB_OK)
+        status = append_states(device, source, err);
+    H5Gclose(source);
+    H5Gclose(device);
+    return status;
+}
+
+static enum pb_status join_members(struct pb_fleet *fleet, struct pb_reader *reader,
+                                   struct pb_error *err)
+{
+    struct pb_member *members = NULL;
+    size_t count = 0;
+    enum pb_status status = pb_reader_members(reader, &members, &count, err);
+
+    for (size_t i = 0; i < count && status == PB_OK; i++)
+        status = join_member(fleet, &members[i], err);
+    free(members);
+    return status;
+}
+
+enum pb_status pb_fleet_add_file(struct pb_fleet *fleet, const char *path, struct pb_error *err)
+{
+    struct pb_reader *reader = NULL;
+    struct pb_key *keys = NULL;
+    struct pb_run run;
+    size_t count = 0;
+    hid_t file = H5I_INVALID_HID;
+    enum pb_status status = pb_fleet_open_file(path, &file, &run, err);
+
+    if (status == PB_OK)
+        status = pb_reader_open(path, &reader, err);
+    if (status == PB_OK)
+        status = pb_reader_devices(reader, &keys, &count, err);
+    for (size_t i = 0; i < count && status == PB_OK; i++)
+        status = join_device(fleet, reader, file, keys[i].text, err);
+    if (status == PB_OK)
+        status = join_members(fleet, reader, err);
+    free(keys);
+    pb_reader_close(reader);
+    if (file >= 0)
+        H5Fclose(file);
+    return status;
+}

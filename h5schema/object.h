@@ -1,0 +1,53 @@
+/*
+ * Private to h5schema/: one object of the schema written to, or read from, one place of an HDF5
+ * file. All functions walk struct pb_object; none knows a column by name.
+ */
+#ifndef PB_H5SCHEMA_OBJECT_H
+#define PB_H5SCHEMA_OBJECT_H
+
+#include <hdf5.h>
+#include <stdbool.h>
+
+#include "core/error.h"
+#include "h5schema/schema.h"
+
+/* Keeps HDF5 from printing its own errors; pb_h5_fail() quotes the innermost one instead. */
+void pb_h5_quiet(void);
+enum pb_status pb_h5_fail(struct pb_error *err, enum pb_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* File access properties: layout readable by stock HDF5 1.10. core: in memory only. */
+hid_t pb_h5_access(bool core);
+
+/* Dataset creation: chunked, shuffle, deflate, Fletcher-32. */
+hid_t pb_h5_compressed(int rank, const hsize_t *chunk);
+
+/* The compound type of a table as it lies in memory, or as it is stored. Close it. */
+hid_t pb_h5_record_type(const struct pb_object *object);
+hid_t pb_h5_field_type(const struct pb_field *field);
+
+enum pb_status pb_h5_write_text(hid_t location, const char *name, const char *text,
+                                struct pb_error *err);
+
+/* Attributes of a group from the C structure `record`; existing ones are replaced. */
+enum pb_status pb_h5_write_attributes(hid_t group, const struct pb_object *object,
+                                      const void *record, struct pb_error *err);
+/* PB_INVALID: an attribute is missing or has another type. */
+enum pb_status pb_h5_read_attributes(hid_t group, const struct pb_object *object, void *record_out,
+                                     struct pb_error *err);
+
+/* A one-dimensional dataset `name`: a table or an array. count 0 writes an empty table. */
+enum pb_status pb_h5_write_rows(hid_t group, const char *name, const struct pb_object *object,
+                                const void *rows, size_t count, struct pb_error *err);
+/* Adds rows to the end of a table, made when it is not there. */
+enum pb_status pb_h5_append_rows(hid_t group, const char *name, const struct pb_object *object,
+                                 const void *rows, size_t count, struct pb_error *err);
+/* *rows_out is to be freed; NULL when there are none. PB_INVALID: a column is missing. */
+enum pb_status pb_h5_read_rows(hid_t group, const char *name, const struct pb_object *object,
+                               void **rows_out, size_t *count_out, struct pb_error *err);
+
+/* Refuses a dataset that claims to hold more than its stored bytes could. */
+enum pb_status pb_h5_plausible(hid_t dataset, const char *name, size_t element_size,
+                               size_t *count_out, struct pb_error *err);
+
+#endif

@@ -1,0 +1,251 @@
+/* Reading a fleet file; nothing in it is trusted. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "h5schema/fleet.h"
+#include "h5schema/matrix.h"
+#include "h5schema/object.h"
+
+struct pb_reader {
+    hid_t file;
+    struct pb_run run;
+    char path[PATH_MAX];
+};
+
+enum pb_status pb_reader_open(const char *path, struct pb_reader **reader_out, struct pb_error *err)
+{
+    struct pb_reader *reader = calloc(1, sizeof(*reader));
+    enum pb_status status;
+
+    if (reader == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "%s: no memory", path);
+    status = pb_fleet_open_file(path, &reader->file, &reader->run, err);
+    if (status != PB_OK) {
+        free(reader);
+        return status;
+    }
+    snprintf(reader->path, sizeof(reader->path), "%s", path);
+    *reader_out = reader;
+    return PB_OK;
+}
+
+void pb_reader_close(struct pb_reader *reader)
+{
+    if (reader == NULL)
+        return;
+    H5Fclose(reader->file);
+    free(reader);
+}
+
+enum pb_status pb_reader_run(struct pb_reader *reader, struct pb_run *run_out, struct pb_error *err)
+{
+    (void)err;
+    *run_out = reader->run;
+    return PB_OK;
+}
+
+enum pb_status pb_reader_members(struct pb_reader *reader, struct pb_member **members_out,
+                                 size_t *count_out, struct pb_error *err)
+{
+    void *rows = NULL;
+    enum pb_status status =
+        pb_h5_read_rows(reader->file, "fleet", pb_schema_find("/fleet"), &rows, count_out, err);
+
+    if (status != PB_OK)
+        return pb_error_prefix(err, "%s: /fleet", reader->path);
+    *members_out = rows;
+    return PB_OK;
+}
+
+struct name_list {
+    struct pb_key *names;
+    size_t count, capacity;
+};
+
+static herr_t collect_name(hid_t group, const char *name, const H5L_info_t *info, void *context)
+{
+    struct name_list *list = context;
+
+    (void)group;
+    (void)info;
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity == 0 ? 16 : 2 * list->capacity;
+        struct pb_key *larger = realloc(list->names, capacity * sizeof(*larger));
+
+        if (larger == NULL)
+            return -1;
+        list->names = larger;
+        list->capacity = capacity;
+    }
+    PB_TEXT_SET(list->names[list->count].text, name);
+    list->count++;
+    return 0;
+}
+
+/* Names under a group in alphabetical order; none where there is no such group. */
+static enum pb_status list_names(struct pb_reader *reader, const char *path,
+                                 struct pb_key **names_out, size_t *count_out, struct pb_error *err)
+{
+    struct name_list list = {NULL, 0, 0};
+    hid_t group = H5Gopen2(reader->file, path, H5P_DEFAULT);
+    herr_t done;
+
+    if (group < 0) {
+        *names_out = NULL;
+        *count_out = 0;
+        return PB_OK;
+    }
+    done = H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, collect_name, &list);
+    H5Gclose(group);
+    if (done < 0) {
+        free(list.names);
+        return pb_h5_fail(err, PB_CORRUPT, "%s: %s cannot be listed", reader->path, path);
+    }
+    *names_out = list.names;
+    *count_out = list.count;
+    return PB_OK;
+}
+
+enum pb_status pb_reader_devices(struct pb_reader *reader, struct pb_key **keys_out,
+                                 size_t *count_out, struct pb_error *err)
+{
+    return list_names(reader, "/devices", keys_out, count_out, err);
+}
+
+enum pb_status pb_reader_tests(struct pb_reader *reader, const char *key, struct pb_key **names_out,
+                               size_t *count_out, struct pb_error *err)
+{
+    char path[2 * PB_KEY_LENGTH];
+
+    snprintf(path, sizeof(path), "/devices/%s/tests", key);
+    return list_names(reader, path, names_out, count_out, err);
+}
+
+enum pb_status pb_reader_device(struct pb_reader *reader, const char *key,
+                                struct pb_device_info *info_out, struct pb_error *err)
+{
+    char path[2 * PB_KEY_LENGTH];
+    hid_t group;
+    enum pb_status status;
+
+    snprintf(path, sizeof(path), "/devices/%s", key);
+    group = H5Gopen2(reader->file, path, H5P_DEFAULT);
+    if (group < 0)
+        return pb_fail(err, PB_NOT_FOUND, "%s: no device \"%s\"", reader->path, key);
+    status = pb_h5_read_attributes(group, pb_schema_find("/devices/<key>"), info_out, err);
+    H5Gclose(group);
+    return status == PB_OK ? PB_OK : pb_error_prefix(err, "%s: %s", reader->path, path);
+}
+
+enum pb_status pb_reader_states(struct pb_reader *reader, const char *key,
+                                struct pb_state **states_out, size_t *count_out,
+                                struct pb_error *err)
+{
+    char path[2 * PB_KEY_LENGTH];
+    void *rows = NULL;
+    enum pb_status status;
+
+    snprintf(path, sizeof(path), "/devices/%s/state", key);
+    status = pb_h5_read_rows(reader->file, path, pb_schema_find("/devices/<key>/state"), &rows,
+                             count_out, err);
+    if (status != PB_OK)
+        return pb_error_prefix(err, "%s", reader->path);
+    *states_out = rows;
+    return PB_OK;
+}
+
+static enum pb_status read_test_attributes(hid_t group, struct pb_recording *recording,
+                                           struct pb_error *err)
+{
+    struct pb_test_row row;
+    enum pb_status status =
+        pb_h5_read_attributes(group, pb_schema_find("/devices/<key>/tests/<test>"), &row, err);
+
+    if (status != PB_OK)
+        return status;
+    PB_TEXT_SET(recording->name, row.name);
+    PB_TEXT_SET(recording->unit, row.unit);
+    PB_TEXT_SET(recording->method, row.method);
+    PB_TEXT_SET(recording->message, row.message);
+    recording->outcome = pb_outcome_parse(row.status);
+    recording->seconds = row.seconds;
+    recording->overhead_cycles = row.overhead_cycles;
+    recording->sm_id = row.sm_id;
+    return PB_OK;
+}
+
+/* Rows of a dataset that may be absent. */
+static enum pb_status read_optional(hid_t group, const char *name, const char *pattern,
+                                    void **rows_out, size_t *count_out, struct pb_error *err)
+{
+    if (H5Lexists(group, name, H5P_DEFAULT) <= 0)
+        return PB_OK;
+    return pb_h5_read_rows(group, name, pb_schema_find(pattern), rows_out, count_out, err);
+}
+
+static enum pb_status check_points(const struct pb_series *series, size_t index_count,
+                                   struct pb_error *err)
+{
+    if (index_count != series->access_count)
+        return pb_fail(err, PB_CORRUPT, "index: expected %zu elements as in latency, found %zu",
+                       series->access_count, index_count);
+    for (size_t i = 0; i < series->point_count; i++) {
+        const struct pb_point *point = &series->points[i];
+
+        if (point->first > series->access_count ||
+            point->count > series->access_count - point->first)
+            return pb_fail(err, PB_CORRUPT,
+                           "points[%zu]: owns accesses %llu to %llu, of which there are %zu", i,
+                           (unsigned long long)point->first,
+                           (unsigned long long)(point->first + point->count), series->access_count);
+    }
+    return PB_OK;
+}
+
+static enum pb_status read_series(hid_t group, struct pb_series *series, struct pb_error *err)
+{
+    void *points = NULL, *latency = NULL, *index = NULL;
+    size_t index_count = 0;
+    enum pb_status status;
+
+    status = read_optional(group, "points", "/devices/<key>/tests/<test>/points", &points,
+                           &series->point_count, err);
+    series->points = points;
+    series->point_capacity = series->point_count;
+    if (status == PB_OK)
+        status = read_optional(group, "latency", "/devices/<key>/tests/<test>/latency", &latency,
+                               &series->access_count, err);
+    series->latency_cycles = latency;
+    series->access_capacity = series->access_count;
+    if (status == PB_OK)
+        status = read_optional(group, "index", "/devices/<key>/tests/<test>/index", &index,
+                               &index_count, err);
+    series->index_bytes = index;
+    return status != PB_OK ? status : check_points(series, index_count, err);
+}
+
+enum pb_status pb_reader_recording(struct pb_reader *reader, const char *key, const char *test,
+                                   struct pb_recording *recording_out, struct pb_error *err)
+{
+    char path[3 * PB_KEY_LENGTH];
+    struct pb_recording recording = {.outcome = PB_TEST_MISSING};
+    hid_t group;
+    enum pb_status status;
+
+    snprintf(path, sizeof(path), "/devices/%s/tests/%s", key, test);
+    group = H5Gopen2(reader->file, path, H5P_DEFAULT);
+    if (group < 0)
+        return pb_fail(err, PB_NOT_FOUND, "%s: no test %s", reader->path, path);
+    status = read_test_attributes(group, &recording, err);
+    if (status == PB_OK)
+        status = read_series(group, &recording.series, err);
+    if (status == PB_OK)
+        status = pb_h5_read_matrix(group, &recording.matrix, err);
+    H5Gclose(group);
+    if (status != PB_OK) {
+        pb_recording_clear(&recording);
+        return pb_error_prefix(err, "%s: %s", reader->path, path);
+    }
+    *recording_out = recording;
+    return PB_OK;
+}

@@ -1,0 +1,201 @@
+/* The fleet file, object by object; see schema.h. Order here is the order of SCHEMA.md. */
+#include "h5schema/schema.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/identity.h"
+#include "h5schema/rows.h"
+
+#define FIELD(type, record, member, name, unit, description)                                       \
+    {                                                                                              \
+        name, PB_FIELD_##type, offsetof(struct record, member),                                    \
+            sizeof(((struct record *)0)->member), unit, description                                \
+    }
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const struct pb_field run_fields[] = {
+    FIELD(I64, pb_run, schema_version, "schema_version", "", "version of this layout"),
+    FIELD(TEXT, pb_run, tool_version, "tool_version", "", "version of the program that wrote it"),
+    FIELD(TEXT, pb_run, run_id, "run_id", "", "one name for all ranks of one run"),
+    FIELD(TEXT, pb_run, created, "created", "UTC", "when the run began"),
+    FIELD(TEXT, pb_run, command_line, "command_line", "", "as typed"),
+    FIELD(I64, pb_run, complete, "complete", "", "1: every row of /fleet is ok"),
+};
+
+static const struct pb_field member_fields[] = {
+    FIELD(I64, pb_member, rank, "rank", "", "MPI rank, or the number given by a merge"),
+    FIELD(TEXT, pb_member, host, "host", "", "node"),
+    FIELD(I64, pb_member, slot, "slot", "", "number of the GPU on its node; -1: not known"),
+    FIELD(TEXT, pb_member, key, "key", "", "HOST.gpuSLOT, its group under /devices"),
+    FIELD(TEXT, pb_member, uuid, "uuid", "", "the device's own name"),
+    FIELD(TEXT, pb_member, pci_bus_id, "pci_bus_id", "", "domain:bus:device.function"),
+    FIELD(TEXT, pb_member, model, "model", "", "as the driver calls it"),
+    FIELD(TEXT, pb_member, status, "status", "",
+          "ok, partial, failed, hung, crashed, lost, absent or duplicate"),
+    FIELD(U64, pb_member, tests_ok, "tests_ok", "", "tests that ended well"),
+    FIELD(U64, pb_member, tests_failed, "tests_failed", "", "tests that did not"),
+    FIELD(F64, pb_member, seconds, "seconds", "s", "from the first order to the last answer"),
+    FIELD(TEXT, pb_member, message, "message", "", "what went wrong first"),
+};
+
+static const struct pb_field device_fields[] = {
+    FIELD(TEXT, pb_device_info, backend, "backend", "", "cuda or sim"),
+    FIELD(TEXT, pb_device_info, model, "model", "", "as the driver calls it"),
+    FIELD(TEXT, pb_device_info, uuid, "uuid", "", "the device's own name"),
+    FIELD(TEXT, pb_device_info, pci_bus_id, "pci_bus_id", "", "domain:bus:device.function"),
+    FIELD(TEXT, pb_device_info, vbios, "vbios", "", "VBIOS version; empty: not known"),
+    FIELD(TEXT, pb_device_info, driver_version, "driver_version", "", "empty: not known"),
+    FIELD(TEXT, pb_device_info, runtime_version, "runtime_version", "", "of CUDA, or simulator"),
+    FIELD(TEXT, pb_device_info, source, "source", "", "where a simulated profile comes from"),
+    FIELD(I64, pb_device_info, slot, "slot", "", "number on its node; -1: not known"),
+    FIELD(U32, pb_device_info, compute_capability, "compute_capability", "", "10 major + minor"),
+    FIELD(U32, pb_device_info, capabilities, "capabilities", "", "bit mask of what it can do"),
+    FIELD(U32, pb_device_info, sm_count, "sm_count", "", "streaming multiprocessors"),
+    FIELD(U32, pb_device_info, warp_size, "warp_size", "", "threads"),
+    FIELD(U32, pb_device_info, max_threads_per_cta, "max_threads_per_cta", "", "threads"),
+    FIELD(U32, pb_device_info, max_threads_per_sm, "max_threads_per_sm", "", "threads"),
+    FIELD(U64, pb_device_info, memory_bytes, "memory", "byte", "global memory in all"),
+    FIELD(U64, pb_device_info, memory_free_bytes, "memory_free", "byte", "free when opened"),
+    FIELD(U64, pb_device_info, l2_bytes, "l2", "byte", "L2 as the driver tells it, not measured"),
+    FIELD(U64, pb_device_info, shared_per_sm_bytes, "shared_per_sm", "byte", "shared memory"),
+    FIELD(U64, pb_device_info, shared_per_cta_bytes, "shared_per_cta", "byte",
+          "largest opt-in of one CTA"),
+    FIELD(U64, pb_device_info, constant_bytes, "constant", "byte", "constant memory"),
+    FIELD(U64, pb_device_info, trace_window, "trace_window", "",
+          "accesses recorded in one launch without shrinking L1"),
+    FIELD(U64, pb_device_info, trace_window_large, "trace_window_large", "",
+          "the same where a smaller L1 does not matter"),
+    FIELD(F64, pb_device_info, sm_clock_max_mhz, "sm_clock_max", "MHz", "as the driver tells it"),
+    FIELD(F64, pb_device_info, memory_clock_max_mhz, "memory_clock_max", "MHz",
+          "as the driver tells it"),
+    FIELD(F64, pb_device_info, theoretical_bytes_per_s, "theoretical_bandwidth", "byte/s",
+          "DRAM clock times bus width; 0: not known"),
+    FIELD(I32, pb_device_info, ecc_enabled, "ecc_enabled", "", "1, 0, or -1: not known"),
+    FIELD(I32, pb_device_info, mig_enabled, "mig_enabled", "", "1, 0, or -1: not known"),
+    FIELD(F64, pb_device_info, power_limit_w, "power_limit", "W", "enforced; NaN: not known"),
+    FIELD(F64, pb_device_info, power_limit_default_w, "power_limit_default", "W", "NaN: not known"),
+};
+
+static const struct pb_field state_fields[] = {
+    FIELD(F64, pb_state, unix_seconds, "time", "s", "since 1970-01-01 UTC"),
+    FIELD(TEXT, pb_state, test, "test", "", "the test it belongs to"),
+    FIELD(TEXT, pb_state, when, "when", "", "before, during or after"),
+    FIELD(F64, pb_state, sm_clock_mhz, "sm_clock", "MHz", "NaN: not known, as all that follow"),
+    FIELD(F64, pb_state, memory_clock_mhz, "memory_clock", "MHz", ""),
+    FIELD(F64, pb_state, power_w, "power", "W", ""),
+    FIELD(F64, pb_state, temperature_c, "temperature", "degC", "of the GPU"),
+    FIELD(F64, pb_state, memory_temperature_c, "memory_temperature", "degC", ""),
+    FIELD(I64, pb_state, throttle_reasons, "throttle_reasons", "",
+          "bit mask of NVML; -1: not known, as all that follow"),
+    FIELD(I64, pb_state, ecc_corrected, "ecc_corrected", "", "errors since the driver's start"),
+    FIELD(I64, pb_state, ecc_uncorrected, "ecc_uncorrected", "", "the same, not corrected"),
+    FIELD(I64, pb_state, remapped_corrected, "remapped_corrected", "",
+          "rows remapped after corrected errors"),
+    FIELD(I64, pb_state, remapped_uncorrected, "remapped_uncorrected", "",
+          "rows remapped after uncorrected errors"),
+    FIELD(I64, pb_state, remap_pending, "remap_pending", "", "1: a remap waits for a reset"),
+    FIELD(I64, pb_state, remap_failed, "remap_failed", "", "1: a remap has failed"),
+    FIELD(I64, pb_state, pcie_generation, "pcie_generation", "", "of the link now"),
+    FIELD(I64, pb_state, pcie_width, "pcie_width", "", "lanes of the link now"),
+    FIELD(I64, pb_state, pcie_generation_max, "pcie_generation_max", "", ""),
+    FIELD(I64, pb_state, pcie_width_max, "pcie_width_max", "", ""),
+    FIELD(I64, pb_state, pcie_replays, "pcie_replays", "", "replay counter of the link"),
+    FIELD(I64, pb_state, memory_used_bytes, "memory_used", "byte", "by all processes"),
+    FIELD(I64, pb_state, processes, "processes", "", "compute processes, this one included"),
+};
+
+static const struct pb_field test_fields[] = {
+    FIELD(TEXT, pb_test_row, name, "name", "", "the test"),
+    FIELD(TEXT, pb_test_row, status, "status", "",
+          "ok, failed, hung, crashed, lost, unsupported or missing"),
+    FIELD(TEXT, pb_test_row, unit, "unit", "", "of what it measures"),
+    FIELD(TEXT, pb_test_row, method, "method", "", "procedure and source"),
+    FIELD(TEXT, pb_test_row, message, "message", "", "why it is not ok, or what was special"),
+    FIELD(F64, pb_test_row, seconds, "seconds", "s", "wall time"),
+    FIELD(F64, pb_test_row, overhead_cycles, "overhead", "cycle",
+          "between two stamps around the recording store alone"),
+    FIELD(I64, pb_test_row, sm_id, "sm_id", "", "where it ran; -1: several, or not known"),
+};
+
+static const struct pb_field point_fields[] = {
+    FIELD(TEXT, pb_point, path, "path", "",
+          "global_ca, global_cg, readonly, texture, constant, shared; none: stamps alone"),
+    FIELD(TEXT, pb_point, order, "order", "", "sequential, random, warp or stamp"),
+    FIELD(TEXT, pb_point, mode, "mode", "", "trace: every access stamped; lap: one timed run"),
+    FIELD(TEXT, pb_point, phase, "phase", "", "why this point was measured"),
+    FIELD(U64, pb_point, footprint_bytes, "footprint", "byte", "size of the walked array"),
+    FIELD(U64, pb_point, stride_bytes, "stride", "byte", "between neighbours in address order"),
+    FIELD(U64, pb_point, first, "first", "", "its first access in latency and index"),
+    FIELD(U64, pb_point, count, "count", "", "its accesses in latency and index"),
+    FIELD(U64, pb_point, warm, "warm", "", "loads before the record, in the same launch"),
+    FIELD(U64, pb_point, window, "window", "", "accesses recorded without a break"),
+    FIELD(U64, pb_point, timed, "timed", "", "loads of a lap"),
+    FIELD(U64, pb_point, total_cycles, "cycles", "cycle", "of the timed loads, SM clock"),
+    FIELD(F64, pb_point, total_ns, "nanoseconds", "ns", "of the timed loads, global timer"),
+    FIELD(F64, pb_point, overhead_cycles, "overhead", "cycle",
+          "to subtract from every latency of this point"),
+    FIELD(U64, pb_point, carveout_bytes, "carveout", "byte", "shared memory set aside"),
+    FIELD(U64, pb_point, seed, "seed", "", "of a random order"),
+    FIELD(U64, pb_point, base_address, "base", "byte", "device address of offset 0"),
+    FIELD(U64, pb_point, repeat, "repeat", "", "0, 1, … of otherwise equal points"),
+    FIELD(I64, pb_point, sm_id, "sm_id", "", "-1: not known"),
+};
+
+static const struct pb_field latency_fields[] = {
+    {"latency", PB_FIELD_U32, 0, sizeof(uint32_t), "cycle",
+     "latency of every access as stamped, the point's overhead included"}};
+static const struct pb_field index_fields[] = {
+    {"index", PB_FIELD_U64, 0, sizeof(uint64_t), "byte",
+     "offset of every accessed word from the point's base"}};
+static const struct pb_field value_fields[] = {
+    {"value", PB_FIELD_F64, 0, sizeof(double), "", "what was measured over the named axes"}};
+
+static const struct pb_field parameter_fields[] = {
+    FIELD(TEXT, pb_parameter_row, device, "device", "", "key"),
+    FIELD(TEXT, pb_parameter_row, memory, "memory", "", "l1, l2, dram, …"),
+    FIELD(TEXT, pb_parameter_row, parameter, "parameter", "", "size_bytes, latency_cycles, …"),
+    FIELD(TEXT, pb_parameter_row, value, "value", "", "as text; empty: not determined"),
+    FIELD(F64, pb_parameter_row, number, "number", "", "the same where it is one number"),
+    FIELD(TEXT, pb_parameter_row, unit, "unit", "", "of value, low and high"),
+    FIELD(F64, pb_parameter_row, low, "low", "", "lower end of the interval"),
+    FIELD(F64, pb_parameter_row, high, "high", "", "upper end of the interval"),
+    FIELD(F64, pb_parameter_row, confidence, "confidence", "", "0 to 1"),
+    FIELD(TEXT, pb_parameter_row, method, "method", "", "how it was inferred"),
+    FIELD(TEXT, pb_parameter_row, evidence, "evidence", "", "path in this file"),
+    FIELD(TEXT, pb_parameter_row, reason, "reason", "", "why there is no value"),
+};
+
+const struct pb_object pb_schema[] = {
+    {"/", PB_OBJECT_GROUP, true, run_fields, COUNT(run_fields), sizeof(struct pb_run),
+     "the run as a whole"},
+    {"/fleet", PB_OBJECT_TABLE, true, member_fields, COUNT(member_fields), sizeof(struct pb_member),
+     "one row for each expected rank and what became of its device"},
+    {"/devices/<key>", PB_OBJECT_GROUP, false, device_fields, COUNT(device_fields),
+     sizeof(struct pb_device_info), "identity and properties of one device"},
+    {"/devices/<key>/state", PB_OBJECT_TABLE, false, state_fields, COUNT(state_fields),
+     sizeof(struct pb_state), "the device's state over time"},
+    {"/devices/<key>/tests/<test>", PB_OBJECT_GROUP, false, test_fields, COUNT(test_fields),
+     sizeof(struct pb_test_row), "one test on one device"},
+    {"/devices/<key>/tests/<test>/points", PB_OBJECT_TABLE, false, point_fields,
+     COUNT(point_fields), sizeof(struct pb_point), "one row for each chase"},
+    {"/devices/<key>/tests/<test>/latency", PB_OBJECT_ARRAY, false, latency_fields, 1,
+     sizeof(uint32_t), "all accesses of all points, concatenated"},
+    {"/devices/<key>/tests/<test>/index", PB_OBJECT_ARRAY, false, index_fields, 1, sizeof(uint64_t),
+     "all accesses of all points, concatenated"},
+    {"/devices/<key>/tests/<test>/value", PB_OBJECT_MATRIX, false, value_fields, 1, sizeof(double),
+     "a matrix; its dimension scales lie beside it under their own names"},
+    {"/analysis/parameters", PB_OBJECT_TABLE, false, parameter_fields, COUNT(parameter_fields),
+     sizeof(struct pb_parameter_row), "what plumb-analyze inferred"},
+};
+
+const size_t pb_schema_count = COUNT(pb_schema);
+
+const struct pb_object *pb_schema_find(const char *path)
+{
+    for (size_t i = 0; i < pb_schema_count; i++)
+        if (strcmp(pb_schema[i].path, path) == 0)
+            return &pb_schema[i];
+    assert(!"path is in the schema");
+    return NULL;
+}

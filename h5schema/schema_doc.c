@@ -1,0 +1,44 @@
+/* Prints SCHEMA.md from the schema table; a test compares it with the file in the tree. */
+#include <stdio.h>
+
+#include "h5schema/schema.h"
+
+static const char *const type_names[] = {
+    [PB_FIELD_TEXT] = "text",  [PB_FIELD_I64] = "int64", [PB_FIELD_U64] = "uint64",
+    [PB_FIELD_U32] = "uint32", [PB_FIELD_I32] = "int32", [PB_FIELD_F64] = "float64",
+};
+
+static const char *const kind_names[] = {
+    [PB_OBJECT_GROUP] = "group, attributes",
+    [PB_OBJECT_TABLE] = "table, columns",
+    [PB_OBJECT_ARRAY] = "array, one-dimensional",
+    [PB_OBJECT_MATRIX] = "matrix over dimension scales, elements",
+};
+
+static void print_object(const struct pb_object *object)
+{
+    printf("\n## `%s`\n\n%s (%s).\n\n| name | type | unit | meaning |\n|---|---|---|---|\n",
+           object->path, object->description, kind_names[object->kind]);
+    for (size_t i = 0; i < object->field_count; i++) {
+        const struct pb_field *field = &object->fields[i];
+
+        printf("| `%s` | %s", field->name, type_names[field->type]);
+        if (field->type == PB_FIELD_TEXT)
+            printf(" %zu", field->size);
+        printf(" | %s | %s |\n", field->unit, field->description);
+    }
+}
+
+int main(void)
+{
+    printf("# The fleet file, version %d\n\n"
+           "Made from `h5schema/schema.c` by `pb-schema-doc`; do not edit.\n\n"
+           "HDF5, readable by version 1.10 and later. Every dataset is chunked, shuffled, deflated "
+           "and carries\nFletcher-32 checksums and the attributes `unit` and `description`. Text "
+           "is UTF-8 of fixed length,\npadded with zeros. An image (a frame's payload, see "
+           "`file.h`) holds one device, test or row in the same\nlayout.\n",
+           PB_SCHEMA_VERSION);
+    for (size_t i = 0; i < pb_schema_count; i++)
+        print_object(&pb_schema[i]);
+    return 0;
+}
