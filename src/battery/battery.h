@@ -24,6 +24,8 @@ struct pb_bench {
     enum pb_battery battery;
     uint64_t seed;
     double overhead_cycles; /* between two stamps with the dependent store only */
+    uint64_t l1_edge_bytes; /* where misses begin, once a test has looked; 0: not yet */
+    uint64_t l2_edge_bytes;
 };
 
 struct pb_test {

@@ -1,0 +1,148 @@
+/* An open device under test: warming up, and running one test with the state read around it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "battery/battery.h"
+#include "core/time.h"
+
+static int by_value(const void *a, const void *b)
+{
+    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+/* The store-only stamp pair; its jitter is one-sided, so the lower quartile is what it costs. */
+static enum pb_status measure_overhead(struct pb_bench *bench, struct pb_error *err)
+{
+    enum { SAMPLES = 256 };
+    uint32_t cycles[SAMPLES];
+    enum pb_status status =
+        bench->device->ops->stamp(bench->device, PB_STAMP_STORE, SAMPLES, cycles, err);
+
+    if (status != PB_OK)
+        return status;
+    qsort(cycles, SAMPLES, sizeof(*cycles), by_value);
+    bench->overhead_cycles = cycles[SAMPLES / 4];
+    return PB_OK;
+}
+
+/* Spins until two measurements of the clock agree: a GPU that was idle starts slow (facts 2.9). */
+static enum pb_status wait_for_clock(struct pb_bench *bench, struct pb_error *err)
+{
+    static const double most_seconds = 2, slice_seconds = 0.02, agreement = 1e-3;
+    double start = pb_time_monotonic_seconds(), last_ratio = 0;
+
+    while (pb_time_monotonic_seconds() - start < most_seconds) {
+        struct pb_clock_sample samples[2];
+        double ratio;
+        enum pb_status status =
+            bench->device->ops->clock(bench->device, slice_seconds, 2, samples, err);
+
+        if (status != PB_OK)
+            return status;
+        if (samples[1].ns <= samples[0].ns)
+            return pb_fail(err, PB_DEVICE, "the device's timer stands still");
+        ratio = (double)(samples[1].cycles - samples[0].cycles) /
+                (double)(samples[1].ns - samples[0].ns);
+        if (fabs(ratio - last_ratio) < agreement * ratio)
+            return PB_OK;
+        last_ratio = ratio;
+    }
+    return PB_OK; /* clock_calibration shows how it drifts */
+}
+
+enum pb_status pb_bench_open(const struct pb_device_ops *ops,
+                             const struct pb_device_request *request, enum pb_battery battery,
+                             struct pb_bench *bench_out, struct pb_error *err)
+{
+    struct pb_bench bench = {.battery = battery, .seed = request->seed};
+    enum pb_status status = ops->open(request, &bench.device, err);
+
+    if (status != PB_OK)
+        return status;
+    status = ops->describe(bench.device, &bench.info, err);
+    if (status == PB_OK)
+        status = wait_for_clock(&bench, err);
+    if (status == PB_OK)
+        status = measure_overhead(&bench, err);
+    if (status != PB_OK) {
+        ops->close(bench.device);
+        return status;
+    }
+    *bench_out = bench;
+    return PB_OK;
+}
+
+void pb_bench_close(struct pb_bench *bench)
+{
+    if (bench == NULL || bench->device == NULL)
+        return;
+    bench->device->ops->close(bench->device);
+    bench->device = NULL;
+}
+
+static void read_state(struct pb_bench *bench, const char *test, const char *when,
+                       struct pb_state *state_out)
+{
+    pb_state_clear(state_out);
+    /* A state that cannot be read stays unknown: it must not cost the test. */
+    if (bench->device->ops->read_state(bench->device, state_out, NULL) != PB_OK)
+        pb_state_clear(state_out);
+    state_out->unix_seconds = pb_time_unix_seconds();
+    PB_TEXT_SET(state_out->test, test);
+    PB_TEXT_SET(state_out->when, when);
+}
+
+static enum pb_outcome outcome_of(enum pb_status status)
+{
+    switch (status) {
+    case PB_OK:
+        return PB_TEST_OK;
+    case PB_UNSUPPORTED:
+        return PB_TEST_UNSUPPORTED;
+    case PB_LOST:
+        return PB_TEST_LOST;
+    default:
+        return PB_TEST_FAILED;
+    }
+}
+
+static enum pb_status run_checked(struct pb_bench *bench, const struct pb_test *test,
+                                  struct pb_recording *recording, struct pb_error *err)
+{
+    uint32_t missing = test->needs & ~bench->info.capabilities;
+    enum pb_status status;
+
+    if (missing != 0)
+        return pb_fail(err, PB_UNSUPPORTED, "this device lacks capability 0x%x", missing);
+    status = bench->device->ops->begin_test(bench->device, test->name, err);
+    return status != PB_OK ? status : test->run(bench, recording, err);
+}
+
+enum pb_status pb_bench_run(struct pb_bench *bench, const struct pb_test *test,
+                            struct pb_recording *recording_out, struct pb_state states_out[2],
+                            struct pb_error *err)
+{
+    struct pb_error cause = PB_ERROR_INIT;
+    double start = pb_time_monotonic_seconds();
+    enum pb_status status;
+
+    memset(recording_out, 0, sizeof(*recording_out));
+    PB_TEXT_SET(recording_out->name, test->name);
+    PB_TEXT_SET(recording_out->unit, test->unit);
+    PB_TEXT_SET(recording_out->method, test->method);
+    recording_out->sm_id = -1;
+    recording_out->overhead_cycles = bench->overhead_cycles;
+
+    read_state(bench, test->name, "before", &states_out[0]);
+    status = run_checked(bench, test, recording_out, &cause);
+    read_state(bench, test->name, "after", &states_out[1]);
+
+    recording_out->outcome = outcome_of(status);
+    if (status != PB_OK)
+        PB_TEXT_SET(recording_out->message, cause.message);
+    recording_out->seconds = pb_time_monotonic_seconds() - start;
+    return status == PB_LOST ? pb_fail(err, PB_LOST, "%s", cause.message) : PB_OK;
+}

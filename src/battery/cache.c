@@ -1,0 +1,65 @@
+/* Family cache: how much stays in L1 and in L2 (M16 4.2 stage 1, R16 2.2). */
+#include "battery/search.h"
+#include "battery/tests.h"
+
+enum { FINE_POINTS = 24 };
+
+/* From just below the edge to twice its size: where misses begin, and where nothing hits any more.
+ */
+static enum pb_status take_fine(struct pb_bench *bench, const struct pb_search *search,
+                                struct pb_recording *recording, struct pb_error *err)
+{
+    uint64_t low = search->fits_bytes / 8 * 7, high = 2 * search->fits_bytes;
+
+    if (high > search->limit_bytes)
+        high = search->limit_bytes;
+    for (uint64_t i = 0; i <= FINE_POINTS; i++) {
+        uint64_t footprint = low + (high - low) * i / FINE_POINTS;
+        struct pb_walk walk;
+        enum pb_status status;
+
+        footprint -= footprint % search->stride_bytes;
+        walk = pb_search_steady(search, "fine", footprint, search->stride_bytes);
+        if (search->exact) {
+            walk.record = 0;
+            walk.timed = PB_WALK_LAP;
+        }
+        status = pb_walk_take(bench, &walk, recording, NULL, err);
+        if (status != PB_OK)
+            return status;
+    }
+    return PB_OK;
+}
+
+static enum pb_status capacity(struct pb_bench *bench, enum pb_level level, uint64_t *edge_bytes,
+                               struct pb_recording *recording, struct pb_error *err)
+{
+    struct pb_search search;
+    enum pb_status status;
+
+    pb_search_begin(bench, level, &search);
+    status = pb_search_references(bench, &search, recording, err);
+    if (status == PB_OK)
+        status = pb_search_edge(bench, &search, recording, err);
+    if (status != PB_OK)
+        return status;
+    if (search.overflows_bytes == 0) {
+        pb_fail(err, PB_OK, "no misses up to %llu bytes", (unsigned long long)search.limit_bytes);
+        PB_TEXT_SET(recording->message, err->message);
+        return PB_OK;
+    }
+    *edge_bytes = search.fits_bytes;
+    return take_fine(bench, &search, recording, err);
+}
+
+enum pb_status pb_test_l1_capacity(struct pb_bench *bench, struct pb_recording *recording,
+                                   struct pb_error *err)
+{
+    return capacity(bench, PB_LEVEL_L1, &bench->l1_edge_bytes, recording, err);
+}
+
+enum pb_status pb_test_l2_capacity(struct pb_bench *bench, struct pb_recording *recording,
+                                   struct pb_error *err)
+{
+    return capacity(bench, PB_LEVEL_L2, &bench->l2_edge_bytes, recording, err);
+}

@@ -1,0 +1,207 @@
+/* One chase taken and filed; see walk.h. */
+#include "battery/walk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const order_names[] = {
+    [PB_ORDER_SEQUENTIAL] = "sequential",
+    [PB_ORDER_RANDOM] = "random",
+    [PB_ORDER_PAGES] = "random_in_pages",
+};
+
+static const uint64_t page_bytes = (uint64_t)2 << 20;
+
+/* splitmix64: orders must be the same on every host that has the seed. */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static void shuffle(uint64_t *offsets, size_t count, uint64_t seed)
+{
+    for (size_t i = count; i > 1; i--) {
+        size_t j = (size_t)(next_random(&seed) % i);
+        uint64_t kept = offsets[i - 1];
+
+        offsets[i - 1] = offsets[j];
+        offsets[j] = kept;
+    }
+}
+
+/* Moves the first slot of every page to the front; returns how many there are. */
+static size_t pages_first(uint64_t *offsets, size_t count)
+{
+    size_t pages = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (offsets[i] / page_bytes >= pages) {
+            uint64_t kept = offsets[pages];
+
+            offsets[pages] = offsets[i];
+            offsets[i] = kept;
+            pages++;
+        }
+    }
+    return pages;
+}
+
+uint64_t pb_walk_slots(const struct pb_walk *walk)
+{
+    return (walk->footprint_bytes + walk->stride_bytes - 1) / walk->stride_bytes;
+}
+
+static uint64_t *make_offsets(const struct pb_walk *walk, size_t count)
+{
+    uint64_t *offsets = malloc(count * sizeof(*offsets));
+    size_t fixed = 0;
+
+    if (offsets == NULL)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        offsets[i] = i * walk->stride_bytes;
+    if (walk->order == PB_ORDER_PAGES)
+        fixed = pages_first(offsets, count);
+    if (walk->order != PB_ORDER_SEQUENTIAL)
+        shuffle(offsets + fixed, count - fixed, walk->seed);
+    return offsets;
+}
+
+static uint64_t laps_to_loads(uint64_t loads, size_t slots)
+{
+    return loads == PB_WALK_LAP ? slots : loads;
+}
+
+static void describe_point(const struct pb_bench *bench, const struct pb_walk *walk,
+                           const struct pb_chase *chase, const struct pb_trace *trace,
+                           struct pb_point *point)
+{
+    memset(point, 0, sizeof(*point));
+    PB_TEXT_SET(point->path, pb_path_name(walk->path));
+    PB_TEXT_SET(point->order, order_names[walk->order]);
+    PB_TEXT_SET(point->mode, chase->record > 0 ? "trace" : "lap");
+    PB_TEXT_SET(point->phase, walk->phase);
+    point->footprint_bytes = walk->footprint_bytes;
+    point->stride_bytes = walk->stride_bytes;
+    point->count = chase->record;
+    point->warm = chase->warm;
+    point->window = chase->record > 0 ? trace->window : 0;
+    point->timed = chase->record > 0 ? 0 : chase->timed;
+    point->total_cycles = chase->record > 0 ? 0 : trace->total_cycles;
+    point->total_ns = chase->record > 0 ? 0 : trace->total_ns;
+    point->overhead_cycles = bench->overhead_cycles;
+    point->carveout_bytes = trace->carveout_bytes;
+    point->seed = walk->seed;
+    point->base_address = trace->base_address;
+    point->repeat = walk->repeat;
+    point->sm_id = trace->sm_id;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+/* Sorts the trace in place: it has been filed by then. */
+static void summarize(const struct pb_bench *bench, const struct pb_chase *chase,
+                      struct pb_trace *trace, const struct pb_series *series,
+                      struct pb_walk_result *result_out)
+{
+    size_t n = trace->count;
+    double sum = 0;
+
+    memset(result_out, 0, sizeof(*result_out));
+    result_out->first = series->access_count - n;
+    result_out->count = n;
+    if (chase->record == 0) {
+        result_out->mean_cycles =
+            chase->timed > 0 ? (double)trace->total_cycles / (double)chase->timed : 0;
+        return;
+    }
+    qsort(trace->latency_cycles, n, sizeof(*trace->latency_cycles), by_value);
+    for (size_t i = 0; i < n; i++)
+        sum += trace->latency_cycles[i];
+    result_out->mean_cycles = sum / (double)n - bench->overhead_cycles;
+    result_out->low_cycles = trace->latency_cycles[n / 20] - bench->overhead_cycles;
+    result_out->median_cycles = trace->latency_cycles[n / 2] - bench->overhead_cycles;
+    result_out->high_cycles = trace->latency_cycles[n - 1 - n / 20] - bench->overhead_cycles;
+}
+
+/* Lets the device chase, files the point, and sums it up. */
+static enum pb_status take(struct pb_bench *bench, const struct pb_walk *walk,
+                           const struct pb_chase *chase, struct pb_trace *trace,
+                           struct pb_recording *recording, struct pb_walk_result *result_out,
+                           struct pb_error *err)
+{
+    struct pb_point point;
+    enum pb_status status = bench->device->ops->chase(bench->device, chase, trace, err);
+
+    if (status != PB_OK)
+        return status;
+    trace->count = (size_t)chase->record;
+    describe_point(bench, walk, chase, trace, &point);
+    status = pb_series_append(&recording->series, &point, trace->latency_cycles, trace->index_bytes,
+                              err);
+    if (status != PB_OK)
+        return status;
+    recording->sm_id = trace->sm_id;
+    if (result_out != NULL)
+        summarize(bench, chase, trace, &recording->series, result_out);
+    return PB_OK;
+}
+
+enum pb_status pb_walk_take(struct pb_bench *bench, const struct pb_walk *walk,
+                            struct pb_recording *recording, struct pb_walk_result *result_out,
+                            struct pb_error *err)
+{
+    size_t slots = (size_t)pb_walk_slots(walk);
+    uint64_t *offsets = make_offsets(walk, slots);
+    struct pb_trace trace = {.sm_id = -1};
+    struct pb_chase chase = {
+        .path = walk->path,
+        .offset_bytes = offsets,
+        .offset_count = slots,
+        .warm = laps_to_loads(walk->warm, slots),
+        .record = laps_to_loads(walk->record, slots),
+        .timed = laps_to_loads(walk->timed, slots),
+        .prefill = walk->prefill,
+        .flush = walk->flush,
+        .carveout_bytes = -1,
+        .sm = -1,
+    };
+    enum pb_status status;
+
+    if (chase.record > 0) {
+        trace.latency_cycles = malloc(chase.record * sizeof(*trace.latency_cycles));
+        trace.index_bytes = malloc(chase.record * sizeof(*trace.index_bytes));
+    }
+    if (offsets == NULL ||
+        (chase.record > 0 && (trace.latency_cycles == NULL || trace.index_bytes == NULL)))
+        status = pb_fail(err, PB_NO_MEMORY, "no memory for a chase of %zu slots", slots);
+    else
+        status = take(bench, walk, &chase, &trace, recording, result_out, err);
+    free(trace.latency_cycles);
+    free(trace.index_bytes);
+    free(offsets);
+    return status;
+}
+
+size_t pb_walk_count_between(const struct pb_bench *bench, const struct pb_recording *recording,
+                             const struct pb_walk_result *result, double low, double high)
+{
+    const uint32_t *latency = recording->series.latency_cycles + result->first;
+    size_t found = 0;
+
+    for (size_t i = 0; i < result->count; i++) {
+        double net = latency[i] - bench->overhead_cycles;
+
+        found += net >= low && net <= high;
+    }
+    return found;
+}

@@ -1,0 +1,55 @@
+/*
+ * Private to the battery: one chase taken and filed as a point.
+ *
+ * A walk says which slots of an array are visited in which order; the device is asked for a traced
+ * or a timed chase; point and accesses go into the recording.
+ */
+#ifndef PB_BATTERY_WALK_H
+#define PB_BATTERY_WALK_H
+
+#include "battery/battery.h"
+
+enum pb_order {
+    PB_ORDER_SEQUENTIAL,
+    PB_ORDER_RANDOM, /* one cycle through all slots, drawn with the walk's seed */
+    PB_ORDER_PAGES,  /* the first slot of every 2 MiB, then the others at random: warm TLBs */
+};
+
+struct pb_walk {
+    enum pb_path path;
+    enum pb_order order;
+    const char *phase;
+    uint64_t footprint_bytes, stride_bytes; /* slots at 0, stride, … below footprint */
+    uint64_t warm;                          /* loads; PB_WALK_LAP: one whole lap */
+    uint64_t record, timed;                 /* loads; PB_WALK_LAP likewise; one of them is 0 */
+    uint64_t seed, repeat;
+    bool prefill, flush;
+};
+
+#define PB_WALK_LAP UINT64_MAX
+
+/* What the battery needs to decide where to go next. Latencies are net of the overhead. */
+struct pb_walk_result {
+    double mean_cycles;   /* of all loads; of a lap: total by loads */
+    double low_cycles;    /* 5% quantile of a trace */
+    double median_cycles; /* of a trace */
+    double high_cycles;   /* 95% quantile of a trace */
+    size_t first;         /* its accesses in the recording's series */
+    size_t count;
+};
+
+uint64_t pb_walk_slots(const struct pb_walk *walk);
+
+/*
+ * Takes the walk and appends the point. result_out may be NULL.
+ * Errors are the device's, or PB_NO_MEMORY; then nothing is appended.
+ */
+enum pb_status pb_walk_take(struct pb_bench *bench, const struct pb_walk *walk,
+                            struct pb_recording *recording, struct pb_walk_result *result_out,
+                            struct pb_error *err);
+
+/* How many of a result's accesses lie in [low, high] cycles, net of the overhead. */
+size_t pb_walk_count_between(const struct pb_bench *bench, const struct pb_recording *recording,
+                             const struct pb_walk_result *result, double low, double high);
+
+#endif
