@@ -50,16 +50,17 @@ enum pb_status pb_fleet_open_file(const char *path, hid_t *file_out, struct pb_r
 {
     hid_t access = pb_h5_access(false);
     struct stat found;
-    hid_t file;
-    enum pb_status status;
+    hid_t file = H5I_INVALID_HID;
+    enum pb_status status = PB_OK;
 
-    file = H5Fopen(path, H5F_ACC_RDONLY, access);
-    H5Pclose(access);
-    if (file < 0 && stat(path, &found) != 0)
-        return pb_fail(err, PB_INVALID, "%s: cannot be opened: %s", path, strerror(errno));
+    if (stat(path, &found) != 0)
+        status = pb_fail(err, PB_INVALID, "%s: cannot be opened: %s", path, strerror(errno));
+    else if ((file = H5Fopen(path, H5F_ACC_RDONLY, access)) < 0)
+        status =
+            pb_h5_fail(err, PB_INVALID, "%s: expected a fleet file, found no readable HDF5", path);
+    H5Pclose(access); /* after the message: every call of HDF5 forgets the last error */
     if (file < 0)
-        return pb_h5_fail(err, PB_INVALID, "%s: expected a fleet file, found no readable HDF5",
-                          path);
+        return status;
     status = pb_h5_read_attributes(file, pb_schema_find("/"), run_out, err);
     if (status != PB_OK) {
         H5Fclose(file);
@@ -104,7 +105,7 @@ enum pb_status pb_fleet_create(const char *path, const struct pb_run *run,
                                struct pb_fleet **fleet_out, struct pb_error *err)
 {
     struct pb_fleet *fleet;
-    hid_t access;
+    hid_t access, creation;
     enum pb_status status = pb_fleet_may_create(path, err);
 
     if (status != PB_OK)
@@ -119,7 +120,9 @@ enum pb_status pb_fleet_create(const char *path, const struct pb_run *run,
     temporary_name(path, fleet->temporary, sizeof(fleet->temporary), NULL);
     access = pb_h5_access(false);
     bound_metadata_cache(access);
-    fleet->file = H5Fcreate(fleet->temporary, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    creation = pb_h5_creation();
+    fleet->file = H5Fcreate(fleet->temporary, H5F_ACC_TRUNC, creation, access);
+    H5Pclose(creation);
     H5Pclose(access);
     if (fleet->file < 0) {
         free(fleet);

@@ -19,7 +19,7 @@ struct pb_image_label {
     char name[PB_NAME_LENGTH]; /* of a test */
 };
 
-/* The bytes must stay until H5Fclose(). PB_CORRUPT: no HDF5. PB_INVALID: not an image. */
+/* Copies the bytes. PB_CORRUPT: no HDF5. PB_INVALID: not an image. */
 enum pb_status pb_image_open(const void *bytes, size_t size, hid_t *file_out,
                              struct pb_image_label *label_out, struct pb_error *err);
 

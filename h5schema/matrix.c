@@ -2,6 +2,7 @@
 #include "h5schema/matrix.h"
 
 #include <hdf5_hl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,25 @@
 
 static const struct pb_field label_field = {"label", PB_FIELD_TEXT, 0, PB_NAME_LENGTH, "", ""};
 static const struct pb_field number_field = {"number", PB_FIELD_F64, 0, sizeof(double), "", ""};
+
+static void read_text(hid_t location, const char *name, char *text_out, size_t size)
+{
+    const struct pb_field field = {name, PB_FIELD_TEXT, 0, size, "", ""};
+    hid_t type = pb_h5_field_type(&field);
+    hid_t attribute =
+        H5Aexists(location, name) > 0 ? H5Aopen(location, name, H5P_DEFAULT) : H5I_INVALID_HID;
+
+    memset(text_out, 0, size);
+    if (attribute >= 0) {
+        hid_t stored = H5Aget_type(attribute);
+
+        if (H5Tget_class(stored) == H5T_STRING && H5Tis_variable_str(stored) == 0)
+            H5Aread(attribute, type, text_out);
+        H5Tclose(stored);
+        H5Aclose(attribute);
+    }
+    H5Tclose(type);
+}
 
 /* A whole dataset of the given shape, compressed, with unit and description. */
 static enum pb_status write_dataset(hid_t group, const char *name, const struct pb_field *element,
@@ -57,6 +77,36 @@ static enum pb_status write_axis(hid_t group, const struct pb_axis *axis, struct
     return status;
 }
 
+/*
+ * The names are kept in an attribute of our own too: H5DSget_label() of HDF5 1.10 frees what it has
+ * not allocated when the attribute behind it is damaged.
+ */
+void pb_h5_axis_name(hid_t value, unsigned i, char name_out[PB_NAME_LENGTH])
+{
+    char names[PB_MATRIX_RANK_MAX * PB_NAME_LENGTH];
+    char *rest = names, *name = NULL;
+
+    read_text(value, "axes", names, sizeof(names));
+    for (unsigned at = 0; at <= i; at++)
+        name = strsep(&rest, ",");
+    pb_text_copy(name_out, PB_NAME_LENGTH, name == NULL ? "" : name);
+}
+
+static enum pb_status write_axis_names(hid_t value, const struct pb_matrix *matrix,
+                                       struct pb_error *err)
+{
+    char names[PB_MATRIX_RANK_MAX * PB_NAME_LENGTH];
+    size_t used = 0;
+
+    for (size_t i = 0; i < matrix->rank; i++) {
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i == 0 ? "" : ",",
+                                 matrix->axes[i].name);
+        if (H5DSset_label(value, (unsigned)i, matrix->axes[i].name) < 0)
+            return pb_h5_fail(err, PB_IO, "value: dimension %zu cannot be labelled", i);
+    }
+    return pb_h5_write_text(value, "axes", names, err);
+}
+
 enum pb_status pb_h5_write_matrix(hid_t group, const struct pb_matrix *matrix, struct pb_error *err)
 {
     hsize_t shape[PB_MATRIX_RANK_MAX];
@@ -73,19 +123,9 @@ enum pb_status pb_h5_write_matrix(hid_t group, const struct pb_matrix *matrix, s
                            matrix->unit, matrix->description, &value, err);
     if (status != PB_OK)
         return status;
-    for (size_t i = 0; i < matrix->rank && status == PB_OK; i++)
-        if (H5DSset_label(value, (unsigned)i, matrix->axes[i].name) < 0)
-            status = pb_h5_fail(err, PB_IO, "value: dimension %zu cannot be labelled", i);
+    status = write_axis_names(value, matrix, err);
     H5Dclose(value);
     return status;
-}
-
-void pb_h5_axis_name(hid_t value, unsigned i, char name_out[PB_NAME_LENGTH])
-{
-    memset(name_out, 0, PB_NAME_LENGTH);
-    if (H5DSget_label(value, i, name_out, PB_NAME_LENGTH) < 0)
-        name_out[0] = '\0';
-    name_out[PB_NAME_LENGTH - 1] = '\0';
 }
 
 static void forget(hid_t dataset, const char *attribute)
@@ -136,25 +176,6 @@ enum pb_status pb_h5_attach_scales(hid_t group, struct pb_error *err)
         status = attach_one(group, value, (unsigned)i, err);
     H5Dclose(value);
     return status;
-}
-
-static void read_text(hid_t location, const char *name, char *text_out, size_t size)
-{
-    const struct pb_field field = {name, PB_FIELD_TEXT, 0, size, "", ""};
-    hid_t type = pb_h5_field_type(&field);
-    hid_t attribute =
-        H5Aexists(location, name) > 0 ? H5Aopen(location, name, H5P_DEFAULT) : H5I_INVALID_HID;
-
-    memset(text_out, 0, size);
-    if (attribute >= 0) {
-        hid_t stored = H5Aget_type(attribute);
-
-        if (H5Tget_class(stored) == H5T_STRING && H5Tis_variable_str(stored) == 0)
-            H5Aread(attribute, type, text_out);
-        H5Tclose(stored);
-        H5Aclose(attribute);
-    }
-    H5Tclose(type);
 }
 
 /* All elements of a dataset as numbers or labels. */

@@ -48,6 +48,15 @@ hid_t pb_h5_access(bool core)
     return access;
 }
 
+hid_t pb_h5_creation(void)
+{
+    enum { HALF_CHUNKS_PER_NODE = 4 };
+    hid_t creation = H5Pcreate(H5P_FILE_CREATE);
+
+    H5Pset_istore_k(creation, HALF_CHUNKS_PER_NODE);
+    return creation;
+}
+
 hid_t pb_h5_compressed(int rank, const hsize_t *chunk)
 {
     hid_t creation = H5Pcreate(H5P_DATASET_CREATE);

@@ -19,6 +19,9 @@ enum pb_status pb_h5_fail(struct pb_error *err, enum pb_status status, const cha
 /* File access properties: layout readable by stock HDF5 1.10. core: in memory only. */
 hid_t pb_h5_access(bool core);
 
+/* File creation properties: small nodes for the many datasets that have few chunks. */
+hid_t pb_h5_creation(void);
+
 /* Dataset creation: chunked, shuffle, deflate, Fletcher-32. */
 hid_t pb_h5_compressed(int rank, const hsize_t *chunk);
 

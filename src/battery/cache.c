@@ -1,4 +1,6 @@
 /* Family cache: how much stays in L1 and in L2 (M16 4.2 stage 1, R16 2.2). */
+#include <stdio.h>
+
 #include "battery/search.h"
 #include "battery/tests.h"
 
