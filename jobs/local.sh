@@ -1,0 +1,52 @@
+#!/bin/sh
+# Everything on this machine: installs what is missing, builds, measures every GPU (or four
+# simulated ones where there is none) through MPI, checks the file, analyses it, shows the result.
+#
+#   sh jobs/local.sh [plumb-run options…]
+#
+# PLUMB_OUTPUT  the file to write          (default: plumb-HOST.h5 in the working folder)
+# PLUMB_BUILD   the folder to build in     (default: build beside this checkout's README)
+# PLUMB_INSTALL no: install nothing
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(dirname "$here")
+build=${PLUMB_BUILD:-$root/build}
+output=${PLUMB_OUTPUT:-plumb-$(uname -n).h5}
+
+. "$here/setup.sh"
+# shellcheck disable=SC2086
+plumb_setup $PLUMB_BUILD_PACKAGES
+plumb_mpi_environment
+
+# nvcc is often installed but not on the path.
+for cuda in "${CUDA_HOME:-}" /usr/local/cuda; do
+    [ -n "$cuda" ] && [ -x "$cuda/bin/nvcc" ] && PATH=$PATH:$cuda/bin
+done
+
+cmake -S "$root" -B "$build" -G Ninja -DPLUMB_TESTS=OFF >"$root/.build.log" 2>&1 ||
+    { cat "$root/.build.log" >&2; exit 1; }
+grep '^-- CUDA backend' "$root/.build.log" | sed 's/^-- //'
+cmake --build "$build" >"$root/.build.log" 2>&1 || { cat "$root/.build.log" >&2; exit 1; }
+rm -f "$root/.build.log"
+
+gpus=0
+if "$build/src/cli/plumb-probe" --version | grep -q cuda && command -v nvidia-smi >/dev/null 2>&1
+then
+    gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true)
+fi
+status=0
+if [ "$gpus" -gt 0 ]; then
+    echo "Measuring $gpus GPU(s) …"
+    mpirun --oversubscribe -n "$gpus" "$build/src/cli/plumb-run" --backend cuda -o "$output" "$@" ||
+        status=$?
+else
+    echo "No GPU here: measuring four simulated ones …"
+    mpirun --oversubscribe -n 4 "$build/src/cli/plumb-run" --backend sim \
+        --fleet "$here/demo-fleet.json" -o "$output" "$@" || status=$?
+fi
+[ "$status" -eq 0 ] || [ "$status" -eq 3 ] || exit "$status"
+
+"$build/src/cli/plumb-check" "$output"
+"$build/src/cli/plumb-analyze" "$output"
+exit "$status"

@@ -1,0 +1,49 @@
+# Installs what plumb is built with and is missing. Sourced by local.sh and tests/run.sh:
+#   plumb_setup PACKAGE...
+# Debian and Ubuntu by apt; PLUMB_INSTALL=no only checks and says what is missing.
+
+PLUMB_BUILD_PACKAGES="gcc libc6-dev cmake ninja-build pkg-config libopenmpi-dev openmpi-bin
+    libhdf5-dev libgsl-dev libjansson-dev zlib1g-dev"
+PLUMB_TEST_PACKAGES="libcmocka-dev clang-format clang-tidy cppcheck hdf5-tools
+    python3-h5py python3-xarray python3-h5netcdf"
+
+plumb_missing() {
+    for package in "$@"; do
+        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q '^install ok installed' ||
+            printf '%s ' "$package"
+    done
+}
+
+plumb_setup() {
+    if ! command -v dpkg-query >/dev/null 2>&1; then
+        echo "setup: no dpkg here; expecting these to be installed: $*" | tr -s ' \n' ' '
+        echo
+        return 0
+    fi
+    missing=$(plumb_missing "$@")
+    [ -n "$missing" ] || return 0
+    if [ "${PLUMB_INSTALL:-yes}" = no ]; then
+        echo "setup: missing, and PLUMB_INSTALL=no: $missing" >&2
+        return 0
+    fi
+    sudo=
+    if [ "$(id -u)" -ne 0 ]; then
+        sudo=sudo
+        command -v sudo >/dev/null 2>&1 || {
+            echo "setup: missing: $missing; install them as root, then run this again" >&2
+            return 1
+        }
+    fi
+    echo "setup: installing $missing"
+    plumb_apt="$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0"
+    $plumb_apt update >/dev/null || true
+    # shellcheck disable=SC2086
+    $plumb_apt install -y --no-install-recommends $missing >/dev/null
+}
+
+# Open MPI refuses root and more ranks than cores unless told otherwise.
+plumb_mpi_environment() {
+    if [ "$(id -u)" -eq 0 ]; then
+        export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    fi
+}

@@ -1,0 +1,45 @@
+#!/bin/sh
+# The direction of dependencies (design section 2):
+#   cli -> run -> battery -> device -> kernels; cli -> analysis; cli, run, battery -> h5schema;
+#   all may use core. Some headers belong to one place only.
+set -eu
+cd "$1"
+bad=0
+
+# only PATTERN WHERE...: files that include PATTERN must lie in WHERE.
+only() {
+    pattern=$1
+    shift
+    for file in $(grep -rlE "#include [<\"]$pattern" src kernels h5schema analysis \
+        --include='*.[ch]' --include='*.cu' --include='*.cuh' || true); do
+        allowed=no
+        for where in "$@"; do
+            case $file in $where) allowed=yes ;; esac
+        done
+        [ $allowed = yes ] || { echo "$file: may not include $pattern"; bad=1; }
+    done
+}
+
+only 'mpi\.h' 'src/run/gather*' 'src/cli/plumb-run.c'
+only 'hdf5' 'h5schema/*'
+only 'cuda' 'kernels/*' 'src/device/cuda*'
+only 'gsl/' 'analysis/*'
+only 'jansson\.h' 'src/core/json*' 'src/cli/*' 'src/device/sim/*' 'src/run/*'
+
+only 'analysis/' 'analysis/*' 'src/cli/*'
+only 'device/sim/' 'src/device/sim/*' 'src/run/*' 'src/cli/*'
+only 'kernels/' 'kernels/*' 'src/device/cuda*'
+only 'device/' 'src/device/*' 'src/battery/*' 'src/run/*' 'src/cli/*'
+only 'battery/' 'src/battery/*' 'src/run/*' 'src/cli/*'
+only 'run/' 'src/run/*' 'src/cli/*'
+only 'cli/' 'src/cli/*'
+only 'h5schema/' 'h5schema/*' 'src/battery/*' 'src/run/*' 'src/cli/*'
+
+# Nothing below cli/ prints or ends the process.
+if grep -nE '(^|[^a-z_])(printf|puts|exit|_exit|abort|MPI_Abort)\(' \
+    $(find src/core src/device src/battery src/run analysis h5schema -name '*.c' \
+        ! -name schema_doc.c ! -name 'fault*.c'); then
+    echo "the lines above print or end the process below src/cli"
+    bad=1
+fi
+exit $bad
