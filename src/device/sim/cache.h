@@ -1,0 +1,53 @@
+/*
+ * One simulated cache or TLB level: what it holds, and what it lets go.
+ *
+ * A line is allocated as a whole and filled by sector: a resident line without the sector is a
+ * miss that fills the sector and evicts nothing. An empty way is taken before any victim is drawn.
+ *
+ * Index: modulo and xor as in the profile. TLBs are "dealt", because M16 (4.4) saw 65 consecutive
+ * pages fit into sets of 17 + 6 x 8 entries and the next ones overflow set after set: of every
+ * as many consecutive entries as the level has, each goes to the next set in turn that still has
+ * room. With equal sets that is modulo.
+ *
+ * Policies: lru; fifo (order of filling); plru (a binary tree of bits that point away from the last
+ * use; a number of ways that is no power of two prunes the tree); random (even); weighted.
+ *
+ * Prefetch: a miss opens a sequential stream. Until prefetch_bytes after the missed sector are
+ * passed, a load that is at most 4 KiB ahead of the stream's last one is answered as a hit. A
+ * stride chase thus pays once (M16 4.6), a random one almost always.
+ *
+ * Every access costs the same whatever the number of ways; emptying costs nothing.
+ */
+#ifndef PB_DEVICE_SIM_CACHE_H
+#define PB_DEVICE_SIM_CACHE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "device/sim/profile.h"
+#include "device/sim/random.h"
+
+struct pb_sim_cache;
+
+/* An empty cache. The shape must outlive it. PB_NO_MEMORY. */
+enum pb_status pb_sim_cache_create(const struct pb_sim_shape *shape, uint64_t prefetch_bytes,
+                                   struct pb_sim_cache **cache_out, struct pb_error *err);
+void pb_sim_cache_free(struct pb_sim_cache *cache); /* NULL is allowed */
+
+/*
+ * Empties the cache and leaves it `bytes` of its size: every set keeps that share of its ways,
+ * rounded down. A set without ways holds nothing.
+ */
+void pb_sim_cache_start(struct pb_sim_cache *cache, uint64_t bytes);
+
+/* Looks an address up and fills it in when it is missing; true: it was there. */
+bool pb_sim_cache_access(struct pb_sim_cache *cache, uint64_t address,
+                         struct pb_sim_random *random);
+
+/* The set an address belongs to. */
+uint32_t pb_sim_cache_set(const struct pb_sim_cache *cache, uint64_t address);
+
+/* True: the same accesses always leave the same contents. */
+bool pb_sim_cache_is_deterministic(const struct pb_sim_cache *cache);
+
+#endif

@@ -1,0 +1,153 @@
+/* What a simulated device tells of itself, and the state a driver would report. */
+#include <math.h>
+#include <string.h>
+
+#include "core/time.h"
+#include "device/sim/limits.h"
+#include "device/sim/simulator.h"
+#include "device/sim/slot.h"
+
+/* Bits of NVML's clocks event reasons. */
+enum {
+    REASON_APPLICATION_CLOCKS = 0x2,
+    REASON_HARDWARE_SLOWDOWN = 0x8,
+    REASON_HARDWARE_THERMAL = 0x40
+};
+
+enum { PCIE_GENERATION = 4, PCIE_WIDTH = 16 };
+
+/* Loads through L1 or past it are instructions of every device; the other paths need a cache. */
+static uint32_t capabilities_of(const struct pb_sim_profile *profile)
+{
+    static const struct {
+        enum pb_path path;
+        enum pb_capability capability;
+    } optional[] = {{PB_PATH_READONLY, PB_CAP_READONLY},
+                    {PB_PATH_TEXTURE, PB_CAP_TEXTURE},
+                    {PB_PATH_CONSTANT, PB_CAP_CONSTANT}};
+    uint32_t capabilities =
+        PB_CAP_CLOCK | PB_CAP_GLOBAL_CA | PB_CAP_GLOBAL_CG | PB_CAP_SHARED | PB_CAP_STREAM;
+
+    for (size_t k = 0; k < sizeof(optional) / sizeof(optional[0]); k++)
+        for (size_t i = 0; i < profile->cache_count; i++)
+            if ((profile->caches[i].paths >> optional[k].path & 1) != 0)
+                capabilities |= optional[k].capability;
+    return capabilities;
+}
+
+static uint64_t last_level_bytes(const struct pb_sim_profile *profile)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < profile->cache_count; i++)
+        if ((profile->caches[i].paths >> PB_PATH_GLOBAL_CG & 1) != 0)
+            bytes = pb_sim_shape_bytes(&profile->caches[i].shape);
+    return bytes;
+}
+
+static uint64_t smallest_window(const struct pb_sim_profile *profile)
+{
+    uint64_t smallest = pb_sim_memory_window(profile, PB_PATH_GLOBAL_CG);
+
+    for (int path = 0; path < PB_PATH_COUNT; path++) {
+        uint64_t window = pb_sim_memory_window(profile, (enum pb_path)path);
+
+        smallest = window < smallest ? window : smallest;
+    }
+    return smallest;
+}
+
+static void describe_sizes(const struct pb_sim_profile *profile, struct pb_device_info *info)
+{
+    info->memory_bytes = profile->memory_bytes;
+    info->memory_free_bytes = pb_sim_limits_free_bytes(profile);
+    info->l2_bytes = last_level_bytes(profile);
+    info->shared_per_sm_bytes = profile->shared.bytes_per_sm;
+    info->shared_per_cta_bytes = pb_sim_limits_shared_per_cta(profile);
+    info->constant_bytes = PB_SIM_CONSTANT_BYTES;
+    info->trace_window = smallest_window(profile);
+    info->trace_window_large = pb_sim_memory_window(profile, PB_PATH_SHARED);
+}
+
+enum pb_status pb_sim_describe(struct pb_device *base, struct pb_device_info *info_out,
+                               struct pb_error *err)
+{
+    struct pb_sim_device *device = pb_sim_device_of(base);
+    const struct pb_sim_profile *profile = device->profile;
+    enum pb_status status = pb_sim_device_check(device, err);
+    struct pb_device_info info;
+
+    if (status != PB_OK)
+        return status;
+    memset(&info, 0, sizeof(info));
+    PB_TEXT_SET(info.backend, "sim");
+    PB_TEXT_SET(info.model, profile->name);
+    PB_TEXT_SET(info.source, profile->source);
+    pb_sim_slot_uuid(device->host, device->slot, info.uuid);
+    pb_sim_slot_pci(device->slot, info.pci_bus_id);
+    info.slot = device->slot;
+    info.compute_capability = profile->compute_capability;
+    info.capabilities = capabilities_of(profile);
+    info.sm_count = profile->sm_count;
+    info.warp_size = PB_SIM_WARP_SIZE;
+    info.max_threads_per_cta = PB_SIM_CTA_THREADS_MAX;
+    info.max_threads_per_sm = pb_sim_limits_of(profile->compute_capability).threads_per_sm;
+    describe_sizes(profile, &info);
+    info.sm_clock_max_mhz = profile->clock_mhz;
+    info.memory_clock_max_mhz = NAN;
+    info.theoretical_bytes_per_s = profile->dram.theoretical_bytes_per_s;
+    info.ecc_enabled = info.mig_enabled = -1;
+    info.power_limit_w = info.power_limit_default_w = NAN;
+    *info_out = info;
+    return PB_OK;
+}
+
+/* Warms up over half a minute of load; a throttling device is hot, since that is why it does. */
+static double temperature_c(const struct pb_sim_device *device)
+{
+    const double idle_c = 38.0, load_c = 30.0, throttle_c = 90.0, time_constant_s = 10.0;
+
+    if (pb_sim_clock_is_throttled(&device->clock, device->seconds))
+        return throttle_c;
+    return round(idle_c + load_c * (1.0 - exp(-device->seconds / time_constant_s)));
+}
+
+static int64_t throttle_reasons(const struct pb_sim_device *device)
+{
+    int64_t reasons = 0;
+
+    if (pb_sim_faults_factor(&device->faults, PB_SIM_FAULT_CLOCK) < 1.0)
+        reasons |= REASON_APPLICATION_CLOCKS;
+    if (pb_sim_clock_is_throttled(&device->clock, device->seconds))
+        reasons |= REASON_HARDWARE_SLOWDOWN | REASON_HARDWARE_THERMAL;
+    return reasons;
+}
+
+enum pb_status pb_sim_read_state(struct pb_device *base, struct pb_state *state_out,
+                                 struct pb_error *err)
+{
+    const double base_w = 25.0, sm_w = 1.5;
+    struct pb_sim_device *device = pb_sim_device_of(base);
+    const struct pb_sim_fault *narrow =
+        pb_sim_faults_find(&device->faults, PB_SIM_FAULT_PCIE_WIDTH);
+    enum pb_status status = pb_sim_device_check(device, err);
+    double mhz = pb_sim_clock_mhz(&device->clock, device->seconds);
+
+    if (status != PB_OK)
+        return status;
+    pb_state_clear(state_out);
+    state_out->unix_seconds = pb_time_unix_seconds();
+    state_out->sm_clock_mhz = mhz;
+    state_out->power_w =
+        base_w + sm_w * device->profile->sm_count * mhz / device->profile->clock_mhz;
+    state_out->temperature_c = temperature_c(device);
+    state_out->throttle_reasons = throttle_reasons(device);
+    state_out->pcie_generation = state_out->pcie_generation_max = PCIE_GENERATION;
+    state_out->pcie_width = narrow != NULL ? (int64_t)narrow->value : PCIE_WIDTH;
+    state_out->pcie_width_max = PCIE_WIDTH;
+    state_out->pcie_replays = 0;
+    state_out->memory_used_bytes =
+        (int64_t)(device->profile->memory_bytes - pb_sim_limits_free_bytes(device->profile));
+    state_out->processes = 1;
+    return PB_OK;
+}

@@ -1,0 +1,79 @@
+/*
+ * The memories of a simulated device between one thread and DRAM: which cache answers a load, and
+ * what that costs.
+ *
+ * Where the profile format (design 3.4) is silent, this holds:
+ *
+ * - A load first asks the TLBs, level by level. A level that misses adds its penalty and takes the
+ *   entry in; the first level that hits ends the search, so that a miss in levels 1 and 2 costs the
+ *   sum of both (M16 5.2: 351, 351 + 27, 351 + 27 + 84). The levels after a hit are not touched.
+ *   All global paths, readonly and texture are translated; constant and shared memory are not.
+ * - It then asks the caches of its path in the profile's order. All that miss take the line in; the
+ *   one that hits, or DRAM, gives the latency.
+ * - A cache is chip-wide when no path goes on to another cache behind it; the others belong to the
+ *   SM that measures. `prefill` reads through the TLBs and the chip-wide caches only, since the
+ *   reading SMs' own caches are not the measuring one's.
+ * - Every launch starts with all of it cold, so `flush` has nothing left to empty.
+ * - A carve-out makes caches that are unified with shared memory smaller by as many bytes;
+ * recording a window of at most pb_sim_memory_window() loads takes no carve-out of its own.
+ */
+#ifndef PB_DEVICE_SIM_MEMORY_H
+#define PB_DEVICE_SIM_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "device/device.h"
+#include "device/sim/cache.h"
+#include "device/sim/profile.h"
+#include "device/sim/random.h"
+
+struct pb_sim_memory;
+
+/* What each level costs on this device at this moment; see pb_sim_device_timing(). */
+struct pb_sim_timing {
+    double cache_cycles[PB_SIM_CACHES_MAX]; /* by the profile's order */
+    double tlb_cycles[PB_SIM_TLBS_MAX];
+    double dram_cycles;
+    double shared_cycles;
+};
+
+/* The way of a load over one path in one launch. */
+struct pb_sim_route {
+    struct pb_sim_cache *caches[PB_SIM_CACHES_MAX];
+    double cycles[PB_SIM_CACHES_MAX + 1]; /* the last: DRAM, or shared memory */
+    size_t cache_count;
+    size_t first_chip_wide; /* caches from here on serve all SMs */
+    struct pb_sim_cache *tlbs[PB_SIM_TLBS_MAX];
+    double penalty_cycles[PB_SIM_TLBS_MAX];
+    size_t tlb_count;
+    bool is_deterministic; /* no policy on the way draws lots */
+};
+
+/*
+ * All caches and TLBs of a profile, which must outlive them. l1_share scales the caches that are
+ * not chip-wide (a planted fault). PB_NO_MEMORY.
+ */
+enum pb_status pb_sim_memory_create(const struct pb_sim_profile *profile, double l1_share,
+                                    struct pb_sim_memory **memory_out, struct pb_error *err);
+void pb_sim_memory_free(struct pb_sim_memory *memory); /* NULL is allowed */
+
+/* Empties everything and prepares a launch over one path. */
+void pb_sim_memory_launch(struct pb_sim_memory *memory, enum pb_path path, uint64_t carveout_bytes,
+                          const struct pb_sim_timing *timing, struct pb_sim_route *route_out);
+
+/* True when no cache of the profile is behind this one on any path. */
+bool pb_sim_cache_is_chip_wide(const struct pb_sim_profile *profile, size_t cache);
+
+/* Cycles of one load; *depth_out: the cache that answered, cache_count for DRAM. */
+double pb_sim_route_load(const struct pb_sim_route *route, uint64_t address,
+                         struct pb_sim_random *random, size_t *depth_out);
+
+/* One load of `prefill`. */
+void pb_sim_route_prefill(const struct pb_sim_route *route, uint64_t address,
+                          struct pb_sim_random *random);
+
+/* Loads that one launch records over this path: 12 bytes each in shared memory. */
+uint64_t pb_sim_memory_window(const struct pb_sim_profile *profile, enum pb_path path);
+
+#endif

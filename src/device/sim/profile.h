@@ -1,0 +1,135 @@
+/*
+ * A simulated device as its profile tells it (design 3.4): truth that measurements are judged by.
+ * Plain data; what it means in time and state is in memory.h and cache.h.
+ */
+#ifndef PB_DEVICE_SIM_PROFILE_H
+#define PB_DEVICE_SIM_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "core/record.h"
+
+enum {
+    PB_SIM_CACHES_MAX = 16,
+    PB_SIM_TLBS_MAX = 8,
+    PB_SIM_MASKS_MAX = 22,    /* index bits of an xor index: up to 4 Mi sets */
+    PB_SIM_SECTORS_MAX = 32,  /* sectors of a line */
+    PB_SIM_CONFLICT_STEPS = 5 /* 2-, 4-, 8-, 16- and 32-way */
+};
+
+enum pb_sim_index {
+    PB_SIM_INDEX_MODULO, /* line number modulo sets */
+    PB_SIM_INDEX_XOR,    /* bit i is the parity of address & masks[i] */
+    PB_SIM_INDEX_DEALT,  /* TLBs: see cache.h */
+};
+
+enum pb_sim_policy {
+    PB_SIM_POLICY_LRU,
+    PB_SIM_POLICY_FIFO,
+    PB_SIM_POLICY_PLRU,
+    PB_SIM_POLICY_RANDOM,
+    PB_SIM_POLICY_WEIGHTED,
+};
+
+/* What a cache and a TLB have in common. A TLB's line is the span of one entry. */
+struct pb_sim_shape {
+    uint64_t line_bytes, sector_bytes; /* powers of two */
+    uint32_t set_count;
+    uint32_t *ways; /* [set_count] */
+    enum pb_sim_index index;
+    uint64_t masks[PB_SIM_MASKS_MAX];
+    uint32_t mask_count;
+    enum pb_sim_policy policy;
+    double *weights; /* [ways[0]] of a weighted policy, else NULL */
+};
+
+struct pb_sim_cache_spec {
+    char id[PB_NAME_LENGTH];
+    uint32_t paths; /* bit p set: path p goes through it, in the order of the profile */
+    struct pb_sim_shape shape;
+    double latency_cycles;   /* of a hit, in all */
+    uint64_t prefetch_bytes; /* 0: none */
+    bool unified_with_shared;
+};
+
+struct pb_sim_tlb_spec {
+    char id[PB_NAME_LENGTH];
+    uint64_t page_bytes;
+    struct pb_sim_shape shape;
+    double penalty_cycles; /* what missing it adds */
+};
+
+struct pb_sim_dram_spec {
+    double latency_cycles;
+    double bandwidth_bytes_per_s, theoretical_bytes_per_s;
+};
+
+struct pb_sim_shared_spec {
+    uint64_t bytes_per_sm;
+    uint32_t banks, bank_bytes;
+    double latency_cycles;
+    double conflict_cycles[PB_SIM_CONFLICT_STEPS]; /* NaN: the profile leaves this step out */
+    double peak_bytes_per_cycle;
+};
+
+struct pb_sim_mshr_spec {
+    uint32_t per_sm, per_warp;
+};
+
+struct pb_sim_noise_spec {
+    uint32_t jitter_cycles;
+    double spike_probability;
+    uint32_t spike_cycles;
+};
+
+struct pb_sim_profile {
+    char name[PB_TEXT_LENGTH];
+    char source[512];
+    uint32_t compute_capability; /* 10 * major + minor */
+    uint32_t sm_count;
+    double clock_mhz;
+    uint64_t memory_bytes;
+    uint32_t clock_overhead_cycles;
+    struct pb_sim_cache_spec caches[PB_SIM_CACHES_MAX];
+    size_t cache_count;
+    struct pb_sim_tlb_spec tlbs[PB_SIM_TLBS_MAX];
+    size_t tlb_count;
+    struct pb_sim_dram_spec dram;
+    struct pb_sim_shared_spec shared;
+    struct pb_sim_mshr_spec mshr;
+    struct pb_sim_noise_spec noise;
+};
+
+/*
+ * Reads a profile out of a document that is already loaded; pb_sim_profile_free() it.
+ * PB_INVALID: a key is wrong, missing or unknown, or the parts contradict each other; err names
+ * the file and the path.
+ */
+enum pb_status pb_sim_profile_read(const struct pb_json *root, struct pb_sim_profile **profile_out,
+                                   struct pb_error *err);
+
+/*
+ * Loads a profile by name from $PLUMB_PROFILE_DIR, the installed folder or the source tree, in
+ * this order, or from a file when the name holds a '/' or ends in ".json". NULL: the default.
+ * PB_NOT_FOUND: no such profile; err lists where it was looked for.
+ */
+enum pb_status pb_sim_profile_load(const char *name, struct pb_sim_profile **profile_out,
+                                   struct pb_error *err);
+
+void pb_sim_profile_free(struct pb_sim_profile *profile); /* NULL is allowed */
+
+/* Bytes that a cache of this shape holds, or a TLB covers. */
+uint64_t pb_sim_shape_bytes(const struct pb_sim_shape *shape);
+
+/* Used by profile.c alone: the arrays `caches` and `tlbs` (profile_cache.c). */
+struct pb_sim_reader;
+void pb_sim_profile_read_caches(struct pb_sim_reader *reader, const struct pb_json *root,
+                                struct pb_sim_profile *profile);
+void pb_sim_profile_read_tlbs(struct pb_sim_reader *reader, const struct pb_json *root,
+                              struct pb_sim_profile *profile);
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * Reading an object key by key with one check at the end: the first failure sticks, and every
+ * later call returns zero without touching the message. Thin over core/json.h.
+ */
+#ifndef PB_DEVICE_SIM_READER_H
+#define PB_DEVICE_SIM_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "core/json.h"
+
+struct pb_sim_reader {
+    enum pb_status status; /* PB_OK until something failed */
+    struct pb_error *err;
+};
+
+/* Refuses keys of `object` that are not in `known` (NULL-terminated). */
+void pb_sim_read_only(struct pb_sim_reader *reader, const struct pb_json *object,
+                      const char *const *known);
+
+/* A member that must be there, and one that may be: its value is NULL when it is not. */
+struct pb_json pb_sim_read_member(struct pb_sim_reader *reader, const struct pb_json *object,
+                                  const char *key);
+struct pb_json pb_sim_read_optional(struct pb_sim_reader *reader, const struct pb_json *object,
+                                    const char *key);
+
+/* The number of elements of a required array member, and one of them. */
+size_t pb_sim_read_array(struct pb_sim_reader *reader, const struct pb_json *object,
+                         const char *key, size_t low, size_t high, struct pb_json *array_out);
+struct pb_json pb_sim_read_element(struct pb_sim_reader *reader, const struct pb_json *array,
+                                   size_t i);
+
+/* Required members of a type and within a range. */
+int64_t pb_sim_read_integer(struct pb_sim_reader *reader, const struct pb_json *object,
+                            const char *key, int64_t low, int64_t high);
+double pb_sim_read_number(struct pb_sim_reader *reader, const struct pb_json *object,
+                          const char *key, double low, double high);
+uint64_t pb_sim_read_power_of_two(struct pb_sim_reader *reader, const struct pb_json *object,
+                                  const char *key, int64_t low, int64_t high);
+
+/* A required text that is not empty and fits its field. */
+void pb_sim_read_text(struct pb_sim_reader *reader, const struct pb_json *object, const char *key,
+                      char *field, size_t field_size);
+
+/* A required word out of `words` (NULL-terminated); returns its place, 0 after a failure. */
+int pb_sim_read_word(struct pb_sim_reader *reader, const struct pb_json *object, const char *key,
+                     const char *const *words);
+
+/* Refuses what stands at `at`; does nothing when something failed before. */
+void pb_sim_read_refuse(struct pb_sim_reader *reader, const struct pb_json *at,
+                        const char *expected, ...) __attribute__((format(printf, 3, 4)));
+
+#endif

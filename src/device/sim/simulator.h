@@ -1,0 +1,73 @@
+/*
+ * An open simulated device, as the files that implement pb_device_sim share it.
+ *
+ * sim.c opens, describe.c describes, chase.c walks pointers, measure.c does everything else, and
+ * timing.c says what it costs.
+ */
+#ifndef PB_DEVICE_SIM_SIMULATOR_H
+#define PB_DEVICE_SIM_SIMULATOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "device/device.h"
+#include "device/sim/clock.h"
+#include "device/sim/fault.h"
+#include "device/sim/memory.h"
+#include "device/sim/profile.h"
+#include "device/sim/random.h"
+
+struct pb_sim_device {
+    struct pb_device base;
+    struct pb_sim_profile *profile;
+    struct pb_sim_faults faults;
+    struct pb_sim_memory *memory;
+    struct pb_sim_clock clock;
+    struct pb_sim_random random; /* of the current test */
+    char host[PB_KEY_LENGTH];
+    int64_t slot;
+    uint64_t seed;
+    double latency_factor, bandwidth_factor; /* this device's place in the spread */
+    double seconds;                          /* its own time since it was opened: clock.h */
+    bool is_lost;
+};
+
+/* The device behind the interface. */
+struct pb_sim_device *pb_sim_device_of(struct pb_device *device);
+
+/* PB_LOST once the device is gone; every call asks first. */
+enum pb_status pb_sim_device_check(const struct pb_sim_device *device, struct pb_error *err);
+
+/* How much longer loads from this SM take; 1 on a healthy one. */
+double pb_sim_device_slowness(const struct pb_sim_device *device, int64_t sm);
+
+/*
+ * What each level costs now, for a load from this SM. Caches of the SM and shared memory keep their
+ * cycles whatever the clock does. What lies outside has the device's latency factor; and what DRAM
+ * adds to the slowest cache passes in its own clock, hence in fewer cycles of a slower SM.
+ */
+struct pb_sim_timing pb_sim_device_timing(const struct pb_sim_device *device, int64_t sm);
+
+/* A latency as a stamp pair shows it: whole cycles, the overhead, jitter and spikes. */
+uint32_t pb_sim_device_stamped(struct pb_sim_device *device, double cycles);
+
+/* Lets so many cycles of the device's own time pass; returns them in nanoseconds. */
+double pb_sim_device_pass(struct pb_sim_device *device, double cycles);
+
+/* Members of pb_device_sim, described in device.h. */
+enum pb_status pb_sim_chase(struct pb_device *device, const struct pb_chase *chase,
+                            struct pb_trace *trace, struct pb_error *err);
+enum pb_status pb_sim_stamp(struct pb_device *device, enum pb_stamp stamp, size_t count,
+                            uint32_t *cycles_out, struct pb_error *err);
+enum pb_status pb_sim_clock_samples(struct pb_device *device, double seconds, size_t count,
+                                    struct pb_clock_sample *samples_out, struct pb_error *err);
+enum pb_status pb_sim_conflict(struct pb_device *device, const struct pb_conflict *conflict,
+                               struct pb_trace *trace, struct pb_error *err);
+enum pb_status pb_sim_stream(struct pb_device *device, const struct pb_stream *stream,
+                             struct pb_stream_result *result_out, struct pb_error *err);
+enum pb_status pb_sim_describe(struct pb_device *device, struct pb_device_info *info_out,
+                               struct pb_error *err);
+enum pb_status pb_sim_read_state(struct pb_device *device, struct pb_state *state_out,
+                                 struct pb_error *err);
+
+#endif

@@ -1,0 +1,71 @@
+/* What things cost on this device now: its place in the spread, its faults, its noise. */
+#include <math.h>
+
+#include "device/sim/simulator.h"
+
+double pb_sim_device_slowness(const struct pb_sim_device *device, int64_t sm)
+{
+    double factor = 1.0;
+
+    for (size_t i = 0; i < device->faults.count; i++)
+        if (device->faults.list[i].kind == PB_SIM_FAULT_SM_SLOW && device->faults.list[i].sm == sm)
+            factor *= device->faults.list[i].value;
+    return factor;
+}
+
+struct pb_sim_timing pb_sim_device_timing(const struct pb_sim_device *device, int64_t sm)
+{
+    const struct pb_sim_profile *profile = device->profile;
+    double l2_factor = pb_sim_faults_factor(&device->faults, PB_SIM_FAULT_L2_LATENCY);
+    double dram_factor = pb_sim_faults_factor(&device->faults, PB_SIM_FAULT_DRAM_LATENCY);
+    double mhz = pb_sim_clock_mhz(&device->clock, device->seconds);
+    double slow = pb_sim_device_slowness(device, sm), outside = slow * device->latency_factor;
+    double slowest_cache = 0.0;
+    struct pb_sim_timing timing;
+
+    for (size_t i = 0; i < profile->cache_count; i++) {
+        double cycles = profile->caches[i].latency_cycles;
+        bool chip_wide = pb_sim_cache_is_chip_wide(profile, i);
+
+        timing.cache_cycles[i] = cycles * (chip_wide ? outside * l2_factor : slow);
+        slowest_cache = fmax(slowest_cache, fmin(cycles, profile->dram.latency_cycles));
+    }
+    for (size_t i = 0; i < profile->tlb_count; i++)
+        timing.tlb_cycles[i] = profile->tlbs[i].penalty_cycles * outside;
+    timing.dram_cycles =
+        outside * dram_factor *
+        (slowest_cache + (profile->dram.latency_cycles - slowest_cache) * mhz / profile->clock_mhz);
+    timing.shared_cycles = profile->shared.latency_cycles * slow;
+    return timing;
+}
+
+/* A fraction of a cycle shows as one more cycle in that fraction of the loads. */
+static uint32_t whole_cycles(struct pb_sim_random *random, double cycles)
+{
+    double whole = floor(cycles);
+    bool up = cycles > whole && pb_sim_random_unit(random) < cycles - whole;
+
+    return (uint32_t)whole + (up ? 1 : 0);
+}
+
+uint32_t pb_sim_device_stamped(struct pb_sim_device *device, double cycles)
+{
+    const struct pb_sim_noise_spec *noise = &device->profile->noise;
+    uint32_t stamped =
+        whole_cycles(&device->random, cycles) + device->profile->clock_overhead_cycles;
+
+    if (noise->jitter_cycles > 0)
+        stamped += pb_sim_random_below(&device->random, noise->jitter_cycles + 1);
+    if (noise->spike_probability > 0.0 &&
+        pb_sim_random_unit(&device->random) < noise->spike_probability)
+        stamped += noise->spike_cycles;
+    return stamped;
+}
+
+double pb_sim_device_pass(struct pb_sim_device *device, double cycles)
+{
+    double seconds = cycles * 1e-6 / pb_sim_clock_mhz(&device->clock, device->seconds);
+
+    device->seconds += seconds;
+    return seconds * 1e9;
+}

@@ -1,0 +1,221 @@
+/* Replacement policies; see victim.h. */
+#include "device/sim/victim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+static enum pb_status sum_weights(const struct pb_sim_shape *shape, struct pb_sim_pool *pool,
+                                  struct pb_error *err)
+{
+    double sum = 0.0;
+
+    pool->cumulative = malloc(shape->ways[0] * sizeof(*pool->cumulative));
+    if (pool->cumulative == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %u weights", shape->ways[0]);
+    for (uint32_t way = 0; way < shape->ways[0]; way++)
+        pool->cumulative[way] = sum += shape->weights[way];
+    return PB_OK;
+}
+
+enum pb_status pb_sim_pool_create(const struct pb_sim_shape *shape, struct pb_sim_pool *pool_out,
+                                  struct pb_error *err)
+{
+    size_t slot_count = (size_t)(pb_sim_shape_bytes(shape) / shape->line_bytes);
+    struct pb_sim_pool pool = {.shape = shape, .share = 1.0};
+    enum pb_status status = PB_OK;
+    uint32_t first = 0;
+
+    /* calloc, so that pages of a large cache cost memory only once they are used */
+    pool.sets = calloc(shape->set_count, sizeof(*pool.sets));
+    pool.slots = calloc(slot_count, sizeof(*pool.slots));
+    if (shape->policy == PB_SIM_POLICY_PLRU)
+        pool.tree = calloc(2 * slot_count, sizeof(*pool.tree));
+    if (pool.sets == NULL || pool.slots == NULL ||
+        (shape->policy == PB_SIM_POLICY_PLRU && pool.tree == NULL))
+        status = pb_fail(err, PB_NO_MEMORY, "no memory for a cache of %zu lines", slot_count);
+    if (status == PB_OK && shape->policy == PB_SIM_POLICY_WEIGHTED)
+        status = sum_weights(shape, &pool, err);
+    if (status != PB_OK) {
+        pb_sim_pool_free(&pool);
+        return status;
+    }
+    for (uint32_t set = 0; set < shape->set_count; set++) {
+        pool.sets[set].first = first;
+        first += shape->ways[set];
+    }
+    *pool_out = pool;
+    return PB_OK;
+}
+
+void pb_sim_pool_free(struct pb_sim_pool *pool)
+{
+    free(pool->sets);
+    free(pool->slots);
+    free(pool->tree);
+    free(pool->cumulative);
+    memset(pool, 0, sizeof(*pool));
+}
+
+bool pb_sim_pool_start(struct pb_sim_pool *pool, double share)
+{
+    pool->share = share;
+    pool->generation++;
+    if (pool->generation != 0)
+        return false;
+    for (uint32_t set = 0; set < pool->shape->set_count; set++)
+        pool->sets[set].generation = 0;
+    pool->generation = 1;
+    return true;
+}
+
+/* The set, emptied if it was last used before the pool was. */
+static struct pb_sim_set *fresh_set(struct pb_sim_pool *pool, uint32_t number)
+{
+    struct pb_sim_set *set = &pool->sets[number];
+
+    if (set->generation == pool->generation)
+        return set;
+    set->generation = pool->generation;
+    /* the tiny amount undoes the rounding of the division that made the share */
+    set->ways = (uint32_t)((double)pool->shape->ways[number] * pool->share + 1e-6);
+    set->used = 0;
+    set->newest = set->oldest = NONE;
+    if (pool->tree != NULL)
+        memset(pool->tree + 2 * (size_t)set->first, 0, 2 * (size_t)pool->shape->ways[number]);
+    return set;
+}
+
+static void unlink_slot(struct pb_sim_pool *pool, struct pb_sim_set *set, uint32_t number)
+{
+    struct pb_sim_slot *slot = &pool->slots[number];
+
+    *(slot->newer == NONE ? &set->newest : &pool->slots[slot->newer].older) = slot->older;
+    *(slot->older == NONE ? &set->oldest : &pool->slots[slot->older].newer) = slot->newer;
+}
+
+static void link_newest(struct pb_sim_pool *pool, struct pb_sim_set *set, uint32_t number)
+{
+    struct pb_sim_slot *slot = &pool->slots[number];
+
+    slot->newer = NONE;
+    slot->older = set->newest;
+    *(set->newest == NONE ? &set->oldest : &pool->slots[set->newest].newer) = number;
+    set->newest = number;
+}
+
+static uint32_t leaves_of(uint32_t ways)
+{
+    uint32_t leaves = 1;
+
+    while (leaves < ways)
+        leaves *= 2;
+    return leaves;
+}
+
+/*
+ * The tree of a set: node n has the children 2n and 2n + 1, leaf `leaves + w` is way w; a bit of 1
+ * sends the search for a victim to the right. Only inner nodes with a way below them are stored.
+ */
+static void tree_point_away(struct pb_sim_pool *pool, const struct pb_sim_set *set, uint32_t way)
+{
+    uint8_t *bits = pool->tree + 2 * (size_t)set->first;
+
+    for (uint32_t node = leaves_of(set->ways) + way; node > 1; node /= 2)
+        bits[node / 2] = node % 2 == 0;
+}
+
+static uint32_t tree_victim(const struct pb_sim_pool *pool, const struct pb_sim_set *set)
+{
+    const uint8_t *bits = pool->tree + 2 * (size_t)set->first;
+    uint32_t leaves = leaves_of(set->ways), node = 1, low = 0, span = leaves;
+
+    while (node < leaves) {
+        span /= 2;
+        /* the right half is pruned where it has no ways */
+        if (bits[node] != 0 && low + span < set->ways) {
+            low += span;
+            node = 2 * node + 1;
+        } else {
+            node = 2 * node;
+        }
+    }
+    return low;
+}
+
+/* Draws a way with its weight; ways that the carve-out took have none. */
+static uint32_t weighted_victim(const struct pb_sim_pool *pool, const struct pb_sim_set *set,
+                                struct pb_sim_random *random)
+{
+    double total = pool->cumulative[set->ways - 1], draw;
+    uint32_t low = 0, high = set->ways - 1;
+
+    if (total <= 0.0)
+        return pb_sim_random_below(random, set->ways);
+    draw = pb_sim_random_unit(random) * total;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (pool->cumulative[middle] > draw)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static uint32_t choose_victim(const struct pb_sim_pool *pool, const struct pb_sim_set *set,
+                              struct pb_sim_random *random)
+{
+    switch (pool->shape->policy) {
+    case PB_SIM_POLICY_PLRU:
+        return set->first + tree_victim(pool, set);
+    case PB_SIM_POLICY_RANDOM:
+        return set->first + pb_sim_random_below(random, set->ways);
+    case PB_SIM_POLICY_WEIGHTED:
+        return set->first + weighted_victim(pool, set, random);
+    default:
+        return set->oldest;
+    }
+}
+
+static bool keeps_order(const struct pb_sim_pool *pool)
+{
+    return pool->shape->policy == PB_SIM_POLICY_LRU || pool->shape->policy == PB_SIM_POLICY_FIFO;
+}
+
+bool pb_sim_pool_take(struct pb_sim_pool *pool, uint32_t number, struct pb_sim_random *random,
+                      uint32_t *slot_out, bool *evicts_out)
+{
+    struct pb_sim_set *set = fresh_set(pool, number);
+    bool evicts = set->used == set->ways;
+    uint32_t slot;
+
+    if (set->ways == 0)
+        return false;
+    slot = evicts ? choose_victim(pool, set, random) : set->first + set->used++;
+    if (keeps_order(pool)) {
+        if (evicts)
+            unlink_slot(pool, set, slot);
+        link_newest(pool, set, slot);
+    }
+    if (pool->tree != NULL)
+        tree_point_away(pool, set, slot - set->first);
+    pool->slots[slot].set = number;
+    *slot_out = slot;
+    *evicts_out = evicts;
+    return true;
+}
+
+void pb_sim_pool_touch(struct pb_sim_pool *pool, uint32_t number)
+{
+    struct pb_sim_set *set = &pool->sets[pool->slots[number].set];
+
+    if (pool->shape->policy == PB_SIM_POLICY_LRU && set->newest != number) {
+        unlink_slot(pool, set, number);
+        link_newest(pool, set, number);
+    }
+    if (pool->tree != NULL)
+        tree_point_away(pool, set, number - set->first);
+}

@@ -1,0 +1,61 @@
+/*
+ * The sets of a cache and their slots: which slot is taken next, by the replacement policy.
+ * Knows nothing of addresses; cache.c puts lines into the slots.
+ */
+#ifndef PB_DEVICE_SIM_VICTIM_H
+#define PB_DEVICE_SIM_VICTIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "device/sim/profile.h"
+#include "device/sim/random.h"
+
+/* One way of one set. `line`, `sectors` and `chain` are the cache's own business. */
+struct pb_sim_slot {
+    uint64_t line;
+    uint32_t sectors; /* bit i: sector i is here */
+    uint32_t chain;   /* next slot in the same hash bucket */
+    uint32_t set;
+    uint32_t newer, older; /* neighbours in the set's order of use (lru) or filling (fifo) */
+};
+
+struct pb_sim_set {
+    uint32_t generation; /* stale when it differs from the pool's */
+    uint32_t first;      /* its slots are first … first + ways - 1 */
+    uint32_t ways;       /* left after the carve-out */
+    uint32_t used;       /* slots first … first + used - 1 hold lines */
+    uint32_t newest, oldest;
+};
+
+struct pb_sim_pool {
+    const struct pb_sim_shape *shape;
+    struct pb_sim_set *sets;
+    struct pb_sim_slot *slots;
+    uint8_t *tree;      /* plru: bits of set s from tree[2 * first of s] on, node 1 is the root */
+    double *cumulative; /* weighted: sums of the weights up to each way */
+    uint32_t generation;
+    double share; /* of the ways that may be used */
+};
+
+enum pb_status pb_sim_pool_create(const struct pb_sim_shape *shape, struct pb_sim_pool *pool_out,
+                                  struct pb_error *err);
+void pb_sim_pool_free(struct pb_sim_pool *pool);
+
+/*
+ * Empties all sets and leaves each the given share of its ways, rounded down. True: generations
+ * begin anew, so that marks of old ones must be wiped (every 2^32 starts).
+ */
+bool pb_sim_pool_start(struct pb_sim_pool *pool, double share);
+
+/*
+ * A slot for a new line of this set, marked as used just now; *evicts_out: it holds an old line.
+ * False: the set has no ways.
+ */
+bool pb_sim_pool_take(struct pb_sim_pool *pool, uint32_t set, struct pb_sim_random *random,
+                      uint32_t *slot_out, bool *evicts_out);
+
+/* Takes note that the line in this slot was used. */
+void pb_sim_pool_touch(struct pb_sim_pool *pool, uint32_t slot);
+
+#endif
