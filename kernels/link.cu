@@ -1,0 +1,96 @@
+/*
+ * Before a chase: linking its slots, checking the links, warming and flushing L2.
+ *
+ * Limit: prefill counts on one CTA going to each SM, which is how an idle device spreads a grid of
+ * as many large CTAs as it has SMs.
+ */
+#include "kernels/fault.cuh"
+
+static const uint32_t cta_size = 1024;
+
+/* The address that slot i holds. */
+__device__ __forceinline__ uint64_t pb_link_value(const struct pb_kernel_chain &chain, uint64_t i)
+{
+    const uint64_t *offsets = (const uint64_t *)chain.offsets;
+
+    return chain.base + offsets[i + 1 < chain.count ? i + 1 : 0];
+}
+
+__global__ void pb_link_slots(struct pb_kernel_chain chain)
+{
+    const uint64_t *offsets = (const uint64_t *)chain.offsets;
+    uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < chain.count; i += step)
+        *(uint64_t *)(chain.base + offsets[i]) = pb_link_value(chain, i);
+}
+
+__global__ void pb_link_compare(struct pb_kernel_chain chain)
+{
+    const uint64_t *offsets = (const uint64_t *)chain.offsets;
+    uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < chain.count; i += step) {
+        uint64_t address = chain.base + offsets[i];
+        uint64_t expected = pb_link_value(chain, i);
+        uint64_t found = __ldcg((const unsigned long long *)address);
+
+        if (found != expected)
+            pb_fault_report((struct pb_kernel_fault *)chain.fault, address, expected, found);
+    }
+}
+
+/* The list of offsets is read with a hint that it will not be needed again. */
+__global__ void pb_link_read(struct pb_kernel_chain chain)
+{
+    const unsigned long long *offsets = (const unsigned long long *)chain.offsets;
+
+    for (uint64_t i = threadIdx.x; i < chain.count; i += blockDim.x) {
+        uint64_t address = chain.base + __ldcs(&offsets[i]);
+        uint64_t value;
+
+        asm volatile("ld.global.cg.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+        (void)value;
+    }
+}
+
+__global__ void pb_flush_write(uint64_t address, uint64_t words, uint32_t salt)
+{
+    uint4 *to = (uint4 *)address;
+    uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < words; i += step)
+        to[i] = make_uint4((uint32_t)i, salt, salt, salt);
+}
+
+/* CTAs for `count` items, one each at most, without overwhelming the device with tiny ones. */
+static uint32_t pb_cta_count(uint64_t count)
+{
+    uint64_t needed = (count + cta_size - 1) / cta_size;
+
+    return (uint32_t)(needed < 1024 ? needed : 1024);
+}
+
+extern "C" int pb_kernel_link(const struct pb_kernel_chain *chain)
+{
+    pb_link_slots<<<pb_cta_count(chain->count), cta_size>>>(*chain);
+    return (int)cudaGetLastError();
+}
+
+extern "C" int pb_kernel_link_check(const struct pb_kernel_chain *chain)
+{
+    pb_link_compare<<<pb_cta_count(chain->count), cta_size>>>(*chain);
+    return (int)cudaGetLastError();
+}
+
+extern "C" int pb_kernel_prefill(const struct pb_kernel_chain *chain, uint32_t cta_count)
+{
+    pb_link_read<<<cta_count, cta_size>>>(*chain);
+    return (int)cudaGetLastError();
+}
+
+extern "C" int pb_kernel_flush(uint64_t address, uint64_t words, uint32_t salt, uint32_t cta_count)
+{
+    pb_flush_write<<<cta_count, cta_size>>>(address, words, salt);
+    return (int)cudaGetLastError();
+}

@@ -1,0 +1,103 @@
+/*
+ * Pointer chases through shared memory by one thread, which also links the chain: shared memory
+ * does not outlive the kernel.
+ *
+ * Source: M16 6.1; the loops are those of chase.cu.
+ */
+#include "kernels/stamp.cuh"
+
+typedef pb_load_shared<4> pb_load_word;
+
+/* Links the chain; the address of slot 0. */
+__device__ __forceinline__ uint32_t pb_link_shared(const struct pb_kernel_chase &chase)
+{
+    const uint64_t *offsets = (const uint64_t *)chase.offsets;
+    uint32_t base = pb_shared_base();
+    uint32_t first = base + (uint32_t)offsets[0], last = first;
+
+#pragma unroll 8
+    for (uint32_t i = 1; i < chase.offset_count; i++) {
+        uint32_t next = base + (uint32_t)offsets[i];
+        pb_store(last, next);
+        last = next;
+    }
+    pb_store(last, first);
+    return first;
+}
+
+__device__ __forceinline__ void pb_tell_shared(const struct pb_kernel_chase &chase, uint32_t last)
+{
+    struct pb_kernel_control *control = (struct pb_kernel_control *)chase.place.control;
+
+    control->result.base_address = pb_shared_base();
+    pb_tell(chase.place, last);
+}
+
+extern "C" __global__ void pb_trace_shared(struct pb_kernel_chase chase)
+{
+    uint32_t capacity = PB_KERNEL_CAPACITY(chase.record);
+    uint32_t loaded = pb_shared_base() + chase.chain_bytes, pairs = loaded + 4 * capacity;
+    uint32_t count = PB_KERNEL_PRACTICE;
+    uint64_t warm = 9;
+
+    if (!pb_take_sm(chase.place))
+        return;
+    pb_load_word chain = {pb_link_shared(chase)};
+    uint32_t start = chain.at;
+#pragma unroll 1
+    for (int round = 0; round < 2; round++) {
+        pb_walk(chain, warm);
+        pb_record<pb_load_word, pb_between_load<pb_load_word>>(chain, count, loaded, pairs);
+        if (round == 0)
+            chain.at = start;
+        warm = chase.warm;
+        count = chase.record;
+    }
+    pb_copy_out(chase.recording, chase.chain_bytes, capacity);
+    pb_tell_shared(chase, chain.at);
+}
+
+extern "C" __global__ void pb_time_shared(struct pb_kernel_chase chase)
+{
+    uint64_t warm = 9, timed = 9, start = 0, end = 0, start_ns = 0, end_ns = 0;
+
+    if (!pb_take_sm(chase.place))
+        return;
+    pb_load_word chain = {pb_link_shared(chase)};
+    uint32_t first = chain.at;
+#pragma unroll 1
+    for (int round = 0; round < 2; round++) {
+        pb_walk(chain, warm);
+        start_ns = pb_timer_ns();
+        start = pb_clock();
+        pb_walk(chain, timed);
+        end = pb_clock();
+        end_ns = pb_timer_ns();
+        if (round == 0)
+            chain.at = first;
+        warm = chase.warm;
+        timed = chase.timed;
+    }
+    pb_tell_times(chase.place, start, end, start_ns, end_ns);
+    pb_tell_shared(chase, chain.at);
+}
+
+static int pb_launch(void (*kernel)(struct pb_kernel_chase), const struct pb_kernel_chase *chase)
+{
+    int error = pb_configure(kernel, &chase->place);
+
+    if (error != 0)
+        return error;
+    kernel<<<chase->place.cta_count, 1, chase->place.shared_bytes>>>(*chase);
+    return (int)cudaGetLastError();
+}
+
+extern "C" int pb_kernel_trace_shared(const struct pb_kernel_chase *chase)
+{
+    return pb_launch(pb_trace_shared, chase);
+}
+
+extern "C" int pb_kernel_time_shared(const struct pb_kernel_chase *chase)
+{
+    return pb_launch(pb_time_shared, chase);
+}

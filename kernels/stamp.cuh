@@ -1,0 +1,250 @@
+/*
+ * What all stamped and timed kernels share: the clock, the loads, and the loop that records.
+ *
+ * Limit: the order of instructions is asked for here with volatile assembly, but only the check of
+ * the machine code (tests/kernels) proves that the compiler has kept it.
+ */
+#ifndef PB_KERNELS_STAMP_CUH
+#define PB_KERNELS_STAMP_CUH
+
+#include <stdint.h>
+
+#include "kernels/kernels.h"
+
+/* The lower half of the SM's clock. Never subtract two of them on the device (facts 2.1). */
+__device__ __forceinline__ uint32_t pb_stamp()
+{
+    uint32_t cycles;
+
+    asm volatile("mov.u32 %0, %%clock;" : "=r"(cycles)::"memory");
+    return cycles;
+}
+
+__device__ __forceinline__ uint64_t pb_clock()
+{
+    uint64_t cycles;
+
+    asm volatile("mov.u64 %0, %%clock64;" : "=l"(cycles)::"memory");
+    return cycles;
+}
+
+__device__ __forceinline__ uint64_t pb_timer_ns()
+{
+    uint64_t ns;
+
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns)::"memory");
+    return ns;
+}
+
+__device__ __forceinline__ uint32_t pb_sm_id()
+{
+    uint32_t id;
+
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
+    return id;
+}
+
+__device__ __forceinline__ void pb_store(uint32_t address, uint32_t value)
+{
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
+}
+
+__device__ __forceinline__ void pb_store_pair(uint32_t address, uint32_t first, uint32_t second)
+{
+    asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(first), "r"(second)
+                 : "memory");
+}
+
+/*
+ * Goes on only when the value has arrived. A comparison can wait for it without reading it again
+ * later, as a store would: that would leave a register in use when the first window opens. No slot
+ * has the address 1.
+ */
+__device__ __forceinline__ void pb_await(uint32_t value)
+{
+    asm volatile("{ .reg .pred never; setp.eq.u32 never, %0, 1; @never exit; }" ::"r"(value)
+                 : "memory");
+}
+
+struct pb_load_global_ca {
+    uint64_t at;
+    __device__ __forceinline__ void load()
+    {
+        asm volatile("ld.global.ca.u64 %0, [%0];" : "+l"(at)::"memory");
+    }
+};
+
+struct pb_load_global_cg {
+    uint64_t at;
+    __device__ __forceinline__ void load()
+    {
+        asm volatile("ld.global.cg.u64 %0, [%0];" : "+l"(at)::"memory");
+    }
+};
+
+struct pb_load_readonly {
+    uint64_t at;
+    __device__ __forceinline__ void load()
+    {
+        asm volatile("ld.global.nc.u64 %0, [%0];" : "+l"(at)::"memory");
+    }
+};
+
+/* Words of 4, 8 and 16 bytes; the first four bytes are the address of the next. */
+template <int word_bytes> struct pb_load_shared {
+    uint32_t at;
+    __device__ __forceinline__ void load()
+    {
+        uint32_t a, b, c;
+
+        if (word_bytes == 4)
+            asm volatile("ld.shared.u32 %0, [%0];" : "+r"(at)::"memory");
+        else if (word_bytes == 8)
+            asm volatile("ld.shared.v2.u32 {%0, %1}, [%0];" : "+r"(at), "=r"(a)::"memory");
+        else
+            asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%0];"
+                         : "+r"(at), "=r"(a), "=r"(b), "=r"(c)::"memory");
+    }
+};
+
+/* `count` dependent loads with nothing between them but what hides behind their latency. */
+template <class Load> __device__ __forceinline__ void pb_walk(Load &chain, uint64_t count)
+{
+#pragma unroll 1
+    for (uint64_t rest = count / 8; rest > 0; rest--) {
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            chain.load();
+    }
+#pragma unroll 1
+    for (uint32_t rest = count % 8; rest > 0; rest--)
+        chain.load();
+    pb_await((uint32_t)chain.at);
+}
+
+/* Between the stamps: the load under test, and a store that cannot leave before it is back. */
+template <class Load> struct pb_between_load {
+    __device__ __forceinline__ static void run(Load &chain, uint32_t slot)
+    {
+        chain.load();
+        pb_store(slot, (uint32_t)chain.at);
+    }
+};
+
+/*
+ * The stamped loop (M16 4.2): stamp, work, stamp, and both stamps raw into shared memory.
+ *
+ * The pair of one access is stored when the next begins. So the registers of the stamps live
+ * through the whole loop, and whatever must be waited for before they can be overwritten is waited
+ * for ahead of the first stamp, never between the two. What the first round stores, before there is
+ * a pair, falls on the last two words of loaded[], which are written later or not at all.
+ */
+template <class Load, class Between>
+__device__ __forceinline__ void pb_record(Load &chain, uint32_t count, uint32_t loaded,
+                                          uint32_t pairs)
+{
+    uint32_t opened = 0, closed = 0;
+
+    pairs -= 8;
+#pragma unroll 1
+    for (uint32_t i = 0; i < count; i++) {
+        pb_store_pair(pairs, opened, closed);
+        opened = pb_stamp();
+        Between::run(chain, loaded);
+        closed = pb_stamp();
+        loaded += 4;
+        pairs += 8;
+    }
+    pb_store_pair(pairs, opened, closed);
+}
+
+/* Copies the recording from shared to global memory, 16 bytes at a time. */
+__device__ __forceinline__ void pb_copy_out(uint64_t recording, uint32_t shared_offset,
+                                            uint32_t capacity)
+{
+    extern __shared__ uint4 pb_shared[];
+    const uint4 *from = pb_shared + shared_offset / sizeof(uint4);
+    uint4 *to = (uint4 *)recording;
+
+    for (uint32_t i = threadIdx.x; i < capacity * PB_KERNEL_RECORD_BYTES / 16; i += blockDim.x)
+        to[i] = from[i];
+}
+
+/* The address of dynamic shared memory as ld.shared takes it. */
+__device__ __forceinline__ uint32_t pb_shared_base()
+{
+    extern __shared__ uint4 pb_shared[];
+
+    return (uint32_t)__cvta_generic_to_shared(pb_shared);
+}
+
+/* The first CTA on the wanted SM takes the work; the others hold their SM until that happened. */
+__device__ __forceinline__ bool pb_claim(const struct pb_kernel_place &place)
+{
+    struct pb_kernel_control *control = (struct pb_kernel_control *)place.control;
+    const uint64_t patience_cycles = 4000000; /* 2 ms: then this SM takes no CTA of ours */
+    uint64_t start = pb_clock();
+
+    if (pb_sm_id() == (uint32_t)place.sm && atomicCAS(&control->claimed, 0, 1) == 0) {
+        while (atomicAdd(&control->departed, 0) + 1 < gridDim.x)
+            ;
+        return true;
+    }
+    while (atomicAdd(&control->claimed, 0) == 0 && pb_clock() - start < patience_cycles)
+        ;
+    atomicAdd(&control->departed, 1);
+    return false;
+}
+
+/*
+ * True in the one CTA that does the work: any, or the first on the wanted SM. CTAs spread over all
+ * SMs because none leaves before the work is taken, and the chosen one starts when all others have
+ * left. All traffic is atomic: L1 stays clean. Called by the only thread of a CTA or by all of one
+ * warp.
+ *
+ * The vote makes the answer uniform in the compiler's eyes. Without it everything behind it counts
+ * as divergent, and the clock is read through a uniform register, which takes longer (facts 2.1).
+ */
+__device__ __forceinline__ bool pb_take_sm(const struct pb_kernel_place &place)
+{
+    bool mine = place.sm < 0;
+
+    if (place.sm >= 0 && threadIdx.x == 0)
+        mine = pb_claim(place);
+    return __syncthreads_or(mine);
+}
+
+__device__ __forceinline__ void pb_tell(const struct pb_kernel_place &place, uint64_t last_address)
+{
+    struct pb_kernel_control *control = (struct pb_kernel_control *)place.control;
+
+    control->result.last_address = last_address;
+    control->result.sm_id = pb_sm_id();
+    control->result.runs = 1;
+}
+
+__device__ __forceinline__ void pb_tell_times(const struct pb_kernel_place &place, uint64_t start,
+                                              uint64_t end, uint64_t start_ns, uint64_t end_ns)
+{
+    struct pb_kernel_control *control = (struct pb_kernel_control *)place.control;
+
+    control->result.start_cycles = start;
+    control->result.end_cycles = end;
+    control->result.start_ns = start_ns;
+    control->result.end_ns = end_ns;
+}
+
+/* Sets what a stamped or timed kernel needs before its launch; a CUDA error code. */
+template <class Kernel> int pb_configure(Kernel kernel, const struct pb_kernel_place *place)
+{
+    cudaError_t error;
+
+    error = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                 place->carveout);
+    if (error == cudaSuccess && place->shared_bytes > 48 * 1024)
+        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     (int)place->shared_bytes);
+    return (int)error;
+}
+
+#endif
