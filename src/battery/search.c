@@ -47,7 +47,8 @@ struct pb_walk pb_search_steady(const struct pb_search *search, const char *phas
     };
     uint64_t slots = pb_walk_slots(&walk);
 
-    walk.warm = search->exact ? 2 * slots : 0;
+    /* One lap settles the replacement where all SMs have filled the cache before, else two. */
+    walk.warm = search->exact ? (search->prefill ? 1 : 2) * slots : 0;
     if (!search->exact && slots > SAMPLE_LOADS)
         walk.record = SAMPLE_LOADS;
     return walk;
@@ -209,6 +210,33 @@ static enum pb_status bisect(struct pb_bench *bench, struct pb_search *search,
     }
 }
 
+/*
+ * The record of a lap is pieced together from several launches, and a policy that draws its victims
+ * may put its few misses outside every piece. So the size that seems to fit is asked again, and
+ * steps down until it does.
+ */
+static enum pb_status confirm(struct pb_bench *bench, struct pb_search *search,
+                              struct pb_recording *recording, struct pb_error *err)
+{
+    enum { TIMES = 4 };
+    uint64_t step = search->stride_bytes;
+
+    for (int times = 0; times < TIMES && search->fits_bytes > step; times++) {
+        bool over;
+        enum pb_status status =
+            overflows(bench, search, "confirm", search->fits_bytes, recording, &over, err);
+
+        if (status != PB_OK)
+            return status;
+        if (!over)
+            continue;
+        search->overflows_bytes = search->fits_bytes;
+        search->fits_bytes -= step;
+        times = -1;
+    }
+    return PB_OK;
+}
+
 enum pb_status pb_search_edge(struct pb_bench *bench, struct pb_search *search,
                               struct pb_recording *recording, struct pb_error *err)
 {
@@ -234,5 +262,9 @@ enum pb_status pb_search_edge(struct pb_bench *bench, struct pb_search *search,
         status = overflows(bench, search, "bisect", footprints[knee], recording, &over, err);
     }
     search->overflows_bytes = footprints[knee];
-    return status != PB_OK ? status : bisect(bench, search, recording, err);
+    if (status == PB_OK)
+        status = bisect(bench, search, recording, err);
+    if (status == PB_OK && search->exact)
+        status = confirm(bench, search, recording, err);
+    return status;
 }
