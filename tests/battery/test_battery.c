@@ -1,0 +1,189 @@
+/* The battery on simulated devices: which tests are picked, where the search ends, what is filed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "battery/battery.h"
+
+static void test_select__names_keep_the_order_of_the_table(void **state)
+{
+    const struct pb_test **tests;
+
+    (void)state;
+    assert_int_equal(pb_battery_select(PB_QUICK, "dram_latency,l1_capacity", &tests, NULL), PB_OK);
+    assert_string_equal(tests[0]->name, "l1_capacity");
+    assert_string_equal(tests[1]->name, "dram_latency");
+    assert_null(tests[2]);
+    free(tests);
+}
+
+static void test_select__unknown_and_empty_names_are_refused(void **state)
+{
+    const struct pb_test **tests = NULL;
+    struct pb_error err = PB_ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(pb_battery_select(PB_QUICK, "l1_capacity,nonsense", &tests, &err), PB_INVALID);
+    assert_non_null(strstr(err.message, "nonsense"));
+    assert_int_equal(pb_battery_select(PB_QUICK, "", &tests, &err), PB_INVALID);
+    assert_int_equal(pb_battery_select(PB_QUICK, "l1_capacity,", &tests, &err), PB_INVALID);
+    assert_null(tests);
+}
+
+static void test_select__each_battery_holds_the_ones_before(void **state)
+{
+    const struct pb_test **tests;
+    size_t last = 0;
+
+    (void)state;
+    for (int battery = PB_QUICK; battery <= PB_FULL; battery++) {
+        size_t count = 0;
+
+        assert_int_equal(pb_battery_select((enum pb_battery)battery, NULL, &tests, NULL), PB_OK);
+        while (tests[count] != NULL)
+            count++;
+        assert_true(count >= last && count > 0);
+        last = count;
+        free(tests);
+    }
+}
+
+static void open_bench(const char *profile, const char *fault, struct pb_bench *bench_out)
+{
+    const char *const faults[] = {fault};
+    struct pb_device_request request = {.profile = profile,
+                                        .faults = faults,
+                                        .fault_count = fault != NULL,
+                                        .host = "n1",
+                                        .seed = 5};
+    struct pb_error err = PB_ERROR_INIT;
+
+    if (pb_bench_open(&pb_device_sim, &request, PB_QUICK, bench_out, &err) != PB_OK)
+        fail_msg("%s", err.message);
+}
+
+static void run(struct pb_bench *bench, const char *name, struct pb_recording *recording_out)
+{
+    struct pb_state states[2];
+
+    assert_int_equal(pb_bench_run(bench, pb_test_find(name), recording_out, states, NULL), PB_OK);
+}
+
+/* M16 tables III and V: where misses begin, to the byte. */
+static void test_search__edges_of_the_paper_are_found(void **state)
+{
+    static const struct {
+        const char *profile;
+        uint64_t l1_bytes, l2_bytes;
+    } devices[] = {{"gtx560ti", 16384, 524288}, {"gtx780", 0, 1572864}, {"gtx980", 24576, 2097152}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
+        struct pb_recording recording;
+        struct pb_bench bench;
+
+        open_bench(devices[i].profile, NULL, &bench);
+        run(&bench, "l1_capacity", &recording);
+        pb_recording_clear(&recording);
+        run(&bench, "l2_capacity", &recording);
+        pb_recording_clear(&recording);
+        assert_int_equal(bench.l1_edge_bytes, devices[i].l1_bytes);
+        assert_int_equal(bench.l2_edge_bytes, devices[i].l2_bytes);
+        pb_bench_close(&bench);
+    }
+}
+
+static void test_bench__l1_that_global_loads_skip_is_unsupported_with_a_reason(void **state)
+{
+    struct pb_recording recording;
+    struct pb_bench bench;
+
+    (void)state;
+    open_bench("gtx780", NULL, &bench);
+    run(&bench, "l1_line", &recording);
+    assert_int_equal(recording.outcome, PB_TEST_UNSUPPORTED);
+    assert_non_null(strstr(recording.message, "not cached in L1"));
+    assert_true(recording.series.access_count > 0); /* the evidence is kept */
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
+static void test_bench__same_seed_same_record(void **state)
+{
+    struct pb_recording first, second;
+    struct pb_bench bench;
+
+    (void)state;
+    open_bench("gtx560ti", NULL, &bench);
+    run(&bench, "dram_latency", &first);
+    pb_bench_close(&bench);
+    open_bench("gtx560ti", NULL, &bench);
+    run(&bench, "dram_latency", &second);
+    pb_bench_close(&bench);
+    assert_int_equal(first.series.access_count, second.series.access_count);
+    assert_memory_equal(first.series.latency_cycles, second.series.latency_cycles,
+                        first.series.access_count * sizeof(*first.series.latency_cycles));
+    pb_recording_clear(&first);
+    pb_recording_clear(&second);
+}
+
+static void test_bench__points_name_their_orders_and_own_their_accesses(void **state)
+{
+    struct pb_recording recording;
+    struct pb_bench bench;
+
+    (void)state;
+    open_bench("gtx560ti", NULL, &bench);
+    run(&bench, "dram_latency", &recording);
+    for (size_t i = 0; i < recording.series.point_count; i++) {
+        const struct pb_point *point = &recording.series.points[i];
+        const uint64_t *index = recording.series.index_bytes + point->first;
+
+        assert_string_equal(point->mode, "trace");
+        for (size_t k = 0; k < point->count; k++) {
+            assert_true(index[k] < point->footprint_bytes);
+            assert_int_equal(index[k] % point->stride_bytes, 0);
+        }
+    }
+    assert_string_equal(recording.series.points[0].order, "random_in_pages");
+    assert_string_equal(recording.series.points[1].order, "random");
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
+static void test_bench__lost_device_says_so(void **state)
+{
+    struct pb_recording recording;
+    struct pb_state states[2];
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_bench bench;
+
+    (void)state;
+    open_bench("gtx560ti", "lost@l1_line", &bench);
+    assert_int_equal(pb_bench_run(&bench, pb_test_find("l1_line"), &recording, states, &err),
+                     PB_LOST);
+    assert_int_equal(recording.outcome, PB_TEST_LOST);
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_select__names_keep_the_order_of_the_table),
+        cmocka_unit_test(test_select__unknown_and_empty_names_are_refused),
+        cmocka_unit_test(test_select__each_battery_holds_the_ones_before),
+        cmocka_unit_test(test_search__edges_of_the_paper_are_found),
+        cmocka_unit_test(test_bench__l1_that_global_loads_skip_is_unsupported_with_a_reason),
+        cmocka_unit_test(test_bench__same_seed_same_record),
+        cmocka_unit_test(test_bench__points_name_their_orders_and_own_their_accesses),
+        cmocka_unit_test(test_bench__lost_device_says_so),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
