@@ -1,0 +1,33 @@
+/* The greatest common power of two, robust against strays. */
+#include "analysis/alignment.h"
+
+enum { ADDRESS_BITS = 64, ADDRESSES_MIN = 2, STRAYS_ONE_IN = 8 };
+
+struct pb_alignment pb_alignment_find(const uint64_t *address, size_t count)
+{
+    struct pb_alignment found = {0, 0, count, 0};
+    size_t multiples[ADDRESS_BITS + 1] = {0};
+    int bit = ADDRESS_BITS;
+
+    if (count < ADDRESSES_MIN)
+        return found;
+    /* multiples[b]: addresses that 2^b divides; 0 is a multiple of all and says nothing. */
+    for (size_t i = 0; i < count; i++) {
+        int zeros = address[i] == 0 ? ADDRESS_BITS : __builtin_ctzll(address[i]);
+
+        multiples[zeros]++;
+    }
+    if (multiples[ADDRESS_BITS] == count)
+        return found;
+    for (int b = ADDRESS_BITS - 1; b >= 0; b--)
+        multiples[b] += multiples[b + 1];
+
+    while (bit > 0 && (count - multiples[bit]) * STRAYS_ONE_IN > count)
+        bit--;
+    if (bit == ADDRESS_BITS)
+        return found;
+    found.bytes = (uint64_t)1 << bit;
+    found.agreeing = multiples[bit];
+    found.at_double = multiples[bit + 1];
+    return found;
+}

@@ -1,0 +1,25 @@
+/*
+ * Powers of two in addresses: the largest unit that places of one kind keep to, when a few of them
+ * are strays.
+ */
+#ifndef PB_ANALYSIS_ALIGNMENT_H
+#define PB_ANALYSIS_ALIGNMENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pb_alignment {
+    uint64_t bytes;   /* 0: not found */
+    size_t agreeing;  /* addresses that are multiples of it */
+    size_t seen;      /* addresses in all */
+    size_t at_double; /* addresses that are multiples of twice as much */
+};
+
+/*
+ * The largest power of two that divides all addresses but strays, at most one in eight. Where a
+ * unit is truly kept, about half of the addresses break its double, so strays and structure are far
+ * apart. A single address says nothing, nor do addresses that are all 0.
+ */
+struct pb_alignment pb_alignment_find(const uint64_t *address, size_t count);
+
+#endif

@@ -1,0 +1,22 @@
+/* Private to the inference: the functions that table.c lists. What they state is written there. */
+#ifndef PB_ANALYSIS_INFER_H
+#define PB_ANALYSIS_INFER_H
+
+#include "analysis/inference.h"
+
+/* infer_clock.c */
+enum pb_status pb_infer_clock_overhead(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_clock_rate(const struct pb_case *at, struct pb_error *err);
+/* infer_capacity.c: of the row's memory, l1 or l2 */
+enum pb_status pb_infer_capacity(const struct pb_case *at, struct pb_error *err);
+/* infer_line.c: likewise */
+enum pb_status pb_infer_line(const struct pb_case *at, struct pb_error *err);
+/* infer_latency.c */
+enum pb_status pb_infer_dram_latency(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_shared_latency(const struct pb_case *at, struct pb_error *err);
+/* infer_banks.c */
+enum pb_status pb_infer_banks(const struct pb_case *at, struct pb_error *err);
+/* infer_throughput.c */
+enum pb_status pb_infer_copy_throughput(const struct pb_case *at, struct pb_error *err);
+
+#endif

@@ -1,0 +1,182 @@
+/*
+ * dram.peak_bytes_per_s and dram.best_config: the fastest copy over all launch shapes.
+ *
+ * Source: M16 section 5.1; Little's law as in 6.1.
+ */
+#include "analysis/infer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analysis/confidence.h"
+#include "analysis/sample.h"
+
+/* Cells this near to the best one belong to the same plateau. */
+static const double plateau_share = 0.97, neighbour_share = 0.9;
+
+/* Above the theoretical peak by more than rounding: something else than DRAM was measured. */
+static const double impossible_share = 1.02;
+
+/* The best cell of a matrix and what surrounds it. */
+struct peak {
+    size_t cell, seen;
+    double value, plateau_median;
+    size_t plateau_count;
+    size_t neighbours, neighbours_close;
+    bool at_edge; /* the largest position of some axis: more might be faster still */
+};
+
+static bool is_rate(double value)
+{
+    return isfinite(value) && value > 0.0;
+}
+
+/* Length of one step along an axis. */
+static size_t step_of(const struct pb_matrix *matrix, size_t axis)
+{
+    size_t step = 1;
+
+    for (size_t i = axis + 1; i < matrix->rank; i++)
+        step *= matrix->axes[i].length;
+    return step;
+}
+
+static void look_around(const struct pb_matrix *matrix, struct peak *peak)
+{
+    for (size_t axis = 0; axis < matrix->rank; axis++) {
+        size_t step = step_of(matrix, axis), length = matrix->axes[axis].length;
+        size_t place = peak->cell / step % length;
+        size_t around[2], count = 0;
+
+        if (place > 0)
+            around[count++] = peak->cell - step;
+        if (place + 1 < length)
+            around[count++] = peak->cell + step;
+        else if (length > 1)
+            peak->at_edge = true;
+        for (size_t i = 0; i < count; i++) {
+            double value = matrix->values[around[i]];
+
+            peak->neighbours += is_rate(value);
+            peak->neighbours_close += is_rate(value) && value >= neighbour_share * peak->value;
+        }
+    }
+}
+
+static enum pb_status measure_plateau(const struct pb_matrix *matrix, struct peak *peak,
+                                      struct pb_error *err)
+{
+    struct pb_sample near = {NULL, 0, 0}, sorted = {NULL, 0, 0};
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; i < pb_matrix_size(matrix) && status == PB_OK; i++)
+        if (is_rate(matrix->values[i]) && matrix->values[i] >= plateau_share * peak->value)
+            status = pb_sample_add(&near, matrix->values[i], err);
+    if (status == PB_OK)
+        status = pb_sample_sorted(&near, &sorted, err);
+    if (status == PB_OK) {
+        peak->plateau_count = sorted.count;
+        peak->plateau_median = pb_quantile(sorted.values, sorted.count, 0.5);
+    }
+    pb_sample_clear(&sorted);
+    pb_sample_clear(&near);
+    return status;
+}
+
+/* PB_NOT_FOUND: no cell holds a rate. */
+static enum pb_status find_peak(const struct pb_matrix *matrix, struct peak *peak_out,
+                                struct pb_error *err)
+{
+    struct peak peak = {0};
+    enum pb_status status;
+
+    for (size_t i = 0; i < pb_matrix_size(matrix); i++) {
+        if (!is_rate(matrix->values[i]))
+            continue;
+        peak.seen++;
+        if (matrix->values[i] > peak.value) {
+            peak.value = matrix->values[i];
+            peak.cell = i;
+        }
+    }
+    if (peak.seen == 0)
+        return pb_fail(err, PB_NOT_FOUND, "none of %zu launch shapes has a rate",
+                       pb_matrix_size(matrix));
+    look_around(matrix, &peak);
+    status = measure_plateau(matrix, &peak, err);
+    if (status == PB_OK)
+        *peak_out = peak;
+    return status;
+}
+
+/* "cta_count=64 cta_size=256 ilp=4" */
+static void describe_cell(const struct pb_matrix *matrix, size_t cell, char *text, size_t size)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < matrix->rank && used < size; i++) {
+        const struct pb_axis *axis = &matrix->axes[i];
+        size_t place = cell / step_of(matrix, i) % axis->length;
+        const char *gap = i == 0 ? "" : " ";
+
+        if (axis->values != NULL)
+            used += (size_t)snprintf(text + used, size - used, "%s%s=%g", gap, axis->name,
+                                     axis->values[place]);
+        else
+            used += (size_t)snprintf(text + used, size - used, "%s%s=%s", gap, axis->name,
+                                     axis->labels != NULL ? axis->labels[place] : "?");
+    }
+}
+
+/* Share of the theoretical peak and the bytes that must be in flight, as far as they are known. */
+static void describe_limits(const struct pb_case *at, double rate, char *text, size_t size)
+{
+    double theoretical = at->info->theoretical_bytes_per_s;
+    double latency_ns = pb_parameters_number(at->parameters, "dram", "latency_ns");
+    int used = 0;
+
+    text[0] = '\0';
+    if (theoretical > 0.0)
+        used = snprintf(text, size, "; %.1f%% of the theoretical %.4g", 100.0 * rate / theoretical,
+                        theoretical);
+    /* Little's law: what moves in one latency is in flight. A copy reads half of what it moves. */
+    if (latency_ns > 0.0 && used >= 0 && (size_t)used < size)
+        snprintf(text + used, size - (size_t)used, "; Little: %.0f KB of reads in flight",
+                 rate / 2.0 * latency_ns * 1e-9 / 1e3);
+}
+
+enum pb_status pb_infer_copy_throughput(const struct pb_case *at, struct pb_error *err)
+{
+    const struct pb_matrix *matrix = &at->recordings[0].matrix;
+    double theoretical = at->info->theoretical_bytes_per_s, confidence;
+    char limits[112], config[PB_TEXT_LENGTH];
+    struct pb_votes votes = {0, 0};
+    struct peak peak = {0};
+    enum pb_status status;
+
+    if (matrix->rank == 0 || matrix->values == NULL)
+        return pb_fail(err, PB_NOT_FOUND, "no throughput matrix was recorded");
+    status = find_peak(matrix, &peak, err);
+    if (status != PB_OK)
+        return status;
+    if (theoretical > 0.0 && peak.value > impossible_share * theoretical)
+        return pb_fail(err, PB_NOT_FOUND,
+                       "%.4g byte/s is more than the theoretical %.4g: not all of it was DRAM",
+                       peak.value, theoretical);
+    pb_votes_add_many(&votes, peak.neighbours_close, peak.neighbours);
+    pb_votes_add_many(&votes, peak.plateau_count - 1, peak.plateau_count - 1);
+    confidence = pb_votes_confidence(&votes);
+    describe_limits(at, peak.value, limits, sizeof(limits));
+    describe_cell(matrix, peak.cell, config, sizeof(config));
+    pb_parameter_set_number(
+        pb_case_answer(at, "peak_bytes_per_s"),
+        (struct pb_estimate){peak.value, peak.plateau_median, peak.value}, confidence,
+        "M16 5.1: best of %zu launch shapes, read + written; %zu within 3%%%s%s", peak.seen,
+        peak.plateau_count, peak.at_edge ? ", at the edge of the range" : "", limits);
+    pb_parameter_set_word(
+        pb_case_answer(at, "best_config"), config, 1.0 / (double)peak.plateau_count,
+        "the fastest of %zu launch shapes; %zu within 3%% of it", peak.seen, peak.plateau_count);
+    return PB_OK;
+}
