@@ -25,8 +25,9 @@ set(PLUMB_HAVE_CUDA ON)
 # Those of the wanted architectures that this nvcc can build, and PTX of the newest of them.
 execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-arch
     OUTPUT_VARIABLE known OUTPUT_STRIP_TRAILING_WHITESPACE)
+set(PLUMB_CUDA_WANTED 75 80 86 89 90 100 120 CACHE STRING "Architectures to build machine code for")
 set(PLUMB_CUDA_ARCHITECTURES "")
-foreach(arch 75 80 86 89 90 100 120)
+foreach(arch ${PLUMB_CUDA_WANTED})
     if(known MATCHES "compute_${arch}(\n|$)")
         list(APPEND PLUMB_CUDA_ARCHITECTURES ${arch})
     endif()
