@@ -47,10 +47,7 @@ __global__ void pb_link_read(struct pb_kernel_chain chain)
 
     for (uint64_t i = threadIdx.x; i < chain.count; i += blockDim.x) {
         uint64_t address = chain.base + __ldcs(&offsets[i]);
-        uint64_t value;
-
-        asm volatile("ld.global.cg.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
-        (void)value;
+        asm volatile("ld.global.cg.u64 %0, [%0];" : "+l"(address)::"memory");
     }
 }
 

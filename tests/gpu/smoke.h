@@ -1,0 +1,41 @@
+/* What the items of plumb-gpu-smoke share: calls of the primitives with one line of result each. */
+#ifndef PB_TESTS_GPU_SMOKE_H
+#define PB_TESTS_GPU_SMOKE_H
+
+#include "device/device.h"
+
+struct smoke {
+    const struct pb_device_ops *ops;
+    struct pb_device *device;
+    struct pb_device_info info;
+    struct pb_error err;
+    unsigned failures;
+    int64_t sm_id;           /* of the last chase */
+    uint64_t carveout_bytes; /* of the last chase */
+};
+
+/* True for PB_OK; else the message is printed and counted. */
+bool smoke_worked(struct smoke *smoke, enum pb_status status);
+
+/* Counts and prints a failure unless `holds`. */
+void smoke_require(struct smoke *smoke, bool holds, const char *what);
+
+/* "name: min, quartiles, max" of cycles[count], which gets sorted. The median. */
+uint32_t smoke_print_cycles(const char *name, uint32_t *cycles, size_t count);
+
+/* Records two laps of a strided chase after one warm lap, and prints its quartiles. The median. */
+double smoke_trace(struct smoke *smoke, enum pb_path path, uint64_t bytes, uint64_t stride,
+                   int64_t sm, bool is_warm);
+
+/* Cycles per load over whole laps after one warm lap; NaN when it failed. */
+double smoke_lap(struct smoke *smoke, enum pb_path path, uint64_t bytes, uint64_t stride,
+                 int64_t carveout_bytes, int64_t sm, bool prefill);
+
+/* The median of 256 conflicting loads. */
+uint32_t smoke_conflict(struct smoke *smoke, uint32_t word_bytes, uint32_t stride_words);
+
+/* Ten passes over 256 MiB, printed as GB/s. */
+void smoke_stream(struct smoke *smoke, enum pb_stream_kind kind, uint32_t cta_count,
+                  uint32_t cta_size, uint32_t ilp, uint32_t word_bytes);
+
+#endif
