@@ -279,6 +279,20 @@ static enum pb_status choose_window(struct run *run, uint64_t footprint_bytes)
     return PB_OK;
 }
 
+/*
+ * Shared memory that a launch takes for its recording. A timed chase records nothing but takes as
+ * much as a traced one: to a kernel without shared memory the driver leaves a smaller L1 than to
+ * one with a little (seen on an H200: 216 KiB instead of 240, whatever the hint below 32 KiB).
+ */
+static uint64_t recording_bytes(const struct run *run)
+{
+    uint64_t window = run->window;
+
+    if (run->chase->record == 0 && run->path != PB_KERNEL_SHARED)
+        window = run->cuda->info.trace_window;
+    return window == 0 ? 0 : PB_KERNEL_CAPACITY(window) * PB_KERNEL_RECORD_BYTES;
+}
+
 /* Memory, links and launch parameters of a chase. */
 static enum pb_status set_up(struct run *run)
 {
@@ -290,8 +304,7 @@ static enum pb_status set_up(struct run *run)
         status = choose_window(run, footprint_bytes);
     if (status != PB_OK)
         return status;
-    if (run->window > 0)
-        recorded_bytes = PB_KERNEL_CAPACITY(run->window) * PB_KERNEL_RECORD_BYTES;
+    recorded_bytes = recording_bytes(run);
     status = pb_cuda_place(cuda, run->chase->sm, run->chase->carveout_bytes,
                            run->launch.chain_bytes + recorded_bytes, &run->launch.place,
                            &run->carveout_bytes, run->err);
