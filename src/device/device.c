@@ -12,9 +12,10 @@ static const struct pb_device_ops *const backends[] = {
 };
 
 static const char *const path_names[PB_PATH_COUNT] = {
-    [PB_PATH_GLOBAL_CA] = "global_ca", [PB_PATH_GLOBAL_CG] = "global_cg",
-    [PB_PATH_READONLY] = "readonly",   [PB_PATH_TEXTURE] = "texture",
-    [PB_PATH_CONSTANT] = "constant",   [PB_PATH_SHARED] = "shared",
+    [PB_PATH_GLOBAL_CA] = "global_ca",   [PB_PATH_GLOBAL_CG] = "global_cg",
+    [PB_PATH_READONLY] = "readonly",     [PB_PATH_TEXTURE] = "texture",
+    [PB_PATH_CONSTANT] = "constant",     [PB_PATH_SHARED] = "shared",
+    [PB_PATH_TEXTURE_2D] = "texture_2d",
 };
 
 const char *pb_path_name(enum pb_path path)

@@ -29,6 +29,13 @@ enum pb_capability {
     PB_CAP_CONSTANT = 1u << 5,
     PB_CAP_SHARED = 1u << 6,
     PB_CAP_STREAM = 1u << 7,
+    PB_CAP_TEXTURE_2D = 1u << 8,
+    PB_CAP_BURST = 1u << 9,
+    PB_CAP_ATOMIC = 1u << 10,
+    PB_CAP_STUDY = 1u << 11,
+    PB_CAP_LINK = 1u << 12,
+    PB_CAP_PEER = 1u << 13,
+    PB_CAP_PATTERN = 1u << 14,
 };
 
 /* The memory path a load takes. */
@@ -39,8 +46,11 @@ enum pb_path {
     PB_PATH_TEXTURE,
     PB_PATH_CONSTANT,
     PB_PATH_SHARED,
+    PB_PATH_TEXTURE_2D, /* the array as rows of PB_TEXTURE_ROW_BYTES */
     PB_PATH_COUNT
 };
+
+enum { PB_TEXTURE_ROW_BYTES = 1024 };
 
 /* "global_ca", … as in files and profiles; PB_PATH_COUNT for an unknown word. */
 const char *pb_path_name(enum pb_path path);
@@ -72,6 +82,8 @@ struct pb_device_entry {
  * starts at slot 0 with L1 empty, walks `warm` loads untouched, and then either
  *   records `record` loads, each stamped (M16 4.2): trace_out gets latency and index, or
  *   times `timed` loads as one run without any recording (record == 0).
+ * Where cross is set, the warm loads go by warm_path instead: what they leave behind for the
+ * recorded ones tells which paths share a cache.
  * A record longer than the device's trace window is taken piecewise: the chase is repeated from its
  * start for each window, `warm` growing by what was recorded before (R16 2.2).
  */
@@ -86,6 +98,8 @@ struct pb_chase {
     bool flush;             /* first L2 is filled with other data: a cold start */
     int64_t carveout_bytes; /* shared memory to set aside; -1: the least that works */
     int64_t sm;             /* run there; -1: anywhere */
+    bool cross;             /* the warm loads go by warm_path; not for shared and constant */
+    enum pb_path warm_path;
 };
 
 /* The caller gives the arrays; the rest is output. */
@@ -142,6 +156,91 @@ struct pb_stream_result {
     uint64_t mismatch_count; /* words of the destination that are wrong; 0 when not checked */
 };
 
+/*
+ * Independent loads in flight (N14 5.2): `warps` warps of one CTA, `lanes` active lanes each, every
+ * lane `loads` loads of different lines, none waiting for another. All lines are apart by
+ * stride_bytes; L1 starts empty. The arrays of the caller: cycles[warps], from before a warp's
+ * first load until all of its data has come.
+ */
+struct pb_burst {
+    enum pb_path path;
+    uint32_t warps, lanes, loads; /* loads: 1 to 32 */
+    uint64_t stride_bytes;
+    bool flush; /* the lines come from DRAM, else from L2 */
+};
+
+/*
+ * One access to each of `offset_count` lines from one SM after the other, or from all listed SMs
+ * (sm_count 0: every SM), one thread each: latency_cycles[sm_count][offset_count], the stamp
+ * overhead included. Atomics show the home of a line, loads the nearest copy (facts 2.10).
+ */
+enum pb_touch { PB_TOUCH_LOAD, PB_TOUCH_ATOMIC };
+struct pb_map {
+    enum pb_touch touch;
+    const uint64_t *offset_bytes; /* [offset_count] multiples of 8 */
+    size_t offset_count;
+    const uint32_t *sms; /* [sm_count], or NULL for every SM in order */
+    size_t sm_count;
+    uint32_t warm; /* rounds before the one that is recorded */
+};
+
+/* F13's studies of a kernel's shape: one CTA, `threads` threads, the total by the SM clock. */
+enum pb_study_kind {
+    PB_STUDY_SYNC,     /* 3.4.2: 1024 writes to the same array, `parameter` barriers */
+    PB_STUDY_COALESCE, /* 3.4.3: 1024 reads, threads `parameter` bytes apart */
+    PB_STUDY_STRIDE,   /* the same, every read of a thread `parameter` bytes on, threads adjacent */
+    PB_STUDY_MISALIGN, /* the same, adjacent, all shifted by `parameter` bytes */
+    PB_STUDY_SPILL,    /* 3.4.4: 4096 reads and writes over `parameter` live 8-byte variables */
+};
+struct pb_study {
+    enum pb_study_kind kind;
+    uint32_t threads;   /* 1 to 1024 */
+    uint32_t parameter; /* SPILL: 1, 4, 16, 32, 64, 128, 256, 512, 1024 or 2048 */
+};
+struct pb_study_result {
+    uint64_t cycles; /* from the first thread's start to the last one's end */
+    double ns;
+};
+
+/* M16 6.1: each thread copies `ilp` words of 4 bytes within shared memory, `repeats` times. */
+struct pb_shared_stream {
+    uint32_t ctas_per_sm, cta_size, ilp; /* PB_UNSUPPORTED where an SM cannot hold them */
+    uint32_t repeats;
+};
+struct pb_shared_stream_result {
+    double cycles;         /* of one SM, from its first thread's start to its last one's end */
+    uint64_t bytes_per_sm; /* read + written */
+    uint64_t mismatch_count;
+};
+
+/* A transfer over the host link, or from another device of the node. */
+enum pb_link_kind { PB_LINK_TO_DEVICE, PB_LINK_FROM_DEVICE, PB_LINK_FROM_PEER };
+struct pb_link {
+    enum pb_link_kind kind;
+    bool pinned;      /* host memory that is locked to its pages */
+    const char *peer; /* UUID of the other device; PB_LINK_FROM_PEER only */
+    uint64_t bytes;
+    uint32_t repeats;
+};
+struct pb_link_result {
+    double seconds; /* of one transfer: the median of the repeats */
+    double least_seconds;
+    uint64_t mismatch_count; /* words that arrived wrong */
+};
+
+/* Writes and reads back address-dependent words over at most `bytes` of free memory. */
+struct pb_pattern {
+    uint64_t bytes; /* 0: all that is free, less a reserve */
+    uint64_t seed;
+    uint32_t passes;
+};
+struct pb_pattern_result {
+    uint64_t bytes_tested;
+    uint64_t mismatch_count;
+    uint64_t address, expected, found; /* the first mismatch */
+    double seconds;
+};
+
 struct pb_device_ops {
     const char *name; /* "cuda", "sim"; stored in every file */
 
@@ -168,6 +267,19 @@ struct pb_device_ops {
                                struct pb_trace *trace, struct pb_error *err);
     enum pb_status (*stream)(struct pb_device *device, const struct pb_stream *stream,
                              struct pb_stream_result *result_out, struct pb_error *err);
+    enum pb_status (*burst)(struct pb_device *device, const struct pb_burst *burst,
+                            uint32_t *cycles_out, struct pb_error *err);
+    enum pb_status (*map)(struct pb_device *device, const struct pb_map *map,
+                          uint32_t *latency_cycles_out, struct pb_error *err);
+    enum pb_status (*study)(struct pb_device *device, const struct pb_study *study,
+                            struct pb_study_result *result_out, struct pb_error *err);
+    enum pb_status (*shared_stream)(struct pb_device *device, const struct pb_shared_stream *stream,
+                                    struct pb_shared_stream_result *result_out,
+                                    struct pb_error *err);
+    enum pb_status (*link)(struct pb_device *device, const struct pb_link *link,
+                           struct pb_link_result *result_out, struct pb_error *err);
+    enum pb_status (*pattern)(struct pb_device *device, const struct pb_pattern *pattern,
+                              struct pb_pattern_result *result_out, struct pb_error *err);
 };
 
 /* Every backend's device begins with this. */
