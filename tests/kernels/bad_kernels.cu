@@ -1,0 +1,111 @@
+/*
+ * Kernels that measure wrongly, each in one way that numbers have been published with. The check of
+ * the machine code must refuse every one of them. They are compiled, never run.
+ */
+#include "kernels/stamp.cuh"
+
+typedef pb_load_global_ca load_ca;
+
+/* Stamps again without waiting for the load: that measures how two instructions issue (facts 2.2).
+ */
+struct between_without_store {
+    __device__ __forceinline__ static void run(load_ca &chain, uint32_t)
+    {
+        chain.load();
+    }
+};
+
+/* Stores something, but not what was loaded. */
+struct between_with_other_store {
+    __device__ __forceinline__ static void run(load_ca &chain, uint32_t slot)
+    {
+        chain.load();
+        pb_store(slot, slot);
+    }
+};
+
+/* Chases an index: the arithmetic of the address lies in the window (facts 2.3). */
+struct between_with_arithmetic {
+    __device__ __forceinline__ static void run(load_ca &chain, uint32_t slot)
+    {
+        chain.load();
+        pb_store(slot, (uint32_t)chain.at * 3 + slot);
+    }
+};
+
+/* Loads twice. */
+struct between_with_two_loads {
+    __device__ __forceinline__ static void run(load_ca &chain, uint32_t slot)
+    {
+        chain.load();
+        pb_between_load<load_ca>::run(chain, slot);
+    }
+};
+
+template <class Between> __device__ __forceinline__ void trace(const struct pb_kernel_chase &chase)
+{
+    uint32_t capacity = PB_KERNEL_CAPACITY(chase.record);
+    uint32_t loaded = pb_shared_base(), pairs = loaded + 4 * capacity;
+    load_ca chain = {chase.start};
+
+    pb_walk(chain, chase.warm);
+    pb_record<load_ca, Between>(chain, chase.record, loaded, pairs);
+    pb_copy_out(chase.recording, 0, capacity);
+    pb_tell(chase.place, chain.at);
+}
+
+extern "C" __global__ void bad_without_store(struct pb_kernel_chase chase)
+{
+    trace<between_without_store>(chase);
+}
+
+extern "C" __global__ void bad_other_store(struct pb_kernel_chase chase)
+{
+    trace<between_with_other_store>(chase);
+}
+
+extern "C" __global__ void bad_arithmetic(struct pb_kernel_chase chase)
+{
+    trace<between_with_arithmetic>(chase);
+}
+
+extern "C" __global__ void bad_two_loads(struct pb_kernel_chase chase)
+{
+    trace<between_with_two_loads>(chase);
+}
+
+/* Subtracts on the device: the stamps are not stored as they were read (facts 2.1). */
+extern "C" __global__ void bad_subtract(struct pb_kernel_chase chase)
+{
+    uint32_t loaded = pb_shared_base(), cycles = loaded + 4 * chase.record;
+    load_ca chain = {chase.start};
+
+    pb_walk(chain, chase.warm);
+#pragma unroll 1
+    for (uint32_t i = 0; i < chase.record; i++) {
+        uint32_t opened = pb_stamp();
+        pb_between_load<load_ca>::run(chain, loaded + 4 * i);
+        uint32_t closed = pb_stamp();
+        pb_store(cycles + 4 * i, closed - opened);
+    }
+    pb_tell(chase.place, chain.at);
+}
+
+/* Opens the window while the load before it is under way: its rest is measured too. */
+extern "C" __global__ void bad_wait(struct pb_kernel_chase chase)
+{
+    uint32_t loaded = pb_shared_base(), pairs = loaded + 4 * chase.record;
+    load_ca chain = {chase.start};
+
+    pb_store(loaded, chase.record);
+#pragma unroll 1
+    for (uint32_t i = 0; i < chase.record; i++) {
+        chain.load();
+        uint32_t opened = pb_stamp();
+        pb_between_load<load_ca>::run(chain, loaded);
+        uint32_t closed = pb_stamp();
+        pb_store_pair(pairs, opened, closed);
+        loaded += 4;
+        pairs += 8;
+    }
+}
