@@ -57,6 +57,7 @@ static bool read_point(const struct pb_level *level, const struct pb_point *poin
     if (!isnan(sweep_out->lap_cycles))
         return true;
     sweep_out->tally = pb_classes_count(&level->classes, &accesses);
+    sweep_out->in_pieces = point->window < accesses.count;
     sweep_out->coverage = fmin(1.0, (double)accesses.count / slots);
     return accesses.count > 0;
 }
@@ -97,11 +98,38 @@ static double scatter_of_laps(const struct sweep *sweep, double reference)
     return fmax(fmax(lap_noise_cycles, lap_noise * reference), high - low);
 }
 
+/*
+ * How often a hit strays to where misses lie: as often as anything strays between hits and misses,
+ * by the width of the places. NaN where misses have no upper edge: the place has no width.
+ */
+static double expect_strays(const struct pb_level *level)
+{
+    struct pb_pick pick = {level->way->path, "trace", NULL};
+    struct pb_band miss = level->classes.miss, gap = {level->classes.hit.high, miss.low};
+    double strays = 0.5, accesses = 1.0;
+    const struct pb_point *point;
+
+    if (isinf(miss.high) || !(gap.high > gap.low))
+        return NAN;
+    for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;) {
+        struct pb_accesses walk = pb_point_accesses(level->series, point);
+
+        accesses += (double)walk.count;
+        for (size_t i = 0; i < walk.count; i++) {
+            double cycles = pb_access_cycles(&walk, i);
+
+            strays += cycles > gap.low && cycles < gap.high;
+        }
+    }
+    return fmin(1.0, strays / accesses * (miss.high - miss.low) / (gap.high - gap.low));
+}
+
 /* What the onset search may expect. Laps count only where a reference lap was taken. */
 static struct pb_sweep_model make_model(const struct pb_level *level, const struct sweep *sweep,
                                         const struct pb_latency *hit, double miss_cycles)
 {
-    struct pb_sweep_model model = {.background = pb_level_background(level)};
+    struct pb_sweep_model model = {.background = pb_level_background(level),
+                                   .stray_rate = expect_strays(level)};
 
     model.miss_penalty_cycles = fmax(1.0, miss_cycles - hit->cycles.value);
     model.lap_cycles = isnan(hit->lap_cycles) ? hit->cycles.value : hit->lap_cycles;

@@ -10,6 +10,15 @@
 /* Share of measurements that something outside the device disturbed. */
 static const double disturbed = 0.01;
 
+/* Chance that the strays do not keep to the rate that is expected of them. */
+static const double rate_exception = 0.1;
+
+/* No kind of access is rarer than this for certain. */
+static const double least_rate = 1e-9;
+
+/* Shares of misses this near to each other are one plateau. */
+static const double plateau_tolerance = 0.01;
+
 /* An overflowing lap without a single miss: only if the classes fail. */
 static const double silent_overflow = 1e-3;
 
@@ -42,21 +51,41 @@ static double any_number(double misses)
     return 1.0 / (misses * (misses + 1.0));
 }
 
-static double trace_fits(const struct pb_sweep_point *point, double rate)
+/* Of as many misses as were seen, if there are `rate` by access. */
+static double log_poisson(const struct pb_tally *tally, double rate)
 {
-    double misses = (double)point->tally.misses, mean = rate * (double)point->tally.accesses;
-    double poisson = exp(misses * log(mean) - mean - gsl_sf_lngamma(misses + 1.0));
+    double misses = (double)tally->misses, mean = rate * (double)tally->accesses;
 
-    return log((1.0 - disturbed) * poisson + disturbed * any_number(misses + 1.0));
+    return tally->accesses == 0 ? 0.0 : misses * log(mean) - mean - gsl_sf_lngamma(misses + 1.0);
 }
 
-static double trace_overflows(const struct pb_sweep_point *point)
+static double trace_fits(const struct pb_sweep_point *point, double rate)
 {
-    double unseen = fmax(silent_overflow, 1.0 - point->coverage);
+    return log((1.0 - disturbed) * exp(log_poisson(&point->tally, rate)) +
+               disturbed * any_number((double)point->tally.misses + 1.0));
+}
+
+/*
+ * Chance that an overflowing trace shows no miss. A whole lap must miss the line that is not there.
+ * A part of one need not see it; nor need a lap recorded in pieces, where replacement is random:
+ * every piece is another run. Each line in excess then makes silence less likely; how many there
+ * are, the largest fitting footprint leaves open.
+ */
+static double silence_of(const struct pb_sweep_point *point, uint64_t fits_bytes)
+{
+    double excess = (double)(point->footprint_bytes - fits_bytes) / (double)point->stride_bytes;
+
+    return point->in_pieces || point->coverage < 1.0 ? 1.0 / (1.0 + point->coverage * excess)
+                                                     : silent_overflow;
+}
+
+static double trace_overflows(const struct pb_sweep_point *point, uint64_t fits_bytes)
+{
+    double silent = silence_of(point, fits_bytes);
 
     if (point->tally.misses == 0)
-        return log(unseen);
-    return log((1.0 - unseen) * any_number((double)point->tally.misses) + silent_overflow * 1e-9);
+        return log(silent);
+    return log((1.0 - silent) * any_number((double)point->tally.misses) + least_rate);
 }
 
 static double lap_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model)
@@ -86,9 +115,10 @@ static bool is_lap(const struct pb_sweep_point *point)
     return !isnan(point->lap_cycles);
 }
 
-static double log_overflows(const struct pb_sweep_point *point, const struct pb_sweep_model *model)
+static double log_overflows(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
+                            uint64_t fits_bytes)
 {
-    return is_lap(point) ? lap_overflows(point, model) : trace_overflows(point);
+    return is_lap(point) ? lap_overflows(point, model) : trace_overflows(point, fits_bytes);
 }
 
 static double log_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
@@ -97,45 +127,60 @@ static double log_fits(const struct pb_sweep_point *point, const struct pb_sweep
     return is_lap(point) ? lap_fits(point, model) : trace_fits(point, rate);
 }
 
-/* Strays by accesses over the points that fit; the worst of them may be a disturbed one. */
-static double stray_rate(const struct pb_sweep_point *points, size_t fitting,
-                         const struct pb_sweep_model *model)
+/* Strays by accesses over the reference and the points that fit. */
+static struct pb_tally tally_fitting(const struct pb_sweep_point *points, size_t fitting,
+                                     const struct pb_sweep_model *model)
 {
-    double misses = (double)model->background.misses;
-    double accesses = (double)model->background.accesses;
-    double worst = -1.0, worst_misses = 0.0, worst_accesses = 0.0;
-    size_t traces = 0;
+    struct pb_tally sum = model->background;
 
     for (size_t i = 0; i < fitting; i++) {
-        double share = pb_sweep_share(&points[i], model);
-
-        if (is_lap(&points[i]) || isnan(share))
-            continue;
-        traces++;
-        misses += (double)points[i].tally.misses;
-        accesses += (double)points[i].tally.accesses;
-        if (share > worst) {
-            worst = share;
-            worst_misses = (double)points[i].tally.misses;
-            worst_accesses = (double)points[i].tally.accesses;
-        }
+        sum.accesses += points[i].tally.accesses;
+        sum.misses += points[i].tally.misses;
     }
-    if (traces >= 3) {
-        misses -= worst_misses;
-        accesses -= worst_accesses;
-    }
-    return (misses + 0.5) / (accesses + 1.0);
+    return sum;
 }
 
-/* Log likelihood of: points [0, cut) fit, the others overflow. */
+/* Log likelihood of: points [0, cut) fit with this rate of strays, the others overflow. */
+static double rate_likelihood(const struct pb_sweep_point *points, size_t count, size_t cut,
+                              const struct pb_sweep_model *model, double rate)
+{
+    uint64_t fits_bytes = cut > 0 ? points[cut - 1].footprint_bytes : 0;
+    double sum = log_poisson(&model->background, rate);
+
+    for (size_t i = 0; i < count; i++)
+        sum += i < cut ? log_fits(&points[i], model, rate)
+                       : log_overflows(&points[i], model, fits_bytes);
+    return sum;
+}
+
+/* Rates that explain the strays: the expected one, or by exception whatever was counted. */
+struct stray_rates {
+    double expected, counted;
+};
+
+static struct stray_rates rates_of(const struct pb_sweep_point *points, size_t cut,
+                                   const struct pb_sweep_model *model)
+{
+    struct pb_tally fitting = tally_fitting(points, cut, model);
+
+    double counted = ((double)fitting.misses + 0.5) / ((double)fitting.accesses + 1.0);
+
+    return (struct stray_rates){
+        isnan(model->stray_rate) ? counted : fmax(model->stray_rate, least_rate), counted};
+}
+
+/* Over both rates. A rate taken from the points themselves is charged for that (Schwarz). */
 static double cut_likelihood(const struct pb_sweep_point *points, size_t count, size_t cut,
                              const struct pb_sweep_model *model)
 {
-    double rate = stray_rate(points, cut, model), sum = 0.0;
+    struct stray_rates rates = rates_of(points, cut, model);
+    double accesses = (double)tally_fitting(points, cut, model).accesses;
+    double expected =
+        log(1.0 - rate_exception) + rate_likelihood(points, count, cut, model, rates.expected);
+    double counted = log(rate_exception) - 0.5 * log(fmax(accesses, 1.0)) +
+                     rate_likelihood(points, count, cut, model, rates.counted);
 
-    for (size_t i = 0; i < count; i++)
-        sum += i < cut ? log_fits(&points[i], model, rate) : log_overflows(&points[i], model);
-    return sum;
+    return fmax(expected, counted) + log1p(exp(-fabs(expected - counted)));
 }
 
 /* A cut lies between two different footprints. */
@@ -170,13 +215,23 @@ static size_t best_cut(const struct pb_sweep_point *points, size_t count,
     return at;
 }
 
+/* Does a point on its own say that it fits (> 0) or overflows (< 0)? In log likelihood. */
+static double margin_of(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
+                        struct stray_rates rates, uint64_t fits_bytes)
+{
+    double expected = log_fits(point, model, rates.expected);
+    double counted = log_fits(point, model, rates.counted) + log(rate_exception);
+
+    return fmax(expected, counted) - log_overflows(point, model, fits_bytes);
+}
+
 static void count_agreement(const struct pb_sweep_point *points, size_t count, size_t cut,
                             const struct pb_sweep_model *model, struct pb_onset *onset)
 {
-    double rate = stray_rate(points, cut, model);
+    struct stray_rates rates = rates_of(points, cut, model);
 
     for (size_t i = 0; i < count; i++) {
-        double margin = log_fits(&points[i], model, rate) - log_overflows(&points[i], model);
+        double margin = margin_of(&points[i], model, rates, i < cut ? 0 : onset->fits_bytes);
 
         if (fabs(margin) < 1.0) /* says nothing on its own */
             continue;
@@ -186,29 +241,36 @@ static void count_agreement(const struct pb_sweep_point *points, size_t count, s
 }
 
 /*
- * The share of misses that the last footprints hold: nothing more can miss there. Traces tell where
- * there are any, as the time of a lap knows the share less well.
+ * The first footprint of those at the end that hold one share of misses, by traces or by laps; 0:
+ * it still grows. Nothing more can miss there.
  */
-static void find_plateau(const struct pb_sweep_point *points, size_t count,
-                         const struct pb_sweep_model *model, struct pb_onset *onset)
+static uint64_t plateau_start(const struct pb_sweep_point *points, size_t count,
+                              const struct pb_sweep_model *model, bool laps)
 {
-    double last = NAN;
-    bool laps = true;
+    const struct pb_sweep_point *last = NULL;
+    uint64_t start = 0;
 
-    for (size_t i = 0; i < count; i++)
-        laps = laps && (is_lap(&points[i]) || points[i].footprint_bytes < onset->overflow_bytes);
-    for (size_t i = count; i-- > 0 && points[i].footprint_bytes >= onset->overflow_bytes;) {
+    for (size_t i = count; i-- > 0;) {
         double share = pb_sweep_share(&points[i], model);
 
         if (is_lap(&points[i]) != laps)
             continue;
-        if (isnan(last))
-            last = share;
-        else if (fabs(share - last) > 0.01 * last)
-            return;
-        else
-            onset->full_bytes = points[i].footprint_bytes;
+        if (last == NULL)
+            last = &points[i];
+        if (fabs(share - pb_sweep_share(last, model)) > plateau_tolerance)
+            break;
+        start = points[i].footprint_bytes;
     }
+    return last == NULL || start == last->footprint_bytes ? 0 : start;
+}
+
+static void find_plateau(const struct pb_sweep_point *points, size_t count, size_t cut,
+                         const struct pb_sweep_model *model, struct pb_onset *onset)
+{
+    uint64_t by_traces = plateau_start(points + cut, count - cut, model, false);
+    uint64_t by_laps = plateau_start(points + cut, count - cut, model, true);
+
+    onset->full_bytes = by_traces > 0 ? by_traces : by_laps;
 }
 
 /*
@@ -259,7 +321,7 @@ enum pb_status pb_onset_find(const struct pb_sweep_point *points, size_t count,
     onset.overflow_bytes = points[cut].footprint_bytes;
     onset.stride_bytes = points[cut].stride_bytes;
     count_agreement(points, count, cut, model, &onset);
-    find_plateau(points, count, model, &onset);
+    find_plateau(points, count, cut, model, &onset);
     onset.soft = is_soft(points, count, cut, model);
     *onset_out = onset;
     return PB_OK;

@@ -25,14 +25,16 @@ struct pb_sweep_point {
     uint64_t footprint_bytes, stride_bytes;
     struct pb_tally tally; /* of a trace; no accesses: it is a lap */
     double coverage;       /* share of a lap that the trace saw, at most 1 */
+    bool in_pieces;        /* the trace was recorded in several runs (R16's windows) */
     double lap_cycles;     /* average of a lap; NaN: it is a trace */
 };
 
 /* What is known before: from the reference and the classes. */
 struct pb_sweep_model {
     struct pb_tally background; /* the reference's tally */
-    double lap_cycles;          /* of a lap that fits; NaN: laps are left aside */
-    double lap_noise_cycles;    /* standard deviation of such laps, above 0 */
+    double stray_rate;       /* expected hits that look like a miss, by access; NaN: count them */
+    double lap_cycles;       /* of a lap that fits; NaN: laps are left aside */
+    double lap_noise_cycles; /* standard deviation of such laps, above 0 */
     double miss_penalty_cycles; /* miss less hit */
 };
 

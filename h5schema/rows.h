@@ -65,7 +65,7 @@ struct pb_parameter_row {
     double number;                 /* the same where it is one number, else NaN */
     char unit[PB_NAME_LENGTH];
     double low, high, confidence;
-    char method[PB_TEXT_LENGTH];
+    char method[PB_MESSAGE_LENGTH];
     char evidence[PB_MESSAGE_LENGTH]; /* a path in this file */
     char reason[PB_MESSAGE_LENGTH];   /* why there is no value */
 };

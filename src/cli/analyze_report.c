@@ -1,0 +1,227 @@
+/* The JSON report of plumb-analyze. */
+#include "cli/analyze_report.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct pb_report {
+    FILE *file;
+    const char *path;
+    char *temporary; /* beside path; NULL: an unnamed file, copied to path at the end */
+    size_t devices;
+};
+
+/* What every report begins with, and how it is known again. */
+static const char opening[] = "{\"schema\": 1, \"devices\": [";
+static const char closing[] = "\n]}\n";
+
+/* Refuses to write over what is no report: the fleet file itself, say. */
+static enum pb_status check_replaceable(const char *path, struct pb_error *err)
+{
+    char head[sizeof(opening)] = "";
+    FILE *old = fopen(path, "rb");
+    size_t length;
+
+    if (old == NULL)
+        return errno == ENOENT
+                   ? PB_OK
+                   : pb_fail(err, PB_IO, "%s: cannot be looked at: %s", path, strerror(errno));
+    length = fread(head, 1, sizeof(opening) - 1, old);
+    fclose(old);
+    if (length == 0 || memcmp(head, opening, sizeof(opening) - 1) == 0)
+        return PB_OK;
+    return pb_fail(err, PB_EXISTS, "%s exists and is no report of plumb-analyze", path);
+}
+
+/* A new file beside path, with the rights that a new file gets. */
+static enum pb_status open_beside(struct pb_report *report, struct pb_error *err)
+{
+    size_t size = strlen(report->path) + sizeof(".XXXXXX");
+    mode_t mask = umask(0);
+    int descriptor;
+
+    umask(mask);
+    report->temporary = malloc(size);
+    if (report->temporary == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for a name of %zu bytes", size);
+    snprintf(report->temporary, size, "%s.XXXXXX", report->path);
+    descriptor = mkstemp(report->temporary);
+    if (descriptor < 0) {
+        free(report->temporary);
+        report->temporary = NULL;
+        return pb_fail(err, PB_IO, "%s: cannot be written: %s", report->path, strerror(errno));
+    }
+    (void)fchmod(descriptor, 0666 & ~mask);
+    report->file = fdopen(descriptor, "w");
+    if (report->file == NULL)
+        close(descriptor);
+    return PB_OK;
+}
+
+enum pb_status pb_report_open(const char *path, struct pb_report **report_out, struct pb_error *err)
+{
+    struct pb_report *report = calloc(1, sizeof(*report));
+    enum pb_status status = PB_OK;
+    struct stat about;
+
+    if (report == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for a report");
+    report->path = path;
+    if (strcmp(path, "-") == 0 || (stat(path, &about) == 0 && !S_ISREG(about.st_mode))) {
+        report->file = tmpfile();
+    } else {
+        status = check_replaceable(path, err);
+        if (status == PB_OK)
+            status = open_beside(report, err);
+    }
+    if (status == PB_OK && (report->file == NULL || fputs(opening, report->file) == EOF))
+        status = pb_fail(err, PB_IO, "%s: no temporary file: %s", path, strerror(errno));
+    if (status != PB_OK) {
+        pb_report_abandon(report);
+        return status;
+    }
+    *report_out = report;
+    return PB_OK;
+}
+
+/* A whole number as such, anything else with the digits that mean something, NaN as null. */
+static json_t *number(double value)
+{
+    if (!isfinite(value))
+        return json_null();
+    if (value == trunc(value) && fabs(value) < 9007199254740992.0)
+        return json_integer((json_int_t)value);
+    return json_real(value);
+}
+
+enum member { MEMBER_VALUE, MEMBER_LOW, MEMBER_HIGH };
+
+/* One number of the parameter, or a list of that member of all its numbers. */
+static json_t *numbers(const struct pb_parameter *parameter, enum member member)
+{
+    json_t *list = parameter->kind == PB_VALUE_LIST ? json_array() : NULL;
+    json_t *one = json_null();
+
+    for (size_t i = 0; i < parameter->number_count; i++) {
+        const struct pb_estimate *e = &parameter->numbers[i];
+
+        one = number(member == MEMBER_VALUE ? e->value : member == MEMBER_LOW ? e->low : e->high);
+        if (list != NULL)
+            json_array_append_new(list, one);
+    }
+    return list != NULL ? list : one;
+}
+
+static json_t *describe(const struct pb_parameter *parameter)
+{
+    json_t *object = json_object();
+
+    if (parameter->kind == PB_VALUE_NONE) {
+        json_object_set_new(object, "value", json_null());
+        json_object_set_new(object, "reason", json_string(parameter->reason));
+        json_object_set_new(object, "evidence", json_string(parameter->evidence));
+        return object;
+    }
+    if (parameter->kind == PB_VALUE_WORD) {
+        json_object_set_new(object, "value", json_string(parameter->word));
+    } else {
+        json_object_set_new(object, "value", numbers(parameter, MEMBER_VALUE));
+        json_object_set_new(object, "unit", json_string(parameter->unit));
+        json_object_set_new(object, "low", numbers(parameter, MEMBER_LOW));
+        json_object_set_new(object, "high", numbers(parameter, MEMBER_HIGH));
+    }
+    json_object_set_new(object, "confidence", json_real(parameter->confidence));
+    json_object_set_new(object, "method", json_string(parameter->method));
+    json_object_set_new(object, "evidence", json_string(parameter->evidence));
+    return object;
+}
+
+/* {"key": …, "model": …, "memories": {MEMORY: {PARAMETER: {…}}}} */
+static json_t *describe_device(const char *key, const char *model,
+                               const struct pb_parameters *parameters)
+{
+    json_t *device = json_object(), *memories = json_object();
+
+    json_object_set_new(device, "key", json_string(key));
+    json_object_set_new(device, "model", json_string(model));
+    for (size_t i = 0; i < parameters->count; i++) {
+        const struct pb_parameter *parameter = &parameters->items[i];
+        json_t *memory = json_object_get(memories, parameter->memory);
+
+        if (memory == NULL) {
+            json_object_set_new(memories, parameter->memory, json_object());
+            memory = json_object_get(memories, parameter->memory);
+        }
+        json_object_set_new(memory, parameter->name, describe(parameter));
+    }
+    json_object_set_new(device, "memories", memories);
+    return device;
+}
+
+enum pb_status pb_report_add(struct pb_report *report, const char *key, const char *model,
+                             const struct pb_parameters *parameters, struct pb_error *err)
+{
+    json_t *device = describe_device(key, model, parameters);
+    int failed = fputs(report->devices == 0 ? "\n" : ",\n", report->file) == EOF;
+
+    failed |= json_dumpf(device, report->file, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) != 0;
+    json_decref(device);
+    report->devices++;
+    if (failed)
+        return pb_fail(err, PB_IO, "%s: device %s cannot be written: %s", report->path, key,
+                       strerror(errno));
+    return PB_OK;
+}
+
+/* Copies the finished text to where it belongs. */
+static int copy_out(FILE *from, const char *path)
+{
+    FILE *to = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    char block[4096];
+    size_t length;
+    int failed = to == NULL;
+
+    rewind(from);
+    while (!failed && (length = fread(block, 1, sizeof(block), from)) > 0)
+        failed = fwrite(block, 1, length, to) != length;
+    failed |= ferror(from);
+    if (to != NULL)
+        failed |= (to == stdout ? fflush(to) : fclose(to)) != 0;
+    return failed;
+}
+
+enum pb_status pb_report_commit(struct pb_report *report, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+    int failed = fputs(closing, report->file) == EOF || fflush(report->file) != 0;
+
+    if (!failed && report->temporary == NULL)
+        failed = copy_out(report->file, report->path);
+    else if (!failed)
+        failed = rename(report->temporary, report->path) != 0;
+    if (failed)
+        status = pb_fail(err, PB_IO, "%s: cannot be written: %s", report->path, strerror(errno));
+    else
+        free(report->temporary); /* it has its final name: nothing to delete */
+    if (!failed)
+        report->temporary = NULL;
+    pb_report_abandon(report);
+    return status;
+}
+
+void pb_report_abandon(struct pb_report *report)
+{
+    if (report == NULL)
+        return;
+    if (report->file != NULL)
+        fclose(report->file);
+    if (report->temporary != NULL)
+        unlink(report->temporary);
+    free(report->temporary);
+    free(report);
+}

@@ -1,0 +1,86 @@
+/* Parameters as rows of the fleet file. */
+#include "cli/analyze_rows.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t append_number(char *text, size_t size, size_t used, double value)
+{
+    if (used >= size)
+        return used;
+    return used + (size_t)(isfinite(value) ? snprintf(text + used, size - used, "%.10g", value)
+                                           : snprintf(text + used, size - used, "null"));
+}
+
+/* "16384", "[87, 162, null]", "lru"; empty where there is no value. */
+static void format_value(const struct pb_parameter *parameter, char *text, size_t size)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    if (parameter->kind == PB_VALUE_WORD)
+        pb_text_copy(text, size, parameter->word);
+    if (parameter->kind == PB_VALUE_NUMBER)
+        append_number(text, size, 0, parameter->numbers[0].value);
+    if (parameter->kind != PB_VALUE_LIST)
+        return;
+    for (size_t i = 0; i < parameter->number_count && used + 2 < size; i++) {
+        memcpy(text + used, i == 0 ? "[" : ", ", i == 0 ? 2 : 3);
+        used = append_number(text, size, used + (i == 0 ? 1 : 2), parameter->numbers[i].value);
+    }
+    if (used + 1 < size)
+        memcpy(text + used, "]", 2);
+}
+
+static void make_row(const char *key, const struct pb_parameter *parameter,
+                     struct pb_parameter_row *row)
+{
+    bool is_number = parameter->kind == PB_VALUE_NUMBER;
+
+    memset(row, 0, sizeof(*row));
+    PB_TEXT_SET(row->device, key);
+    PB_TEXT_SET(row->memory, parameter->memory);
+    PB_TEXT_SET(row->parameter, parameter->name);
+    format_value(parameter, row->value, sizeof(row->value));
+    row->number = is_number ? parameter->numbers[0].value : NAN;
+    row->low = is_number ? parameter->numbers[0].low : NAN;
+    row->high = is_number ? parameter->numbers[0].high : NAN;
+    row->confidence = parameter->kind == PB_VALUE_NONE ? NAN : parameter->confidence;
+    PB_TEXT_SET(row->unit, parameter->unit);
+    PB_TEXT_SET(row->method, parameter->method);
+    PB_TEXT_SET(row->evidence, parameter->evidence);
+    PB_TEXT_SET(row->reason, parameter->reason);
+}
+
+enum pb_status pb_results_add(struct pb_results *results, const char *key, const char *model,
+                              const struct pb_parameters *parameters, struct pb_error *err)
+{
+    size_t devices = results->device_count + 1, count = parameters->count;
+    struct pb_analysed *grown = realloc(results->devices, devices * sizeof(*grown));
+    struct pb_parameter_row *rows;
+
+    if (grown == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu devices", devices);
+    results->devices = grown;
+    rows = realloc(results->rows, devices * count * sizeof(*rows));
+    if (rows == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for the parameters of %zu devices", devices);
+    results->rows = rows;
+    PB_TEXT_SET(grown[devices - 1].key, key);
+    PB_TEXT_SET(grown[devices - 1].model, model);
+    for (size_t i = 0; i < count; i++)
+        make_row(key, &parameters->items[i], &rows[(devices - 1) * count + i]);
+    results->device_count = devices;
+    results->parameter_count = count;
+    return PB_OK;
+}
+
+void pb_results_clear(struct pb_results *results)
+{
+    if (results == NULL)
+        return;
+    free(results->devices);
+    free(results->rows);
+    memset(results, 0, sizeof(*results));
+}

@@ -1,0 +1,34 @@
+/* Results of all devices as rows of /analysis/parameters, and as a table for people. */
+#ifndef PB_CLI_ANALYZE_ROWS_H
+#define PB_CLI_ANALYZE_ROWS_H
+
+#include <stdio.h>
+
+#include "analysis/parameter.h"
+#include "core/error.h"
+#include "h5schema/rows.h"
+
+/* A device that was analysed. */
+struct pb_analysed {
+    char key[PB_KEY_LENGTH];
+    char model[PB_TEXT_LENGTH];
+};
+
+/* Every device has the same parameters in the same order: row d * parameter_count + p. */
+struct pb_results {
+    struct pb_analysed *devices;
+    struct pb_parameter_row *rows;
+    size_t device_count, parameter_count;
+};
+
+enum pb_status pb_results_add(struct pb_results *results, const char *key, const char *model,
+                              const struct pb_parameters *parameters, struct pb_error *err);
+void pb_results_clear(struct pb_results *results); /* NULL is allowed */
+
+/*
+ * One table per model. Devices that agree are folded into one line, with the span of their
+ * intervals and their lowest confidence; each one that differs has a line of its own below.
+ */
+void pb_results_print(const struct pb_results *results, FILE *file);
+
+#endif

@@ -1,0 +1,198 @@
+/* The table that plumb-analyze prints: one per model, equal devices folded. */
+#include "cli/analyze_rows.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Measured quantities agree within this, or within one cycle; counts and sizes only exactly. */
+static const double agreement = 0.02;
+
+/* A word that is stated with less confidence than this is not worth an alarm when it differs. */
+static const double word_confidence = 0.5;
+
+/* One parameter over the devices of a model. */
+struct column {
+    const struct pb_parameter_row **rows; /* [count] */
+    size_t count;
+    const struct pb_parameter_row *typical; /* what most of them say */
+};
+
+static const struct pb_parameter_row *row_at(const struct pb_results *results, size_t device,
+                                             size_t parameter)
+{
+    return &results->rows[device * results->parameter_count + parameter];
+}
+
+static bool is_measured(const char *unit)
+{
+    static const char *const units[] = {"cycle", "ns", "MHz", "byte/s"};
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        if (strcmp(unit, units[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool agree(const struct pb_parameter_row *a, const struct pb_parameter_row *b)
+{
+    double slack;
+
+    if (isnan(a->number) || isnan(b->number) || !is_measured(a->unit))
+        return strcmp(a->value, b->value) == 0;
+    slack = agreement * fabs(b->number);
+    if (strcmp(a->unit, "cycle") == 0)
+        slack = fmax(slack, 1.0);
+    return fabs(a->number - b->number) <= slack;
+}
+
+/* The row with which most others agree, the first of several. */
+static const struct pb_parameter_row *find_typical(const struct column *column)
+{
+    const struct pb_parameter_row *typical = column->rows[0];
+    size_t most = 0;
+
+    for (size_t i = 0; i < column->count; i++) {
+        size_t friends = 0;
+
+        for (size_t j = 0; j < column->count; j++)
+            friends += agree(column->rows[j], column->rows[i]);
+        if (friends > most) {
+            most = friends;
+            typical = column->rows[i];
+        }
+        if (2 * most > column->count) /* a majority cannot be outnumbered */
+            break;
+    }
+    return typical;
+}
+
+static void format_number(double value, const char *unit, char *text, size_t size)
+{
+    if (strcmp(unit, "byte/s") == 0)
+        snprintf(text, size, "%.2f GB/s", value / 1e9);
+    else if (strcmp(unit, "byte") == 0 && value >= 1048576.0)
+        snprintf(text, size, "%.0f (%.4g MiB)", value, value / 1048576.0);
+    else if (strcmp(unit, "byte") == 0 && value >= 1024.0)
+        snprintf(text, size, "%.0f (%.4g KiB)", value, value / 1024.0);
+    else
+        snprintf(text, size, "%.5g %s", value, unit);
+}
+
+static void format_row(const struct pb_parameter_row *row, char *text, size_t size)
+{
+    if (row->value[0] == '\0')
+        snprintf(text, size, "-");
+    else if (!isnan(row->number))
+        format_number(row->number, row->unit, text, size);
+    else
+        snprintf(text, size, "%s %s", row->value, row->unit);
+}
+
+/* Joined interval and lowest confidence of the rows that agree with the typical one. */
+static void print_typical(const struct column *column, FILE *file)
+{
+    const struct pb_parameter_row *typical = column->typical;
+    double low = INFINITY, high = -INFINITY, confidence = 1.0;
+    char value[64], span[64] = "";
+    size_t agreeing = 0;
+
+    for (size_t i = 0; i < column->count; i++) {
+        const struct pb_parameter_row *row = column->rows[i];
+
+        if (!agree(row, typical))
+            continue;
+        agreeing++;
+        low = fmin(low, row->low);
+        high = fmax(high, row->high);
+        confidence = fmin(confidence, row->confidence);
+    }
+    format_row(typical, value, sizeof(value));
+    if (typical->value[0] == '\0') {
+        fprintf(file, "  %-7s %-20s %-28s %s\n", typical->memory, typical->parameter, value,
+                typical->reason);
+        return;
+    }
+    if (!isnan(typical->number) && strcmp(typical->unit, "byte/s") == 0)
+        snprintf(span, sizeof(span), "[%.2f, %.2f]", low / 1e9, high / 1e9);
+    else if (!isnan(typical->number))
+        snprintf(span, sizeof(span), "[%.6g, %.6g]", low, high);
+    fprintf(file, "  %-7s %-20s %-28s %-22s %4.2f", typical->memory, typical->parameter, value,
+            span, confidence);
+    if (agreeing < column->count)
+        fprintf(file, "  %zu of %zu", agreeing, column->count);
+    fputc('\n', file);
+}
+
+static void print_others(const struct column *column, FILE *file)
+{
+    for (size_t i = 0; i < column->count; i++) {
+        const struct pb_parameter_row *row = column->rows[i];
+        char value[64];
+
+        if (agree(row, column->typical) ||
+            (isnan(row->number) && row->value[0] != '\0' && row->confidence < word_confidence))
+            continue;
+        format_row(row, value, sizeof(value));
+        fprintf(file, "    ! %-24s %-28s %s\n", row->device, value, row->reason);
+    }
+}
+
+/* Whether an earlier device has this model too. */
+static bool is_repeated(const struct pb_results *results, size_t device)
+{
+    for (size_t i = 0; i < device; i++)
+        if (strcmp(results->devices[i].model, results->devices[device].model) == 0)
+            return true;
+    return false;
+}
+
+/* The parameter's rows of all devices of a model. */
+static void collect(const struct pb_results *results, const char *model, size_t parameter,
+                    struct column *column)
+{
+    column->count = 0;
+    for (size_t i = 0; i < results->device_count; i++)
+        if (strcmp(results->devices[i].model, model) == 0)
+            column->rows[column->count++] = row_at(results, i, parameter);
+}
+
+static void print_model(const struct pb_results *results, size_t first, struct column *column,
+                        FILE *file)
+{
+    const char *model = results->devices[first].model;
+
+    collect(results, model, 0, column);
+    fprintf(file, "%s%s: ", first == 0 ? "" : "\n", model[0] == '\0' ? "unnamed model" : model);
+    if (column->count == 1)
+        fprintf(file, "%s\n", column->rows[0]->device);
+    else
+        fprintf(file, "%zu devices, %s to %s\n", column->count, column->rows[0]->device,
+                column->rows[column->count - 1]->device);
+    fprintf(file, "  %-7s %-20s %-28s %-22s %s\n", "memory", "parameter", "value", "interval",
+            "confidence");
+    for (size_t p = 0; p < results->parameter_count; p++) {
+        collect(results, model, p, column);
+        column->typical = find_typical(column);
+        print_typical(column, file);
+        print_others(column, file);
+    }
+}
+
+void pb_results_print(const struct pb_results *results, FILE *file)
+{
+    struct column column = {NULL, 0, NULL};
+
+    if (results->device_count == 0 || results->parameter_count == 0)
+        return;
+    column.rows = malloc(results->device_count * sizeof(const struct pb_parameter_row *));
+    if (column.rows == NULL) {
+        fprintf(file, "no memory for a table of %zu devices\n", results->device_count);
+        return;
+    }
+    for (size_t i = 0; i < results->device_count; i++)
+        if (!is_repeated(results, i))
+            print_model(results, i, &column, file);
+    free(column.rows);
+}
