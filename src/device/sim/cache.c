@@ -122,6 +122,13 @@ bool pb_sim_cache_is_deterministic(const struct pb_sim_cache *cache)
            cache->shape->policy != PB_SIM_POLICY_WEIGHTED;
 }
 
+/* The bit of an address's sector within its line. */
+static uint32_t sector_of(const struct pb_sim_cache *cache, uint64_t address)
+{
+    return UINT32_C(1) << ((address >> cache->sector_shift) & cache->sector_mask);
+}
+
+/* The bucket a line is chained in, emptied if it is stale. */
 static struct bucket *bucket_of(struct pb_sim_cache *cache, uint64_t line)
 {
     struct bucket *bucket = &cache->buckets[pb_sim_mix(line) & cache->bucket_mask];
@@ -164,16 +171,22 @@ static uint32_t allocate_line(struct pb_sim_cache *cache, uint64_t line, uint64_
     return slot;
 }
 
-/* The slot of a line, after the policy took note of its use; NONE when it is not here. */
-static uint32_t use_line(struct pb_sim_cache *cache, uint64_t line)
+/* The slot of a line; NONE when it is not here. */
+static uint32_t find_line(const struct pb_sim_cache *cache, uint64_t line)
 {
-    uint32_t slot = bucket_of(cache, line)->slot;
+    const struct bucket *bucket = &cache->buckets[pb_sim_mix(line) & cache->bucket_mask];
+    uint32_t slot = bucket->generation == cache->pool.generation ? bucket->slot : NONE;
 
     while (slot != NONE && cache->pool.slots[slot].line != line)
         slot = cache->pool.slots[slot].chain;
-    if (slot != NONE)
-        pb_sim_pool_touch(&cache->pool, slot);
     return slot;
+}
+
+bool pb_sim_cache_holds(const struct pb_sim_cache *cache, uint64_t address)
+{
+    uint32_t slot = find_line(cache, address >> cache->line_shift);
+
+    return slot != NONE && (cache->pool.slots[slot].sectors & sector_of(cache, address)) != 0;
 }
 
 /* True: the stream had this sector on its way. Otherwise a new stream starts here. */
@@ -197,13 +210,15 @@ static bool is_prefetched(struct pb_sim_cache *cache, uint64_t address)
 bool pb_sim_cache_access(struct pb_sim_cache *cache, uint64_t address, struct pb_sim_random *random)
 {
     uint64_t line = address >> cache->line_shift;
-    uint32_t sector = UINT32_C(1) << ((address >> cache->sector_shift) & cache->sector_mask);
+    uint32_t sector = sector_of(cache, address);
     uint32_t slot = cache->last_slot;
 
     /* Using the same line twice in a row changes no policy's mind. */
     if (line != cache->last_line) {
-        slot = use_line(cache, line);
-        if (slot == NONE)
+        slot = find_line(cache, line);
+        if (slot != NONE)
+            pb_sim_pool_touch(&cache->pool, slot);
+        else
             slot = allocate_line(cache, line, address, random);
         if (slot == NONE)
             return false;

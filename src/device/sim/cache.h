@@ -44,6 +44,9 @@ void pb_sim_cache_start(struct pb_sim_cache *cache, uint64_t bytes);
 bool pb_sim_cache_access(struct pb_sim_cache *cache, uint64_t address,
                          struct pb_sim_random *random);
 
+/* True: the address is here. Changes nothing. */
+bool pb_sim_cache_holds(const struct pb_sim_cache *cache, uint64_t address);
+
 /* The set an address belongs to. */
 uint32_t pb_sim_cache_set(const struct pb_sim_cache *cache, uint64_t address);
 

@@ -166,12 +166,10 @@ static enum pb_status read_back(struct walk *walk, uint64_t loads, struct pb_err
 {
     struct pb_sim_device *device = walk->device;
     const struct pb_chase *chase = walk->chase;
-    double probability = 0.0;
+    double probability = pb_sim_faults_bitflip(&device->faults);
     uint64_t expected, bit;
     size_t slot;
 
-    if (pb_sim_faults_find(&device->faults, PB_SIM_FAULT_BITFLIP) != NULL)
-        probability = pb_sim_faults_factor(&device->faults, PB_SIM_FAULT_BITFLIP);
     if (pb_sim_random_binomial(&device->random, loads, probability) == 0)
         return PB_OK;
     slot = (size_t)(pb_sim_random_next(&device->random) %

@@ -8,6 +8,7 @@
 
 enum form {
     FORM_FACTOR,      /* =F */
+    FORM_SHARE,       /* =F, at most 1 */
     FORM_SM_FACTOR,   /* =SM:F */
     FORM_TAIL,        /* =PROBABILITY:CYCLES */
     FORM_THROTTLE,    /* =F@SECONDS */
@@ -26,7 +27,7 @@ static const struct rule {
     {"dram_bandwidth", PB_SIM_FAULT_DRAM_BANDWIDTH, FORM_FACTOR},
     {"dram_latency", PB_SIM_FAULT_DRAM_LATENCY, FORM_FACTOR},
     {"l2_latency", PB_SIM_FAULT_L2_LATENCY, FORM_FACTOR},
-    {"l1_size", PB_SIM_FAULT_L1_SIZE, FORM_FACTOR},
+    {"l1_size", PB_SIM_FAULT_L1_SIZE, FORM_SHARE},
     {"sm_slow", PB_SIM_FAULT_SM_SLOW, FORM_SM_FACTOR},
     {"tail", PB_SIM_FAULT_TAIL, FORM_TAIL},
     {"throttle", PB_SIM_FAULT_THROTTLE, FORM_THROTTLE},
@@ -45,6 +46,7 @@ static const char *form_text(enum form form)
 {
     static const char *const texts[] = {
         [FORM_FACTOR] = "=F with F from 0.01 to 100",
+        [FORM_SHARE] = "=F with F from 0.01 to 1",
         [FORM_SM_FACTOR] = "=SM:F with SM from 0 and F from 0.01 to 100",
         [FORM_TAIL] = "=PROBABILITY:CYCLES with PROBABILITY from 0 to 1 and CYCLES from 0 to 1e9",
         [FORM_THROTTLE] = "=F@SECONDS with F from 0.01 to 1 and SECONDS from 0 to 1e6",
@@ -112,6 +114,8 @@ static bool take_value(const char **text, enum form form, struct pb_sim_fault *f
     switch (form) {
     case FORM_FACTOR:
         return take_char(text, '=') && take_number(text, factor_low, factor_high, &fault->value);
+    case FORM_SHARE:
+        return take_char(text, '=') && take_number(text, factor_low, 1, &fault->value);
     case FORM_SM_FACTOR:
         return take_char(text, '=') && take_sm(text, &fault->sm) && take_char(text, ':') &&
                take_number(text, factor_low, factor_high, &fault->value);
@@ -209,6 +213,13 @@ const struct pb_sim_fault *pb_sim_faults_find(const struct pb_sim_faults *faults
         if (faults->list[i].kind == kind)
             return &faults->list[i];
     return NULL;
+}
+
+double pb_sim_faults_bitflip(const struct pb_sim_faults *faults)
+{
+    const struct pb_sim_fault *fault = pb_sim_faults_find(faults, PB_SIM_FAULT_BITFLIP);
+
+    return fault != NULL ? fault->value : 0.0;
 }
 
 bool pb_sim_faults_strike(const struct pb_sim_faults *faults, enum pb_sim_fault_kind kind,

@@ -1,6 +1,6 @@
 /*
  * Planted faults (design 3.5): what is wrong with a simulated device. A fault may be given several
- * times, for several SMs or tests; factors of one kind multiply.
+ * times, for several SMs or tests; factors of one kind multiply, of the others the first counts.
  */
 #ifndef PB_DEVICE_SIM_FAULT_H
 #define PB_DEVICE_SIM_FAULT_H
@@ -61,6 +61,9 @@ double pb_sim_faults_factor(const struct pb_sim_faults *faults, enum pb_sim_faul
 /* The first of this kind, or NULL. */
 const struct pb_sim_fault *pb_sim_faults_find(const struct pb_sim_faults *faults,
                                               enum pb_sim_fault_kind kind);
+
+/* The chance that a word is read wrong; 0 on a healthy device. */
+double pb_sim_faults_bitflip(const struct pb_sim_faults *faults);
 
 /* True when a fault of this kind names the test. */
 bool pb_sim_faults_strike(const struct pb_sim_faults *faults, enum pb_sim_fault_kind kind,

@@ -257,26 +257,26 @@ static const struct entry *entry_of(const struct pb_fleet_plan *plan, size_t ran
     return NULL;
 }
 
-enum pb_status pb_fleet_plan_seat(const struct pb_fleet_plan *plan, size_t rank,
-                                  struct pb_fleet_seat *seat_out, struct pb_error *err)
+enum pb_status pb_fleet_plan_device(const struct pb_fleet_plan *plan, size_t rank,
+                                    struct pb_fleet_device *device_out, struct pb_error *err)
 {
     const struct entry *entry = entry_of(plan, rank);
-    struct pb_fleet_seat seat = {.seed = plan->seed,
-                                 .spread_latency = plan->spread_latency,
-                                 .spread_bandwidth = plan->spread_bandwidth};
+    struct pb_fleet_device device = {.seed = plan->seed,
+                                     .spread_latency = plan->spread_latency,
+                                     .spread_bandwidth = plan->spread_bandwidth};
 
     if (entry == NULL)
         return pb_fail(err, PB_NOT_FOUND, "%s: $.devices: %zu devices, but none for rank %zu",
                        plan->file, plan->size, rank);
-    seat.host = entry->host;
-    seat.slot = entry->first_slot + (int64_t)(rank - entry->first_rank);
-    seat.profile = entry->profile;
+    device.host = entry->host;
+    device.slot = entry->first_slot + (int64_t)(rank - entry->first_rank);
+    device.profile = entry->profile;
     for (size_t i = 0; i < entry->faulty_count; i++) {
-        if (entry->faulty[i].slot != seat.slot)
+        if (entry->faulty[i].slot != device.slot)
             continue;
-        seat.faults = (const char *const *)entry->faulty[i].specs;
-        seat.fault_count = entry->faulty[i].spec_count;
+        device.faults = (const char *const *)entry->faulty[i].specs;
+        device.fault_count = entry->faulty[i].spec_count;
     }
-    *seat_out = seat;
+    *device_out = device;
     return PB_OK;
 }

@@ -15,7 +15,7 @@
 struct pb_fleet_plan;
 
 /* One device; the pointers live as long as the plan. */
-struct pb_fleet_seat {
+struct pb_fleet_device {
     const char *host;
     int64_t slot;
     const char *profile;
@@ -36,7 +36,7 @@ void pb_fleet_plan_free(struct pb_fleet_plan *plan); /* NULL is allowed */
 size_t pb_fleet_plan_size(const struct pb_fleet_plan *plan);
 
 /* The device of a rank. PB_NOT_FOUND: the plan has no such rank. */
-enum pb_status pb_fleet_plan_seat(const struct pb_fleet_plan *plan, size_t rank,
-                                  struct pb_fleet_seat *seat_out, struct pb_error *err);
+enum pb_status pb_fleet_plan_device(const struct pb_fleet_plan *plan, size_t rank,
+                                    struct pb_fleet_device *device_out, struct pb_error *err);
 
 #endif

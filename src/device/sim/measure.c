@@ -138,7 +138,7 @@ enum pb_status pb_sim_stream(struct pb_device *base, const struct pb_stream *str
 {
     struct pb_sim_device *device = pb_sim_device_of(base);
     enum pb_status status = pb_sim_device_check(device, err);
-    double mhz = pb_sim_clock_mhz(&device->clock, device->seconds), bandwidth, latency_s, flips = 0;
+    double mhz = pb_sim_clock_mhz(&device->clock, device->seconds), bandwidth, latency_s;
 
     if (status == PB_OK)
         status = check_stream(device, stream, err);
@@ -147,14 +147,13 @@ enum pb_status pb_sim_stream(struct pb_device *base, const struct pb_stream *str
     bandwidth = device->profile->dram.bandwidth_bytes_per_s * device->bandwidth_factor *
                 pb_sim_faults_factor(&device->faults, PB_SIM_FAULT_DRAM_BANDWIDTH);
     latency_s = pb_sim_device_timing(device, 0).dram_cycles * 1e-6 / mhz;
-    if (pb_sim_faults_find(&device->faults, PB_SIM_FAULT_BITFLIP) != NULL)
-        flips = pb_sim_faults_factor(&device->faults, PB_SIM_FAULT_BITFLIP);
 
     result_out->seconds = pb_sim_stream_seconds(device->profile, stream, bandwidth, latency_s);
     result_out->bytes_moved =
         stream->bytes * stream->repeats * (stream->kind == PB_STREAM_COPY ? 2 : 1);
     result_out->mismatch_count =
-        pb_sim_random_binomial(&device->random, stream->bytes / stream->word_bytes, flips);
+        pb_sim_random_binomial(&device->random, stream->bytes / stream->word_bytes,
+                               pb_sim_faults_bitflip(&device->faults));
     device->seconds += result_out->seconds;
     return PB_OK;
 }

@@ -1,0 +1,229 @@
+/* Caches: index kinds, unequal sets, sectors, carve-outs, emptying and prefetch. */
+#include "sim/simtest.h"
+
+#include "device/sim/cache.h"
+
+static struct pb_sim_cache *open_cache(const struct pb_sim_shape *shape, uint64_t prefetch_bytes)
+{
+    struct pb_sim_cache *cache = NULL;
+
+    assert_int_equal(pb_sim_cache_create(shape, prefetch_bytes, &cache, NULL), PB_OK);
+    return cache;
+}
+
+static bool load(struct pb_sim_cache *cache, uint64_t address)
+{
+    struct pb_sim_random random = {1};
+
+    return pb_sim_cache_access(cache, address, &random);
+}
+
+/* Misses of one sequential lap after a warm one. */
+static size_t misses_of_lap(struct pb_sim_cache *cache, size_t lines, uint64_t line_bytes)
+{
+    size_t misses = 0;
+
+    for (size_t lap = 0; lap < 2; lap++) {
+        misses = 0;
+        for (size_t i = 0; i < lines; i++)
+            misses += load(cache, i * line_bytes) ? 0 : 1;
+    }
+    return misses;
+}
+
+static void test_index_modulo__sets_need_not_be_a_power_of_two(void **state)
+{
+    uint32_t ways[3] = {1, 1, 1};
+    struct pb_sim_shape shape = {
+        .line_bytes = 32, .sector_bytes = 32, .set_count = 3, .ways = ways};
+    struct pb_sim_cache *cache = open_cache(&shape, 0);
+
+    (void)state;
+    for (uint64_t line = 0; line < 30; line++)
+        assert_int_equal(pb_sim_cache_set(cache, line * 32 + 31), line % 3);
+    assert_int_equal(misses_of_lap(cache, 3, 32), 0);
+    assert_int_equal(misses_of_lap(cache, 4, 32), 2); /* lines 0 and 3 share set 0 */
+    pb_sim_cache_free(cache);
+}
+
+static void test_index_xor__bits_are_parities_of_byte_addresses(void **state)
+{
+    uint32_t ways[4] = {1, 1, 1, 1};
+    struct pb_sim_shape shape = {.line_bytes = 32,
+                                 .sector_bytes = 32,
+                                 .set_count = 4,
+                                 .ways = ways,
+                                 .index = PB_SIM_INDEX_XOR,
+                                 .masks = {0x80 | 0x2000, UINT64_C(0x8000000000000100)},
+                                 .mask_count = 2};
+    struct pb_sim_cache *cache = open_cache(&shape, 0);
+
+    (void)state;
+    assert_int_equal(pb_sim_cache_set(cache, 0), 0);
+    assert_int_equal(pb_sim_cache_set(cache, 0x60), 0); /* 128 bytes share a set */
+    assert_int_equal(pb_sim_cache_set(cache, 0x80), 1);
+    assert_int_equal(pb_sim_cache_set(cache, 0x2000), 1);
+    assert_int_equal(pb_sim_cache_set(cache, 0x2080), 0);
+    assert_int_equal(pb_sim_cache_set(cache, 0x2100), 3);
+    assert_int_equal(pb_sim_cache_set(cache, UINT64_C(0x8000000000000000)), 2);
+    pb_sim_cache_free(cache);
+}
+
+static void test_index_dealt__unequal_sets_fill_to_the_last_entry(void **state)
+{
+    uint32_t ways[7] = {17, 8, 8, 8, 8, 8, 8};
+    struct pb_sim_shape shape = {.line_bytes = 32,
+                                 .sector_bytes = 32,
+                                 .set_count = 7,
+                                 .ways = ways,
+                                 .index = PB_SIM_INDEX_DEALT};
+    struct pb_sim_cache *cache = open_cache(&shape, 0);
+
+    (void)state;
+    /* M16 4.4: 65 entries fit; then the large set overflows at once, then one small set a time */
+    assert_int_equal(misses_of_lap(cache, 65, 32), 0);
+    assert_int_equal(misses_of_lap(cache, 66, 32), 18);
+    for (size_t extra = 1; extra <= 6; extra++)
+        assert_int_equal(misses_of_lap(cache, 66 + extra, 32), 18 + 9 * extra);
+    pb_sim_cache_free(cache);
+}
+
+static void test_index_dealt__equal_sets_are_modulo(void **state)
+{
+    uint32_t ways[4] = {3, 3, 3, 3};
+    struct pb_sim_shape shape = {.line_bytes = 32,
+                                 .sector_bytes = 32,
+                                 .set_count = 4,
+                                 .ways = ways,
+                                 .index = PB_SIM_INDEX_DEALT};
+    struct pb_sim_cache *cache = open_cache(&shape, 0);
+
+    (void)state;
+    for (uint64_t line = 0; line < 100; line++)
+        assert_int_equal(pb_sim_cache_set(cache, line * 32), line % 4);
+    pb_sim_cache_free(cache);
+}
+
+static void test_sets__unequal_ways_of_a_cache_are_kept_apart(void **state)
+{
+    uint32_t ways[2] = {3, 1};
+    struct pb_sim_shape shape = {
+        .line_bytes = 32, .sector_bytes = 32, .set_count = 2, .ways = ways};
+    struct pb_sim_cache *cache = open_cache(&shape, 0);
+
+    (void)state;
+    /* even lines: 3 fit; odd lines: 1 fits */
+    assert_int_equal(misses_of_lap(cache, 2, 32), 0);
+    pb_sim_cache_start(cache, 1024);
+    assert_int_equal(misses_of_lap(cache, 5, 32), 2); /* lines 1 and 3 fight, 0, 2, 4 stay */
+    pb_sim_cache_free(cache);
+}
+
+static void test_sectors__are_filled_one_by_one_and_leave_with_their_line(void **state)
+{
+    uint32_t ways[1] = {2};
+    struct pb_sim_shape shape = {
+        .line_bytes = 128, .sector_bytes = 32, .set_count = 1, .ways = ways};
+    struct pb_sim_cache *cache = open_cache(&shape, 0);
+
+    (void)state;
+    assert_false(load(cache, 0));
+    assert_true(load(cache, 24));
+    assert_false(load(cache, 32)); /* the line is here, the sector is not */
+    assert_true(load(cache, 32));
+    assert_false(load(cache, 128));
+    assert_false(load(cache, 96)); /* filling a sector evicts nothing */
+    assert_true(load(cache, 128));
+    assert_true(load(cache, 0));
+    assert_false(load(cache, 256)); /* evicts line 1 with its one sector */
+    assert_true(load(cache, 96));
+    assert_false(load(cache, 128));
+    pb_sim_cache_free(cache);
+}
+
+static void test_start__empties_everything(void **state)
+{
+    uint32_t ways[2] = {2, 2};
+    struct pb_sim_shape shape = {
+        .line_bytes = 32, .sector_bytes = 32, .set_count = 2, .ways = ways};
+    struct pb_sim_cache *cache = open_cache(&shape, 0);
+
+    (void)state;
+    for (int round = 0; round < 3; round++) {
+        pb_sim_cache_start(cache, 128);
+        for (uint64_t line = 0; line < 4; line++)
+            assert_false(load(cache, line * 32));
+        for (uint64_t line = 0; line < 4; line++)
+            assert_true(load(cache, line * 32));
+    }
+    pb_sim_cache_free(cache);
+}
+
+static void test_start__a_smaller_share_takes_ways_of_every_set(void **state)
+{
+    uint32_t ways[2] = {4, 4};
+    struct pb_sim_shape shape = {
+        .line_bytes = 32, .sector_bytes = 32, .set_count = 2, .ways = ways};
+    struct pb_sim_cache *cache = open_cache(&shape, 0);
+
+    (void)state;
+    pb_sim_cache_start(cache, 192); /* 3 of 4 ways */
+    assert_int_equal(misses_of_lap(cache, 6, 32), 0);
+    assert_int_equal(misses_of_lap(cache, 7, 32), 4);
+    pb_sim_cache_start(cache, 191); /* no half ways */
+    assert_int_equal(misses_of_lap(cache, 4, 32), 0);
+    assert_int_equal(misses_of_lap(cache, 5, 32), 3);
+    pb_sim_cache_start(cache, 0);
+    assert_int_equal(misses_of_lap(cache, 1, 32), 1);
+    pb_sim_cache_free(cache);
+}
+
+static void test_prefetch__sequential_loads_miss_once_per_stream(void **state)
+{
+    uint32_t ways[1] = {64};
+    struct pb_sim_shape shape = {
+        .line_bytes = 32, .sector_bytes = 32, .set_count = 1, .ways = ways};
+    struct pb_sim_cache *cache = open_cache(&shape, 128);
+
+    (void)state;
+    /* a miss brings the next 128 bytes: four sectors after the missed one */
+    assert_false(load(cache, 0));
+    for (uint64_t address = 32; address <= 128; address += 32)
+        assert_true(load(cache, address));
+    assert_false(load(cache, 160));
+    assert_true(load(cache, 192));
+    pb_sim_cache_free(cache);
+}
+
+static void test_prefetch__a_jump_misses_and_backwards_is_no_stream(void **state)
+{
+    uint32_t ways[1] = {64};
+    struct pb_sim_shape shape = {
+        .line_bytes = 32, .sector_bytes = 32, .set_count = 1, .ways = ways};
+    struct pb_sim_cache *cache = open_cache(&shape, 1 << 20);
+
+    (void)state;
+    assert_false(load(cache, 1 << 16));
+    assert_false(load(cache, (1 << 16) - 32));
+    assert_false(load(cache, (1 << 16) + 8192)); /* further than a stream reaches */
+    assert_true(load(cache, (1 << 16) + 8192 + 4096));
+    pb_sim_cache_free(cache);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_index_modulo__sets_need_not_be_a_power_of_two),
+        cmocka_unit_test(test_index_xor__bits_are_parities_of_byte_addresses),
+        cmocka_unit_test(test_index_dealt__unequal_sets_fill_to_the_last_entry),
+        cmocka_unit_test(test_index_dealt__equal_sets_are_modulo),
+        cmocka_unit_test(test_sets__unequal_ways_of_a_cache_are_kept_apart),
+        cmocka_unit_test(test_sectors__are_filled_one_by_one_and_leave_with_their_line),
+        cmocka_unit_test(test_start__empties_everything),
+        cmocka_unit_test(test_start__a_smaller_share_takes_ways_of_every_set),
+        cmocka_unit_test(test_prefetch__sequential_loads_miss_once_per_stream),
+        cmocka_unit_test(test_prefetch__a_jump_misses_and_backwards_is_no_stream),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,427 @@
+/* The chase as an operation: launches, windows, prefill, carve-outs, noise, and what it refuses. */
+#include "sim/simtest.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Runs a chase over arrays of its own; fails the test on an error. */
+static struct pb_trace run(struct pb_device *device, const struct pb_chase *chase,
+                           uint32_t *latency_out)
+{
+    uint64_t *index = malloc((chase->record + 1) * sizeof(*index));
+    struct pb_trace trace = {.latency_cycles = latency_out, .index_bytes = index};
+    struct pb_error err = PB_ERROR_INIT;
+
+    assert_non_null(index);
+    if (device->ops->chase(device, chase, &trace, &err) != PB_OK)
+        fail_msg("%s", err.message);
+    free(index);
+    trace.index_bytes = NULL;
+    return trace;
+}
+
+static struct pb_chase sequential(enum pb_path path, const uint64_t *offsets, size_t count)
+{
+    struct pb_chase chase = {.path = path,
+                             .offset_bytes = offsets,
+                             .offset_count = count,
+                             .carveout_bytes = -1,
+                             .sm = -1};
+
+    return chase;
+}
+
+static void test_chase__every_launch_starts_cold(void **state)
+{
+    json_t *root = simtest_profile();
+    struct pb_device *device = simtest_open(root, NULL);
+    uint32_t first[8], second[8];
+
+    (void)state;
+    simtest_trace(device, PB_PATH_GLOBAL_CA, 4, 128, 0, 8, first);
+    simtest_trace(device, PB_PATH_GLOBAL_CA, 4, 128, 0, 8, second);
+    assert_memory_equal(first, second, sizeof(first));
+    assert_int_equal(first[0], 560);
+    assert_int_equal(first[1], 500);
+    assert_int_equal(first[4], 30);
+    device->ops->close(device);
+    json_decref(root);
+}
+
+static void test_chase__prefill_warms_l2_and_tlbs_but_not_l1(void **state)
+{
+    json_t *root = simtest_profile();
+    struct pb_device *device = simtest_open(root, NULL);
+    uint64_t *offsets = simtest_offsets(4, 128);
+    struct pb_chase chase = sequential(PB_PATH_GLOBAL_CA, offsets, 4);
+    uint32_t latency[8];
+
+    (void)state;
+    chase.record = 8;
+    chase.prefill = true;
+    run(device, &chase, latency);
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(latency[i] - 10, i < 4 ? 200 : 30);
+    chase.prefill = false;
+    chase.flush = true;
+    run(device, &chase, latency);
+    assert_int_equal(latency[1] - 10, 500);
+    free(offsets);
+    device->ops->close(device);
+    json_decref(root);
+}
+
+static void test_chase__a_lap_costs_what_its_trace_adds_up_to(void **state)
+{
+    json_t *root = simtest_profile();
+    struct pb_device *device = simtest_open(root, NULL);
+    uint64_t *offsets = simtest_offsets(24, 128);
+    struct pb_chase chase = sequential(PB_PATH_GLOBAL_CA, offsets, 24);
+    uint32_t latency[100];
+    struct pb_trace lap;
+    uint64_t sum = 0;
+
+    (void)state;
+    chase.warm = 7;
+    chase.record = 100;
+    run(device, &chase, latency);
+    for (int i = 0; i < 100; i++)
+        sum += latency[i] - 10;
+    chase.record = 0;
+    chase.timed = 100;
+    lap = run(device, &chase, NULL);
+    assert_int_equal(lap.total_cycles, sum);
+    assert_float_equal(lap.total_ns, (double)sum, 1e-6); /* 1000 MHz */
+    assert_int_equal(lap.count, 0);
+    free(offsets);
+    device->ops->close(device);
+    json_decref(root);
+}
+
+/* A record over several windows against one that fits a single window. */
+static void expect_pieces_equal(const char *policy)
+{
+    enum { RECORD = 1500 };
+    json_t *root = simtest_profile();
+    struct pb_device *straight, *pieces;
+    uint32_t one[RECORD], many[RECORD];
+
+    simtest_set(root, "caches/0/policy", policy);
+    straight = simtest_open(root, NULL);
+    simtest_set(root, "caches/0/unified_with_shared", "true");
+    pieces = simtest_open(root, NULL);
+    simtest_trace(straight, PB_PATH_GLOBAL_CA, 19, 128, 30, RECORD, one);
+    simtest_trace(pieces, PB_PATH_GLOBAL_CA, 19, 128, 30, RECORD, many);
+    assert_memory_equal(one, many, sizeof(one));
+    straight->ops->close(straight);
+    pieces->ops->close(pieces);
+    json_decref(root);
+}
+
+static void test_chase__pieces_of_a_record_equal_a_straight_one(void **state)
+{
+    (void)state;
+    expect_pieces_equal("{\"kind\": \"lru\"}");
+    expect_pieces_equal("{\"kind\": \"fifo\"}");
+    expect_pieces_equal("{\"kind\": \"plru\"}");
+}
+
+static void test_chase__window_is_small_where_the_cache_is_unified(void **state)
+{
+    json_t *root = simtest_profile();
+    uint64_t offsets[1] = {0};
+    struct pb_chase chase = sequential(PB_PATH_GLOBAL_CA, offsets, 1);
+    struct pb_device *device;
+    uint32_t latency[1];
+
+    (void)state;
+    simtest_set(root, "caches/0/unified_with_shared", "true");
+    device = simtest_open(root, NULL);
+    chase.record = 1;
+    assert_int_equal(run(device, &chase, latency).window, 6144 / 12);
+    chase.path = PB_PATH_GLOBAL_CG;
+    assert_int_equal(run(device, &chase, latency).window, 63 * 1024 / 12);
+    device->ops->close(device);
+    json_decref(root);
+}
+
+static void test_chase__random_policies_are_walked_again_for_each_window(void **state)
+{
+    json_t *root = simtest_profile();
+    uint32_t latency[2000];
+    struct pb_device *device;
+    size_t cold = 0;
+
+    (void)state;
+    /* the record stays in steady state: no window starts with cold misses of its own */
+    simtest_set(root, "caches/0/policy", "{\"kind\": \"random\"}");
+    simtest_set(root, "caches/0/unified_with_shared", "true");
+    device = simtest_open(root, NULL);
+    simtest_trace(device, PB_PATH_GLOBAL_CA, 17, 128, 170, 2000, latency);
+    for (size_t i = 0; i < 2000; i++) {
+        assert_true(latency[i] == 30 || latency[i] == 200);
+        cold += latency[i] == 200;
+    }
+    assert_in_range(cold, 50, 1000); /* one set of five lines in four ways misses now and then */
+    device->ops->close(device);
+    json_decref(root);
+}
+
+static void test_carveout__shrinks_a_unified_cache(void **state)
+{
+    json_t *root = simtest_profile();
+    uint64_t *offsets = simtest_offsets(12, 128);
+    struct pb_chase chase = sequential(PB_PATH_GLOBAL_CA, offsets, 12);
+    struct pb_device *device;
+    struct pb_trace lap;
+
+    (void)state;
+    simtest_set(root, "caches/0/unified_with_shared", "true");
+    device = simtest_open(root, NULL);
+    chase.warm = 24;
+    chase.timed = 12;
+    chase.carveout_bytes = 512; /* 1536 are left: 12 lines */
+    lap = run(device, &chase, NULL);
+    assert_int_equal(lap.total_cycles, 12 * 30);
+    assert_int_equal(lap.carveout_bytes, 512);
+    chase.carveout_bytes = 1024;
+    assert_int_equal(run(device, &chase, NULL).total_cycles, 12 * 200);
+    chase.carveout_bytes = 4096; /* nothing is left of L1 */
+    assert_int_equal(run(device, &chase, NULL).total_cycles, 12 * 200);
+    chase.carveout_bytes = -1;
+    lap = run(device, &chase, NULL);
+    assert_int_equal(lap.total_cycles, 12 * 30);
+    assert_int_equal(lap.carveout_bytes, 0);
+    free(offsets);
+    device->ops->close(device);
+    json_decref(root);
+}
+
+static void test_carveout__leaves_other_caches_alone(void **state)
+{
+    json_t *root = simtest_profile();
+    uint64_t *offsets = simtest_offsets(16, 128);
+    struct pb_chase chase = sequential(PB_PATH_GLOBAL_CA, offsets, 16);
+    struct pb_device *device = simtest_open(root, NULL);
+
+    (void)state;
+    chase.warm = 32;
+    chase.timed = 16;
+    chase.carveout_bytes = 1024;
+    assert_int_equal(run(device, &chase, NULL).total_cycles, 16 * 30);
+    free(offsets);
+    device->ops->close(device);
+    json_decref(root);
+}
+
+static void test_noise__jitter_is_even_and_spikes_are_rare(void **state)
+{
+    enum { LOADS = 60000 };
+    json_t *root = simtest_profile();
+    uint32_t *latency = malloc(LOADS * sizeof(*latency));
+    int counts[3] = {0}, spikes = 0;
+    struct pb_device *device;
+
+    (void)state;
+    assert_non_null(latency);
+    simtest_set(root, "noise",
+                "{\"jitter_cycles\": 2, \"spike_probability\": 0.01, \"spike_cycles\": 300}");
+    device = simtest_open(root, NULL);
+    simtest_trace(device, PB_PATH_GLOBAL_CA, 4, 128, 4, LOADS, latency);
+    for (int i = 0; i < LOADS; i++) {
+        uint32_t extra = latency[i] - 30;
+
+        spikes += extra >= 300;
+        extra -= extra >= 300 ? 300 : 0;
+        assert_in_range(extra, 0, 2);
+        counts[extra]++;
+    }
+    for (int i = 0; i < 3; i++) /* 20000 +- 5 * sqrt(60000 * 2 / 9) */
+        assert_in_range(counts[i], 20000 - 578, 20000 + 578);
+    assert_in_range(spikes, 600 - 122, 600 + 122);
+    free(latency);
+    device->ops->close(device);
+    json_decref(root);
+}
+
+static void test_noise__leaves_laps_alone(void **state)
+{
+    json_t *root = simtest_profile();
+    struct pb_device *device;
+
+    (void)state;
+    simtest_set(root, "noise",
+                "{\"jitter_cycles\": 2, \"spike_probability\": 0.5, \"spike_cycles\": 300}");
+    device = simtest_open(root, NULL);
+    assert_float_equal(simtest_lap(device, PB_PATH_GLOBAL_CA, 16, 128), 30, 0);
+    device->ops->close(device);
+    json_decref(root);
+}
+
+/* A trace of 64 noisy loads of one device in one test. */
+static void noisy_trace(json_t *root, uint64_t seed, const char *selector, const char *test,
+                        uint32_t latency_out[64])
+{
+    struct pb_device_request request = {.host = "n1", .seed = seed, .selector = selector};
+    struct pb_device *device = simtest_open(root, &request);
+
+    assert_int_equal(device->ops->begin_test(device, test, NULL), PB_OK);
+    simtest_trace(device, PB_PATH_GLOBAL_CA, 4, 128, 4, 64, latency_out);
+    device->ops->close(device);
+}
+
+static void test_noise__repeats_with_the_seed_and_differs_otherwise(void **state)
+{
+    json_t *root = simtest_profile();
+    uint32_t first[64], other[64];
+
+    (void)state;
+    simtest_set(root, "noise/jitter_cycles", "100");
+    noisy_trace(root, 7, "0", "l1_capacity", first);
+    noisy_trace(root, 7, "0", "l1_capacity", other);
+    assert_memory_equal(first, other, sizeof(first));
+    noisy_trace(root, 8, "0", "l1_capacity", other);
+    assert_memory_not_equal(first, other, sizeof(first));
+    noisy_trace(root, 7, "1", "l1_capacity", other);
+    assert_memory_not_equal(first, other, sizeof(first));
+    noisy_trace(root, 7, "0", "l2_capacity", other);
+    assert_memory_not_equal(first, other, sizeof(first));
+    json_decref(root);
+}
+
+static void test_spread__moves_l2_and_dram_but_not_l1(void **state)
+{
+    enum { DEVICES = 200 };
+    json_t *root = simtest_profile();
+    double sum = 0.0, squares = 0.0;
+
+    (void)state;
+    for (int i = 0; i < DEVICES; i++) {
+        char selector[8];
+        struct pb_device_request request = {
+            .host = "n1", .seed = 5, .spread_latency = 0.01, .selector = selector};
+        struct pb_device *device;
+        double l2;
+
+        snprintf(selector, sizeof(selector), "%d", i);
+        device = simtest_open(root, &request);
+        l2 = simtest_lap(device, PB_PATH_GLOBAL_CG, 64, 128);
+        assert_float_equal(simtest_lap(device, PB_PATH_GLOBAL_CA, 16, 128), 30, 0);
+        sum += l2;
+        squares += l2 * l2;
+        device->ops->close(device);
+    }
+    assert_float_equal(sum / DEVICES, 200, 5 * 2.0 / sqrt(DEVICES));
+    assert_float_equal(sqrt(squares / DEVICES - sum / DEVICES * sum / DEVICES), 2.0, 0.5);
+    json_decref(root);
+}
+
+static void test_spread__fractions_of_a_cycle_show_in_the_mean_of_a_trace(void **state)
+{
+    enum { LOADS = 20000 };
+    json_t *root = simtest_profile();
+    uint32_t *latency = malloc(LOADS * sizeof(*latency));
+    struct pb_device *device;
+    double sum = 0.0;
+
+    (void)state;
+    assert_non_null(latency);
+    simtest_set(root, "caches/1/latency_cycles", "200.25");
+    device = simtest_open(root, NULL);
+    simtest_trace(device, PB_PATH_GLOBAL_CG, 64, 128, 64, LOADS, latency);
+    for (int i = 0; i < LOADS; i++) {
+        assert_in_range(latency[i], 200, 201);
+        sum += latency[i];
+    }
+    assert_float_equal(sum / LOADS, 200.25, 5 * sqrt(0.25 * 0.75 / LOADS));
+    free(latency);
+    device->ops->close(device);
+    json_decref(root);
+}
+
+static void expect_refused(struct pb_device *device, const struct pb_chase *chase,
+                           enum pb_status status, const char *message)
+{
+    struct pb_trace trace = {0};
+    struct pb_error err = PB_ERROR_INIT;
+
+    assert_int_equal(device->ops->chase(device, chase, &trace, &err), status);
+    assert_string_equal(err.message, message);
+}
+
+static void test_chase__refuses_what_it_cannot_do(void **state)
+{
+    json_t *root = simtest_profile();
+    struct pb_device *device = simtest_open(root, NULL);
+    uint64_t offsets[2] = {0, 12};
+    struct pb_chase good = sequential(PB_PATH_GLOBAL_CA, offsets, 1), bad;
+
+    (void)state;
+    good.record = 1;
+    bad = good;
+    bad.offset_count = 0;
+    expect_refused(device, &bad, PB_INVALID, "chase over global_ca: no slots");
+    bad = good;
+    bad.record = 0;
+    expect_refused(device, &bad, PB_INVALID, "chase over global_ca: nothing to record or time");
+    bad = good;
+    bad.offset_count = 2;
+    expect_refused(device, &bad, PB_INVALID,
+                   "chase over global_ca: slot 1: expected a multiple of 8 bytes, found 12");
+    bad = good;
+    bad.path = PB_PATH_TEXTURE;
+    expect_refused(device, &bad, PB_UNSUPPORTED, "chase over texture: Test GPU has no such path");
+    bad = good;
+    bad.sm = 2;
+    expect_refused(device, &bad, PB_INVALID,
+                   "chase over global_ca: expected an SM below 2, found 2");
+    bad = good;
+    bad.carveout_bytes = 65537;
+    expect_refused(device, &bad, PB_UNSUPPORTED,
+                   "chase over global_ca: a carve-out of 65537 bytes, but 65536 of shared memory");
+    device->ops->close(device);
+    json_decref(root);
+}
+
+static void test_chase__refuses_footprints_that_do_not_fit(void **state)
+{
+    json_t *root = simtest_profile();
+    struct pb_device *device = simtest_open(root, NULL);
+    uint64_t offsets[1] = {(uint64_t)1 << 30};
+    struct pb_chase chase = sequential(PB_PATH_GLOBAL_CG, offsets, 1);
+
+    (void)state;
+    chase.record = 1;
+    expect_refused(device, &chase, PB_NO_MEMORY,
+                   "chase over global_cg: 1073741832 bytes asked for, 1006632960 there");
+    chase.path = PB_PATH_SHARED;
+    offsets[0] = 63 * 1024 - 16;
+    expect_refused(device, &chase, PB_UNSUPPORTED,
+                   "chase over shared: 64504 bytes asked for, 64500 there");
+    device->ops->close(device);
+    json_decref(root);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_chase__every_launch_starts_cold),
+        cmocka_unit_test(test_chase__prefill_warms_l2_and_tlbs_but_not_l1),
+        cmocka_unit_test(test_chase__a_lap_costs_what_its_trace_adds_up_to),
+        cmocka_unit_test(test_chase__pieces_of_a_record_equal_a_straight_one),
+        cmocka_unit_test(test_chase__window_is_small_where_the_cache_is_unified),
+        cmocka_unit_test(test_chase__random_policies_are_walked_again_for_each_window),
+        cmocka_unit_test(test_carveout__shrinks_a_unified_cache),
+        cmocka_unit_test(test_carveout__leaves_other_caches_alone),
+        cmocka_unit_test(test_noise__jitter_is_even_and_spikes_are_rare),
+        cmocka_unit_test(test_noise__leaves_laps_alone),
+        cmocka_unit_test(test_noise__repeats_with_the_seed_and_differs_otherwise),
+        cmocka_unit_test(test_spread__moves_l2_and_dram_but_not_l1),
+        cmocka_unit_test(test_spread__fractions_of_a_cycle_show_in_the_mean_of_a_trace),
+        cmocka_unit_test(test_chase__refuses_what_it_cannot_do),
+        cmocka_unit_test(test_chase__refuses_footprints_that_do_not_fit),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
