@@ -31,6 +31,9 @@ static const uint64_t slot_bytes = 8;
 static enum pb_status kernel_path(const struct pb_chase *chase, enum pb_kernel_path *path_out,
                                   struct pb_error *err)
 {
+    if (chase->cross)
+        return pb_fail(err, PB_UNSUPPORTED,
+                       "chase: warming by another path is not there on the cuda backend");
     switch (chase->path) {
     case PB_PATH_GLOBAL_CA:
         *path_out = PB_KERNEL_GLOBAL_CA;

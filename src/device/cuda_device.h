@@ -116,6 +116,12 @@ enum pb_status pb_cuda_select(const char *selector, int *ordinal_out, struct pb_
 enum pb_status pb_cuda_identify(int ordinal, struct pb_device_entry *entry_out,
                                 struct pb_error *err);
 
+/* ---- cuda_match.c ---- */
+
+/* The one entry that the selector fits; PB_INVALID lists what there is. */
+enum pb_status pb_cuda_match(const char *selector, const struct pb_device_entry *entries,
+                             size_t count, size_t *found_out, struct pb_error *err);
+
 /* ---- one file per family ---- */
 
 enum pb_status pb_cuda_describe(struct pb_cuda_device *cuda, struct pb_error *err);

@@ -1,0 +1,210 @@
+/*
+ * A libnvidia-ml.so.1 of known answers, to test the reading of a GPU's state where there is none.
+ *
+ * It knows one device, by UUID only; fake_nvml_mode chooses what the device answers. Entry points
+ * that are missing here are missing on purpose: PCIe replays, and the new name of the clocks'
+ * reasons.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "fake_nvml.h"
+
+enum { SUCCESS = 0, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, GPU_IS_LOST = 15 };
+
+enum fake_nvml_mode fake_nvml_mode = FAKE_NVML_HEALTHY;
+int fake_nvml_open = 0;
+
+static int device;
+
+static int answer(void)
+{
+    static const int answers[] = {SUCCESS, NOT_SUPPORTED, GPU_IS_LOST};
+
+    return answers[fake_nvml_mode];
+}
+
+/* Writes a value unless the mode says otherwise. */
+#define ANSWER(out, value)                                                                         \
+    do {                                                                                           \
+        if (answer() == SUCCESS)                                                                   \
+            *(out) = (value);                                                                      \
+        return answer();                                                                           \
+    } while (0)
+
+int nvmlInit_v2(void)
+{
+    fake_nvml_open++;
+    return SUCCESS;
+}
+
+int nvmlShutdown(void)
+{
+    fake_nvml_open--;
+    return SUCCESS;
+}
+
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **out)
+{
+    if (strcmp(uuid, FAKE_NVML_UUID) != 0)
+        return NOT_FOUND;
+    *out = &device;
+    return SUCCESS;
+}
+
+int nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, void **out)
+{
+    if (strcmp(bus_id, FAKE_NVML_BUS_ID) != 0)
+        return NOT_FOUND;
+    *out = &device;
+    return SUCCESS;
+}
+
+int nvmlDeviceGetIndex(void *at, unsigned *out)
+{
+    (void)at;
+    ANSWER(out, 5);
+}
+
+int nvmlSystemGetDriverVersion(char *text, unsigned size)
+{
+    snprintf(text, size, "580.1");
+    return SUCCESS;
+}
+
+int nvmlDeviceGetVbiosVersion(void *at, char *text, unsigned size)
+{
+    (void)at;
+    if (answer() == SUCCESS)
+        snprintf(text, size, "96.00.01");
+    return answer();
+}
+
+int nvmlDeviceGetEccMode(void *at, int *now, int *pending)
+{
+    (void)at;
+    *pending = 0;
+    ANSWER(now, 1);
+}
+
+int nvmlDeviceGetMigMode(void *at, unsigned *now, unsigned *pending)
+{
+    (void)at;
+    *pending = 1;
+    ANSWER(now, 0);
+}
+
+int nvmlDeviceGetEnforcedPowerLimit(void *at, unsigned *out)
+{
+    (void)at;
+    ANSWER(out, 650000);
+}
+
+int nvmlDeviceGetPowerManagementDefaultLimit(void *at, unsigned *out)
+{
+    (void)at;
+    ANSWER(out, 700000);
+}
+
+int nvmlDeviceGetClockInfo(void *at, int domain, unsigned *out)
+{
+    (void)at;
+    ANSWER(out, domain == 1 ? 1980 : domain == 2 ? 3201 : 0);
+}
+
+int nvmlDeviceGetPowerUsage(void *at, unsigned *out)
+{
+    (void)at;
+    ANSWER(out, 123456);
+}
+
+int nvmlDeviceGetTemperature(void *at, int sensor, unsigned *out)
+{
+    (void)at;
+    ANSWER(out, sensor == 0 ? 41 : 0);
+}
+
+/* nvmlFieldValue_t as NVML lays it out. */
+struct field_value {
+    unsigned field, scope;
+    long long timestamp_us, latency_us;
+    int type, status;
+    unsigned long long value;
+};
+
+int nvmlDeviceGetFieldValues(void *at, int count, struct field_value *values)
+{
+    (void)at;
+    for (int i = 0; i < count; i++) {
+        values[i].status = values[i].field == 82 ? SUCCESS : NOT_SUPPORTED;
+        values[i].type = 1;
+        values[i].value = 0xdead00000000ull | 57; /* an unsigned int: the upper half is noise */
+    }
+    return answer();
+}
+
+int nvmlDeviceGetCurrentClocksThrottleReasons(void *at, unsigned long long *out)
+{
+    (void)at;
+    ANSWER(out, 0x24);
+}
+
+int nvmlDeviceGetTotalEccErrors(void *at, int type, int counter, unsigned long long *out)
+{
+    (void)at;
+    ANSWER(out, (unsigned long long)(type == 0 ? 7 : 2) + (counter == 1 ? 100 : 0));
+}
+
+int nvmlDeviceGetRemappedRows(void *at, unsigned *corrected, unsigned *uncorrected,
+                              unsigned *pending, unsigned *failed)
+{
+    (void)at;
+    *uncorrected = 2;
+    *pending = 1;
+    *failed = 0;
+    ANSWER(corrected, 3);
+}
+
+int nvmlDeviceGetCurrPcieLinkGeneration(void *at, unsigned *out)
+{
+    (void)at;
+    ANSWER(out, 4);
+}
+
+int nvmlDeviceGetCurrPcieLinkWidth(void *at, unsigned *out)
+{
+    (void)at;
+    ANSWER(out, 8);
+}
+
+int nvmlDeviceGetMaxPcieLinkGeneration(void *at, unsigned *out)
+{
+    (void)at;
+    ANSWER(out, 5);
+}
+
+int nvmlDeviceGetMaxPcieLinkWidth(void *at, unsigned *out)
+{
+    (void)at;
+    ANSWER(out, 16);
+}
+
+/* nvmlMemory_t */
+struct memory {
+    unsigned long long total, free, used;
+};
+
+int nvmlDeviceGetMemoryInfo(void *at, struct memory *out)
+{
+    (void)at;
+    ANSWER(out, ((struct memory){1000, 600, 400}));
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v3(void *at, unsigned *count, void *list)
+{
+    (void)at;
+    if (answer() != SUCCESS)
+        return answer();
+    *count = 2;
+    return list == NULL ? INSUFFICIENT_SIZE : NOT_SUPPORTED;
+}

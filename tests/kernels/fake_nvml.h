@@ -1,0 +1,13 @@
+/* What a test sets and sees of the NVML of known answers. */
+#ifndef PB_TESTS_KERNELS_FAKE_NVML_H
+#define PB_TESTS_KERNELS_FAKE_NVML_H
+
+#define FAKE_NVML_UUID   "GPU-fa4e0000-0000-0000-0000-000000000000"
+#define FAKE_NVML_BUS_ID "00000000:FA:00.0"
+
+enum fake_nvml_mode { FAKE_NVML_HEALTHY, FAKE_NVML_UNSUPPORTED, FAKE_NVML_LOST };
+
+extern enum fake_nvml_mode fake_nvml_mode;
+extern int fake_nvml_open; /* initialisations not yet shut down */
+
+#endif

@@ -1,0 +1,160 @@
+/* Reading a GPU's state through an NVML of known answers, one that answers nothing, and none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <math.h>
+#include <string.h>
+
+#include "device/nvml.h"
+#include "fake_nvml.h"
+
+/* The library's variables, looked up where it was loaded. */
+static enum fake_nvml_mode *mode;
+static int *open_count;
+
+static int load_fake(void **state)
+{
+    void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+
+    (void)state;
+    if (library == NULL)
+        return -1;
+    mode = dlsym(library, "fake_nvml_mode");
+    open_count = dlsym(library, "fake_nvml_open");
+    return mode == NULL || open_count == NULL ? -1 : 0;
+}
+
+static struct pb_nvml *open_in_mode(enum fake_nvml_mode wanted)
+{
+    struct pb_nvml *nvml = pb_nvml_open(FAKE_NVML_UUID, "00000000:00:00.0");
+
+    assert_non_null(nvml);
+    *mode = wanted;
+    return nvml;
+}
+
+static void test_nvml_read_state__every_field_comes_from_its_call(void **state)
+{
+    struct pb_nvml *nvml = open_in_mode(FAKE_NVML_HEALTHY);
+    struct pb_state now;
+
+    (void)state;
+    pb_state_clear(&now);
+    assert_true(pb_nvml_read_state(nvml, &now));
+    assert_true(now.sm_clock_mhz == 1980 && now.memory_clock_mhz == 3201);
+    assert_true(fabs(now.power_w - 123.456) < 1e-9);
+    assert_true(now.temperature_c == 41 && now.memory_temperature_c == 57);
+    assert_int_equal(now.throttle_reasons, 0x24);
+    assert_int_equal(now.ecc_corrected, 107);
+    assert_int_equal(now.ecc_uncorrected, 102);
+    assert_int_equal(now.remapped_corrected, 3);
+    assert_int_equal(now.remapped_uncorrected, 2);
+    assert_int_equal(now.remap_pending, 1);
+    assert_int_equal(now.remap_failed, 0);
+    assert_int_equal(now.pcie_generation, 4);
+    assert_int_equal(now.pcie_generation_max, 5);
+    assert_int_equal(now.pcie_width, 8);
+    assert_int_equal(now.pcie_width_max, 16);
+    assert_int_equal(now.memory_used_bytes, 400);
+    assert_int_equal(now.processes, 2);
+    pb_nvml_close(nvml);
+}
+
+static void test_nvml_read_state__a_missing_entry_point_leaves_its_field_unknown(void **state)
+{
+    struct pb_nvml *nvml = open_in_mode(FAKE_NVML_HEALTHY);
+    struct pb_state now;
+
+    (void)state;
+    pb_state_clear(&now);
+    assert_true(pb_nvml_read_state(nvml, &now));
+    assert_int_equal(now.pcie_replays, -1);
+    pb_nvml_close(nvml);
+}
+
+static void test_nvml_read_state__what_is_not_supported_stays_unknown(void **state)
+{
+    struct pb_nvml *nvml = open_in_mode(FAKE_NVML_UNSUPPORTED);
+    struct pb_state now, unknown;
+
+    (void)state;
+    pb_state_clear(&now);
+    pb_state_clear(&unknown);
+    assert_true(pb_nvml_read_state(nvml, &now));
+    assert_memory_equal(&now, &unknown, sizeof(now));
+    pb_nvml_close(nvml);
+}
+
+static void test_nvml_read_state__a_lost_gpu_is_told(void **state)
+{
+    struct pb_nvml *nvml = open_in_mode(FAKE_NVML_LOST);
+    struct pb_state now;
+
+    (void)state;
+    pb_state_clear(&now);
+    assert_false(pb_nvml_read_state(nvml, &now));
+    pb_nvml_close(nvml);
+}
+
+static void test_nvml_read_state__no_nvml_is_no_error(void **state)
+{
+    struct pb_state now, unknown;
+
+    (void)state;
+    pb_state_clear(&now);
+    pb_state_clear(&unknown);
+    assert_true(pb_nvml_read_state(NULL, &now));
+    assert_memory_equal(&now, &unknown, sizeof(now));
+}
+
+static void test_nvml_describe__identity_and_limits(void **state)
+{
+    struct pb_nvml *nvml = open_in_mode(FAKE_NVML_HEALTHY);
+    struct pb_device_info info = {.slot = -1, .ecc_enabled = -1, .mig_enabled = -1};
+
+    (void)state;
+    pb_nvml_describe(nvml, &info);
+    assert_string_equal(info.vbios, "96.00.01");
+    assert_string_equal(info.driver_version, "580.1");
+    assert_int_equal(info.slot, 5);
+    assert_int_equal(info.ecc_enabled, 1);
+    assert_int_equal(info.mig_enabled, 0);
+    assert_true(info.power_limit_w == 650 && info.power_limit_default_w == 700);
+    pb_nvml_close(nvml);
+}
+
+static void test_nvml_open__finds_by_bus_id_when_the_uuid_is_unknown(void **state)
+{
+    struct pb_nvml *nvml = pb_nvml_open("MIG-0", FAKE_NVML_BUS_ID);
+
+    (void)state;
+    assert_non_null(nvml);
+    pb_nvml_close(nvml);
+}
+
+static void test_nvml_open__an_unknown_gpu_leaves_nothing_open(void **state)
+{
+    (void)state;
+    assert_null(pb_nvml_open("GPU-0", "00000000:00:00.0"));
+    assert_int_equal(*open_count, 0);
+    pb_nvml_close(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nvml_read_state__every_field_comes_from_its_call),
+        cmocka_unit_test(test_nvml_read_state__a_missing_entry_point_leaves_its_field_unknown),
+        cmocka_unit_test(test_nvml_read_state__what_is_not_supported_stays_unknown),
+        cmocka_unit_test(test_nvml_read_state__a_lost_gpu_is_told),
+        cmocka_unit_test(test_nvml_read_state__no_nvml_is_no_error),
+        cmocka_unit_test(test_nvml_describe__identity_and_limits),
+        cmocka_unit_test(test_nvml_open__finds_by_bus_id_when_the_uuid_is_unknown),
+        cmocka_unit_test(test_nvml_open__an_unknown_gpu_leaves_nothing_open),
+    };
+
+    return cmocka_run_group_tests(tests, load_fake, NULL);
+}
