@@ -68,6 +68,9 @@ enum pb_status pb_cuda_upload(struct pb_cuda_device *cuda, uint64_t address, con
 enum pb_status pb_cuda_download(struct pb_cuda_device *cuda, void *to, uint64_t address,
                                 size_t bytes, const char *what, struct pb_error *err);
 
+enum pb_status pb_cuda_zero(struct pb_cuda_device *cuda, uint64_t address, size_t bytes,
+                            const char *what, struct pb_error *err);
+
 /* ---- cuda_place.c ---- */
 
 /*

@@ -1,6 +1,8 @@
 /* Errors and memory of the CUDA backend. */
 #include <cuda_runtime_api.h>
 
+#include <string.h>
+
 #include "device/cuda_device.h"
 
 static const uint64_t page_bytes = 2u << 20;
@@ -64,14 +66,12 @@ static uint64_t round_up(uint64_t value, uint64_t step)
 static int allocate(uint64_t bytes, struct pb_cuda_buffer *buffer_out)
 {
     uint64_t alignment = bytes < page_bytes ? 256 : page_bytes;
-    uint64_t slack = 0;
     void *allocation = NULL;
     int code = cudaMalloc(&allocation, bytes);
 
     if (code == cudaSuccess && (uintptr_t)allocation % alignment != 0) {
         cudaFree(allocation);
-        slack = alignment;
-        code = cudaMalloc(&allocation, bytes + slack);
+        code = cudaMalloc(&allocation, bytes + alignment);
     }
     if (code != cudaSuccess)
         return code;
@@ -111,10 +111,19 @@ enum pb_status pb_cuda_reserve(struct pb_cuda_device *cuda, struct pb_cuda_buffe
     return pb_cuda_status(cuda, code, "cudaMalloc", what, err);
 }
 
+/* A device address as the runtime takes it; the host never follows it. */
+static void *device_pointer(uint64_t address)
+{
+    void *pointer;
+
+    memcpy(&pointer, &address, sizeof(pointer));
+    return pointer;
+}
+
 enum pb_status pb_cuda_upload(struct pb_cuda_device *cuda, uint64_t address, const void *from,
                               size_t bytes, const char *what, struct pb_error *err)
 {
-    int code = cudaMemcpy((void *)(uintptr_t)address, from, bytes, cudaMemcpyHostToDevice);
+    int code = cudaMemcpy(device_pointer(address), from, bytes, cudaMemcpyHostToDevice);
 
     return pb_cuda_status(cuda, code, "cudaMemcpy to the device", what, err);
 }
@@ -122,7 +131,15 @@ enum pb_status pb_cuda_upload(struct pb_cuda_device *cuda, uint64_t address, con
 enum pb_status pb_cuda_download(struct pb_cuda_device *cuda, void *to, uint64_t address,
                                 size_t bytes, const char *what, struct pb_error *err)
 {
-    int code = cudaMemcpy(to, (const void *)(uintptr_t)address, bytes, cudaMemcpyDeviceToHost);
+    int code = cudaMemcpy(to, device_pointer(address), bytes, cudaMemcpyDeviceToHost);
 
     return pb_cuda_status(cuda, code, "cudaMemcpy to the host", what, err);
+}
+
+enum pb_status pb_cuda_zero(struct pb_cuda_device *cuda, uint64_t address, size_t bytes,
+                            const char *what, struct pb_error *err)
+{
+    int code = cudaMemset(device_pointer(address), 0, bytes);
+
+    return pb_cuda_status(cuda, code, "cudaMemset", what, err);
 }

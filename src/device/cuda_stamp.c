@@ -75,8 +75,7 @@ enum pb_status pb_cuda_clock(struct pb_device *device, double seconds, size_t co
     launch.samples = cuda->recording.address;
     launch.period_ns = (uint64_t)(seconds * 1e9 / (double)count);
     launch.limit_cycles = (uint64_t)(limit_s * cuda->info.sm_clock_max_mhz * 1e6);
-    status = pb_cuda_status(cuda, cudaMemset((void *)(uintptr_t)launch.samples, 0, bytes),
-                            "cudaMemset", "preparing clock samples", err);
+    status = pb_cuda_zero(cuda, launch.samples, bytes, "preparing clock samples", err);
     if (status == PB_OK)
         status = pb_cuda_status(cuda, pb_kernel_clock(&launch), "pb_kernel_clock",
                                 "launching the clock", err);

@@ -106,9 +106,8 @@ static enum pb_status clear_sum(struct run *run)
 {
     if (run->launch.kind != PB_KERNEL_READ)
         return PB_OK;
-    return pb_cuda_status(run->cuda,
-                          cudaMemset((void *)(uintptr_t)run->launch.target, 0, sizeof(uint32_t)),
-                          "cudaMemset", "preparing a checksum", run->err);
+    return pb_cuda_zero(run->cuda, run->launch.target, sizeof(uint32_t), "preparing a checksum",
+                        run->err);
 }
 
 /* Seconds between two events around all passes. */

@@ -151,7 +151,7 @@ static void traces(struct smoke *smoke)
     smoke_trace(smoke, PB_PATH_SHARED, 64 << 10, 32, -1, true);
 }
 
-static void sms(struct smoke *smoke)
+static void some_sms(struct smoke *smoke)
 {
     uint32_t last = smoke->info.sm_count - 1;
 
@@ -218,7 +218,7 @@ int main(int argc, char **argv)
     } items[] = {
         {"state", state},         {"stamps", stamps},     {"clock", clocks},
         {"hits", hits},           {"l1 sweep", l1_sweep}, {"l2 sweep", l2_sweep},
-        {"carveouts", carveouts}, {"traces", traces},     {"SMs", sms},
+        {"carveouts", carveouts}, {"traces", traces},     {"SMs", some_sms},
         {"conflicts", conflicts}, {"streams", streams},   {"refusals", refusals},
         {"state", state},
     };

@@ -129,8 +129,8 @@ double smoke_lap(struct smoke *smoke, enum pb_path path, uint64_t bytes, uint64_
 
 uint32_t smoke_conflict(struct smoke *smoke, uint32_t word_bytes, uint32_t stride_words)
 {
-    uint32_t cycles[256];
-    uint64_t indices[256];
+    uint32_t cycles[256] = {0};
+    uint64_t indices[256] = {0};
     struct pb_conflict conflict = {word_bytes, stride_words, 64, 256};
     struct pb_trace trace = {.latency_cycles = cycles, .index_bytes = indices};
 
