@@ -5,8 +5,6 @@
  * Everything that comes back is checked: the links before the chase, every recorded pointer, and
  * where the chase ended. A word that is not what was written there is an error of the device.
  */
-#include <cuda_runtime_api.h>
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

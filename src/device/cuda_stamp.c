@@ -2,8 +2,6 @@
  * The clock on silicon, and bank conflicts: what one SM tells of itself without the memory behind
  * it.
  */
-#include <cuda_runtime_api.h>
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
