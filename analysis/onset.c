@@ -1,14 +1,7 @@
-/* The change point of a footprint sweep; quadratic in the number of points, of which there are few.
- */
+/* The change point of a sweep; quadratic in the number of its points, of which there are few. */
 #include "analysis/onset.h"
 
-#include <gsl/gsl_randist.h>
-#include <gsl/gsl_sf_gamma.h>
 #include <math.h>
-#include <stdlib.h>
-
-/* Share of measurements that something outside the device disturbed. */
-static const double disturbed = 0.01;
 
 /* Chance that the strays do not keep to the rate that is expected of them. */
 static const double rate_exception = 0.1;
@@ -18,114 +11,6 @@ static const double least_rate = 1e-9;
 
 /* Shares of misses this near to each other are one plateau. */
 static const double plateau_tolerance = 0.01;
-
-/* An overflowing lap without a single miss: only if the classes fail. */
-static const double silent_overflow = 1e-3;
-
-static int by_footprint(const void *a, const void *b)
-{
-    const struct pb_sweep_point *left = a, *right = b;
-
-    return (left->footprint_bytes > right->footprint_bytes) -
-           (left->footprint_bytes < right->footprint_bytes);
-}
-
-void pb_sweep_sort(struct pb_sweep_point *points, size_t count)
-{
-    if (count > 1)
-        qsort(points, count, sizeof(*points), by_footprint);
-}
-
-double pb_sweep_share(const struct pb_sweep_point *point, const struct pb_sweep_model *model)
-{
-    if (isnan(point->lap_cycles))
-        return point->tally.accesses == 0
-                   ? NAN
-                   : (double)point->tally.misses / (double)point->tally.accesses;
-    return (point->lap_cycles - model->lap_cycles) / model->miss_penalty_cycles;
-}
-
-/* Any number of misses from 1 on, the more the rarer: 1 / (k (k + 1)) sums to 1. */
-static double any_number(double misses)
-{
-    return 1.0 / (misses * (misses + 1.0));
-}
-
-/* Of as many misses as were seen, if there are `rate` by access. */
-static double log_poisson(const struct pb_tally *tally, double rate)
-{
-    double misses = (double)tally->misses, mean = rate * (double)tally->accesses;
-
-    return tally->accesses == 0 ? 0.0 : misses * log(mean) - mean - gsl_sf_lngamma(misses + 1.0);
-}
-
-static double trace_fits(const struct pb_sweep_point *point, double rate)
-{
-    return log((1.0 - disturbed) * exp(log_poisson(&point->tally, rate)) +
-               disturbed * any_number((double)point->tally.misses + 1.0));
-}
-
-/*
- * Chance that an overflowing trace shows no miss. A whole lap must miss the line that is not there.
- * A part of one need not see it; nor need a lap recorded in pieces, where replacement is random:
- * every piece is another run. Each line in excess then makes silence less likely; how many there
- * are, the largest fitting footprint leaves open.
- */
-static double silence_of(const struct pb_sweep_point *point, uint64_t fits_bytes)
-{
-    double excess = (double)(point->footprint_bytes - fits_bytes) / (double)point->stride_bytes;
-
-    return point->in_pieces || point->coverage < 1.0 ? 1.0 / (1.0 + point->coverage * excess)
-                                                     : silent_overflow;
-}
-
-static double trace_overflows(const struct pb_sweep_point *point, uint64_t fits_bytes)
-{
-    double silent = silence_of(point, fits_bytes);
-
-    if (point->tally.misses == 0)
-        return log(silent);
-    return log((1.0 - silent) * any_number((double)point->tally.misses) + least_rate);
-}
-
-static double lap_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model)
-{
-    double excess = point->lap_cycles - model->lap_cycles;
-
-    return log((1.0 - disturbed) * gsl_ran_gaussian_pdf(excess, model->lap_noise_cycles) +
-               disturbed / (model->miss_penalty_cycles + fabs(excess)));
-}
-
-/* The excess is log-uniform from one miss a lap to all misses; below the noise it is not seen. */
-static double lap_overflows(const struct pb_sweep_point *point, const struct pb_sweep_model *model)
-{
-    double excess = point->lap_cycles - model->lap_cycles, noise = model->lap_noise_cycles;
-    double lines = (double)point->footprint_bytes / (double)point->stride_bytes;
-    double decades = log(fmax(lines, 2.0));
-    double seen = log(fmax(model->miss_penalty_cycles / noise, 1.0));
-    double unseen = fmin(0.99, fmax(0.01, 1.0 - seen / decades));
-    double slower = excess > noise ? 1.0 / (excess * fmax(seen, 1.0)) : 0.0;
-
-    return log(unseen * gsl_ran_gaussian_pdf(excess, noise) + (1.0 - unseen) * slower +
-               silent_overflow / (model->miss_penalty_cycles + fabs(excess)));
-}
-
-static bool is_lap(const struct pb_sweep_point *point)
-{
-    return !isnan(point->lap_cycles);
-}
-
-static double log_overflows(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
-                            uint64_t fits_bytes)
-{
-    return is_lap(point) ? lap_overflows(point, model) : trace_overflows(point, fits_bytes);
-}
-
-static double log_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
-                       double rate)
-{
-    return is_lap(point) ? lap_fits(point, model) : trace_fits(point, rate);
-}
 
 /* Strays by accesses over the reference and the points that fit. */
 static struct pb_tally tally_fitting(const struct pb_sweep_point *points, size_t fitting,
@@ -145,11 +30,11 @@ static double rate_likelihood(const struct pb_sweep_point *points, size_t count,
                               const struct pb_sweep_model *model, double rate)
 {
     uint64_t fits_bytes = cut > 0 ? points[cut - 1].footprint_bytes : 0;
-    double sum = log_poisson(&model->background, rate);
+    double sum = pb_tally_log_poisson(&model->background, rate);
 
     for (size_t i = 0; i < count; i++)
-        sum += i < cut ? log_fits(&points[i], model, rate)
-                       : log_overflows(&points[i], model, fits_bytes);
+        sum += i < cut ? pb_sweep_log_fits(&points[i], model, rate)
+                       : pb_sweep_log_overflows(&points[i], model, fits_bytes);
     return sum;
 }
 
@@ -162,7 +47,6 @@ static struct stray_rates rates_of(const struct pb_sweep_point *points, size_t c
                                    const struct pb_sweep_model *model)
 {
     struct pb_tally fitting = tally_fitting(points, cut, model);
-
     double counted = ((double)fitting.misses + 0.5) / ((double)fitting.accesses + 1.0);
 
     return (struct stray_rates){
@@ -219,10 +103,10 @@ static size_t best_cut(const struct pb_sweep_point *points, size_t count,
 static double margin_of(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
                         struct stray_rates rates, uint64_t fits_bytes)
 {
-    double expected = log_fits(point, model, rates.expected);
-    double counted = log_fits(point, model, rates.counted) + log(rate_exception);
+    double expected = pb_sweep_log_fits(point, model, rates.expected);
+    double counted = pb_sweep_log_fits(point, model, rates.counted) + log(rate_exception);
 
-    return fmax(expected, counted) - log_overflows(point, model, fits_bytes);
+    return fmax(expected, counted) - pb_sweep_log_overflows(point, model, fits_bytes);
 }
 
 static void count_agreement(const struct pb_sweep_point *points, size_t count, size_t cut,
@@ -253,7 +137,7 @@ static uint64_t plateau_start(const struct pb_sweep_point *points, size_t count,
     for (size_t i = count; i-- > 0;) {
         double share = pb_sweep_share(&points[i], model);
 
-        if (is_lap(&points[i]) != laps)
+        if (pb_sweep_is_lap(&points[i]) != laps)
             continue;
         if (last == NULL)
             last = &points[i];
