@@ -3,7 +3,8 @@
 add_library(plumb_options INTERFACE)
 target_compile_definitions(plumb_options INTERFACE _GNU_SOURCE)
 target_compile_options(plumb_options INTERFACE
-    $<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wvla;-Wstrict-prototypes;-Wmissing-prototypes;-Wpointer-arith;-Wwrite-strings;-Wundef;-Wno-format-truncation>)
+    $<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wvla;-Wstrict-prototypes;-Wmissing-prototypes;-Wpointer-arith;-Wwrite-strings;-Wundef>
+    $<$<COMPILE_LANG_AND_ID:C,GNU>:-Wno-format-truncation>)
 if(PLUMB_WERROR)
     target_compile_options(plumb_options INTERFACE $<$<COMPILE_LANGUAGE:C>:-Werror>)
 endif()

@@ -62,7 +62,8 @@ static enum pb_status take_reference(struct pb_bench *bench, const struct pb_sea
     struct pb_walk walk = {.path = path,
                            .order = PB_ORDER_SEQUENTIAL,
                            .phase = "reference",
-                           .footprint_bytes = SMALL_BYTES,
+                           .footprint_bytes =
+                               search->level == PB_LEVEL_L1 ? SMALL_BYTES : SMALL_L2_BYTES,
                            .stride_bytes = search->stride_bytes,
                            .warm = 4096,
                            .timed = 4096,
@@ -70,7 +71,7 @@ static enum pb_status take_reference(struct pb_bench *bench, const struct pb_sea
     enum pb_status status = pb_walk_take(bench, &walk, recording, NULL, err);
 
     walk.timed = 0;
-    walk.record = 512;
+    walk.record = search->level == PB_LEVEL_L1 ? 512 : 1024;
     return status != PB_OK ? status : pb_walk_take(bench, &walk, recording, trace_out, err);
 }
 

@@ -36,6 +36,7 @@ enum pb_capability {
     PB_CAP_LINK = 1u << 12,
     PB_CAP_PEER = 1u << 13,
     PB_CAP_PATTERN = 1u << 14,
+    PB_CAP_ALIAS = 1u << 15,
 };
 
 /* The memory path a load takes. */
@@ -100,6 +101,12 @@ struct pb_chase {
     int64_t sm;             /* run there; -1: anywhere */
     bool cross;             /* the warm loads go by warm_path; not for shared and constant */
     enum pb_path warm_path;
+    /*
+     * Non-zero: one physical block of this size is mapped over and over to make up the array, so
+     * that its lines stay in L2 and only translations miss (facts 2.11). Offsets must differ by
+     * their remainder too. PB_UNSUPPORTED where the driver cannot do it.
+     */
+    uint64_t alias_bytes;
 };
 
 /* The caller gives the arrays; the rest is output. */
