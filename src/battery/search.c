@@ -4,10 +4,11 @@
 #include <math.h>
 
 enum {
-    SMALL_BYTES = 1024,       /* fits in any cache */
-    EXACT_L2_BYTES = 2 << 20, /* larger ones are sampled: a lap would take too long */
-    SAMPLE_LOADS = 8192,      /* of a footprint that is too large for whole laps */
-    LAP_LOADS = 16384,        /* most loads of a timed lap */
+    SMALL_BYTES = 1024,         /* fits in any L1 */
+    SMALL_L2_BYTES = 128 << 10, /* fits in any L2, and lies in all of its slices */
+    EXACT_L2_BYTES = 2 << 20,   /* larger ones are sampled: a lap would take too long */
+    SAMPLE_LOADS = 8192,        /* of a footprint that is too large for whole laps */
+    LAP_LOADS = 16384,          /* most loads of a timed lap */
     COARSE_MAX = 64
 };
 
