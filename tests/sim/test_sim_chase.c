@@ -168,6 +168,42 @@ static void test_chase__random_policies_are_walked_again_for_each_window(void **
     json_decref(root);
 }
 
+/* Latencies of one lap by `path` after one by `warm_path`, four lines. */
+static void cross(struct pb_device *device, enum pb_path warm_path, enum pb_path path,
+                  uint32_t latency_out[4])
+{
+    uint64_t *offsets = simtest_offsets(4, 128);
+    struct pb_chase chase = sequential(path, offsets, 4);
+
+    chase.cross = true;
+    chase.warm_path = warm_path;
+    chase.warm = chase.record = 4;
+    run(device, &chase, latency_out);
+    for (int i = 0; i < 4; i++)
+        latency_out[i] -= 10;
+    free(offsets);
+}
+
+static void test_cross__shows_which_paths_share_a_cache(void **state)
+{
+    json_t *root = simtest_profile();
+    struct pb_device *device;
+    uint32_t latency[4];
+
+    (void)state;
+    simtest_set(root, "caches/0/paths", "[\"global_ca\", \"texture\"]");
+    simtest_set(root, "caches/1/paths", "[\"global_ca\", \"global_cg\", \"texture\"]");
+    device = simtest_open(root, NULL);
+    cross(device, PB_PATH_TEXTURE, PB_PATH_GLOBAL_CA, latency);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(latency[i], 30);
+    cross(device, PB_PATH_GLOBAL_CG, PB_PATH_GLOBAL_CA, latency); /* fills L2 only */
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(latency[i], 200);
+    device->ops->close(device);
+    json_decref(root);
+}
+
 static void test_carveout__shrinks_a_unified_cache(void **state)
 {
     json_t *root = simtest_profile();
@@ -373,6 +409,14 @@ static void test_chase__refuses_what_it_cannot_do(void **state)
     bad.path = PB_PATH_TEXTURE;
     expect_refused(device, &bad, PB_UNSUPPORTED, "chase over texture: Test GPU has no such path");
     bad = good;
+    bad.path = PB_PATH_TEXTURE_2D;
+    expect_refused(device, &bad, PB_UNSUPPORTED,
+                   "chase over texture_2d: Test GPU has no such path");
+    bad = good;
+    bad.cross = true;
+    bad.warm_path = PB_PATH_SHARED;
+    expect_refused(device, &bad, PB_INVALID, "chase over global_ca: cannot be warmed over shared");
+    bad = good;
     bad.sm = 2;
     expect_refused(device, &bad, PB_INVALID,
                    "chase over global_ca: expected an SM below 2, found 2");
@@ -412,6 +456,7 @@ int main(void)
         cmocka_unit_test(test_chase__pieces_of_a_record_equal_a_straight_one),
         cmocka_unit_test(test_chase__window_is_small_where_the_cache_is_unified),
         cmocka_unit_test(test_chase__random_policies_are_walked_again_for_each_window),
+        cmocka_unit_test(test_cross__shows_which_paths_share_a_cache),
         cmocka_unit_test(test_carveout__shrinks_a_unified_cache),
         cmocka_unit_test(test_carveout__leaves_other_caches_alone),
         cmocka_unit_test(test_noise__jitter_is_even_and_spikes_are_rare),

@@ -179,10 +179,13 @@ static void test_profile__contradictions_are_refused(void **state)
         {"caches/0/paths", "[\"shared\"]",
          ".caches[0].paths[0]: expected global_ca, global_cg, readonly, texture or constant, "
          "found \"shared\""},
+        {"caches/0/paths", "[\"texture_2d\"]",
+         ".caches[0].paths[0]: expected global_ca, global_cg, readonly, texture or constant, "
+         "found \"texture_2d\""},
         {"caches/0/paths", "[\"texture\", \"texture\"]",
          ".caches[0].paths[1]: expected each path once, found \"texture\""},
         {"caches/0/paths", "[]",
-         ".caches[0].paths: expected an array of 1 to 6 elements, found an array of 0"},
+         ".caches[0].paths: expected an array of 1 to 5 elements, found an array of 0"},
         {"caches/0/ways", "[4, 4, 4]",
          ".caches[0].ways: expected one entry for each of 4 sets, found an array of 3"},
         {"caches/0/index", "{\"kind\": \"xor\", \"masks\": [\"0x80\"]}",

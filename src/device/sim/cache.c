@@ -122,6 +122,15 @@ bool pb_sim_cache_is_deterministic(const struct pb_sim_cache *cache)
            cache->shape->policy != PB_SIM_POLICY_WEIGHTED;
 }
 
+/*
+ * Neighbouring lines lie in neighbouring buckets, which is what a walk in order needs of the host's
+ * own caches; blocks of 4096 are scattered.
+ */
+static uint64_t hash(uint64_t line)
+{
+    return line ^ ((line >> 12) * UINT64_C(0x9e3779b97f4a7c15) >> 20);
+}
+
 /* The bit of an address's sector within its line. */
 static uint32_t sector_of(const struct pb_sim_cache *cache, uint64_t address)
 {
@@ -131,7 +140,7 @@ static uint32_t sector_of(const struct pb_sim_cache *cache, uint64_t address)
 /* The bucket a line is chained in, emptied if it is stale. */
 static struct bucket *bucket_of(struct pb_sim_cache *cache, uint64_t line)
 {
-    struct bucket *bucket = &cache->buckets[pb_sim_mix(line) & cache->bucket_mask];
+    struct bucket *bucket = &cache->buckets[hash(line) & cache->bucket_mask];
 
     if (bucket->generation != cache->pool.generation) {
         bucket->generation = cache->pool.generation;
@@ -174,7 +183,7 @@ static uint32_t allocate_line(struct pb_sim_cache *cache, uint64_t line, uint64_
 /* The slot of a line; NONE when it is not here. */
 static uint32_t find_line(const struct pb_sim_cache *cache, uint64_t line)
 {
-    const struct bucket *bucket = &cache->buckets[pb_sim_mix(line) & cache->bucket_mask];
+    const struct bucket *bucket = &cache->buckets[hash(line) & cache->bucket_mask];
     uint32_t slot = bucket->generation == cache->pool.generation ? bucket->slot : NONE;
 
     while (slot != NONE && cache->pool.slots[slot].line != line)

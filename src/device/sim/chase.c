@@ -16,7 +16,7 @@ static const uint64_t allocation_address = UINT64_C(65) << 30;
 struct walk {
     struct pb_sim_device *device;
     const struct pb_chase *chase;
-    struct pb_sim_route route;
+    struct pb_sim_route route, warm_route; /* the same, unless the chase crosses paths */
     uint64_t base_address;
     double tail_probability, tail_cycles;
     size_t slot;   /* the next to load */
@@ -83,18 +83,41 @@ static enum pb_status check_room(const struct pb_sim_device *device, const struc
                    (unsigned long long)footprint, (unsigned long long)room);
 }
 
+static enum pb_status check_path(const struct pb_sim_device *device, enum pb_path path,
+                                 struct pb_error *err)
+{
+    if (path < PB_PATH_COUNT && has_path(device, path))
+        return PB_OK;
+    return pb_fail(err, PB_UNSUPPORTED, "chase over %s: %s has no such path",
+                   path < PB_PATH_COUNT ? pb_path_name(path) : "no path", device->profile->name);
+}
+
+/* Only paths that see the same addresses can be crossed. */
+static enum pb_status check_cross(const struct pb_sim_device *device, const struct pb_chase *chase,
+                                  struct pb_error *err)
+{
+    const uint32_t apart = 1u << PB_PATH_SHARED | 1u << PB_PATH_CONSTANT;
+    enum pb_status status = check_path(device, chase->warm_path, err);
+
+    if (status == PB_OK && ((apart >> chase->path | apart >> chase->warm_path) & 1) != 0)
+        return pb_fail(err, PB_INVALID, "chase over %s: cannot be warmed over %s", path_of(chase),
+                       pb_path_name(chase->warm_path));
+    return status;
+}
+
 static enum pb_status check_chase(const struct pb_sim_device *device, const struct pb_chase *chase,
                                   struct pb_error *err)
 {
     enum pb_status status = pb_sim_device_check(device, err);
 
     if (status == PB_OK)
+        status = check_path(device, chase->path, err);
+    if (status == PB_OK)
         status = check_shape(chase, err);
+    if (status == PB_OK && chase->cross)
+        status = check_cross(device, chase, err);
     if (status != PB_OK)
         return status;
-    if (!has_path(device, chase->path))
-        return pb_fail(err, PB_UNSUPPORTED, "chase over %s: %s has no such path", path_of(chase),
-                       device->profile->name);
     if (chase->sm >= (int64_t)device->profile->sm_count)
         return pb_fail(err, PB_INVALID, "chase over %s: expected an SM below %u, found %lld",
                        path_of(chase), device->profile->sm_count, (long long)chase->sm);
@@ -123,13 +146,13 @@ static uint64_t window_of(const struct pb_sim_device *device, const struct pb_ch
 }
 
 /* One load of the slot that is next; *slot_out: which it was. */
-static double step(struct walk *walk, size_t *slot_out)
+static double step(struct walk *walk, const struct pb_sim_route *route, size_t *slot_out)
 {
     uint64_t address = walk->base_address + walk->chase->offset_bytes[walk->slot];
     size_t depth;
-    double cycles = pb_sim_route_load(&walk->route, address, &walk->device->random, &depth);
+    double cycles = pb_sim_route_load(route, address, &walk->device->random, &depth);
 
-    if (walk->tail_probability > 0.0 && depth >= walk->route.first_chip_wide &&
+    if (walk->tail_probability > 0.0 && depth >= route->first_chip_wide &&
         pb_sim_random_unit(&walk->device->random) < walk->tail_probability)
         cycles += walk->tail_cycles;
     *slot_out = walk->slot;
@@ -138,27 +161,31 @@ static double step(struct walk *walk, size_t *slot_out)
     return cycles;
 }
 
-static void run(struct walk *walk, uint64_t loads)
+static void run(struct walk *walk, const struct pb_sim_route *route, uint64_t loads)
 {
     size_t slot;
 
     for (uint64_t i = 0; i < loads; i++)
-        step(walk, &slot);
+        step(walk, route, &slot);
 }
 
-/* A launch: everything cold, then the prefill, then the loads that leave no record. */
-static void launch(struct walk *walk, uint64_t loads)
+/* A launch: everything cold, then the prefill, the warm loads, and those recorded before. */
+static void launch(struct walk *walk, uint64_t recorded)
 {
     const struct pb_chase *chase = walk->chase;
+    struct pb_sim_memory *memory = walk->device->memory;
     struct pb_sim_timing timing = pb_sim_device_timing(walk->device, chase->sm > 0 ? chase->sm : 0);
 
-    pb_sim_memory_launch(walk->device->memory, chase->path, carveout_of(chase), &timing,
-                         &walk->route);
+    pb_sim_memory_launch(memory, carveout_of(chase));
+    pb_sim_memory_route(memory, chase->path, &timing, &walk->route);
+    pb_sim_memory_route(memory, chase->cross ? chase->warm_path : chase->path, &timing,
+                        &walk->warm_route);
     for (size_t i = 0; chase->prefill && i < chase->offset_count; i++)
         pb_sim_route_prefill(&walk->route, walk->base_address + chase->offset_bytes[i],
                              &walk->device->random);
     walk->slot = 0;
-    run(walk, loads);
+    run(walk, &walk->warm_route, chase->warm);
+    run(walk, &walk->route, recorded);
 }
 
 /* A planted bit flip is noticed as on silicon: the pointer read is not the one that was written. */
@@ -183,6 +210,11 @@ static enum pb_status read_back(struct walk *walk, uint64_t loads, struct pb_err
         (unsigned long long)bit);
 }
 
+static bool is_deterministic(const struct walk *walk)
+{
+    return walk->route.is_deterministic && walk->warm_route.is_deterministic;
+}
+
 /*
  * Window by window. Without a policy that draws lots a repeated launch reaches the same state, so
  * the walk simply goes on.
@@ -193,9 +225,10 @@ static void record(struct walk *walk, uint64_t window, struct pb_trace *trace)
     size_t slot;
 
     for (uint64_t i = 0; i < chase->record; i++) {
-        if (i == 0 || (i % window == 0 && !walk->route.is_deterministic))
-            launch(walk, chase->warm + i);
-        trace->latency_cycles[i] = pb_sim_device_stamped(walk->device, step(walk, &slot));
+        if (i == 0 || (i % window == 0 && !is_deterministic(walk)))
+            launch(walk, i);
+        trace->latency_cycles[i] =
+            pb_sim_device_stamped(walk->device, step(walk, &walk->route, &slot));
         trace->index_bytes[i] = chase->offset_bytes[slot];
     }
 }
@@ -205,9 +238,9 @@ static double time_loads(struct walk *walk)
 {
     double before;
 
-    launch(walk, walk->chase->warm);
+    launch(walk, 0);
     before = walk->cycles;
-    run(walk, walk->chase->timed);
+    run(walk, &walk->route, walk->chase->timed);
     return walk->cycles - before;
 }
 

@@ -79,13 +79,20 @@ static uint64_t size_beside(const struct pb_sim_memory *memory, size_t cache,
     return size > carveout_bytes ? size - carveout_bytes : 0;
 }
 
-static void route_caches(struct pb_sim_memory *memory, enum pb_path path, uint64_t carveout_bytes,
+void pb_sim_memory_launch(struct pb_sim_memory *memory, uint64_t carveout_bytes)
+{
+    for (size_t i = 0; i < memory->profile->cache_count; i++)
+        pb_sim_cache_start(memory->caches[i], size_beside(memory, i, carveout_bytes));
+    for (size_t i = 0; i < memory->profile->tlb_count; i++)
+        pb_sim_cache_start(memory->tlbs[i], UINT64_MAX);
+}
+
+static void route_caches(struct pb_sim_memory *memory, enum pb_path path,
                          const struct pb_sim_timing *timing, struct pb_sim_route *route)
 {
     for (size_t i = 0; i < memory->profile->cache_count; i++) {
-        if ((memory->profile->caches[i].paths & (1u << path)) == 0)
+        if ((memory->profile->caches[i].paths >> path & 1) == 0)
             continue;
-        pb_sim_cache_start(memory->caches[i], size_beside(memory, i, carveout_bytes));
         route->is_deterministic &= pb_sim_cache_is_deterministic(memory->caches[i]);
         route->caches[route->cache_count] = memory->caches[i];
         route->cycles[route->cache_count++] = timing->cache_cycles[i];
@@ -96,16 +103,15 @@ static void route_caches(struct pb_sim_memory *memory, enum pb_path path, uint64
         path == PB_PATH_SHARED ? timing->shared_cycles : timing->dram_cycles;
 }
 
-void pb_sim_memory_launch(struct pb_sim_memory *memory, enum pb_path path, uint64_t carveout_bytes,
-                          const struct pb_sim_timing *timing, struct pb_sim_route *route_out)
+void pb_sim_memory_route(struct pb_sim_memory *memory, enum pb_path path,
+                         const struct pb_sim_timing *timing, struct pb_sim_route *route_out)
 {
     struct pb_sim_route route = {.is_deterministic = true};
 
-    route_caches(memory, path, carveout_bytes, timing, &route);
-    if ((translated_paths & (1u << path)) != 0)
+    route_caches(memory, path, timing, &route);
+    if ((translated_paths >> path & 1) != 0)
         route.tlb_count = memory->profile->tlb_count;
     for (size_t i = 0; i < route.tlb_count; i++) {
-        pb_sim_cache_start(memory->tlbs[i], UINT64_MAX);
         route.is_deterministic &= pb_sim_cache_is_deterministic(memory->tlbs[i]);
         route.tlbs[i] = memory->tlbs[i];
         route.penalty_cycles[i] = timing->tlb_cycles[i];

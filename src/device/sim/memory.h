@@ -38,7 +38,7 @@ struct pb_sim_timing {
     double shared_cycles;
 };
 
-/* The way of a load over one path in one launch. */
+/* The way of a load over one path. */
 struct pb_sim_route {
     struct pb_sim_cache *caches[PB_SIM_CACHES_MAX];
     double cycles[PB_SIM_CACHES_MAX + 1]; /* the last: DRAM, or shared memory */
@@ -58,9 +58,12 @@ enum pb_status pb_sim_memory_create(const struct pb_sim_profile *profile, double
                                     struct pb_sim_memory **memory_out, struct pb_error *err);
 void pb_sim_memory_free(struct pb_sim_memory *memory); /* NULL is allowed */
 
-/* Empties everything and prepares a launch over one path. */
-void pb_sim_memory_launch(struct pb_sim_memory *memory, enum pb_path path, uint64_t carveout_bytes,
-                          const struct pb_sim_timing *timing, struct pb_sim_route *route_out);
+/* Empties everything, and sizes what is unified with shared memory for a launch. */
+void pb_sim_memory_launch(struct pb_sim_memory *memory, uint64_t carveout_bytes);
+
+/* The way over one path. Several may be used in one launch: they share what their paths share. */
+void pb_sim_memory_route(struct pb_sim_memory *memory, enum pb_path path,
+                         const struct pb_sim_timing *timing, struct pb_sim_route *route_out);
 
 /* True when no cache of the profile is behind this one on any path. */
 bool pb_sim_cache_is_chip_wide(const struct pb_sim_profile *profile, size_t cache);

@@ -6,6 +6,12 @@
 #include "device/sim/profile.h"
 #include "device/sim/reader.h"
 
+/* The paths that may name a cache: "shared" has none, and the others are views of these. */
+static const uint32_t cached_paths = 1u << PB_PATH_GLOBAL_CA | 1u << PB_PATH_GLOBAL_CG |
+                                     1u << PB_PATH_READONLY | 1u << PB_PATH_TEXTURE |
+                                     1u << PB_PATH_CONSTANT;
+
+enum { CACHED_PATHS = 5 };
 enum { SETS_MAX = 1 << PB_SIM_MASKS_MAX, WAYS_MAX = 1 << 16, LINES_MAX = 1 << 26 };
 
 static const char *const policy_words[] = {
@@ -185,7 +191,7 @@ static void read_paths(struct pb_sim_reader *reader, const struct pb_json *objec
                        struct pb_sim_cache_spec *spec)
 {
     struct pb_json list, element;
-    size_t count = pb_sim_read_array(reader, object, "paths", 1, PB_PATH_COUNT, &list);
+    size_t count = pb_sim_read_array(reader, object, "paths", 1, CACHED_PATHS, &list);
     const char *text = "";
     enum pb_path path;
 
@@ -196,7 +202,7 @@ static void read_paths(struct pb_sim_reader *reader, const struct pb_json *objec
         if (reader->status != PB_OK)
             return;
         path = pb_path_parse(text);
-        if (path == PB_PATH_COUNT || path == PB_PATH_SHARED)
+        if ((cached_paths >> path & 1) == 0)
             pb_sim_read_refuse(reader, &element,
                                "global_ca, global_cg, readonly, texture or constant");
         else if ((spec->paths & (1u << path)) != 0)

@@ -22,11 +22,13 @@ static enum pb_status sum_weights(const struct pb_sim_shape *shape, struct pb_si
 enum pb_status pb_sim_pool_create(const struct pb_sim_shape *shape, struct pb_sim_pool *pool_out,
                                   struct pb_error *err)
 {
-    size_t slot_count = (size_t)(pb_sim_shape_bytes(shape) / shape->line_bytes);
     struct pb_sim_pool pool = {.shape = shape, .share = 1.0};
     enum pb_status status = PB_OK;
-    uint32_t first = 0;
+    size_t slot_count;
 
+    for (uint32_t set = 0; set < shape->set_count; set++)
+        pool.most_ways = shape->ways[set] > pool.most_ways ? shape->ways[set] : pool.most_ways;
+    slot_count = (size_t)pool.most_ways * shape->set_count;
     /* calloc, so that pages of a large cache cost memory only once they are used */
     pool.sets = calloc(shape->set_count, sizeof(*pool.sets));
     pool.slots = calloc(slot_count, sizeof(*pool.slots));
@@ -40,10 +42,6 @@ enum pb_status pb_sim_pool_create(const struct pb_sim_shape *shape, struct pb_si
     if (status != PB_OK) {
         pb_sim_pool_free(&pool);
         return status;
-    }
-    for (uint32_t set = 0; set < shape->set_count; set++) {
-        pool.sets[set].first = first;
-        first += shape->ways[set];
     }
     *pool_out = pool;
     return PB_OK;
@@ -70,6 +68,16 @@ bool pb_sim_pool_start(struct pb_sim_pool *pool, double share)
     return true;
 }
 
+static uint32_t slot_of(const struct pb_sim_pool *pool, uint32_t set, uint32_t way)
+{
+    return way * pool->shape->set_count + set;
+}
+
+static uint8_t *tree_of(const struct pb_sim_pool *pool, uint32_t set)
+{
+    return pool->tree + 2 * (size_t)pool->most_ways * set;
+}
+
 /* The set, emptied if it was last used before the pool was. */
 static struct pb_sim_set *fresh_set(struct pb_sim_pool *pool, uint32_t number)
 {
@@ -83,7 +91,7 @@ static struct pb_sim_set *fresh_set(struct pb_sim_pool *pool, uint32_t number)
     set->used = 0;
     set->newest = set->oldest = NONE;
     if (pool->tree != NULL)
-        memset(pool->tree + 2 * (size_t)set->first, 0, 2 * (size_t)pool->shape->ways[number]);
+        memset(tree_of(pool, number), 0, 2 * (size_t)pool->most_ways);
     return set;
 }
 
@@ -118,23 +126,25 @@ static uint32_t leaves_of(uint32_t ways)
  * The tree of a set: node n has the children 2n and 2n + 1, leaf `leaves + w` is way w; a bit of 1
  * sends the search for a victim to the right. Only inner nodes with a way below them are stored.
  */
-static void tree_point_away(struct pb_sim_pool *pool, const struct pb_sim_set *set, uint32_t way)
+static void tree_point_away(struct pb_sim_pool *pool, uint32_t slot)
 {
-    uint8_t *bits = pool->tree + 2 * (size_t)set->first;
+    uint32_t set = pool->slots[slot].set, way = slot / pool->shape->set_count;
+    uint8_t *bits = tree_of(pool, set);
 
-    for (uint32_t node = leaves_of(set->ways) + way; node > 1; node /= 2)
+    for (uint32_t node = leaves_of(pool->sets[set].ways) + way; node > 1; node /= 2)
         bits[node / 2] = node % 2 == 0;
 }
 
-static uint32_t tree_victim(const struct pb_sim_pool *pool, const struct pb_sim_set *set)
+static uint32_t tree_victim(const struct pb_sim_pool *pool, uint32_t set)
 {
-    const uint8_t *bits = pool->tree + 2 * (size_t)set->first;
-    uint32_t leaves = leaves_of(set->ways), node = 1, low = 0, span = leaves;
+    const uint8_t *bits = tree_of(pool, set);
+    uint32_t ways = pool->sets[set].ways, leaves = leaves_of(ways);
+    uint32_t node = 1, low = 0, span = leaves;
 
     while (node < leaves) {
         span /= 2;
         /* the right half is pruned where it has no ways */
-        if (bits[node] != 0 && low + span < set->ways) {
+        if (bits[node] != 0 && low + span < ways) {
             low += span;
             node = 2 * node + 1;
         } else {
@@ -165,16 +175,19 @@ static uint32_t weighted_victim(const struct pb_sim_pool *pool, const struct pb_
     return low;
 }
 
-static uint32_t choose_victim(const struct pb_sim_pool *pool, const struct pb_sim_set *set,
+/* The slot whose line goes. */
+static uint32_t choose_victim(const struct pb_sim_pool *pool, uint32_t number,
                               struct pb_sim_random *random)
 {
+    const struct pb_sim_set *set = &pool->sets[number];
+
     switch (pool->shape->policy) {
     case PB_SIM_POLICY_PLRU:
-        return set->first + tree_victim(pool, set);
+        return slot_of(pool, number, tree_victim(pool, number));
     case PB_SIM_POLICY_RANDOM:
-        return set->first + pb_sim_random_below(random, set->ways);
+        return slot_of(pool, number, pb_sim_random_below(random, set->ways));
     case PB_SIM_POLICY_WEIGHTED:
-        return set->first + weighted_victim(pool, set, random);
+        return slot_of(pool, number, weighted_victim(pool, set, random));
     default:
         return set->oldest;
     }
@@ -194,15 +207,15 @@ bool pb_sim_pool_take(struct pb_sim_pool *pool, uint32_t number, struct pb_sim_r
 
     if (set->ways == 0)
         return false;
-    slot = evicts ? choose_victim(pool, set, random) : set->first + set->used++;
+    slot = evicts ? choose_victim(pool, number, random) : slot_of(pool, number, set->used++);
     if (keeps_order(pool)) {
         if (evicts)
             unlink_slot(pool, set, slot);
         link_newest(pool, set, slot);
     }
-    if (pool->tree != NULL)
-        tree_point_away(pool, set, slot - set->first);
     pool->slots[slot].set = number;
+    if (pool->tree != NULL)
+        tree_point_away(pool, slot);
     *slot_out = slot;
     *evicts_out = evicts;
     return true;
@@ -217,5 +230,5 @@ void pb_sim_pool_touch(struct pb_sim_pool *pool, uint32_t number)
         link_newest(pool, set, number);
     }
     if (pool->tree != NULL)
-        tree_point_away(pool, set, number - set->first);
+        tree_point_away(pool, number);
 }

@@ -22,17 +22,21 @@ struct pb_sim_slot {
 
 struct pb_sim_set {
     uint32_t generation; /* stale when it differs from the pool's */
-    uint32_t first;      /* its slots are first … first + ways - 1 */
     uint32_t ways;       /* left after the carve-out */
-    uint32_t used;       /* slots first … first + used - 1 hold lines */
+    uint32_t used;       /* ways 0 … used - 1 hold lines */
     uint32_t newest, oldest;
 };
 
+/*
+ * Way w of set s is slot w * sets + s: a walk in order fills neighbouring slots, which is what it
+ * needs of the host's own caches.
+ */
 struct pb_sim_pool {
     const struct pb_sim_shape *shape;
     struct pb_sim_set *sets;
     struct pb_sim_slot *slots;
-    uint8_t *tree;      /* plru: bits of set s from tree[2 * first of s] on, node 1 is the root */
+    uint32_t most_ways; /* of any set */
+    uint8_t *tree;      /* plru: the bits of set s begin at 2 * most_ways * s */
     double *cumulative; /* weighted: sums of the weights up to each way */
     uint32_t generation;
     double share; /* of the ways that may be used */
