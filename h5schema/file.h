@@ -60,6 +60,9 @@ enum pb_status pb_fleet_add_file(struct pb_fleet *fleet, const char *path, struc
 enum pb_status pb_fleet_members(struct pb_fleet *fleet, struct pb_member **members_out,
                                 size_t *count_out, struct pb_error *err);
 
+/* Forgets the rows of /fleet so far; devices and tests stay. */
+void pb_fleet_forget_members(struct pb_fleet *fleet);
+
 /* Writes /fleet and `complete`, closes, and renames into place. The fleet is gone either way. */
 enum pb_status pb_fleet_commit(struct pb_fleet *fleet, bool complete, struct pb_error *err);
 

@@ -186,6 +186,11 @@ enum pb_status pb_fleet_members(struct pb_fleet *fleet, struct pb_member **membe
     return PB_OK;
 }
 
+void pb_fleet_forget_members(struct pb_fleet *fleet)
+{
+    fleet->member_count = 0;
+}
+
 static int by_rank(const void *a, const void *b)
 {
     int64_t left = ((const struct pb_member *)a)->rank, right = ((const struct pb_member *)b)->rank;

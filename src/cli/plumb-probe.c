@@ -1,0 +1,77 @@
+/*
+ * plumb-probe: the battery on one device, into a file of its own; or, for plumb-run, as frames.
+ *
+ * A crash or a hang of the device takes this process with it: plumb-run is what survives that.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "battery/battery.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "cli/summary.h"
+#include "run/alone.h"
+#include "run/child.h"
+#include "run/origin.h"
+#include "run/serve.h"
+
+static int complain(const struct pb_error *err)
+{
+    fprintf(stderr, "plumb-probe: %s\n", err->message);
+    return pb_exit_code(err->status);
+}
+
+static int list_tests(void)
+{
+    static const char *const batteries[] = {
+        [PB_QUICK] = "quick", [PB_STANDARD] = "standard", [PB_FULL] = "full"};
+
+    for (const struct pb_test *test = pb_tests; test->name != NULL; test++)
+        printf("%-18s %-9s %-7s %s\n", test->name, batteries[test->battery], test->unit,
+               test->summary);
+    return EXIT_SUCCESS;
+}
+
+static int measure(const struct pb_options *options, const struct pb_run *run)
+{
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_progress *progress;
+    struct pb_observer observer;
+    struct pb_summary summary;
+    enum pb_status status = pb_progress_open(1, options->quiet, &progress, &err);
+
+    if (status != PB_OK)
+        return complain(&err);
+    observer = pb_progress_observer(progress);
+    status = pb_measure_alone(&options->selection, options->output, run, &observer, &summary, &err);
+    pb_progress_close(progress);
+    if (status != PB_OK)
+        return complain(&err);
+    return pb_summary_report(options->output, &summary, options->quiet);
+}
+
+int main(int argc, char **argv)
+{
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_options options;
+    struct pb_run run;
+    int code = EXIT_SUCCESS;
+
+    if (pb_options_parse(PB_PROGRAM_PROBE, argc, argv, &options, &err) != PB_OK) {
+        code = complain(&err);
+    } else if (options.wish == PB_WISH_HELP) {
+        pb_options_help(PB_PROGRAM_PROBE);
+    } else if (options.wish == PB_WISH_VERSION) {
+        pb_options_version(PB_PROGRAM_PROBE);
+    } else if (options.wish == PB_WISH_LIST) {
+        code = list_tests();
+    } else if (options.wish == PB_WISH_SERVE) {
+        /* What is wrong goes to the supervisor, who tells it. */
+        code = pb_exit_code(pb_serve(&options.selection, stdin, PB_CHILD_FRAMES_FD, &err));
+    } else {
+        pb_run_begin(argc, argv, &run);
+        code = measure(&options, &run);
+    }
+    pb_options_clear(&options);
+    return code;
+}

@@ -1,0 +1,241 @@
+/* Showing how far a job is; see progress.h. */
+#include "cli/progress.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "core/time.h"
+
+/* What is known of a rank. */
+struct place {
+    char key[PB_KEY_LENGTH];
+    char text[PB_NAME_LENGTH]; /* the test at hand, or the status at the end */
+    size_t number, count;
+    double since, seconds;
+    bool running, ended;
+};
+
+struct pb_progress {
+    bool quiet, live;
+    size_t columns;
+    size_t rank_count, ended_count, test_count, bad_count;
+    size_t drawn; /* lines on the screen that are ours */
+    double begun, last_draw;
+    struct place places[];
+};
+
+/* ---- the terminal ---- */
+
+/*
+ * The terminal that standard error ends on, or -1. Under mpirun it is a pipe, whatever mpirun's
+ * own is; so, if a launcher started us, ask our parent's.
+ */
+static int open_terminal(void)
+{
+    bool launched = getenv("OMPI_COMM_WORLD_SIZE") != NULL || getenv("PMI_SIZE") != NULL;
+    char path[64];
+    int fd;
+
+    if (isatty(STDERR_FILENO))
+        return dup(STDERR_FILENO);
+    if (!launched)
+        return -1;
+    snprintf(path, sizeof(path), "/proc/%ld/fd/%d", (long)getppid(), STDERR_FILENO);
+    fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0 && isatty(fd))
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static void look_at_terminal(struct pb_progress *progress)
+{
+    const char *term = getenv("TERM");
+    struct winsize size = {.ws_col = 0};
+    int fd = open_terminal();
+
+    if (fd < 0)
+        return;
+    progress->live = term != NULL && strcmp(term, "dumb") != 0;
+    progress->columns = ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
+    close(fd);
+}
+
+/* One line of the live picture, cut to the terminal's width. */
+static void draw_line(struct pb_progress *progress, const char *line)
+{
+    fprintf(stderr, "\r\033[K%.*s\n", (int)progress->columns - 1, line);
+    progress->drawn++;
+}
+
+static void draw_place(struct pb_progress *progress, size_t rank)
+{
+    const struct place *place = &progress->places[rank];
+    double seconds = place->running ? pb_time_monotonic_seconds() - place->since : place->seconds;
+    char line[512];
+
+    if (place->ended)
+        snprintf(line, sizeof(line), "%4zu  %-20s %s  %.1f s", rank, place->key, place->text,
+                 seconds);
+    else if (place->number > 0)
+        snprintf(line, sizeof(line), "%4zu  %-20s %2zu/%-2zu %-20s %6.1f s", rank, place->key,
+                 place->number, place->count, place->text, seconds);
+    else
+        snprintf(line, sizeof(line), "%4zu  %-20s waiting", rank, place->key);
+    draw_line(progress, line);
+}
+
+static void draw_summary(struct pb_progress *progress)
+{
+    char line[256];
+
+    snprintf(line, sizeof(line), "%zu of %zu ranks done, %zu tests, %zu not ok, %.1f s",
+             progress->ended_count, progress->rank_count, progress->test_count, progress->bad_count,
+             pb_time_monotonic_seconds() - progress->begun);
+    draw_line(progress, line);
+}
+
+/* Takes our lines off the screen, so that others can be written there. */
+static void erase(struct pb_progress *progress)
+{
+    if (progress->drawn > 0)
+        fprintf(stderr, "\033[%zuA\r\033[J", progress->drawn);
+    progress->drawn = 0;
+}
+
+static void draw(struct pb_progress *progress)
+{
+    erase(progress);
+    if (progress->rank_count > PB_PROGRESS_LINES)
+        draw_summary(progress);
+    else
+        for (size_t i = 0; i < progress->rank_count; i++)
+            draw_place(progress, i);
+    fflush(stderr);
+    progress->last_draw = pb_time_monotonic_seconds();
+}
+
+/* ---- news ---- */
+
+static void note_start(struct pb_progress *progress, const struct pb_news *news)
+{
+    struct place *place = &progress->places[news->rank];
+
+    PB_TEXT_SET(place->text, news->note->test);
+    place->number = news->test_number;
+    place->count = news->test_count;
+    place->since = pb_time_monotonic_seconds();
+    place->running = true;
+}
+
+static void note_end(struct pb_progress *progress, const struct pb_news *news)
+{
+    struct place *place = &progress->places[news->rank];
+    bool is_member = news->kind == PB_NEWS_MEMBER;
+
+    place->running = false;
+    place->seconds = news->note->seconds;
+    if (is_member) {
+        PB_TEXT_SET(place->text, news->note->outcome);
+        place->ended = true;
+        progress->ended_count++;
+    } else {
+        progress->test_count++;
+    }
+}
+
+/* Worth a line of its own, also on a terminal? */
+static bool is_bad(const struct pb_news *news)
+{
+    return (news->kind == PB_NEWS_TEST || news->kind == PB_NEWS_MEMBER) &&
+           strcmp(news->note->outcome, "ok") != 0 &&
+           strcmp(news->note->outcome, "unsupported") != 0;
+}
+
+static void print_news(const struct pb_news *news)
+{
+    const struct pb_test_note *note = news->note;
+    const char *separator = note->message[0] == '\0' ? "" : ": ";
+
+    if (news->kind == PB_NEWS_TEST)
+        fprintf(stderr, "%s %s %s %.2f s%s%s\n", note->key, note->test, note->outcome,
+                note->seconds, separator, note->message);
+    else if (note->key[0] != '\0')
+        fprintf(stderr, "%s (rank %zu) %s%s%s\n", note->key, news->rank, note->outcome, separator,
+                note->message);
+    else
+        fprintf(stderr, "rank %zu %s%s%s\n", news->rank, note->outcome, separator, note->message);
+}
+
+static void tell(void *context, const struct pb_news *news)
+{
+    struct pb_progress *progress = context;
+
+    if (progress->quiet)
+        return;
+    PB_TEXT_SET(progress->places[news->rank].key, news->note->key);
+    if (news->kind == PB_NEWS_START)
+        note_start(progress, news);
+    else if (news->kind != PB_NEWS_DEVICE)
+        note_end(progress, news);
+    progress->bad_count += news->kind == PB_NEWS_TEST && is_bad(news);
+    if (is_bad(news) || (!progress->live && news->kind == PB_NEWS_TEST)) {
+        erase(progress);
+        print_news(news);
+    }
+    if (progress->live && progress->drawn == 0)
+        draw(progress);
+}
+
+static void tick(void *context)
+{
+    static const double pause_seconds = 0.1;
+    struct pb_progress *progress = context;
+
+    if (progress->live && pb_time_monotonic_seconds() - progress->last_draw > pause_seconds)
+        draw(progress);
+}
+
+struct pb_observer pb_progress_observer(struct pb_progress *progress)
+{
+    return (struct pb_observer){tell, tick, progress};
+}
+
+void pb_progress_note(struct pb_progress *progress, const char *line)
+{
+    if (progress->quiet)
+        return;
+    erase(progress);
+    fprintf(stderr, "%s\n", line);
+}
+
+enum pb_status pb_progress_open(size_t rank_count, bool quiet, struct pb_progress **progress_out,
+                                struct pb_error *err)
+{
+    struct pb_progress *progress =
+        calloc(1, sizeof(*progress) + rank_count * sizeof(progress->places[0]));
+
+    if (progress == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory to show %zu ranks", rank_count);
+    progress->quiet = quiet;
+    progress->rank_count = rank_count;
+    progress->begun = pb_time_monotonic_seconds();
+    if (!quiet)
+        look_at_terminal(progress);
+    *progress_out = progress;
+    return PB_OK;
+}
+
+void pb_progress_close(struct pb_progress *progress)
+{
+    if (progress == NULL)
+        return;
+    if (progress->live && progress->drawn > 0)
+        draw(progress);
+    free(progress);
+}

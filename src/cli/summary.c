@@ -1,0 +1,30 @@
+/* The last line of a tool that writes a fleet file; see summary.h. */
+#include "cli/summary.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/options.h"
+
+int pb_summary_exit_code(const struct pb_summary *summary)
+{
+    if (summary->test_ok_count == 0)
+        return PB_EXIT_FAILED;
+    return summary->ok_count == summary->member_count ? EXIT_SUCCESS : PB_EXIT_PARTIAL;
+}
+
+int pb_summary_report(const char *path, const struct pb_summary *summary, bool quiet)
+{
+    int code = pb_summary_exit_code(summary);
+
+    if (quiet)
+        return code;
+    if (code == EXIT_SUCCESS)
+        printf("%s: complete, %zu devices, %zu tests\n", path, summary->member_count,
+               summary->test_ok_count);
+    else
+        printf("%s: partial, %zu of %zu devices are ok, %zu tests ok, %zu not\n", path,
+               summary->ok_count, summary->member_count, summary->test_ok_count,
+               summary->test_failed_count);
+    return code;
+}

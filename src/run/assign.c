@@ -1,0 +1,186 @@
+/* Dealing devices out to ranks; see assign.h. */
+#include "run/assign.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The words of the lowest rank that was asked for something impossible. */
+static enum pb_status usage_error(enum pb_status status, const char *message, size_t rank,
+                                  const char *host, struct pb_error *err)
+{
+    if (rank == 0)
+        return pb_fail(err, status, "%s", message);
+    return pb_fail(err, status, "rank %zu on %s: %s", rank, host, message);
+}
+
+/* ---- seats ---- */
+
+static void deny(struct pb_seat *seat, enum pb_member_status status, const char *message)
+{
+    seat->member_status = status;
+    PB_TEXT_SET(seat->message, message);
+}
+
+static bool is_taken(const struct pb_seat *seats, size_t rank_count, const char *uuid)
+{
+    for (size_t i = 0; i < rank_count; i++)
+        if (seats[i].member_status == PB_MEMBER_OK && strcmp(seats[i].selector, uuid) == 0)
+            return true;
+    return false;
+}
+
+/* A free device of those this rank sees; seats[before] are dealt. */
+static void seat_on_silicon(const struct pb_sighting *sighting, const struct pb_seat *seats,
+                            size_t before, struct pb_seat *seat)
+{
+    size_t count = sighting->device_count < PB_SIGHT_MAX ? sighting->device_count : PB_SIGHT_MAX;
+
+    for (size_t i = 0; i <= count && count > 0; i++) {
+        size_t choice = i == 0 ? (size_t)sighting->local_rank % count : i - 1;
+
+        if (!is_taken(seats, before, sighting->uuids[choice])) {
+            seat->member_status = PB_MEMBER_OK;
+            PB_TEXT_SET(seat->selector, sighting->uuids[choice]);
+            return;
+        }
+    }
+    if (count == 0)
+        deny(seat, PB_MEMBER_ABSENT, "this rank sees no GPU");
+    else
+        deny(seat, PB_MEMBER_DUPLICATE, "every GPU that this rank sees is another rank's");
+}
+
+/* Does "auto" mean silicon? It does once any rank has some. */
+static bool any_silicon(const struct pb_sighting *sightings, size_t rank_count)
+{
+    for (size_t i = 0; i < rank_count; i++)
+        if (sightings[i].status == PB_OK && strcmp(sightings[i].backend, "sim") != 0)
+            return true;
+    return false;
+}
+
+enum pb_status pb_assign_seats(const struct pb_sighting *sightings, size_t rank_count,
+                               const struct pb_selection *selection, struct pb_seat *seats_out,
+                               struct pb_error *err)
+{
+    bool silicon = any_silicon(sightings, rank_count);
+
+    for (size_t i = 0; i < rank_count; i++)
+        if (sightings[i].status == PB_INVALID)
+            return usage_error(PB_INVALID, sightings[i].message, i, sightings[i].host, err);
+    for (size_t i = 0; i < rank_count; i++) {
+        const struct pb_sighting *sighting = &sightings[i];
+        struct pb_seat *seat = &seats_out[i];
+
+        memset(seat, 0, sizeof(*seat));
+        if (sighting->status != PB_OK) {
+            deny(seat, sighting->member_status, sighting->message);
+        } else if (silicon && strcmp(sighting->backend, "sim") == 0) {
+            deny(seat, PB_MEMBER_ABSENT, "this rank sees no GPU, while others do");
+        } else if (selection->selector != NULL) {
+            PB_TEXT_SET(seat->selector, selection->selector);
+        } else if (silicon) {
+            seat_on_silicon(sighting, seats_out, i, seat);
+        } else if (selection->fleet == NULL) {
+            snprintf(seat->selector, sizeof(seat->selector), "%lld",
+                     (long long)sighting->local_rank);
+        }
+    }
+    return PB_OK;
+}
+
+/* ---- keys ---- */
+
+/* The rank before `rank` that opened the same device; `rank` itself: there is none. */
+static size_t find_twin(const struct pb_arrival *arrivals, size_t rank)
+{
+    for (size_t i = 0; i < rank; i++)
+        if (arrivals[i].status == PB_OK &&
+            strcmp(arrivals[i].opened.uuid, arrivals[rank].opened.uuid) == 0)
+            return i;
+    return rank;
+}
+
+static bool is_key_taken(const struct pb_ticket *tickets, size_t before, const char *key)
+{
+    for (size_t i = 0; i < before; i++)
+        if (strcmp(tickets[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+/* A key must be the name of an HDF5 group. */
+static void make_key(const struct pb_ticket *tickets, size_t rank, struct pb_ticket *ticket)
+{
+    char host[PB_KEY_LENGTH - 32];
+
+    PB_TEXT_SET(host, ticket->host[0] == '\0' ? "host" : ticket->host);
+    for (char *at = host; *at != '\0'; at++)
+        if (*at == '/' || (at == host && *at == '.'))
+            *at = '_';
+    snprintf(ticket->key, sizeof(ticket->key), "%s.gpu%lld", host, (long long)ticket->slot);
+    if (is_key_taken(tickets, rank, ticket->key))
+        snprintf(ticket->key, sizeof(ticket->key), "%s.gpu%lld.%zu", host, (long long)ticket->slot,
+                 rank);
+}
+
+static void write_ticket(const struct pb_arrival *arrivals, size_t rank, struct pb_ticket *tickets)
+{
+    const struct pb_arrival *arrival = &arrivals[rank];
+    struct pb_ticket *ticket = &tickets[rank];
+    size_t twin;
+
+    memset(ticket, 0, sizeof(*ticket));
+    PB_TEXT_SET(ticket->host, arrival->host);
+    ticket->slot = -1;
+    if (arrival->status != PB_OK) {
+        ticket->member_status = arrival->member_status;
+        PB_TEXT_SET(ticket->message, arrival->message);
+        return;
+    }
+    if (arrival->opened.host[0] != '\0')
+        PB_TEXT_SET(ticket->host, arrival->opened.host);
+    ticket->slot = arrival->opened.slot >= 0 ? arrival->opened.slot : arrival->local_rank;
+    twin = find_twin(arrivals, rank);
+    if (twin != rank) {
+        ticket->member_status = PB_MEMBER_DUPLICATE;
+        snprintf(ticket->message, sizeof(ticket->message), "%s is measured by rank %zu",
+                 arrival->opened.uuid, twin);
+        return;
+    }
+    make_key(tickets, rank, ticket);
+}
+
+static enum pb_status check_arrivals(const struct pb_arrival *arrivals, size_t rank_count,
+                                     const struct pb_selection *selection, struct pb_error *err)
+{
+    const struct pb_arrival *best = NULL;
+
+    for (size_t i = 0; i < rank_count; i++) {
+        const struct pb_arrival *arrival = &arrivals[i];
+
+        if (arrival->status == PB_INVALID)
+            return usage_error(PB_INVALID, arrival->message, i, arrival->host, err);
+        if (arrival->status == PB_OK && arrival->opened.fleet_size > (int64_t)rank_count)
+            return pb_fail(err, PB_INVALID, "%s: lists %lld devices, but there are %zu ranks",
+                           selection->fleet == NULL ? "the fleet" : selection->fleet,
+                           (long long)arrival->opened.fleet_size, rank_count);
+        if (best == NULL || arrival->status == PB_OK)
+            best = arrival;
+    }
+    if (best == NULL || best->status != PB_OK)
+        return pb_fail(err, PB_NOT_FOUND, "nothing to measure: %s",
+                       best == NULL ? "there are no ranks" : best->message);
+    return PB_OK;
+}
+
+enum pb_status pb_assign_keys(const struct pb_arrival *arrivals, size_t rank_count,
+                              const struct pb_selection *selection, struct pb_ticket *tickets_out,
+                              struct pb_error *err)
+{
+    enum pb_status status = check_arrivals(arrivals, rank_count, selection, err);
+
+    for (size_t i = 0; i < rank_count && status == PB_OK; i++)
+        write_ticket(arrivals, i, tickets_out);
+    return status;
+}

@@ -1,0 +1,184 @@
+/* Where frames become a fleet file; see collect.h. */
+#include "run/collect.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* How far a rank is. */
+struct place {
+    uint32_t begun, count;
+};
+
+struct pb_collect {
+    struct pb_fleet *fleet;
+    struct pb_observer observer;
+    struct pb_member *carried; /* rows of an earlier run */
+    size_t carried_count;
+    size_t rank_count;
+    struct place places[];
+};
+
+enum pb_status pb_collect_open(const char *path, const struct pb_run *run, size_t rank_count,
+                               const struct pb_observer *observer, struct pb_collect **collect_out,
+                               struct pb_error *err)
+{
+    struct pb_collect *collect =
+        calloc(1, sizeof(*collect) + rank_count * sizeof(collect->places[0]));
+    enum pb_status status;
+
+    if (collect == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "%s: no memory for %zu ranks", path, rank_count);
+    status = pb_fleet_create(path, run, &collect->fleet, err);
+    if (status != PB_OK) {
+        free(collect);
+        return status;
+    }
+    collect->observer = *observer;
+    collect->rank_count = rank_count;
+    *collect_out = collect;
+    return PB_OK;
+}
+
+enum pb_status pb_collect_carry_file(struct pb_collect *collect, const char *path,
+                                     struct pb_error *err)
+{
+    enum pb_status status = pb_fleet_add_file(collect->fleet, path, err);
+
+    if (status == PB_OK)
+        status = pb_fleet_members(collect->fleet, &collect->carried, &collect->carried_count, err);
+    if (status == PB_OK)
+        pb_fleet_forget_members(collect->fleet); /* ranks are dealt anew */
+    return status;
+}
+
+enum pb_status pb_collect_carry_frame(struct pb_collect *collect, const struct pb_frame *frame,
+                                      struct pb_error *err)
+{
+    if (frame->body_size == 0)
+        return PB_OK;
+    return pb_fleet_add(collect->fleet, frame->body, frame->body_size, err);
+}
+
+static void tell(struct pb_collect *collect, enum pb_news_kind kind, size_t rank,
+                 const struct pb_test_note *note)
+{
+    const struct place *place = &collect->places[rank];
+    const struct pb_news news = {kind, rank, note, place->begun, place->count};
+
+    collect->observer.tell(collect->observer.context, &news);
+}
+
+enum pb_status pb_collect_take(struct pb_collect *collect, size_t rank,
+                               const struct pb_frame *frame, struct pb_error *err)
+{
+    static const enum pb_news_kind kinds[PB_FRAME_TYPE_END] = {
+        [PB_FRAME_DEVICE] = PB_NEWS_DEVICE,
+        [PB_FRAME_START] = PB_NEWS_START,
+        [PB_FRAME_TEST] = PB_NEWS_TEST,
+        [PB_FRAME_MEMBER] = PB_NEWS_MEMBER,
+    };
+    struct place *place = &collect->places[rank];
+    struct pb_test_note note;
+    enum pb_status status;
+
+    if (frame->type != PB_FRAME_DEVICE && frame->type != PB_FRAME_START &&
+        frame->type != PB_FRAME_TEST && frame->type != PB_FRAME_MEMBER)
+        return PB_OK;
+    status = pb_note_read_test(frame->note, &note, err);
+    if (status == PB_OK && frame->body_size > 0)
+        status = pb_fleet_add(collect->fleet, frame->body, frame->body_size, err);
+    if (status != PB_OK)
+        return status;
+
+    if (frame->type == PB_FRAME_DEVICE)
+        place->count = (uint32_t)note.test_count;
+    else if (frame->type == PB_FRAME_START)
+        place->begun++;
+    tell(collect, kinds[frame->type], rank, &note);
+    return PB_OK;
+}
+
+static void summarize(const struct pb_member *members, size_t count, struct pb_summary *summary)
+{
+    *summary = (struct pb_summary){.member_count = count};
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(members[i].status, pb_member_status_name(PB_MEMBER_OK)) == 0)
+            summary->ok_count++;
+        summary->test_ok_count += members[i].tests_ok;
+        summary->test_failed_count += members[i].tests_failed;
+    }
+}
+
+enum pb_status pb_fleet_finish(struct pb_fleet *fleet, struct pb_summary *summary_out,
+                               struct pb_error *err)
+{
+    struct pb_summary summary;
+    struct pb_member *members;
+    size_t count;
+    enum pb_status status = pb_fleet_members(fleet, &members, &count, err);
+
+    if (status != PB_OK) {
+        pb_fleet_abandon(fleet);
+        return status;
+    }
+    summarize(members, count, &summary);
+    free(members);
+    status = pb_fleet_commit(fleet, count > 0 && summary.ok_count == count, err);
+    if (status == PB_OK)
+        *summary_out = summary;
+    return status;
+}
+
+static bool has_row(const struct pb_member *members, size_t count, const char *key)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(members[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+/* Devices of an earlier run that no rank has now keep their rows, after all ranks. */
+static enum pb_status add_carried(struct pb_collect *collect, struct pb_error *err)
+{
+    struct pb_member *members = NULL;
+    size_t count = 0;
+    int64_t rank = (int64_t)collect->rank_count;
+    enum pb_status status = pb_fleet_members(collect->fleet, &members, &count, err);
+
+    for (size_t i = 0; i < collect->carried_count && status == PB_OK; i++) {
+        struct pb_member *member = &collect->carried[i];
+        struct pb_image image = {NULL, 0};
+
+        if (member->key[0] == '\0' || has_row(members, count, member->key))
+            continue;
+        member->rank = rank++;
+        status = pb_image_of_member(member, &image, err);
+        if (status == PB_OK)
+            status = pb_fleet_add(collect->fleet, image.bytes, image.size, err);
+        free(image.bytes);
+    }
+    free(members);
+    return status;
+}
+
+enum pb_status pb_collect_commit(struct pb_collect *collect, struct pb_summary *summary_out,
+                                 struct pb_error *err)
+{
+    enum pb_status status = add_carried(collect, err);
+
+    if (status == PB_OK) {
+        status = pb_fleet_finish(collect->fleet, summary_out, err);
+        collect->fleet = NULL;
+    }
+    pb_collect_abandon(collect);
+    return status;
+}
+
+void pb_collect_abandon(struct pb_collect *collect)
+{
+    if (collect == NULL)
+        return;
+    pb_fleet_abandon(collect->fleet);
+    free(collect->carried);
+    free(collect);
+}

@@ -1,0 +1,75 @@
+/*
+ * Where frames become a fleet file, and news for whoever watches: rank 0 of a job, and a probe that
+ * works alone.
+ *
+ * Limit: memory is the largest frame at hand plus a few words per rank.
+ */
+#ifndef PB_RUN_COLLECT_H
+#define PB_RUN_COLLECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "h5schema/file.h"
+#include "run/frame.h"
+#include "run/notes.h"
+
+enum pb_news_kind {
+    PB_NEWS_DEVICE, /* a rank begins */
+    PB_NEWS_START,  /* a test begins */
+    PB_NEWS_TEST,   /* a test has ended */
+    PB_NEWS_MEMBER, /* a rank has ended */
+};
+
+/* Something that happened; valid during the call. */
+struct pb_news {
+    enum pb_news_kind kind;
+    size_t rank;
+    const struct pb_test_note *note; /* key, test, outcome, seconds, message */
+    size_t test_number;              /* 1, 2, …: tests begun by this rank */
+    size_t test_count;               /* of this rank */
+};
+
+struct pb_observer {
+    void (*tell)(void *context, const struct pb_news *news);
+    void (*tick)(void *context); /* called now and then while nothing happens */
+    void *context;
+};
+
+struct pb_collect;
+
+/* Starts the file `path` for rank_count ranks; the observer is copied. As pb_fleet_create(). */
+enum pb_status pb_collect_open(const char *path, const struct pb_run *run, size_t rank_count,
+                               const struct pb_observer *observer, struct pb_collect **collect_out,
+                               struct pb_error *err);
+
+/* Adds what an earlier run has left, its fleet file or a frame of its spools; that is no news. */
+enum pb_status pb_collect_carry_file(struct pb_collect *collect, const char *path,
+                                     struct pb_error *err);
+enum pb_status pb_collect_carry_frame(struct pb_collect *collect, const struct pb_frame *frame,
+                                      struct pb_error *err);
+
+/* Takes a DEVICE, START, TEST or MEMBER frame of a rank; others are ignored. */
+enum pb_status pb_collect_take(struct pb_collect *collect, size_t rank,
+                               const struct pb_frame *frame, struct pb_error *err);
+
+/* What a finished file holds. */
+struct pb_summary {
+    size_t member_count; /* rows of /fleet */
+    size_t ok_count;     /* rows that are ok */
+    size_t test_ok_count;
+    size_t test_failed_count;
+};
+
+/* Puts the file in place. The collect is gone either way. */
+enum pb_status pb_collect_commit(struct pb_collect *collect, struct pb_summary *summary_out,
+                                 struct pb_error *err);
+
+/* The same for a fleet file that was filled in another way. */
+enum pb_status pb_fleet_finish(struct pb_fleet *fleet, struct pb_summary *summary_out,
+                               struct pb_error *err);
+
+/* Gives the file up; NULL is allowed. */
+void pb_collect_abandon(struct pb_collect *collect);
+
+#endif

@@ -1,0 +1,95 @@
+/* Frames that are made on the supervising side; see compose.h. */
+#include "run/compose.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "h5schema/file.h"
+
+/* Packs a frame and frees what it is made of. */
+static enum pb_status pack(enum pb_frame_type type, char *note, struct pb_image image,
+                           void **bytes_out, size_t *size_out, struct pb_error *err)
+{
+    const struct pb_frame frame = {type, note, image.bytes, image.size};
+    enum pb_status status = note == NULL ? pb_fail(err, PB_NO_MEMORY, "no memory for a note")
+                                         : pb_frame_pack(&frame, bytes_out, size_out, err);
+
+    free(note);
+    free(image.bytes);
+    return status;
+}
+
+enum pb_status pb_compose_device(const char *key, const char *backend,
+                                 const struct pb_opened *opened, size_t test_count,
+                                 void **bytes_out, size_t *size_out, struct pb_error *err)
+{
+    struct pb_device_info info = {.slot = opened->slot,
+                                  .ecc_enabled = -1,
+                                  .mig_enabled = -1,
+                                  .power_limit_w = NAN,
+                                  .power_limit_default_w = NAN};
+    struct pb_test_note note = {.test_count = (int64_t)test_count};
+    struct pb_image image = {NULL, 0};
+    enum pb_status status;
+
+    PB_TEXT_SET(info.backend, backend);
+    PB_TEXT_SET(info.model, opened->model);
+    PB_TEXT_SET(info.uuid, opened->uuid);
+    PB_TEXT_SET(info.pci_bus_id, opened->pci_bus_id);
+    status = pb_image_of_device(key, &info, &image, err);
+    if (status != PB_OK)
+        return status;
+    PB_TEXT_SET(note.key, key);
+    PB_TEXT_SET(note.uuid, opened->uuid);
+    PB_TEXT_SET(note.outcome, pb_outcome_name(PB_TEST_OK));
+    return pack(PB_FRAME_DEVICE, pb_note_test(&note), image, bytes_out, size_out, err);
+}
+
+enum pb_status pb_compose_outcome(const char *key, const char *uuid,
+                                  const struct pb_test_spec *spec, enum pb_outcome outcome,
+                                  double seconds, const char *message, void **bytes_out,
+                                  size_t *size_out, struct pb_error *err)
+{
+    struct pb_recording recording = {.outcome = outcome, .seconds = seconds, .sm_id = -1};
+    struct pb_test_note note = {.seconds = seconds};
+    struct pb_image image = {NULL, 0};
+    enum pb_status status;
+
+    PB_TEXT_SET(recording.name, spec->name);
+    PB_TEXT_SET(recording.unit, spec->unit);
+    PB_TEXT_SET(recording.method, spec->method);
+    PB_TEXT_SET(recording.message, message);
+    status = pb_image_of_test(key, &recording, NULL, 0, &image, err);
+    if (status != PB_OK)
+        return status;
+    PB_TEXT_SET(note.key, key);
+    PB_TEXT_SET(note.uuid, uuid);
+    PB_TEXT_SET(note.test, spec->name);
+    PB_TEXT_SET(note.outcome, pb_outcome_name(outcome));
+    PB_TEXT_SET(note.message, message);
+    return pack(PB_FRAME_TEST, pb_note_test(&note), image, bytes_out, size_out, err);
+}
+
+enum pb_status pb_compose_member(const struct pb_member *member, void **bytes_out, size_t *size_out,
+                                 struct pb_error *err)
+{
+    struct pb_test_note note = {.seconds = member->seconds};
+    struct pb_image image = {NULL, 0};
+    enum pb_status status = pb_image_of_member(member, &image, err);
+
+    if (status != PB_OK)
+        return status;
+    PB_TEXT_SET(note.key, member->key);
+    PB_TEXT_SET(note.uuid, member->uuid);
+    PB_TEXT_SET(note.outcome, member->status);
+    PB_TEXT_SET(note.message, member->message);
+    return pack(PB_FRAME_MEMBER, pb_note_test(&note), image, bytes_out, size_out, err);
+}
+
+enum pb_status pb_compose_plan(const struct pb_plan *plan, void **bytes_out, size_t *size_out,
+                               struct pb_error *err)
+{
+    const struct pb_image none = {NULL, 0};
+
+    return pack(PB_FRAME_PLAN, pb_note_plan(plan), none, bytes_out, size_out, err);
+}

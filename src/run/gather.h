@@ -1,0 +1,41 @@
+/*
+ * The ranks of a job: each supervises its own probe, rank 0 also puts the fleet file together.
+ *
+ * A finished test goes to the rank's spool and then, as the same bytes, to rank 0. A rank sends one
+ * frame and waits until rank 0 has taken it, and rank 0 takes one at a time, so its memory does not
+ * grow with the number of ranks. While rank 0 receives, it watches its own probe like all others.
+ *
+ * MPI must be initialised. Nothing here prints; news reach the observer of rank 0.
+ */
+#ifndef PB_RUN_GATHER_H
+#define PB_RUN_GATHER_H
+
+#include <stdbool.h>
+
+#include "run/collect.h"
+#include "run/selection.h"
+#include "run/supervisor.h"
+
+struct pb_gather_request {
+    const struct pb_selection *selection;
+    const char *output;
+    const char *spool;       /* folder */
+    bool keep_spool;         /* also when its content is safe in the output */
+    bool resume;             /* keep what output and spool have */
+    int stop_fd;             /* readable when the run is to stop; -1: never */
+    struct pb_run run;       /* rank 0's counts */
+    struct pb_error trouble; /* why this rank has no supervisor; PB_OK: it has one */
+};
+
+/*
+ * Measures everything. supervisor: has just been created; NULL: see request->trouble.
+ * observer: used at rank 0. Every rank returns the same status, message and summary.
+ *
+ * PB_INVALID, PB_EXISTS: what was asked for cannot be, nothing was measured. PB_NOT_FOUND: no rank
+ * has a device. Other errors: the output could not be written; the spools hold what was measured.
+ */
+enum pb_status pb_gather_run(const struct pb_gather_request *request,
+                             struct pb_supervisor *supervisor, const struct pb_observer *observer,
+                             struct pb_summary *summary_out, struct pb_error *err);
+
+#endif

@@ -1,0 +1,257 @@
+/* Measuring: frames from the probe to the spool and to rank 0, and rank 0's receiving. */
+#include <poll.h>
+#include <stdlib.h>
+
+#include "core/time.h"
+#include "run/compose.h"
+#include "run/gather_state.h"
+#include "run/tally.h"
+
+static const double step_seconds = 0.2;    /* of a rank that has only its probe to watch */
+static const double glance_seconds = 0.01; /* of rank 0, which also listens to the others */
+
+enum { RECEIVES_PER_TURN = 64 }; /* before rank 0 looks after its own probe again */
+
+/* The run goes on; the spools will have to do. */
+static void note_trouble(struct pb_gather *gather, const struct pb_error *err)
+{
+    if (gather->trouble.status == PB_OK)
+        gather->trouble = *err;
+}
+
+/* A frame at rank 0, its own or another rank's. */
+static void take(struct pb_gather *gather, int rank, int tag, const void *bytes, size_t size)
+{
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_frame frame;
+    enum pb_status status = pb_frame_unpack(bytes, size, &frame, &err);
+
+    if (status == PB_OK)
+        status = tag == PB_TAG_CARRIED
+                     ? pb_collect_carry_frame(gather->collect, &frame, &err)
+                     : pb_collect_take(gather->collect, (size_t)rank, &frame, &err);
+    if (status != PB_OK)
+        note_trouble(gather, &err);
+    if (tag == PB_FRAME_MEMBER)
+        gather->ended_count++;
+}
+
+/* Hands a frame to rank 0 and waits until it was taken. */
+static void deliver(struct pb_gather *gather, int tag, const void *bytes, size_t size)
+{
+    MPI_Request request;
+
+    if (pb_gather_is_root(gather)) {
+        take(gather, 0, tag, bytes, size);
+        return;
+    }
+    MPI_Issend(bytes, (int)size, MPI_BYTE, 0, tag, MPI_COMM_WORLD, &request);
+    pb_comm_wait(&request);
+}
+
+/* Keeps a frame and hands it on. A spool that fails is given up: the frame still arrives. */
+static void keep(struct pb_gather *gather, enum pb_frame_type type, const void *bytes, size_t size)
+{
+    bool sync = type == PB_FRAME_TEST || type == PB_FRAME_MEMBER;
+
+    if (gather->spool != NULL && type != PB_FRAME_START &&
+        pb_spool_append(gather->spool, bytes, size, sync, NULL) != PB_OK) {
+        pb_spool_close(gather->spool);
+        gather->spool = NULL;
+    }
+    deliver(gather, (int)type, bytes, size);
+}
+
+/* Rank 0: takes one frame if one is there. */
+static bool receive(struct pb_gather *gather)
+{
+    struct pb_error err = PB_ERROR_INIT;
+    MPI_Status from;
+    int there, size;
+
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &there, &from);
+    if (!there)
+        return false;
+    MPI_Get_count(&from, MPI_BYTE, &size);
+    if ((size_t)size > gather->capacity) {
+        void *larger = realloc(gather->buffer, (size_t)size);
+
+        if (larger == NULL) {
+            pb_fail(&err, PB_NO_MEMORY, "no memory for %d bytes of rank %d", size, from.MPI_SOURCE);
+            note_trouble(gather, &err);
+            return false; /* it waits; memory may come free */
+        }
+        gather->buffer = larger;
+        gather->capacity = (size_t)size;
+    }
+    MPI_Recv(gather->buffer, size, MPI_BYTE, from.MPI_SOURCE, from.MPI_TAG, MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
+    take(gather, from.MPI_SOURCE, from.MPI_TAG, gather->buffer, (size_t)size);
+    return true;
+}
+
+/* What has come by now, but not for ever. */
+static bool receive_some(struct pb_gather *gather)
+{
+    int count = 0;
+
+    while (count < RECEIVES_PER_TURN && receive(gather))
+        count++;
+    return count > 0;
+}
+
+/* ---- what an earlier run has left ---- */
+
+static enum pb_status carry_frame(void *context, const struct pb_frame *frame, const void *bytes,
+                                  size_t size, struct pb_error *err)
+{
+    struct pb_gather *gather = context;
+
+    (void)err;
+    if (frame->type == PB_FRAME_DEVICE || frame->type == PB_FRAME_TEST)
+        deliver(gather, PB_TAG_CARRIED, bytes, size);
+    if (pb_gather_is_root(gather))
+        receive_some(gather);
+    return PB_OK;
+}
+
+/* The tests in this rank's spool, and at rank 0 those of ranks that are no more. */
+static enum pb_status carry_spools(struct pb_gather *gather, struct pb_error *err)
+{
+    const struct pb_spool_visitor visitor = {carry_frame, gather};
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; i < gather->old_spool_count && status == PB_OK; i++) {
+        struct pb_spool_end end;
+
+        status = pb_spool_read(gather->old_spools[i], &visitor, &end, err);
+    }
+    return status;
+}
+
+/* ---- stopping ---- */
+
+static bool is_told_to_stop(struct pb_gather *gather)
+{
+    struct pollfd poll_fd = {.fd = gather->request->stop_fd, .events = POLLIN};
+    int there = 0;
+
+    if (poll(&poll_fd, 1, 0) > 0)
+        return true;
+    if (!pb_gather_is_root(gather))
+        MPI_Iprobe(0, PB_TAG_STOP, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+    return there != 0;
+}
+
+void pb_gather_heed_stop(struct pb_gather *gather)
+{
+    if (gather->is_stopped || !is_told_to_stop(gather))
+        return;
+    gather->is_stopped = true;
+    if (gather->supervisor != NULL)
+        pb_supervisor_stop(gather->supervisor, "the run was stopped by a signal");
+    for (int rank = 1; pb_gather_is_root(gather) && rank < gather->rank_count; rank++) {
+        MPI_Request request;
+
+        MPI_Isend(NULL, 0, MPI_BYTE, rank, PB_TAG_STOP, MPI_COMM_WORLD, &request);
+        MPI_Request_free(&request); /* it has no buffer; the ranks take it, soon or at the end */
+    }
+}
+
+void pb_gather_drain_stop(struct pb_gather *gather)
+{
+    int was_sent = gather->is_stopped;
+
+    pb_comm_share(&was_sent, sizeof(was_sent));
+    if (was_sent && !pb_gather_is_root(gather))
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, PB_TAG_STOP, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* ---- the rank's own device ---- */
+
+/* Sends the rank's row, its last frame. Whatever happens, rank 0 hears that it was the last. */
+static void end_rank(struct pb_gather *gather)
+{
+    struct pb_member *member = &gather->plan.member;
+    struct pb_error err = PB_ERROR_INIT;
+    void *bytes = NULL;
+    size_t size = 0;
+
+    if (gather->measures) {
+        struct pb_tally tally = *pb_supervisor_tally(gather->supervisor);
+
+        tally.counts[PB_TEST_OK] += gather->carried_count;
+        pb_tally_fill(&tally, member);
+        member->seconds = pb_time_monotonic_seconds() - gather->begun;
+    }
+    if (pb_compose_member(member, &bytes, &size, &err) == PB_OK)
+        keep(gather, PB_FRAME_MEMBER, bytes, size);
+    else
+        deliver(gather, PB_FRAME_MEMBER, "", 0);
+    free(bytes);
+    gather->has_ended = true;
+}
+
+/* This process is in trouble: what was measured is safe, the rest is not. */
+static void give_up(struct pb_gather *gather, const struct pb_error *err)
+{
+    pb_supervisor_stop(gather->supervisor, err->message);
+    pb_member_set(&gather->plan.member, PB_MEMBER_FAILED, err->message);
+    gather->measures = false;
+}
+
+/* One step of the rank's own work. */
+static void work(struct pb_gather *gather, double timeout_seconds)
+{
+    struct pb_event event = {.kind = PB_EVENT_OVER};
+    struct pb_error err = PB_ERROR_INIT;
+
+    pb_gather_heed_stop(gather);
+    if (gather->measures &&
+        pb_supervisor_step(gather->supervisor, timeout_seconds, &event, &err) != PB_OK)
+        give_up(gather, &err);
+    else if (event.kind == PB_EVENT_FRAME)
+        keep(gather, event.frame.type, event.frame_bytes, event.frame_size);
+    else if (event.kind == PB_EVENT_OVER)
+        end_rank(gather);
+}
+
+/* Orders the tests that are not done yet. */
+static void start_work(struct pb_gather *gather)
+{
+    const struct pb_plan *plan = &gather->plan;
+    struct pb_test_list rest = {NULL, 0};
+    struct pb_error err = PB_ERROR_INIT;
+    enum pb_status status =
+        pb_done_rest(&gather->done, plan->member.key, plan->member.uuid, &plan->tests, &rest, &err);
+
+    gather->begun = pb_time_monotonic_seconds();
+    gather->carried_count = plan->tests.count - rest.count;
+    if (status == PB_OK)
+        status = pb_supervisor_run(gather->supervisor, plan->member.key, &rest, &err);
+    if (status != PB_OK)
+        give_up(gather, &err);
+    free(rest.specs);
+}
+
+void pb_gather_loop(struct pb_gather *gather)
+{
+    struct pb_error err = PB_ERROR_INIT;
+
+    if (carry_spools(gather, &err) != PB_OK)
+        note_trouble(gather, &err);
+    if (gather->measures)
+        start_work(gather);
+    while (!pb_gather_is_root(gather) && !gather->has_ended)
+        work(gather, step_seconds);
+    while (pb_gather_is_root(gather) && gather->ended_count < gather->rank_count) {
+        bool busy = receive_some(gather);
+
+        if (!gather->has_ended)
+            work(gather, busy ? 0 : glance_seconds);
+        else if (!busy)
+            pb_time_sleep_seconds(glance_seconds);
+        pb_gather_heed_stop(gather);
+        gather->observer.tick(gather->observer.context);
+    }
+}

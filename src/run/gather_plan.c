@@ -1,0 +1,160 @@
+/* Who measures what: the way from a probe's HELLO to a rank's plan. */
+#include <stdlib.h>
+
+#include "run/assign.h"
+#include "run/gather_state.h"
+#include "run/origin.h"
+
+static const double step_seconds = 0.2;
+
+/* Steps until one of the kinds of event that end a phase. */
+static enum pb_status await(struct pb_gather *gather, enum pb_event_kind kind,
+                            enum pb_event_kind *kind_out, struct pb_error *err)
+{
+    struct pb_event event = {.kind = PB_EVENT_NONE};
+    enum pb_status status = PB_OK;
+
+    while (status == PB_OK && event.kind != kind && event.kind != PB_EVENT_REFUSED &&
+           event.kind != PB_EVENT_OVER) {
+        pb_gather_heed_stop(gather);
+        status = pb_supervisor_step(gather->supervisor, step_seconds, &event, err);
+    }
+    *kind_out = event.kind;
+    return status;
+}
+
+static void sight(struct pb_gather *gather, struct pb_sighting *sighting)
+{
+    const struct pb_failure *failure;
+    const struct pb_hello *hello;
+    struct pb_error err = gather->request->trouble;
+    enum pb_event_kind kind = PB_EVENT_NONE;
+    enum pb_status status = err.status;
+
+    pb_host_name(sighting->host);
+    sighting->local_rank = pb_comm_local_rank();
+    if (status == PB_OK)
+        status = await(gather, PB_EVENT_HELLO, &kind, &err);
+    if (status != PB_OK || kind != PB_EVENT_HELLO) {
+        failure = status == PB_OK ? pb_supervisor_failure(gather->supervisor) : NULL;
+        sighting->status = failure == NULL ? status : failure->status;
+        sighting->member_status = failure == NULL ? PB_MEMBER_FAILED : failure->member_status;
+        PB_TEXT_SET(sighting->message, failure == NULL ? err.message : failure->message);
+        return;
+    }
+    hello = pb_supervisor_hello(gather->supervisor);
+    PB_TEXT_SET(sighting->backend, hello->backend);
+    sighting->device_count =
+        hello->device_count < PB_SIGHT_MAX ? hello->device_count : PB_SIGHT_MAX;
+    for (size_t i = 0; i < sighting->device_count; i++)
+        PB_TEXT_SET(sighting->uuids[i], hello->devices[i].uuid);
+}
+
+/* Opens the device of the seat, if there is one. */
+static void arrive(struct pb_gather *gather, const struct pb_sighting *sighting,
+                   const struct pb_seat *seat, struct pb_arrival *arrival)
+{
+    const struct pb_failure *failure;
+    struct pb_error err = PB_ERROR_INIT;
+    enum pb_event_kind kind = PB_EVENT_NONE;
+    enum pb_status status;
+
+    PB_TEXT_SET(arrival->host, sighting->host);
+    arrival->local_rank = sighting->local_rank;
+    if (seat->member_status != PB_MEMBER_OK) {
+        arrival->status = PB_NOT_FOUND;
+        arrival->member_status = seat->member_status;
+        PB_TEXT_SET(arrival->message, seat->message);
+        return;
+    }
+    pb_supervisor_open(gather->supervisor, seat->selector, gather->rank);
+    status = await(gather, PB_EVENT_OPENED, &kind, &err);
+    if (status == PB_OK && kind == PB_EVENT_OPENED) {
+        arrival->opened = *pb_supervisor_opened(gather->supervisor);
+        return;
+    }
+    failure = pb_supervisor_failure(gather->supervisor);
+    arrival->status = status == PB_OK ? failure->status : status;
+    arrival->member_status = status == PB_OK ? failure->member_status : PB_MEMBER_FAILED;
+    PB_TEXT_SET(arrival->message, status == PB_OK ? failure->message : err.message);
+}
+
+static enum pb_status take_seat(struct pb_gather *gather, const struct pb_sighting *sighting,
+                                struct pb_seat *seat_out, struct pb_error *err)
+{
+    struct pb_seat *seats = NULL;
+    void *sightings = NULL;
+    enum pb_status status = pb_comm_collect(sighting, sizeof(*sighting), &sightings, err);
+
+    if (status != PB_OK)
+        return status;
+    if (pb_gather_is_root(gather)) {
+        seats = calloc((size_t)gather->rank_count, sizeof(*seats));
+        status = seats == NULL ? pb_fail(err, PB_NO_MEMORY, "no memory for the ranks' devices")
+                               : pb_assign_seats(sightings, (size_t)gather->rank_count,
+                                                 gather->request->selection, seats, err);
+    }
+    status = pb_comm_agree(status, err);
+    if (status == PB_OK)
+        pb_comm_deal(seats, seat_out, sizeof(*seat_out));
+    free(seats);
+    free(sightings);
+    return status;
+}
+
+static enum pb_status take_ticket(struct pb_gather *gather, const struct pb_arrival *arrival,
+                                  struct pb_ticket *ticket_out, struct pb_error *err)
+{
+    struct pb_ticket *tickets = NULL;
+    void *arrivals = NULL;
+    enum pb_status status = pb_comm_collect(arrival, sizeof(*arrival), &arrivals, err);
+
+    if (status != PB_OK)
+        return status;
+    if (pb_gather_is_root(gather)) {
+        tickets = calloc((size_t)gather->rank_count, sizeof(*tickets));
+        status = tickets == NULL ? pb_fail(err, PB_NO_MEMORY, "no memory for the ranks' devices")
+                                 : pb_assign_keys(arrivals, (size_t)gather->rank_count,
+                                                  gather->request->selection, tickets, err);
+    }
+    status = pb_comm_agree(status, err);
+    if (status == PB_OK)
+        pb_comm_deal(tickets, ticket_out, sizeof(*ticket_out));
+    free(tickets);
+    free(arrivals);
+    return status;
+}
+
+enum pb_status pb_gather_make_plan(struct pb_gather *gather, struct pb_error *err)
+{
+    struct pb_member *member = &gather->plan.member;
+    struct pb_sighting sighting = {.status = PB_OK};
+    struct pb_arrival arrival = {.status = PB_OK};
+    struct pb_seat seat;
+    struct pb_ticket ticket;
+    enum pb_status status;
+
+    sight(gather, &sighting);
+    status = take_seat(gather, &sighting, &seat, err);
+    if (status != PB_OK)
+        return status;
+    arrive(gather, &sighting, &seat, &arrival);
+    status = take_ticket(gather, &arrival, &ticket, err);
+    if (status != PB_OK)
+        return status;
+
+    member->rank = gather->rank;
+    member->slot = ticket.slot;
+    PB_TEXT_SET(member->host, ticket.host);
+    PB_TEXT_SET(member->key, ticket.key);
+    PB_TEXT_SET(member->uuid, arrival.opened.uuid);
+    PB_TEXT_SET(member->pci_bus_id, arrival.opened.pci_bus_id);
+    PB_TEXT_SET(member->model, arrival.opened.model);
+    pb_member_set(member, ticket.member_status, ticket.message);
+    gather->measures = ticket.member_status == PB_MEMBER_OK;
+    if (gather->measures)
+        gather->plan.tests = pb_supervisor_hello(gather->supervisor)->tests;
+    else if (gather->supervisor != NULL)
+        pb_supervisor_stop(gather->supervisor, ticket.message); /* let go of the device */
+    return PB_OK;
+}

@@ -1,0 +1,58 @@
+/* Private to the gather: its state, and what its files tell each other. */
+#ifndef PB_RUN_GATHER_STATE_H
+#define PB_RUN_GATHER_STATE_H
+
+#include "run/collect.h"
+#include "run/gather.h"
+#include "run/gather_comm.h"
+#include "run/resume.h"
+#include "run/spool.h"
+
+/* Tags of messages to rank 0: a frame that is news has its type; and to the others: */
+enum { PB_TAG_CARRIED = 100 /* a frame of an earlier run */, PB_TAG_STOP };
+
+struct pb_gather {
+    const struct pb_gather_request *request;
+    struct pb_supervisor *supervisor;
+    int rank, rank_count;
+    struct pb_plan plan; /* its tests are the supervisor's; its member grows to the final row */
+    struct pb_spool *spool;
+
+    bool measures;   /* this rank has a device */
+    bool is_stopped; /* by a signal, here or at rank 0 */
+    bool has_ended;  /* its MEMBER frame is out */
+    double begun;
+
+    /* Resuming. */
+    struct pb_done_list done;
+    size_t carried_count; /* tests of this device that are done */
+    char **old_spools;    /* this rank's, and at rank 0 those beyond the last rank */
+    size_t old_spool_count;
+
+    /* Rank 0. */
+    struct pb_observer observer;
+    struct pb_collect *collect;
+    void *buffer;
+    size_t capacity;
+    int ended_count;
+    struct pb_error trouble; /* the first thing that went wrong with the fleet file */
+};
+
+static inline bool pb_gather_is_root(const struct pb_gather *gather)
+{
+    return gather->rank == 0;
+}
+
+/* Stops the supervisor once a signal, or rank 0, has asked for that; rank 0 asks all. */
+void pb_gather_heed_stop(struct pb_gather *gather);
+
+/* gather_plan.c: from what all probes see to the plan of what this rank measures. */
+enum pb_status pb_gather_make_plan(struct pb_gather *gather, struct pb_error *err);
+
+/* gather_loop.c: measures what is planned; rank 0 also receives until every rank has ended. */
+void pb_gather_loop(struct pb_gather *gather);
+
+/* Takes what rank 0 may have sent too late. */
+void pb_gather_drain_stop(struct pb_gather *gather);
+
+#endif

@@ -1,0 +1,252 @@
+/* Measuring one device; see measure.h. */
+#include "run/measure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/sim/fleet.h"
+#include "h5schema/file.h"
+
+/* ---- what was selected ---- */
+
+static bool is_simulated(const struct pb_selection *selection)
+{
+    return selection->profile != NULL || selection->fleet != NULL || selection->fault_count > 0;
+}
+
+enum pb_status pb_measure_prepare(const struct pb_selection *selection,
+                                  struct pb_measure *measure_out, struct pb_error *err)
+{
+    struct pb_measure measure = {.selection = selection};
+    const char *backend = selection->backend;
+    enum pb_status status;
+
+    if (strcmp(backend, "auto") == 0 && is_simulated(selection))
+        backend = pb_device_sim.name;
+    status = pb_battery_parse(selection->battery, &measure.battery, err);
+    if (status == PB_OK)
+        status = pb_backend_find(backend, &measure.ops, err);
+    if (status == PB_OK && measure.ops != &pb_device_sim && is_simulated(selection))
+        status = pb_fail(err, PB_INVALID,
+                         "backend %s: only simulated devices have profiles, faults and fleets",
+                         measure.ops->name);
+    if (status == PB_OK && selection->fleet != NULL &&
+        (selection->profile != NULL || selection->selector != NULL || selection->fault_count > 0))
+        status = pb_fail(err, PB_INVALID, "%s: says itself which devices, profiles and faults",
+                         selection->fleet);
+    if (status == PB_OK)
+        status = pb_battery_select(measure.battery, selection->tests, &measure.tests, err);
+    if (status == PB_OK)
+        *measure_out = measure;
+    return status;
+}
+
+void pb_measure_clear(struct pb_measure *measure)
+{
+    if (measure == NULL)
+        return;
+    free(measure->tests);
+    pb_fleet_plan_free(measure->plan);
+    memset(measure, 0, sizeof(*measure));
+}
+
+enum pb_status pb_measure_hello(const struct pb_measure *measure, struct pb_hello *hello_out,
+                                struct pb_error *err)
+{
+    struct pb_hello hello = {.backend = ""};
+    enum pb_status status = measure->ops->enumerate(&hello.devices, &hello.device_count, err);
+    size_t count = 0;
+
+    if (status != PB_OK)
+        return status;
+    while (measure->tests[count] != NULL)
+        count++;
+    hello.tests.specs = calloc(count + 1, sizeof(*hello.tests.specs));
+    if (hello.tests.specs == NULL) {
+        pb_hello_clear(&hello);
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu tests", count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        PB_TEXT_SET(hello.tests.specs[i].name, measure->tests[i]->name);
+        PB_TEXT_SET(hello.tests.specs[i].unit, measure->tests[i]->unit);
+        PB_TEXT_SET(hello.tests.specs[i].method, measure->tests[i]->method);
+    }
+    hello.tests.count = count;
+    PB_TEXT_SET(hello.backend, measure->ops->name);
+    *hello_out = hello;
+    return PB_OK;
+}
+
+/* ---- opening ---- */
+
+static enum pb_status open_request(const struct pb_measure *measure,
+                                   const struct pb_device_request *request,
+                                   struct pb_bench *bench_out, struct pb_opened *opened,
+                                   struct pb_error *err)
+{
+    enum pb_status status = pb_bench_open(measure->ops, request, measure->battery, bench_out, err);
+
+    if (status != PB_OK)
+        return status;
+    PB_TEXT_SET(opened->uuid, bench_out->info.uuid);
+    PB_TEXT_SET(opened->pci_bus_id, bench_out->info.pci_bus_id);
+    PB_TEXT_SET(opened->model, bench_out->info.model);
+    opened->slot = bench_out->info.slot;
+    return PB_OK;
+}
+
+/* The device of a simulated fleet that stands at this rank. */
+static enum pb_status open_seat(struct pb_measure *measure, int64_t rank,
+                                struct pb_bench *bench_out, struct pb_opened *opened,
+                                struct pb_error *err)
+{
+    struct pb_device_request request = {.selector = NULL};
+    struct pb_fleet_device device;
+    char selector[PB_NAME_LENGTH];
+    enum pb_status status = PB_OK;
+
+    if (measure->plan == NULL)
+        status = pb_fleet_plan_load(measure->selection->fleet, &measure->plan, err);
+    if (status == PB_OK)
+        status = pb_fleet_plan_device(measure->plan, (size_t)rank, &device, err);
+    if (status != PB_OK)
+        return status;
+    snprintf(selector, sizeof(selector), "%lld", (long long)device.slot);
+    request.selector = selector;
+    request.host = device.host;
+    request.profile = device.profile;
+    request.faults = device.faults;
+    request.fault_count = device.fault_count;
+    request.seed = device.seed;
+    request.spread_latency = device.spread_latency;
+    request.spread_bandwidth = device.spread_bandwidth;
+    PB_TEXT_SET(opened->host, device.host);
+    opened->fleet_size = (int64_t)pb_fleet_plan_size(measure->plan);
+    return open_request(measure, &request, bench_out, opened, err);
+}
+
+enum pb_status pb_measure_open(struct pb_measure *measure, const char *selector, int64_t rank,
+                               struct pb_bench *bench_out, struct pb_opened *opened_out,
+                               struct pb_error *err)
+{
+    const struct pb_selection *selection = measure->selection;
+    const struct pb_device_request request = {
+        .selector = selector == NULL || selector[0] == '\0' ? NULL : selector,
+        .profile = selection->profile,
+        .faults = selection->faults,
+        .fault_count = selection->fault_count,
+        .seed = selection->seed,
+    };
+    struct pb_opened opened = {.uuid = ""};
+    enum pb_status status = selection->fleet != NULL
+                                ? open_seat(measure, rank, bench_out, &opened, err)
+                                : open_request(measure, &request, bench_out, &opened, err);
+
+    if (status == PB_OK)
+        *opened_out = opened;
+    return status;
+}
+
+/* ---- running ---- */
+
+/* Sends a frame with a test's note. */
+static enum pb_status send(const struct pb_sink *sink, enum pb_frame_type type,
+                           const struct pb_test_note *note, const struct pb_image *image,
+                           struct pb_error *err)
+{
+    struct pb_frame frame = {.type = type, .body = image->bytes, .body_size = image->size};
+    char *text = pb_note_test(note);
+    enum pb_status status;
+
+    if (text == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for a note");
+    frame.note = text;
+    status = sink->take(sink->context, &frame, err);
+    free(text);
+    return status;
+}
+
+static void describe_note(const struct pb_bench *bench, const char *key, const char *test,
+                          struct pb_test_note *note_out)
+{
+    *note_out = (struct pb_test_note){.key = ""};
+    PB_TEXT_SET(note_out->key, key);
+    PB_TEXT_SET(note_out->uuid, bench->info.uuid);
+    PB_TEXT_SET(note_out->test, test);
+    PB_TEXT_SET(note_out->outcome, pb_outcome_name(PB_TEST_OK));
+}
+
+static enum pb_status send_device(const struct pb_bench *bench, const char *key, size_t test_count,
+                                  const struct pb_sink *sink, struct pb_error *err)
+{
+    struct pb_image image = {NULL, 0};
+    struct pb_test_note note;
+    enum pb_status status = pb_image_of_device(key, &bench->info, &image, err);
+
+    if (status != PB_OK)
+        return status;
+    describe_note(bench, key, "", &note);
+    note.test_count = (int64_t)test_count;
+    status = send(sink, PB_FRAME_DEVICE, &note, &image, err);
+    free(image.bytes);
+    return status;
+}
+
+/* Runs one test between its START and its TEST frame. */
+static enum pb_status run_test(struct pb_bench *bench, const char *key, const struct pb_test *test,
+                               const struct pb_sink *sink, enum pb_outcome *outcome_out,
+                               struct pb_error *err)
+{
+    struct pb_image image = {NULL, 0};
+    struct pb_recording recording;
+    struct pb_test_note note;
+    struct pb_state states[2];
+    enum pb_status status;
+
+    describe_note(bench, key, test->name, &note);
+    status = send(sink, PB_FRAME_START, &note, &image, err);
+    if (status != PB_OK)
+        return status;
+    pb_bench_run(bench, test, &recording, states, NULL); /* PB_LOST is an outcome, too */
+
+    status = pb_image_of_test(key, &recording, states, 2, &image, err);
+    if (status == PB_OK) {
+        PB_TEXT_SET(note.outcome, pb_outcome_name(recording.outcome));
+        PB_TEXT_SET(note.message, recording.message);
+        note.seconds = recording.seconds;
+        status = send(sink, PB_FRAME_TEST, &note, &image, err);
+    }
+    *outcome_out = recording.outcome;
+    free(image.bytes);
+    pb_recording_clear(&recording);
+    return status;
+}
+
+/* Can this process still use the device? A failed kernel may have spoilt it for good. */
+static bool still_answers(struct pb_bench *bench)
+{
+    uint32_t cycles[4];
+
+    return bench->device->ops->stamp(bench->device, PB_STAMP_EMPTY, 4, cycles, NULL) == PB_OK;
+}
+
+enum pb_status pb_measure_run(struct pb_bench *bench, const char *key,
+                              const struct pb_test *const *tests, const struct pb_sink *sink,
+                              struct pb_error *err)
+{
+    const struct pb_frame done = {.type = PB_FRAME_DONE};
+    enum pb_outcome outcome = PB_TEST_OK;
+    size_t count = 0;
+    enum pb_status status;
+
+    while (tests[count] != NULL)
+        count++;
+    status = send_device(bench, key, count, sink, err);
+    for (size_t i = 0; i < count && status == PB_OK && outcome != PB_TEST_LOST; i++) {
+        status = run_test(bench, key, tests[i], sink, &outcome, err);
+        if (status == PB_OK && outcome == PB_TEST_FAILED && !still_answers(bench))
+            status = pb_fail(err, PB_DEVICE, "the device does not answer after %s", tests[i]->name);
+    }
+    return status != PB_OK ? status : sink->take(sink->context, &done, err);
+}

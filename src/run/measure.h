@@ -1,0 +1,61 @@
+/*
+ * Measuring one device: opening what was selected and turning its tests into frames.
+ *
+ * A probe that works alone and one that serves a supervisor differ only in where the frames go.
+ */
+#ifndef PB_RUN_MEASURE_H
+#define PB_RUN_MEASURE_H
+
+#include "battery/battery.h"
+#include "device/sim/fleet.h"
+#include "run/frame.h"
+#include "run/notes.h"
+#include "run/selection.h"
+
+/* Where frames go. */
+struct pb_sink {
+    enum pb_status (*take)(void *context, const struct pb_frame *frame, struct pb_error *err);
+    void *context;
+};
+
+/* A selection that was understood. */
+struct pb_measure {
+    const struct pb_selection *selection;
+    const struct pb_device_ops *ops;
+    enum pb_battery battery;
+    const struct pb_test **tests; /* ends with NULL; owned */
+    struct pb_fleet_plan *plan;   /* of a simulated fleet, once it was read; owned */
+};
+
+/*
+ * Finds backend, battery and tests. "auto" with a profile, a fault or a fleet is sim. PB_INVALID:
+ * an unknown name, or what only simulated devices have asked of silicon.
+ */
+enum pb_status pb_measure_prepare(const struct pb_selection *selection,
+                                  struct pb_measure *measure_out, struct pb_error *err);
+void pb_measure_clear(struct pb_measure *measure); /* NULL is allowed */
+
+/* What a probe says first: the devices it sees and the tests it will run. pb_hello_clear() it. */
+enum pb_status pb_measure_hello(const struct pb_measure *measure, struct pb_hello *hello_out,
+                                struct pb_error *err);
+
+/*
+ * Opens the device: of a simulated fleet the one that stands at `rank`, else `selector` (NULL or
+ * empty: the first). PB_NOT_FOUND: there is none.
+ */
+enum pb_status pb_measure_open(struct pb_measure *measure, const char *selector, int64_t rank,
+                               struct pb_bench *bench_out, struct pb_opened *opened_out,
+                               struct pb_error *err);
+
+/*
+ * Runs tests[] (ends with NULL): a DEVICE frame, then START and TEST for each, then DONE.
+ *
+ * After PB_LOST, which the last TEST frame tells, the other tests are not run and there is a DONE.
+ * PB_DEVICE: a failed test has left the device unusable for this process; another may go on. Other
+ * errors are the sink's.
+ */
+enum pb_status pb_measure_run(struct pb_bench *bench, const char *key,
+                              const struct pb_test *const *tests, const struct pb_sink *sink,
+                              struct pb_error *err);
+
+#endif

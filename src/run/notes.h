@@ -1,0 +1,112 @@
+/*
+ * The notes of frames and the orders to a probe: small JSON objects and the structures behind them.
+ *
+ * Encoders return a string to be freed, or NULL when memory is short. Decoders refuse with
+ * PB_CORRUPT what is not such a note, and change their output only on success. Text that is not
+ * UTF-8 loses those bytes to '?': a message must never cost a result.
+ */
+#ifndef PB_RUN_NOTES_H
+#define PB_RUN_NOTES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "core/record.h"
+#include "device/device.h"
+#include "h5schema/rows.h"
+
+/* What is known of a test before it runs: enough to record that it never did. */
+struct pb_test_spec {
+    char name[PB_NAME_LENGTH];
+    char unit[PB_NAME_LENGTH];
+    char method[PB_TEXT_LENGTH];
+};
+
+struct pb_test_list {
+    struct pb_test_spec *specs;
+    size_t count;
+};
+
+/* HELLO: what this probe can open and will run. Owns its arrays. */
+struct pb_hello {
+    char backend[PB_NAME_LENGTH];
+    struct pb_device_entry *devices;
+    size_t device_count;
+    struct pb_test_list tests;
+};
+
+/* OPENED: who the device is. */
+struct pb_opened {
+    char uuid[PB_TEXT_LENGTH];
+    char pci_bus_id[PB_NAME_LENGTH];
+    char model[PB_TEXT_LENGTH];
+    char host[PB_KEY_LENGTH]; /* the node of a simulated fleet; empty: this one */
+    int64_t slot;             /* -1: not known */
+    int64_t fleet_size;       /* devices of the simulated fleet; 0: no such fleet */
+};
+
+/* REFUSED: why an order could not be done. */
+struct pb_refusal {
+    int64_t status; /* enum pb_status, never PB_OK */
+    char message[PB_ERROR_LENGTH];
+};
+
+/*
+ * DEVICE, START, TEST and MEMBER: what they are about. Only a TEST has everything; the outcome of a
+ * MEMBER is its status.
+ */
+struct pb_test_note {
+    char key[PB_KEY_LENGTH];
+    char uuid[PB_TEXT_LENGTH];
+    char test[PB_NAME_LENGTH];
+    char outcome[PB_NAME_LENGTH]; /* pb_outcome_name(), pb_member_status_name() */
+    double seconds;
+    char message[PB_MESSAGE_LENGTH];
+    int64_t test_count; /* of a DEVICE: tests that follow */
+};
+
+/* PLAN: whose spool this is, and what it ought to hold in the end. Owns tests. */
+struct pb_plan {
+    struct pb_run run;
+    struct pb_member member; /* rank, host and the device; status and counts are empty */
+    int64_t rank_count;
+    struct pb_test_list tests;
+};
+
+enum pb_order_kind { PB_ORDER_OPEN, PB_ORDER_RUN };
+
+/* An order to the probe: one line of JSON. Owns tests. */
+struct pb_order {
+    int64_t kind;                  /* enum pb_order_kind */
+    char selector[PB_TEXT_LENGTH]; /* open: index, UUID or PCI bus id; empty: the first */
+    int64_t rank;                  /* open: the device of the simulated fleet that is meant */
+    char key[PB_KEY_LENGTH];       /* run */
+    struct pb_test_list tests;     /* run */
+};
+
+char *pb_note_hello(const struct pb_hello *hello);
+char *pb_note_opened(const struct pb_opened *opened);
+char *pb_note_refusal(const struct pb_refusal *refusal);
+char *pb_note_test(const struct pb_test_note *note);
+char *pb_note_plan(const struct pb_plan *plan);
+char *pb_note_order(const struct pb_order *order);
+
+enum pb_status pb_note_read_hello(const char *note, struct pb_hello *hello_out,
+                                  struct pb_error *err);
+enum pb_status pb_note_read_opened(const char *note, struct pb_opened *opened_out,
+                                   struct pb_error *err);
+enum pb_status pb_note_read_refusal(const char *note, struct pb_refusal *refusal_out,
+                                    struct pb_error *err);
+enum pb_status pb_note_read_test(const char *note, struct pb_test_note *note_out,
+                                 struct pb_error *err);
+enum pb_status pb_note_read_plan(const char *note, struct pb_plan *plan_out, struct pb_error *err);
+enum pb_status pb_note_read_order(const char *note, struct pb_order *order_out,
+                                  struct pb_error *err);
+
+/* Frees what they own; NULL is allowed. */
+void pb_hello_clear(struct pb_hello *hello);
+void pb_plan_clear(struct pb_plan *plan);
+void pb_order_clear(struct pb_order *order);
+
+#endif

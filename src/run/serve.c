@@ -1,0 +1,142 @@
+/* The probe as a server; see serve.h. */
+#include "run/serve.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+
+#include "run/measure.h"
+
+struct server {
+    struct pb_measure measure;
+    struct pb_bench bench; /* device is NULL until it is open */
+    int frames_fd;
+};
+
+static enum pb_status take(void *context, const struct pb_frame *frame, struct pb_error *err)
+{
+    const struct server *server = context;
+
+    return pb_frame_write(server->frames_fd, frame, err);
+}
+
+/* Sends a frame whose note is to be freed here. */
+static enum pb_status say(struct server *server, enum pb_frame_type type, char *note,
+                          struct pb_error *err)
+{
+    const struct pb_frame frame = {.type = type, .note = note};
+    enum pb_status status = note == NULL ? pb_fail(err, PB_NO_MEMORY, "no memory for a note")
+                                         : take(server, &frame, err);
+
+    free(note);
+    return status;
+}
+
+static enum pb_status greet(struct server *server, const struct pb_selection *selection,
+                            struct pb_error *err)
+{
+    struct pb_hello hello;
+    enum pb_status status = pb_measure_prepare(selection, &server->measure, err);
+
+    if (status == PB_OK)
+        status = pb_measure_hello(&server->measure, &hello, err);
+    if (status != PB_OK)
+        return status;
+    status = say(server, PB_FRAME_HELLO, pb_note_hello(&hello), err);
+    pb_hello_clear(&hello);
+    return status;
+}
+
+static enum pb_status open_device(struct server *server, const struct pb_order *order,
+                                  struct pb_error *err)
+{
+    struct pb_opened opened;
+    enum pb_status status;
+
+    pb_bench_close(&server->bench);
+    status = pb_measure_open(&server->measure, order->selector, order->rank, &server->bench,
+                             &opened, err);
+    return status != PB_OK ? status : say(server, PB_FRAME_OPENED, pb_note_opened(&opened), err);
+}
+
+static enum pb_status run_tests(struct server *server, const struct pb_order *order,
+                                struct pb_error *err)
+{
+    const struct pb_sink sink = {take, server};
+    const struct pb_test **tests;
+    enum pb_status status = PB_OK;
+
+    if (server->bench.device == NULL)
+        return pb_fail(err, PB_CORRUPT, "order: run before open");
+    tests = calloc(order->tests.count + 1, sizeof(const struct pb_test *));
+    if (tests == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu tests", order->tests.count);
+    for (size_t i = 0; i < order->tests.count && status == PB_OK; i++) {
+        tests[i] = pb_test_find(order->tests.specs[i].name);
+        if (tests[i] == NULL)
+            status = pb_fail(err, PB_INVALID, "order: test \"%s\" is unknown",
+                             order->tests.specs[i].name);
+    }
+    if (status == PB_OK)
+        status = pb_measure_run(&server->bench, order->key, tests, &sink, err);
+    free(tests);
+    return status;
+}
+
+static enum pb_status obey(struct server *server, const char *line, struct pb_error *err)
+{
+    struct pb_order order;
+    enum pb_status status = pb_note_read_order(line, &order, err);
+
+    if (status != PB_OK)
+        return status;
+    status = order.kind == PB_ORDER_OPEN ? open_device(server, &order, err)
+                                         : run_tests(server, &order, err);
+    pb_order_clear(&order);
+    return status;
+}
+
+/* True when the parent died before it could be watched: nobody holds the pipe's other end. */
+static bool is_orphan(FILE *orders)
+{
+    struct pollfd poll_fd = {.fd = fileno(orders), .events = POLLIN};
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return poll(&poll_fd, 1, 0) > 0 && (poll_fd.revents & POLLHUP) != 0;
+}
+
+static enum pb_status serve(struct server *server, const struct pb_selection *selection,
+                            FILE *orders, struct pb_error *err)
+{
+    char *line = NULL;
+    size_t size = 0;
+    enum pb_status status = greet(server, selection, err);
+
+    while (status == PB_OK && getline(&line, &size, orders) >= 0)
+        status = obey(server, line, err);
+    free(line);
+    return status;
+}
+
+enum pb_status pb_serve(const struct pb_selection *selection, FILE *orders, int frames_fd,
+                        struct pb_error *err)
+{
+    struct server server = {.frames_fd = frames_fd};
+    struct pb_refusal refusal = {.status = PB_OK};
+    struct pb_error cause = PB_ERROR_INIT;
+    enum pb_status status;
+
+    if (is_orphan(orders))
+        return pb_fail(err, PB_IO, "whoever started this probe is gone");
+    status = serve(&server, selection, orders, &cause);
+    if (status != PB_OK) {
+        refusal.status = status;
+        PB_TEXT_SET(refusal.message, cause.message);
+        say(&server, PB_FRAME_REFUSED, pb_note_refusal(&refusal), NULL);
+        pb_fail(err, status, "%s", cause.message);
+    }
+    pb_bench_close(&server.bench);
+    pb_measure_clear(&server.measure);
+    return status;
+}

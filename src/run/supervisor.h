@@ -1,0 +1,85 @@
+/*
+ * The supervisor of one probe: starts it, gives it orders, watches it, and replaces it.
+ *
+ * A probe may hang, die or talk garbage at any moment; that costs the test it was in and never the
+ * run. The supervisor kills it, records what happened to that test, starts another probe for the
+ * rest, and gives the device up when that does not help. Nothing here waits for a process.
+ *
+ *     create -> HELLO -> open() -> OPENED -> run() -> FRAME ... FRAME -> OVER
+ *                  \________________\______ REFUSED -> OVER
+ *
+ * Limit: one device, one probe at a time. It knows nothing of MPI, files or terminals.
+ */
+#ifndef PB_RUN_SUPERVISOR_H
+#define PB_RUN_SUPERVISOR_H
+
+#include <stdbool.h>
+
+#include "run/frame.h"
+#include "run/notes.h"
+#include "run/tally.h"
+
+enum {
+    PB_SUPERVISOR_BOOT_SECONDS = 120, /* to start, and to open a device */
+    PB_SUPERVISOR_REAP_SECONDS = 10,  /* for a killed process to be gone */
+    PB_SUPERVISOR_RESTARTS = 3,       /* in a row without a test finished in between */
+};
+
+struct pb_supervisor;
+
+enum pb_event_kind {
+    PB_EVENT_NONE,    /* nothing new within the timeout */
+    PB_EVENT_HELLO,   /* the probe is ready: call pb_supervisor_open() */
+    PB_EVENT_OPENED,  /* the device is open: call pb_supervisor_run() */
+    PB_EVENT_REFUSED, /* no device was opened: see pb_supervisor_failure() */
+    PB_EVENT_FRAME,   /* a DEVICE, START or TEST frame to keep and pass on */
+    PB_EVENT_OVER,    /* every ordered test has had its TEST frame */
+};
+
+struct pb_event {
+    enum pb_event_kind kind;
+    struct pb_frame frame;   /* of PB_EVENT_FRAME; all valid until the next call */
+    const void *frame_bytes; /* the same, packed */
+    size_t frame_size;
+    struct pb_test_note note; /* the frame's */
+};
+
+/* Why no device was opened. */
+struct pb_failure {
+    enum pb_member_status member_status;
+    enum pb_status status;
+    char message[PB_ERROR_LENGTH];
+};
+
+/*
+ * Starts the probe argv[0] with its arguments (ends with NULL; must outlive the supervisor).
+ * deadline_seconds: for each test. PB_INVALID: there is no such program.
+ */
+enum pb_status pb_supervisor_create(const char *const *argv, double deadline_seconds,
+                                    struct pb_supervisor **supervisor_out, struct pb_error *err);
+
+/* Orders, each once and after its event. An ill fate of the probe shows in the next step. */
+void pb_supervisor_open(struct pb_supervisor *supervisor, const char *selector, int64_t rank);
+enum pb_status pb_supervisor_run(struct pb_supervisor *supervisor, const char *key,
+                                 const struct pb_test_list *tests, struct pb_error *err);
+
+/*
+ * Does what is due and waits for at most timeout_seconds for something to happen.
+ * PB_NO_MEMORY, PB_IO: this process is in trouble, not the probe.
+ */
+enum pb_status pb_supervisor_step(struct pb_supervisor *supervisor, double timeout_seconds,
+                                  struct pb_event *event_out, struct pb_error *err);
+
+/* Abandons the test at hand and the rest; the next steps say so for each. */
+void pb_supervisor_stop(struct pb_supervisor *supervisor, const char *reason);
+
+/* As far as it is known by now; owned by the supervisor. */
+const struct pb_hello *pb_supervisor_hello(const struct pb_supervisor *supervisor);
+const struct pb_opened *pb_supervisor_opened(const struct pb_supervisor *supervisor);
+const struct pb_failure *pb_supervisor_failure(const struct pb_supervisor *supervisor);
+const struct pb_tally *pb_supervisor_tally(const struct pb_supervisor *supervisor);
+
+/* Ends the probe whatever it does; NULL is allowed. */
+void pb_supervisor_close(struct pb_supervisor *supervisor);
+
+#endif

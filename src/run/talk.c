@@ -1,0 +1,210 @@
+/* Orders to the probe, and what the supervisor makes of its frames. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/time.h"
+#include "run/supervisor_state.h"
+
+/* ---- orders ---- */
+
+static void order(struct pb_supervisor *supervisor, const struct pb_order *what)
+{
+    char *line = pb_note_order(what);
+    struct pb_error err = PB_ERROR_INIT;
+
+    /* A probe that is gone shows at its other pipe, with more to tell. */
+    if (line == NULL)
+        pb_supervisor_begin_end(supervisor, PB_TEST_CRASHED, "no memory for an order");
+    else
+        pb_child_order(&supervisor->child, line, &err);
+    free(line);
+}
+
+void pb_supervisor_order_open(struct pb_supervisor *supervisor)
+{
+    pb_supervisor_enter(supervisor, STATE_OPENING);
+    order(supervisor, &supervisor->open_order);
+}
+
+enum pb_status pb_supervisor_order_rest(struct pb_supervisor *supervisor, struct pb_error *err)
+{
+    struct pb_order run = {.kind = PB_ORDER_RUN};
+
+    run.tests.specs = calloc(supervisor->task_count + 1, sizeof(*run.tests.specs));
+    if (run.tests.specs == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu tests", supervisor->task_count);
+    for (size_t i = 0; i < supervisor->task_count; i++)
+        if (supervisor->tasks[i].state == TASK_TODO)
+            run.tests.specs[run.tests.count++] = supervisor->tasks[i].spec;
+    PB_TEXT_SET(run.key, supervisor->key);
+    pb_supervisor_enter(supervisor, STATE_RUNNING);
+    order(supervisor, &run);
+    pb_order_clear(&run);
+    return PB_OK;
+}
+
+/* ---- what the probe says ---- */
+
+static struct pb_task *find_todo(struct pb_supervisor *supervisor, const char *test)
+{
+    for (size_t i = 0; i < supervisor->task_count; i++)
+        if (supervisor->tasks[i].state == TASK_TODO &&
+            strcmp(supervisor->tasks[i].spec.name, test) == 0)
+            return &supervisor->tasks[i];
+    return NULL;
+}
+
+static enum pb_status on_hello(struct pb_supervisor *supervisor, const struct pb_frame *frame,
+                               struct pb_event *event, struct pb_error *err)
+{
+    enum pb_status status;
+
+    if (supervisor->was_opened) {
+        pb_supervisor_order_open(supervisor);
+        return PB_OK;
+    }
+    status = pb_note_read_hello(frame->note, &supervisor->hello, err);
+    if (status == PB_OK) {
+        pb_supervisor_enter(supervisor, STATE_READY);
+        event->kind = PB_EVENT_HELLO;
+    }
+    return status;
+}
+
+static enum pb_status on_opened(struct pb_supervisor *supervisor, const struct pb_frame *frame,
+                                struct pb_event *event, struct pb_error *err)
+{
+    char message[PB_MESSAGE_LENGTH];
+    struct pb_opened opened;
+    enum pb_status status = pb_note_read_opened(frame->note, &opened, err);
+
+    if (status != PB_OK)
+        return status;
+    if (!supervisor->was_opened) {
+        supervisor->opened = opened;
+        supervisor->was_opened = true;
+        pb_supervisor_enter(supervisor, STATE_OPENED);
+        event->kind = PB_EVENT_OPENED;
+        return PB_OK;
+    }
+    if (strcmp(opened.uuid, supervisor->opened.uuid) == 0)
+        return pb_supervisor_order_rest(supervisor, err);
+    snprintf(message, sizeof(message), "given up: %s answers in the place of %s", opened.uuid,
+             supervisor->opened.uuid);
+    pb_supervisor_give_up(supervisor, PB_TEST_LOST, message);
+    return PB_OK;
+}
+
+static enum pb_status on_refused(struct pb_supervisor *supervisor, const struct pb_frame *frame,
+                                 struct pb_error *err)
+{
+    char message[PB_MESSAGE_LENGTH];
+    struct pb_refusal refusal;
+    enum pb_status status = pb_note_read_refusal(frame->note, &refusal, err);
+    bool lost;
+
+    if (status != PB_OK)
+        return status;
+    if (!supervisor->was_opened) {
+        pb_supervisor_fail(supervisor, pb_member_status_of((enum pb_status)refusal.status),
+                           (enum pb_status)refusal.status, refusal.message);
+        return PB_OK;
+    }
+    lost = refusal.status == PB_LOST || refusal.status == PB_NOT_FOUND;
+    snprintf(message, sizeof(message), "the device cannot be opened again: %s", refusal.message);
+    pb_supervisor_give_up(supervisor, lost ? PB_TEST_LOST : PB_TEST_MISSING, message);
+    return PB_OK;
+}
+
+/* A probe in the middle of its tests says that it cannot go on; another one may. */
+static enum pb_status on_surrender(struct pb_supervisor *supervisor, const struct pb_frame *frame,
+                                   struct pb_error *err)
+{
+    struct pb_refusal refusal;
+    enum pb_status status = pb_note_read_refusal(frame->note, &refusal, err);
+
+    if (status == PB_OK)
+        pb_supervisor_begin_end(supervisor, PB_TEST_CRASHED, refusal.message);
+    return status;
+}
+
+static enum pb_status on_start(struct pb_supervisor *supervisor, struct pb_event *event,
+                               struct pb_error *err)
+{
+    supervisor->current = find_todo(supervisor, event->note.test);
+    if (supervisor->current == NULL)
+        return pb_fail(err, PB_CORRUPT, "started test \"%s\", which was not ordered",
+                       event->note.test);
+    supervisor->since = pb_time_monotonic_seconds();
+    event->kind = PB_EVENT_FRAME;
+    return PB_OK;
+}
+
+static enum pb_status on_test(struct pb_supervisor *supervisor, struct pb_event *event,
+                              struct pb_error *err)
+{
+    char message[PB_MESSAGE_LENGTH];
+    enum pb_outcome outcome = pb_outcome_parse(event->note.outcome);
+
+    if (supervisor->current == NULL ||
+        strcmp(supervisor->current->spec.name, event->note.test) != 0)
+        return pb_fail(err, PB_CORRUPT, "finished test \"%s\", which was not running",
+                       event->note.test);
+    supervisor->current->state = TASK_DONE;
+    supervisor->current = NULL;
+    supervisor->restarts = 0;
+    supervisor->since = pb_time_monotonic_seconds();
+    pb_tally_add(&supervisor->tally, event->note.test, outcome, event->note.message);
+    event->kind = PB_EVENT_FRAME;
+    if (outcome == PB_TEST_LOST) {
+        snprintf(message, sizeof(message), "the device was lost in %s", event->note.test);
+        pb_supervisor_give_up(supervisor, PB_TEST_MISSING, message);
+    }
+    return PB_OK;
+}
+
+/* A frame while tests run. */
+static enum pb_status on_result(struct pb_supervisor *supervisor, const struct pb_frame *frame,
+                                struct pb_event *event, struct pb_error *err)
+{
+    enum pb_status status;
+
+    if (frame->type == PB_FRAME_DONE) {
+        pb_supervisor_give_up(supervisor, PB_TEST_MISSING, "the probe did not run it");
+        return PB_OK;
+    }
+    status = pb_note_read_test(frame->note, &event->note, err);
+    if (status != PB_OK)
+        return status;
+    event->frame = *frame;
+    event->frame_bytes = pb_frame_reader_bytes(&supervisor->reader, &event->frame_size);
+    if (frame->type == PB_FRAME_START)
+        return on_start(supervisor, event, err);
+    if (frame->type == PB_FRAME_TEST)
+        return on_test(supervisor, event, err);
+    event->kind = supervisor->device_passed ? PB_EVENT_NONE : PB_EVENT_FRAME;
+    supervisor->device_passed = true;
+    return PB_OK;
+}
+
+/* Acts on a frame; PB_CORRUPT: it has no business here. */
+enum pb_status pb_supervisor_hear(struct pb_supervisor *supervisor, const struct pb_frame *frame,
+                                  struct pb_event *event, struct pb_error *err)
+{
+    enum pb_supervisor_state state = supervisor->state;
+
+    if (frame->type == PB_FRAME_HELLO && state == STATE_BOOTING)
+        return on_hello(supervisor, frame, event, err);
+    if (frame->type == PB_FRAME_OPENED && state == STATE_OPENING)
+        return on_opened(supervisor, frame, event, err);
+    if (frame->type == PB_FRAME_REFUSED && (state == STATE_BOOTING || state == STATE_OPENING))
+        return on_refused(supervisor, frame, err);
+    if (frame->type == PB_FRAME_REFUSED && state == STATE_RUNNING)
+        return on_surrender(supervisor, frame, err);
+    if (state == STATE_RUNNING &&
+        (frame->type == PB_FRAME_DEVICE || frame->type == PB_FRAME_START ||
+         frame->type == PB_FRAME_TEST || frame->type == PB_FRAME_DONE))
+        return on_result(supervisor, frame, event, err);
+    return pb_fail(err, PB_CORRUPT, "sent %s out of turn", pb_frame_type_name(frame->type));
+}
