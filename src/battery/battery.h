@@ -17,6 +17,22 @@
 /* Each battery holds the ones before it. */
 enum pb_battery { PB_QUICK, PB_STANDARD, PB_FULL };
 
+/* The caches that the battery looks for. */
+enum pb_cache {
+    PB_CACHE_L1,
+    PB_CACHE_READONLY,
+    PB_CACHE_TEXTURE,
+    PB_CACHE_CONSTANT,
+    PB_CACHE_L2,
+    PB_CACHE_COUNT
+};
+
+/* What one test found and a later one builds on; 0: nobody has looked yet. Never a result. */
+struct pb_known {
+    uint64_t edge_bytes; /* the largest footprint without misses */
+    uint64_t line_bytes;
+};
+
 /* An open device, what the driver says of it, and what every test needs to know. */
 struct pb_bench {
     struct pb_device *device;
@@ -24,8 +40,7 @@ struct pb_bench {
     enum pb_battery battery;
     uint64_t seed;
     double overhead_cycles; /* between two stamps with the dependent store only */
-    uint64_t l1_edge_bytes; /* where misses begin, once a test has looked; 0: not yet */
-    uint64_t l2_edge_bytes;
+    struct pb_known known[PB_CACHE_COUNT];
 };
 
 struct pb_test {

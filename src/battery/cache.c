@@ -1,4 +1,4 @@
-/* Family cache: how much stays in L1 and in L2 (M16 4.2 stage 1, R16 2.2). */
+/* Family cache: how much stays in each cache (M16 4.2 stage 1, R16 2.2). */
 #include <stdio.h>
 
 #include "battery/search.h"
@@ -33,13 +33,13 @@ static enum pb_status take_fine(struct pb_bench *bench, const struct pb_search *
     return PB_OK;
 }
 
-static enum pb_status capacity(struct pb_bench *bench, enum pb_level level, uint64_t *edge_bytes,
+static enum pb_status capacity(struct pb_bench *bench, enum pb_cache cache,
                                struct pb_recording *recording, struct pb_error *err)
 {
     struct pb_search search;
     enum pb_status status;
 
-    pb_search_begin(bench, level, &search);
+    pb_search_begin(bench, cache, &search);
     status = pb_search_references(bench, &search, recording, err);
     if (status == PB_OK)
         status = pb_search_edge(bench, &search, recording, err);
@@ -50,18 +50,36 @@ static enum pb_status capacity(struct pb_bench *bench, enum pb_level level, uint
         PB_TEXT_SET(recording->message, err->message);
         return PB_OK;
     }
-    *edge_bytes = search.fits_bytes;
+    bench->known[cache].edge_bytes = search.fits_bytes;
     return take_fine(bench, &search, recording, err);
 }
 
 enum pb_status pb_test_l1_capacity(struct pb_bench *bench, struct pb_recording *recording,
                                    struct pb_error *err)
 {
-    return capacity(bench, PB_LEVEL_L1, &bench->l1_edge_bytes, recording, err);
+    return capacity(bench, PB_CACHE_L1, recording, err);
+}
+
+enum pb_status pb_test_readonly_capacity(struct pb_bench *bench, struct pb_recording *recording,
+                                         struct pb_error *err)
+{
+    return capacity(bench, PB_CACHE_READONLY, recording, err);
+}
+
+enum pb_status pb_test_texture_capacity(struct pb_bench *bench, struct pb_recording *recording,
+                                        struct pb_error *err)
+{
+    return capacity(bench, PB_CACHE_TEXTURE, recording, err);
+}
+
+enum pb_status pb_test_constant_capacity(struct pb_bench *bench, struct pb_recording *recording,
+                                         struct pb_error *err)
+{
+    return capacity(bench, PB_CACHE_CONSTANT, recording, err);
 }
 
 enum pb_status pb_test_l2_capacity(struct pb_bench *bench, struct pb_recording *recording,
                                    struct pb_error *err)
 {
-    return capacity(bench, PB_LEVEL_L2, &bench->l2_edge_bytes, recording, err);
+    return capacity(bench, PB_CACHE_L2, recording, err);
 }

@@ -1,5 +1,5 @@
 /*
- * Family cache: line and sector of L1 and L2 (M16 4.2 stage 1).
+ * Family cache: line and sector of each cache (M16 4.2 stage 1).
  *
  * Three views that together tell what one alone cannot:
  *   cold      word by word through an empty cache: how much one miss brings in
@@ -35,14 +35,14 @@ static enum pb_status take_cold(struct pb_bench *bench, const struct pb_search *
                                 struct pb_recording *recording, uint64_t *sector_bytes_out,
                                 struct pb_error *err)
 {
-    struct pb_walk walk = {.path = search->path,
+    struct pb_walk walk = {.path = search->target->path,
                            .order = PB_ORDER_SEQUENTIAL,
                            .phase = "cold",
                            .footprint_bytes = COLD_BYTES,
                            .stride_bytes = WORD_BYTES,
                            .record = PB_WALK_LAP,
-                           .prefill = search->level == PB_LEVEL_L1,
-                           .flush = search->level == PB_LEVEL_L2};
+                           .prefill = !search->target->chip_wide,
+                           .flush = search->target->chip_wide};
     struct pb_walk_result cold;
     enum pb_status status = pb_walk_take(bench, &walk, recording, &cold, err);
 
@@ -100,28 +100,29 @@ static enum pb_status take_strides(struct pb_bench *bench, const struct pb_searc
     return PB_OK;
 }
 
-static enum pb_status line(struct pb_bench *bench, enum pb_level level, uint64_t *edge_bytes,
+static enum pb_status line(struct pb_bench *bench, enum pb_cache cache,
                            struct pb_recording *recording, struct pb_error *err)
 {
+    struct pb_known *known = &bench->known[cache];
     struct pb_search search;
     uint64_t sector_bytes = 0;
     enum pb_status status;
 
-    pb_search_begin(bench, level, &search);
+    pb_search_begin(bench, cache, &search);
     status = pb_search_references(bench, &search, recording, err);
     if (status == PB_OK)
         status = take_cold(bench, &search, recording, &sector_bytes, err);
-    if (status == PB_OK && *edge_bytes == 0) {
+    if (status == PB_OK && known->edge_bytes == 0) {
         status = pb_search_edge(bench, &search, recording, err);
-        *edge_bytes = search.overflows_bytes > 0 ? search.fits_bytes : 0;
+        known->edge_bytes = search.overflows_bytes > 0 ? search.fits_bytes : 0;
     }
     if (status != PB_OK)
         return status;
-    if (*edge_bytes == 0) {
+    if (known->edge_bytes == 0) {
         PB_TEXT_SET(recording->message, "no misses up to the limit: only the cold walk was taken");
         return PB_OK;
     }
-    search.fits_bytes = *edge_bytes;
+    search.fits_bytes = known->edge_bytes;
     status = take_overflow(bench, &search, sector_bytes, recording, err);
     return status != PB_OK ? status : take_strides(bench, &search, sector_bytes, recording, err);
 }
@@ -129,11 +130,29 @@ static enum pb_status line(struct pb_bench *bench, enum pb_level level, uint64_t
 enum pb_status pb_test_l1_line(struct pb_bench *bench, struct pb_recording *recording,
                                struct pb_error *err)
 {
-    return line(bench, PB_LEVEL_L1, &bench->l1_edge_bytes, recording, err);
+    return line(bench, PB_CACHE_L1, recording, err);
+}
+
+enum pb_status pb_test_readonly_line(struct pb_bench *bench, struct pb_recording *recording,
+                                     struct pb_error *err)
+{
+    return line(bench, PB_CACHE_READONLY, recording, err);
+}
+
+enum pb_status pb_test_texture_line(struct pb_bench *bench, struct pb_recording *recording,
+                                    struct pb_error *err)
+{
+    return line(bench, PB_CACHE_TEXTURE, recording, err);
+}
+
+enum pb_status pb_test_constant_line(struct pb_bench *bench, struct pb_recording *recording,
+                                     struct pb_error *err)
+{
+    return line(bench, PB_CACHE_CONSTANT, recording, err);
 }
 
 enum pb_status pb_test_l2_line(struct pb_bench *bench, struct pb_recording *recording,
                                struct pb_error *err)
 {
-    return line(bench, PB_LEVEL_L2, &bench->l2_edge_bytes, recording, err);
+    return line(bench, PB_CACHE_L2, recording, err);
 }

@@ -4,27 +4,41 @@
 #include <math.h>
 
 enum {
-    SMALL_BYTES = 1024,         /* fits in any L1 */
-    SMALL_L2_BYTES = 128 << 10, /* fits in any L2, and lies in all of its slices */
-    EXACT_L2_BYTES = 2 << 20,   /* larger ones are sampled: a lap would take too long */
-    SAMPLE_LOADS = 8192,        /* of a footprint that is too large for whole laps */
-    LAP_LOADS = 16384,          /* most loads of a timed lap */
+    EXACT_L2_BYTES = 2 << 20, /* larger ones are sampled: a lap would take too long */
+    SAMPLE_LOADS = 8192,      /* of a footprint that is too large for whole laps */
+    LAP_LOADS = 16384,        /* most loads of a timed lap */
     COARSE_MAX = 64
 };
 
-void pb_search_begin(const struct pb_bench *bench, enum pb_level level, struct pb_search *search)
+#define KIB(n) ((uint64_t)(n) << 10)
+
+/* The reference of L2 is large enough to lie in all of its slices. */
+const struct pb_target pb_targets[PB_CACHE_COUNT] = {
+    /*                      name        path                past path           chip   small first
+       limit */
+    [PB_CACHE_L1] = {"l1", PB_PATH_GLOBAL_CA, PB_PATH_GLOBAL_CG, false, KIB(1), KIB(4), KIB(512)},
+    [PB_CACHE_READONLY] = {"readonly", PB_PATH_READONLY, PB_PATH_GLOBAL_CG, false, KIB(1), KIB(4),
+                           KIB(512)},
+    [PB_CACHE_TEXTURE] = {"texture", PB_PATH_TEXTURE, PB_PATH_GLOBAL_CG, false, KIB(1), KIB(4),
+                          KIB(512)},
+    [PB_CACHE_CONSTANT] = {"constant_l1", PB_PATH_CONSTANT, PB_PATH_CONSTANT, false, 512, KIB(1),
+                           KIB(32)},
+    [PB_CACHE_L2] = {"l2", PB_PATH_GLOBAL_CG, PB_PATH_GLOBAL_CG, true, KIB(128), KIB(4), 0},
+};
+
+void pb_search_begin(const struct pb_bench *bench, enum pb_cache cache, struct pb_search *search)
 {
+    const struct pb_target *target = &pb_targets[cache];
     uint64_t hint = bench->info.l2_bytes;
 
-    *search = (struct pb_search){.level = level, .exact = true, .stride_bytes = 32};
-    if (level == PB_LEVEL_L1) {
-        search->path = PB_PATH_GLOBAL_CA;
-        search->limit_bytes = (uint64_t)512 << 10;
+    *search = (struct pb_search){.cache = cache,
+                                 .target = target,
+                                 .exact = true,
+                                 .stride_bytes = 32,
+                                 .limit_bytes = target->limit_bytes};
+    if (target->limit_bytes > 0)
         return;
-    }
-    search->path = PB_PATH_GLOBAL_CG;
-    search->prefill = true;
-    search->limit_bytes = hint > 0 ? 3 * hint : (uint64_t)256 << 20;
+    search->limit_bytes = hint > 0 ? 3 * hint : KIB(256 << 10);
     if (search->limit_bytes > bench->info.memory_free_bytes / 2)
         search->limit_bytes = bench->info.memory_free_bytes / 2;
     if (hint == 0 || hint > EXACT_L2_BYTES) {
@@ -37,19 +51,20 @@ struct pb_walk pb_search_steady(const struct pb_search *search, const char *phas
                                 uint64_t footprint_bytes, uint64_t stride_bytes)
 {
     struct pb_walk walk = {
-        .path = search->path,
+        .path = search->target->path,
         .order = search->exact ? PB_ORDER_SEQUENTIAL : PB_ORDER_RANDOM,
         .phase = phase,
         .footprint_bytes = footprint_bytes,
         .stride_bytes = stride_bytes,
         .record = PB_WALK_LAP,
         .seed = 1,
-        .prefill = search->prefill,
+        .prefill = search->target->chip_wide,
+        .carveout_bytes = search->carveout_bytes,
     };
     uint64_t slots = pb_walk_slots(&walk);
 
     /* One lap settles the replacement where all SMs have filled the cache before, else two. */
-    walk.warm = search->exact ? (search->prefill ? 1 : 2) * slots : 0;
+    walk.warm = search->exact ? (search->target->chip_wide ? 1 : 2) * slots : 0;
     if (!search->exact && slots > SAMPLE_LOADS)
         walk.record = SAMPLE_LOADS;
     return walk;
@@ -63,30 +78,33 @@ static enum pb_status take_reference(struct pb_bench *bench, const struct pb_sea
     struct pb_walk walk = {.path = path,
                            .order = PB_ORDER_SEQUENTIAL,
                            .phase = "reference",
-                           .footprint_bytes =
-                               search->level == PB_LEVEL_L1 ? SMALL_BYTES : SMALL_L2_BYTES,
+                           .footprint_bytes = search->target->small_bytes,
                            .stride_bytes = search->stride_bytes,
                            .warm = 4096,
                            .timed = 4096,
-                           .prefill = search->prefill};
+                           .prefill = search->target->chip_wide,
+                           .carveout_bytes = search->carveout_bytes};
     enum pb_status status = pb_walk_take(bench, &walk, recording, NULL, err);
 
     walk.timed = 0;
-    walk.record = search->level == PB_LEVEL_L1 ? 512 : 1024;
+    walk.record = search->target->chip_wide ? 1024 : 512;
     return status != PB_OK ? status : pb_walk_take(bench, &walk, recording, trace_out, err);
 }
 
-/* Loads this level surely misses: an L1 that starts empty, or lines flushed from L2. */
+/* Loads that surely miss: the cache starts empty, or its lines are flushed from it. */
 static enum pb_status take_misses(struct pb_bench *bench, const struct pb_search *search,
                                   struct pb_recording *recording, struct pb_walk_result *result_out,
                                   struct pb_error *err)
 {
-    struct pb_walk walk = {.path = search->path, .phase = "miss", .seed = 2};
+    struct pb_walk walk = {.path = search->target->path,
+                           .phase = "miss",
+                           .seed = 2,
+                           .carveout_bytes = search->carveout_bytes};
 
-    if (search->level == PB_LEVEL_L1) {
+    if (!search->target->chip_wide) {
         walk.order = PB_ORDER_SEQUENTIAL;
         walk.stride_bytes = 256;
-        walk.footprint_bytes = 512 * walk.stride_bytes;
+        walk.footprint_bytes = search->limit_bytes / 4;
         walk.prefill = true;
         walk.record = PB_WALK_LAP;
     } else {
@@ -103,18 +121,19 @@ static enum pb_status take_misses(struct pb_bench *bench, const struct pb_search
 enum pb_status pb_search_references(struct pb_bench *bench, struct pb_search *search,
                                     struct pb_recording *recording, struct pb_error *err)
 {
+    const struct pb_target *target = search->target;
     struct pb_walk_result hit, past, miss;
     double spread, middle;
     enum pb_status status;
 
-    status = take_reference(bench, search, search->path, recording, &hit, err);
-    if (status == PB_OK && search->level == PB_LEVEL_L1) {
-        status = take_reference(bench, search, PB_PATH_GLOBAL_CG, recording, &past, err);
+    status = take_reference(bench, search, target->path, recording, &hit, err);
+    if (status == PB_OK && target->past_path != target->path) {
+        status = take_reference(bench, search, target->past_path, recording, &past, err);
         if (status == PB_OK &&
             fabs(past.median_cycles - hit.median_cycles) < 2 + 0.02 * hit.median_cycles)
             return pb_fail(err, PB_UNSUPPORTED,
-                           "global loads are not cached in L1: %.0f cycles with it, %.0f past it",
-                           hit.median_cycles, past.median_cycles);
+                           "path %s is not cached before L2: %.0f cycles by it, %.0f past L1",
+                           pb_path_name(target->path), hit.median_cycles, past.median_cycles);
     }
     if (status == PB_OK)
         status = take_misses(bench, search, recording, &miss, err);
@@ -160,7 +179,7 @@ static enum pb_status sweep(struct pb_bench *bench, const struct pb_search *sear
                             struct pb_recording *recording, uint64_t footprints[COARSE_MAX],
                             size_t *count_out, size_t *knee_out, struct pb_error *err)
 {
-    uint64_t footprint = search->exact ? 4 * SMALL_BYTES : search->limit_bytes / 64;
+    uint64_t footprint = search->exact ? search->target->first_bytes : search->limit_bytes / 64;
     double tolerance = 0;
     bool rising = false;
     size_t count = 0;

@@ -9,27 +9,38 @@
 
 #include "battery/walk.h"
 
-enum pb_level { PB_LEVEL_L1, PB_LEVEL_L2 };
+/* One cache: how to reach it, how to pass it by, and how far to look. */
+struct pb_target {
+    const char *name; /* as the parameters call it */
+    enum pb_path path;
+    enum pb_path past_path; /* the same array past this cache; path itself: there is no way past */
+    bool chip_wide;       /* warmed by all SMs and emptied by a flush; else empty at every launch */
+    uint64_t small_bytes; /* surely fits */
+    uint64_t first_bytes; /* of the coarse sweep */
+    uint64_t limit_bytes; /* of the coarse sweep; 0: by what the driver says of L2 */
+};
+
+extern const struct pb_target pb_targets[PB_CACHE_COUNT];
 
 struct pb_search {
-    enum pb_level level;
-    enum pb_path path;
-    bool prefill; /* L2 is warmed by all SMs, L1 by the chase itself */
-    bool exact;   /* whole laps recorded; else samples in random order */
+    enum pb_cache cache;
+    const struct pb_target *target;
+    bool exact; /* whole laps recorded; else samples in random order */
     uint64_t stride_bytes;
-    uint64_t limit_bytes; /* of the coarse sweep */
+    uint64_t limit_bytes;   /* of the coarse sweep */
+    int64_t carveout_bytes; /* shared memory set aside; 0: the least that works */
     double hit_cycles;
-    double miss_low_cycles, miss_high_cycles; /* where this level's misses lie */
+    double miss_low_cycles, miss_high_cycles; /* where this cache's misses lie */
     uint64_t fits_bytes;                      /* largest footprint seen without misses */
     uint64_t overflows_bytes; /* smallest footprint seen with misses; 0: none up to the limit */
 };
 
-/* What kind of sweep suits this level on this device. */
-void pb_search_begin(const struct pb_bench *bench, enum pb_level level, struct pb_search *search);
+/* What kind of sweep suits this cache on this device. */
+void pb_search_begin(const struct pb_bench *bench, enum pb_cache cache, struct pb_search *search);
 
 /*
- * Phase "reference": hits by this level's path, and for L1 the same array past L1; phase "miss":
- * loads that this level cannot have. PB_UNSUPPORTED: the level does not cache this path.
+ * Phase "reference": hits by this cache's path, and the same array past it; phase "miss": loads
+ * that it cannot have. PB_UNSUPPORTED: nothing on the way caches this path.
  */
 enum pb_status pb_search_references(struct pb_bench *bench, struct pb_search *search,
                                     struct pb_recording *recording, struct pb_error *err);

@@ -12,11 +12,23 @@ enum pb_status pb_test_clock_calibration(struct pb_bench *bench, struct pb_recor
 /* cache.c */
 enum pb_status pb_test_l1_capacity(struct pb_bench *bench, struct pb_recording *recording,
                                    struct pb_error *err);
+enum pb_status pb_test_readonly_capacity(struct pb_bench *bench, struct pb_recording *recording,
+                                         struct pb_error *err);
+enum pb_status pb_test_texture_capacity(struct pb_bench *bench, struct pb_recording *recording,
+                                        struct pb_error *err);
+enum pb_status pb_test_constant_capacity(struct pb_bench *bench, struct pb_recording *recording,
+                                         struct pb_error *err);
 enum pb_status pb_test_l2_capacity(struct pb_bench *bench, struct pb_recording *recording,
                                    struct pb_error *err);
 /* line.c */
 enum pb_status pb_test_l1_line(struct pb_bench *bench, struct pb_recording *recording,
                                struct pb_error *err);
+enum pb_status pb_test_readonly_line(struct pb_bench *bench, struct pb_recording *recording,
+                                     struct pb_error *err);
+enum pb_status pb_test_texture_line(struct pb_bench *bench, struct pb_recording *recording,
+                                    struct pb_error *err);
+enum pb_status pb_test_constant_line(struct pb_bench *bench, struct pb_recording *recording,
+                                     struct pb_error *err);
 enum pb_status pb_test_l2_line(struct pb_bench *bench, struct pb_recording *recording,
                                struct pb_error *err);
 /* dram.c */

@@ -8,6 +8,7 @@ static const char *const order_names[] = {
     [PB_ORDER_SEQUENTIAL] = "sequential",
     [PB_ORDER_RANDOM] = "random",
     [PB_ORDER_PAGES] = "random_in_pages",
+    [PB_ORDER_GIVEN] = "given",
 };
 
 static const uint64_t page_bytes = (uint64_t)2 << 20;
@@ -52,6 +53,8 @@ static size_t pages_first(uint64_t *offsets, size_t count)
 
 uint64_t pb_walk_slots(const struct pb_walk *walk)
 {
+    if (walk->order == PB_ORDER_GIVEN)
+        return walk->offset_count;
     return (walk->footprint_bytes + walk->stride_bytes - 1) / walk->stride_bytes;
 }
 
@@ -62,6 +65,10 @@ static uint64_t *make_offsets(const struct pb_walk *walk, size_t count)
 
     if (offsets == NULL)
         return NULL;
+    if (walk->order == PB_ORDER_GIVEN) {
+        memcpy(offsets, walk->offset_bytes, count * sizeof(*offsets));
+        return offsets;
+    }
     for (size_t i = 0; i < count; i++)
         offsets[i] = i * walk->stride_bytes;
     if (walk->order == PB_ORDER_PAGES)
@@ -172,8 +179,11 @@ enum pb_status pb_walk_take(struct pb_bench *bench, const struct pb_walk *walk,
         .timed = laps_to_loads(walk->timed, slots),
         .prefill = walk->prefill,
         .flush = walk->flush,
-        .carveout_bytes = -1,
-        .sm = -1,
+        .carveout_bytes = walk->carveout_bytes == 0 ? -1 : walk->carveout_bytes,
+        .sm = walk->on_sm ? (int64_t)walk->sm : -1,
+        .cross = walk->cross,
+        .warm_path = walk->warm_path,
+        .alias_bytes = walk->alias_bytes,
     };
     enum pb_status status;
 

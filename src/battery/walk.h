@@ -13,6 +13,7 @@ enum pb_order {
     PB_ORDER_SEQUENTIAL,
     PB_ORDER_RANDOM, /* one cycle through all slots, drawn with the walk's seed */
     PB_ORDER_PAGES,  /* the first slot of every 2 MiB, then the others at random: warm TLBs */
+    PB_ORDER_GIVEN,  /* offset_bytes, as they stand */
 };
 
 struct pb_walk {
@@ -24,6 +25,14 @@ struct pb_walk {
     uint64_t record, timed;                 /* loads; PB_WALK_LAP likewise; one of them is 0 */
     uint64_t seed, repeat;
     bool prefill, flush;
+    int64_t carveout_bytes;       /* shared memory set aside; 0: the least that works */
+    const uint64_t *offset_bytes; /* PB_ORDER_GIVEN: [offset_count], see struct pb_chase */
+    size_t offset_count;
+    bool cross; /* the warm loads go by warm_path */
+    enum pb_path warm_path;
+    uint64_t alias_bytes;
+    bool on_sm; /* run on SM sm; else anywhere */
+    uint32_t sm;
 };
 
 #define PB_WALK_LAP UINT64_MAX

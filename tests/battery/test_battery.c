@@ -92,8 +92,8 @@ static void test_search__edges_of_the_paper_are_found(void **state)
         pb_recording_clear(&recording);
         run(&bench, "l2_capacity", &recording);
         pb_recording_clear(&recording);
-        assert_int_equal(bench.l1_edge_bytes, devices[i].l1_bytes);
-        assert_int_equal(bench.l2_edge_bytes, devices[i].l2_bytes);
+        assert_int_equal(bench.known[PB_CACHE_L1].edge_bytes, devices[i].l1_bytes);
+        assert_int_equal(bench.known[PB_CACHE_L2].edge_bytes, devices[i].l2_bytes);
         pb_bench_close(&bench);
     }
 }
@@ -107,7 +107,7 @@ static void test_bench__l1_that_global_loads_skip_is_unsupported_with_a_reason(v
     open_bench("gtx780", NULL, &bench);
     run(&bench, "l1_line", &recording);
     assert_int_equal(recording.outcome, PB_TEST_UNSUPPORTED);
-    assert_non_null(strstr(recording.message, "not cached in L1"));
+    assert_non_null(strstr(recording.message, "not cached before L2"));
     assert_true(recording.series.access_count > 0); /* the evidence is kept */
     pb_recording_clear(&recording);
     pb_bench_close(&bench);
