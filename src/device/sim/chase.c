@@ -194,20 +194,20 @@ static enum pb_status read_back(struct walk *walk, uint64_t loads, struct pb_err
     struct pb_sim_device *device = walk->device;
     const struct pb_chase *chase = walk->chase;
     double probability = pb_sim_faults_bitflip(&device->faults);
-    uint64_t expected, bit;
+    uint64_t address, expected, bit;
     size_t slot;
 
     if (pb_sim_random_binomial(&device->random, loads, probability) == 0)
         return PB_OK;
     slot = (size_t)(pb_sim_random_next(&device->random) %
                     (loads < chase->offset_count ? loads : chase->offset_count));
+    address = walk->base_address + chase->offset_bytes[slot];
     expected = walk->base_address + chase->offset_bytes[(slot + 1) % chase->offset_count];
     bit = UINT64_C(1) << pb_sim_random_below(&device->random, 64);
-    return pb_fail(
-        err, PB_DEVICE, "chase over %s: address %#llx: expected %#llx, found %#llx (bits %#llx)",
-        path_of(chase), (unsigned long long)(walk->base_address + chase->offset_bytes[slot]),
-        (unsigned long long)expected, (unsigned long long)(expected ^ bit),
-        (unsigned long long)bit);
+    return pb_fail(err, PB_DEVICE,
+                   "chase over %s: address %#llx: expected %#llx, found %#llx (bits %#llx)",
+                   path_of(chase), (unsigned long long)address, (unsigned long long)expected,
+                   (unsigned long long)(expected ^ bit), (unsigned long long)bit);
 }
 
 static bool is_deterministic(const struct walk *walk)

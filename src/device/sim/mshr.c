@@ -6,7 +6,7 @@ double pb_sim_mshr_cycles(const struct pb_sim_mshr_spec *mshr, uint32_t warps, u
 {
     uint64_t of_warps = (uint64_t)mshr->per_warp * warps;
     uint64_t in_flight = of_warps < mshr->per_sm ? of_warps : mshr->per_sm;
-    uint64_t last = (uint64_t)warps * loads - 1;
+    uint64_t last = (uint64_t)warps * loads - 1, rounds = last / in_flight;
 
     /*
      * Load n issues at max(issue of n - 1 + issue_cycles, issue of n - in_flight + latency_cycles).
@@ -15,6 +15,6 @@ double pb_sim_mshr_cycles(const struct pb_sim_mshr_spec *mshr, uint32_t warps, u
     double issuing_cycles = (double)in_flight * issue_cycles;
     double round_cycles = issuing_cycles > latency_cycles ? issuing_cycles : latency_cycles;
 
-    return (double)(last / in_flight) * round_cycles + (double)(last % in_flight) * issue_cycles +
+    return (double)rounds * round_cycles + (double)(last % in_flight) * issue_cycles +
            latency_cycles;
 }

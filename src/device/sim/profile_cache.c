@@ -124,7 +124,7 @@ static void read_policy(struct pb_sim_reader *reader, const struct pb_json *obje
 /* Masks that depend on each other over GF(2) leave sets that no address reaches. */
 static bool is_independent(const uint64_t *masks, uint32_t count, uint64_t candidate)
 {
-    uint64_t basis[PB_SIM_MASKS_MAX];
+    uint64_t basis[PB_SIM_MASKS_MAX] = {0};
     uint32_t rank = 0;
 
     for (uint32_t i = 0; i <= count; i++) {
