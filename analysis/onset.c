@@ -9,6 +9,9 @@ static const double rate_exception = 0.1;
 /* No kind of access is rarer than this for certain. */
 static const double least_rate = 1e-9;
 
+/* Misses growing with less than this part of the footprint's growth set in softly. */
+static const double soft_share = 0.8;
+
 /* Shares of misses this near to each other are one plateau. */
 static const double plateau_tolerance = 0.01;
 
@@ -25,16 +28,22 @@ static struct pb_tally tally_fitting(const struct pb_sweep_point *points, size_t
     return sum;
 }
 
+static struct pb_sweep_edge edge_at(const struct pb_sweep_point *points, size_t count, size_t cut)
+{
+    return (struct pb_sweep_edge){cut > 0 ? points[cut - 1].footprint_bytes : 0,
+                                  cut < count ? points[cut].footprint_bytes : 0};
+}
+
 /* Log likelihood of: points [0, cut) fit with this rate of strays, the others overflow. */
 static double rate_likelihood(const struct pb_sweep_point *points, size_t count, size_t cut,
                               const struct pb_sweep_model *model, double rate)
 {
-    uint64_t fits_bytes = cut > 0 ? points[cut - 1].footprint_bytes : 0;
+    struct pb_sweep_edge edge = edge_at(points, count, cut);
     double sum = pb_tally_log_poisson(&model->background, rate);
 
     for (size_t i = 0; i < count; i++)
         sum += i < cut ? pb_sweep_log_fits(&points[i], model, rate)
-                       : pb_sweep_log_overflows(&points[i], model, fits_bytes);
+                       : pb_sweep_log_overflows(&points[i], model, &edge);
     return sum;
 }
 
@@ -101,12 +110,12 @@ static size_t best_cut(const struct pb_sweep_point *points, size_t count,
 
 /* Does a point on its own say that it fits (> 0) or overflows (< 0)? In log likelihood. */
 static double margin_of(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
-                        struct stray_rates rates, uint64_t fits_bytes)
+                        const struct stray_rates *rates, const struct pb_sweep_edge *edge)
 {
-    double expected = pb_sweep_log_fits(point, model, rates.expected);
-    double counted = pb_sweep_log_fits(point, model, rates.counted) + log(rate_exception);
+    double expected = pb_sweep_log_fits(point, model, rates->expected);
+    double counted = pb_sweep_log_fits(point, model, rates->counted) + log(rate_exception);
 
-    return fmax(expected, counted) - pb_sweep_log_overflows(point, model, fits_bytes);
+    return fmax(expected, counted) - pb_sweep_log_overflows(point, model, edge);
 }
 
 static void count_agreement(const struct pb_sweep_point *points, size_t count, size_t cut,
@@ -115,8 +124,12 @@ static void count_agreement(const struct pb_sweep_point *points, size_t count, s
     struct stray_rates rates = rates_of(points, cut, model);
 
     for (size_t i = 0; i < count; i++) {
-        double margin = margin_of(&points[i], model, rates, i < cut ? 0 : onset->fits_bytes);
+        struct pb_sweep_edge edge = edge_at(points, count, cut);
+        double margin;
 
+        if (i < cut) /* had it overflowed, the edge would lie below it */
+            edge = (struct pb_sweep_edge){0, points[i].footprint_bytes};
+        margin = margin_of(&points[i], model, &rates, &edge);
         if (fabs(margin) < 1.0) /* says nothing on its own */
             continue;
         onset->seen++;
@@ -159,8 +172,8 @@ static void find_plateau(const struct pb_sweep_point *points, size_t count, size
 
 /*
  * One set after the other overflows when a perfectly mapped cache does, so its misses grow at least
- * in proportion from the first on. Half of that, up to where half of the most misses are seen, is a
- * soft onset: sets fill unevenly, and the onset is below the capacity.
+ * in proportion, from the first on to where half of the most misses are seen. Clearly less than
+ * that is a soft onset: sets fill unevenly, and the onset is below the capacity.
  */
 static bool is_soft(const struct pb_sweep_point *points, size_t count, size_t cut,
                     const struct pb_sweep_model *model)
@@ -182,7 +195,7 @@ static bool is_soft(const struct pb_sweep_point *points, size_t count, size_t cu
         sum += share / (way * pb_sweep_share(&points[half], model));
         seen++;
     }
-    return seen >= 2 && sum / (double)seen < 0.5;
+    return seen >= 2 && sum / (double)seen < soft_share;
 }
 
 enum pb_status pb_onset_find(const struct pb_sweep_point *points, size_t count,

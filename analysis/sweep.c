@@ -68,21 +68,36 @@ static double trace_fits(const struct pb_sweep_point *point, double rate)
  * every piece is another run. Each line in excess then makes silence less likely; how many there
  * are, the largest fitting footprint leaves open.
  */
-static double silence_of(const struct pb_sweep_point *point, uint64_t fits_bytes)
+static double silence_of(const struct pb_sweep_point *point, const struct pb_sweep_edge *edge)
 {
-    double excess = (double)(point->footprint_bytes - fits_bytes) / (double)point->stride_bytes;
+    uint64_t over_bytes = point->footprint_bytes - edge->fits_bytes;
+    double excess = (double)over_bytes / (double)point->stride_bytes;
 
     return point->in_pieces || point->coverage < 1.0 ? 1.0 / (1.0 + point->coverage * excess)
                                                      : silent_overflow;
 }
 
-static double trace_overflows(const struct pb_sweep_point *point, uint64_t fits_bytes)
+/*
+ * Share of a lap's accesses that must miss at least: every line in excess of what fits does once.
+ * How long lines are is not known yet; no longer than this, prefetched neighbours included.
+ */
+static double least_share(const struct pb_sweep_point *point, const struct pb_sweep_edge *edge)
 {
-    double silent = silence_of(point, fits_bytes);
+    static const double unit_bytes = 512.0;
+    double excess = (double)(point->footprint_bytes - edge->overflow_bytes) / unit_bytes;
 
-    if (point->tally.misses == 0)
+    return excess * (double)point->stride_bytes / (double)point->footprint_bytes;
+}
+
+static double trace_overflows(const struct pb_sweep_point *point, const struct pb_sweep_edge *edge)
+{
+    double misses = (double)point->tally.misses, silent = silence_of(point, edge);
+    bool too_few = misses < least_share(point, edge) * (double)point->tally.accesses;
+
+    if (misses == 0.0)
         return log(silent);
-    return log((1.0 - silent) * any_number((double)point->tally.misses) + least_chance);
+    return log((1.0 - silent) * any_number(misses) + least_chance) +
+           (too_few ? log(disturbed) : 0.0);
 }
 
 static double lap_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model)
@@ -94,7 +109,8 @@ static double lap_fits(const struct pb_sweep_point *point, const struct pb_sweep
 }
 
 /* The excess is log-uniform from one miss a lap to all misses; below the noise it is not seen. */
-static double lap_overflows(const struct pb_sweep_point *point, const struct pb_sweep_model *model)
+static double lap_overflows(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
+                            const struct pb_sweep_edge *edge)
 {
     double excess = point->lap_cycles - model->lap_cycles, noise = model->lap_noise_cycles;
     double lines = (double)point->footprint_bytes / (double)point->stride_bytes;
@@ -102,16 +118,19 @@ static double lap_overflows(const struct pb_sweep_point *point, const struct pb_
     double seen = log(fmax(model->miss_penalty_cycles / noise, 1.0));
     double unseen = fmin(0.99, fmax(0.01, 1.0 - seen / decades));
     double slower = excess > noise ? 1.0 / (excess * fmax(seen, 1.0)) : 0.0;
+    double least = least_share(point, edge) * model->miss_penalty_cycles;
+    bool too_few = excess + 3.0 * noise < least;
 
     return log(unseen * gsl_ran_gaussian_pdf(excess, noise) + (1.0 - unseen) * slower +
-               silent_overflow / (model->miss_penalty_cycles + fabs(excess)));
+               silent_overflow / (model->miss_penalty_cycles + fabs(excess))) +
+           (too_few ? log(disturbed) : 0.0);
 }
 
 double pb_sweep_log_overflows(const struct pb_sweep_point *point,
-                              const struct pb_sweep_model *model, uint64_t fits_bytes)
+                              const struct pb_sweep_model *model, const struct pb_sweep_edge *edge)
 {
-    return pb_sweep_is_lap(point) ? lap_overflows(point, model)
-                                  : trace_overflows(point, fits_bytes);
+    return pb_sweep_is_lap(point) ? lap_overflows(point, model, edge)
+                                  : trace_overflows(point, edge);
 }
 
 double pb_sweep_log_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model,

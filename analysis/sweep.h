@@ -3,8 +3,8 @@
  * or if it overflows:
  *   fits        A trace shows misses only as rarely as strays do (Poisson); a lap takes the time of
  *               the reference.
- *   overflows   A trace misses at least once a lap, and may miss any number of times; a lap may be
- *               slower by any amount.
+ *   overflows   A trace misses at least once a lap, more with every line in excess, and may miss
+ *               any number of times; a lap may be slower by any amount.
  * One measurement in a hundred may be disturbed and count for nothing.
  */
 #ifndef PB_ANALYSIS_SWEEP_H
@@ -34,6 +34,12 @@ struct pb_sweep_model {
     double miss_penalty_cycles; /* miss less hit */
 };
 
+/* Where the sweep is cut in two. */
+struct pb_sweep_edge {
+    uint64_t fits_bytes;     /* the largest footprint that fits; 0: none does */
+    uint64_t overflow_bytes; /* the next one; no chase that overflows has a smaller one */
+};
+
 /* Sorts by footprint. */
 void pb_sweep_sort(struct pb_sweep_point *points, size_t count);
 
@@ -50,8 +56,8 @@ double pb_tally_log_poisson(const struct pb_tally *tally, double rate);
 double pb_sweep_log_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
                          double rate);
 
-/* Log likelihood of a chase whose footprint overflows, where fits_bytes is known to fit. */
+/* Log likelihood of a chase whose footprint overflows, if the edge is there. */
 double pb_sweep_log_overflows(const struct pb_sweep_point *point,
-                              const struct pb_sweep_model *model, uint64_t fits_bytes);
+                              const struct pb_sweep_model *model, const struct pb_sweep_edge *edge);
 
 #endif

@@ -1,0 +1,216 @@
+/* Where misses begin in a sweep: sharp and soft knees, strays, disturbed points, no knee at all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+
+#include "analysis/onset.h"
+
+enum { POINTS_MAX = 128, LINE = 128 };
+
+struct sweep {
+    struct pb_sweep_point points[POINTS_MAX];
+    size_t count;
+    struct pb_sweep_model model;
+};
+
+static void begin(struct sweep *sweep)
+{
+    memset(sweep, 0, sizeof(*sweep));
+    sweep->model = (struct pb_sweep_model){.background = {512, 512, 0},
+                                           .stray_rate = 1e-7,
+                                           .lap_cycles = 96,
+                                           .lap_noise_cycles = 0.2,
+                                           .miss_penalty_cycles = 255};
+}
+
+/* A whole lap, traced in one run. */
+static void add_trace(struct sweep *sweep, uint64_t lines, size_t misses)
+{
+    sweep->points[sweep->count++] =
+        (struct pb_sweep_point){.footprint_bytes = lines * LINE,
+                                .stride_bytes = LINE,
+                                .tally = {(size_t)lines, (size_t)lines - misses, misses},
+                                .coverage = 1.0,
+                                .lap_cycles = NAN};
+}
+
+static void add_lap(struct sweep *sweep, uint64_t lines, double share)
+{
+    sweep->points[sweep->count++] = (struct pb_sweep_point){
+        .footprint_bytes = lines * LINE, .stride_bytes = LINE, .lap_cycles = 96 + share * 255};
+}
+
+static enum pb_status find(struct sweep *sweep, struct pb_onset *onset, struct pb_error *err)
+{
+    pb_sweep_sort(sweep->points, sweep->count);
+    return pb_onset_find(sweep->points, sweep->count, &sweep->model, onset, err);
+}
+
+static void test_onset__lru_knee_is_exact_and_full_is_seen(void **state)
+{
+    struct pb_onset onset;
+    struct sweep sweep;
+
+    (void)state;
+    begin(&sweep);
+    for (uint64_t lines = 120; lines <= 170; lines++) { /* 128 lines in 32 sets of 4 */
+        uint64_t over = lines <= 128 ? 0 : lines - 128;
+
+        add_trace(&sweep, lines, over >= 32 ? lines : over * 5);
+    }
+    assert_int_equal(find(&sweep, &onset, NULL), PB_OK);
+    assert_int_equal(onset.fits_bytes, 128 * LINE);
+    assert_int_equal(onset.overflow_bytes, 129 * LINE);
+    assert_int_equal(onset.full_bytes, 160 * LINE);
+    assert_false(onset.soft);
+    assert_true(onset.posterior > 0.99);
+    assert_int_equal(onset.agreeing, onset.seen);
+}
+
+static void test_onset__a_single_miss_a_lap_is_enough(void **state)
+{
+    struct pb_onset onset;
+    struct sweep sweep;
+
+    (void)state;
+    begin(&sweep);
+    for (uint64_t lines = 16300; lines <= 16400; lines += 4) /* random policy: few misses */
+        add_trace(&sweep, lines, lines <= 16384 ? 0 : 1 + (lines - 16384) / 8);
+    assert_int_equal(find(&sweep, &onset, NULL), PB_OK);
+    assert_int_equal(onset.fits_bytes, 16384 * LINE);
+    assert_true(onset.posterior > 0.9);
+}
+
+static void test_onset__a_disturbed_point_does_not_move_it(void **state)
+{
+    struct pb_onset onset;
+    struct sweep sweep;
+
+    (void)state;
+    begin(&sweep);
+    for (uint64_t lines = 100; lines <= 150; lines++)
+        add_trace(&sweep, lines, lines <= 128 ? (lines == 104 ? 20 : 0) : 5 * (lines - 128));
+    add_lap(&sweep, 110, 0.3);
+    assert_int_equal(find(&sweep, &onset, NULL), PB_OK);
+    assert_int_equal(onset.fits_bytes, 128 * LINE);
+    assert_int_equal(onset.seen - onset.agreeing, 2);
+}
+
+static void test_onset__strays_below_the_knee_are_no_misses(void **state)
+{
+    struct pb_onset onset;
+    struct sweep sweep;
+
+    (void)state;
+    begin(&sweep);
+    sweep.model.stray_rate = 1e-4;
+    for (uint64_t lines = 16000; lines <= 18000; lines += 100) /* one or two strays in each lap */
+        add_trace(&sweep, lines, lines <= 17000 ? 1 + (lines / 100 + 1) % 2 : lines - 16900);
+    assert_int_equal(find(&sweep, &onset, NULL), PB_OK);
+    assert_int_equal(onset.fits_bytes, 17000 * LINE);
+}
+
+static void test_onset__laps_alone_give_the_step(void **state)
+{
+    struct pb_onset onset;
+    struct sweep sweep;
+
+    (void)state;
+    begin(&sweep);
+    for (uint64_t lines = 64; lines <= 256; lines += 8)
+        add_lap(&sweep, lines, lines <= 128 ? 0 : fmin(1.0, (double)(lines - 128) / 32.0));
+    assert_int_equal(find(&sweep, &onset, NULL), PB_OK);
+    assert_int_equal(onset.fits_bytes, 128 * LINE);
+    assert_int_equal(onset.overflow_bytes, 136 * LINE);
+    assert_int_equal(onset.full_bytes, 160 * LINE);
+}
+
+static void test_onset__hashed_sets_overflow_softly(void **state)
+{
+    struct pb_onset onset;
+    struct sweep sweep;
+
+    (void)state;
+    begin(&sweep);
+    for (uint64_t lines = 1500; lines <= 2400; lines += 20) { /* 2,048 lines, S-shaped */
+        double z = ((double)lines - 1950.0) / 60.0, share = 1.0 / (1.0 + exp(-z));
+
+        add_trace(&sweep, lines, lines < 1740 ? 0 : (size_t)((double)lines * share + 0.5));
+    }
+    assert_int_equal(find(&sweep, &onset, NULL), PB_OK);
+    assert_int_equal(onset.fits_bytes, 1720 * LINE);
+    assert_true(onset.soft);
+    assert_in_range(onset.full_bytes, 2100 * LINE, 2300 * LINE);
+}
+
+static void test_onset__flat_curve_is_not_found(void **state)
+{
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_onset onset;
+    struct sweep sweep;
+
+    (void)state;
+    begin(&sweep);
+    assert_int_equal(find(&sweep, &onset, &err), PB_NOT_FOUND);
+    assert_string_equal(err.message, "the sweep is empty");
+    for (uint64_t lines = 64; lines <= 1024; lines *= 2)
+        add_trace(&sweep, lines, 0);
+    assert_int_equal(find(&sweep, &onset, &err), PB_NOT_FOUND);
+    assert_string_equal(err.message, "no misses up to 131072 bytes, the largest footprint");
+}
+
+static void test_onset__only_misses_is_not_found(void **state)
+{
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_onset onset;
+    struct sweep sweep;
+
+    (void)state;
+    begin(&sweep);
+    for (uint64_t lines = 64; lines <= 1024; lines *= 2)
+        add_trace(&sweep, lines, lines);
+    assert_int_equal(find(&sweep, &onset, &err), PB_NOT_FOUND);
+    assert_string_equal(err.message, "already the smallest footprint, 8192 bytes, misses");
+}
+
+static void test_onset__silence_of_pieces_leaves_doubt(void **state)
+{
+    struct pb_onset onset;
+    struct sweep sweep;
+    double sure;
+
+    (void)state;
+    begin(&sweep);
+    for (uint64_t lines = 120; lines <= 136; lines++)
+        add_trace(&sweep, lines, lines <= 128 ? 0 : lines - 128);
+    assert_int_equal(find(&sweep, &onset, NULL), PB_OK);
+    sure = onset.posterior;
+    for (size_t i = 0; i < sweep.count; i++)
+        sweep.points[i].in_pieces = true;
+    assert_int_equal(find(&sweep, &onset, NULL), PB_OK);
+    assert_int_equal(onset.fits_bytes, 128 * LINE);
+    assert_true(sure > 0.95);
+    assert_true(onset.posterior < 0.8);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_onset__lru_knee_is_exact_and_full_is_seen),
+        cmocka_unit_test(test_onset__a_single_miss_a_lap_is_enough),
+        cmocka_unit_test(test_onset__a_disturbed_point_does_not_move_it),
+        cmocka_unit_test(test_onset__strays_below_the_knee_are_no_misses),
+        cmocka_unit_test(test_onset__laps_alone_give_the_step),
+        cmocka_unit_test(test_onset__hashed_sets_overflow_softly),
+        cmocka_unit_test(test_onset__flat_curve_is_not_found),
+        cmocka_unit_test(test_onset__only_misses_is_not_found),
+        cmocka_unit_test(test_onset__silence_of_pieces_leaves_doubt),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
