@@ -14,16 +14,36 @@ enum {
 
 /* The reference of L2 is large enough to lie in all of its slices. */
 const struct pb_target pb_targets[PB_CACHE_COUNT] = {
-    /*                      name        path                past path           chip   small first
-       limit */
-    [PB_CACHE_L1] = {"l1", PB_PATH_GLOBAL_CA, PB_PATH_GLOBAL_CG, false, KIB(1), KIB(4), KIB(512)},
-    [PB_CACHE_READONLY] = {"readonly", PB_PATH_READONLY, PB_PATH_GLOBAL_CG, false, KIB(1), KIB(4),
-                           KIB(512)},
-    [PB_CACHE_TEXTURE] = {"texture", PB_PATH_TEXTURE, PB_PATH_GLOBAL_CG, false, KIB(1), KIB(4),
-                          KIB(512)},
-    [PB_CACHE_CONSTANT] = {"constant_l1", PB_PATH_CONSTANT, PB_PATH_CONSTANT, false, 512, KIB(1),
-                           KIB(32)},
-    [PB_CACHE_L2] = {"l2", PB_PATH_GLOBAL_CG, PB_PATH_GLOBAL_CG, true, KIB(128), KIB(4), 0},
+    [PB_CACHE_L1] = {.name = "l1",
+                     .path = PB_PATH_GLOBAL_CA,
+                     .past_path = PB_PATH_GLOBAL_CG,
+                     .small_bytes = KIB(1),
+                     .first_bytes = KIB(4),
+                     .limit_bytes = KIB(512)},
+    [PB_CACHE_READONLY] = {.name = "readonly",
+                           .path = PB_PATH_READONLY,
+                           .past_path = PB_PATH_GLOBAL_CG,
+                           .small_bytes = KIB(1),
+                           .first_bytes = KIB(4),
+                           .limit_bytes = KIB(512)},
+    [PB_CACHE_TEXTURE] = {.name = "texture",
+                          .path = PB_PATH_TEXTURE,
+                          .past_path = PB_PATH_GLOBAL_CG,
+                          .small_bytes = KIB(1),
+                          .first_bytes = KIB(4),
+                          .limit_bytes = KIB(512)},
+    [PB_CACHE_CONSTANT] = {.name = "constant_l1",
+                           .path = PB_PATH_CONSTANT,
+                           .past_path = PB_PATH_CONSTANT,
+                           .small_bytes = 512,
+                           .first_bytes = KIB(1),
+                           .limit_bytes = KIB(32)},
+    [PB_CACHE_L2] = {.name = "l2",
+                     .path = PB_PATH_GLOBAL_CG,
+                     .past_path = PB_PATH_GLOBAL_CG,
+                     .chip_wide = true,
+                     .small_bytes = KIB(128),
+                     .first_bytes = KIB(4)},
 };
 
 void pb_search_begin(const struct pb_bench *bench, enum pb_cache cache, struct pb_search *search)
