@@ -12,6 +12,14 @@ void pb_votes_add_many(struct pb_votes *votes, size_t agreeing, size_t seen)
     votes->seen += (double)seen;
 }
 
+void pb_votes_add_share(struct pb_votes *votes, size_t agreeing, size_t seen, size_t most)
+{
+    double weight = seen > most ? (double)most / (double)seen : 1.0;
+
+    votes->agreeing += weight * (double)agreeing;
+    votes->seen += weight * (double)seen;
+}
+
 void pb_votes_doubt(struct pb_votes *votes)
 {
     votes->seen += votes->seen > 1.0 ? votes->seen : 1.0;

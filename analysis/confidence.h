@@ -27,6 +27,12 @@ void pb_votes_add(struct pb_votes *votes, bool agrees);
 /* `agreeing` of `seen` pieces at once. */
 void pb_votes_add_many(struct pb_votes *votes, size_t agreeing, size_t seen);
 
+/*
+ * Many pieces that depend on each other, as the accesses of a few walks do: they vote by their
+ * shares, but weigh no more than `most` pieces.
+ */
+void pb_votes_add_share(struct pb_votes *votes, size_t agreeing, size_t seen, size_t most);
+
 /* A contradiction by a whole other method: it weighs as much as everything before it. */
 void pb_votes_doubt(struct pb_votes *votes);
 

@@ -7,7 +7,7 @@
 /* infer_clock.c */
 enum pb_status pb_infer_clock_overhead(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_clock_rate(const struct pb_case *at, struct pb_error *err);
-/* infer_capacity.c: of the row's memory, l1 or l2 */
+/* infer_capacity.c: of the row's memory, any cache */
 enum pb_status pb_infer_capacity(const struct pb_case *at, struct pb_error *err);
 /* infer_line.c: likewise */
 enum pb_status pb_infer_line(const struct pb_case *at, struct pb_error *err);

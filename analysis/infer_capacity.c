@@ -1,5 +1,5 @@
 /*
- * size_bytes, latency_cycles, latency_ns and miss_latency_cycles of L1 and L2.
+ * size_bytes, latency_cycles, latency_ns and miss_latency_cycles of a cache.
  *
  * The size is the largest footprint without misses in its steady state. Where the device's sets
  * fill unevenly, as by a hashed index, misses begin below the capacity: the interval then reaches

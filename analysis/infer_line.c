@@ -1,5 +1,5 @@
 /*
- * line_bytes and sector_bytes of L1 and L2.
+ * line_bytes and sector_bytes of a cache.
  *
  * Sector: how far apart the misses of a cold walk lie that reads word by word.
  *
@@ -27,6 +27,9 @@
 
 /* Below this chance, a walk's misses are more than strays. */
 static const double significance = 1e-3;
+
+/* Accesses of a few walks are no more independent pieces of evidence than this. */
+enum { PIECES_MAX = 30 };
 
 /* Strides beyond this are steps over pages, not over lines. */
 static const uint64_t line_max_bytes = 4096;
@@ -156,7 +159,7 @@ static enum pb_status infer_sector(const struct pb_case *at, const struct pb_lev
         return PB_OK;
     }
     bytes = (double)fill.bytes;
-    pb_votes_add_many(&votes, fill.agreeing, fill.seen);
+    pb_votes_add_share(&votes, fill.agreeing, fill.seen, PIECES_MAX);
     pb_parameter_set_number(answer, (struct pb_estimate){bytes, bytes, bytes},
                             pb_votes_confidence(&votes),
                             "cold walk by %llu bytes: %zu of %zu misses at its multiples, "
@@ -220,6 +223,10 @@ static void state_line(struct pb_parameter *answer, const struct pb_alignment *t
     double bytes = (double)(by_stride ? view->bytes : turns->bytes);
     struct pb_votes votes = {0, 0};
 
+    if (turns->bytes == 0 && view->measured == 0) {
+        pb_parameter_set_none(answer, "no walk over more than fits was taken");
+        return;
+    }
     if (turns->bytes == 0 && !view->bounded) {
         pb_parameter_set_none(answer,
                               "%zu places where hits and misses meet show no unit, and all "
@@ -234,7 +241,7 @@ static void state_line(struct pb_parameter *answer, const struct pb_alignment *t
                               turns->seen);
         return;
     }
-    pb_votes_add_many(&votes, turns->agreeing, turns->seen);
+    pb_votes_add_share(&votes, turns->agreeing, turns->seen, PIECES_MAX);
     pb_votes_add_many(&votes, view->measured, view->measured);
     if (turns->bytes == 0) /* one view alone may err upwards */
         pb_votes_doubt(&votes);

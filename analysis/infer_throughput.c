@@ -15,6 +15,9 @@
 /* Cells this near to the best one belong to the same plateau. */
 static const double plateau_share = 0.97, neighbour_share = 0.9;
 
+/* Launch shapes on one plateau are no more independent pieces of evidence than this. */
+enum { PIECES_MAX = 20 };
+
 /* Above the theoretical peak by more than rounding: something else than DRAM was measured. */
 static const double impossible_share = 1.02;
 
@@ -166,7 +169,7 @@ enum pb_status pb_infer_copy_throughput(const struct pb_case *at, struct pb_erro
                        "%.4g byte/s is more than the theoretical %.4g: not all of it was DRAM",
                        peak.value, theoretical);
     pb_votes_add_many(&votes, peak.neighbours_close, peak.neighbours);
-    pb_votes_add_many(&votes, peak.plateau_count - 1, peak.plateau_count - 1);
+    pb_votes_add_share(&votes, peak.plateau_count - 1, peak.plateau_count - 1, PIECES_MAX);
     confidence = pb_votes_confidence(&votes);
     describe_limits(at, peak.value, limits, sizeof(limits));
     describe_cell(matrix, peak.cell, config, sizeof(config));

@@ -1,9 +1,9 @@
 /*
  * One cache level as a recording shows it: what its hits and its misses look like.
  *
- * Capacity and line read the same phases: "reference" (a small array by the level's path, and for
- * L1 also past it) and "miss" (loads the level cannot have). Without a "miss" phase, the walk with
- * the largest share of slow accesses shows the misses.
+ * Capacity and line read the same phases: "reference" (a small array by the level's path, and past
+ * it where there is a way) and "miss" (loads the level cannot have). Of the other walks, those that
+ * are slow most often show misses too.
  */
 #ifndef PB_ANALYSIS_LEVEL_H
 #define PB_ANALYSIS_LEVEL_H
@@ -13,7 +13,7 @@
 
 /* How a level is reached. */
 struct pb_level_path {
-    const char *memory; /* l1, l2 */
+    const char *memory; /* l1, l2, readonly, … */
     const char *path;   /* loads that it caches */
     const char *past;   /* loads that skip it; NULL: there are none */
 };
@@ -22,7 +22,7 @@ struct pb_level {
     const struct pb_level_path *way;
     const struct pb_series *series;
     struct pb_sample hits;   /* of the reference, cycles less overhead */
-    struct pb_sample misses; /* accesses among which are misses; may be empty */
+    struct pb_sample misses; /* accesses most of which are misses; may be empty */
     struct pb_classes classes;
     bool classified; /* false: nothing in the recording looks like a miss */
 };

@@ -1,37 +1,40 @@
 /* The table of inferences. Later rows may use what earlier ones stated. */
 #include "analysis/infer.h"
 
+/* Every cache is asked the same by two tests. */
+#define CAPACITY_ANSWERS                                                                           \
+    {                                                                                              \
+        {"size_bytes", "byte"}, {"latency_cycles", "cycle"}, {"latency_ns", "ns"},                 \
+            {"miss_latency_cycles", "cycle"},                                                      \
+    }
+#define LINE_ANSWERS                                                                               \
+    {                                                                                              \
+        {"line_bytes", "byte"}, {"sector_bytes", "byte"},                                          \
+    }
+#define LATENCY_ANSWERS                                                                            \
+    {                                                                                              \
+        {"latency_cycles", "cycle"}, {"latency_ns", "ns"},                                         \
+    }
+
 const struct pb_inference pb_inferences[] = {
     {"clock", {"clock_overhead"}, {{"overhead_cycles", "cycle"}}, pb_infer_clock_overhead},
     {"clock", {"clock_calibration"}, {{"sm_mhz", "MHz"}}, pb_infer_clock_rate},
-    {"l1",
-     {"l1_capacity"},
-     {{"size_bytes", "byte"},
-      {"latency_cycles", "cycle"},
-      {"latency_ns", "ns"},
-      {"miss_latency_cycles", "cycle"}},
-     pb_infer_capacity},
-    {"l1", {"l1_line"}, {{"line_bytes", "byte"}, {"sector_bytes", "byte"}}, pb_infer_line},
-    {"l2",
-     {"l2_capacity"},
-     {{"size_bytes", "byte"},
-      {"latency_cycles", "cycle"},
-      {"latency_ns", "ns"},
-      {"miss_latency_cycles", "cycle"}},
-     pb_infer_capacity},
-    {"l2", {"l2_line"}, {{"line_bytes", "byte"}, {"sector_bytes", "byte"}}, pb_infer_line},
-    {"dram",
-     {"dram_latency"},
-     {{"latency_cycles", "cycle"}, {"latency_ns", "ns"}},
-     pb_infer_dram_latency},
+    {"l1", {"l1_capacity"}, CAPACITY_ANSWERS, pb_infer_capacity},
+    {"l1", {"l1_line"}, LINE_ANSWERS, pb_infer_line},
+    {"l2", {"l2_capacity"}, CAPACITY_ANSWERS, pb_infer_capacity},
+    {"l2", {"l2_line"}, LINE_ANSWERS, pb_infer_line},
+    {"readonly", {"readonly_capacity"}, CAPACITY_ANSWERS, pb_infer_capacity},
+    {"readonly", {"readonly_line"}, LINE_ANSWERS, pb_infer_line},
+    {"texture", {"texture_capacity"}, CAPACITY_ANSWERS, pb_infer_capacity},
+    {"texture", {"texture_line"}, LINE_ANSWERS, pb_infer_line},
+    {"constant_l1", {"constant_capacity"}, CAPACITY_ANSWERS, pb_infer_capacity},
+    {"constant_l1", {"constant_line"}, LINE_ANSWERS, pb_infer_line},
+    {"dram", {"dram_latency"}, LATENCY_ANSWERS, pb_infer_dram_latency},
     {"dram",
      {"global_copy"},
      {{"peak_bytes_per_s", "byte/s"}, {"best_config", ""}},
      pb_infer_copy_throughput},
-    {"shared",
-     {"shared_latency"},
-     {{"latency_cycles", "cycle"}, {"latency_ns", "ns"}},
-     pb_infer_shared_latency},
+    {"shared", {"shared_latency"}, LATENCY_ANSWERS, pb_infer_shared_latency},
     {"shared",
      {"bank_conflict"},
      {{"banks", "bank"}, {"bank_bytes", "byte"}, {"conflict_cycles", "cycle"}},

@@ -148,8 +148,9 @@ static void test_l1__path_past_it_is_as_fast_means_not_cached(void **state)
     synthetic_constant(series, &noise, "global_ca", "reference", 198, 512);
     synthetic_constant(series, &noise, "global_cg", "reference", 198, 512);
     device_infer(&device);
-    assert_none(&device, "l1", "size_bytes", "not cached in L1: 199 cycles with it, 199 past it");
-    assert_none(&device, "l1", "latency_cycles", "not cached in L1");
+    assert_none(&device, "l1", "size_bytes",
+                "path global_ca is not cached before L2: 199 cycles by it, 199 past L1");
+    assert_none(&device, "l1", "latency_cycles", "not cached before L2");
     assert_none(&device, "l1", "line_bytes", "test l1_line was not recorded");
     device_clear(&device);
 }
