@@ -85,7 +85,7 @@ enum pb_status pb_fleet_may_create(const char *path, struct pb_error *err)
     struct pb_error cause = PB_ERROR_INIT;
     struct pb_run run;
     struct stat found;
-    hid_t file;
+    hid_t file = H5I_INVALID_HID;
     FILE *probe;
     enum pb_status status = temporary_name(path, temporary, sizeof(temporary), err);
 
@@ -253,7 +253,7 @@ enum pb_status pb_fleet_put_device(struct pb_fleet *fleet, const char *key,
 {
     const struct pb_object *object = pb_schema_find("/devices/<key>");
     struct pb_device_info old;
-    hid_t group;
+    hid_t group = H5I_INVALID_HID;
     enum pb_status status = pb_fleet_device_group(fleet->file, key, &group, err);
 
     if (status != PB_OK)

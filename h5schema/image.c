@@ -92,7 +92,7 @@ static enum pb_status end(hid_t file, hid_t group, enum pb_status status,
 enum pb_status pb_image_of_device(const char *key, const struct pb_device_info *info,
                                   struct pb_image *image_out, struct pb_error *err)
 {
-    hid_t file, group;
+    hid_t file = H5I_INVALID_HID, group = H5I_INVALID_HID;
     enum pb_status status = begin(PB_IMAGE_DEVICE, key, "", &file, &group, err);
 
     if (status != PB_OK)
@@ -104,7 +104,7 @@ enum pb_status pb_image_of_device(const char *key, const struct pb_device_info *
 enum pb_status pb_image_of_member(const struct pb_member *member, struct pb_image *image_out,
                                   struct pb_error *err)
 {
-    hid_t file, group;
+    hid_t file = H5I_INVALID_HID, group = H5I_INVALID_HID;
     enum pb_status status = begin(PB_IMAGE_MEMBER, member->key, "", &file, &group, err);
 
     if (status != PB_OK)
@@ -152,7 +152,7 @@ enum pb_status pb_image_of_test(const char *key, const struct pb_recording *reco
                                 const struct pb_state *states, size_t state_count,
                                 struct pb_image *image_out, struct pb_error *err)
 {
-    hid_t file, group;
+    hid_t file = H5I_INVALID_HID, group = H5I_INVALID_HID;
     enum pb_status status = begin(PB_IMAGE_TEST, key, recording->name, &file, &group, err);
 
     if (status != PB_OK)
