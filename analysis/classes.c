@@ -59,7 +59,7 @@ static void part(struct pb_classes *classes)
 enum pb_status pb_classes_find(const struct pb_sample *reference, const struct pb_sample *beyond,
                                struct pb_classes *classes_out, struct pb_error *err)
 {
-    struct pb_classes classes;
+    struct pb_classes classes = {{0, 0}, {0, 0}};
     struct pb_tally strays, slower;
     struct pb_sample sorted;
     size_t first, end;

@@ -73,12 +73,13 @@ size_t pb_modes_find(const double *sorted, size_t count, size_t max, struct pb_m
 {
     size_t neighbours = (size_t)ceil(sqrt((double)count)), first = 0, found = 0, at = 0;
     struct density walk = {sorted, count, neighbours, 0, 0};
-    double ratio, peak = 0.0, valley = 0.0, valley_place = 0.0;
+    double ratio, x, peak = 0.0, valley = 0.0, valley_place = 0.0;
 
     if (count == 0)
         return 0;
     ratio = fmax(2.0, exp(significance_sigmas * sqrt(2.0 / (double)neighbours)));
-    for (double x = sorted[0]; x < INFINITY; x = next_place(sorted, count, &at, x)) {
+    x = sorted[0];
+    while (x < INFINITY) {
         double here = density_at(&walk, x);
 
         if (here >= ratio * valley && peak >= ratio * valley && valley > 0.0 && found + 1 < max) {
@@ -95,6 +96,7 @@ size_t pb_modes_find(const double *sorted, size_t count, size_t max, struct pb_m
             valley = here;
             valley_place = x;
         }
+        x = next_place(sorted, count, &at, x);
     }
     close_mode(sorted, first, count, &modes_out[found++]);
     return found;

@@ -44,7 +44,7 @@ enum pb_status pb_sample_sorted(const struct pb_sample *sample, struct pb_sample
                                 struct pb_error *err)
 {
     struct pb_sample sorted = {NULL, 0, 0};
-    enum pb_status status = pb_sample_reserve(&sorted, sample->count, err);
+    enum pb_status status = pb_sample_reserve(&sorted, sample->count + 1, err);
 
     if (status != PB_OK)
         return status;
