@@ -43,11 +43,11 @@ enum pb_status pb_sample_add(struct pb_sample *sample, double value, struct pb_e
 enum pb_status pb_sample_sorted(const struct pb_sample *sample, struct pb_sample *sorted_out,
                                 struct pb_error *err)
 {
-    struct pb_sample sorted = {NULL, 0, 0};
-    enum pb_status status = pb_sample_reserve(&sorted, sample->count + 1, err);
+    struct pb_sample sorted = {NULL, 0, sample->count + 1};
 
-    if (status != PB_OK)
-        return status;
+    sorted.values = malloc(sorted.capacity * sizeof(*sorted.values));
+    if (sorted.values == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for a sample of %zu", sample->count);
     for (size_t i = 0; i < sample->count; i++)
         if (!isnan(sample->values[i]))
             sorted.values[sorted.count++] = sample->values[i];
