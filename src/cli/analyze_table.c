@@ -12,6 +12,9 @@ static const double agreement = 0.02;
 /* A word that is stated with less confidence than this is not worth an alarm when it differs. */
 static const double word_confidence = 0.5;
 
+/* Memory, parameter, value, interval; the confidence follows. */
+#define ROW_FORMAT "  %-11s  %-19s  %-32s  %-22s  "
+
 /* One parameter over the devices of a model. */
 struct column {
     const struct pb_parameter_row **rows; /* [count] */
@@ -68,16 +71,27 @@ static const struct pb_parameter_row *find_typical(const struct column *column)
     return typical;
 }
 
+/* "1 cycle", "96 cycles"; symbols such as ns stay as they are. */
+static const char *plural_of(const char *unit, double value)
+{
+    static const char *const words[] = {"byte", "cycle", "bank"};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcmp(unit, words[i]) == 0)
+            return value == 1.0 ? "" : "s";
+    return "";
+}
+
 static void format_number(double value, const char *unit, char *text, size_t size)
 {
     if (strcmp(unit, "byte/s") == 0)
         snprintf(text, size, "%.2f GB/s", value / 1e9);
     else if (strcmp(unit, "byte") == 0 && value >= 1048576.0)
-        snprintf(text, size, "%.0f (%.4g MiB)", value, value / 1048576.0);
+        snprintf(text, size, "%.0f bytes (%.4g MiB)", value, value / 1048576.0);
     else if (strcmp(unit, "byte") == 0 && value >= 1024.0)
-        snprintf(text, size, "%.0f (%.4g KiB)", value, value / 1024.0);
+        snprintf(text, size, "%.0f bytes (%.4g KiB)", value, value / 1024.0);
     else
-        snprintf(text, size, "%.5g %s", value, unit);
+        snprintf(text, size, "%.6g %s%s", value, unit, plural_of(unit, value));
 }
 
 static void format_row(const struct pb_parameter_row *row, char *text, size_t size)
@@ -87,7 +101,19 @@ static void format_row(const struct pb_parameter_row *row, char *text, size_t si
     else if (!isnan(row->number))
         format_number(row->number, row->unit, text, size);
     else
-        snprintf(text, size, "%s %s", row->value, row->unit);
+        snprintf(text, size, "%s %s%s", row->value, row->unit, plural_of(row->unit, 2.0));
+}
+
+static void format_interval(double low, double high, const char *unit, char *text, size_t size)
+{
+    if (strcmp(unit, "byte/s") == 0)
+        snprintf(text, size, "%.2f to %.2f", low / 1e9, high / 1e9);
+    else if (low == high && !is_measured(unit))
+        snprintf(text, size, "exact");
+    else if (is_measured(unit))
+        snprintf(text, size, "%.5g to %.5g", low, high);
+    else
+        snprintf(text, size, "%.10g to %.10g", low, high);
 }
 
 /* Joined interval and lowest confidence of the rows that agree with the typical one. */
@@ -109,17 +135,9 @@ static void print_typical(const struct column *column, FILE *file)
         confidence = fmin(confidence, row->confidence);
     }
     format_row(typical, value, sizeof(value));
-    if (typical->value[0] == '\0') {
-        fprintf(file, "  %-7s %-20s %-28s %s\n", typical->memory, typical->parameter, value,
-                typical->reason);
-        return;
-    }
-    if (!isnan(typical->number) && strcmp(typical->unit, "byte/s") == 0)
-        snprintf(span, sizeof(span), "[%.2f, %.2f]", low / 1e9, high / 1e9);
-    else if (!isnan(typical->number))
-        snprintf(span, sizeof(span), "[%.6g, %.6g]", low, high);
-    fprintf(file, "  %-7s %-20s %-28s %-22s %4.2f", typical->memory, typical->parameter, value,
-            span, confidence);
+    if (!isnan(typical->number))
+        format_interval(low, high, typical->unit, span, sizeof(span));
+    fprintf(file, ROW_FORMAT "%.2f", typical->memory, typical->parameter, value, span, confidence);
     if (agreeing < column->count)
         fprintf(file, "  %zu of %zu", agreeing, column->count);
     fputc('\n', file);
@@ -135,7 +153,8 @@ static void print_others(const struct column *column, FILE *file)
             (isnan(row->number) && row->value[0] != '\0' && row->confidence < word_confidence))
             continue;
         format_row(row, value, sizeof(value));
-        fprintf(file, "    ! %-24s %-28s %s\n", row->device, value, row->reason);
+        fprintf(file, "    ! %-30s  %s%s%s\n", row->device, value, row->reason[0] ? "  " : "",
+                row->reason);
     }
 }
 
@@ -158,6 +177,43 @@ static void collect(const struct pb_results *results, const char *model, size_t 
             column->rows[column->count++] = row_at(results, i, parameter);
 }
 
+/* No device of the model has a value, and all for the same reason. */
+static bool is_void(const struct column *column)
+{
+    for (size_t i = 0; i < column->count; i++)
+        if (column->rows[i]->value[0] != '\0' ||
+            strcmp(column->rows[i]->reason, column->rows[0]->reason) != 0)
+            return false;
+    return true;
+}
+
+/* Parameters from p on, of one memory, that nobody has for one reason; 0: p has values. */
+static size_t count_void(const struct pb_results *results, const char *model, size_t p,
+                         struct column *column)
+{
+    const struct pb_parameter_row *first;
+    size_t end = p;
+
+    collect(results, model, p, column);
+    first = column->rows[0];
+    while (is_void(column) && strcmp(column->rows[0]->memory, first->memory) == 0 &&
+           strcmp(column->rows[0]->reason, first->reason) == 0) {
+        if (++end == results->parameter_count)
+            break;
+        collect(results, model, end, column);
+    }
+    return end - p;
+}
+
+static void print_void(const struct pb_parameter_row *row, size_t count, FILE *file)
+{
+    char name[PB_NAME_LENGTH];
+
+    snprintf(name, sizeof(name), "%zu parameters", count);
+    fprintf(file, "  %-11s  %-19s  -  %s\n", row->memory, count == 1 ? row->parameter : name,
+            row->reason);
+}
+
 static void print_model(const struct pb_results *results, size_t first, struct column *column,
                         FILE *file)
 {
@@ -170,9 +226,16 @@ static void print_model(const struct pb_results *results, size_t first, struct c
     else
         fprintf(file, "%zu devices, %s to %s\n", column->count, column->rows[0]->device,
                 column->rows[column->count - 1]->device);
-    fprintf(file, "  %-7s %-20s %-28s %-22s %s\n", "memory", "parameter", "value", "interval",
-            "confidence");
+    fprintf(file, ROW_FORMAT "%s\n", "memory", "parameter", "value", "interval", "confidence");
     for (size_t p = 0; p < results->parameter_count; p++) {
+        size_t voids = count_void(results, model, p, column);
+
+        if (voids > 0) {
+            collect(results, model, p, column);
+            print_void(column->rows[0], voids, file);
+            p += voids - 1;
+            continue;
+        }
         collect(results, model, p, column);
         column->typical = find_typical(column);
         print_typical(column, file);
