@@ -51,7 +51,8 @@ enum pb_status pb_infer_clock_overhead(const struct pb_case *at, struct pb_error
                  store.cycles.value);
     pb_parameter_set_number(pb_case_answer(at, "overhead_cycles"), empty.cycles,
                             pb_votes_confidence(&empty.votes), "%s of %zu bare stamp pairs%s",
-                            empty.sharp ? "lower edge" : "median", empty.accesses, with_store);
+                            empty.rule == PB_LATENCY_EDGE ? "lower edge" : "centre", empty.accesses,
+                            with_store);
     return PB_OK;
 }
 

@@ -1,6 +1,8 @@
 /* One latency from many accesses, and its words for people. */
 #include "analysis/latency.h"
 
+#include <gsl/gsl_statistics.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "analysis/resample.h"
@@ -10,12 +12,16 @@ enum { BLOCKS = 8, BLOCK_MIN = 8, MODES_MAX = 64 };
 /* Accesses within this many cycles, by their quartiles, are sharp. */
 static const double sharp_cycles = 2.0;
 
+/* A kind with this share of the accesses prevails. */
+static const double prevailing_share = 0.75;
+
 /* Relative tolerance where they are not. */
 static const double spread_tolerance = 0.02;
 
 static double tolerance_of(const struct pb_latency *latency)
 {
-    return latency->sharp ? 1.0 : fmax(1.0, spread_tolerance * latency->cycles.value);
+    return latency->rule == PB_LATENCY_EDGE ? 1.0
+                                            : fmax(1.0, spread_tolerance * latency->cycles.value);
 }
 
 /* The accesses of the kind, still in order. */
@@ -32,6 +38,14 @@ static enum pb_status select_kind(const struct pb_sample *cycles, struct pb_band
     return PB_OK;
 }
 
+/* The latency of sorted accesses by the rule. */
+static double apply_rule(enum pb_latency_rule rule, const struct pb_sample *sorted)
+{
+    if (rule == PB_LATENCY_MEAN)
+        return gsl_stats_mean(sorted->values, 1, sorted->count);
+    return pb_quantile(sorted->values, sorted->count, rule == PB_LATENCY_EDGE ? 0.01 : 0.5);
+}
+
 /* Every block of the trace says whether it alone would give this latency. */
 static enum pb_status ask_blocks(const struct pb_sample *kind, struct pb_latency *latency,
                                  struct pb_error *err)
@@ -45,36 +59,64 @@ static enum pb_status ask_blocks(const struct pb_sample *kind, struct pb_latency
 
         if (status != PB_OK)
             return status;
-        own = pb_quantile(sorted.values, sorted.count, latency->sharp ? 0.01 : 0.5);
+        own = apply_rule(latency->rule, &sorted);
         pb_votes_add(&latency->votes, fabs(own - latency->cycles.value) <= tolerance_of(latency));
         pb_sample_clear(&sorted);
     }
     return PB_OK;
 }
 
-static enum pb_status measure_kind(const struct pb_sample *kind, struct pb_latency *latency,
-                                   struct pb_error *err)
+/* One kind prevails: its edge where it is sharp, else its median. */
+static enum pb_status measure_one(const struct pb_sample *kind, const struct pb_sample *sorted,
+                                  struct pb_latency *latency, struct pb_error *err)
+{
+    struct pb_estimate *cycles = &latency->cycles;
+    double median = pb_quantile(sorted->values, sorted->count, 0.5);
+    double quartiles = pb_interquartile_range(sorted->values, sorted->count);
+    enum pb_status status;
+
+    latency->rule = quartiles <= sharp_cycles ? PB_LATENCY_EDGE : PB_LATENCY_MEDIAN;
+    cycles->value = apply_rule(latency->rule, sorted);
+    cycles->low = cycles->value;
+    cycles->high = median;
+    if (latency->rule == PB_LATENCY_EDGE)
+        return PB_OK;
+    status = pb_bootstrap_median(kind->values, kind->count, 0.95, &cycles->low, &cycles->high, err);
+    cycles->low = fmin(cycles->low, median);
+    cycles->high = fmax(cycles->high, median);
+    return status;
+}
+
+/* None does: the mean, between the lowest kind and the highest. */
+static void measure_several(const struct pb_mode *modes, const struct pb_sample *sorted,
+                            struct pb_latency *latency)
+{
+    double mean;
+
+    latency->rule = PB_LATENCY_MEAN;
+    mean = apply_rule(latency->rule, sorted);
+    latency->cycles = (struct pb_estimate){mean, mean, mean};
+    for (size_t i = 0; i < latency->modes; i++) {
+        if (!pb_band_holds(latency->band, modes[i].median))
+            continue;
+        latency->cycles.low = fmin(latency->cycles.low, modes[i].median);
+        latency->cycles.high = fmax(latency->cycles.high, modes[i].median);
+    }
+}
+
+static enum pb_status measure_kind(const struct pb_sample *kind, const struct pb_mode *modes,
+                                   struct pb_latency *latency, struct pb_error *err)
 {
     struct pb_sample sorted;
     enum pb_status status = pb_sample_sorted(kind, &sorted, err);
-    double median;
 
     if (status != PB_OK)
         return status;
-    median = pb_quantile(sorted.values, sorted.count, 0.5);
     latency->accesses = sorted.count;
-    latency->sharp = pb_interquartile_range(sorted.values, sorted.count) <= sharp_cycles;
-    if (latency->sharp) {
-        double edge = pb_quantile(sorted.values, sorted.count, 0.01);
-
-        latency->cycles = (struct pb_estimate){edge, edge, median};
-    } else {
-        latency->cycles.value = median;
-        status = pb_bootstrap_median(kind->values, kind->count, 0.95, &latency->cycles.low,
-                                     &latency->cycles.high, err);
-        latency->cycles.low = fmin(latency->cycles.low, median);
-        latency->cycles.high = fmax(latency->cycles.high, median);
-    }
+    if (latency->largest_share < prevailing_share)
+        measure_several(modes, &sorted, latency);
+    else
+        status = measure_one(kind, &sorted, latency, err);
     pb_sample_clear(&sorted);
     return status == PB_OK ? ask_blocks(kind, latency, err) : status;
 }
@@ -91,16 +133,16 @@ static enum pb_status measure_trace(const struct pb_sample *cycles, struct pb_la
     if (status != PB_OK)
         return status;
     latency->modes = pb_modes_find(sorted.values, sorted.count, MODES_MAX, modes);
+    for (size_t i = 0; i < latency->modes && i < PB_LATENCY_MODES_LISTED; i++)
+        latency->mode_cycles[i] = modes[i].median;
     largest = pb_modes_largest(modes, latency->modes);
     latency->largest_share = (double)largest->count / (double)sorted.count;
-    latency->band = largest->band;
-    /* No kind prevails: the slices of one cache, say. Then the median of all is the latency. */
-    if (latency->largest_share < 0.5)
-        latency->band = pb_modes_bulk(modes, latency->modes, 0.9);
-
+    latency->band = latency->largest_share < prevailing_share
+                        ? pb_modes_bulk(modes, latency->modes, 0.9)
+                        : largest->band;
     status = select_kind(cycles, latency->band, &kind, err);
     if (status == PB_OK)
-        status = measure_kind(&kind, latency, err);
+        status = measure_kind(&kind, modes, latency, err);
     pb_sample_clear(&kind);
     pb_sample_clear(&sorted);
     return status;
@@ -118,6 +160,7 @@ static enum pb_status compare_laps(const struct pb_sample *laps, struct pb_laten
         return status;
     lap = latency->lap_cycles = pb_quantile(sorted.values, sorted.count, 0.5);
     if (latency->accesses == 0) {
+        latency->rule = PB_LATENCY_LAPS;
         latency->cycles = (struct pb_estimate){lap, pb_quantile(sorted.values, sorted.count, 0.0),
                                                pb_quantile(sorted.values, sorted.count, 1.0)};
         latency->band = (struct pb_band){latency->cycles.low - 1.0, latency->cycles.high + 1.0};
@@ -152,20 +195,42 @@ enum pb_status pb_latency_estimate(const struct pb_sample *cycles, const struct 
     return status;
 }
 
+/* "1 mode", "3 modes (198, 204, 257)" */
+static void describe_modes(const struct pb_latency *latency, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "%zu mode%s", latency->modes,
+                                   latency->modes == 1 ? "" : "s (");
+
+    for (size_t i = 0; latency->modes > 1 && i < latency->modes && used < size; i++) {
+        bool last = i + 1 == latency->modes;
+
+        if (i == PB_LATENCY_MODES_LISTED) {
+            snprintf(text + used, size - used, "...)");
+            return;
+        }
+        used += (size_t)snprintf(text + used, size - used, "%g%s", latency->mode_cycles[i],
+                                 last ? ")" : ", ");
+    }
+}
+
 static void describe(const struct pb_latency *latency, const char *what, char *text, size_t size)
 {
-    char laps[64] = "";
+    static const char *const rules[] = {[PB_LATENCY_EDGE] = "lower edge",
+                                        [PB_LATENCY_MEDIAN] = "median",
+                                        [PB_LATENCY_MEAN] = "mean",
+                                        [PB_LATENCY_LAPS] = "average of laps"};
+    char laps[48] = "", modes[64];
 
-    if (latency->accesses == 0) {
-        snprintf(text, size, "average of laps over %s (no trace)", what);
+    if (latency->rule == PB_LATENCY_LAPS) {
+        snprintf(text, size, "%s over %s (no trace)", rules[latency->rule], what);
         return;
     }
     if (!isnan(latency->lap_cycles))
         snprintf(laps, sizeof(laps), "; laps %s: %.2f", latency->laps_agree ? "agree" : "DISAGREE",
                  latency->lap_cycles);
-    snprintf(text, size, "%s of %zu %s less stamp overhead, %zu mode%s%s",
-             latency->sharp ? "lower edge" : "median", latency->accesses, what, latency->modes,
-             latency->modes == 1 ? "" : "s", laps);
+    describe_modes(latency, modes, sizeof(modes));
+    snprintf(text, size, "%s of %zu %s less stamp overhead, %s%s", rules[latency->rule],
+             latency->accesses, what, modes, laps);
 }
 
 void pb_latency_state(const struct pb_latency *latency, double sm_mhz, const char *what,

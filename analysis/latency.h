@@ -1,9 +1,11 @@
 /*
  * One latency from many accesses.
  *
- * Jitter is one-sided: an access can be delayed, never hurried. Where the accesses of the largest
- * kind lie within two cycles (their quartiles), the lower edge of that kind is the latency; where
- * they spread, as over the slices of a cache, the median is, with a bootstrap interval.
+ * Jitter is one-sided: an access can be delayed, never hurried. Where the accesses of the kind that
+ * prevails lie within two cycles (their quartiles), the lower edge of that kind is the latency;
+ * where they spread, as over the slices of a cache, the median is, with a bootstrap interval. Where
+ * no kind prevails, as with the two halves of a large L2, a median would fall into either by
+ * chance: the mean is the latency, and the interval reaches from the lowest kind to the highest.
  */
 #ifndef PB_ANALYSIS_LATENCY_H
 #define PB_ANALYSIS_LATENCY_H
@@ -16,13 +18,18 @@
 #include "analysis/parameter.h"
 #include "analysis/sample.h"
 
+enum pb_latency_rule { PB_LATENCY_EDGE, PB_LATENCY_MEDIAN, PB_LATENCY_MEAN, PB_LATENCY_LAPS };
+
+enum { PB_LATENCY_MODES_LISTED = 4 };
+
 struct pb_latency {
     struct pb_estimate cycles;
-    struct pb_band band;   /* what these accesses look like */
-    bool sharp;            /* lower edge, else median */
-    size_t modes;          /* kinds of access in the whole sample */
-    double largest_share;  /* of the largest kind */
-    double lap_cycles;     /* median of the laps; NaN: none */
+    struct pb_band band; /* what these accesses look like */
+    enum pb_latency_rule rule;
+    double mode_cycles[PB_LATENCY_MODES_LISTED]; /* medians of the lowest kinds; for people */
+    size_t modes;                                /* kinds of access in the whole sample */
+    double largest_share;                        /* of the largest kind */
+    double lap_cycles;                           /* median of the laps; NaN: none */
     bool laps_agree;       /* within a cycle, or 2% where the accesses spread; true without laps */
     size_t accesses;       /* that were used */
     struct pb_votes votes; /* blocks of the trace, and the laps */

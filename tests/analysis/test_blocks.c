@@ -295,7 +295,8 @@ static void test_latency__sharp_takes_the_lower_edge(void **state)
     add_kind(&sample, &noise, 96, 2000);
     assert_int_equal(pb_sample_add(&laps, 96.4, &err), PB_OK);
     assert_int_equal(pb_latency_estimate(&sample, &laps, &latency, &err), PB_OK);
-    assert_true(latency.sharp && latency.laps_agree);
+    assert_int_equal(latency.rule, PB_LATENCY_EDGE);
+    assert_true(latency.laps_agree);
     assert_float_equal(latency.cycles.value, 96, 0);
     assert_true(latency.cycles.low <= 96 && latency.cycles.high >= 96.4);
     assert_float_equal(pb_votes_confidence(&latency.votes), 10.0 / 11.0, 1e-12);
@@ -318,7 +319,7 @@ static void test_latency__spread_takes_the_median_with_an_interval(void **state)
     (void)state;
     add_kind(&sample, &noise, 240, 4000);
     assert_int_equal(pb_latency_estimate(&sample, &laps, &latency, NULL), PB_OK);
-    assert_false(latency.sharp);
+    assert_int_equal(latency.rule, PB_LATENCY_MEDIAN);
     assert_float_equal(latency.cycles.value, 270, 3);
     assert_true(latency.cycles.low < latency.cycles.value);
     assert_true(latency.cycles.high > latency.cycles.value);
