@@ -189,6 +189,25 @@ void synthetic_line(struct pb_recording *recording, const struct synthetic_cache
         synthetic_walk(series, cache, noise, path, "stride", capacity / 4 * 5, unit << i, 2, false);
 }
 
+void synthetic_clock(struct pb_recording *recording, double mhz, double mhz_later)
+{
+    static const char *const clocks[] = {"cycles", "ns"};
+    struct pb_matrix *matrix = &recording->matrix;
+    double samples[64], cycles = 0;
+
+    for (int i = 0; i < 64; i++)
+        samples[i] = i;
+    if (pb_axis_set_values(&matrix->axes[0], "sample", "", "", samples, 64, NULL) != PB_OK ||
+        pb_axis_set_labels(&matrix->axes[1], "clock", "", clocks, 2, NULL) != PB_OK ||
+        pb_matrix_allocate(matrix, "cycle or ns", "", NULL) != PB_OK)
+        abort();
+    for (int i = 0; i < 64; i++) {
+        matrix->values[2 * i] = cycles;
+        matrix->values[2 * i + 1] = 1e6 * i;
+        cycles += 1e3 * (i < 32 ? mhz : mhz_later);
+    }
+}
+
 void synthetic_begin(struct pb_recording *recording, const char *test)
 {
     memset(recording, 0, sizeof(*recording));

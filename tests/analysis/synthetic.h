@@ -55,6 +55,9 @@ void synthetic_capacity(struct pb_recording *recording, const struct synthetic_c
 void synthetic_line(struct pb_recording *recording, const struct synthetic_cache *cache,
                     struct synthetic_noise *noise, const char *path);
 
+/* 64 samples of a clock of `mhz` that becomes `mhz_later` half way. */
+void synthetic_clock(struct pb_recording *recording, double mhz, double mhz_later);
+
 uint64_t synthetic_capacity_bytes(const struct synthetic_cache *cache);
 
 /* Names a recording and makes it ok. */

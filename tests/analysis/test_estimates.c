@@ -1,0 +1,151 @@
+/* What is built of the blocks: one latency from many accesses, banks from strides. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "analysis/banks.h"
+#include "analysis/confidence.h"
+#include "analysis/latency.h"
+#include "analysis/sample.h"
+#include "analysis/synthetic.h"
+
+/* Adds `count` accesses of `cycles` to a sample. */
+static void add_kind(struct pb_sample *sample, struct synthetic_noise *noise, uint32_t cycles,
+                     size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(pb_sample_add(sample, synthetic_latency(noise, cycles), NULL), PB_OK);
+}
+
+static struct synthetic_noise noise_of(uint32_t jitter, double spikes)
+{
+    return (struct synthetic_noise){0, jitter, spikes, 300, 42};
+}
+
+static void test_latency__sharp_takes_the_lower_edge(void **state)
+{
+    struct synthetic_noise noise = noise_of(2, 1e-3);
+    struct pb_sample sample = {0}, laps = {0};
+    struct pb_latency latency;
+    struct pb_error err = PB_ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(pb_latency_estimate(&sample, &laps, &latency, &err), PB_NOT_FOUND);
+    add_kind(&sample, &noise, 96, 2000);
+    assert_int_equal(pb_sample_add(&laps, 96.4, &err), PB_OK);
+    assert_int_equal(pb_latency_estimate(&sample, &laps, &latency, &err), PB_OK);
+    assert_int_equal(latency.rule, PB_LATENCY_EDGE);
+    assert_true(latency.laps_agree);
+    assert_float_equal(latency.cycles.value, 96, 0);
+    assert_true(latency.cycles.low <= 96 && latency.cycles.high >= 96.4);
+    assert_float_equal(pb_votes_confidence(&latency.votes), 10.0 / 11.0, 1e-12);
+
+    laps.values[0] = 99;
+    assert_int_equal(pb_latency_estimate(&sample, &laps, &latency, &err), PB_OK);
+    assert_false(latency.laps_agree);
+    assert_true(latency.cycles.high >= 99);
+    assert_true(pb_votes_confidence(&latency.votes) < 0.51);
+    pb_sample_clear(&laps);
+    pb_sample_clear(&sample);
+}
+
+static void test_latency__spread_takes_the_median_with_an_interval(void **state)
+{
+    struct synthetic_noise noise = noise_of(60, 0);
+    struct pb_sample sample = {0}, laps = {0};
+    struct pb_latency latency;
+
+    (void)state;
+    add_kind(&sample, &noise, 240, 4000);
+    assert_int_equal(pb_latency_estimate(&sample, &laps, &latency, NULL), PB_OK);
+    assert_int_equal(latency.rule, PB_LATENCY_MEDIAN);
+    assert_float_equal(latency.cycles.value, 270, 3);
+    assert_true(latency.cycles.low < latency.cycles.value);
+    assert_true(latency.cycles.high > latency.cycles.value);
+    pb_sample_clear(&sample);
+}
+
+static void test_banks_ways__are_those_of_m16(void **state)
+{
+    (void)state;
+    for (uint32_t stride = 1; stride < 64; stride += 2)
+        assert_int_equal(pb_banks_ways(32, 4, 32, stride), 1);
+    assert_int_equal(pb_banks_ways(32, 4, 32, 0), 1);
+    assert_int_equal(pb_banks_ways(32, 4, 32, 2), 2);
+    assert_int_equal(pb_banks_ways(32, 4, 32, 48), 16);
+    assert_int_equal(pb_banks_ways(32, 4, 32, 64), 32);
+    /* Kepler, 8-byte mode: no conflict at strides 2 and 6, 2-way at 4, 32-way at 64 */
+    assert_int_equal(pb_banks_ways(32, 8, 32, 2), 1);
+    assert_int_equal(pb_banks_ways(32, 8, 32, 6), 1);
+    assert_int_equal(pb_banks_ways(32, 8, 32, 4), 2);
+    assert_int_equal(pb_banks_ways(32, 8, 32, 64), 32);
+}
+
+/* Strides 0 … 64 of a device of this shape, 10 cycles a way. */
+static void fill_strides(struct pb_stride *strides, uint32_t banks, uint32_t bank_bytes)
+{
+    for (uint64_t i = 0; i <= 64; i++)
+        strides[i] = (struct pb_stride){i, 20 + 10 * pb_banks_ways(banks, bank_bytes, 32, i), 0};
+}
+
+static void test_banks_fit__tells_shapes_apart(void **state)
+{
+    static const uint32_t shapes[][2] = {{32, 4}, {32, 8}, {16, 4}, {64, 4}, {16, 8}, {32, 16}};
+    struct pb_stride strides[65];
+    struct pb_banks banks;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        fill_strides(strides, shapes[i][0], shapes[i][1]);
+        assert_int_equal(pb_banks_fit(strides, 65, 32, &banks, NULL), PB_OK);
+        assert_int_equal(banks.banks, shapes[i][0]);
+        assert_int_equal(banks.bank_bytes, shapes[i][1]);
+        assert_int_equal(banks.explained, 65);
+        assert_int_equal(banks.rivals, 0);
+    }
+}
+
+static void test_banks_fit__powers_of_two_alone_leave_rivals(void **state)
+{
+    static const uint64_t words[] = {1, 2, 4, 8, 16, 32};
+    struct pb_stride strides[6];
+    struct pb_banks banks;
+
+    (void)state;
+    for (size_t i = 0; i < 6; i++)
+        strides[i] = (struct pb_stride){words[i], 20.0 + 10.0 * (double)words[i], 0};
+    assert_int_equal(pb_banks_fit(strides, 6, 32, &banks, NULL), PB_OK);
+    assert_int_equal(banks.banks, 32); /* one for every lane */
+    assert_int_equal(banks.bank_bytes, 4);
+    assert_true(banks.rivals > 0);
+}
+
+static void test_banks_fit__no_conflict_is_not_found(void **state)
+{
+    struct pb_stride strides[65];
+    struct pb_banks banks;
+    struct pb_error err = PB_ERROR_INIT;
+
+    (void)state;
+    for (uint64_t i = 0; i <= 64; i++)
+        strides[i] = (struct pb_stride){i, 30, 0};
+    assert_int_equal(pb_banks_fit(strides, 65, 32, &banks, &err), PB_NOT_FOUND);
+    assert_string_equal(err.message, "none of 65 strides takes longer than another");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_latency__sharp_takes_the_lower_edge),
+        cmocka_unit_test(test_latency__spread_takes_the_median_with_an_interval),
+        cmocka_unit_test(test_banks_ways__are_those_of_m16),
+        cmocka_unit_test(test_banks_fit__tells_shapes_apart),
+        cmocka_unit_test(test_banks_fit__powers_of_two_alone_leave_rivals),
+        cmocka_unit_test(test_banks_fit__no_conflict_is_not_found),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
