@@ -154,9 +154,6 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
     case KEY_TESTS:
         options->selection.tests = text;
         return 0;
-    case KEY_FLEET:
-        options->selection.fleet = text;
-        return 0;
     case 'o':
         options->output = text;
         return 0;
@@ -189,6 +186,9 @@ static error_t parse_own(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_SERVE:
         options->wish = PB_WISH_SERVE;
+        return 0;
+    case KEY_FLEET:
+        options->selection.fleet = text;
         return 0;
     case KEY_PROBE:
         options->probe = text;

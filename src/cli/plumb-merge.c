@@ -74,7 +74,8 @@ int main(int argc, char **argv)
     status = pb_merge(arguments.inputs, arguments.input_count, arguments.output, &run, notice, NULL,
                       &summary, &err);
     if (status == PB_OK) {
-        code = pb_summary_report(arguments.output, &summary, false);
+        pb_summary_print(arguments.output, &summary);
+        code = pb_summary_exit_code(&summary);
     } else {
         fprintf(stderr, "plumb-merge: %s\n", err.message);
         code = pb_exit_code(status);

@@ -47,7 +47,8 @@ static int measure(const struct pb_options *options, const struct pb_run *run)
     pb_progress_close(progress);
     if (status != PB_OK)
         return complain(&err);
-    return pb_summary_report(options->output, &summary, options->quiet);
+    pb_summary_print(options->output, &summary);
+    return pb_summary_exit_code(&summary);
 }
 
 int main(int argc, char **argv)

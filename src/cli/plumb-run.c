@@ -85,11 +85,24 @@ static int run(const struct pb_options *options, struct pb_gather_request *reque
     observer = pb_progress_observer(progress);
     status = pb_gather_run(request, supervisor, &observer, &summary, &err);
     pb_progress_close(progress);
-    if (status == PB_OK)
-        return pb_summary_report(options->output, &summary, options->quiet || !speaks);
-    if (speaks)
+    if (speaks && status == PB_OK)
+        pb_summary_print(options->output, &summary);
+    else if (speaks)
         fprintf(stderr, "plumb-run: %s\n", err.message);
-    return pb_exit_code(status);
+    return status == PB_OK ? pb_summary_exit_code(&summary) : pb_exit_code(status);
+}
+
+/* The most memory this rank has ever used, for those who watch how it grows with the job. */
+static void print_peak_memory(void)
+{
+    FILE *file = fopen("/proc/self/status", "re");
+    char line[128];
+
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+        if (strncmp(line, "VmHWM:", 6) == 0)
+            fprintf(stderr, "plumb-run: peak memory of rank 0: %s", line + 6);
+    if (file != NULL)
+        fclose(file);
 }
 
 /* --help, --version, or what is wrong with the command line. */
@@ -138,6 +151,8 @@ int main(int argc, char **argv)
         request.resume = options.resume;
         code = run(&options, &request, supervisor, rank == 0);
     }
+    if (rank == 0 && getenv("PLUMB_SHOW_MEMORY") != NULL)
+        print_peak_memory();
     pb_supervisor_close(supervisor);
     pb_arguments_free(probe_argv);
     pb_options_clear(&options);

@@ -13,18 +13,13 @@ int pb_summary_exit_code(const struct pb_summary *summary)
     return summary->ok_count == summary->member_count ? EXIT_SUCCESS : PB_EXIT_PARTIAL;
 }
 
-int pb_summary_report(const char *path, const struct pb_summary *summary, bool quiet)
+void pb_summary_print(const char *path, const struct pb_summary *summary)
 {
-    int code = pb_summary_exit_code(summary);
-
-    if (quiet)
-        return code;
-    if (code == EXIT_SUCCESS)
-        printf("%s: complete, %zu devices, %zu tests\n", path, summary->member_count,
-               summary->test_ok_count);
+    if (pb_summary_exit_code(summary) == EXIT_SUCCESS)
+        printf("%s: complete, %zu device%s, %zu tests\n", path, summary->member_count,
+               summary->member_count == 1 ? "" : "s", summary->test_ok_count);
     else
         printf("%s: partial, %zu of %zu devices are ok, %zu tests ok, %zu not\n", path,
                summary->ok_count, summary->member_count, summary->test_ok_count,
                summary->test_failed_count);
-    return code;
 }

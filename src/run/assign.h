@@ -10,7 +10,7 @@
 #include "run/notes.h"
 #include "run/selection.h"
 
-enum { PB_SIGHT_MAX = 64, PB_UUID_LENGTH = 48 };
+enum { PB_SIGHT_MAX = 16, PB_UUID_LENGTH = 48 };
 
 /* What a rank's probe sees. */
 struct pb_sighting {
