@@ -41,6 +41,9 @@ struct pb_bench {
     uint64_t seed;
     double overhead_cycles; /* between two stamps with the dependent store only */
     struct pb_known known[PB_CACHE_COUNT];
+    struct pb_stream best_copy;   /* the fastest copy so far */
+    double best_copy_bytes_per_s; /* 0: none was taken yet */
+    double sustain_seconds;       /* of load in the test sustain; 0: by the battery */
 };
 
 struct pb_test {

@@ -9,7 +9,18 @@
 #include "battery/search.h"
 #include "battery/tests.h"
 
-enum { COLD_BYTES = 4096, WORD_BYTES = 8, STRIDE_STEPS = 4 };
+enum {
+    COLD_BYTES = 4096,
+    WORD_BYTES = 8,
+    STRIDE_STEPS = 4,
+    STEADY_LOADS = 16384, /* recorded of a lap, at most: only where turns lie matters here */
+    ALIGNMENTS = 16
+};
+
+/* Addresses where hits turn into misses or back, by the power of two that divides them. */
+struct turns {
+    size_t of_alignment[ALIGNMENTS], total;
+};
 
 /* The commonest distance between two misses of the cold walk; 32 where there is none. */
 static uint64_t fetch_distance(const struct pb_bench *bench, const struct pb_search *search,
@@ -54,19 +65,55 @@ static enum pb_status take_cold(struct pb_bench *bench, const struct pb_search *
 static enum pb_status take_steady(struct pb_bench *bench, const struct pb_search *search,
                                   const char *phase, uint64_t footprint_bytes,
                                   uint64_t stride_bytes, struct pb_recording *recording,
-                                  struct pb_error *err)
+                                  struct pb_walk_result *result_out, struct pb_error *err)
 {
     struct pb_walk walk;
 
     footprint_bytes -= footprint_bytes % stride_bytes;
     walk = pb_search_steady(search, phase, footprint_bytes, stride_bytes);
     walk.order = PB_ORDER_SEQUENTIAL; /* neighbours must follow each other */
-    return pb_walk_take(bench, &walk, recording, NULL, err);
+    if (pb_walk_slots(&walk) > STEADY_LOADS)
+        walk.record = STEADY_LOADS;
+    return pb_walk_take(bench, &walk, recording, result_out, err);
+}
+
+/* Counts by their alignment the addresses where hits turn into misses or back. */
+static void count_turns(const struct pb_bench *bench, const struct pb_search *search,
+                        const struct pb_recording *recording, const struct pb_walk_result *walk,
+                        struct turns *turns)
+{
+    const uint32_t *latency = recording->series.latency_cycles + walk->first;
+    const uint64_t *index = recording->series.index_bytes + walk->first;
+
+    for (size_t i = 1; i < walk->count; i++) {
+        unsigned alignment = 0;
+
+        if (pb_search_is_miss(bench, search, latency[i]) ==
+                pb_search_is_miss(bench, search, latency[i - 1]) ||
+            index[i] <= index[i - 1])
+            continue;
+        while (alignment < ALIGNMENTS - 1 && (index[i] >> alignment & 1) == 0)
+            alignment++;
+        turns->of_alignment[alignment]++;
+        turns->total++;
+    }
+}
+
+/* The largest power of two that divides all turns but the few that noise makes. */
+static uint64_t alignment_of(const struct turns *turns)
+{
+    size_t below = 0;
+    unsigned alignment = 0;
+
+    while (alignment < ALIGNMENTS - 1 &&
+           below + turns->of_alignment[alignment] <= turns->total / 32)
+        below += turns->of_alignment[alignment++];
+    return (uint64_t)1 << alignment;
 }
 
 static enum pb_status take_overflow(struct pb_bench *bench, const struct pb_search *search,
                                     uint64_t sector_bytes, struct pb_recording *recording,
-                                    struct pb_error *err)
+                                    uint64_t *alignment_bytes_out, struct pb_error *err)
 {
     uint64_t edge = search->fits_bytes;
     const uint64_t footprints[] = {edge + sector_bytes,
@@ -75,56 +122,90 @@ static enum pb_status take_overflow(struct pb_bench *bench, const struct pb_sear
                                    edge + edge / 32 + sector_bytes,
                                    edge + edge / 16 + sector_bytes,
                                    edge + edge / 8 + sector_bytes};
+    struct turns turns = {.total = 0};
 
     for (size_t i = 0; i < sizeof(footprints) / sizeof(footprints[0]); i++) {
-        enum pb_status status =
-            take_steady(bench, search, "overflow", footprints[i], sector_bytes, recording, err);
+        struct pb_walk_result walk;
+        enum pb_status status = take_steady(bench, search, "overflow", footprints[i], sector_bytes,
+                                            recording, &walk, err);
 
         if (status != PB_OK)
             return status;
+        count_turns(bench, search, recording, &walk, &turns);
     }
+    *alignment_bytes_out = alignment_of(&turns);
     return PB_OK;
 }
 
+/* *overflow_bytes_out: the largest stride that does not fit; the least one where all fit. */
 static enum pb_status take_strides(struct pb_bench *bench, const struct pb_search *search,
                                    uint64_t sector_bytes, struct pb_recording *recording,
-                                   struct pb_error *err)
+                                   uint64_t *overflow_bytes_out, struct pb_error *err)
 {
+    uint64_t largest = sector_bytes;
+
     for (int i = 0; i < STRIDE_STEPS; i++) {
+        struct pb_walk_result walk;
         enum pb_status status = take_steady(bench, search, "stride", search->fits_bytes / 4 * 5,
-                                            sector_bytes << i, recording, err);
+                                            sector_bytes << i, recording, &walk, err);
 
         if (status != PB_OK)
             return status;
+        if (pb_walk_count_between(bench, recording, &walk, search->miss_low_cycles,
+                                  search->miss_high_cycles) > walk.count / 64)
+            largest = sector_bytes << i;
     }
+    *overflow_bytes_out = largest;
     return PB_OK;
+}
+
+static enum pb_status find_edge(struct pb_bench *bench, struct pb_search *search,
+                                struct pb_recording *recording, struct pb_error *err)
+{
+    struct pb_known *known = &bench->known[search->cache];
+    enum pb_status status = PB_OK;
+
+    if (known->edge_bytes == 0) {
+        status = pb_search_edge(bench, search, recording, err);
+        if (status == PB_OK && search->overflows_bytes > 0)
+            known->edge_bytes = search->fits_bytes;
+    }
+    search->fits_bytes = known->edge_bytes;
+    return status;
+}
+
+enum pb_status pb_search_line(struct pb_bench *bench, struct pb_search *search,
+                              struct pb_recording *recording, struct pb_error *err)
+{
+    uint64_t sector_bytes = 0, alignment_bytes = 0, overflow_bytes = 0;
+    enum pb_status status = take_cold(bench, search, recording, &sector_bytes, err);
+
+    if (status == PB_OK)
+        status = find_edge(bench, search, recording, err);
+    if (status != PB_OK || search->fits_bytes == 0)
+        return status;
+    status = take_overflow(bench, search, sector_bytes, recording, &alignment_bytes, err);
+    if (status == PB_OK)
+        status = take_strides(bench, search, sector_bytes, recording, &overflow_bytes, err);
+    if (status == PB_OK)
+        bench->known[search->cache].line_bytes =
+            alignment_bytes < overflow_bytes ? alignment_bytes : overflow_bytes;
+    return status;
 }
 
 static enum pb_status line(struct pb_bench *bench, enum pb_cache cache,
                            struct pb_recording *recording, struct pb_error *err)
 {
-    struct pb_known *known = &bench->known[cache];
     struct pb_search search;
-    uint64_t sector_bytes = 0;
     enum pb_status status;
 
     pb_search_begin(bench, cache, &search);
     status = pb_search_references(bench, &search, recording, err);
     if (status == PB_OK)
-        status = take_cold(bench, &search, recording, &sector_bytes, err);
-    if (status == PB_OK && known->edge_bytes == 0) {
-        status = pb_search_edge(bench, &search, recording, err);
-        known->edge_bytes = search.overflows_bytes > 0 ? search.fits_bytes : 0;
-    }
-    if (status != PB_OK)
-        return status;
-    if (known->edge_bytes == 0) {
+        status = pb_search_line(bench, &search, recording, err);
+    if (status == PB_OK && bench->known[cache].edge_bytes == 0)
         PB_TEXT_SET(recording->message, "no misses up to the limit: only the cold walk was taken");
-        return PB_OK;
-    }
-    search.fits_bytes = known->edge_bytes;
-    status = take_overflow(bench, &search, sector_bytes, recording, err);
-    return status != PB_OK ? status : take_strides(bench, &search, sector_bytes, recording, err);
+    return status;
 }
 
 enum pb_status pb_test_l1_line(struct pb_bench *bench, struct pb_recording *recording,

@@ -1,13 +1,11 @@
-/* Looking for a cache's edge; see search.h. Source: M16 4.2, stage 1, with R16's windows. */
+/* Which caches there are, and what tells their hits from their misses; see search.h. */
 #include "battery/search.h"
 
 #include <math.h>
 
 enum {
     EXACT_L2_BYTES = 2 << 20, /* larger ones are sampled: a lap would take too long */
-    SAMPLE_LOADS = 8192,      /* of a footprint that is too large for whole laps */
-    LAP_LOADS = 16384,        /* most loads of a timed lap */
-    COARSE_MAX = 64
+    SAMPLE_LOADS = 8192       /* of a footprint that is too large for whole laps */
 };
 
 #define KIB(n) ((uint64_t)(n) << 10)
@@ -83,8 +81,8 @@ struct pb_walk pb_search_steady(const struct pb_search *search, const char *phas
     };
     uint64_t slots = pb_walk_slots(&walk);
 
-    /* One lap settles the replacement where all SMs have filled the cache before, else two. */
-    walk.warm = search->exact ? (search->target->chip_wide ? 1 : 2) * slots : 0;
+    /* One lap fills the cache, and settles what the SMs' prefill has left. */
+    walk.warm = search->exact ? slots : 0;
     if (!search->exact && slots > SAMPLE_LOADS)
         walk.record = SAMPLE_LOADS;
     return walk;
@@ -168,144 +166,32 @@ enum pb_status pb_search_references(struct pb_bench *bench, struct pb_search *se
     return PB_OK;
 }
 
-/* Does the walk still miss in its steady state? Asked twice where one access could be a spike. */
-static enum pb_status overflows(struct pb_bench *bench, const struct pb_search *search,
-                                const char *phase, uint64_t footprint_bytes,
-                                struct pb_recording *recording, bool *overflows_out,
-                                struct pb_error *err)
+enum pb_status pb_search_known(struct pb_bench *bench, enum pb_cache cache,
+                               struct pb_search *search, struct pb_recording *recording,
+                               struct pb_error *err)
 {
-    struct pb_walk walk = pb_search_steady(search, phase, footprint_bytes, search->stride_bytes);
-    struct pb_walk_result result;
-    size_t misses = 0, enough = 1;
+    const struct pb_known *known = &bench->known[cache];
+    enum pb_status status;
 
-    for (walk.repeat = 0; walk.repeat < 2; walk.repeat++) {
-        enum pb_status status = pb_walk_take(bench, &walk, recording, &result, err);
-
-        if (status != PB_OK)
-            return status;
-        misses = pb_walk_count_between(bench, recording, &result, search->miss_low_cycles,
-                                       search->miss_high_cycles);
-        enough = search->exact ? 1 : 1 + result.count / 100;
-        if (misses < enough || !search->exact)
-            break;
-    }
-    *overflows_out = misses >= enough;
+    pb_search_begin(bench, cache, search);
+    status = pb_search_references(bench, search, recording, err);
+    if (status == PB_OK && (known->edge_bytes == 0 || known->line_bytes == 0))
+        status = pb_search_line(bench, search, recording, err);
+    if (status != PB_OK)
+        return status;
+    if (known->edge_bytes == 0 || known->line_bytes == 0)
+        return pb_fail(err, PB_UNSUPPORTED,
+                       "no misses up to %llu bytes: where %s ends is not known",
+                       (unsigned long long)search->limit_bytes, search->target->name);
+    search->fits_bytes = known->edge_bytes;
+    search->stride_bytes = known->line_bytes;
     return PB_OK;
 }
 
-/* Laps over footprints that grow by half octaves; the last one not slower than a hit is the knee.
- */
-static enum pb_status sweep(struct pb_bench *bench, const struct pb_search *search,
-                            struct pb_recording *recording, uint64_t footprints[COARSE_MAX],
-                            size_t *count_out, size_t *knee_out, struct pb_error *err)
+bool pb_search_is_miss(const struct pb_bench *bench, const struct pb_search *search,
+                       uint32_t latency_cycles)
 {
-    uint64_t footprint = search->exact ? search->target->first_bytes : search->limit_bytes / 64;
-    double tolerance = 0;
-    bool rising = false;
-    size_t count = 0;
+    double net = latency_cycles - bench->overhead_cycles;
 
-    footprint -= footprint % (2 * search->stride_bytes);
-    for (; footprint <= search->limit_bytes && count < COARSE_MAX; count++) {
-        struct pb_walk walk = pb_search_steady(search, "coarse", footprint, search->stride_bytes);
-        struct pb_walk_result lap;
-        enum pb_status status;
-
-        walk.record = 0;
-        walk.timed = search->exact || pb_walk_slots(&walk) < LAP_LOADS ? PB_WALK_LAP : LAP_LOADS;
-        status = pb_walk_take(bench, &walk, recording, &lap, err);
-        if (status != PB_OK)
-            return status;
-        if (count == 0)
-            tolerance = lap.mean_cycles + 1 + 0.02 * lap.mean_cycles;
-        rising = rising || (lap.mean_cycles > tolerance && search->exact) ||
-                 lap.mean_cycles > search->miss_low_cycles;
-        if (!rising)
-            *knee_out = count;
-        footprints[count] = footprint;
-        footprint = count % 2 == 0 ? footprint / 2 * 3 : footprint / 3 * 4;
-    }
-    *count_out = count;
-    return PB_OK;
-}
-
-/* Halves (fits, overflows) until they are one stride apart, or 1/64 where laps are sampled. */
-static enum pb_status bisect(struct pb_bench *bench, struct pb_search *search,
-                             struct pb_recording *recording, struct pb_error *err)
-{
-    for (;;) {
-        uint64_t gap = search->overflows_bytes - search->fits_bytes;
-        uint64_t middle = search->fits_bytes + gap / 2;
-        bool over;
-        enum pb_status status;
-
-        middle -= middle % search->stride_bytes;
-        if (gap <= search->stride_bytes || (!search->exact && gap < search->fits_bytes / 64))
-            return PB_OK;
-        status = overflows(bench, search, "bisect", middle, recording, &over, err);
-        if (status != PB_OK)
-            return status;
-        if (over)
-            search->overflows_bytes = middle;
-        else
-            search->fits_bytes = middle;
-    }
-}
-
-/*
- * The record of a lap is pieced together from several launches, and a policy that draws its victims
- * may put its few misses outside every piece. So the size that seems to fit is asked again, and
- * steps down until it does.
- */
-static enum pb_status confirm(struct pb_bench *bench, struct pb_search *search,
-                              struct pb_recording *recording, struct pb_error *err)
-{
-    enum { TIMES = 4 };
-    uint64_t step = search->stride_bytes;
-
-    for (int times = 0; times < TIMES && search->fits_bytes > step; times++) {
-        bool over;
-        enum pb_status status =
-            overflows(bench, search, "confirm", search->fits_bytes, recording, &over, err);
-
-        if (status != PB_OK)
-            return status;
-        if (!over)
-            continue;
-        search->overflows_bytes = search->fits_bytes;
-        search->fits_bytes -= step;
-        times = -1;
-    }
-    return PB_OK;
-}
-
-enum pb_status pb_search_edge(struct pb_bench *bench, struct pb_search *search,
-                              struct pb_recording *recording, struct pb_error *err)
-{
-    uint64_t footprints[COARSE_MAX];
-    size_t count, knee = 0;
-    bool over = true;
-    enum pb_status status = sweep(bench, search, recording, footprints, &count, &knee, err);
-
-    /* Few misses do not show in a lap: walk back until a trace has none, then on until one has. */
-    while (status == PB_OK && over) {
-        status = overflows(bench, search, "bisect", footprints[knee], recording, &over, err);
-        if (over && knee == 0)
-            break;
-        knee -= over;
-    }
-    if (status == PB_OK && over)
-        return pb_fail(err, PB_NOT_FOUND, "misses at the smallest footprint, %llu bytes",
-                       (unsigned long long)footprints[0]);
-    while (status == PB_OK && !over) {
-        search->fits_bytes = footprints[knee];
-        if (++knee == count)
-            return PB_OK; /* all fits: overflows_bytes stays 0 */
-        status = overflows(bench, search, "bisect", footprints[knee], recording, &over, err);
-    }
-    search->overflows_bytes = footprints[knee];
-    if (status == PB_OK)
-        status = bisect(bench, search, recording, err);
-    if (status == PB_OK && search->exact)
-        status = confirm(bench, search, recording, err);
-    return status;
+    return net >= search->miss_low_cycles && net <= search->miss_high_cycles;
 }

@@ -49,6 +49,25 @@ enum pb_status pb_search_references(struct pb_bench *bench, struct pb_search *se
 enum pb_status pb_search_edge(struct pb_bench *bench, struct pb_search *search,
                               struct pb_recording *recording, struct pb_error *err);
 
+/*
+ * The walks of line.c: cold, overflow and stride. Looks for the edge where bench->known lacks it,
+ * and keeps edge and line there; both stay 0 where nothing overflows.
+ */
+enum pb_status pb_search_line(struct pb_bench *bench, struct pb_search *search,
+                              struct pb_recording *recording, struct pb_error *err);
+
+/*
+ * Begins a search of a cache whose edge and line an earlier test has found, or finds them here and
+ * now: then fits_bytes is the edge and stride_bytes the line. PB_UNSUPPORTED: it has no edge.
+ */
+enum pb_status pb_search_known(struct pb_bench *bench, enum pb_cache cache,
+                               struct pb_search *search, struct pb_recording *recording,
+                               struct pb_error *err);
+
+/* Does a stamped latency lie where this cache's misses do? */
+bool pb_search_is_miss(const struct pb_bench *bench, const struct pb_search *search,
+                       uint32_t latency_cycles);
+
 /* A steady-state walk at this footprint and stride, a whole lap or a sample of one. */
 struct pb_walk pb_search_steady(const struct pb_search *search, const char *phase,
                                 uint64_t footprint_bytes, uint64_t stride_bytes);

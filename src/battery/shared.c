@@ -1,10 +1,21 @@
-/* Family shared: latency alone, and with bank conflicts by stride (M16 6.2). */
-#include <string.h>
+/*
+ * Family shared: latency alone, and with bank conflicts by stride (M16 6.2); throughput (M16 6.1).
+ *
+ *   shared_latency   a chase by one thread, as a trace and as a lap
+ *   bank_conflict    phases word4, word8, word16: one warp, strides of 0 to 64 words
+ *   shared_copy      axes ctas_per_sm, cta_size, ilp; byte/cycle of one SM
+ */
+#include <stdio.h>
 
+#include "battery/grid.h"
 #include "battery/tests.h"
 #include "battery/walk.h"
 
-enum { LOADS = 64, STRIDE_MAX = 64 };
+enum { LOADS = 64, STRIDE_MAX = 64, COPY_REPEATS = 128 };
+
+static const double ctas_per_sm[] = {1, 2, 3, 4, 5, 6};
+static const double cta_sizes[] = {32, 64, 128, 256, 512, 1024};
+static const double ilps[] = {1, 2, 4, 8};
 
 enum pb_status pb_test_shared_latency(struct pb_bench *bench, struct pb_recording *recording,
                                       struct pb_error *err)
@@ -73,4 +84,49 @@ enum pb_status pb_test_bank_conflict(struct pb_bench *bench, struct pb_recording
         }
     }
     return PB_OK;
+}
+
+static enum pb_status take_copy(struct pb_bench *bench, const struct pb_shared_stream *stream,
+                                struct pb_recording *recording, double *value_out,
+                                struct pb_error *err)
+{
+    struct pb_shared_stream_result result;
+    enum pb_status status = bench->device->ops->shared_stream(bench->device, stream, &result, err);
+
+    if (status != PB_OK)
+        return pb_grid_forgive(status); /* more CTAs than an SM holds */
+    if (result.mismatch_count > 0)
+        snprintf(recording->message, sizeof(recording->message),
+                 "%llu words were copied wrong with %u CTAs of %u, ILP %u",
+                 (unsigned long long)result.mismatch_count, stream->ctas_per_sm, stream->cta_size,
+                 stream->ilp);
+    *value_out = (double)result.bytes_per_sm / result.cycles;
+    return PB_OK;
+}
+
+enum pb_status pb_test_shared_copy(struct pb_bench *bench, struct pb_recording *recording,
+                                   struct pb_error *err)
+{
+    static const struct pb_grid_axis axes[] = {
+        PB_GRID_VALUES("ctas_per_sm", "", "thread blocks on each SM", ctas_per_sm),
+        PB_GRID_VALUES("cta_size", "", "threads of a block", cta_sizes),
+        PB_GRID_VALUES("ilp", "", "words of 4 bytes a thread moves at a time", ilps),
+    };
+    struct pb_matrix *matrix = &recording->matrix;
+    enum pb_status status =
+        pb_grid_open(matrix, axes, 3, "byte/cycle", "copy within one SM, read and written", err);
+
+    for (size_t i = 0; status == PB_OK && i < pb_matrix_size(matrix); i++) {
+        struct pb_shared_stream stream = {.repeats = COPY_REPEATS};
+        size_t at[PB_MATRIX_RANK_MAX];
+
+        pb_grid_place(matrix, i, at);
+        stream.ctas_per_sm = (uint32_t)ctas_per_sm[at[0]];
+        stream.cta_size = (uint32_t)cta_sizes[at[1]];
+        stream.ilp = (uint32_t)ilps[at[2]];
+        if (stream.cta_size <= bench->info.max_threads_per_cta &&
+            stream.ctas_per_sm * stream.cta_size <= bench->info.max_threads_per_sm)
+            status = take_copy(bench, &stream, recording, &matrix->values[i], err);
+    }
+    return status;
 }

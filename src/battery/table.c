@@ -1,11 +1,8 @@
-/* The tests by name, and picking them for a run. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+/* The tests in the order they run: later ones build on what earlier ones have found. */
 #include "battery/tests.h"
 
 const struct pb_test pb_tests[] = {
+    /* name, summary, unit, method, needs, battery, run */
     {"clock_overhead", "what two clock reads cost, alone and around the recording store", "cycle",
      "M16 4.2: stamp pairs without a load", PB_CAP_CLOCK, PB_QUICK, pb_test_clock_overhead},
     {"clock_calibration", "SM clock against the global timer", "cycle",
@@ -17,112 +14,137 @@ const struct pb_test pb_tests[] = {
     {"l1_line", "L1 line and sector", "cycle",
      "M16 4.2 stage 1: cold walk, overflow by a little, strides", PB_CAP_GLOBAL_CA, PB_QUICK,
      pb_test_l1_line},
+    {"l1_sets", "which lines share a set of L1", "cycle",
+     "N14 5.1: a full cache and one line more, in steady state", PB_CAP_GLOBAL_CA, PB_STANDARD,
+     pb_test_l1_sets},
+    {"l1_policy", "how a set of L1 chooses its victims", "cycle",
+     "M16 4.5: the lines of one set from an empty cache, in laps and at random", PB_CAP_GLOBAL_CA,
+     PB_STANDARD, pb_test_l1_policy},
+    {"l1_carveout", "L1 beside every shared-memory carve-out", "cycle",
+     "M16 4.2 stage 1: footprint sweep, laps and traces, by carve-out", PB_CAP_GLOBAL_CA,
+     PB_STANDARD, pb_test_l1_carveout},
     {"l2_capacity", "largest array that stays in L2", "cycle",
      "M16 4.2 stage 1: footprint sweep, laps and traces", PB_CAP_GLOBAL_CG, PB_QUICK,
      pb_test_l2_capacity},
     {"l2_line", "L2 line and sector", "cycle",
      "M16 4.2 stage 1: cold walk, overflow by a little, strides", PB_CAP_GLOBAL_CG, PB_QUICK,
      pb_test_l2_line},
+    {"l2_sets", "which lines share a set of a small L2", "cycle",
+     "N14 5.1: a full cache and one line more, in steady state", PB_CAP_GLOBAL_CG, PB_STANDARD,
+     pb_test_l2_sets},
     {"readonly_capacity", "largest array that stays in the cache of the read-only path", "cycle",
      "M16 4.2 stage 1: footprint sweep, laps and traces", PB_CAP_READONLY, PB_STANDARD,
      pb_test_readonly_capacity},
     {"readonly_line", "line and sector of the cache of the read-only path", "cycle",
      "M16 4.2 stage 1: cold walk, overflow by a little, strides", PB_CAP_READONLY, PB_STANDARD,
      pb_test_readonly_line},
+    {"readonly_sets", "which lines share a set of the cache of the read-only path", "cycle",
+     "N14 5.1: a full cache and one line more, in steady state", PB_CAP_READONLY, PB_STANDARD,
+     pb_test_readonly_sets},
+    {"readonly_policy", "how a set of the cache of the read-only path chooses its victims", "cycle",
+     "M16 4.5: the lines of one set from an empty cache, in laps and at random", PB_CAP_READONLY,
+     PB_STANDARD, pb_test_readonly_policy},
     {"texture_capacity", "largest array that stays in the cache of the texture path", "cycle",
      "M16 4.2 stage 1: footprint sweep, laps and traces", PB_CAP_TEXTURE, PB_STANDARD,
      pb_test_texture_capacity},
     {"texture_line", "line and sector of the cache of the texture path", "cycle",
      "M16 4.2 stage 1: cold walk, overflow by a little, strides", PB_CAP_TEXTURE, PB_STANDARD,
      pb_test_texture_line},
+    {"texture_sets", "which lines share a set of the cache of the texture path", "cycle",
+     "N14 5.1: a full cache and one line more, in steady state", PB_CAP_TEXTURE, PB_STANDARD,
+     pb_test_texture_sets},
+    {"texture_policy", "how a set of the cache of the texture path chooses its victims", "cycle",
+     "M16 4.5: the lines of one set from an empty cache, in laps and at random", PB_CAP_TEXTURE,
+     PB_STANDARD, pb_test_texture_policy},
     {"constant_capacity", "largest array that stays in the first constant cache", "cycle",
      "M16 4.2 stage 1: footprint sweep, laps and traces", PB_CAP_CONSTANT, PB_STANDARD,
      pb_test_constant_capacity},
     {"constant_line", "line and sector of the first constant cache", "cycle",
      "M16 4.2 stage 1: cold walk, overflow by a little, strides", PB_CAP_CONSTANT, PB_STANDARD,
      pb_test_constant_line},
+    {"constant_sets", "which lines share a set of the first constant cache", "cycle",
+     "N14 5.1: a full cache and one line more, in steady state", PB_CAP_CONSTANT, PB_STANDARD,
+     pb_test_constant_sets},
+    {"constant_policy", "how a set of the first constant cache chooses its victims", "cycle",
+     "M16 4.5: the lines of one set from an empty cache, in laps and at random", PB_CAP_CONSTANT,
+     PB_STANDARD, pb_test_constant_policy},
+    {"cache_sharing", "which paths go through one cache", "cycle",
+     "facts 2.6: warm by one path, record by another", PB_CAP_GLOBAL_CA, PB_STANDARD,
+     pb_test_cache_sharing},
+    {"classic_saavedra", "average latency over array size and stride", "cycle",
+     "M16 4.1: Saavedra1992", PB_CAP_GLOBAL_CA, PB_STANDARD, pb_test_classic_saavedra},
+    {"classic_wong", "average latency over array sizes around the edge", "cycle",
+     "M16 4.1: Wong2010", PB_CAP_GLOBAL_CA, PB_STANDARD, pb_test_classic_wong},
     {"dram_latency", "latency of lines that are in no cache", "cycle",
      "M16 5.2 P4: warm TLB, cold lines; and over all of memory", PB_CAP_GLOBAL_CG, PB_QUICK,
      pb_test_dram_latency},
+    {"latency_pattern", "six patterns of cache, TLB and page-table misses in one chase", "cycle",
+     "M16 5.2: one non-uniform chase from flushed caches", PB_CAP_GLOBAL_CA | PB_CAP_GLOBAL_CG,
+     PB_STANDARD, pb_test_latency_pattern},
+    {"prefetch", "whether anything runs ahead of a stride", "cycle",
+     "M16 4.6: the same cold slots in order and at random", PB_CAP_GLOBAL_CG, PB_STANDARD,
+     pb_test_prefetch},
+    {"tlb_reach", "how far each level of translation reaches", "cycle",
+     "M16 4.4: a load in each of n pages, strides of 2 to 64 MiB", PB_CAP_GLOBAL_CG, PB_STANDARD,
+     pb_test_tlb_reach},
+    {"tlb_alias", "the same far beyond memory, by one block mapped over and over", "cycle",
+     "facts 2.11: one handle, many mappings", PB_CAP_GLOBAL_CG | PB_CAP_ALIAS, PB_STANDARD,
+     pb_test_tlb_alias},
     {"shared_latency", "shared memory without conflicts", "cycle", "M16 6.2: one thread chases",
      PB_CAP_SHARED, PB_QUICK, pb_test_shared_latency},
     {"bank_conflict", "n-way shared-memory bank conflicts", "cycle",
      "M16 6.2: one warp, strides of 0 to 64 words", PB_CAP_SHARED, PB_QUICK, pb_test_bank_conflict},
+    {"shared_copy", "copy throughput within one SM over CTAs, CTA size and ILP", "byte/cycle",
+     "M16 6.1: plain copy within shared memory", PB_CAP_SHARED | PB_CAP_STUDY, PB_STANDARD,
+     pb_test_shared_copy},
     {"global_copy", "copy throughput over CTAs, CTA size and ILP", "byte/s",
      "M16 5.1: plain copy of a large array", PB_CAP_STREAM, PB_QUICK, pb_test_global_copy},
+    {"global_read", "read throughput over CTAs, CTA size and ILP", "byte/s",
+     "M16 5.1: plain read of a large array", PB_CAP_STREAM, PB_STANDARD, pb_test_global_read},
+    {"global_write", "write throughput over CTAs, CTA size and ILP", "byte/s",
+     "M16 5.1: plain write of a large array", PB_CAP_STREAM, PB_STANDARD, pb_test_global_write},
+    {"global_copy16", "copy throughput by words of 16 bytes", "byte/s",
+     "M16 5.1: plain copy of a large array, 16-byte words", PB_CAP_STREAM, PB_STANDARD,
+     pb_test_global_copy16},
+    {"global_read16", "read throughput by words of 16 bytes", "byte/s",
+     "M16 5.1: plain read of a large array, 16-byte words", PB_CAP_STREAM, PB_STANDARD,
+     pb_test_global_read16},
+    {"global_write16", "write throughput by words of 16 bytes", "byte/s",
+     "M16 5.1: plain write of a large array, 16-byte words", PB_CAP_STREAM, PB_STANDARD,
+     pb_test_global_write16},
+    {"mshr", "misses under way at once, by lanes, warps and loads", "cycle",
+     "N14 5.2: independent loads, the slowest warp", PB_CAP_BURST, PB_STANDARD, pb_test_mshr},
+    {"jump_global", "small and large jumps over global memory", "cycle",
+     "F13 3.4.1: couples of cold loads", PB_CAP_GLOBAL_CA, PB_STANDARD, pb_test_jump_global},
+    {"jump_texture", "small and large jumps over texture memory", "cycle",
+     "F13 3.4.1: couples of cold loads", PB_CAP_TEXTURE, PB_STANDARD, pb_test_jump_texture},
+    {"jump_constant", "small and large jumps over constant memory", "cycle",
+     "F13 3.4.1: couples of cold loads", PB_CAP_CONSTANT, PB_STANDARD, pb_test_jump_constant},
+    {"jump_shared", "small and large jumps over shared memory", "cycle",
+     "F13 3.4.1: couples of cold loads", PB_CAP_SHARED, PB_STANDARD, pb_test_jump_shared},
+    {"sync", "writes among barriers, by threads", "cycle",
+     "F13 3.4.2: 1024 writes, 1 to 1024 barriers", PB_CAP_STUDY, PB_STANDARD, pb_test_sync},
+    {"coalesce", "reads by offset, stride and shift of the threads", "cycle",
+     "F13 3.4.3: 1024 reads", PB_CAP_STUDY, PB_STANDARD, pb_test_coalesce},
+    {"spill", "live variables beyond the registers", "cycle",
+     "F13 3.4.4: 4096 reads and writes of random variables", PB_CAP_STUDY, PB_STANDARD,
+     pb_test_spill},
+    {"sm_latency", "L1 and L2 as every SM sees them", "cycle", "laps on each SM in turn",
+     PB_CAP_GLOBAL_CA | PB_CAP_GLOBAL_CG, PB_QUICK, pb_test_sm_latency},
+    {"l2_map", "latency from every SM to each of 1,024 lines", "cycle",
+     "facts 2.10: loads show the nearest copy, atomics the home", PB_CAP_ATOMIC, PB_STANDARD,
+     pb_test_l2_map},
+    {"host_link", "throughput of the host link", "byte/s",
+     "transfers of rising size, pageable and pinned", PB_CAP_LINK, PB_QUICK, pb_test_host_link},
+    {"host_latency", "latency of the host link", "ns", "transfers of 4 bytes", PB_CAP_LINK,
+     PB_QUICK, pb_test_host_latency},
+    {"peer_link", "links from the other devices of the node", "byte/s",
+     "transfers from each of them", PB_CAP_PEER, PB_STANDARD, pb_test_peer_link},
+    {"sustain", "throughput, clocks, power and temperature under a lasting load", "",
+     "the fastest copy in slices of 50 ms, the state after each", PB_CAP_STREAM, PB_STANDARD,
+     pb_test_sustain},
+    {"memory_pattern", "words written to memory and read back", "",
+     "address-dependent words over a part of memory, or all of it", PB_CAP_PATTERN, PB_QUICK,
+     pb_test_memory_pattern},
     {.name = NULL},
 };
-
-const struct pb_test *pb_test_find(const char *name)
-{
-    for (const struct pb_test *test = pb_tests; test->name != NULL; test++)
-        if (strcmp(test->name, name) == 0)
-            return test;
-    return NULL;
-}
-
-enum pb_status pb_battery_parse(const char *name, enum pb_battery *battery_out,
-                                struct pb_error *err)
-{
-    static const char *const names[] = {
-        [PB_QUICK] = "quick", [PB_STANDARD] = "standard", [PB_FULL] = "full"};
-
-    for (int i = PB_QUICK; i <= PB_FULL; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            *battery_out = (enum pb_battery)i;
-            return PB_OK;
-        }
-    }
-    return pb_fail(err, PB_INVALID, "battery \"%s\": expected quick, standard or full", name);
-}
-
-/* Is `name` an element of the comma-separated list? */
-static bool lists(const char *names, const char *name)
-{
-    size_t length = strlen(name);
-
-    for (const char *at = names;; at++) {
-        size_t part = strcspn(at, ",");
-
-        if (part == length && strncmp(at, name, length) == 0)
-            return true;
-        at += part;
-        if (*at == '\0')
-            return false;
-    }
-}
-
-static enum pb_status check_names(const char *names, struct pb_error *err)
-{
-    for (const char *at = names;; at++) {
-        char name[PB_NAME_LENGTH];
-        size_t part = strcspn(at, ",");
-
-        snprintf(name, sizeof(name), "%.*s", (int)part, at);
-        if (pb_test_find(name) == NULL)
-            return pb_fail(err, PB_INVALID, "test \"%s\": no test has this name; --list shows all",
-                           name);
-        at += part;
-        if (*at == '\0')
-            return PB_OK;
-    }
-}
-
-enum pb_status pb_battery_select(enum pb_battery battery, const char *names,
-                                 const struct pb_test ***tests_out, struct pb_error *err)
-{
-    size_t total = sizeof(pb_tests) / sizeof(pb_tests[0]), count = 0;
-    const struct pb_test **tests;
-    enum pb_status status = names != NULL ? check_names(names, err) : PB_OK;
-
-    if (status != PB_OK)
-        return status;
-    tests = calloc(total, sizeof(const struct pb_test *));
-    if (tests == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a list of tests");
-    for (const struct pb_test *test = pb_tests; test->name != NULL; test++)
-        if (names != NULL ? lists(names, test->name) : test->battery <= battery)
-            tests[count++] = test;
-    *tests_out = tests;
-    return PB_OK;
-}

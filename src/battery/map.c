@@ -1,0 +1,128 @@
+/*
+ * Family map: every SM by itself, and its way to every part of L2.
+ *
+ *   sm_latency   for each SM a lap in L1 (phase "l1", path global_ca) and one in L2 (phase "l2",
+ *                path global_cg); the column sm_id tells them apart
+ *   l2_map       axes touch, sm, line: one access to each of 1,024 lines from every SM, by a load
+ *                and by an atomic; cycles as stamped, overhead included. Atomics are done where a
+ *                line is at home, loads by the nearest copy (facts 2.10).
+ *
+ * Limit: an SM that the device does not let us choose (MIG, another process) is left out, and the
+ * message counts them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "battery/grid.h"
+#include "battery/tests.h"
+#include "battery/walk.h"
+
+enum {
+    L1_BYTES = 1024,
+    L2_BYTES = 65536, /* over several slices */
+    STRIDE_BYTES = 128,
+    LAPS_L1 = 256,
+    LAPS_L2 = 4,
+    MAP_LINES = 1024,
+    MAP_STRIDE_BYTES = 4096 + 128, /* so that all address bits below 4 MiB take part */
+    MAP_WARM = 2
+};
+
+static enum pb_status take_lap(struct pb_bench *bench, enum pb_path path, const char *phase,
+                               uint64_t footprint_bytes, uint64_t laps, uint32_t sm,
+                               struct pb_recording *recording, struct pb_error *err)
+{
+    struct pb_walk walk = {.path = path,
+                           .order = PB_ORDER_SEQUENTIAL,
+                           .phase = phase,
+                           .footprint_bytes = footprint_bytes,
+                           .stride_bytes = STRIDE_BYTES,
+                           .warm = 2 * footprint_bytes / STRIDE_BYTES,
+                           .timed = laps * footprint_bytes / STRIDE_BYTES,
+                           .on_sm = true,
+                           .sm = sm};
+
+    return pb_walk_take(bench, &walk, recording, NULL, err);
+}
+
+enum pb_status pb_test_sm_latency(struct pb_bench *bench, struct pb_recording *recording,
+                                  struct pb_error *err)
+{
+    uint32_t skipped = 0;
+
+    for (uint32_t sm = 0; sm < bench->info.sm_count; sm++) {
+        enum pb_status status =
+            take_lap(bench, PB_PATH_GLOBAL_CA, "l1", L1_BYTES, LAPS_L1, sm, recording, err);
+
+        if (status == PB_OK)
+            status =
+                take_lap(bench, PB_PATH_GLOBAL_CG, "l2", L2_BYTES, LAPS_L2, sm, recording, err);
+        skipped += status == PB_UNSUPPORTED;
+        if (status != PB_OK && status != PB_UNSUPPORTED)
+            return status;
+    }
+    recording->sm_id = -1; /* all of them */
+    if (skipped == bench->info.sm_count)
+        return PB_UNSUPPORTED; /* err says why, of the last one */
+    if (skipped > 0)
+        snprintf(recording->message, sizeof(recording->message), "%u of %u SMs cannot be chosen",
+                 skipped, bench->info.sm_count);
+    return PB_OK;
+}
+
+static enum pb_status open_map(const struct pb_bench *bench, const uint64_t *offsets,
+                               struct pb_matrix *matrix, struct pb_error *err)
+{
+    static const char *const touches[] = {"load", "atomic"};
+    double lines[MAP_LINES], *sms = malloc(bench->info.sm_count * sizeof(*sms));
+    const struct pb_grid_axis axes[] = {
+        PB_GRID_LABELS("touch", "what is done to the line", touches),
+        {"sm", "", "streaming multiprocessor", sms, NULL, bench->info.sm_count},
+        PB_GRID_VALUES("line", "byte", "offset of the line", lines),
+    };
+    enum pb_status status;
+
+    if (sms == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %u SMs", bench->info.sm_count);
+    for (uint32_t i = 0; i < bench->info.sm_count; i++)
+        sms[i] = i;
+    for (size_t i = 0; i < MAP_LINES; i++)
+        lines[i] = (double)offsets[i];
+    status = pb_grid_open(matrix, axes, 3, "cycle", "latency as stamped, overhead included", err);
+    free(sms);
+    return status;
+}
+
+static enum pb_status fill_map(struct pb_bench *bench, enum pb_touch touch, const uint64_t *offsets,
+                               uint32_t *latency, double *values_out, struct pb_error *err)
+{
+    struct pb_map map = {
+        .touch = touch, .offset_bytes = offsets, .offset_count = MAP_LINES, .warm = MAP_WARM};
+    enum pb_status status = bench->device->ops->map(bench->device, &map, latency, err);
+
+    for (size_t i = 0; status == PB_OK && i < (size_t)bench->info.sm_count * MAP_LINES; i++)
+        values_out[i] = latency[i];
+    return status;
+}
+
+enum pb_status pb_test_l2_map(struct pb_bench *bench, struct pb_recording *recording,
+                              struct pb_error *err)
+{
+    size_t cells = (size_t)bench->info.sm_count * MAP_LINES;
+    uint32_t *latency = malloc(cells * sizeof(*latency));
+    uint64_t offsets[MAP_LINES];
+    enum pb_status status;
+
+    if (latency == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for a map of %zu", cells);
+    for (size_t i = 0; i < MAP_LINES; i++)
+        offsets[i] = i * MAP_STRIDE_BYTES;
+    status = open_map(bench, offsets, &recording->matrix, err);
+    if (status == PB_OK)
+        status = fill_map(bench, PB_TOUCH_LOAD, offsets, latency, recording->matrix.values, err);
+    if (status == PB_OK)
+        status = fill_map(bench, PB_TOUCH_ATOMIC, offsets, latency,
+                          recording->matrix.values + cells, err);
+    free(latency);
+    return status;
+}

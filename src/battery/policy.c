@@ -1,0 +1,224 @@
+/*
+ * Family cache: how a set chooses its victims (M16 4.5).
+ *
+ *   members   the array fills the cache to the edge and the line after it comes last in every lap:
+ *             what misses is that line's set. Repeated, since a drawn victim hides the others.
+ *   victim    only the lines of that set, one more than it has ways, lap after lap from an empty
+ *             cache: the hits and misses show which way each miss has emptied
+ *   random    the same lines in random order, each several times by other words of it: tells
+ *             policies apart that agree on laps, such as LRU and FIFO
+ *
+ * Repeats of "victim" start at another line each, so that ways are told from lines.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "battery/search.h"
+#include "battery/tests.h"
+
+enum {
+    MEMBER_LAPS = 16,
+    QUIET_LAPS = 2, /* without a new member: all are known */
+    VICTIM_REPEATS = 16,
+    RANDOM_REPEATS = 4,
+    RANDOM_LAPS = 4,
+    LINE_WORDS = 4,     /* in the first 32 bytes of a line: one sector */
+    VICTIM_LOADS = 4096 /* at most */
+};
+
+/* The lines of one set. */
+struct members {
+    uint64_t *offset_bytes; /* ascending; room for every line of the array and one more */
+    bool *is_member;        /* by line number */
+    size_t lines, count;
+};
+
+/* splitmix64, as the walks draw their orders. */
+static void shuffle(uint64_t *offsets, size_t count, uint64_t seed)
+{
+    for (size_t i = count; i > 1; i--) {
+        uint64_t z = seed += 0x9e3779b97f4a7c15u, kept = offsets[i - 1];
+        size_t j;
+
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+        j = (size_t)((z ^ (z >> 31)) % i);
+        offsets[i - 1] = offsets[j];
+        offsets[j] = kept;
+    }
+}
+
+static void gather_members(const struct pb_search *search, struct members *members)
+{
+    members->count = 0;
+    for (size_t i = 0; i < members->lines; i++)
+        if (members->is_member[i])
+            members->offset_bytes[members->count++] = i * search->stride_bytes;
+}
+
+/* Marks what missed; returns how many were not known before. */
+static size_t mark_misses(const struct pb_bench *bench, const struct pb_search *search,
+                          const struct pb_recording *recording, const struct pb_walk_result *lap,
+                          struct members *members)
+{
+    const uint32_t *latency = recording->series.latency_cycles + lap->first;
+    const uint64_t *index = recording->series.index_bytes + lap->first;
+    size_t found = 0;
+
+    for (size_t i = 0; i < lap->count; i++) {
+        bool *is_member = &members->is_member[index[i] / search->stride_bytes];
+
+        if (*is_member || !pb_search_is_miss(bench, search, latency[i]))
+            continue;
+        *is_member = true;
+        found++;
+    }
+    return found;
+}
+
+static enum pb_status find_members(struct pb_bench *bench, const struct pb_search *search,
+                                   struct members *members, struct pb_recording *recording,
+                                   struct pb_error *err)
+{
+    struct pb_walk walk = {.path = search->target->path,
+                           .order = PB_ORDER_SEQUENTIAL,
+                           .phase = "members",
+                           .footprint_bytes = members->lines * search->stride_bytes,
+                           .stride_bytes = search->stride_bytes,
+                           .record = PB_WALK_LAP};
+
+    members->is_member[members->lines - 1] = true; /* the line after the array */
+    for (size_t quiet = 0; walk.repeat < MEMBER_LAPS && quiet < QUIET_LAPS; walk.repeat++) {
+        struct pb_walk_result lap;
+        enum pb_status status;
+
+        walk.warm = (2 + walk.repeat) * members->lines;
+        status = pb_walk_take(bench, &walk, recording, &lap, err);
+        if (status != PB_OK)
+            return status;
+        quiet = mark_misses(bench, search, recording, &lap, members) > 0 ? 0 : quiet + 1;
+    }
+    gather_members(search, members);
+    return PB_OK;
+}
+
+/* A chase over given slots from an empty cache. */
+static struct pb_walk cold_walk(const struct pb_search *search, const struct members *members,
+                                const char *phase, const uint64_t *offsets, size_t count)
+{
+    return (struct pb_walk){.path = search->target->path,
+                            .order = PB_ORDER_GIVEN,
+                            .phase = phase,
+                            .footprint_bytes = members->lines * search->stride_bytes,
+                            .stride_bytes = search->stride_bytes,
+                            .offset_bytes = offsets,
+                            .offset_count = count,
+                            .prefill = true};
+}
+
+static enum pb_status take_victims(struct pb_bench *bench, const struct pb_search *search,
+                                   const struct members *members, uint64_t *offsets,
+                                   struct pb_recording *recording, struct pb_error *err)
+{
+    struct pb_walk walk = cold_walk(search, members, "victim", offsets, members->count);
+    uint64_t window = bench->info.trace_window;
+
+    walk.record = window < VICTIM_LOADS ? window : VICTIM_LOADS;
+    for (walk.repeat = 0; walk.repeat < VICTIM_REPEATS; walk.repeat++) {
+        enum pb_status status;
+
+        for (size_t i = 0; i < members->count; i++)
+            offsets[i] = members->offset_bytes[(i + walk.repeat) % members->count];
+        status = pb_walk_take(bench, &walk, recording, NULL, err);
+        if (status != PB_OK)
+            return status;
+    }
+    return PB_OK;
+}
+
+static enum pb_status take_random(struct pb_bench *bench, const struct pb_search *search,
+                                  const struct members *members, uint64_t *offsets,
+                                  struct pb_recording *recording, struct pb_error *err)
+{
+    size_t words = search->stride_bytes / 8 < LINE_WORDS ? search->stride_bytes / 8 : LINE_WORDS;
+    size_t count = words * members->count;
+    struct pb_walk walk = cold_walk(search, members, "random", offsets, count);
+
+    walk.record = RANDOM_LAPS * count;
+    for (walk.repeat = 0; walk.repeat < RANDOM_REPEATS; walk.repeat++) {
+        enum pb_status status;
+
+        for (size_t i = 0; i < count; i++)
+            offsets[i] = members->offset_bytes[i % members->count] + 8 * (i / members->count);
+        walk.seed = bench->seed + walk.repeat;
+        shuffle(offsets, count, walk.seed);
+        status = pb_walk_take(bench, &walk, recording, NULL, err);
+        if (status != PB_OK)
+            return status;
+    }
+    return PB_OK;
+}
+
+static enum pb_status take_set(struct pb_bench *bench, const struct pb_search *search,
+                               struct members *members, uint64_t *offsets,
+                               struct pb_recording *recording, struct pb_error *err)
+{
+    enum pb_status status = find_members(bench, search, members, recording, err);
+
+    if (status == PB_OK && members->count < 2)
+        return pb_fail(err, PB_NOT_FOUND, "one line more than fits makes no other miss");
+    if (status == PB_OK)
+        status = take_victims(bench, search, members, offsets, recording, err);
+    if (status == PB_OK)
+        status = take_random(bench, search, members, offsets, recording, err);
+    return status;
+}
+
+static enum pb_status policy(struct pb_bench *bench, enum pb_cache cache,
+                             struct pb_recording *recording, struct pb_error *err)
+{
+    struct members members = {.count = 0};
+    struct pb_search search;
+    uint64_t *offsets;
+    enum pb_status status = pb_search_known(bench, cache, &search, recording, err);
+
+    if (status != PB_OK)
+        return status;
+    members.lines = (size_t)(search.fits_bytes / search.stride_bytes) + 1;
+    members.offset_bytes = malloc(members.lines * sizeof(*members.offset_bytes));
+    members.is_member = calloc(members.lines, sizeof(*members.is_member));
+    offsets = malloc(LINE_WORDS * members.lines * sizeof(*offsets));
+    if (members.offset_bytes == NULL || members.is_member == NULL || offsets == NULL)
+        status =
+            pb_fail(err, PB_NO_MEMORY, "no memory for the lines of a set of %zu", members.lines);
+    else
+        status = take_set(bench, &search, &members, offsets, recording, err);
+    free(offsets);
+    free(members.is_member);
+    free(members.offset_bytes);
+    return status;
+}
+
+enum pb_status pb_test_l1_policy(struct pb_bench *bench, struct pb_recording *recording,
+                                 struct pb_error *err)
+{
+    return policy(bench, PB_CACHE_L1, recording, err);
+}
+
+enum pb_status pb_test_readonly_policy(struct pb_bench *bench, struct pb_recording *recording,
+                                       struct pb_error *err)
+{
+    return policy(bench, PB_CACHE_READONLY, recording, err);
+}
+
+enum pb_status pb_test_texture_policy(struct pb_bench *bench, struct pb_recording *recording,
+                                      struct pb_error *err)
+{
+    return policy(bench, PB_CACHE_TEXTURE, recording, err);
+}
+
+enum pb_status pb_test_constant_policy(struct pb_bench *bench, struct pb_recording *recording,
+                                       struct pb_error *err)
+{
+    return policy(bench, PB_CACHE_CONSTANT, recording, err);
+}

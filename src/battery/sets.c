@@ -1,0 +1,143 @@
+/*
+ * Family cache: which lines share a set (N14 5.1, in steady state).
+ *
+ * The array fills its cache to the edge, line by line, and one line X more is loaded after it in
+ * every lap: the lines that then miss are those of X's set.
+ *
+ *   conflict   one lap, recorded in order; X is its last access, and footprint is X's end
+ *
+ * X runs over the lines that follow the array, which shows the sets themselves, and then over
+ * single high bits of the address, which shows the bits that are hashed into the set index.
+ *
+ * Limit: L2 only where whole laps can be walked; a large one is sampled, and its sets do not show.
+ */
+#include <stdlib.h>
+
+#include "battery/search.h"
+#include "battery/tests.h"
+
+enum {
+    CANDIDATES_MIN = 16, /* lines after the array */
+    CANDIDATES_MAX = 256,
+    CANDIDATES_CHIP_WIDE = 4, /* a lap of L2 is long */
+    LOADS_BUDGET = 1 << 19,   /* of all candidates' laps and their windows */
+    HIGH_BIT = 30
+};
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Memory that X may lie in. */
+static uint64_t room_of(const struct pb_bench *bench, const struct pb_search *search)
+{
+    if (search->target->path == PB_PATH_CONSTANT)
+        return bench->info.constant_bytes;
+    return min_u64(((uint64_t)1 << HIGH_BIT) + search->stride_bytes,
+                   bench->info.memory_free_bytes / 2);
+}
+
+static size_t candidate_count(const struct pb_bench *bench, const struct pb_search *search,
+                              size_t lines)
+{
+    uint64_t window = bench->info.trace_window > 0 ? bench->info.trace_window : 1;
+    uint64_t launches = (lines + window) / window;
+    uint64_t count = LOADS_BUDGET / (lines * launches);
+
+    if (search->target->chip_wide && bench->battery < PB_FULL)
+        return CANDIDATES_CHIP_WIDE;
+    count = count < CANDIDATES_MIN ? CANDIDATES_MIN : count;
+    return (size_t)(count < CANDIDATES_MAX ? count : CANDIDATES_MAX);
+}
+
+static enum pb_status take_conflict(struct pb_bench *bench, const struct pb_search *search,
+                                    uint64_t *offsets, size_t lines, uint64_t x_bytes,
+                                    struct pb_recording *recording, struct pb_error *err)
+{
+    struct pb_walk walk = {.path = search->target->path,
+                           .order = PB_ORDER_GIVEN,
+                           .phase = "conflict",
+                           .footprint_bytes = x_bytes + search->stride_bytes,
+                           .stride_bytes = search->stride_bytes,
+                           .offset_bytes = offsets,
+                           .offset_count = lines + 1,
+                           .warm = (search->target->chip_wide ? 1 : 2) * (lines + 1),
+                           .record = PB_WALK_LAP,
+                           .prefill = search->target->chip_wide};
+
+    offsets[lines] = x_bytes;
+    return pb_walk_take(bench, &walk, recording, NULL, err);
+}
+
+static enum pb_status take_candidates(struct pb_bench *bench, const struct pb_search *search,
+                                      uint64_t *offsets, size_t lines,
+                                      struct pb_recording *recording, struct pb_error *err)
+{
+    uint64_t room = room_of(bench, search), line = search->stride_bytes;
+    uint64_t end = (lines + candidate_count(bench, search, lines)) * line;
+    enum pb_status status = PB_OK;
+
+    for (uint64_t x = lines * line; x < end && x + line <= room && status == PB_OK; x += line)
+        status = take_conflict(bench, search, offsets, lines, x, recording, err);
+    for (uint64_t x = 1; x + line <= room && status == PB_OK; x *= 2)
+        if (x >= end)
+            status = take_conflict(bench, search, offsets, lines, x, recording, err);
+    return status;
+}
+
+static enum pb_status sets(struct pb_bench *bench, enum pb_cache cache,
+                           struct pb_recording *recording, struct pb_error *err)
+{
+    struct pb_search search;
+    uint64_t *offsets;
+    size_t lines;
+    enum pb_status status;
+
+    pb_search_begin(bench, cache, &search);
+    if (!search.exact)
+        return pb_fail(err, PB_UNSUPPORTED, "%s of about %llu bytes is too large for whole laps",
+                       search.target->name, (unsigned long long)bench->info.l2_bytes);
+    status = pb_search_known(bench, cache, &search, recording, err);
+    if (status != PB_OK)
+        return status;
+    lines = (size_t)(search.fits_bytes / search.stride_bytes);
+    offsets = malloc((lines + 1) * sizeof(*offsets));
+    if (offsets == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for an array of %zu lines", lines);
+    for (size_t i = 0; i < lines; i++)
+        offsets[i] = i * search.stride_bytes;
+    status = take_candidates(bench, &search, offsets, lines, recording, err);
+    free(offsets);
+    return status;
+}
+
+enum pb_status pb_test_l1_sets(struct pb_bench *bench, struct pb_recording *recording,
+                               struct pb_error *err)
+{
+    return sets(bench, PB_CACHE_L1, recording, err);
+}
+
+enum pb_status pb_test_readonly_sets(struct pb_bench *bench, struct pb_recording *recording,
+                                     struct pb_error *err)
+{
+    return sets(bench, PB_CACHE_READONLY, recording, err);
+}
+
+enum pb_status pb_test_texture_sets(struct pb_bench *bench, struct pb_recording *recording,
+                                    struct pb_error *err)
+{
+    return sets(bench, PB_CACHE_TEXTURE, recording, err);
+}
+
+enum pb_status pb_test_constant_sets(struct pb_bench *bench, struct pb_recording *recording,
+                                     struct pb_error *err)
+{
+    return sets(bench, PB_CACHE_CONSTANT, recording, err);
+}
+
+enum pb_status pb_test_l2_sets(struct pb_bench *bench, struct pb_recording *recording,
+                               struct pb_error *err)
+{
+    return sets(bench, PB_CACHE_L2, recording, err);
+}
