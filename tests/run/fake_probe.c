@@ -1,0 +1,163 @@
+/*
+ * A probe without a device, for the supervisor's tests: fake-probe WHAT[@TEST]...
+ *
+ * It sees one device and offers the tests a, b and c. WHAT happens in TEST, or where it says:
+ *   hang die exit garbage torn mute lost wrong failed: in a test
+ *   hello=refuse hello=garbage hello=die hello=mute, open=refuse open=die, other: before any
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "run/child.h"
+#include "run/frame.h"
+#include "run/notes.h"
+
+static int argument_count;
+static char **arguments;
+
+/* Is this "WHAT" or "WHAT@TEST" among the arguments? */
+static bool is_told(const char *what, const char *test)
+{
+    char wanted[64];
+
+    snprintf(wanted, sizeof(wanted), "%s%s%s", what, test[0] == '\0' ? "" : "@", test);
+    for (int i = 1; i < argument_count; i++)
+        if (strcmp(arguments[i], wanted) == 0)
+            return true;
+    return false;
+}
+
+static void say(enum pb_frame_type type, const char *note, const char *body)
+{
+    const struct pb_frame frame = {type, note, body, body == NULL ? 0 : strlen(body)};
+
+    if (pb_frame_write(PB_CHILD_FRAMES_FD, &frame, NULL) != PB_OK)
+        _exit(9);
+}
+
+static void say_test(enum pb_frame_type type, const char *test, enum pb_outcome outcome,
+                     const char *body)
+{
+    struct pb_test_note note = {.seconds = 0.5};
+    char *text;
+
+    PB_TEXT_SET(note.key, "h.gpu0");
+    PB_TEXT_SET(note.uuid, "GPU-fake");
+    PB_TEXT_SET(note.test, test);
+    PB_TEXT_SET(note.outcome, pb_outcome_name(outcome));
+    text = pb_note_test(&note);
+    say(type, text, body);
+    free(text);
+}
+
+static void refuse(enum pb_status status, const char *message)
+{
+    struct pb_refusal refusal = {.status = status};
+
+    PB_TEXT_SET(refusal.message, message);
+    say(PB_FRAME_REFUSED, pb_note_refusal(&refusal), NULL);
+    _exit(1);
+}
+
+static void write_text(const char *text)
+{
+    if (write(PB_CHILD_FRAMES_FD, text, strlen(text)) < 0)
+        _exit(9);
+}
+
+static void hello(void)
+{
+    struct pb_test_spec specs[] = {{"a", "cycle", "m"}, {"b", "cycle", "m"}, {"c", "cycle", "m"}};
+    struct pb_device_entry entry = {.uuid = "GPU-fake"};
+    const struct pb_hello said = {"fake", &entry, 1, {specs, 3}};
+
+    if (is_told("hello=refuse", ""))
+        refuse(PB_INVALID, "battery \"x\"");
+    if (is_told("hello=garbage", ""))
+        write_text("hello, I am no probe at all, but I write a lot");
+    if (is_told("hello=die", ""))
+        raise(SIGKILL);
+    if (is_told("hello=mute", ""))
+        close(PB_CHILD_FRAMES_FD);
+    if (is_told("hello=garbage", "") || is_told("hello=mute", ""))
+        pause();
+    say(PB_FRAME_HELLO, pb_note_hello(&said), NULL);
+}
+
+static void open_device(void)
+{
+    struct pb_opened opened = {.slot = 0};
+
+    if (is_told("open=refuse", ""))
+        refuse(PB_NOT_FOUND, "no device 0");
+    if (is_told("open=die", ""))
+        raise(SIGKILL);
+    snprintf(opened.uuid, sizeof(opened.uuid), "GPU-fake");
+    if (is_told("other", "")) /* each process another device */
+        snprintf(opened.uuid, sizeof(opened.uuid), "GPU-%ld", (long)getpid());
+    say(PB_FRAME_OPENED, pb_note_opened(&opened), NULL);
+}
+
+static void run_test(const char *test)
+{
+    say_test(PB_FRAME_START, test, PB_TEST_OK, NULL);
+    if (is_told("hang", test))
+        pause();
+    if (is_told("die", test) || is_told("die-always", ""))
+        raise(SIGKILL);
+    if (is_told("exit", test))
+        _exit(3);
+    if (is_told("garbage", test))
+        write_text("CUDA says: something terrible has happened");
+    if (is_told("torn", test)) {
+        write_text("PLMB");
+        _exit(4);
+    }
+    if (is_told("mute", test)) {
+        close(PB_CHILD_FRAMES_FD);
+        pause();
+    }
+    if (is_told("lost", test)) {
+        say_test(PB_FRAME_TEST, test, PB_TEST_LOST, "image");
+        say(PB_FRAME_DONE, NULL, NULL);
+        pause();
+    }
+    if (is_told("surrender", test)) {
+        say_test(PB_FRAME_TEST, test, PB_TEST_FAILED, "image");
+        refuse(PB_DEVICE, "the device does not answer");
+    }
+    say_test(PB_FRAME_TEST, is_told("wrong", test) ? "z" : test, PB_TEST_OK, "image");
+}
+
+int main(int argc, char **argv)
+{
+    char *line = NULL;
+    size_t size = 0;
+
+    argument_count = argc;
+    arguments = argv;
+    hello();
+    while (getline(&line, &size, stdin) >= 0) {
+        struct pb_order order;
+
+        if (pb_note_read_order(line, &order, NULL) != PB_OK)
+            _exit(8);
+        if (order.kind == PB_ORDER_OPEN) {
+            open_device();
+            continue;
+        }
+        if (is_told("die-unasked", ""))
+            raise(SIGKILL);
+        say_test(PB_FRAME_DEVICE, "", PB_TEST_OK, "image");
+        for (size_t i = 0; i < order.tests.count; i++)
+            if (!is_told("skip", order.tests.specs[i].name))
+                run_test(order.tests.specs[i].name);
+        say(PB_FRAME_DONE, NULL, NULL);
+        pb_order_clear(&order);
+    }
+    free(line);
+    return 0;
+}

@@ -1,0 +1,195 @@
+/* Which rank gets which device, and what it is called. */
+#include <string.h>
+
+#include "run/assign.h"
+#include "run/unit.h"
+
+static const struct pb_selection nothing_selected = {.backend = "auto"};
+
+/* A rank on silicon that sees the devices named by the letters of `uuids`. */
+static struct pb_sighting see(const char *host, int64_t local_rank, const char *uuids)
+{
+    struct pb_sighting sighting = {.local_rank = local_rank, .backend = "cuda"};
+
+    PB_TEXT_SET(sighting.host, host);
+    sighting.device_count = strlen(uuids);
+    for (size_t i = 0; i < sighting.device_count; i++)
+        sighting.uuids[i][0] = uuids[i];
+    return sighting;
+}
+
+static void test_seats__each_rank_takes_its_own(void **state)
+{
+    const struct pb_sighting sightings[] = {see("n", 0, "ab"), see("n", 1, "ab")};
+    struct pb_seat seats[2];
+
+    (void)state;
+    assert_int_equal(pb_assign_seats(sightings, 2, &nothing_selected, seats, NULL), PB_OK);
+    assert_string_equal(seats[0].selector, "a");
+    assert_string_equal(seats[1].selector, "b");
+}
+
+/* As under a launcher that shows every rank one GPU: the local rank says nothing. */
+static void test_seats__one_visible_device_each(void **state)
+{
+    const struct pb_sighting sightings[] = {see("n", 0, "a"), see("n", 1, "b"), see("n", 2, "c")};
+    struct pb_seat seats[3];
+
+    (void)state;
+    assert_int_equal(pb_assign_seats(sightings, 3, &nothing_selected, seats, NULL), PB_OK);
+    assert_string_equal(seats[1].selector, "b");
+    assert_string_equal(seats[2].selector, "c");
+}
+
+static void test_seats__first_free_one_when_the_own_is_taken(void **state)
+{
+    const struct pb_sighting sightings[] = {see("n", 0, "b"), see("n", 1, "abc"), see("n", 2, "ba"),
+                                            see("n", 2, "abc")};
+    struct pb_seat seats[4];
+
+    (void)state;
+    assert_int_equal(pb_assign_seats(sightings, 4, &nothing_selected, seats, NULL), PB_OK);
+    assert_string_equal(seats[0].selector, "b");
+    assert_string_equal(seats[1].selector, "a");
+    assert_int_equal(seats[2].member_status, PB_MEMBER_DUPLICATE);
+    assert_string_equal(seats[3].selector, "c"); /* its own is also the last of its list */
+}
+
+static void test_seats__surplus_is_duplicate_and_blind_is_absent(void **state)
+{
+    const struct pb_sighting sightings[] = {see("n", 0, "a"), see("n", 1, "a"), see("m", 0, "")};
+    struct pb_seat seats[3];
+
+    (void)state;
+    assert_int_equal(pb_assign_seats(sightings, 3, &nothing_selected, seats, NULL), PB_OK);
+    assert_int_equal(seats[0].member_status, PB_MEMBER_OK);
+    assert_int_equal(seats[1].member_status, PB_MEMBER_DUPLICATE);
+    assert_int_equal(seats[2].member_status, PB_MEMBER_ABSENT);
+}
+
+static void test_seats__auto_never_mixes_silicon_and_simulation(void **state)
+{
+    struct pb_sighting sightings[] = {see("n", 0, "a"), see("m", 0, "s")};
+    struct pb_seat seats[2];
+
+    (void)state;
+    PB_TEXT_SET(sightings[1].backend, "sim");
+    assert_int_equal(pb_assign_seats(sightings, 2, &nothing_selected, seats, NULL), PB_OK);
+    assert_int_equal(seats[1].member_status, PB_MEMBER_ABSENT);
+}
+
+static void test_seats__simulated_slot_is_the_local_rank(void **state)
+{
+    struct pb_sighting sightings[] = {see("n", 0, "st"), see("n", 5, "st")};
+    struct pb_seat seats[2];
+
+    (void)state;
+    PB_TEXT_SET(sightings[0].backend, "sim");
+    PB_TEXT_SET(sightings[1].backend, "sim");
+    assert_int_equal(pb_assign_seats(sightings, 2, &nothing_selected, seats, NULL), PB_OK);
+    assert_string_equal(seats[1].selector, "5");
+}
+
+static void test_seats__refused_command_line_names_the_rank(void **state)
+{
+    struct pb_sighting sightings[] = {see("n", 0, "a"), see("m", 0, "b")};
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_seat seats[2];
+
+    (void)state;
+    sightings[1].status = PB_INVALID;
+    PB_TEXT_SET(sightings[1].message, "battery \"x\"");
+    assert_int_equal(pb_assign_seats(sightings, 2, &nothing_selected, seats, &err), PB_INVALID);
+    assert_string_equal(err.message, "rank 1 on m: battery \"x\"");
+}
+
+static struct pb_arrival arrive(const char *host, int64_t slot, const char *uuid)
+{
+    struct pb_arrival arrival = {.status = PB_OK, .local_rank = 9};
+
+    PB_TEXT_SET(arrival.host, host);
+    PB_TEXT_SET(arrival.opened.uuid, uuid);
+    arrival.opened.slot = slot;
+    return arrival;
+}
+
+static void test_keys__are_host_and_slot(void **state)
+{
+    const struct pb_arrival arrivals[] = {arrive("n1", 3, "a"), arrive("n2", -1, "b")};
+    struct pb_ticket tickets[2];
+
+    (void)state;
+    assert_int_equal(pb_assign_keys(arrivals, 2, &nothing_selected, tickets, NULL), PB_OK);
+    assert_string_equal(tickets[0].key, "n1.gpu3");
+    assert_string_equal(tickets[1].key, "n2.gpu9"); /* the slot is not known: the local rank */
+}
+
+static void test_keys__same_device_twice_is_a_duplicate(void **state)
+{
+    const struct pb_arrival arrivals[] = {arrive("n1", 0, "a"), arrive("n1", 0, "a")};
+    struct pb_ticket tickets[2];
+
+    (void)state;
+    assert_int_equal(pb_assign_keys(arrivals, 2, &nothing_selected, tickets, NULL), PB_OK);
+    assert_int_equal(tickets[0].member_status, PB_MEMBER_OK);
+    assert_int_equal(tickets[1].member_status, PB_MEMBER_DUPLICATE);
+    assert_string_equal(tickets[1].key, "");
+    assert_string_equal(tickets[1].message, "a is measured by rank 0");
+}
+
+static void test_keys__two_devices_of_one_name_stay_apart(void **state)
+{
+    const struct pb_arrival arrivals[] = {arrive("n1", 0, "MIG-a"), arrive("n1", 0, "MIG-b")};
+    struct pb_ticket tickets[2];
+
+    (void)state;
+    assert_int_equal(pb_assign_keys(arrivals, 2, &nothing_selected, tickets, NULL), PB_OK);
+    assert_string_equal(tickets[0].key, "n1.gpu0");
+    assert_string_equal(tickets[1].key, "n1.gpu0.1");
+}
+
+static void test_keys__fleet_with_more_devices_than_ranks_is_refused(void **state)
+{
+    const struct pb_selection selection = {.backend = "sim", .fleet = "f.json"};
+    struct pb_arrival arrivals[] = {arrive("n1", 0, "a")};
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_ticket tickets[1];
+
+    (void)state;
+    arrivals[0].opened.fleet_size = 2;
+    assert_int_equal(pb_assign_keys(arrivals, 1, &selection, tickets, &err), PB_INVALID);
+    assert_string_equal(err.message, "f.json: lists 2 devices, but there are 1 ranks");
+}
+
+static void test_keys__no_device_at_all_is_not_found(void **state)
+{
+    struct pb_arrival arrivals[] = {arrive("n1", 0, ""), arrive("n1", 1, "")};
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_ticket tickets[2];
+
+    (void)state;
+    arrivals[0].status = arrivals[1].status = PB_NOT_FOUND;
+    PB_TEXT_SET(arrivals[0].message, "no driver");
+    assert_int_equal(pb_assign_keys(arrivals, 2, &nothing_selected, tickets, &err), PB_NOT_FOUND);
+    assert_string_equal(err.message, "nothing to measure: no driver");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_seats__each_rank_takes_its_own),
+        cmocka_unit_test(test_seats__one_visible_device_each),
+        cmocka_unit_test(test_seats__first_free_one_when_the_own_is_taken),
+        cmocka_unit_test(test_seats__surplus_is_duplicate_and_blind_is_absent),
+        cmocka_unit_test(test_seats__auto_never_mixes_silicon_and_simulation),
+        cmocka_unit_test(test_seats__simulated_slot_is_the_local_rank),
+        cmocka_unit_test(test_seats__refused_command_line_names_the_rank),
+        cmocka_unit_test(test_keys__are_host_and_slot),
+        cmocka_unit_test(test_keys__same_device_twice_is_a_duplicate),
+        cmocka_unit_test(test_keys__two_devices_of_one_name_stay_apart),
+        cmocka_unit_test(test_keys__fleet_with_more_devices_than_ranks_is_refused),
+        cmocka_unit_test(test_keys__no_device_at_all_is_not_found),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,282 @@
+/* Merging spools: cut ones, several runs, the same device twice, and what is no spool at all. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "run/compose.h"
+#include "run/merge.h"
+#include "run/spool.h"
+#include "run/tally.h"
+#include "run/unit.h"
+
+struct place {
+    char dir[64], out[96];
+};
+
+static int make_place(void **state)
+{
+    struct place *place = calloc(1, sizeof(*place));
+
+    snprintf(place->dir, sizeof(place->dir), "/tmp/plumb-merge-XXXXXX");
+    if (mkdtemp(place->dir) == NULL)
+        return -1;
+    snprintf(place->out, sizeof(place->out), "%s/out.h5", place->dir);
+    *state = place;
+    return 0;
+}
+
+static int remove_place(void **state)
+{
+    struct place *place = *state;
+
+    unlink(place->out);
+    for (int rank = 0; rank < 4; rank++)
+        pb_spool_remove(place->dir, rank);
+    rmdir(place->dir);
+    free(place);
+    return 0;
+}
+
+static void append(struct pb_spool *spool, void *bytes, size_t size)
+{
+    assert_int_equal(pb_spool_append(spool, bytes, size, false, NULL), PB_OK);
+    free(bytes);
+}
+
+/*
+ * Writes the spool of a rank whose device has the tests a and b: `tests` of them are in it, and the
+ * end if has_end.
+ */
+static void write_spool(const char *dir, int64_t rank, const char *key, const char *uuid, int tests,
+                        bool has_end)
+{
+    struct pb_test_spec specs[] = {{"a", "cycle", "m"}, {"b", "cycle", "m"}};
+    struct pb_plan plan = {.rank_count = 2, .tests = {specs, 2}};
+    struct pb_opened opened = {.slot = 0};
+    struct pb_spool *spool;
+    void *bytes;
+    size_t size;
+
+    plan.member.rank = rank;
+    PB_TEXT_SET(plan.run.run_id, "run-1");
+    PB_TEXT_SET(plan.member.key, key);
+    PB_TEXT_SET(plan.member.uuid, uuid);
+    PB_TEXT_SET(opened.uuid, uuid);
+    assert_int_equal(pb_spool_open(dir, rank, false, &spool, NULL), PB_OK);
+    assert_int_equal(pb_compose_plan(&plan, &bytes, &size, NULL), PB_OK);
+    append(spool, bytes, size);
+    assert_int_equal(pb_compose_device(key, "sim", &opened, 2, &bytes, &size, NULL), PB_OK);
+    append(spool, bytes, size);
+    for (int i = 0; i < tests; i++) {
+        assert_int_equal(pb_compose_outcome(key, uuid, &specs[i], PB_TEST_UNSUPPORTED, 1, "cannot",
+                                            &bytes, &size, NULL),
+                         PB_OK);
+        append(spool, bytes, size);
+    }
+    pb_member_set(&plan.member, PB_MEMBER_OK, "");
+    assert_int_equal(pb_compose_member(&plan.member, &bytes, &size, NULL), PB_OK);
+    if (has_end)
+        append(spool, bytes, size);
+    else
+        free(bytes);
+    pb_spool_close(spool);
+}
+
+static void count_notice(void *context, const char *line)
+{
+    (void)line;
+    ++*(int *)context;
+}
+
+static enum pb_status merge(const struct place *place, const char *input, int *notices_out,
+                            struct pb_error *err)
+{
+    const struct pb_run run = {.run_id = "merged"};
+    struct pb_summary summary;
+
+    *notices_out = 0;
+    return pb_merge(&input, 1, place->out, &run, count_notice, notices_out, &summary, err);
+}
+
+/* The rows of the result, to be freed. */
+static struct pb_member *read_rows(const struct place *place, size_t *count_out)
+{
+    struct pb_reader *reader;
+    struct pb_member *rows;
+
+    assert_int_equal(pb_reader_open(place->out, &reader, NULL), PB_OK);
+    assert_int_equal(pb_reader_members(reader, &rows, count_out, NULL), PB_OK);
+    pb_reader_close(reader);
+    return rows;
+}
+
+static void assert_valid(const struct place *place)
+{
+    size_t complaints = 0;
+
+    assert_int_equal(pb_file_validate(place->out, NULL, NULL, &complaints, NULL), PB_OK);
+    assert_int_equal(complaints, 0);
+}
+
+static void test_merge__whole_spools_make_a_complete_file(void **state)
+{
+    struct place *place = *state;
+    struct pb_member *rows;
+    size_t count;
+    int notices;
+
+    write_spool(place->dir, 0, "n.gpu0", "A", 2, true);
+    write_spool(place->dir, 1, "n.gpu1", "B", 2, true);
+    assert_int_equal(merge(place, place->dir, &notices, NULL), PB_OK);
+    rows = read_rows(place, &count);
+    assert_int_equal(notices, 0);
+    assert_int_equal(count, 2);
+    assert_string_equal(rows[0].status, "ok");
+    assert_string_equal(rows[1].key, "n.gpu1");
+    free(rows);
+    assert_valid(place);
+}
+
+static void test_merge__cut_spool_says_what_is_missing(void **state)
+{
+    struct place *place = *state;
+    struct pb_recording recording;
+    struct pb_reader *reader;
+    struct pb_member *rows;
+    size_t count;
+    int notices;
+
+    write_spool(place->dir, 0, "n.gpu0", "A", 2, true);
+    write_spool(place->dir, 1, "n.gpu1", "B", 1, false);
+    assert_int_equal(merge(place, place->dir, &notices, NULL), PB_OK);
+    rows = read_rows(place, &count);
+    assert_int_equal(notices, 1);
+    assert_string_equal(rows[0].status, "ok");
+    assert_int_equal(rows[1].tests_failed, 1);
+    assert_non_null(strstr(rows[1].message, "b missing: the run was cut short"));
+    free(rows);
+    assert_int_equal(pb_reader_open(place->out, &reader, NULL), PB_OK);
+    assert_int_equal(pb_reader_recording(reader, "n.gpu1", "b", &recording, NULL), PB_OK);
+    assert_int_equal(recording.outcome, PB_TEST_MISSING);
+    pb_recording_clear(&recording);
+    pb_reader_close(reader);
+    assert_valid(place);
+}
+
+static void test_merge__rank_without_a_spool_gets_a_row(void **state)
+{
+    struct place *place = *state;
+    struct pb_member *rows;
+    size_t count;
+    int notices;
+
+    write_spool(place->dir, 1, "n.gpu1", "B", 2, true);
+    assert_int_equal(merge(place, place->dir, &notices, NULL), PB_OK);
+    rows = read_rows(place, &count);
+    assert_int_equal(notices, 1);
+    assert_int_equal(count, 2);
+    assert_string_equal(rows[0].status, "failed");
+    assert_string_equal(rows[0].message, "no spool of this rank was found");
+    free(rows);
+    assert_valid(place);
+}
+
+static void test_merge__spool_torn_anywhere_makes_a_valid_file(void **state)
+{
+    struct place *place = *state;
+    char path[128];
+    int notices;
+    long size;
+    FILE *file;
+
+    write_spool(place->dir, 0, "n.gpu0", "A", 2, true);
+    write_spool(place->dir, 1, "n.gpu1", "B", 2, true);
+    assert_int_equal(pb_spool_path(place->dir, 1, path, sizeof(path), NULL), PB_OK);
+    file = fopen(path, "r");
+    fseek(file, 0, SEEK_END);
+    size = ftell(file);
+    fclose(file);
+    for (long at = size - 1; at > 800; at -= 977) { /* beyond the plan */
+        assert_int_equal(truncate(path, at), 0);
+        assert_int_equal(merge(place, place->dir, &notices, NULL), PB_OK);
+        assert_int_equal(notices, 1);
+        assert_valid(place);
+    }
+}
+
+static void test_merge__two_devices_of_one_key_are_refused(void **state)
+{
+    struct place *place = *state;
+    struct pb_error err = PB_ERROR_INIT;
+    int notices;
+
+    write_spool(place->dir, 0, "n.gpu0", "A", 2, true);
+    write_spool(place->dir, 1, "n.gpu0", "B", 2, true);
+    assert_int_equal(merge(place, place->dir, &notices, &err), PB_INVALID);
+    assert_non_null(strstr(err.message, "n.gpu0"));
+    assert_int_not_equal(access(place->out, F_OK), 0);
+}
+
+static void test_merge__taken_ranks_get_the_next_numbers(void **state)
+{
+    struct place *place = *state;
+    const struct pb_run run = {.run_id = "merged"};
+    struct pb_summary summary;
+    struct pb_member *rows;
+    const char *inputs[2];
+    char first[96];
+    size_t count;
+    int notices;
+
+    write_spool(place->dir, 0, "n.gpu0", "A", 2, true);
+    write_spool(place->dir, 1, "n.gpu1", "B", 2, true);
+    assert_int_equal(merge(place, place->dir, &notices, NULL), PB_OK);
+    snprintf(first, sizeof(first), "%s/first.h5", place->dir);
+    assert_int_equal(rename(place->out, first), 0);
+    pb_spool_remove(place->dir, 0);
+    pb_spool_remove(place->dir, 1);
+    write_spool(place->dir, 0, "m.gpu0", "C", 2, true);
+    write_spool(place->dir, 1, "n.gpu1", "B", 2, true); /* the same device again */
+    inputs[0] = first;
+    inputs[1] = place->dir;
+    assert_int_equal(pb_merge(inputs, 2, place->out, &run, count_notice, &notices, &summary, NULL),
+                     PB_OK);
+    rows = read_rows(place, &count);
+    assert_int_equal(count, 3);
+    assert_string_equal(rows[1].key, "n.gpu1");
+    assert_string_equal(rows[2].key, "m.gpu0");
+    assert_int_equal(rows[2].rank, 2);
+    free(rows);
+    unlink(first);
+    assert_valid(place);
+}
+
+static void test_merge__what_is_neither_is_refused(void **state)
+{
+    struct place *place = *state;
+    struct pb_error err = PB_ERROR_INIT;
+    int notices;
+
+    assert_int_equal(merge(place, place->dir, &notices, &err), PB_INVALID); /* an empty folder */
+    assert_non_null(strstr(err.message, "no spool in it"));
+    assert_int_equal(merge(place, "/nonexistent", &notices, &err), PB_INVALID);
+    assert_int_equal(merge(place, "/etc/passwd", &notices, &err), PB_INVALID);
+    assert_int_not_equal(access(place->out, F_OK), 0);
+}
+
+int main(void)
+{
+#define MERGE_TEST(test) cmocka_unit_test_setup_teardown(test, make_place, remove_place)
+    const struct CMUnitTest tests[] = {
+        MERGE_TEST(test_merge__whole_spools_make_a_complete_file),
+        MERGE_TEST(test_merge__cut_spool_says_what_is_missing),
+        MERGE_TEST(test_merge__rank_without_a_spool_gets_a_row),
+        MERGE_TEST(test_merge__spool_torn_anywhere_makes_a_valid_file),
+        MERGE_TEST(test_merge__two_devices_of_one_key_are_refused),
+        MERGE_TEST(test_merge__taken_ranks_get_the_next_numbers),
+        MERGE_TEST(test_merge__what_is_neither_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

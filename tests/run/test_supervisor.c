@@ -1,0 +1,300 @@
+/* The supervisor against probes that hang, die and talk nonsense: each costs what it must. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/time.h"
+#include "run/supervisor.h"
+#include "run/unit.h"
+
+enum { STEPS_MAX = 4000 }; /* of 10 ms: far more than any of this takes */
+
+/* Everything a supervisor said, as text: "HELLO OPENED DEVICE START:a TEST:a=ok … OVER". */
+struct story {
+    char text[2000];
+    struct pb_tally tally;
+    struct pb_failure failure;
+    char message[PB_MESSAGE_LENGTH]; /* of the last test that is not ok */
+};
+
+static void tell(struct story *story, const char *word)
+{
+    size_t used = strlen(story->text);
+
+    snprintf(story->text + used, sizeof(story->text) - used, "%s%s", used == 0 ? "" : " ", word);
+}
+
+static void tell_frame(struct story *story, const struct pb_event *event)
+{
+    char word[160];
+
+    assert_non_null(event->frame_bytes);
+    assert_true(event->frame_size >= PB_FRAME_HEADER_SIZE);
+    if (event->frame.type == PB_FRAME_TEST)
+        snprintf(word, sizeof(word), "%s=%s", event->note.test, event->note.outcome);
+    else
+        snprintf(word, sizeof(word), "%s%s", pb_frame_type_name(event->frame.type),
+                 event->note.test);
+    tell(story, word);
+    if (event->frame.type == PB_FRAME_TEST && strcmp(event->note.outcome, "ok") != 0)
+        PB_TEXT_SET(story->message, event->note.message);
+}
+
+static enum pb_event_kind act(struct pb_supervisor *supervisor, const struct pb_event *event,
+                              struct story *story)
+{
+    switch (event->kind) {
+    case PB_EVENT_HELLO:
+        pb_supervisor_open(supervisor, "0", 0);
+        break;
+    case PB_EVENT_OPENED:
+        assert_int_equal(
+            pb_supervisor_run(supervisor, "h.gpu0", &pb_supervisor_hello(supervisor)->tests, NULL),
+            PB_OK);
+        break;
+    case PB_EVENT_FRAME:
+        tell_frame(story, event);
+        break;
+    case PB_EVENT_REFUSED:
+        tell(story, "REFUSED");
+        break;
+    default:
+        break;
+    }
+    return event->kind;
+}
+
+/* Runs a fake probe with these arguments to its end. */
+static struct story run(const char *first, const char *second, double deadline_seconds)
+{
+    const char *const argv[] = {FAKE_PROBE, first, second, NULL};
+    struct story story = {.text = ""};
+    struct pb_supervisor *supervisor;
+    enum pb_event_kind kind = PB_EVENT_NONE;
+
+    assert_int_equal(pb_supervisor_create(argv, deadline_seconds, &supervisor, NULL), PB_OK);
+    for (int i = 0; i < STEPS_MAX && kind != PB_EVENT_OVER && kind != PB_EVENT_REFUSED; i++) {
+        struct pb_event event;
+
+        assert_int_equal(pb_supervisor_step(supervisor, 0.01, &event, NULL), PB_OK);
+        kind = act(supervisor, &event, &story);
+    }
+    assert_true(kind == PB_EVENT_OVER || kind == PB_EVENT_REFUSED);
+    story.tally = *pb_supervisor_tally(supervisor);
+    story.failure = *pb_supervisor_failure(supervisor);
+    pb_supervisor_close(supervisor);
+    return story;
+}
+
+static void test_supervisor__sound_probe_runs_all(void **state)
+{
+    struct story story = run("sound", NULL, 60);
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE STARTa a=ok STARTb b=ok STARTc c=ok");
+    assert_int_equal(story.tally.counts[PB_TEST_OK], 3);
+}
+
+static void test_supervisor__hang_costs_the_test_only(void **state)
+{
+    struct story story = run("hang@b", NULL, 1);
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE STARTa a=ok STARTb b=hung STARTc c=ok");
+    assert_string_equal(story.message, "passed its deadline of 1 s; the probe was killed");
+    assert_int_equal(story.tally.worst, PB_TEST_HUNG);
+}
+
+static void test_supervisor__death_costs_the_test_only(void **state)
+{
+    struct story story = run("die@b", NULL, 60);
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE STARTa a=ok STARTb b=crashed STARTc c=ok");
+    assert_string_equal(story.message, "the probe died of signal 9 (Killed)");
+}
+
+static void test_supervisor__exit_says_its_status(void **state)
+{
+    struct story story = run("exit@c", NULL, 60);
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE STARTa a=ok STARTb b=ok STARTc c=crashed");
+    assert_string_equal(story.message, "the probe ended with exit status 3");
+}
+
+static void test_supervisor__garbage_costs_the_test_only(void **state)
+{
+    struct story story = run("garbage@a", NULL, 60);
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE STARTa a=crashed STARTb b=ok STARTc c=ok");
+    assert_non_null(strstr(story.message, "garbage"));
+}
+
+static void test_supervisor__torn_frame_says_how_the_probe_ended(void **state)
+{
+    struct story story = run("torn@a", NULL, 60);
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE STARTa a=crashed STARTb b=ok STARTc c=ok");
+    assert_true(strstr(story.message, "exit status 4") != NULL ||
+                strstr(story.message, "inside a frame") != NULL);
+}
+
+static void test_supervisor__closed_pipe_of_a_living_probe(void **state)
+{
+    struct story story = run("mute@a", NULL, 60);
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE STARTa a=crashed STARTb b=ok STARTc c=ok");
+    assert_non_null(strstr(story.message, "signal 9"));
+}
+
+static void test_supervisor__result_of_another_test_is_not_believed(void **state)
+{
+    struct story story = run("wrong@b", NULL, 60);
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE STARTa a=ok STARTb b=crashed STARTc c=ok");
+    assert_non_null(strstr(story.message, "\"z\", which was not running"));
+}
+
+static void test_supervisor__several_deaths_each_cost_one_test(void **state)
+{
+    struct story story = run("die@a", "hang@c", 1);
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE STARTa a=crashed STARTb b=ok STARTc c=hung");
+}
+
+static void test_supervisor__lost_device_is_not_tried_again(void **state)
+{
+    struct story story = run("lost@a", NULL, 60);
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE STARTa a=lost b=missing c=missing");
+    assert_string_equal(story.message, "the device was lost in a");
+}
+
+static void test_supervisor__probe_that_surrenders_is_replaced(void **state)
+{
+    struct story story = run("surrender@a", NULL, 60);
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE STARTa a=failed STARTb b=ok STARTc c=ok");
+}
+
+static void test_supervisor__other_device_after_a_restart_ends_it(void **state)
+{
+    struct story story = run("other", "die@a", 60);
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE STARTa a=crashed b=lost c=lost");
+    assert_non_null(strstr(story.message, "in the place of"));
+}
+
+static void test_supervisor__restarts_without_progress_are_bounded(void **state)
+{
+    struct story story = run("die-unasked", NULL, 60);
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE a=missing b=missing c=missing");
+    assert_non_null(strstr(story.message, "given up"));
+}
+
+static void test_supervisor__test_that_was_passed_over_is_missing(void **state)
+{
+    struct story story = run("skip@b", NULL, 60);
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE STARTa a=ok STARTc c=ok b=missing");
+}
+
+static void assert_refused(const char *what, enum pb_member_status member_status,
+                           enum pb_status status, const char *message)
+{
+    struct story story = run(what, NULL, 60);
+
+    assert_string_equal(story.text, "REFUSED");
+    assert_int_equal(story.failure.member_status, member_status);
+    assert_int_equal(story.failure.status, status);
+    assert_non_null(strstr(story.failure.message, message));
+}
+
+static void test_supervisor__refusal_keeps_status_and_words(void **state)
+{
+    (void)state;
+    assert_refused("hello=refuse", PB_MEMBER_FAILED, PB_INVALID, "battery \"x\"");
+    assert_refused("open=refuse", PB_MEMBER_ABSENT, PB_NOT_FOUND, "no device 0");
+}
+
+static void test_supervisor__death_before_the_device_is_open(void **state)
+{
+    (void)state;
+    assert_refused("hello=die", PB_MEMBER_CRASHED, PB_DEVICE, "signal 9");
+    assert_refused("open=die", PB_MEMBER_CRASHED, PB_DEVICE, "signal 9");
+    assert_refused("hello=garbage", PB_MEMBER_CRASHED, PB_DEVICE, "garbage");
+}
+
+static void test_supervisor__missing_program_is_invalid(void **state)
+{
+    const char *const argv[] = {"/nonexistent/probe", NULL};
+    struct pb_supervisor *supervisor = NULL;
+    struct pb_error err = PB_ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(pb_supervisor_create(argv, 60, &supervisor, &err), PB_INVALID);
+    assert_null(supervisor);
+    assert_non_null(strstr(err.message, "/nonexistent/probe"));
+}
+
+/* Stopping in the middle of a test abandons it and the rest at once. */
+static void test_supervisor__stop_accounts_for_every_test(void **state)
+{
+    const char *const argv[] = {FAKE_PROBE, "hang@b", NULL};
+    struct story story = {.text = ""};
+    struct pb_supervisor *supervisor;
+    enum pb_event_kind kind = PB_EVENT_NONE;
+
+    (void)state;
+    assert_int_equal(pb_supervisor_create(argv, 60, &supervisor, NULL), PB_OK);
+    for (int i = 0; i < STEPS_MAX && kind != PB_EVENT_OVER; i++) {
+        struct pb_event event;
+
+        assert_int_equal(pb_supervisor_step(supervisor, 0.01, &event, NULL), PB_OK);
+        kind = act(supervisor, &event, &story);
+        if (kind == PB_EVENT_FRAME && event.frame.type == PB_FRAME_START &&
+            strcmp(event.note.test, "b") == 0)
+            pb_supervisor_stop(supervisor, "the run was stopped");
+    }
+    assert_string_equal(story.text, "DEVICE STARTa a=ok STARTb b=missing c=missing");
+    assert_string_equal(story.message, "the run was stopped");
+    pb_supervisor_close(supervisor);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_supervisor__sound_probe_runs_all),
+        cmocka_unit_test(test_supervisor__hang_costs_the_test_only),
+        cmocka_unit_test(test_supervisor__death_costs_the_test_only),
+        cmocka_unit_test(test_supervisor__exit_says_its_status),
+        cmocka_unit_test(test_supervisor__garbage_costs_the_test_only),
+        cmocka_unit_test(test_supervisor__torn_frame_says_how_the_probe_ended),
+        cmocka_unit_test(test_supervisor__closed_pipe_of_a_living_probe),
+        cmocka_unit_test(test_supervisor__result_of_another_test_is_not_believed),
+        cmocka_unit_test(test_supervisor__several_deaths_each_cost_one_test),
+        cmocka_unit_test(test_supervisor__lost_device_is_not_tried_again),
+        cmocka_unit_test(test_supervisor__probe_that_surrenders_is_replaced),
+        cmocka_unit_test(test_supervisor__other_device_after_a_restart_ends_it),
+        cmocka_unit_test(test_supervisor__restarts_without_progress_are_bounded),
+        cmocka_unit_test(test_supervisor__test_that_was_passed_over_is_missing),
+        cmocka_unit_test(test_supervisor__refusal_keeps_status_and_words),
+        cmocka_unit_test(test_supervisor__death_before_the_device_is_open),
+        cmocka_unit_test(test_supervisor__missing_program_is_invalid),
+        cmocka_unit_test(test_supervisor__stop_accounts_for_every_test),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
