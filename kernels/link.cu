@@ -8,35 +8,49 @@
 
 static const uint32_t cta_size = 1024;
 
-/* The address that slot i holds. */
-__device__ __forceinline__ uint64_t pb_link_value(const struct pb_kernel_chain &chain, uint64_t i)
+/* Slot number chain.count is the one for practice. */
+struct pb_slot {
+    uint64_t address, value;
+};
+
+__device__ __forceinline__ struct pb_slot pb_slot_at(const struct pb_kernel_chain &chain,
+                                                     uint64_t i)
 {
     const uint64_t *offsets = (const uint64_t *)chain.offsets;
+    uint64_t own = i < chain.count ? offsets[i] : chain.practice;
+    uint64_t next = i < chain.count ? offsets[i + 1 < chain.count ? i + 1 : 0] : own;
 
-    return chain.base + offsets[i + 1 < chain.count ? i + 1 : 0];
+    return {chain.base + own,
+            pb_kernel_position((enum pb_kernel_form)chain.form, chain.base, next)};
+}
+
+static __host__ __device__ __forceinline__ uint64_t
+pb_slot_count(const struct pb_kernel_chain &chain)
+{
+    return chain.count + (chain.practice != PB_KERNEL_NO_SLOT);
 }
 
 __global__ void pb_link_slots(struct pb_kernel_chain chain)
 {
-    const uint64_t *offsets = (const uint64_t *)chain.offsets;
-    uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+    uint64_t step = (uint64_t)gridDim.x * blockDim.x, count = pb_slot_count(chain);
 
-    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < chain.count; i += step)
-        *(uint64_t *)(chain.base + offsets[i]) = pb_link_value(chain, i);
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
+        struct pb_slot slot = pb_slot_at(chain, i);
+
+        *(uint64_t *)slot.address = slot.value;
+    }
 }
 
 __global__ void pb_link_compare(struct pb_kernel_chain chain)
 {
-    const uint64_t *offsets = (const uint64_t *)chain.offsets;
-    uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+    uint64_t step = (uint64_t)gridDim.x * blockDim.x, count = pb_slot_count(chain);
 
-    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < chain.count; i += step) {
-        uint64_t address = chain.base + offsets[i];
-        uint64_t expected = pb_link_value(chain, i);
-        uint64_t found = __ldcg((const unsigned long long *)address);
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
+        struct pb_slot slot = pb_slot_at(chain, i);
+        uint64_t found = __ldcg((const unsigned long long *)slot.address);
 
-        if (found != expected)
-            pb_fault_report((struct pb_kernel_fault *)chain.fault, address, expected, found);
+        if (found != slot.value)
+            pb_fault_report((struct pb_kernel_fault *)chain.fault, slot.address, slot.value, found);
     }
 }
 
@@ -78,13 +92,13 @@ static uint32_t pb_cta_count(uint64_t count)
 
 extern "C" int pb_kernel_link(const struct pb_kernel_chain *chain)
 {
-    pb_link_slots<<<pb_cta_count(chain->count), cta_size>>>(*chain);
+    pb_link_slots<<<pb_cta_count(pb_slot_count(*chain)), cta_size>>>(*chain);
     return (int)cudaGetLastError();
 }
 
 extern "C" int pb_kernel_link_check(const struct pb_kernel_chain *chain)
 {
-    pb_link_compare<<<pb_cta_count(chain->count), cta_size>>>(*chain);
+    pb_link_compare<<<pb_cta_count(pb_slot_count(*chain)), cta_size>>>(*chain);
     return (int)cudaGetLastError();
 }
 

@@ -82,22 +82,7 @@ extern "C" __global__ void pb_time_shared(struct pb_kernel_chase chase)
     pb_tell_shared(chase, chain.at);
 }
 
-static int pb_launch(void (*kernel)(struct pb_kernel_chase), const struct pb_kernel_chase *chase)
+extern "C" pb_kernel_chaser pb_kernel_shared_chaser(int is_traced)
 {
-    int error = pb_configure(kernel, &chase->place);
-
-    if (error != 0)
-        return error;
-    kernel<<<chase->place.cta_count, 1, chase->place.shared_bytes>>>(*chase);
-    return (int)cudaGetLastError();
-}
-
-extern "C" int pb_kernel_trace_shared(const struct pb_kernel_chase *chase)
-{
-    return pb_launch(pb_trace_shared, chase);
-}
-
-extern "C" int pb_kernel_time_shared(const struct pb_kernel_chase *chase)
-{
-    return pb_launch(pb_time_shared, chase);
+    return is_traced ? pb_trace_shared : pb_time_shared;
 }

@@ -9,6 +9,9 @@
 /* Stands for a chain: the word that is stored without having been loaded. */
 struct pb_no_load {
     uint32_t at;
+    __device__ __forceinline__ void ready()
+    {
+    }
 };
 
 struct pb_between_nothing {
@@ -56,11 +59,6 @@ extern "C" __global__ void pb_stamp_store(struct pb_kernel_stamp stamp)
 
 extern "C" int pb_kernel_stamp(const struct pb_kernel_stamp *stamp)
 {
-    void (*kernel)(struct pb_kernel_stamp) = stamp->with_store ? pb_stamp_store : pb_stamp_empty;
-    int error = pb_configure(kernel, &stamp->place);
-
-    if (error != 0)
-        return error;
-    kernel<<<stamp->place.cta_count, 1, stamp->place.shared_bytes>>>(*stamp);
-    return (int)cudaGetLastError();
+    return pb_launch_one(stamp->with_store ? pb_stamp_store : pb_stamp_empty, &stamp->place,
+                         *stamp);
 }

@@ -1,5 +1,5 @@
 /*
- * What all stamped and timed kernels share: the clock, the loads, and the loop that records.
+ * What all stamped and timed kernels share: the clock, the loop that records, and the launch.
  *
  * Limit: the order of instructions is asked for here with volatile assembly, but only the check of
  * the machine code (tests/kernels) proves that the compiler has kept it.
@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "kernels/kernels.h"
+#include "kernels/load.cuh"
 
 /* The lower half of the SM's clock. Never subtract two of them on the device (facts 2.1). */
 __device__ __forceinline__ uint32_t pb_stamp()
@@ -55,73 +56,6 @@ __device__ __forceinline__ void pb_store_pair(uint32_t address, uint32_t first, 
                  : "memory");
 }
 
-/*
- * Goes on only when the value has arrived. A comparison can wait for it without reading it again
- * later, as a store would: that would leave a register in use when the first window opens. No slot
- * has the address 1.
- */
-__device__ __forceinline__ void pb_await(uint32_t value)
-{
-    asm volatile("{ .reg .pred never; setp.eq.u32 never, %0, 1; @never exit; }" ::"r"(value)
-                 : "memory");
-}
-
-struct pb_load_global_ca {
-    uint64_t at;
-    __device__ __forceinline__ void load()
-    {
-        asm volatile("ld.global.ca.u64 %0, [%0];" : "+l"(at)::"memory");
-    }
-};
-
-struct pb_load_global_cg {
-    uint64_t at;
-    __device__ __forceinline__ void load()
-    {
-        asm volatile("ld.global.cg.u64 %0, [%0];" : "+l"(at)::"memory");
-    }
-};
-
-struct pb_load_readonly {
-    uint64_t at;
-    __device__ __forceinline__ void load()
-    {
-        asm volatile("ld.global.nc.u64 %0, [%0];" : "+l"(at)::"memory");
-    }
-};
-
-/* Words of 4, 8 and 16 bytes; the first four bytes are the address of the next. */
-template <int word_bytes> struct pb_load_shared {
-    uint32_t at;
-    __device__ __forceinline__ void load()
-    {
-        uint32_t a, b, c;
-
-        if (word_bytes == 4)
-            asm volatile("ld.shared.u32 %0, [%0];" : "+r"(at)::"memory");
-        else if (word_bytes == 8)
-            asm volatile("ld.shared.v2.u32 {%0, %1}, [%0];" : "+r"(at), "=r"(a)::"memory");
-        else
-            asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%0];"
-                         : "+r"(at), "=r"(a), "=r"(b), "=r"(c)::"memory");
-    }
-};
-
-/* `count` dependent loads with nothing between them but what hides behind their latency. */
-template <class Load> __device__ __forceinline__ void pb_walk(Load &chain, uint64_t count)
-{
-#pragma unroll 1
-    for (uint64_t rest = count / 8; rest > 0; rest--) {
-#pragma unroll
-        for (int i = 0; i < 8; i++)
-            chain.load();
-    }
-#pragma unroll 1
-    for (uint32_t rest = count % 8; rest > 0; rest--)
-        chain.load();
-    pb_await((uint32_t)chain.at);
-}
-
 /* Between the stamps: the load under test, and a store that cannot leave before it is back. */
 template <class Load> struct pb_between_load {
     __device__ __forceinline__ static void run(Load &chain, uint32_t slot)
@@ -149,6 +83,7 @@ __device__ __forceinline__ void pb_record(Load &chain, uint32_t count, uint32_t 
 #pragma unroll 1
     for (uint32_t i = 0; i < count; i++) {
         pb_store_pair(pairs, opened, closed);
+        chain.ready();
         opened = pb_stamp();
         Between::run(chain, loaded);
         closed = pb_stamp();
@@ -245,6 +180,21 @@ template <class Kernel> int pb_configure(Kernel kernel, const struct pb_kernel_p
         error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                      (int)place->shared_bytes);
     return (int)error;
+}
+
+/* Launches a kernel of one thread a CTA; cudaErrorInvalidValue where there is none. */
+template <class Request>
+int pb_launch_one(void (*kernel)(Request), const struct pb_kernel_place *place,
+                  const Request &request)
+{
+    int error = (int)cudaErrorInvalidValue;
+
+    if (kernel != NULL)
+        error = pb_configure(kernel, place);
+    if (error != 0)
+        return error;
+    kernel<<<place->cta_count, 1, place->shared_bytes>>>(request);
+    return (int)cudaGetLastError();
 }
 
 #endif

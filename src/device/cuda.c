@@ -2,7 +2,7 @@
  * The CUDA backend: silicon behind the interface of device.h.
  *
  * One open device uses the primary context of its GPU and the default stream; memory is plain
- * device memory, never managed. Limit: texture and constant paths are not here yet.
+ * device memory, never managed.
  */
 #include <cuda_runtime_api.h>
 
@@ -94,12 +94,18 @@ static enum pb_status cuda_read_state(struct pb_device *device, struct pb_state 
     return PB_OK;
 }
 
-/* No fault is planted in silicon; a device that was lost stays lost. */
+/* No fault is planted in silicon; a device that was lost stays lost. What one test needed of memory
+ * is not kept from the next. */
 static enum pb_status cuda_begin_test(struct pb_device *device, const char *test,
                                       struct pb_error *err)
 {
+    struct pb_cuda_device *cuda = (struct pb_cuda_device *)device;
+    enum pb_status status = pb_cuda_enter(cuda, err);
+
     (void)test;
-    return pb_cuda_enter((struct pb_cuda_device *)device, err);
+    if (status == PB_OK)
+        pb_cuda_release_large(cuda);
+    return status;
 }
 
 const struct pb_device_ops pb_device_cuda = {
@@ -115,4 +121,10 @@ const struct pb_device_ops pb_device_cuda = {
     .chase = pb_cuda_chase,
     .conflict = pb_cuda_conflict,
     .stream = pb_cuda_stream,
+    .burst = pb_cuda_burst,
+    .map = pb_cuda_map,
+    .study = pb_cuda_study,
+    .shared_stream = pb_cuda_shared_stream,
+    .link = pb_cuda_link,
+    .pattern = pb_cuda_pattern,
 };

@@ -1,6 +1,5 @@
 /*
- * The pointer chase on silicon: linking the slots, setting up the caches, and one launch per window
- * of recorded accesses (M16 4.2, R16 2.2).
+ * The pointer chase on silicon: what is asked for, its memory and its links (M16 4.2).
  *
  * Everything that comes back is checked: the links before the chase, every recorded pointer, and
  * where the chase ended. A word that is not what was written there is an error of the device.
@@ -9,45 +8,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/cuda_device.h"
+#include "device/cuda_walk.h"
 
-/* One chase under way. */
-struct run {
-    struct pb_cuda_device *cuda;
-    const struct pb_chase *chase;
-    struct pb_kernel_chain chain; /* in the arena */
-    struct pb_kernel_chase launch;
-    enum pb_kernel_path path;
-    uint64_t base_address; /* of offset 0 */
-    uint64_t window;       /* accesses recorded per launch */
-    uint64_t carveout_bytes;
-    struct pb_error *err;
-};
+/* What the slots for practice keep from the chain, so that no line holds both. */
+static const uint64_t practice_distance = 4096;
 
-static const uint64_t slot_bytes = 8;
+static uint64_t round_up(uint64_t value, uint64_t step)
+{
+    return (value + step - 1) / step * step;
+}
 
-static enum pb_status kernel_path(const struct pb_chase *chase, enum pb_kernel_path *path_out,
+static enum pb_status kernel_path(enum pb_path path, enum pb_kernel_path *path_out,
                                   struct pb_error *err)
 {
-    if (chase->cross)
-        return pb_fail(err, PB_UNSUPPORTED,
-                       "chase: warming by another path is not there on the cuda backend");
-    switch (chase->path) {
-    case PB_PATH_GLOBAL_CA:
-        *path_out = PB_KERNEL_GLOBAL_CA;
-        return PB_OK;
-    case PB_PATH_GLOBAL_CG:
-        *path_out = PB_KERNEL_GLOBAL_CG;
-        return PB_OK;
-    case PB_PATH_READONLY:
-        *path_out = PB_KERNEL_READONLY;
-        return PB_OK;
-    case PB_PATH_SHARED:
-        *path_out = PB_KERNEL_SHARED;
-        return PB_OK;
+    static const enum pb_kernel_path paths[PB_PATH_COUNT] = {
+        [PB_PATH_GLOBAL_CA] = PB_KERNEL_GLOBAL_CA,   [PB_PATH_GLOBAL_CG] = PB_KERNEL_GLOBAL_CG,
+        [PB_PATH_READONLY] = PB_KERNEL_READONLY,     [PB_PATH_TEXTURE] = PB_KERNEL_TEXTURE,
+        [PB_PATH_TEXTURE_2D] = PB_KERNEL_TEXTURE_2D, [PB_PATH_CONSTANT] = PB_KERNEL_CONSTANT,
+        [PB_PATH_SHARED] = PB_KERNEL_SHARED,
+    };
+
+    if ((unsigned)path >= PB_PATH_COUNT)
+        return pb_fail(err, PB_INVALID, "chase: unknown path %d", (int)path);
+    *path_out = paths[path];
+    return PB_OK;
+}
+
+static enum pb_kernel_form form_of(enum pb_kernel_path path)
+{
+    switch (path) {
+    case PB_KERNEL_TEXTURE:
+        return PB_KERNEL_FORM_TEXEL;
+    case PB_KERNEL_TEXTURE_2D:
+        return PB_KERNEL_FORM_TEXEL_2D;
+    case PB_KERNEL_CONSTANT:
+        return PB_KERNEL_FORM_OFFSET;
     default:
-        return pb_fail(err, PB_UNSUPPORTED, "chase: path %s is not there on the cuda backend",
-                       chase->path < PB_PATH_COUNT ? pb_path_name(chase->path) : "?");
+        return PB_KERNEL_FORM_POINTER;
     }
 }
 
@@ -63,220 +60,129 @@ static enum pb_status footprint(const struct pb_chase *chase, uint64_t *bytes_ou
         return pb_fail(err, PB_INVALID, "chase: expected loads to record or to time, found %s",
                        chase->record == 0 ? "neither" : "both");
     for (size_t i = 0; i < chase->offset_count; i++) {
-        if (chase->offset_bytes[i] % slot_bytes != 0)
+        if (chase->offset_bytes[i] % PB_KERNEL_SLOT_BYTES != 0)
             return pb_fail(err, PB_INVALID,
                            "chase: offset %zu: expected a multiple of 8, found %" PRIu64, i,
                            chase->offset_bytes[i]);
         if (chase->offset_bytes[i] > last)
             last = chase->offset_bytes[i];
     }
-    *bytes_out = last + slot_bytes;
+    *bytes_out = last + PB_KERNEL_SLOT_BYTES;
     return PB_OK;
 }
 
-/* The offset of the slot that load number n reads, counted from the start of the chase. */
-static uint64_t offset_of_load(const struct pb_chase *chase, uint64_t n)
+static bool is_pointer(enum pb_kernel_path path)
 {
-    return chase->offset_bytes[n % chase->offset_count];
+    return form_of(path) == PB_KERNEL_FORM_POINTER && path != PB_KERNEL_SHARED;
 }
 
-static enum pb_status send_offsets(struct run *run)
+/* What cannot be had together. */
+static enum pb_status check_paths(const struct pb_cuda_walk *walk)
 {
-    size_t bytes = run->chase->offset_count * sizeof(*run->chase->offset_bytes);
-    enum pb_status status;
+    uint64_t room = PB_KERNEL_CONSTANT_BYTES - PB_KERNEL_SLOT_BYTES;
 
-    status =
-        pb_cuda_reserve(run->cuda, &run->cuda->offsets, bytes, "the order of a chase", run->err);
+    if (walk->chase->cross &&
+        (walk->path == PB_KERNEL_SHARED || walk->path == PB_KERNEL_CONSTANT ||
+         walk->warm_path == PB_KERNEL_SHARED || walk->warm_path == PB_KERNEL_CONSTANT))
+        return pb_fail(walk->err, PB_INVALID,
+                       "chase: shared and constant memory are arrays of their own: no other path "
+                       "can warm them, nor be warmed by them");
+    if (walk->chase->alias_bytes > 0 && (walk->chase->cross || !is_pointer(walk->path)))
+        return pb_fail(walk->err, PB_UNSUPPORTED,
+                       "chase: aliased memory is there for plain global loads only");
+    if (walk->path == PB_KERNEL_CONSTANT && walk->footprint_bytes > room)
+        return pb_fail(walk->err, PB_UNSUPPORTED,
+                       "chase: %" PRIu64 " bytes of constant memory: there are %" PRIu64
+                       " beside the slot for practice",
+                       walk->footprint_bytes, room);
+    return PB_OK;
+}
+
+static enum pb_status send_offsets(struct pb_cuda_walk *walk)
+{
+    struct pb_cuda_device *cuda = walk->cuda;
+    size_t bytes = walk->chase->offset_count * sizeof(*walk->chase->offset_bytes);
+    enum pb_status status =
+        pb_cuda_reserve(cuda, &cuda->offsets, bytes, "the order of a chase", walk->err);
+
     if (status != PB_OK)
         return status;
-    return pb_cuda_upload(run->cuda, run->cuda->offsets.address, run->chase->offset_bytes, bytes,
-                          "sending the order of a chase", run->err);
+    walk->launch.offsets = walk->chain.offsets = cuda->offsets.address;
+    walk->chain.count = walk->chase->offset_count;
+    walk->launch.offset_count = (uint32_t)walk->chase->offset_count;
+    return pb_cuda_upload(cuda, cuda->offsets.address, walk->chase->offset_bytes, bytes,
+                          "sending the order of a chase", walk->err);
+}
+
+/* How many slots take the same word of memory as this one, itself included. */
+static size_t count_alike(const struct pb_chase *chase, uint64_t offset)
+{
+    size_t seen = 0;
+
+    for (size_t i = 0; i < chase->offset_count; i++) {
+        uint64_t apart = chase->offset_bytes[i] - offset;
+        seen += chase->alias_bytes == 0 ? apart == 0 : apart % chase->alias_bytes == 0;
+    }
+    return seen;
 }
 
 /* The caller's fault where a slot comes twice, else the device's. */
-static enum pb_status blame_link(struct run *run, const struct pb_kernel_fault *fault)
+static enum pb_status blame_link(struct pb_cuda_walk *walk, const struct pb_kernel_fault *fault)
 {
-    const struct pb_chase *chase = run->chase;
-    uint64_t offset = fault->address - run->base_address;
-    size_t seen = 0;
+    uint64_t offset = fault->address - walk->chain.base;
+    size_t seen = count_alike(walk->chase, offset);
 
-    for (size_t i = 0; i < chase->offset_count; i++)
-        seen += chase->offset_bytes[i] == offset;
     if (seen > 1)
-        return pb_fail(run->err, PB_INVALID, "chase: offset %" PRIu64 " comes %zu times", offset,
-                       seen);
-    return pb_fail(run->err, PB_DEVICE,
+        return pb_fail(walk->err, PB_INVALID, "chase: offset %" PRIu64 "%s comes %zu times", offset,
+                       walk->chase->alias_bytes == 0 ? "" : " of the aliased block", seen);
+    return pb_fail(walk->err, PB_DEVICE,
                    "GPU %d: memory at 0x%" PRIx64 ": wrote 0x%016" PRIx64 ", read 0x%016" PRIx64
                    ", bits 0x%" PRIx64 " differ (one of %" PRIu64 " such words)",
-                   run->cuda->ordinal, fault->address, fault->expected, fault->found,
+                   walk->cuda->ordinal, fault->address, fault->expected, fault->found,
                    fault->expected ^ fault->found, fault->count);
 }
 
-static enum pb_status link_slots(struct run *run)
+static enum pb_status link_slots(struct pb_cuda_walk *walk)
 {
+    struct pb_cuda_device *cuda = walk->cuda;
     struct pb_kernel_fault fault;
-    enum pb_status status = pb_cuda_fault_clear(run->cuda, &run->chain.fault, run->err);
+    enum pb_status status = pb_cuda_fault_clear(cuda, &walk->chain.fault, walk->err);
 
     if (status == PB_OK)
-        status = pb_cuda_status(run->cuda, pb_kernel_link(&run->chain), "pb_kernel_link",
-                                "linking a chase", run->err);
+        status = pb_cuda_status(cuda, pb_kernel_link(&walk->chain), "pb_kernel_link",
+                                "linking a chase", walk->err);
     if (status == PB_OK)
-        status = pb_cuda_status(run->cuda, pb_kernel_link_check(&run->chain),
-                                "pb_kernel_link_check", "checking the links of a chase", run->err);
+        status = pb_cuda_status(cuda, pb_kernel_link_check(&walk->chain), "pb_kernel_link_check",
+                                "checking the links of a chase", walk->err);
     if (status == PB_OK)
-        status = pb_cuda_fault_read(run->cuda, "checking the links of a chase", &fault, run->err);
+        status = pb_cuda_fault_read(cuda, "checking the links of a chase", &fault, walk->err);
     if (status == PB_OK && fault.count > 0)
-        status = blame_link(run, &fault);
-    return status;
-}
-
-/* Writes twice the size of L2, so that none of the chain is left in it (facts 2.9). */
-static enum pb_status flush_l2(struct run *run)
-{
-    struct pb_cuda_device *cuda = run->cuda;
-    uint64_t bytes = 2 * cuda->info.l2_bytes / sizeof(uint64_t[2]) * sizeof(uint64_t[2]);
-    enum pb_status status = pb_cuda_reserve(cuda, &cuda->scratch, bytes, "flushing L2", run->err);
-
-    if (status != PB_OK)
-        return status;
-    return pb_cuda_status(cuda,
-                          pb_kernel_flush(cuda->scratch.address, bytes / sizeof(uint64_t[2]),
-                                          cuda->salt++, 2 * cuda->info.sm_count),
-                          "pb_kernel_flush", "flushing L2", run->err);
-}
-
-static enum pb_status set_up_caches(struct run *run)
-{
-    enum pb_status status = PB_OK;
-
-    if (run->path == PB_KERNEL_SHARED)
-        return PB_OK;
-    if (run->chase->flush)
-        status = flush_l2(run);
-    if (status == PB_OK && run->chase->prefill)
-        status = pb_cuda_status(run->cuda, pb_kernel_prefill(&run->chain, run->cuda->info.sm_count),
-                                "pb_kernel_prefill", "warming L2", run->err);
-    return status;
-}
-
-/* One launch: the chase from its start, `warm` loads, then those of run->launch. */
-static enum pb_status walk(struct run *run, uint64_t warm, struct pb_kernel_result *result_out)
-{
-    bool is_traced = run->launch.record > 0;
-    int code;
-    enum pb_status status = set_up_caches(run);
-
-    run->launch.warm = warm;
-    if (status == PB_OK)
-        status = pb_cuda_prepare(run->cuda, run->err);
-    if (status != PB_OK)
-        return status;
-    code = is_traced ? pb_kernel_trace(run->path, &run->launch)
-                     : pb_kernel_time(run->path, &run->launch);
-    status = pb_cuda_status(run->cuda, code, is_traced ? "pb_kernel_trace" : "pb_kernel_time",
-                            "launching a chase", run->err);
-    if (status == PB_OK)
-        status = pb_cuda_finish(run->cuda, &run->launch.place, "a chase", result_out, run->err);
-    if (status == PB_OK && run->path == PB_KERNEL_SHARED)
-        run->base_address = result_out->base_address;
-    return status;
-}
-
-/* Load number n read `found`, of which only the bits of `mask` are known. */
-static enum pb_status check_loaded(struct run *run, uint64_t n, uint64_t found, uint64_t mask)
-{
-    uint64_t expected = run->base_address + offset_of_load(run->chase, n + 1);
-
-    if ((found & mask) == (expected & mask))
-        return PB_OK;
-    return pb_fail(run->err, PB_DEVICE,
-                   "GPU %d: %s load %" PRIu64 " of a chase, at 0x%" PRIx64 ": expected 0x%" PRIx64
-                   ", found 0x%" PRIx64 ", bits 0x%" PRIx64 " differ",
-                   run->cuda->ordinal, pb_path_name(run->chase->path), n,
-                   run->base_address + offset_of_load(run->chase, n), expected & mask, found & mask,
-                   (found ^ expected) & mask);
-}
-
-static enum pb_status read_window(struct run *run, uint64_t first, uint32_t count,
-                                  struct pb_trace *trace)
-{
-    const uint64_t low_word = 0xffffffffu;
-    struct pb_cuda_recording recording;
-    uint64_t n = run->chase->warm + first;
-    enum pb_status status;
-
-    status = pb_cuda_recording_read(run->cuda, count, "reading a trace", &recording, run->err);
-    if (status != PB_OK)
-        return status;
-    for (uint32_t i = 0; status == PB_OK && i < count; i++)
-        status = check_loaded(run, n + i, recording.loaded[i], low_word);
-    if (status == PB_OK) {
-        pb_cuda_subtract(recording.pairs, count, trace->latency_cycles + first);
-        for (uint32_t i = 0; i < count; i++)
-            trace->index_bytes[first + i] = offset_of_load(run->chase, n + i);
-    }
-    pb_cuda_recording_free(&recording);
-    return status;
-}
-
-/* The sliding window: each launch repeats the chase up to where the last one stopped recording. */
-static enum pb_status trace_windows(struct run *run, struct pb_trace *trace,
-                                    struct pb_kernel_result *result_out)
-{
-    uint64_t record = run->chase->record;
-    enum pb_status status = PB_OK;
-
-    for (uint64_t first = 0; status == PB_OK && first < record; first += run->window) {
-        uint64_t rest = record - first;
-        uint64_t warm = run->chase->warm + first;
-
-        run->launch.record = (uint32_t)(rest < run->window ? rest : run->window);
-        status = walk(run, warm, result_out);
-        if (status == PB_OK)
-            status = read_window(run, first, run->launch.record, trace);
-        if (status == PB_OK)
-            status = check_loaded(run, warm + run->launch.record - 1, result_out->last_address,
-                                  UINT64_MAX);
-    }
-    return status;
-}
-
-static enum pb_status time_lap(struct run *run, struct pb_kernel_result *result_out)
-{
-    uint64_t loads = run->chase->warm + run->chase->timed;
-    enum pb_status status;
-
-    run->launch.record = 0;
-    run->launch.timed = run->chase->timed;
-    status = walk(run, run->chase->warm, result_out);
-    if (status == PB_OK)
-        status = check_loaded(run, loads - 1, result_out->last_address, UINT64_MAX);
+        status = blame_link(walk, &fault);
     return status;
 }
 
 /* How many accesses one launch records, and where: see trace_window in identity.h. */
-static enum pb_status choose_window(struct run *run, uint64_t footprint_bytes)
+static enum pb_status choose_window(struct pb_cuda_walk *walk)
 {
-    const struct pb_device_info *info = &run->cuda->info;
-    bool is_shared = run->path == PB_KERNEL_SHARED;
-    uint64_t room_bytes = run->cuda->shared_optin_bytes;
-    uint64_t window = info->trace_window;
-    uint64_t chain_bytes = is_shared ? (footprint_bytes + 15) / 16 * 16 : 0;
-    uint64_t least = run->chase->record == 0 ? 0 : PB_KERNEL_PRACTICE * PB_KERNEL_RECORD_BYTES;
+    const struct pb_device_info *info = &walk->cuda->info;
+    bool is_shared = walk->path == PB_KERNEL_SHARED;
+    bool skips_l1 = walk->path == PB_KERNEL_GLOBAL_CG || walk->path == PB_KERNEL_ATOMIC ||
+                    walk->path == PB_KERNEL_CONSTANT;
+    uint64_t room_bytes = walk->cuda->shared_optin_bytes;
+    uint64_t window = is_shared || skips_l1 ? info->trace_window_large : info->trace_window;
+    uint64_t chain_bytes = is_shared ? round_up(walk->footprint_bytes, 16) : 0;
+    uint64_t least = walk->chase->record == 0 ? 0 : PB_KERNEL_PRACTICE * PB_KERNEL_RECORD_BYTES;
+    uint64_t most;
 
     if (chain_bytes + least > room_bytes)
-        return pb_fail(run->err, PB_UNSUPPORTED,
+        return pb_fail(walk->err, PB_UNSUPPORTED,
                        "chase: %" PRIu64
                        " bytes of shared memory and a recording: a CTA has %" PRIu64,
-                       footprint_bytes, room_bytes);
-    if (is_shared || run->path == PB_KERNEL_GLOBAL_CG)
-        window = info->trace_window_large;
-    if (window > (room_bytes - chain_bytes) / PB_KERNEL_RECORD_BYTES / 4 * 4)
-        window = (room_bytes - chain_bytes) / PB_KERNEL_RECORD_BYTES / 4 * 4;
-    if (window > run->chase->record)
-        window = run->chase->record;
-    run->window = window;
-    run->launch.chain_bytes = (uint32_t)chain_bytes;
+                       walk->footprint_bytes, room_bytes);
+    most = (room_bytes - chain_bytes) / PB_KERNEL_RECORD_BYTES / 4 * 4;
+    window = window > most ? most : window;
+    walk->window = window > walk->chase->record ? walk->chase->record : window;
+    walk->launch.chain_bytes = (uint32_t)chain_bytes;
     return PB_OK;
 }
 
@@ -285,71 +191,163 @@ static enum pb_status choose_window(struct run *run, uint64_t footprint_bytes)
  * much as a traced one: to a kernel without shared memory the driver leaves a smaller L1 than to
  * one with a little (seen on an H200: 216 KiB instead of 240, whatever the hint below 32 KiB).
  */
-static uint64_t recording_bytes(const struct run *run)
+static uint64_t recording_bytes(const struct pb_cuda_walk *walk)
 {
-    uint64_t window = run->window;
+    uint64_t window = walk->window;
 
-    if (run->chase->record == 0 && run->path != PB_KERNEL_SHARED)
-        window = run->cuda->info.trace_window;
+    if (walk->chase->record == 0 && walk->path != PB_KERNEL_SHARED)
+        window = walk->cuda->info.trace_window;
     return window == 0 ? 0 : PB_KERNEL_CAPACITY(window) * PB_KERNEL_RECORD_BYTES;
 }
 
-/* Memory, links and launch parameters of a chase. */
-static enum pb_status set_up(struct run *run)
+static enum pb_status set_up_launch(struct pb_cuda_walk *walk)
 {
-    struct pb_cuda_device *cuda = run->cuda;
-    uint64_t footprint_bytes = 0, recorded_bytes = 0;
-    enum pb_status status = footprint(run->chase, &footprint_bytes, run->err);
+    struct pb_cuda_device *cuda = walk->cuda;
+    uint64_t recorded_bytes;
+    enum pb_status status = choose_window(walk);
 
-    if (status == PB_OK)
-        status = choose_window(run, footprint_bytes);
     if (status != PB_OK)
         return status;
-    recorded_bytes = recording_bytes(run);
-    status = pb_cuda_place(cuda, run->chase->sm, run->chase->carveout_bytes,
-                           run->launch.chain_bytes + recorded_bytes, &run->launch.place,
-                           &run->carveout_bytes, run->err);
+    recorded_bytes = recording_bytes(walk);
+    status = pb_cuda_place(cuda, walk->chase->sm, walk->chase->carveout_bytes,
+                           walk->launch.chain_bytes + recorded_bytes, &walk->launch.place,
+                           &walk->carveout_bytes, walk->err);
     if (status == PB_OK)
-        status = pb_cuda_reserve(cuda, &cuda->recording, recorded_bytes, "a recording", run->err);
+        status = pb_cuda_reserve(cuda, &cuda->recording, recorded_bytes, "a recording", walk->err);
     if (status == PB_OK)
-        status = send_offsets(run);
-    run->launch.recording = cuda->recording.address;
-    run->launch.offsets = cuda->offsets.address;
-    run->launch.offset_count = (uint32_t)run->chase->offset_count;
-    if (status != PB_OK || run->path == PB_KERNEL_SHARED)
-        return status;
+        status = send_offsets(walk);
+    if (status == PB_OK && walk->chase->flush)
+        status = pb_cuda_reserve(cuda, &cuda->scratch, 2 * cuda->info.l2_bytes, "flushing L2",
+                                 walk->err);
+    walk->launch.recording = cuda->recording.address;
+    return status;
+}
 
-    status =
-        pb_cuda_reserve(cuda, &cuda->arena, footprint_bytes, "the memory of a chase", run->err);
-    run->base_address = cuda->arena.address;
-    run->launch.start = run->base_address + run->chase->offset_bytes[0];
-    run->chain.base = run->base_address;
-    run->chain.offsets = cuda->offsets.address;
-    run->chain.count = run->chase->offset_count;
-    return status == PB_OK ? link_slots(run) : status;
+/* The arena, with a slot for practice behind the chain where the control block's will not do. */
+static enum pb_status set_up_arena(struct pb_cuda_walk *walk)
+{
+    struct pb_cuda_device *cuda = walk->cuda;
+    const uint64_t page_bytes = 2u << 20; /* reserved by whole pages, an array is aligned to one */
+    bool is_plain = walk->form == PB_KERNEL_FORM_POINTER && !walk->chase->cross;
+    uint64_t bytes = walk->footprint_bytes;
+    enum pb_status status;
+
+    if (walk->path == PB_KERNEL_CONSTANT) {
+        walk->chain.practice = PB_KERNEL_CONSTANT_BYTES - PB_KERNEL_SLOT_BYTES;
+        bytes = PB_KERNEL_CONSTANT_BYTES;
+    } else if (!is_plain) {
+        walk->chain.practice = round_up(bytes, practice_distance) + practice_distance;
+        bytes = walk->chain.practice + practice_distance;
+    }
+    if (walk->chase->alias_bytes > 0) {
+        status = pb_cuda_alias_open(cuda, walk->chase->alias_bytes, bytes, &walk->alias, walk->err);
+        walk->chain.base = pb_cuda_alias_address(walk->alias);
+        return status;
+    }
+    if (!is_plain && bytes < page_bytes)
+        bytes = page_bytes;
+    status = pb_cuda_reserve(cuda, &cuda->arena, bytes, "the memory of a chase", walk->err);
+    walk->chain.base = cuda->arena.address;
+    return status;
+}
+
+static enum pb_status set_up_textures(struct pb_cuda_walk *walk)
+{
+    uint64_t bytes = walk->chain.practice + practice_distance;
+    enum pb_status status = PB_OK;
+
+    if (walk->path == PB_KERNEL_TEXTURE || walk->warm_path == PB_KERNEL_TEXTURE)
+        status = pb_cuda_texture_create(walk->cuda, walk->chain.base, bytes, false,
+                                        &walk->launch.texture, walk->err);
+    if (status == PB_OK &&
+        (walk->path == PB_KERNEL_TEXTURE_2D || walk->warm_path == PB_KERNEL_TEXTURE_2D))
+        status = pb_cuda_texture_create(walk->cuda, walk->chain.base, bytes, true,
+                                        &walk->launch.texture_2d, walk->err);
+    return status;
+}
+
+/* Where the launch starts and practises, in the form of its path. */
+static void set_up_positions(struct pb_cuda_walk *walk)
+{
+    walk->base_address = walk->path == PB_KERNEL_CONSTANT ? 0 : walk->chain.base;
+    walk->launch.base = walk->chain.base;
+    walk->launch.warm_path = walk->warm_path;
+    walk->launch.start =
+        pb_kernel_position(walk->form, walk->base_address, walk->chase->offset_bytes[0]);
+    walk->launch.practice =
+        walk->chain.practice == PB_KERNEL_NO_SLOT
+            ? walk->launch.place.control
+            : pb_kernel_position(walk->form, walk->base_address, walk->chain.practice);
+}
+
+enum pb_status pb_cuda_walk_open(struct pb_cuda_walk *walk, struct pb_cuda_device *cuda,
+                                 const struct pb_chase *chase, enum pb_kernel_path path,
+                                 enum pb_kernel_path warm_path, struct pb_error *err)
+{
+    enum pb_status status;
+
+    *walk = (struct pb_cuda_walk){
+        .cuda = cuda,
+        .chase = chase,
+        .err = err,
+        .path = path,
+        .warm_path = warm_path,
+        .form = form_of(path),
+        .chain = {.practice = PB_KERNEL_NO_SLOT, .form = form_of(path)},
+    };
+    status = footprint(chase, &walk->footprint_bytes, err);
+    if (status == PB_OK)
+        status = check_paths(walk);
+    if (status == PB_OK)
+        status = set_up_launch(walk);
+    if (status != PB_OK || path == PB_KERNEL_SHARED)
+        return status;
+    status = set_up_arena(walk);
+    if (status == PB_OK)
+        status = set_up_textures(walk);
+    if (status == PB_OK)
+        status = link_slots(walk);
+    set_up_positions(walk);
+    return status;
+}
+
+void pb_cuda_walk_close(struct pb_cuda_walk *walk)
+{
+    pb_cuda_texture_destroy(walk->launch.texture);
+    pb_cuda_texture_destroy(walk->launch.texture_2d);
+    pb_cuda_alias_close(walk->alias);
+    walk->launch.texture = walk->launch.texture_2d = 0;
+    walk->alias = NULL;
 }
 
 enum pb_status pb_cuda_chase(struct pb_device *device, const struct pb_chase *chase,
                              struct pb_trace *trace, struct pb_error *err)
 {
-    struct run run = {.cuda = (struct pb_cuda_device *)device, .chase = chase, .err = err};
+    struct pb_cuda_device *cuda = (struct pb_cuda_device *)device;
+    struct pb_cuda_walk walk = {.cuda = cuda};
+    enum pb_kernel_path path = PB_KERNEL_GLOBAL_CA, warm_path;
     struct pb_kernel_result result;
-    enum pb_status status = pb_cuda_enter(run.cuda, err);
+    enum pb_status status = pb_cuda_enter(cuda, err);
 
     if (status == PB_OK)
-        status = kernel_path(chase, &run.path, err);
+        status = kernel_path(chase->path, &path, err);
+    warm_path = path;
+    if (status == PB_OK && chase->cross)
+        status = kernel_path(chase->warm_path, &warm_path, err);
     if (status == PB_OK)
-        status = set_up(&run);
+        status = pb_cuda_walk_open(&walk, cuda, chase, path, warm_path, err);
     if (status == PB_OK)
-        status = chase->record > 0 ? trace_windows(&run, trace, &result) : time_lap(&run, &result);
+        status = chase->record > 0 ? pb_cuda_walk_trace(&walk, trace, &result)
+                                   : pb_cuda_walk_time(&walk, &result);
+    pb_cuda_walk_close(&walk);
     if (status != PB_OK)
         return status;
     trace->count = chase->record;
-    trace->window = run.window;
+    trace->window = walk.window;
     trace->total_cycles = chase->record > 0 ? 0 : result.end_cycles - result.start_cycles;
     trace->total_ns = chase->record > 0 ? 0.0 : (double)(result.end_ns - result.start_ns);
-    trace->base_address = run.base_address;
-    trace->carveout_bytes = run.carveout_bytes;
+    trace->base_address = walk.base_address;
+    trace->carveout_bytes = walk.carveout_bytes;
     trace->sm_id = result.sm_id;
     return PB_OK;
 }

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "device/cuda_device.h"
+#include "device/cuda_walk.h"
 
 /* One attribute after the other; the first failure is kept. */
 struct reader {
@@ -81,6 +81,34 @@ static void describe_memory(struct reader *reader)
     info->memory_free_bytes = free_bytes;
 }
 
+/* True where this device can read the memory of some other that this process sees. */
+static bool has_peer(const struct pb_cuda_device *cuda)
+{
+    int count = 0, can = 0;
+
+    if (cudaGetDeviceCount(&count) != cudaSuccess)
+        return false;
+    for (int i = 0; i < count && can == 0; i++)
+        if (i != cuda->ordinal && cudaDeviceCanAccessPeer(&can, cuda->ordinal, i) != cudaSuccess)
+            can = 0;
+    cudaGetLastError(); /* a peer that cannot be asked is none */
+    return can != 0;
+}
+
+static uint32_t capabilities(const struct pb_cuda_device *cuda)
+{
+    uint32_t can = PB_CAP_CLOCK | PB_CAP_GLOBAL_CA | PB_CAP_GLOBAL_CG | PB_CAP_READONLY |
+                   PB_CAP_TEXTURE | PB_CAP_TEXTURE_2D | PB_CAP_CONSTANT | PB_CAP_SHARED |
+                   PB_CAP_STREAM | PB_CAP_BURST | PB_CAP_ATOMIC | PB_CAP_STUDY | PB_CAP_LINK |
+                   PB_CAP_PATTERN;
+
+    if (has_peer(cuda))
+        can |= PB_CAP_PEER;
+    if (pb_cuda_alias_is_there(cuda))
+        can |= PB_CAP_ALIAS;
+    return can;
+}
+
 static void describe_software(struct pb_device_info *info)
 {
     int version = 0;
@@ -96,8 +124,7 @@ enum pb_status pb_cuda_describe(struct pb_cuda_device *cuda, struct pb_error *er
     struct pb_device_info *info = &cuda->info;
 
     PB_TEXT_SET(info->backend, "cuda");
-    info->capabilities = PB_CAP_CLOCK | PB_CAP_GLOBAL_CA | PB_CAP_GLOBAL_CG | PB_CAP_READONLY |
-                         PB_CAP_SHARED | PB_CAP_STREAM;
+    info->capabilities = capabilities(cuda);
     info->slot = -1;
     info->ecc_enabled = info->mig_enabled = -1;
     info->power_limit_w = info->power_limit_default_w = NAN;

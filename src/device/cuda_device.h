@@ -46,7 +46,7 @@ struct pb_cuda_device {
 /*
  * PB_OK for code 0 (cudaSuccess). Otherwise the message names the call, what was being done and
  * CUDA's own words: PB_LOST when the device is gone for good, PB_NO_MEMORY when memory ran out,
- * else PB_DEVICE.
+ * else PB_DEVICE; the message says so when that will stay with this process.
  */
 enum pb_status pb_cuda_status(struct pb_cuda_device *cuda, int code, const char *call,
                               const char *doing, struct pb_error *err);
@@ -67,6 +67,15 @@ enum pb_status pb_cuda_upload(struct pb_cuda_device *cuda, uint64_t address, con
 /* Waits for what was launched before: this is where a kernel's error shows. */
 enum pb_status pb_cuda_download(struct pb_cuda_device *cuda, void *to, uint64_t address,
                                 size_t bytes, const char *what, struct pb_error *err);
+
+/* Writes twice the size of L2, so that nothing else is left in it (facts 2.9). */
+enum pb_status pb_cuda_flush_l2(struct pb_cuda_device *cuda, struct pb_error *err);
+
+/* Gives an arena back that leaves little room for others. */
+void pb_cuda_release_large(struct pb_cuda_device *cuda);
+
+/* A device address as the runtime takes it; the host never follows it. */
+void *pb_cuda_pointer(uint64_t address);
 
 enum pb_status pb_cuda_zero(struct pb_cuda_device *cuda, uint64_t address, size_t bytes,
                             const char *what, struct pb_error *err);
@@ -138,5 +147,19 @@ enum pb_status pb_cuda_conflict(struct pb_device *device, const struct pb_confli
                                 struct pb_trace *trace, struct pb_error *err);
 enum pb_status pb_cuda_stream(struct pb_device *device, const struct pb_stream *stream,
                               struct pb_stream_result *result_out, struct pb_error *err);
+enum pb_status pb_cuda_burst(struct pb_device *device, const struct pb_burst *burst,
+                             uint32_t *cycles_out, struct pb_error *err);
+enum pb_status pb_cuda_map(struct pb_device *device, const struct pb_map *map,
+                           uint32_t *latency_cycles_out, struct pb_error *err);
+enum pb_status pb_cuda_study(struct pb_device *device, const struct pb_study *study,
+                             struct pb_study_result *result_out, struct pb_error *err);
+enum pb_status pb_cuda_shared_stream(struct pb_device *device,
+                                     const struct pb_shared_stream *stream,
+                                     struct pb_shared_stream_result *result_out,
+                                     struct pb_error *err);
+enum pb_status pb_cuda_link(struct pb_device *device, const struct pb_link *link,
+                            struct pb_link_result *result_out, struct pb_error *err);
+enum pb_status pb_cuda_pattern(struct pb_device *device, const struct pb_pattern *pattern,
+                               struct pb_pattern_result *result_out, struct pb_error *err);
 
 #endif

@@ -24,6 +24,25 @@ static bool is_lost(int code)
     }
 }
 
+/* Codes that stick to the process: its context answers nothing else any more. */
+static bool is_sticky(int code)
+{
+    switch (code) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorContextIsDestroyed:
+    case cudaErrorAssert:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+        return true;
+    default:
+        return false;
+    }
+}
+
 enum pb_status pb_cuda_status(struct pb_cuda_device *cuda, int code, const char *call,
                               const char *doing, struct pb_error *err)
 {
@@ -38,8 +57,10 @@ enum pb_status pb_cuda_status(struct pb_cuda_device *cuda, int code, const char 
         status = PB_NO_MEMORY;
     }
     cudaGetLastError(); /* an error that does not stick must not be reported twice */
-    return pb_fail(err, status, "GPU %d: %s: %s failed: %s (%s)", cuda->ordinal, doing, call,
-                   cudaGetErrorName((cudaError_t)code), cudaGetErrorString((cudaError_t)code));
+    return pb_fail(err, status, "GPU %d: %s: %s failed: %s (%s)%s", cuda->ordinal, doing, call,
+                   cudaGetErrorName((cudaError_t)code), cudaGetErrorString((cudaError_t)code),
+                   is_sticky(code) ? "; this process can use the device no more, a new one can"
+                                   : "");
 }
 
 enum pb_status pb_cuda_enter(struct pb_cuda_device *cuda, struct pb_error *err)
@@ -111,8 +132,7 @@ enum pb_status pb_cuda_reserve(struct pb_cuda_device *cuda, struct pb_cuda_buffe
     return pb_cuda_status(cuda, code, "cudaMalloc", what, err);
 }
 
-/* A device address as the runtime takes it; the host never follows it. */
-static void *device_pointer(uint64_t address)
+void *pb_cuda_pointer(uint64_t address)
 {
     void *pointer;
 
@@ -123,7 +143,7 @@ static void *device_pointer(uint64_t address)
 enum pb_status pb_cuda_upload(struct pb_cuda_device *cuda, uint64_t address, const void *from,
                               size_t bytes, const char *what, struct pb_error *err)
 {
-    int code = cudaMemcpy(device_pointer(address), from, bytes, cudaMemcpyHostToDevice);
+    int code = cudaMemcpy(pb_cuda_pointer(address), from, bytes, cudaMemcpyHostToDevice);
 
     return pb_cuda_status(cuda, code, "cudaMemcpy to the device", what, err);
 }
@@ -131,7 +151,7 @@ enum pb_status pb_cuda_upload(struct pb_cuda_device *cuda, uint64_t address, con
 enum pb_status pb_cuda_download(struct pb_cuda_device *cuda, void *to, uint64_t address,
                                 size_t bytes, const char *what, struct pb_error *err)
 {
-    int code = cudaMemcpy(to, device_pointer(address), bytes, cudaMemcpyDeviceToHost);
+    int code = cudaMemcpy(to, pb_cuda_pointer(address), bytes, cudaMemcpyDeviceToHost);
 
     return pb_cuda_status(cuda, code, "cudaMemcpy to the host", what, err);
 }
@@ -139,7 +159,29 @@ enum pb_status pb_cuda_download(struct pb_cuda_device *cuda, void *to, uint64_t 
 enum pb_status pb_cuda_zero(struct pb_cuda_device *cuda, uint64_t address, size_t bytes,
                             const char *what, struct pb_error *err)
 {
-    int code = cudaMemset(device_pointer(address), 0, bytes);
+    int code = cudaMemset(pb_cuda_pointer(address), 0, bytes);
 
     return pb_cuda_status(cuda, code, "cudaMemset", what, err);
+}
+
+enum pb_status pb_cuda_flush_l2(struct pb_cuda_device *cuda, struct pb_error *err)
+{
+    const uint64_t word_bytes = sizeof(uint64_t[2]);
+    uint64_t words = 2 * cuda->info.l2_bytes / word_bytes;
+    enum pb_status status =
+        pb_cuda_reserve(cuda, &cuda->scratch, words * word_bytes, "flushing L2", err);
+
+    if (status != PB_OK)
+        return status;
+    return pb_cuda_status(
+        cuda, pb_kernel_flush(cuda->scratch.address, words, cuda->salt++, 2 * cuda->info.sm_count),
+        "pb_kernel_flush", "flushing L2", err);
+}
+
+void pb_cuda_release_large(struct pb_cuda_device *cuda)
+{
+    const uint64_t large_bytes = 1u << 30;
+
+    if (cuda->arena.bytes > large_bytes)
+        pb_cuda_release(&cuda->arena);
 }

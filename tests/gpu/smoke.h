@@ -17,6 +17,9 @@ struct smoke {
 /* True for PB_OK; else the message is printed and counted. */
 bool smoke_worked(struct smoke *smoke, enum pb_status status);
 
+/* The same, but what this device cannot do is only printed. */
+bool smoke_could(struct smoke *smoke, enum pb_status status);
+
 /* Counts and prints a failure unless `holds`. */
 void smoke_require(struct smoke *smoke, bool holds, const char *what);
 
@@ -31,11 +34,32 @@ double smoke_trace(struct smoke *smoke, enum pb_path path, uint64_t bytes, uint6
 double smoke_lap(struct smoke *smoke, enum pb_path path, uint64_t bytes, uint64_t stride,
                  int64_t carveout_bytes, int64_t sm, bool prefill);
 
+/* Cycles per load over one lap of so many slots, after a warm one; NaN when it failed or cannot be
+ * done, which is printed. Page i's slot is i cache lines further in, so that no set fills up. */
+double smoke_pages(struct smoke *smoke, uint64_t pages, uint64_t page_bytes, uint64_t alias_bytes);
+
 /* The median of 256 conflicting loads. */
 uint32_t smoke_conflict(struct smoke *smoke, uint32_t word_bytes, uint32_t stride_words);
 
 /* Ten passes over 256 MiB, printed as GB/s. */
 void smoke_stream(struct smoke *smoke, enum pb_stream_kind kind, uint32_t cta_count,
                   uint32_t cta_size, uint32_t ilp, uint32_t word_bytes);
+
+/* ---- smoke_paths.c: texture, constant memory, crossed paths, TLBs ---- */
+
+void smoke_textures(struct smoke *smoke);
+void smoke_constants(struct smoke *smoke);
+void smoke_crosses(struct smoke *smoke);
+void smoke_tlbs(struct smoke *smoke);
+void smoke_aliases(struct smoke *smoke);
+
+/* ---- smoke_shape.c: what is not a chase ---- */
+
+void smoke_bursts(struct smoke *smoke);
+void smoke_maps(struct smoke *smoke);
+void smoke_studies(struct smoke *smoke);
+void smoke_shared_streams(struct smoke *smoke);
+void smoke_links(struct smoke *smoke);
+void smoke_patterns(struct smoke *smoke);
 
 #endif

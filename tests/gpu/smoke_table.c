@@ -15,6 +15,14 @@ bool smoke_worked(struct smoke *smoke, enum pb_status status)
     return false;
 }
 
+bool smoke_could(struct smoke *smoke, enum pb_status status)
+{
+    if (status != PB_UNSUPPORTED && status != PB_NO_MEMORY)
+        return smoke_worked(smoke, status);
+    printf("(%s: %s) ", pb_status_name(status), smoke->err.message);
+    return false;
+}
+
 void smoke_require(struct smoke *smoke, bool holds, const char *what)
 {
     if (holds)
@@ -123,6 +131,30 @@ double smoke_lap(struct smoke *smoke, enum pb_path path, uint64_t bytes, uint64_
         smoke_require(smoke, sm < 0 || trace.sm_id == sm, "the chase ran on the SM asked for");
         smoke_require(smoke, trace.total_cycles > chase.timed, "a load takes more than a cycle");
     }
+    free(offsets);
+    return cycles;
+}
+
+double smoke_pages(struct smoke *smoke, uint64_t pages, uint64_t page_bytes, uint64_t alias_bytes)
+{
+    const uint64_t line_bytes = 128;
+    uint64_t *offsets = malloc(pages * sizeof(*offsets));
+    struct pb_chase chase = {.path = PB_PATH_GLOBAL_CG,
+                             .offset_bytes = offsets,
+                             .offset_count = (size_t)pages,
+                             .warm = pages,
+                             .timed = pages < 1024 ? 1024 / pages * pages : pages,
+                             .alias_bytes = alias_bytes,
+                             .carveout_bytes = -1,
+                             .sm = -1};
+    struct pb_trace trace = {.sm_id = -1};
+    double cycles = NAN;
+
+    for (uint64_t i = 0; offsets != NULL && i < pages; i++)
+        offsets[i] = i * page_bytes + i * line_bytes % page_bytes;
+    if (offsets != NULL &&
+        smoke_could(smoke, smoke->ops->chase(smoke->device, &chase, &trace, &smoke->err)))
+        cycles = (double)trace.total_cycles / (double)chase.timed;
     free(offsets);
     return cycles;
 }

@@ -2,7 +2,7 @@
  * Kernels that measure wrongly, each in one way that numbers have been published with. The check of
  * the machine code must refuse every one of them. They are compiled, never run.
  */
-#include "kernels/stamp.cuh"
+#include "kernels/chase.cuh"
 
 typedef pb_load_global_ca load_ca;
 
@@ -46,8 +46,9 @@ template <class Between> __device__ __forceinline__ void trace(const struct pb_k
 {
     uint32_t capacity = PB_KERNEL_CAPACITY(chase.record);
     uint32_t loaded = pb_shared_base(), pairs = loaded + 4 * capacity;
-    load_ca chain = {chase.start};
+    load_ca chain;
 
+    chain.go(chase.start);
     pb_walk(chain, chase.warm);
     pb_record<load_ca, Between>(chain, chase.record, loaded, pairs);
     pb_copy_out(chase.recording, 0, capacity);
@@ -78,8 +79,9 @@ extern "C" __global__ void bad_two_loads(struct pb_kernel_chase chase)
 extern "C" __global__ void bad_subtract(struct pb_kernel_chase chase)
 {
     uint32_t loaded = pb_shared_base(), cycles = loaded + 4 * chase.record;
-    load_ca chain = {chase.start};
+    load_ca chain;
 
+    chain.go(chase.start);
     pb_walk(chain, chase.warm);
 #pragma unroll 1
     for (uint32_t i = 0; i < chase.record; i++) {
@@ -95,8 +97,9 @@ extern "C" __global__ void bad_subtract(struct pb_kernel_chase chase)
 extern "C" __global__ void bad_wait(struct pb_kernel_chase chase)
 {
     uint32_t loaded = pb_shared_base(), pairs = loaded + 4 * chase.record;
-    load_ca chain = {chase.start};
+    load_ca chain;
 
+    chain.go(chase.start);
     pb_store(loaded, chase.record);
 #pragma unroll 1
     for (uint32_t i = 0; i < chase.record; i++) {
@@ -108,4 +111,32 @@ extern "C" __global__ void bad_wait(struct pb_kernel_chase chase)
         loaded += 4;
         pairs += 8;
     }
+}
+
+/* Fetches texels of a chain of offsets: each has to be turned into a number (facts 2.3). */
+struct load_texture_offset : pb_load_texture {
+    __device__ __forceinline__ void load()
+    {
+        pb_load_texture::load();
+        at /= PB_KERNEL_SLOT_BYTES;
+    }
+};
+
+extern "C" __global__ void bad_texture(struct pb_kernel_chase chase)
+{
+    pb_trace<load_texture_offset>(chase);
+}
+
+/* Loads from constant memory by number: the address has to be made first (facts 2.8). */
+struct load_constant_number : pb_load_constant {
+    __device__ __forceinline__ void load()
+    {
+        pb_load_constant::load();
+        at = 8 * at + (at >> 3);
+    }
+};
+
+extern "C" __global__ void bad_constant(struct pb_kernel_chase chase)
+{
+    pb_trace<load_constant_number>(chase);
 }

@@ -21,10 +21,23 @@ struct expectation {
 };
 
 static const struct expectation stamped[] = {
-    {"pb_stamp_empty", WINDOW_EMPTY},           {"pb_stamp_store", WINDOW_STORE},
-    {"pb_trace_global_ca", WINDOW_GLOBAL_LOAD}, {"pb_trace_global_cg", WINDOW_GLOBAL_LOAD},
-    {"pb_trace_readonly", WINDOW_GLOBAL_LOAD},  {"pb_trace_shared", WINDOW_SHARED_LOAD},
-    {"pb_conflict_4", WINDOW_SHARED_LOAD},      {"pb_conflict_8", WINDOW_SHARED_LOAD},
+    {"pb_stamp_empty", WINDOW_EMPTY},
+    {"pb_stamp_store", WINDOW_STORE},
+    {"pb_trace_global_ca", WINDOW_GLOBAL_LOAD},
+    {"pb_trace_global_cg", WINDOW_GLOBAL_LOAD},
+    {"pb_trace_readonly", WINDOW_GLOBAL_LOAD},
+    {"pb_trace_atomic", WINDOW_ATOMIC},
+    {"pb_trace_texture", WINDOW_TEXTURE},
+    {"pb_trace_texture_2d", WINDOW_TEXTURE},
+    {"pb_trace_constant", WINDOW_CONSTANT},
+    {"pb_trace_shared", WINDOW_SHARED_LOAD},
+    {"pb_cross_trace_global_ca", WINDOW_GLOBAL_LOAD},
+    {"pb_cross_trace_global_cg", WINDOW_GLOBAL_LOAD},
+    {"pb_cross_trace_readonly", WINDOW_GLOBAL_LOAD},
+    {"pb_cross_trace_texture", WINDOW_TEXTURE},
+    {"pb_cross_trace_texture_2d", WINDOW_TEXTURE},
+    {"pb_conflict_4", WINDOW_SHARED_LOAD},
+    {"pb_conflict_8", WINDOW_SHARED_LOAD},
     {"pb_conflict_16", WINDOW_SHARED_LOAD},
 };
 
@@ -32,7 +45,16 @@ static const struct expectation timed[] = {
     {"pb_time_global_ca", WINDOW_GLOBAL_LOAD},
     {"pb_time_global_cg", WINDOW_GLOBAL_LOAD},
     {"pb_time_readonly", WINDOW_GLOBAL_LOAD},
+    {"pb_time_atomic", WINDOW_ATOMIC},
+    {"pb_time_texture", WINDOW_TEXTURE},
+    {"pb_time_texture_2d", WINDOW_TEXTURE},
+    {"pb_time_constant", WINDOW_CONSTANT},
     {"pb_time_shared", WINDOW_SHARED_LOAD},
+    {"pb_cross_time_global_ca", WINDOW_GLOBAL_LOAD},
+    {"pb_cross_time_global_cg", WINDOW_GLOBAL_LOAD},
+    {"pb_cross_time_readonly", WINDOW_GLOBAL_LOAD},
+    {"pb_cross_time_texture", WINDOW_TEXTURE},
+    {"pb_cross_time_texture_2d", WINDOW_TEXTURE},
 };
 
 /* The rule that its author would claim for it, and the words in which it must be refused. */
@@ -47,6 +69,8 @@ static const struct {
     {"bad_arithmetic", WINDOW_GLOBAL_LOAD, "expected family 0x188"},
     {"bad_two_loads", WINDOW_GLOBAL_LOAD, "expected family 0x188"},
     {"bad_wait", WINDOW_GLOBAL_LOAD, "waits for scoreboards"},
+    {"bad_texture", WINDOW_TEXTURE, "expected family 0x188"},
+    {"bad_constant", WINDOW_CONSTANT, "expected family 0x188"},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -162,7 +186,7 @@ static void check_rules_differ(const struct objects *objects, unsigned arch)
 
     for (size_t i = 0; i < COUNT(stamped); i++) {
         struct code code = find_kernel(objects, stamped[i].kernel, arch);
-        for (int rule = WINDOW_EMPTY; rule <= WINDOW_SHARED_LOAD; rule++)
+        for (int rule = 0; rule < WINDOW_COUNT; rule++)
             assert_int_equal(window_check(&code, (enum window)rule, reason),
                              rule == (int)stamped[i].window);
     }

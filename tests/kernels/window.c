@@ -9,13 +9,22 @@ enum {
     FAMILY = 0x1ff,
     OP_CS2R = 0x005,
     OP_NOP = 0x118,
+    OP_TLD = 0x166,
     OP_LDG = 0x181,
+    OP_LDC = 0x182,
     OP_LDS = 0x184,
     OP_STS = 0x188,
+    OP_ATOMG = 0x1a8,
     OP_BRA = 0x147,
 };
 
 enum { SPECIAL_CLOCK = 0x50 };
+
+/* The load of each kind of window; 0: none. */
+static const unsigned load_family[WINDOW_COUNT] = {
+    [WINDOW_GLOBAL_LOAD] = OP_LDG, [WINDOW_SHARED_LOAD] = OP_LDS, [WINDOW_TEXTURE] = OP_TLD,
+    [WINDOW_CONSTANT] = OP_LDC,    [WINDOW_ATOMIC] = OP_ATOMG,
+};
 
 static bool refuse(char reason_out[REASON_LENGTH], const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -133,10 +142,8 @@ static bool expect_inside(const struct code *code, size_t open, enum window wind
     struct instruction stamp;
     bool is_right = true;
 
-    if (window == WINDOW_GLOBAL_LOAD)
-        is_right = expect_load(code, OP_LDG, &i, reason_out);
-    else if (window == WINDOW_SHARED_LOAD)
-        is_right = expect_load(code, OP_LDS, &i, reason_out);
+    if (load_family[window] != 0)
+        is_right = expect_load(code, load_family[window], &i, reason_out);
     else if (window == WINDOW_STORE)
         is_right = expect_store(code, &i, reason_out);
     if (!is_right || !expect(code, i, OP_CS2R, &stamp, reason_out) ||
@@ -189,7 +196,7 @@ bool window_check(const struct code *code, enum window window, char reason_out[R
 
 size_t window_chain_length(const struct code *code, enum window window)
 {
-    unsigned family = window == WINDOW_SHARED_LOAD ? OP_LDS : OP_LDG;
+    unsigned family = load_family[window];
     unsigned last = ZERO_REGISTER;
     size_t length = 0, longest = 0;
 
@@ -212,5 +219,8 @@ bool window_load(const struct code *code, struct instruction *load_out)
     if (i >= code->count)
         return false;
     *load_out = code_at(code, i);
-    return is_family(load_out, OP_LDG) || is_family(load_out, OP_LDS);
+    for (int window = 0; window < WINDOW_COUNT; window++)
+        if (load_family[window] != 0 && is_family(load_out, load_family[window]))
+            return true;
+    return false;
 }

@@ -13,6 +13,10 @@ enum window {
     WINDOW_STORE,       /* a shared store */
     WINDOW_GLOBAL_LOAD, /* a global load, and a shared store of what it loaded */
     WINDOW_SHARED_LOAD, /* the same with a shared load */
+    WINDOW_TEXTURE,     /* the same with a texture fetch */
+    WINDOW_CONSTANT,    /* the same with a load from constant memory, by register */
+    WINDOW_ATOMIC,      /* the same with an atomic on global memory that returns the old value */
+    WINDOW_COUNT
 };
 
 enum { REASON_LENGTH = 160 };

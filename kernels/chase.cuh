@@ -1,0 +1,87 @@
+/*
+ * The pointer chase by one thread: traced load by load, or timed as a whole.
+ *
+ * Source: M16 4.2 (fine-grained p-chase); facts 2.1 to 2.5. Each kernel runs twice through the same
+ * code: first a few loads of a slot that points to itself, so that no instruction is fetched for
+ * the first time while it is measured, then the chase.
+ */
+#ifndef PB_KERNELS_CHASE_CUH
+#define PB_KERNELS_CHASE_CUH
+
+#include "kernels/stamp.cuh"
+
+/* The warm loads go the way of the measured ones. */
+struct pb_warm_same {
+    template <class Load>
+    __device__ __forceinline__ static void walk(Load &chain, uint64_t count,
+                                                const struct pb_kernel_chase &)
+    {
+        pb_walk(chain, count);
+    }
+};
+
+template <class Load, class Warm = pb_warm_same>
+__device__ __forceinline__ void pb_trace(const struct pb_kernel_chase &chase)
+{
+    uint32_t capacity = PB_KERNEL_CAPACITY(chase.record);
+    uint32_t loaded = pb_shared_base(), pairs = loaded + 4 * capacity;
+    uint32_t count = PB_KERNEL_PRACTICE;
+    uint64_t warm = 9;
+    Load chain;
+
+    if (!pb_take_sm(chase.place))
+        return;
+    chain.open(chase);
+    chain.go(chase.practice);
+#pragma unroll 1
+    for (int round = 0; round < 2; round++) {
+        Warm::walk(chain, warm, chase);
+        pb_record<Load, pb_between_load<Load>>(chain, count, loaded, pairs);
+        if (round == 0)
+            chain.go(chase.start);
+        warm = chase.warm;
+        count = chase.record;
+    }
+    pb_copy_out(chase.recording, 0, capacity);
+    pb_tell(chase.place, chain.where());
+}
+
+template <class Load, class Warm = pb_warm_same>
+__device__ __forceinline__ void pb_time(const struct pb_kernel_chase &chase)
+{
+    uint64_t warm = 9, timed = 9, start = 0, end = 0, start_ns = 0, end_ns = 0;
+    Load chain;
+
+    if (!pb_take_sm(chase.place))
+        return;
+    chain.open(chase);
+    chain.go(chase.practice);
+#pragma unroll 1
+    for (int round = 0; round < 2; round++) {
+        Warm::walk(chain, warm, chase);
+        start_ns = pb_timer_ns();
+        start = pb_clock();
+        pb_walk(chain, timed);
+        end = pb_clock();
+        end_ns = pb_timer_ns();
+        if (round == 0)
+            chain.go(chase.start);
+        warm = chase.warm;
+        timed = chase.timed;
+    }
+    pb_tell_times(chase.place, start, end, start_ns, end_ns);
+    pb_tell(chase.place, chain.where());
+}
+
+/* Plain names: the check of the machine code finds kernels by them. */
+#define PB_CHASE_KERNELS(path)                                                                     \
+    extern "C" __global__ void pb_trace_##path(struct pb_kernel_chase chase)                       \
+    {                                                                                              \
+        pb_trace<pb_load_##path>(chase);                                                           \
+    }                                                                                              \
+    extern "C" __global__ void pb_time_##path(struct pb_kernel_chase chase)                        \
+    {                                                                                              \
+        pb_time<pb_load_##path>(chase);                                                            \
+    }
+
+#endif
