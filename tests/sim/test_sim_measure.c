@@ -132,6 +132,82 @@ static void test_stream__refuses_what_it_cannot_run(void **state)
     json_decref(root);
 }
 
+/* Bytes per cycle of an SM, or 0 when it does not hold the CTAs. */
+static double shared_rate(struct pb_device *device, uint32_t ctas, uint32_t threads, uint32_t ilp)
+{
+    const struct pb_shared_stream stream = {ctas, threads, ilp, 100};
+    struct pb_shared_stream_result result;
+    enum pb_status status = device->ops->shared_stream(device, &stream, &result, NULL);
+
+    if (status == PB_UNSUPPORTED)
+        return 0.0;
+    assert_int_equal(status, PB_OK);
+    assert_int_equal(result.bytes_per_sm, (uint64_t)ctas * threads * ilp * 8 * 100);
+    assert_int_equal(result.mismatch_count, 0);
+    return (double)result.bytes_per_sm / result.cycles;
+}
+
+/* M16 table VII: 34.90, 83.81 and 137.41 GB/s, at the configurations that section 6.1 names. */
+static void test_shared_stream__saturates_at_what_m16_measured(void **state)
+{
+    static const struct {
+        const char *name;
+        double gb_per_s, ghz;
+        uint32_t ctas, threads, ilp;
+    } devices[] = {{"gtx560ti", 34.90, 0.950, 1, 512, 4},
+                   {"gtx780", 83.81, 1.006, 1, 1024, 6},
+                   {"gtx980", 137.41, 1.279, 2, 256, 8}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(devices); i++) {
+        json_t *root = simtest_shipped(devices[i].name);
+        struct pb_device *device = simtest_open(root, NULL);
+        double peak = shared_rate(device, devices[i].ctas, devices[i].threads, devices[i].ilp);
+
+        assert_float_equal(peak * devices[i].ghz, devices[i].gb_per_s, 0.005);
+        assert_true(shared_rate(device, 1, 32, 1) < 0.1 * peak);
+        for (uint32_t threads = 32; threads <= 1024; threads *= 2)
+            assert_true(shared_rate(device, 1, threads, 6) <= peak);
+        device->ops->close(device);
+        json_decref(root);
+    }
+}
+
+static void test_shared_stream__without_an_achieved_figure_the_peak_is_reached(void **state)
+{
+    json_t *root = simtest_profile();
+    struct pb_device *device = simtest_open(root, NULL);
+    double one = shared_rate(device, 1, 32, 1);
+
+    (void)state;
+    assert_float_equal(shared_rate(device, 2, 1024, 1), 128, 1e-9);
+    assert_float_equal(one, 128.0 / 30, 0.02 * one); /* Little's law */
+    assert_float_equal(shared_rate(device, 1, 32, 2), 2 * one, 0.02 * one);
+    device->ops->close(device);
+    json_decref(root);
+}
+
+static void test_shared_stream__refuses_what_an_sm_does_not_hold(void **state)
+{
+    const struct pb_shared_stream bad[] = {{0, 32, 1, 1}, {1, 0, 1, 1},  {1, 1025, 1, 1},
+                                           {1, 32, 0, 1}, {1, 32, 9, 1}, {1, 32, 1, 0}};
+    json_t *root = simtest_profile(); /* 64 KiB, of which every CTA loses one; 2048 threads */
+    struct pb_device *device = simtest_open(root, NULL);
+    struct pb_shared_stream_result result;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(bad); i++)
+        assert_int_equal(device->ops->shared_stream(device, &bad[i], &result, NULL), PB_INVALID);
+    assert_true(shared_rate(device, 1, 1024, 6) > 0);
+    assert_float_equal(shared_rate(device, 1, 1024, 8), 0, 0); /* 64 KiB and the lost one */
+    assert_true(shared_rate(device, 2, 512, 7) > 0);
+    assert_float_equal(shared_rate(device, 2, 512, 8), 0, 0);
+    assert_float_equal(shared_rate(device, 3, 1024, 1), 0, 0); /* threads */
+    assert_float_equal(shared_rate(device, 33, 32, 1), 0, 0);  /* CTAs */
+    device->ops->close(device);
+    json_decref(root);
+}
+
 static void test_describe__tells_the_profile(void **state)
 {
     json_t *root = simtest_profile();
@@ -148,7 +224,9 @@ static void test_describe__tells_the_profile(void **state)
     assert_int_equal(info.slot, 5);
     assert_int_equal(info.compute_capability, 80);
     assert_int_equal(info.capabilities, PB_CAP_CLOCK | PB_CAP_GLOBAL_CA | PB_CAP_GLOBAL_CG |
-                                            PB_CAP_SHARED | PB_CAP_STREAM);
+                                            PB_CAP_SHARED | PB_CAP_STREAM | PB_CAP_BURST |
+                                            PB_CAP_ATOMIC | PB_CAP_STUDY | PB_CAP_LINK |
+                                            PB_CAP_PEER | PB_CAP_PATTERN | PB_CAP_ALIAS);
     assert_int_equal(info.sm_count, 2);
     assert_int_equal(info.l2_bytes, 16384);
     assert_int_equal(info.memory_bytes, 1 << 30);
@@ -169,8 +247,9 @@ static void test_describe__paths_with_a_cache_are_capabilities(void **state)
 
     (void)state;
     assert_int_equal(device->ops->describe(device, &info, NULL), PB_OK);
-    assert_int_equal(info.capabilities & (PB_CAP_READONLY | PB_CAP_TEXTURE | PB_CAP_CONSTANT),
-                     PB_CAP_READONLY | PB_CAP_TEXTURE);
+    assert_int_equal(info.capabilities &
+                         (PB_CAP_READONLY | PB_CAP_TEXTURE | PB_CAP_TEXTURE_2D | PB_CAP_CONSTANT),
+                     PB_CAP_READONLY | PB_CAP_TEXTURE | PB_CAP_TEXTURE_2D);
     assert_int_equal(info.trace_window_large, 49152 / 12);
     device->ops->close(device);
     json_decref(root);
@@ -288,6 +367,9 @@ int main(void)
         cmocka_unit_test(test_stream__saturates_exactly_at_the_bandwidth),
         cmocka_unit_test(test_stream__little_load_rises_with_everything_in_flight),
         cmocka_unit_test(test_stream__refuses_what_it_cannot_run),
+        cmocka_unit_test(test_shared_stream__saturates_at_what_m16_measured),
+        cmocka_unit_test(test_shared_stream__without_an_achieved_figure_the_peak_is_reached),
+        cmocka_unit_test(test_shared_stream__refuses_what_an_sm_does_not_hold),
         cmocka_unit_test(test_describe__tells_the_profile),
         cmocka_unit_test(test_describe__paths_with_a_cache_are_capabilities),
         cmocka_unit_test(test_open__uuid_and_pci_id_lead_back_to_the_slot),

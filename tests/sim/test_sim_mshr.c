@@ -5,9 +5,27 @@
 
 static const struct pb_sim_mshr_spec fermi = {.per_sm = 64, .per_warp = 6};
 
+enum { LOADS_TOTAL = 512 };
+
+/* Cycles until every warp has all of its `loads`; alone, each takes `latency`. */
+static double run(const struct pb_sim_mshr_spec *mshr, uint32_t warps, uint32_t loads,
+                  double latency, double issue)
+{
+    struct pb_sim_flight flights[LOADS_TOTAL];
+    double finish[LOADS_TOTAL], last = 0.0;
+
+    assert_true(warps * loads <= LOADS_TOTAL);
+    for (uint32_t i = 0; i < warps * loads; i++)
+        flights[i] = (struct pb_sim_flight){latency, true};
+    assert_int_equal(pb_sim_mshr_fly(mshr, warps, loads, flights, issue, finish, NULL), PB_OK);
+    for (uint32_t warp = 0; warp < warps; warp++)
+        last = finish[warp] > last ? finish[warp] : last;
+    return last;
+}
+
 static double cycles(uint32_t warps, uint32_t loads)
 {
-    return pb_sim_mshr_cycles(&fermi, warps, loads, 600, 2);
+    return run(&fermi, warps, loads, 600, 2);
 }
 
 static void test_mshr__one_warp_steps_at_every_seventh_load(void **state)
@@ -33,31 +51,34 @@ static void test_mshr__warps_share_the_registers_of_the_sm(void **state)
 static void test_mshr__slow_issue_hides_the_limit(void **state)
 {
     (void)state;
-    assert_float_equal(pb_sim_mshr_cycles(&fermi, 1, 20, 10, 4), 19 * 4 + 10, 1e-9);
+    assert_float_equal(run(&fermi, 1, 20, 10, 4), 19 * 4 + 10, 1e-9);
 }
 
-/* The definition, load by load, that the closed form must agree with. */
-static double simulate(const struct pb_sim_mshr_spec *mshr, uint32_t warps, uint32_t loads,
-                       double latency, double issue)
+/* N14 5.2: "5 loads per warp for 11 warps, 4 for 13 warps, and 3 for 17", of 64 registers. */
+static void test_mshr__loads_on_the_plateau_are_those_of_figure_9(void **state)
 {
-    double issued[512];
-    uint32_t total = warps * loads;
+    static const uint32_t plateau[][2] = {{1, 6},  {2, 6},  {10, 6}, {11, 5}, {12, 5},
+                                          {13, 4}, {16, 4}, {17, 3}, {21, 3}, {22, 2}};
 
-    assert_true(total <= 512);
-    for (uint32_t n = 0; n < total; n++) {
-        double at = n == 0 ? 0.0 : issued[n - 1] + issue;
-        uint32_t of_warp = mshr->per_warp * warps; /* as many turns ago this warp's oldest issued */
-
-        if (n >= mshr->per_sm && issued[n - mshr->per_sm] + latency > at)
-            at = issued[n - mshr->per_sm] + latency;
-        if (n >= of_warp && issued[n - of_warp] + latency > at)
-            at = issued[n - of_warp] + latency;
-        issued[n] = at;
+    (void)state;
+    for (size_t i = 0; i < COUNT(plateau); i++) {
+        assert_true(cycles(plateau[i][0], plateau[i][1]) < 600 + 2 * 64);
+        assert_true(cycles(plateau[i][0], plateau[i][1] + 1) >= 1200);
     }
-    return issued[total - 1] + latency;
 }
 
-static void test_mshr__closed_form_equals_the_simulation(void **state)
+/* Every warp takes its turn and waits for the oldest register: solved, for equal latencies. */
+static double closed_form(const struct pb_sim_mshr_spec *mshr, uint32_t warps, uint32_t loads,
+                          double latency, double issue)
+{
+    uint32_t of_warps = mshr->per_warp * warps, last = warps * loads - 1;
+    uint32_t in_flight = of_warps < mshr->per_sm ? of_warps : mshr->per_sm;
+    double issuing = in_flight * issue, round = issuing > latency ? issuing : latency;
+
+    return last / in_flight * round + last % in_flight * issue + latency;
+}
+
+static void test_mshr__equal_latencies_have_a_closed_form(void **state)
 {
     const struct pb_sim_mshr_spec specs[] = {{64, 6}, {32, 16}, {7, 7}, {128, 1}, {1, 1}};
 
@@ -66,8 +87,37 @@ static void test_mshr__closed_form_equals_the_simulation(void **state)
         for (uint32_t warps = 1; warps <= 16; warps++)
             for (uint32_t loads = 1; loads <= 32; loads++)
                 for (int issue = 0; issue <= 40; issue += 8)
-                    assert_float_equal(pb_sim_mshr_cycles(&specs[i], warps, loads, 300, issue),
-                                       simulate(&specs[i], warps, loads, 300, issue), 1e-9);
+                    assert_float_equal(run(&specs[i], warps, loads, 300, issue),
+                                       closed_form(&specs[i], warps, loads, 300, issue), 1e-9);
+}
+
+static void test_mshr__hits_take_no_register(void **state)
+{
+    const struct pb_sim_mshr_spec one = {1, 1};
+    const struct pb_sim_flight flights[] = {{600, true}, {30, false}, {30, false}, {600, true}};
+    double finish;
+
+    (void)state;
+    assert_int_equal(pb_sim_mshr_fly(&one, 1, 3, flights, 2, &finish, NULL), PB_OK);
+    assert_float_equal(finish, 600, 1e-9);
+    assert_int_equal(pb_sim_mshr_fly(&one, 1, 4, flights, 2, &finish, NULL), PB_OK);
+    assert_float_equal(finish, 1200, 1e-9);
+}
+
+/* A warp that has used up its own registers does not keep the others from theirs. */
+static void test_mshr__a_full_warp_holds_up_no_other(void **state)
+{
+    struct pb_sim_flight flights[2 * 12];
+    double finish[2];
+
+    (void)state;
+    for (size_t i = 0; i < 12; i++) {
+        flights[i] = (struct pb_sim_flight){600, true};
+        flights[12 + i] = (struct pb_sim_flight){100, true};
+    }
+    assert_int_equal(pb_sim_mshr_fly(&fermi, 2, 12, flights, 2, finish, NULL), PB_OK);
+    assert_true(finish[0] >= 1200);
+    assert_true(finish[1] < 300);
 }
 
 int main(void)
@@ -76,7 +126,10 @@ int main(void)
         cmocka_unit_test(test_mshr__one_warp_steps_at_every_seventh_load),
         cmocka_unit_test(test_mshr__warps_share_the_registers_of_the_sm),
         cmocka_unit_test(test_mshr__slow_issue_hides_the_limit),
-        cmocka_unit_test(test_mshr__closed_form_equals_the_simulation),
+        cmocka_unit_test(test_mshr__loads_on_the_plateau_are_those_of_figure_9),
+        cmocka_unit_test(test_mshr__equal_latencies_have_a_closed_form),
+        cmocka_unit_test(test_mshr__hits_take_no_register),
+        cmocka_unit_test(test_mshr__a_full_warp_holds_up_no_other),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

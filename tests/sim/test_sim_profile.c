@@ -113,6 +113,12 @@ static void test_profile__unknown_keys_are_named(void **state)
         {"shared/ports", "1", ".shared.ports: expected no such key"},
         {"mshr/per_gpu", "1", ".mshr.per_gpu: expected no such key"},
         {"noise/colour", "1", ".noise.colour: expected no such key"},
+        {"l2_sides", "{\"near\": 1}", ".l2_sides.near: expected no such key"},
+        {"study", "{\"jump\": {}}", ".study.jump: expected no such key"},
+        {"study", "{\"sync\": {\"cost\": 1}}", ".study.sync.cost: expected no such key"},
+        {"study", "{\"coalesce\": {\"cost\": 1}}", ".study.coalesce.cost: expected no such key"},
+        {"study", "{\"spill\": {\"cost\": 1}}", ".study.spill.cost: expected no such key"},
+        {"link", "{\"nvlink\": 1}", ".link.nvlink: expected no such key"},
     };
 
     (void)state;
@@ -216,6 +222,62 @@ static void test_profile__contradictions_are_refused(void **state)
         expect_refused(&changes[i]);
 }
 
+static void test_profile__optional_parts_are_refused_when_malformed(void **state)
+{
+    static const struct change changes[] = {
+        {"l2_sides", "{\"mask\": \"0x80\"}",
+         ".l2_sides.far_latency_cycles: expected this key, found nothing"},
+        {"l2_sides", "{\"far_latency_cycles\": 300}",
+         ".l2_sides.mask: expected this key, found nothing"},
+        {"l2_sides", "{\"far_latency_cycles\": 199, \"mask\": \"0x80\"}",
+         ".l2_sides.far_latency_cycles: expected a number from 200 to 1e+06, found 199"},
+        {"l2_sides", "{\"far_latency_cycles\": 300, \"mask\": \"0x40\"}",
+         ".l2_sides.mask: expected no bits within a line of 128 bytes, found \"0x40\""},
+        {"l2_sides", "{\"far_latency_cycles\": 300, \"mask\": \"0x80\", \"gpc_sms\": [1, 2]}",
+         ".l2_sides.gpc_sms: expected 2 SMs in all, found an array of 2"},
+        {"l2_sides", "{\"far_latency_cycles\": 300, \"mask\": \"0x80\", \"slices\": 0}",
+         ".l2_sides.slices: expected an integer from 1 to 65536, found 0"},
+        {"study", "[]", ".study: expected an object, found an array of 0"},
+        {"study", "{\"sync\": 1}", ".study.sync: expected an object, found 1"},
+        {"study", "{\"sync\": {\"write_cycles\": 0}}",
+         ".study.sync.write_cycles: expected a number from 1 to 1e+06, found 0"},
+        {"study", "{\"coalesce\": {\"group_lanes\": 12}}",
+         ".study.coalesce.group_lanes: expected a power of two, found 12"},
+        {"study", "{\"spill\": {\"variables\": \"all\"}}",
+         ".study.spill.variables: expected an integer, found \"all\""},
+        {"link", "{\"pcie_generation\": 7}",
+         ".link.pcie_generation: expected an integer from 1 to 6, found 7"},
+        {"link", "{\"pcie_width\": 12}", ".link.pcie_width: expected a power of two, found 12"},
+        {"link", "{\"pageable_share\": 2}",
+         ".link.pageable_share: expected a number from 0.01 to 1, found 2"},
+        {"shared/achieved_bytes_per_cycle", "129",
+         ".shared.achieved_bytes_per_cycle: expected a number from 0.01 to 128, found 129"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(changes); i++)
+        expect_refused(&changes[i]);
+}
+
+/* A profile of design 3.4 alone has all of the optional parts by default. */
+static void test_profile__optional_parts_have_defaults(void **state)
+{
+    json_t *root = simtest_profile();
+    struct pb_sim_profile *profile = simtest_read(root);
+
+    (void)state;
+    assert_float_equal(profile->sides.far_latency_cycles, 0, 0);
+    assert_float_equal(profile->shared.achieved_bytes_per_cycle, 128, 0);
+    assert_float_equal(profile->study.barrier_cycles, 30, 0);
+    assert_int_equal(profile->study.group_lanes, 32);
+    assert_int_equal(profile->study.spill_variables, 64);
+    assert_float_equal(profile->study.spilled_cycles, 30, 0);
+    assert_int_equal(profile->link.pcie_generation, 4);
+    assert_int_equal(profile->link.pcie_width, 16);
+    pb_sim_profile_free(profile);
+    json_decref(root);
+}
+
 static void test_profile__unequal_ways_are_the_sets(void **state)
 {
     json_t *root = simtest_profile();
@@ -229,93 +291,6 @@ static void test_profile__unequal_ways_are_the_sets(void **state)
     assert_int_equal(pb_sim_shape_bytes(&profile->caches[0].shape), 7 * 128);
     pb_sim_profile_free(profile);
     json_decref(root);
-}
-
-/* Loads a shipped profile by its name, from the source tree. */
-static struct pb_sim_profile *load(const char *name)
-{
-    struct pb_sim_profile *profile = NULL;
-    struct pb_error err = PB_ERROR_INIT;
-
-    assert_int_equal(setenv("PLUMB_PROFILE_DIR", PLUMB_PROFILES, 1), 0);
-    if (pb_sim_profile_load(name, &profile, &err) != PB_OK)
-        fail_msg("%s", err.message);
-    unsetenv("PLUMB_PROFILE_DIR");
-    return profile;
-}
-
-static void expect_cache(const struct pb_sim_profile *profile, const char *id, uint64_t kib,
-                         uint64_t line_bytes, double latency_cycles)
-{
-    for (size_t i = 0; i < profile->cache_count; i++) {
-        const struct pb_sim_cache_spec *spec = &profile->caches[i];
-
-        if (strcmp(spec->id, id) != 0)
-            continue;
-        assert_int_equal(pb_sim_shape_bytes(&spec->shape), kib << 10);
-        assert_int_equal(spec->shape.line_bytes, line_bytes);
-        assert_float_equal(spec->latency_cycles, latency_cycles, 0);
-        return;
-    }
-    fail_msg("%s has no cache %s", profile->name, id);
-}
-
-static void expect_device(const struct pb_sim_profile *profile, uint32_t capability, uint32_t sms,
-                          uint32_t overhead, double dram_cycles, double bandwidth)
-{
-    assert_int_equal(profile->compute_capability, capability);
-    assert_int_equal(profile->sm_count, sms);
-    assert_int_equal(profile->clock_overhead_cycles, overhead);
-    assert_float_equal(profile->dram.latency_cycles, dram_cycles, 0);
-    assert_float_equal(profile->dram.bandwidth_bytes_per_s, bandwidth, 0);
-}
-
-static void test_shipped__gtx560ti_holds_m16(void **state)
-{
-    struct pb_sim_profile *profile = load("gtx560ti");
-
-    (void)state;
-    expect_device(profile, 21, 8, 14, 619, 109.38e9);
-    expect_cache(profile, "l1", 16, 128, 96);
-    expect_cache(profile, "texture_l1", 12, 32, 220);
-    expect_cache(profile, "l2", 512, 32, 351);
-    pb_sim_profile_free(profile);
-}
-
-static void test_shipped__gtx780_holds_m16(void **state)
-{
-    struct pb_sim_profile *profile = load("gtx780");
-
-    (void)state;
-    expect_device(profile, 35, 12, 16, 339, 215.92e9);
-    expect_cache(profile, "readonly", 12, 32, 78);
-    expect_cache(profile, "l2", 1536, 32, 198);
-    assert_int_equal(profile->shared.bank_bytes, 8);
-    pb_sim_profile_free(profile);
-}
-
-static void test_shipped__gtx980_holds_m16(void **state)
-{
-    struct pb_sim_profile *profile = load("gtx980");
-
-    (void)state;
-    expect_device(profile, 52, 16, 6, 383, 156.25e9);
-    expect_cache(profile, "l1", 24, 32, 82);
-    expect_cache(profile, "l2", 2048, 32, 214);
-    pb_sim_profile_free(profile);
-}
-
-static void test_shipped__h200_is_the_default(void **state)
-{
-    struct pb_sim_profile *profile = load(NULL);
-
-    (void)state;
-    assert_string_equal(profile->name, "NVIDIA H200 (simulated)");
-    expect_device(profile, 90, 132, 16, 670, 3.89e12);
-    expect_cache(profile, "l1", 256, 128, 32);
-    expect_cache(profile, "l2", 50 << 10, 128, 270);
-    assert_true(profile->caches[0].unified_with_shared);
-    pb_sim_profile_free(profile);
 }
 
 static void test_load__unknown_names_say_where_they_were_looked_for(void **state)
@@ -360,11 +335,9 @@ int main(void)
         cmocka_unit_test(test_profile__unknown_keys_are_named),
         cmocka_unit_test(test_profile__values_out_of_type_or_range_are_refused),
         cmocka_unit_test(test_profile__contradictions_are_refused),
+        cmocka_unit_test(test_profile__optional_parts_are_refused_when_malformed),
+        cmocka_unit_test(test_profile__optional_parts_have_defaults),
         cmocka_unit_test(test_profile__unequal_ways_are_the_sets),
-        cmocka_unit_test(test_shipped__gtx560ti_holds_m16),
-        cmocka_unit_test(test_shipped__gtx780_holds_m16),
-        cmocka_unit_test(test_shipped__gtx980_holds_m16),
-        cmocka_unit_test(test_shipped__h200_is_the_default),
         cmocka_unit_test(test_load__unknown_names_say_where_they_were_looked_for),
         cmocka_unit_test(test_load__the_folder_of_the_environment_comes_first),
     };

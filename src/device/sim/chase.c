@@ -1,16 +1,11 @@
 /* The pointer chase of a simulated device: device.h says what, memory.h at what cost. */
 #include <math.h>
 
+#include "device/sim/chase.h"
 #include "device/sim/limits.h"
-#include "device/sim/simulator.h"
+#include "device/sim/tile.h"
 
-enum { SLOT_BYTES = 8, RECORD_BYTES = 12 };
-
-/*
- * Allocations start at a 1 GiB boundary, as the profile format promises. This one is also a
- * multiple of 65 x 2 MB, so that a footprint's first page is the first of a deal (see cache.h).
- */
-static const uint64_t allocation_address = UINT64_C(65) << 30;
+enum { RECORD_BYTES = 12 };
 
 /* One thread on its way through the slots. */
 struct walk {
@@ -22,112 +17,6 @@ struct walk {
     size_t slot;   /* the next to load */
     double cycles; /* of all loads so far */
 };
-
-static const char *path_of(const struct pb_chase *chase)
-{
-    return pb_path_name(chase->path);
-}
-
-static uint64_t footprint_of(const struct pb_chase *chase)
-{
-    uint64_t last = 0;
-
-    for (size_t i = 0; i < chase->offset_count; i++)
-        last = chase->offset_bytes[i] > last ? chase->offset_bytes[i] : last;
-    return last + SLOT_BYTES;
-}
-
-static bool has_path(const struct pb_sim_device *device, enum pb_path path)
-{
-    if (path == PB_PATH_GLOBAL_CA || path == PB_PATH_GLOBAL_CG || path == PB_PATH_SHARED)
-        return true;
-    for (size_t i = 0; i < device->profile->cache_count; i++)
-        if ((device->profile->caches[i].paths >> path & 1) != 0)
-            return true;
-    return false;
-}
-
-static enum pb_status check_shape(const struct pb_chase *chase, struct pb_error *err)
-{
-    if (chase->offset_count == 0)
-        return pb_fail(err, PB_INVALID, "chase over %s: no slots", path_of(chase));
-    if (chase->record == 0 && chase->timed == 0)
-        return pb_fail(err, PB_INVALID, "chase over %s: nothing to record or time", path_of(chase));
-    for (size_t i = 0; i < chase->offset_count; i++)
-        if (chase->offset_bytes[i] % SLOT_BYTES != 0)
-            return pb_fail(err, PB_INVALID,
-                           "chase over %s: slot %zu: expected a multiple of %d bytes, found %llu",
-                           path_of(chase), i, SLOT_BYTES,
-                           (unsigned long long)chase->offset_bytes[i]);
-    return PB_OK;
-}
-
-static enum pb_status check_room(const struct pb_sim_device *device, const struct pb_chase *chase,
-                                 struct pb_error *err)
-{
-    uint64_t footprint = footprint_of(chase), room;
-    enum pb_status status = PB_UNSUPPORTED;
-
-    if (chase->path == PB_PATH_SHARED) {
-        room = pb_sim_limits_shared_per_cta(device->profile);
-        room -= chase->record > 0 && room > RECORD_BYTES ? RECORD_BYTES : 0;
-    } else if (chase->path == PB_PATH_CONSTANT) {
-        room = PB_SIM_CONSTANT_BYTES;
-    } else {
-        room = pb_sim_limits_free_bytes(device->profile);
-        status = PB_NO_MEMORY;
-    }
-    if (footprint <= room)
-        return PB_OK;
-    return pb_fail(err, status, "chase over %s: %llu bytes asked for, %llu there", path_of(chase),
-                   (unsigned long long)footprint, (unsigned long long)room);
-}
-
-static enum pb_status check_path(const struct pb_sim_device *device, enum pb_path path,
-                                 struct pb_error *err)
-{
-    if (path < PB_PATH_COUNT && has_path(device, path))
-        return PB_OK;
-    return pb_fail(err, PB_UNSUPPORTED, "chase over %s: %s has no such path",
-                   path < PB_PATH_COUNT ? pb_path_name(path) : "no path", device->profile->name);
-}
-
-/* Only paths that see the same addresses can be crossed. */
-static enum pb_status check_cross(const struct pb_sim_device *device, const struct pb_chase *chase,
-                                  struct pb_error *err)
-{
-    const uint32_t apart = 1u << PB_PATH_SHARED | 1u << PB_PATH_CONSTANT;
-    enum pb_status status = check_path(device, chase->warm_path, err);
-
-    if (status == PB_OK && ((apart >> chase->path | apart >> chase->warm_path) & 1) != 0)
-        return pb_fail(err, PB_INVALID, "chase over %s: cannot be warmed over %s", path_of(chase),
-                       pb_path_name(chase->warm_path));
-    return status;
-}
-
-static enum pb_status check_chase(const struct pb_sim_device *device, const struct pb_chase *chase,
-                                  struct pb_error *err)
-{
-    enum pb_status status = pb_sim_device_check(device, err);
-
-    if (status == PB_OK)
-        status = check_path(device, chase->path, err);
-    if (status == PB_OK)
-        status = check_shape(chase, err);
-    if (status == PB_OK && chase->cross)
-        status = check_cross(device, chase, err);
-    if (status != PB_OK)
-        return status;
-    if (chase->sm >= (int64_t)device->profile->sm_count)
-        return pb_fail(err, PB_INVALID, "chase over %s: expected an SM below %u, found %lld",
-                       path_of(chase), device->profile->sm_count, (long long)chase->sm);
-    if (chase->carveout_bytes > (int64_t)device->profile->shared.bytes_per_sm)
-        return pb_fail(err, PB_UNSUPPORTED,
-                       "chase over %s: a carve-out of %lld bytes, but %llu of shared memory",
-                       path_of(chase), (long long)chase->carveout_bytes,
-                       (unsigned long long)device->profile->shared.bytes_per_sm);
-    return check_room(device, chase, err);
-}
 
 static uint64_t carveout_of(const struct pb_chase *chase)
 {
@@ -141,16 +30,30 @@ static uint64_t window_of(const struct pb_sim_device *device, const struct pb_ch
 
     if (chase->path != PB_PATH_SHARED)
         return window;
-    room = pb_sim_limits_shared_per_cta(device->profile) - footprint_of(chase);
+    room = pb_sim_limits_shared_per_cta(device->profile) - pb_sim_chase_footprint(chase);
     return room / RECORD_BYTES;
+}
+
+/* Where a slot is on this way: elsewhere for the caches when it is mapped twice, or in a tile. */
+static struct pb_sim_address address_of(const struct walk *walk, const struct pb_sim_route *route,
+                                        size_t slot)
+{
+    uint64_t offset = walk->chase->offset_bytes[slot];
+    struct pb_sim_address address = pb_sim_address_of(walk->base_address + offset);
+
+    if (walk->chase->alias_bytes > 0)
+        address.line = walk->base_address + offset % walk->chase->alias_bytes;
+    else if (route->is_tiled)
+        address.line = walk->base_address + pb_sim_tile_offset(offset);
+    return address;
 }
 
 /* One load of the slot that is next; *slot_out: which it was. */
 static double step(struct walk *walk, const struct pb_sim_route *route, size_t *slot_out)
 {
-    uint64_t address = walk->base_address + walk->chase->offset_bytes[walk->slot];
     size_t depth;
-    double cycles = pb_sim_route_load(route, address, &walk->device->random, &depth);
+    double cycles = pb_sim_route_load(route, address_of(walk, route, walk->slot),
+                                      &walk->device->random, &depth);
 
     if (walk->tail_probability > 0.0 && depth >= route->first_chip_wide &&
         pb_sim_random_unit(&walk->device->random) < walk->tail_probability)
@@ -181,7 +84,7 @@ static void launch(struct walk *walk, uint64_t recorded)
     pb_sim_memory_route(memory, chase->cross ? chase->warm_path : chase->path, &timing,
                         &walk->warm_route);
     for (size_t i = 0; chase->prefill && i < chase->offset_count; i++)
-        pb_sim_route_prefill(&walk->route, walk->base_address + chase->offset_bytes[i],
+        pb_sim_route_prefill(&walk->route, address_of(walk, &walk->route, i),
                              &walk->device->random);
     walk->slot = 0;
     run(walk, &walk->warm_route, chase->warm);
@@ -204,10 +107,10 @@ static enum pb_status read_back(struct walk *walk, uint64_t loads, struct pb_err
     address = walk->base_address + chase->offset_bytes[slot];
     expected = walk->base_address + chase->offset_bytes[(slot + 1) % chase->offset_count];
     bit = UINT64_C(1) << pb_sim_random_below(&device->random, 64);
-    return pb_fail(err, PB_DEVICE,
-                   "chase over %s: address %#llx: expected %#llx, found %#llx (bits %#llx)",
-                   path_of(chase), (unsigned long long)address, (unsigned long long)expected,
-                   (unsigned long long)(expected ^ bit), (unsigned long long)bit);
+    return pb_fail(
+        err, PB_DEVICE, "chase over %s: address %#llx: expected %#llx, found %#llx (bits %#llx)",
+        pb_path_name(chase->path), (unsigned long long)address, (unsigned long long)expected,
+        (unsigned long long)(expected ^ bit), (unsigned long long)bit);
 }
 
 static bool is_deterministic(const struct walk *walk)
@@ -249,7 +152,7 @@ static struct walk start_walk(struct pb_sim_device *device, const struct pb_chas
     const struct pb_sim_fault *tail = pb_sim_faults_find(&device->faults, PB_SIM_FAULT_TAIL);
     struct walk walk = {.device = device, .chase = chase};
 
-    walk.base_address = chase->path == PB_PATH_SHARED ? 0 : allocation_address;
+    walk.base_address = chase->path == PB_PATH_SHARED ? 0 : PB_SIM_ALLOCATION_ADDRESS;
     if (tail != NULL && chase->path != PB_PATH_SHARED) {
         walk.tail_probability = tail->value;
         walk.tail_cycles = tail->cycles;
@@ -261,7 +164,7 @@ enum pb_status pb_sim_chase(struct pb_device *base, const struct pb_chase *chase
                             struct pb_trace *trace, struct pb_error *err)
 {
     struct pb_sim_device *device = pb_sim_device_of(base);
-    enum pb_status status = check_chase(device, chase, err);
+    enum pb_status status = pb_sim_chase_check(device, chase, err);
     double timed_cycles = 0.0, mhz;
     struct walk walk;
 

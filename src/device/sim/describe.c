@@ -14,24 +14,37 @@ enum {
     REASON_HARDWARE_THERMAL = 0x40
 };
 
-enum { PCIE_GENERATION = 4, PCIE_WIDTH = 16 };
-
 /* Loads through L1 or past it are instructions of every device; the other paths need a cache. */
-static uint32_t capabilities_of(const struct pb_sim_profile *profile)
+bool pb_sim_device_has_path(const struct pb_sim_device *device, enum pb_path path)
+{
+    const struct pb_sim_profile *profile = device->profile;
+
+    if (path == PB_PATH_GLOBAL_CA || path == PB_PATH_GLOBAL_CG || path == PB_PATH_SHARED)
+        return true;
+    if (path == PB_PATH_TEXTURE_2D)
+        path = PB_PATH_TEXTURE;
+    for (size_t i = 0; i < profile->cache_count; i++)
+        if ((profile->caches[i].paths >> path & 1) != 0)
+            return true;
+    return false;
+}
+
+static uint32_t capabilities_of(const struct pb_sim_device *device)
 {
     static const struct {
         enum pb_path path;
         enum pb_capability capability;
     } optional[] = {{PB_PATH_READONLY, PB_CAP_READONLY},
                     {PB_PATH_TEXTURE, PB_CAP_TEXTURE},
+                    {PB_PATH_TEXTURE_2D, PB_CAP_TEXTURE_2D},
                     {PB_PATH_CONSTANT, PB_CAP_CONSTANT}};
-    uint32_t capabilities =
-        PB_CAP_CLOCK | PB_CAP_GLOBAL_CA | PB_CAP_GLOBAL_CG | PB_CAP_SHARED | PB_CAP_STREAM;
+    uint32_t capabilities = PB_CAP_CLOCK | PB_CAP_GLOBAL_CA | PB_CAP_GLOBAL_CG | PB_CAP_SHARED |
+                            PB_CAP_STREAM | PB_CAP_BURST | PB_CAP_ATOMIC | PB_CAP_STUDY |
+                            PB_CAP_LINK | PB_CAP_PEER | PB_CAP_PATTERN | PB_CAP_ALIAS;
 
     for (size_t k = 0; k < sizeof(optional) / sizeof(optional[0]); k++)
-        for (size_t i = 0; i < profile->cache_count; i++)
-            if ((profile->caches[i].paths >> optional[k].path & 1) != 0)
-                capabilities |= optional[k].capability;
+        if (pb_sim_device_has_path(device, optional[k].path))
+            capabilities |= optional[k].capability;
     return capabilities;
 }
 
@@ -87,7 +100,7 @@ enum pb_status pb_sim_describe(struct pb_device *base, struct pb_device_info *in
     pb_sim_slot_pci(device->slot, info.pci_bus_id);
     info.slot = device->slot;
     info.compute_capability = profile->compute_capability;
-    info.capabilities = capabilities_of(profile);
+    info.capabilities = capabilities_of(device);
     info.sm_count = profile->sm_count;
     info.warp_size = PB_SIM_WARP_SIZE;
     info.max_threads_per_cta = PB_SIM_CTA_THREADS_MAX;
@@ -128,8 +141,7 @@ enum pb_status pb_sim_read_state(struct pb_device *base, struct pb_state *state_
 {
     const double base_w = 25.0, sm_w = 1.5;
     struct pb_sim_device *device = pb_sim_device_of(base);
-    const struct pb_sim_fault *narrow =
-        pb_sim_faults_find(&device->faults, PB_SIM_FAULT_PCIE_WIDTH);
+    const struct pb_sim_link_spec *link = &device->profile->link;
     enum pb_status status = pb_sim_device_check(device, err);
     double mhz = pb_sim_clock_mhz(&device->clock, device->seconds);
 
@@ -142,9 +154,9 @@ enum pb_status pb_sim_read_state(struct pb_device *base, struct pb_state *state_
         base_w + sm_w * device->profile->sm_count * mhz / device->profile->clock_mhz;
     state_out->temperature_c = temperature_c(device);
     state_out->throttle_reasons = throttle_reasons(device);
-    state_out->pcie_generation = state_out->pcie_generation_max = PCIE_GENERATION;
-    state_out->pcie_width = narrow != NULL ? (int64_t)narrow->value : PCIE_WIDTH;
-    state_out->pcie_width_max = PCIE_WIDTH;
+    state_out->pcie_generation = state_out->pcie_generation_max = link->pcie_generation;
+    state_out->pcie_width = pb_sim_device_pcie_width(device);
+    state_out->pcie_width_max = link->pcie_width;
     state_out->pcie_replays = 0;
     state_out->memory_used_bytes =
         (int64_t)(device->profile->memory_bytes - pb_sim_limits_free_bytes(device->profile));

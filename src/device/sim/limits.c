@@ -23,7 +23,7 @@ struct pb_sim_limits pb_sim_limits_of(uint32_t compute_capability)
 
 uint64_t pb_sim_limits_shared_per_cta(const struct pb_sim_profile *profile)
 {
-    const uint64_t static_limit = 48 << 10, reserved = 1 << 10;
+    const uint64_t static_limit = 48 << 10, reserved = PB_SIM_CTA_RESERVED_BYTES;
     uint64_t bytes = profile->shared.bytes_per_sm;
 
     if (profile->compute_capability < 70)

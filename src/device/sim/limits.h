@@ -13,6 +13,7 @@ enum {
     PB_SIM_WARP_SIZE = 32,
     PB_SIM_CTA_THREADS_MAX = 1024,
     PB_SIM_CONSTANT_BYTES = 65536,
+    PB_SIM_CTA_RESERVED_BYTES = 1024, /* of shared memory, from compute capability 8.0 on */
 };
 
 struct pb_sim_limits {

@@ -1,4 +1,4 @@
-/* Stamps, clocks, bank conflicts and streams of a simulated device. */
+/* Stamps, clocks, bank conflicts and streams of a simulated device, from DRAM and within an SM. */
 #include <math.h>
 
 #include "device/sim/bank.h"
@@ -144,16 +144,68 @@ enum pb_status pb_sim_stream(struct pb_device *base, const struct pb_stream *str
         status = check_stream(device, stream, err);
     if (status != PB_OK)
         return status;
-    bandwidth = device->profile->dram.bandwidth_bytes_per_s * device->bandwidth_factor *
-                pb_sim_faults_factor(&device->faults, PB_SIM_FAULT_DRAM_BANDWIDTH);
+    bandwidth = pb_sim_device_bandwidth(device);
     latency_s = pb_sim_device_timing(device, 0).dram_cycles * 1e-6 / mhz;
 
     result_out->seconds = pb_sim_stream_seconds(device->profile, stream, bandwidth, latency_s);
     result_out->bytes_moved =
         stream->bytes * stream->repeats * (stream->kind == PB_STREAM_COPY ? 2 : 1);
     result_out->mismatch_count =
-        pb_sim_random_binomial(&device->random, stream->bytes / stream->word_bytes,
-                               pb_sim_faults_bitflip(&device->faults));
+        pb_sim_device_mismatches(device, stream->bytes / stream->word_bytes);
     device->seconds += result_out->seconds;
+    return PB_OK;
+}
+
+/* Every thread's words: ilp to read and ilp to write. */
+static uint64_t shared_bytes_of(const struct pb_shared_stream *stream)
+{
+    return (uint64_t)stream->cta_size * stream->ilp * 8;
+}
+
+static enum pb_status check_shared_stream(const struct pb_sim_device *device,
+                                          const struct pb_shared_stream *stream,
+                                          struct pb_error *err)
+{
+    struct pb_sim_limits limits = pb_sim_limits_of(device->profile->compute_capability);
+    uint64_t of_cta = shared_bytes_of(stream), per_cta, per_sm;
+
+    if (stream->ctas_per_sm == 0 || stream->cta_size == 0 ||
+        stream->cta_size > PB_SIM_CTA_THREADS_MAX || stream->ilp == 0 || stream->ilp > 8 ||
+        stream->repeats == 0)
+        return pb_fail(err, PB_INVALID,
+                       "shared stream: %u CTAs of %u threads, ILP %u, %u repeats: expected 1 or "
+                       "more, of 1 to %d threads, an ILP of 1 to 8",
+                       stream->ctas_per_sm, stream->cta_size, stream->ilp, stream->repeats,
+                       PB_SIM_CTA_THREADS_MAX);
+    per_cta = pb_sim_limits_shared_per_cta(device->profile);
+    per_sm = device->profile->shared.bytes_per_sm;
+    of_cta += device->profile->compute_capability >= 80 ? PB_SIM_CTA_RESERVED_BYTES : 0;
+    if (shared_bytes_of(stream) > per_cta || of_cta > per_sm / stream->ctas_per_sm ||
+        stream->ctas_per_sm > limits.ctas_per_sm ||
+        stream->cta_size > limits.threads_per_sm / stream->ctas_per_sm)
+        return pb_fail(err, PB_UNSUPPORTED,
+                       "shared stream: an SM of %s does not hold %u CTAs of %u threads and %llu "
+                       "bytes",
+                       device->profile->name, stream->ctas_per_sm, stream->cta_size,
+                       (unsigned long long)shared_bytes_of(stream));
+    return PB_OK;
+}
+
+enum pb_status pb_sim_shared_stream(struct pb_device *base, const struct pb_shared_stream *stream,
+                                    struct pb_shared_stream_result *result_out,
+                                    struct pb_error *err)
+{
+    struct pb_sim_device *device = pb_sim_device_of(base);
+    enum pb_status status = pb_sim_device_check(device, err);
+
+    if (status == PB_OK)
+        status = check_shared_stream(device, stream, err);
+    if (status != PB_OK)
+        return status;
+    result_out->bytes_per_sm = shared_bytes_of(stream) * stream->ctas_per_sm * stream->repeats;
+    result_out->cycles = pb_sim_device_slowness(device, 0) * (double)result_out->bytes_per_sm /
+                         pb_sim_shared_bytes_per_cycle(device->profile, stream);
+    result_out->mismatch_count = pb_sim_device_mismatches(device, result_out->bytes_per_sm / 8);
+    pb_sim_device_pass(device, result_out->cycles);
     return PB_OK;
 }

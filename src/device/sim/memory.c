@@ -14,6 +14,12 @@ enum {
 static const uint32_t translated_paths = 1u << PB_PATH_GLOBAL_CA | 1u << PB_PATH_GLOBAL_CG |
                                          1u << PB_PATH_READONLY | 1u << PB_PATH_TEXTURE;
 
+/* The path that a profile names for this one. */
+static enum pb_path named_path(enum pb_path path)
+{
+    return path == PB_PATH_TEXTURE_2D ? PB_PATH_TEXTURE : path;
+}
+
 struct pb_sim_memory {
     const struct pb_sim_profile *profile;
     struct pb_sim_cache *caches[PB_SIM_CACHES_MAX];
@@ -79,10 +85,15 @@ static uint64_t size_beside(const struct pb_sim_memory *memory, size_t cache,
     return size > carveout_bytes ? size - carveout_bytes : 0;
 }
 
-void pb_sim_memory_launch(struct pb_sim_memory *memory, uint64_t carveout_bytes)
+void pb_sim_memory_flush(struct pb_sim_memory *memory, uint64_t carveout_bytes)
 {
     for (size_t i = 0; i < memory->profile->cache_count; i++)
         pb_sim_cache_start(memory->caches[i], size_beside(memory, i, carveout_bytes));
+}
+
+void pb_sim_memory_launch(struct pb_sim_memory *memory, uint64_t carveout_bytes)
+{
+    pb_sim_memory_flush(memory, carveout_bytes);
     for (size_t i = 0; i < memory->profile->tlb_count; i++)
         pb_sim_cache_start(memory->tlbs[i], UINT64_MAX);
 }
@@ -106,8 +117,9 @@ static void route_caches(struct pb_sim_memory *memory, enum pb_path path,
 void pb_sim_memory_route(struct pb_sim_memory *memory, enum pb_path path,
                          const struct pb_sim_timing *timing, struct pb_sim_route *route_out)
 {
-    struct pb_sim_route route = {.is_deterministic = true};
+    struct pb_sim_route route = {.is_deterministic = true, .is_tiled = path == PB_PATH_TEXTURE_2D};
 
+    path = named_path(path);
     route_caches(memory, path, timing, &route);
     if ((translated_paths >> path & 1) != 0)
         route.tlb_count = memory->profile->tlb_count;
@@ -132,30 +144,31 @@ static double translate(const struct pb_sim_route *route, uint64_t address,
     return cycles;
 }
 
-double pb_sim_route_load(const struct pb_sim_route *route, uint64_t address,
+double pb_sim_route_load(const struct pb_sim_route *route, struct pb_sim_address address,
                          struct pb_sim_random *random, size_t *depth_out)
 {
-    double cycles = translate(route, address, random);
+    double cycles = translate(route, address.page, random);
     size_t depth = 0;
 
     while (depth < route->cache_count &&
-           !pb_sim_cache_access(route->caches[depth], address, random))
+           !pb_sim_cache_access(route->caches[depth], address.line, random))
         depth++;
     *depth_out = depth;
     return cycles + route->cycles[depth];
 }
 
-void pb_sim_route_prefill(const struct pb_sim_route *route, uint64_t address,
+void pb_sim_route_prefill(const struct pb_sim_route *route, struct pb_sim_address address,
                           struct pb_sim_random *random)
 {
-    translate(route, address, random);
+    translate(route, address.page, random);
     for (size_t i = route->first_chip_wide; i < route->cache_count; i++)
-        if (pb_sim_cache_access(route->caches[i], address, random))
+        if (pb_sim_cache_access(route->caches[i], address.line, random))
             return;
 }
 
 uint64_t pb_sim_memory_window(const struct pb_sim_profile *profile, enum pb_path path)
 {
+    path = named_path(path);
     for (size_t i = 0; i < profile->cache_count; i++)
         if (profile->caches[i].unified_with_shared && (profile->caches[i].paths >> path & 1) != 0)
             return UNIFIED_WINDOW_BYTES / RECORD_BYTES;

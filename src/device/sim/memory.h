@@ -15,7 +15,9 @@
  *   reading SMs' own caches are not the measuring one's.
  * - Every launch starts with all of it cold, so `flush` has nothing left to empty.
  * - A carve-out makes caches that are unified with shared memory smaller by as many bytes;
- * recording a window of at most pb_sim_memory_window() loads takes no carve-out of its own.
+ *   recording a window of at most pb_sim_memory_window() loads takes no carve-out of its own.
+ * - texture_2d is the texture path under another order of addresses: see tile.h. No profile names
+ *   it.
  */
 #ifndef PB_DEVICE_SIM_MEMORY_H
 #define PB_DEVICE_SIM_MEMORY_H
@@ -38,6 +40,20 @@ struct pb_sim_timing {
     double shared_cycles;
 };
 
+/*
+ * One word, as the TLBs see it and as the caches see it. The two differ where one block is mapped
+ * many times, and where a texture lays rows out in tiles.
+ */
+struct pb_sim_address {
+    uint64_t page, line;
+};
+
+/* The usual case: both the same. */
+static inline struct pb_sim_address pb_sim_address_of(uint64_t address)
+{
+    return (struct pb_sim_address){address, address};
+}
+
 /* The way of a load over one path. */
 struct pb_sim_route {
     struct pb_sim_cache *caches[PB_SIM_CACHES_MAX];
@@ -48,6 +64,7 @@ struct pb_sim_route {
     double penalty_cycles[PB_SIM_TLBS_MAX];
     size_t tlb_count;
     bool is_deterministic; /* no policy on the way draws lots */
+    bool is_tiled;         /* its lines hold tiles: tile.h */
 };
 
 /*
@@ -61,6 +78,9 @@ void pb_sim_memory_free(struct pb_sim_memory *memory); /* NULL is allowed */
 /* Empties everything, and sizes what is unified with shared memory for a launch. */
 void pb_sim_memory_launch(struct pb_sim_memory *memory, uint64_t carveout_bytes);
 
+/* Empties the caches alone: what loads find after other data went through L2. */
+void pb_sim_memory_flush(struct pb_sim_memory *memory, uint64_t carveout_bytes);
+
 /* The way over one path. Several may be used in one launch: they share what their paths share. */
 void pb_sim_memory_route(struct pb_sim_memory *memory, enum pb_path path,
                          const struct pb_sim_timing *timing, struct pb_sim_route *route_out);
@@ -69,11 +89,11 @@ void pb_sim_memory_route(struct pb_sim_memory *memory, enum pb_path path,
 bool pb_sim_cache_is_chip_wide(const struct pb_sim_profile *profile, size_t cache);
 
 /* Cycles of one load; *depth_out: the cache that answered, cache_count for DRAM. */
-double pb_sim_route_load(const struct pb_sim_route *route, uint64_t address,
+double pb_sim_route_load(const struct pb_sim_route *route, struct pb_sim_address address,
                          struct pb_sim_random *random, size_t *depth_out);
 
 /* One load of `prefill`. */
-void pb_sim_route_prefill(const struct pb_sim_route *route, uint64_t address,
+void pb_sim_route_prefill(const struct pb_sim_route *route, struct pb_sim_address address,
                           struct pb_sim_random *random);
 
 /* Loads that one launch records over this path: 12 bytes each in shared memory. */

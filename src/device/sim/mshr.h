@@ -5,17 +5,32 @@
 #ifndef PB_DEVICE_SIM_MSHR_H
 #define PB_DEVICE_SIM_MSHR_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "core/error.h"
 #include "device/sim/profile.h"
 
+/* One line that one warp asks for. */
+struct pb_sim_flight {
+    double latency_cycles;
+    bool is_miss; /* takes a register until it is back; a hit or a pending line takes none */
+};
+
 /*
- * Cycles from the first issue to the last answer when each of `warps` warps (>= 1) issues `loads`
- * independent misses (>= 1) of `latency_cycles` each, the warps taking turns, one issue every
- * `issue_cycles`. A load that finds no free register waits for the oldest one in flight; hence the
- * plateau up to 6 loads of one warp and the steps at 7, 13, 19 that N14's figure 9 shows for Fermi.
+ * Sends the flights of every warp, flights[warps][count], each warp's in order, and tells when the
+ * last of each warp is back: finish_cycles_out[warps], from a common start.
+ *
+ * One flight leaves every issue_cycles: that of the warp which is ready first, in turn where
+ * several are. A miss that finds no free register waits for the oldest one in flight, of its warp
+ * or of the SM; hence the plateau up to 6 loads of one warp and the steps at 7, 13, 19 that N14's
+ * figure 9 shows for Fermi, and 5 loads a warp for 11 warps, 4 for 13, 3 for 17.
+ *
+ * PB_NO_MEMORY.
  */
-double pb_sim_mshr_cycles(const struct pb_sim_mshr_spec *mshr, uint32_t warps, uint32_t loads,
-                          double latency_cycles, double issue_cycles);
+enum pb_status pb_sim_mshr_fly(const struct pb_sim_mshr_spec *mshr, uint32_t warps, size_t count,
+                               const struct pb_sim_flight *flights, double issue_cycles,
+                               double *finish_cycles_out, struct pb_error *err);
 
 #endif

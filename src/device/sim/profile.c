@@ -1,4 +1,7 @@
-/* Reading a profile: everything but its caches and TLBs, which are in profile_cache.c. */
+/*
+ * Reading a profile: everything but its caches and TLBs, which are in profile_cache.c, and what may
+ * be left out, which is in profile_extra.c.
+ */
 #include "device/sim/profile.h"
 
 #include <math.h>
@@ -61,9 +64,14 @@ static void read_conflicts(struct pb_sim_reader *reader, const struct pb_json *s
 static void read_shared(struct pb_sim_reader *reader, const struct pb_json *root,
                         struct pb_sim_shared_spec *shared)
 {
-    static const char *const keys[] = {
-        "bytes_per_sm",         "banks", "bank_bytes", "latency_cycles", "conflict_cycles",
-        "peak_bytes_per_cycle", NULL};
+    static const char *const keys[] = {"bytes_per_sm",
+                                       "banks",
+                                       "bank_bytes",
+                                       "latency_cycles",
+                                       "conflict_cycles",
+                                       "peak_bytes_per_cycle",
+                                       "achieved_bytes_per_cycle",
+                                       NULL};
     struct pb_json at = pb_sim_read_member(reader, root, "shared");
 
     pb_sim_read_only(reader, &at, keys);
@@ -74,6 +82,9 @@ static void read_shared(struct pb_sim_reader *reader, const struct pb_json *root
     shared->latency_cycles = pb_sim_read_number(reader, &at, "latency_cycles", 1, 1e6);
     read_conflicts(reader, &at, shared);
     shared->peak_bytes_per_cycle = pb_sim_read_number(reader, &at, "peak_bytes_per_cycle", 1, 1e6);
+    shared->achieved_bytes_per_cycle = shared->peak_bytes_per_cycle;
+    pb_sim_read_number_or(reader, &at, "achieved_bytes_per_cycle", 0.01,
+                          shared->peak_bytes_per_cycle, &shared->achieved_bytes_per_cycle);
 }
 
 static void read_mshr(struct pb_sim_reader *reader, const struct pb_json *root,
@@ -158,6 +169,9 @@ enum pb_status pb_sim_profile_read(const struct pb_json *root, struct pb_sim_pro
                                        "mshr",
                                        "noise",
                                        "clock_overhead_cycles",
+                                       "l2_sides",
+                                       "study",
+                                       "link",
                                        NULL};
     struct pb_sim_reader reader = {PB_OK, err};
     struct pb_sim_profile *profile = calloc(1, sizeof(*profile));
@@ -172,6 +186,7 @@ enum pb_status pb_sim_profile_read(const struct pb_json *root, struct pb_sim_pro
     read_shared(&reader, root, &profile->shared);
     read_mshr(&reader, root, &profile->mshr);
     read_noise(&reader, root, &profile->noise);
+    pb_sim_profile_read_extras(&reader, root, profile);
     if (reader.status != PB_OK) {
         pb_sim_profile_free(profile);
         return reader.status;

@@ -1,6 +1,19 @@
 /*
  * A simulated device as its profile tells it (design 3.4): truth that measurements are judged by.
- * Plain data; what it means in time and state is in memory.h and cache.h.
+ * Plain data; what it means in time and state is in memory.h, cache.h and the other headers here.
+ *
+ * Beyond design 3.4 a profile may have these keys. All are optional, also within their objects
+ * unless a comment below says otherwise; what is left out gets a default (profile_extra.c).
+ *
+ *   "shared": {…, "achieved_bytes_per_cycle": 36.7}
+ *   "l2_sides": {"far_latency_cycles": 414, "mask": "0xb3000",
+ *                "gpc_sms": [16, 18], "slices": 96, "slice_spread_cycles": 24}
+ *   "study": {"sync": {"write_cycles": 32, "barrier_cycles": 57, "warp_share": 0.02},
+ *             "coalesce": {"group_lanes": 32, "line_cycles": 38, "miss_line_cycles": 46},
+ *             "spill": {"variables": 64, "move_cycles": 52, "spilled_cycles": 619,
+ *                       "warp_share": 0.05}}
+ *   "link": {"pcie_generation": 3, "pcie_width": 16, "latency_us": 8, "pageable_share": 0.5,
+ *            "peer_bytes_per_s": 4e11, "peer_latency_us": 3}
  */
 #ifndef PB_DEVICE_SIM_PROFILE_H
 #define PB_DEVICE_SIM_PROFILE_H
@@ -18,6 +31,7 @@ enum {
     PB_SIM_TLBS_MAX = 8,
     PB_SIM_MASKS_MAX = 22,    /* index bits of an xor index: up to 4 Mi sets */
     PB_SIM_SECTORS_MAX = 32,  /* sectors of a line */
+    PB_SIM_GPCS_MAX = 32,     /* groups of SMs */
     PB_SIM_CONFLICT_STEPS = 5 /* 2-, 4-, 8-, 16- and 32-way */
 };
 
@@ -74,10 +88,45 @@ struct pb_sim_shared_spec {
     double latency_cycles;
     double conflict_cycles[PB_SIM_CONFLICT_STEPS]; /* NaN: the profile leaves this step out */
     double peak_bytes_per_cycle;
+    double achieved_bytes_per_cycle; /* the most that copies reach; the peak by default */
 };
 
 struct pb_sim_mshr_spec {
     uint32_t per_sm, per_warp;
+};
+
+/*
+ * Two halves of the chip-wide cache that global loads reach. A line's home is the side that the
+ * parity of address & mask gives; an SM's side is that of its GPC. See sides.h.
+ */
+struct pb_sim_sides_spec {
+    double far_latency_cycles; /* of a hit in the other half; required, 0: no sides */
+    uint64_t mask;             /* required */
+    uint32_t gpc_count;
+    uint32_t gpc_sms[PB_SIM_GPCS_MAX]; /* SMs of each: the first half of the list is on side 0 */
+    uint32_t slice_count;
+    double slice_spread_cycles; /* between the nearest slice of an SM and the farthest */
+};
+
+/* F13 3.4.2 to 3.4.4: what shapes of a kernel cost. See study.h for the models. */
+struct pb_sim_study_spec {
+    double write_cycles;   /* of a write to global memory that nothing waits for */
+    double barrier_cycles; /* that a barrier adds */
+    double sync_warp_share;
+    uint32_t group_lanes; /* lanes whose lines are served one after the other */
+    double line_cycles, miss_line_cycles;
+    uint32_t spill_variables; /* 8-byte variables that a thread keeps in registers */
+    double move_cycles;       /* of a read and a write to variables in registers */
+    double spilled_cycles;    /* that a spilled one adds */
+    double spill_warp_share;
+};
+
+struct pb_sim_link_spec {
+    uint32_t pcie_generation, pcie_width;
+    double latency_us;     /* of a transfer of nothing */
+    double pageable_share; /* of the bandwidth, where host memory is not locked */
+    double peer_bytes_per_s;
+    double peer_latency_us;
 };
 
 struct pb_sim_noise_spec {
@@ -102,6 +151,9 @@ struct pb_sim_profile {
     struct pb_sim_shared_spec shared;
     struct pb_sim_mshr_spec mshr;
     struct pb_sim_noise_spec noise;
+    struct pb_sim_sides_spec sides;
+    struct pb_sim_study_spec study;
+    struct pb_sim_link_spec link;
 };
 
 /*
@@ -125,11 +177,14 @@ void pb_sim_profile_free(struct pb_sim_profile *profile); /* NULL is allowed */
 /* Bytes that a cache of this shape holds, or a TLB covers. */
 uint64_t pb_sim_shape_bytes(const struct pb_sim_shape *shape);
 
-/* Used by profile.c alone: the arrays `caches` and `tlbs` (profile_cache.c). */
+/* Used by profile.c alone: the arrays `caches` and `tlbs` (profile_cache.c) … */
 struct pb_sim_reader;
 void pb_sim_profile_read_caches(struct pb_sim_reader *reader, const struct pb_json *root,
                                 struct pb_sim_profile *profile);
 void pb_sim_profile_read_tlbs(struct pb_sim_reader *reader, const struct pb_json *root,
                               struct pb_sim_profile *profile);
+/* … and, after all else, the optional objects (profile_extra.c). */
+void pb_sim_profile_read_extras(struct pb_sim_reader *reader, const struct pb_json *root,
+                                struct pb_sim_profile *profile);
 
 #endif

@@ -143,19 +143,9 @@ static bool is_independent(const uint64_t *masks, uint32_t count, uint64_t candi
 static void read_mask(struct pb_sim_reader *reader, const struct pb_json *at,
                       struct pb_sim_shape *shape)
 {
-    const char *text = "";
-    char *end = NULL;
-    uint64_t mask;
+    uint64_t mask = pb_sim_read_mask(reader, at);
 
-    if (reader->status == PB_OK)
-        reader->status = pb_json_text(at, &text, reader->err);
-    if (reader->status != PB_OK)
-        return;
-    mask = strtoull(text, &end, 16);
-    if (strncmp(text, "0x", 2) != 0 || strlen(text) > 18 || end == text + 2 || *end != '\0' ||
-        mask == 0)
-        pb_sim_read_refuse(reader, at, "a hex mask such as \"0x80\"");
-    else if ((mask & (shape->line_bytes - 1)) != 0)
+    if ((mask & (shape->line_bytes - 1)) != 0)
         pb_sim_read_refuse(reader, at, "no bits within a line of %llu bytes",
                            (unsigned long long)shape->line_bytes);
     else if (!is_independent(shape->masks, shape->mask_count, mask))

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct pb_json nothing = {NULL, "", ""};
@@ -91,6 +92,37 @@ uint64_t pb_sim_read_power_of_two(struct pb_sim_reader *reader, const struct pb_
     if (reader->status == PB_OK && (value & (value - 1)) != 0)
         pb_sim_read_refuse(reader, &at, "a power of two");
     return (uint64_t)value;
+}
+
+void pb_sim_read_integer_or(struct pb_sim_reader *reader, const struct pb_json *object,
+                            const char *key, int64_t low, int64_t high, uint32_t *value_inout)
+{
+    if (pb_sim_read_optional(reader, object, key).value != NULL)
+        *value_inout = (uint32_t)pb_sim_read_integer(reader, object, key, low, high);
+}
+
+void pb_sim_read_number_or(struct pb_sim_reader *reader, const struct pb_json *object,
+                           const char *key, double low, double high, double *value_inout)
+{
+    if (pb_sim_read_optional(reader, object, key).value != NULL)
+        *value_inout = pb_sim_read_number(reader, object, key, low, high);
+}
+
+uint64_t pb_sim_read_mask(struct pb_sim_reader *reader, const struct pb_json *at)
+{
+    const char *text = "";
+    char *end = NULL;
+    uint64_t mask;
+
+    if (reader->status == PB_OK)
+        reader->status = pb_json_text(at, &text, reader->err);
+    if (reader->status != PB_OK)
+        return 0;
+    mask = strtoull(text, &end, 16);
+    if (strncmp(text, "0x", 2) != 0 || strlen(text) > 18 || end == text + 2 || *end != '\0' ||
+        mask == 0)
+        pb_sim_read_refuse(reader, at, "a hex mask such as \"0x80\"");
+    return mask;
 }
 
 void pb_sim_read_text(struct pb_sim_reader *reader, const struct pb_json *object, const char *key,

@@ -41,6 +41,15 @@ double pb_sim_read_number(struct pb_sim_reader *reader, const struct pb_json *ob
 uint64_t pb_sim_read_power_of_two(struct pb_sim_reader *reader, const struct pb_json *object,
                                   const char *key, int64_t low, int64_t high);
 
+/* The same, where *value_inout stays as it is when the member is not there. */
+void pb_sim_read_integer_or(struct pb_sim_reader *reader, const struct pb_json *object,
+                            const char *key, int64_t low, int64_t high, uint32_t *value_inout);
+void pb_sim_read_number_or(struct pb_sim_reader *reader, const struct pb_json *object,
+                           const char *key, double low, double high, double *value_inout);
+
+/* A text such as "0x80": 1 to 64 bits, at least one of them set. */
+uint64_t pb_sim_read_mask(struct pb_sim_reader *reader, const struct pb_json *at);
+
 /* A required text that is not empty and fits its field. */
 void pb_sim_read_text(struct pb_sim_reader *reader, const struct pb_json *object, const char *key,
                       char *field, size_t field_size);

@@ -1,7 +1,7 @@
 /*
  * The simulated backend: devices whose truth is a profile, whose noise comes from a seed, and whose
- * faults are planted. Opening, closing and the tests' beginnings; measurements are in chase.c and
- * measure.c.
+ * faults are planted. Opening, closing and the tests' beginnings; simulator.h says where the
+ * measurements are.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ enum pb_status pb_sim_device_check(const struct pb_sim_device *device, struct pb
                    (long long)device->slot);
 }
 
-static void read_host(const char *asked, char host_out[PB_KEY_LENGTH])
+void pb_sim_host(const char *asked, char host_out[PB_KEY_LENGTH])
 {
     char name[256] = "localhost";
 
@@ -50,7 +50,7 @@ static enum pb_status sim_enumerate(struct pb_device_entry **entries_out, size_t
         free(entries);
         return status;
     }
-    read_host(NULL, host);
+    pb_sim_host(NULL, host);
     for (int64_t slot = 0; slot < PB_SIM_SLOTS_LISTED; slot++) {
         pb_sim_slot_uuid(host, slot, entries[slot].uuid);
         pb_sim_slot_pci(slot, entries[slot].pci_bus_id);
@@ -161,7 +161,7 @@ static enum pb_status sim_open(const struct pb_device_request *request,
         return pb_fail(err, PB_NO_MEMORY, "no memory for a simulated device");
     device->base.ops = &pb_device_sim;
     device->seed = request->seed;
-    read_host(request->host, device->host);
+    pb_sim_host(request->host, device->host);
     status = fill_device(device, request, err);
     if (status != PB_OK) {
         sim_close(&device->base);
@@ -205,4 +205,10 @@ const struct pb_device_ops pb_device_sim = {
     .chase = pb_sim_chase,
     .conflict = pb_sim_conflict,
     .stream = pb_sim_stream,
+    .burst = pb_sim_burst,
+    .map = pb_sim_map,
+    .study = pb_sim_study,
+    .shared_stream = pb_sim_shared_stream,
+    .link = pb_sim_link,
+    .pattern = pb_sim_pattern,
 };

@@ -1,8 +1,10 @@
 /*
  * An open simulated device, as the files that implement pb_device_sim share it.
  *
- * sim.c opens, describe.c describes, chase.c walks pointers, measure.c does everything else, and
- * timing.c says what it costs.
+ * sim.c opens, describe.c describes, chase.c walks pointers, burst.c sends loads that wait for
+ * nothing, map.c goes over all SMs, study.c runs F13's kernels, link.c moves data to and from the
+ * device, pattern.c tests its memory, measure.c does everything else, and timing.c says what it
+ * costs.
  */
 #ifndef PB_DEVICE_SIM_SIMULATOR_H
 #define PB_DEVICE_SIM_SIMULATOR_H
@@ -16,6 +18,13 @@
 #include "device/sim/memory.h"
 #include "device/sim/profile.h"
 #include "device/sim/random.h"
+
+/*
+ * Where every array starts. Allocations start at a 1 GiB boundary, as the profile format promises.
+ * This one is also a multiple of 65 x 2 MB, so that a footprint's first page is the first of a deal
+ * (see cache.h).
+ */
+#define PB_SIM_ALLOCATION_ADDRESS (UINT64_C(65) << 30)
 
 struct pb_sim_device {
     struct pb_device base;
@@ -38,6 +47,9 @@ struct pb_sim_device *pb_sim_device_of(struct pb_device *device);
 /* PB_LOST once the device is gone; every call asks first. */
 enum pb_status pb_sim_device_check(const struct pb_sim_device *device, struct pb_error *err);
 
+/* The node a device stands in: as asked for, or with NULL this machine. */
+void pb_sim_host(const char *asked, char host_out[PB_KEY_LENGTH]);
+
 /* How much longer loads from this SM take; 1 on a healthy one. */
 double pb_sim_device_slowness(const struct pb_sim_device *device, int64_t sm);
 
@@ -50,6 +62,21 @@ struct pb_sim_timing pb_sim_device_timing(const struct pb_sim_device *device, in
 
 /* A latency as a stamp pair shows it: whole cycles, the overhead, jitter and spikes. */
 uint32_t pb_sim_device_stamped(struct pb_sim_device *device, double cycles);
+
+/* What a planted tail adds to one load that leaves its SM: mostly nothing. */
+double pb_sim_device_tail(struct pb_sim_device *device);
+
+/* Bytes per second that DRAM moves on this device. */
+double pb_sim_device_bandwidth(const struct pb_sim_device *device);
+
+/* How many of so many words are read wrong: a planted bit flip. */
+uint64_t pb_sim_device_mismatches(struct pb_sim_device *device, uint64_t words);
+
+/* Lanes of the host link that work. */
+uint32_t pb_sim_device_pcie_width(const struct pb_sim_device *device);
+
+/* True when loads can go over this path. */
+bool pb_sim_device_has_path(const struct pb_sim_device *device, enum pb_path path);
 
 /* Lets so many cycles of the device's own time pass; returns them in nanoseconds. */
 double pb_sim_device_pass(struct pb_sim_device *device, double cycles);
@@ -65,6 +92,19 @@ enum pb_status pb_sim_conflict(struct pb_device *device, const struct pb_conflic
                                struct pb_trace *trace, struct pb_error *err);
 enum pb_status pb_sim_stream(struct pb_device *device, const struct pb_stream *stream,
                              struct pb_stream_result *result_out, struct pb_error *err);
+enum pb_status pb_sim_burst(struct pb_device *device, const struct pb_burst *burst,
+                            uint32_t *cycles_out, struct pb_error *err);
+enum pb_status pb_sim_map(struct pb_device *device, const struct pb_map *map,
+                          uint32_t *latency_cycles_out, struct pb_error *err);
+enum pb_status pb_sim_study(struct pb_device *device, const struct pb_study *study,
+                            struct pb_study_result *result_out, struct pb_error *err);
+enum pb_status pb_sim_shared_stream(struct pb_device *device, const struct pb_shared_stream *stream,
+                                    struct pb_shared_stream_result *result_out,
+                                    struct pb_error *err);
+enum pb_status pb_sim_link(struct pb_device *device, const struct pb_link *link,
+                           struct pb_link_result *result_out, struct pb_error *err);
+enum pb_status pb_sim_pattern(struct pb_device *device, const struct pb_pattern *pattern,
+                              struct pb_pattern_result *result_out, struct pb_error *err);
 enum pb_status pb_sim_describe(struct pb_device *device, struct pb_device_info *info_out,
                                struct pb_error *err);
 enum pb_status pb_sim_read_state(struct pb_device *device, struct pb_state *state_out,

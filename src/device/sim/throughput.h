@@ -1,5 +1,6 @@
 /*
- * How fast a copy kernel runs (M16 5.1): Little's law up to the bandwidth of DRAM.
+ * How fast copy kernels run (M16 5.1 and 6.1): Little's law up to the bandwidth of DRAM, or of an
+ * SM's shared memory.
  */
 #ifndef PB_DEVICE_SIM_THROUGHPUT_H
 #define PB_DEVICE_SIM_THROUGHPUT_H
@@ -19,5 +20,13 @@
  */
 double pb_sim_stream_seconds(const struct pb_sim_profile *profile, const struct pb_stream *stream,
                              double bandwidth_bytes_per_s, double latency_s);
+
+/*
+ * Bytes per cycle, read and written together, that copies within the shared memory of one SM reach.
+ * All warps of the SM have ilp words of 4 bytes each in flight over the shared latency; the same
+ * curve as above leads to the profile's achieved_bytes_per_cycle and stays exactly there.
+ */
+double pb_sim_shared_bytes_per_cycle(const struct pb_sim_profile *profile,
+                                     const struct pb_shared_stream *stream);
 
 #endif

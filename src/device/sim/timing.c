@@ -62,6 +62,26 @@ uint32_t pb_sim_device_stamped(struct pb_sim_device *device, double cycles)
     return stamped;
 }
 
+double pb_sim_device_tail(struct pb_sim_device *device)
+{
+    const struct pb_sim_fault *tail = pb_sim_faults_find(&device->faults, PB_SIM_FAULT_TAIL);
+
+    if (tail == NULL || pb_sim_random_unit(&device->random) >= tail->value)
+        return 0.0;
+    return tail->cycles;
+}
+
+double pb_sim_device_bandwidth(const struct pb_sim_device *device)
+{
+    return device->profile->dram.bandwidth_bytes_per_s * device->bandwidth_factor *
+           pb_sim_faults_factor(&device->faults, PB_SIM_FAULT_DRAM_BANDWIDTH);
+}
+
+uint64_t pb_sim_device_mismatches(struct pb_sim_device *device, uint64_t words)
+{
+    return pb_sim_random_binomial(&device->random, words, pb_sim_faults_bitflip(&device->faults));
+}
+
 double pb_sim_device_pass(struct pb_sim_device *device, double cycles)
 {
     double seconds = cycles * 1e-6 / pb_sim_clock_mhz(&device->clock, device->seconds);

@@ -1,0 +1,118 @@
+/* Independent loads of many warps: device.h says what, mshr.h how long. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "device/sim/limits.h"
+#include "device/sim/mshr.h"
+#include "device/sim/simulator.h"
+
+enum { LOADS_MAX = 32, SLOT_BYTES = 8 };
+
+/* From one load to the next; N14's footnote 4: more instructions take a bit longer. */
+static const double issue_cycles = 2.0;
+
+/* Lines that each warp asks for. */
+static size_t count_of(const struct pb_burst *burst)
+{
+    return (size_t)burst->loads * burst->lanes;
+}
+
+static enum pb_status check_shape(const struct pb_burst *burst, struct pb_error *err)
+{
+    const uint32_t warps_max = PB_SIM_CTA_THREADS_MAX / PB_SIM_WARP_SIZE;
+
+    if (burst->warps == 0 || burst->warps > warps_max || burst->lanes == 0 ||
+        burst->lanes > PB_SIM_WARP_SIZE || burst->loads == 0 || burst->loads > LOADS_MAX)
+        return pb_fail(
+            err, PB_INVALID, "burst: %u warps, %u lanes, %u loads: expected 1 to %u, %d and %d",
+            burst->warps, burst->lanes, burst->loads, warps_max, PB_SIM_WARP_SIZE, LOADS_MAX);
+    if (burst->stride_bytes == 0 || burst->stride_bytes % SLOT_BYTES != 0)
+        return pb_fail(err, PB_INVALID, "burst: expected a stride in multiples of %d, found %llu",
+                       SLOT_BYTES, (unsigned long long)burst->stride_bytes);
+    return PB_OK;
+}
+
+static enum pb_status check_burst(const struct pb_sim_device *device, const struct pb_burst *burst,
+                                  struct pb_error *err)
+{
+    const uint32_t apart = 1u << PB_PATH_SHARED | 1u << PB_PATH_CONSTANT;
+    uint64_t room = pb_sim_limits_free_bytes(device->profile), lines;
+    enum pb_status status = pb_sim_device_check(device, err);
+
+    if (status == PB_OK)
+        status = check_shape(burst, err);
+    if (status != PB_OK)
+        return status;
+    if (burst->path >= PB_PATH_COUNT || (apart >> burst->path & 1) != 0 ||
+        !pb_sim_device_has_path(device, burst->path))
+        return pb_fail(err, PB_UNSUPPORTED, "burst over %s: %s has no such path",
+                       burst->path < PB_PATH_COUNT ? pb_path_name(burst->path) : "no path",
+                       device->profile->name);
+    lines = (uint64_t)count_of(burst) * burst->warps;
+    if (burst->stride_bytes > room / lines)
+        return pb_fail(err, PB_NO_MEMORY, "burst: %llu lines %llu bytes apart: only %llu there",
+                       (unsigned long long)lines, (unsigned long long)burst->stride_bytes,
+                       (unsigned long long)room);
+    return PB_OK;
+}
+
+/* The line of one lane's load: neighbours are lanes, then warps, then loads. */
+static struct pb_sim_address address_of(const struct pb_burst *burst, size_t line)
+{
+    return pb_sim_address_of(PB_SIM_ALLOCATION_ADDRESS + line * burst->stride_bytes);
+}
+
+/* What every line costs alone, in the order of their addresses; flights: [warps][loads * lanes]. */
+static void look_up(struct pb_sim_device *device, const struct pb_burst *burst,
+                    struct pb_sim_flight *flights)
+{
+    struct pb_sim_timing timing = pb_sim_device_timing(device, 0);
+    size_t lines = count_of(burst) * burst->warps, per_row = (size_t)burst->lanes * burst->warps;
+    struct pb_sim_route route;
+
+    pb_sim_memory_launch(device->memory, 0);
+    pb_sim_memory_route(device->memory, burst->path, &timing, &route);
+    for (size_t line = 0; line < lines; line++)
+        pb_sim_route_prefill(&route, address_of(burst, line), &device->random);
+    if (burst->flush)
+        pb_sim_memory_flush(device->memory, 0);
+    for (size_t line = 0; line < lines; line++) {
+        size_t load = line / per_row, warp = line % per_row / burst->lanes, depth;
+        struct pb_sim_flight *flight =
+            &flights[warp * count_of(burst) + load * burst->lanes + line % burst->lanes];
+
+        flight->latency_cycles =
+            pb_sim_route_load(&route, address_of(burst, line), &device->random, &depth);
+        flight->is_miss = depth >= route.first_chip_wide;
+        if (flight->is_miss)
+            flight->latency_cycles += pb_sim_device_tail(device);
+    }
+}
+
+enum pb_status pb_sim_burst(struct pb_device *base, const struct pb_burst *burst,
+                            uint32_t *cycles_out, struct pb_error *err)
+{
+    struct pb_sim_device *device = pb_sim_device_of(base);
+    enum pb_status status = check_burst(device, burst, err);
+    double finish[PB_SIM_CTA_THREADS_MAX / PB_SIM_WARP_SIZE], longest = 0.0;
+    struct pb_sim_flight *flights;
+
+    if (status != PB_OK)
+        return status;
+    flights = calloc(count_of(burst) * burst->warps, sizeof(*flights));
+    if (flights == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "burst: no memory for %zu loads",
+                       count_of(burst) * burst->warps);
+    look_up(device, burst, flights);
+    status = pb_sim_mshr_fly(&device->profile->mshr, burst->warps, count_of(burst), flights,
+                             issue_cycles, finish, err);
+    free(flights);
+    if (status != PB_OK)
+        return status;
+    for (uint32_t warp = 0; warp < burst->warps; warp++) {
+        cycles_out[warp] = pb_sim_device_stamped(device, finish[warp]);
+        longest = fmax(longest, finish[warp]);
+    }
+    pb_sim_device_pass(device, longest);
+    return PB_OK;
+}

@@ -1,0 +1,171 @@
+/* What a chase must be to run on a simulated device, and what is said of one that cannot. */
+#include <stdlib.h>
+
+#include "device/sim/chase.h"
+#include "device/sim/limits.h"
+
+enum { SLOT_BYTES = 8, RECORD_BYTES = 12 };
+
+/* Addresses that a driver gives out, from a device's first allocation on. */
+#define VIRTUAL_BYTES (UINT64_C(1) << 46)
+
+static const char *path_of(const struct pb_chase *chase)
+{
+    return pb_path_name(chase->path);
+}
+
+uint64_t pb_sim_chase_footprint(const struct pb_chase *chase)
+{
+    uint64_t last = 0;
+
+    for (size_t i = 0; i < chase->offset_count; i++)
+        last = chase->offset_bytes[i] > last ? chase->offset_bytes[i] : last;
+    return last + SLOT_BYTES;
+}
+
+static enum pb_status check_shape(const struct pb_chase *chase, struct pb_error *err)
+{
+    if (chase->offset_count == 0)
+        return pb_fail(err, PB_INVALID, "chase over %s: no slots", path_of(chase));
+    if (chase->record == 0 && chase->timed == 0)
+        return pb_fail(err, PB_INVALID, "chase over %s: nothing to record or time", path_of(chase));
+    for (size_t i = 0; i < chase->offset_count; i++)
+        if (chase->offset_bytes[i] % SLOT_BYTES != 0)
+            return pb_fail(err, PB_INVALID,
+                           "chase over %s: slot %zu: expected a multiple of %d bytes, found %llu",
+                           path_of(chase), i, SLOT_BYTES,
+                           (unsigned long long)chase->offset_bytes[i]);
+    return PB_OK;
+}
+
+static enum pb_status check_room(const struct pb_sim_device *device, const struct pb_chase *chase,
+                                 struct pb_error *err)
+{
+    uint64_t footprint = pb_sim_chase_footprint(chase), room;
+    enum pb_status status = PB_UNSUPPORTED;
+
+    if (chase->path == PB_PATH_SHARED) {
+        room = pb_sim_limits_shared_per_cta(device->profile);
+        room -= chase->record > 0 && room > RECORD_BYTES ? RECORD_BYTES : 0;
+    } else if (chase->path == PB_PATH_CONSTANT) {
+        room = PB_SIM_CONSTANT_BYTES;
+    } else {
+        room = pb_sim_limits_free_bytes(device->profile);
+        footprint = chase->alias_bytes > 0 ? chase->alias_bytes : footprint;
+        status = PB_NO_MEMORY;
+    }
+    if (footprint <= room)
+        return PB_OK;
+    return pb_fail(err, status, "chase over %s: %llu bytes asked for, %llu there", path_of(chase),
+                   (unsigned long long)footprint, (unsigned long long)room);
+}
+
+static enum pb_status check_path(const struct pb_sim_device *device, enum pb_path path,
+                                 struct pb_error *err)
+{
+    if (path < PB_PATH_COUNT && pb_sim_device_has_path(device, path))
+        return PB_OK;
+    return pb_fail(err, PB_UNSUPPORTED, "chase over %s: %s has no such path",
+                   path < PB_PATH_COUNT ? pb_path_name(path) : "no path", device->profile->name);
+}
+
+/* The block that is mapped many times is whole pages of every TLB; 2 MB where there is none. */
+static uint64_t page_bytes_of(const struct pb_sim_profile *profile)
+{
+    uint64_t page = profile->tlb_count > 0 ? 0 : 2 << 20;
+
+    for (size_t i = 0; i < profile->tlb_count; i++)
+        page = profile->tlbs[i].page_bytes > page ? profile->tlbs[i].page_bytes : page;
+    return page;
+}
+
+static int compare_offsets(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+    return (a > b) - (a < b);
+}
+
+/* Slots that fall onto one word would break the chain. */
+static enum pb_status check_remainders(const struct pb_chase *chase, struct pb_error *err)
+{
+    uint64_t *rest = malloc(chase->offset_count * sizeof(*rest));
+    enum pb_status status = PB_OK;
+
+    if (rest == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "chase over %s: no memory for %zu slots", path_of(chase),
+                       chase->offset_count);
+    for (size_t i = 0; i < chase->offset_count; i++)
+        rest[i] = chase->offset_bytes[i] % chase->alias_bytes;
+    qsort(rest, chase->offset_count, sizeof(*rest), compare_offsets);
+    for (size_t i = 1; i < chase->offset_count && status == PB_OK; i++)
+        if (rest[i] == rest[i - 1])
+            status = pb_fail(err, PB_INVALID,
+                             "chase over %s: two slots are byte %llu of a block of %llu bytes that "
+                             "is mapped over and over",
+                             path_of(chase), (unsigned long long)rest[i],
+                             (unsigned long long)chase->alias_bytes);
+    free(rest);
+    return status;
+}
+
+static enum pb_status check_alias(const struct pb_sim_device *device, const struct pb_chase *chase,
+                                  struct pb_error *err)
+{
+    const uint32_t unmapped = 1u << PB_PATH_SHARED | 1u << PB_PATH_CONSTANT |
+                              1u << PB_PATH_TEXTURE | 1u << PB_PATH_TEXTURE_2D;
+    uint64_t page = page_bytes_of(device->profile);
+
+    if ((unmapped >> chase->path & 1) != 0)
+        return pb_fail(err, PB_UNSUPPORTED, "chase over %s: cannot be mapped over and over",
+                       path_of(chase));
+    if (chase->alias_bytes % page != 0)
+        return pb_fail(err, PB_INVALID,
+                       "chase over %s: expected a block of whole pages of %llu bytes, found %llu",
+                       path_of(chase), (unsigned long long)page,
+                       (unsigned long long)chase->alias_bytes);
+    if (pb_sim_chase_footprint(chase) > VIRTUAL_BYTES)
+        return pb_fail(err, PB_NO_MEMORY, "chase over %s: %llu bytes of addresses, %llu there",
+                       path_of(chase), (unsigned long long)pb_sim_chase_footprint(chase),
+                       (unsigned long long)VIRTUAL_BYTES);
+    return check_remainders(chase, err);
+}
+
+/* Only paths that see the same addresses can be crossed. */
+static enum pb_status check_cross(const struct pb_sim_device *device, const struct pb_chase *chase,
+                                  struct pb_error *err)
+{
+    const uint32_t apart = 1u << PB_PATH_SHARED | 1u << PB_PATH_CONSTANT;
+    enum pb_status status = check_path(device, chase->warm_path, err);
+
+    if (status == PB_OK && ((apart >> chase->path | apart >> chase->warm_path) & 1) != 0)
+        return pb_fail(err, PB_INVALID, "chase over %s: cannot be warmed over %s", path_of(chase),
+                       pb_path_name(chase->warm_path));
+    return status;
+}
+
+enum pb_status pb_sim_chase_check(const struct pb_sim_device *device, const struct pb_chase *chase,
+                                  struct pb_error *err)
+{
+    enum pb_status status = pb_sim_device_check(device, err);
+
+    if (status == PB_OK)
+        status = check_path(device, chase->path, err);
+    if (status == PB_OK)
+        status = check_shape(chase, err);
+    if (status == PB_OK && chase->cross)
+        status = check_cross(device, chase, err);
+    if (status == PB_OK && chase->alias_bytes > 0)
+        status = check_alias(device, chase, err);
+    if (status != PB_OK)
+        return status;
+    if (chase->sm >= (int64_t)device->profile->sm_count)
+        return pb_fail(err, PB_INVALID, "chase over %s: expected an SM below %u, found %lld",
+                       path_of(chase), device->profile->sm_count, (long long)chase->sm);
+    if (chase->carveout_bytes > (int64_t)device->profile->shared.bytes_per_sm)
+        return pb_fail(err, PB_UNSUPPORTED,
+                       "chase over %s: a carve-out of %lld bytes, but %llu of shared memory",
+                       path_of(chase), (long long)chase->carveout_bytes,
+                       (unsigned long long)device->profile->shared.bytes_per_sm);
+    return check_room(device, chase, err);
+}

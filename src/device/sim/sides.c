@@ -1,0 +1,50 @@
+/* GPCs, sides and slices; see sides.h. */
+#include "device/sim/sides.h"
+
+#include <string.h>
+
+#include "device/sim/random.h"
+
+enum { SMS_PER_TPC = 2 };
+
+static bool has_sides(const struct pb_sim_sides_spec *sides)
+{
+    return sides->far_latency_cycles > 0.0;
+}
+
+void pb_sim_sides_deal(const struct pb_sim_profile *profile, uint32_t *gpc_out)
+{
+    const struct pb_sim_sides_spec *sides = &profile->sides;
+    uint32_t dealt[PB_SIM_GPCS_MAX] = {0}, sm = 0;
+
+    memset(gpc_out, 0, profile->sm_count * sizeof(*gpc_out));
+    if (!has_sides(sides))
+        return;
+    while (sm < profile->sm_count)
+        for (uint32_t gpc = 0; gpc < sides->gpc_count; gpc++)
+            for (int i = 0; i < SMS_PER_TPC && dealt[gpc] < sides->gpc_sms[gpc]; i++) {
+                gpc_out[sm++] = gpc;
+                dealt[gpc]++;
+            }
+}
+
+uint32_t pb_sim_sides_of_gpc(const struct pb_sim_sides_spec *sides, uint32_t gpc)
+{
+    return has_sides(sides) && gpc >= (sides->gpc_count + 1) / 2;
+}
+
+uint32_t pb_sim_sides_of_line(const struct pb_sim_sides_spec *sides, uint64_t address)
+{
+    return (uint32_t)__builtin_parityll(address & sides->mask);
+}
+
+double pb_sim_sides_distance(const struct pb_sim_sides_spec *sides, uint32_t gpc, uint64_t line)
+{
+    uint64_t slice, mixed;
+
+    if (!has_sides(sides) || sides->slice_spread_cycles <= 0.0)
+        return 0.0;
+    slice = pb_sim_mix(line + 1) % sides->slice_count;
+    mixed = pb_sim_mix(pb_sim_mix(gpc + 1) ^ (slice + 1));
+    return sides->slice_spread_cycles * ((double)(mixed >> 11) * 0x1p-53 - 0.5);
+}
