@@ -23,6 +23,7 @@ enum pb_cache {
     PB_CACHE_READONLY,
     PB_CACHE_TEXTURE,
     PB_CACHE_CONSTANT,
+    PB_CACHE_CONSTANT_L15, /* behind the first constant cache */
     PB_CACHE_L2,
     PB_CACHE_COUNT
 };

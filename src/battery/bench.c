@@ -109,6 +109,22 @@ static enum pb_outcome outcome_of(enum pb_status status)
     }
 }
 
+/* Says in words what a device would need for a test. */
+static enum pb_status refuse(uint32_t missing, struct pb_error *err)
+{
+    static const char *const names[] = {
+        "clocks",      "global loads", "loads past L1",   "read-only loads",
+        "textures",    "constants",    "shared memory",   "streams",
+        "2D textures", "bursts",       "atomics",         "kernel studies",
+        "host link",   "peers",        "memory patterns", "aliased mappings"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if ((missing >> i & 1) != 0)
+            return pb_fail(err, PB_UNSUPPORTED, "this device or its backend offers no %s",
+                           names[i]);
+    return pb_fail(err, PB_UNSUPPORTED, "this device lacks capability 0x%x", missing);
+}
+
 static enum pb_status run_checked(struct pb_bench *bench, const struct pb_test *test,
                                   struct pb_recording *recording, struct pb_error *err)
 {
@@ -116,7 +132,7 @@ static enum pb_status run_checked(struct pb_bench *bench, const struct pb_test *
     enum pb_status status;
 
     if (missing != 0)
-        return pb_fail(err, PB_UNSUPPORTED, "this device lacks capability 0x%x", missing);
+        return refuse(missing, err);
     status = bench->device->ops->begin_test(bench->device, test->name, err);
     return status != PB_OK ? status : test->run(bench, recording, err);
 }

@@ -78,6 +78,12 @@ enum pb_status pb_test_constant_capacity(struct pb_bench *bench, struct pb_recor
     return capacity(bench, PB_CACHE_CONSTANT, recording, err);
 }
 
+enum pb_status pb_test_constant_l15_capacity(struct pb_bench *bench, struct pb_recording *recording,
+                                             struct pb_error *err)
+{
+    return capacity(bench, PB_CACHE_CONSTANT_L15, recording, err);
+}
+
 enum pb_status pb_test_l2_capacity(struct pb_bench *bench, struct pb_recording *recording,
                                    struct pb_error *err)
 {

@@ -18,7 +18,8 @@
 
 enum {
     MEMBER_LAPS = 16,
-    QUIET_LAPS = 2, /* without a new member: all are known */
+    QUIET_LAPS = 2,    /* in a row without a new member: all are known */
+    LAPS_AT_ONCE = 16, /* recorded together where the window holds them */
     VICTIM_REPEATS = 16,
     RANDOM_REPEATS = 4,
     RANDOM_LAPS = 4,
@@ -76,6 +77,15 @@ static size_t mark_misses(const struct pb_bench *bench, const struct pb_search *
     return found;
 }
 
+/* As many whole laps as one launch records, and one lap at least. */
+static uint64_t member_loads(const struct pb_bench *bench, size_t lines)
+{
+    uint64_t laps = bench->info.trace_window / lines;
+
+    laps = laps < LAPS_AT_ONCE ? laps : LAPS_AT_ONCE;
+    return (laps > 0 ? laps : 1) * lines;
+}
+
 static enum pb_status find_members(struct pb_bench *bench, const struct pb_search *search,
                                    struct members *members, struct pb_recording *recording,
                                    struct pb_error *err)
@@ -85,7 +95,7 @@ static enum pb_status find_members(struct pb_bench *bench, const struct pb_searc
                            .phase = "members",
                            .footprint_bytes = members->lines * search->stride_bytes,
                            .stride_bytes = search->stride_bytes,
-                           .record = PB_WALK_LAP};
+                           .record = member_loads(bench, members->lines)};
 
     members->is_member[members->lines - 1] = true; /* the line after the array */
     for (size_t quiet = 0; walk.repeat < MEMBER_LAPS && quiet < QUIET_LAPS; walk.repeat++) {

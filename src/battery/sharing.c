@@ -5,7 +5,7 @@
  * that both go through the same cache. The column path is the one that is recorded; the phase names
  * the path that warmed (both alike: the reference for hits), or is
  *
- *   cold   by this path through an empty cache: the reference for misses
+ *   none   warmed by no path: the reference for misses
  *
  * Paths that the device does not cache before L2 are left out, and the message names them.
  */
@@ -92,12 +92,13 @@ static enum pb_status take_pair(struct pb_bench *bench, const struct plan *plan,
     return pb_walk_take(bench, &walk, recording, NULL, err);
 }
 
-static enum pb_status take_cold(struct pb_bench *bench, const struct plan *plan, enum pb_path path,
-                                struct pb_recording *recording, struct pb_error *err)
+static enum pb_status take_unwarmed(struct pb_bench *bench, const struct plan *plan,
+                                    enum pb_path path, struct pb_recording *recording,
+                                    struct pb_error *err)
 {
     struct pb_walk walk = {.path = path,
                            .order = PB_ORDER_SEQUENTIAL,
-                           .phase = "cold",
+                           .phase = "none",
                            .footprint_bytes = plan->footprint_bytes,
                            .stride_bytes = plan->stride_bytes,
                            .record = PB_WALK_LAP,
@@ -113,7 +114,7 @@ enum pb_status pb_test_cache_sharing(struct pb_bench *bench, struct pb_recording
     enum pb_status status = make_plan(bench, recording, &plan, err);
 
     for (size_t i = 0; status == PB_OK && i < plan.count; i++) {
-        status = take_cold(bench, &plan, plan.paths[i], recording, err);
+        status = take_unwarmed(bench, &plan, plan.paths[i], recording, err);
         for (size_t k = 0; status == PB_OK && k < plan.count; k++)
             status = take_pair(bench, &plan, plan.paths[k], plan.paths[i], recording, err);
     }

@@ -18,6 +18,8 @@ enum pb_status pb_test_texture_capacity(struct pb_bench *bench, struct pb_record
                                         struct pb_error *err);
 enum pb_status pb_test_constant_capacity(struct pb_bench *bench, struct pb_recording *recording,
                                          struct pb_error *err);
+enum pb_status pb_test_constant_l15_capacity(struct pb_bench *bench, struct pb_recording *recording,
+                                             struct pb_error *err);
 enum pb_status pb_test_l2_capacity(struct pb_bench *bench, struct pb_recording *recording,
                                    struct pb_error *err);
 /* line.c */

@@ -1,0 +1,137 @@
+/* A bench on a simulated device, and what it has recorded; see rig.h. */
+#include "battery/rig.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void rig_open(const char *profile, const char *fault, struct pb_bench *bench_out)
+{
+    const char *const faults[] = {fault};
+    struct pb_device_request request = {.profile = profile,
+                                        .faults = faults,
+                                        .fault_count = fault != NULL,
+                                        .host = "n1",
+                                        .seed = 5};
+    struct pb_error err = PB_ERROR_INIT;
+
+    if (pb_bench_open(&pb_device_sim, &request, PB_STANDARD, bench_out, &err) != PB_OK)
+        fail_msg("%s", err.message);
+}
+
+void rig_run(struct pb_bench *bench, const char *test, struct pb_recording *recording_out)
+{
+    struct pb_state states[2];
+
+    assert_non_null(pb_test_find(test));
+    assert_int_equal(pb_bench_run(bench, pb_test_find(test), recording_out, states, NULL), PB_OK);
+    if (recording_out->outcome != PB_TEST_OK)
+        fail_msg("%s: %s: %s", test, pb_outcome_name(recording_out->outcome),
+                 recording_out->message);
+}
+
+void rig_record(const char *profile, const char *test, struct pb_recording *recording_out)
+{
+    struct pb_bench bench;
+
+    rig_open(profile, NULL, &bench);
+    rig_run(&bench, test, recording_out);
+    pb_bench_close(&bench);
+}
+
+const struct pb_point *rig_next(const struct pb_recording *recording, const char *phase,
+                                const char *path, size_t *at)
+{
+    while (*at < recording->series.point_count) {
+        const struct pb_point *point = &recording->series.points[(*at)++];
+
+        if (strcmp(point->phase, phase) == 0 && (path == NULL || strcmp(point->path, path) == 0))
+            return point;
+    }
+    return NULL;
+}
+
+const struct pb_point *rig_find(const struct pb_recording *recording, const char *phase,
+                                const char *path)
+{
+    size_t at = 0;
+    const struct pb_point *point = rig_next(recording, phase, path, &at);
+
+    if (point == NULL)
+        fail_msg("%s has no point of phase %s", recording->name, phase);
+    return point;
+}
+
+double rig_cycles(const struct pb_recording *recording, const struct pb_point *point, size_t i)
+{
+    assert_true(i < point->count);
+    return recording->series.latency_cycles[point->first + i] - point->overhead_cycles;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+
+    return (left > right) - (left < right);
+}
+
+double rig_median(const struct pb_recording *recording, const struct pb_point *point)
+{
+    double *cycles = calloc(point->count + 1, sizeof(*cycles)), median;
+
+    assert_non_null(cycles);
+    assert_true(point->count > 0);
+    for (size_t i = 0; i < point->count; i++)
+        cycles[i] = rig_cycles(recording, point, i);
+    qsort(cycles, point->count, sizeof(*cycles), by_value);
+    median = cycles[point->count / 2];
+    free(cycles);
+    return median;
+}
+
+size_t rig_count(const struct pb_recording *recording, const struct pb_point *point, double low,
+                 double high)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < point->count; i++) {
+        double cycles = rig_cycles(recording, point, i);
+
+        found += cycles >= low && cycles <= high;
+    }
+    return found;
+}
+
+uint64_t rig_index(const struct pb_recording *recording, const struct pb_point *point, size_t i)
+{
+    assert_true(i < point->count);
+    return recording->series.index_bytes[point->first + i];
+}
+
+size_t rig_at(const struct pb_axis *axis, double value)
+{
+    for (size_t i = 0; axis->values != NULL && i < axis->length; i++)
+        if (axis->values[i] == value)
+            return i;
+    fail_msg("axis %s has no value %g", axis->name, value);
+    return 0;
+}
+
+size_t rig_label(const struct pb_axis *axis, const char *label)
+{
+    for (size_t i = 0; axis->labels != NULL && i < axis->length; i++)
+        if (strcmp(axis->labels[i], label) == 0)
+            return i;
+    fail_msg("axis %s has no label %s", axis->name, label);
+    return 0;
+}
+
+double rig_value(const struct pb_matrix *matrix, const size_t *places)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < matrix->rank; i++) {
+        assert_true(places[i] < matrix->axes[i].length);
+        at = at * matrix->axes[i].length + places[i];
+    }
+    return matrix->values[at];
+}

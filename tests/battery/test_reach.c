@@ -1,0 +1,183 @@
+/* TLBs, the six latency patterns, prefetching and jumps on simulated devices of known truth. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "battery/rig.h"
+
+/* A trace over n pages of 2 MiB; `n` is in its footprint. */
+static const struct pb_point *pages(const struct pb_recording *recording, const char *phase,
+                                    uint64_t n)
+{
+    const struct pb_point *point;
+    size_t at = 0;
+
+    while ((point = rig_next(recording, phase, NULL, &at)) != NULL)
+        if (point->footprint_bytes == n * point->stride_bytes)
+            return point;
+    fail_msg("no walk over %llu pages", (unsigned long long)n);
+    return NULL;
+}
+
+/* M16 4.4: 16 entries; then 65 in sets of 17 and six times 8, which overflow one after another. */
+static void test_tlb__steps_of_the_paper(void **state)
+{
+    static const struct {
+        uint64_t pages;
+        size_t l2_misses;
+    } steps[] = {{16, 0}, {17, 0}, {65, 0}, {66, 18}, {67, 27}, {68, 36}, {71, 63}, {72, 72}};
+    struct pb_recording recording;
+
+    (void)state;
+    rig_record("gtx780", "tlb_reach", &recording);
+    assert_int_equal(rig_count(&recording, pages(&recording, "stride2", 16), 198, 199), 16);
+    assert_int_equal(rig_count(&recording, pages(&recording, "stride2", 17), 204, 205), 17);
+    for (size_t i = 0; i < COUNT(steps); i++) {
+        const struct pb_point *point = pages(&recording, "stride2", steps[i].pages);
+
+        assert_int_equal(point->count, steps[i].pages);
+        assert_int_equal(rig_count(&recording, point, 257, 258), steps[i].l2_misses);
+    }
+    pb_recording_clear(&recording);
+}
+
+/* Pages of 2 MiB: at a stride of 4 MiB the same number of slots overflows, not half of it. */
+static void test_tlb__reach_counts_entries_at_every_stride(void **state)
+{
+    struct pb_recording recording;
+
+    (void)state;
+    rig_record("gtx780", "tlb_reach", &recording);
+    assert_true(rig_median(&recording, pages(&recording, "stride4", 16)) < 200);
+    assert_true(rig_median(&recording, pages(&recording, "stride4", 17)) > 203);
+    pb_recording_clear(&recording);
+}
+
+static void test_tlb__a_small_device_says_how_far_it_went(void **state)
+{
+    struct pb_recording recording;
+    const struct pb_point *point;
+    uint64_t most = 0;
+
+    (void)state;
+    rig_record("gtx560ti", "tlb_reach", &recording);
+    for (size_t i = 0; i < recording.series.point_count; i++) {
+        point = &recording.series.points[i];
+        most = point->footprint_bytes > most ? point->footprint_bytes : most;
+    }
+    assert_int_equal(most, (uint64_t)480 << 20);
+    assert_non_null(strstr(recording.message, "480 MiB of the 960 MiB"));
+    pb_recording_clear(&recording);
+}
+
+/* M16 table of P1 to P6, with L1 off. */
+static void test_pattern__latencies_of_the_paper(void **state)
+{
+    static const struct {
+        const char *profile;
+        double p1, p2, p3, p4, p5, p6; /* p6 0: the device has none */
+    } devices[] = {{"gtx560ti", 351, 378, 462, 619, 1225, 0},
+                   {"gtx780", 198, 204, 257, 339, 702, 968},
+                   {"gtx980", 214, 225, 289, 383, 2461, 2750}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(devices); i++) {
+        const double expected[] = {devices[i].p1, devices[i].p2, devices[i].p3, devices[i].p4,
+                                   devices[i].p5};
+        static const char *const phases[] = {"p1", "p2", "p3", "p4", "p6_p5"};
+        struct pb_recording recording;
+        const struct pb_point *far;
+
+        rig_record(devices[i].profile, "latency_pattern", &recording);
+        for (size_t k = 0; k < COUNT(phases); k++) {
+            const struct pb_point *point = rig_find(&recording, phases[k], "global_cg");
+
+            assert_true(fabs(rig_median(&recording, point) - expected[k]) <= 1);
+        }
+        far = rig_find(&recording, "p6_p5", "global_cg");
+        assert_true(devices[i].p6 == 0 ||
+                    rig_count(&recording, far, devices[i].p6 - 1, devices[i].p6 + 2) >= 4);
+        assert_int_equal(rig_find(&recording, "p4", "global_cg")->warm, far->count);
+        pb_recording_clear(&recording);
+    }
+}
+
+static void test_pattern__l1_answers_before_l2_does(void **state)
+{
+    struct pb_recording recording;
+
+    (void)state;
+    rig_record("gtx560ti", "latency_pattern", &recording);
+    assert_true(fabs(rig_median(&recording, rig_find(&recording, "p1", "global_ca")) - 96) <= 1);
+    assert_true(fabs(rig_median(&recording, rig_find(&recording, "p4", "global_ca")) - 619) <= 1);
+    pb_recording_clear(&recording);
+}
+
+static void test_prefetch__the_same_slots_in_both_orders(void **state)
+{
+    struct pb_recording recording;
+    const struct pb_point *strided, *random;
+    size_t at = 0, also = 0, pairs = 0;
+
+    (void)state;
+    rig_record("gtx980", "prefetch", &recording);
+    while ((strided = rig_next(&recording, "strided", NULL, &at)) != NULL) {
+        random = rig_next(&recording, "random", NULL, &also);
+        assert_non_null(random);
+        assert_int_equal(strided->stride_bytes, random->stride_bytes);
+        assert_int_equal(strided->count, 4096);
+        assert_true(fabs(rig_median(&recording, strided) - 383) <= 1); /* the profile has none */
+        assert_true(fabs(rig_median(&recording, random) - 383) <= 1);
+        pairs++;
+    }
+    assert_int_equal(pairs, 4);
+    pb_recording_clear(&recording);
+}
+
+/* F13 3.4.1: a small jump hits L1 below its line of 128 byte, and DRAM from there on. */
+static void test_jump__small_jumps_hit_within_a_line(void **state)
+{
+    struct pb_recording recording;
+    const struct pb_point *point;
+    size_t at = 0;
+
+    (void)state;
+    rig_record("gtx560ti", "jump_global", &recording);
+    while ((point = rig_next(&recording, "jump", NULL, &at)) != NULL) {
+        size_t hits = rig_count(&recording, point, 96, 97);
+
+        assert_int_equal(point->count, 1024);
+        assert_int_equal(rig_index(&recording, point, 1), point->stride_bytes);
+        assert_true(point->stride_bytes < 128 ? hits >= 510 && hits <= 512 : hits == 0);
+    }
+    pb_recording_clear(&recording);
+}
+
+static void test_jump__shared_memory_does_not_care(void **state)
+{
+    struct pb_recording recording;
+    const struct pb_point *point;
+    size_t at = 0;
+
+    (void)state;
+    rig_record("gtx780", "jump_shared", &recording);
+    while ((point = rig_next(&recording, "jump", NULL, &at)) != NULL)
+        assert_true(fabs(rig_median(&recording, point) - 47.5) <= 0.5);
+    pb_recording_clear(&recording);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tlb__steps_of_the_paper),
+        cmocka_unit_test(test_tlb__reach_counts_entries_at_every_stride),
+        cmocka_unit_test(test_tlb__a_small_device_says_how_far_it_went),
+        cmocka_unit_test(test_pattern__latencies_of_the_paper),
+        cmocka_unit_test(test_pattern__l1_answers_before_l2_does),
+        cmocka_unit_test(test_prefetch__the_same_slots_in_both_orders),
+        cmocka_unit_test(test_jump__small_jumps_hit_within_a_line),
+        cmocka_unit_test(test_jump__shared_memory_does_not_care),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
