@@ -143,17 +143,17 @@ static void test_study__planted_costs_come_out(void **state)
     json_decref(root);
 }
 
-/* Rows of 128 bytes: shifted by 4, the last group of 4 lanes reaches into the next sector. */
+/* Groups of 16 bytes: shifted by 20, every other one reaches into the next sector of 32 bytes. */
 static void test_study__misaligned_groups_ask_for_one_more_line(void **state)
 {
     json_t *root;
     struct pb_device *device = open_planted(&root, NULL);
-    double aligned = cycles(device, PB_STUDY_MISALIGN, 4, 0);
+    double aligned = cycles(device, PB_STUDY_MISALIGN, 32, 0);
 
     (void)state;
     assert_float_equal(aligned, 1024 * 200, 0);
-    assert_float_equal(cycles(device, PB_STUDY_MISALIGN, 4, 16), aligned, 0);
-    assert_float_equal(cycles(device, PB_STUDY_MISALIGN, 4, 20), aligned + 1024 * 7, 0);
+    assert_float_equal(cycles(device, PB_STUDY_MISALIGN, 32, 16), aligned, 0);
+    assert_float_equal(cycles(device, PB_STUDY_MISALIGN, 32, 20), aligned + 1024 * 7, 0);
     device->ops->close(device);
     json_decref(root);
 }
@@ -195,9 +195,9 @@ static void test_study__faults_show(void **state)
 static void test_study__refuses_what_it_cannot_run(void **state)
 {
     static const struct pb_study bad[] = {
-        {PB_STUDY_SYNC, 0, 1},         {PB_STUDY_SYNC, 1025, 1},      {PB_STUDY_SYNC, 1, 1025},
-        {PB_STUDY_COALESCE, 1, 6},     {PB_STUDY_SPILL, 1, 3},        {PB_STUDY_SPILL, 1, 4096},
-        {PB_STUDY_STRIDE, 1, 2 << 20}, {(enum pb_study_kind)99, 1, 1}};
+        {PB_STUDY_SYNC, 0, 1},     {PB_STUDY_SYNC, 1025, 1},      {PB_STUDY_SYNC, 1, 1025},
+        {PB_STUDY_SYNC, 1, 0},     {PB_STUDY_COALESCE, 1, 6},     {PB_STUDY_SPILL, 1, 3},
+        {PB_STUDY_SPILL, 1, 4096}, {PB_STUDY_STRIDE, 1, 2 << 20}, {(enum pb_study_kind)99, 1, 1}};
     json_t *root = simtest_profile();
     struct pb_device *device = simtest_open(root, NULL);
     struct pb_study_result result = {.cycles = 7};

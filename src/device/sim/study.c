@@ -11,7 +11,6 @@ enum {
     SETTLING_READS = 128, /* simulated, but not typical of the rest */
     TYPICAL_READS = 128,
     WORD_BYTES = 4,
-    ROW_BYTES = PB_SIM_WARP_SIZE * WORD_BYTES,
     BARRIERS_MAX = 1024,
     OFFSET_MAX = 1 << 20
 };
@@ -69,8 +68,8 @@ static enum pb_status check_study(const struct pb_sim_device *device, const stru
                        PB_SIM_CTA_THREADS_MAX, study->threads);
     switch (study->kind) {
     case PB_STUDY_SYNC:
-        if (study->parameter > BARRIERS_MAX)
-            return pb_fail(err, PB_INVALID, "study of barriers: expected at most %d, found %u",
+        if (study->parameter == 0 || study->parameter > BARRIERS_MAX)
+            return pb_fail(err, PB_INVALID, "study of barriers: expected 1 to %d, found %u",
                            BARRIERS_MAX, study->parameter);
         return PB_OK;
     case PB_STUDY_COALESCE:
@@ -99,7 +98,7 @@ static struct reading plan(struct pb_sim_device *device, const struct pb_study *
     if (study->kind == PB_STUDY_STRIDE)
         reading.read_bytes = study->parameter;
     if (study->kind == PB_STUDY_MISALIGN)
-        reading.read_bytes = ROW_BYTES * (uint64_t)warps_of(study);
+        reading.read_bytes = WORD_BYTES * (uint64_t)study->threads;
     for (size_t i = profile->cache_count; i-- > 0;)
         if ((profile->caches[i].paths >> PB_PATH_GLOBAL_CA & 1) != 0)
             reading.line_bytes = profile->caches[i].shape.sector_bytes;

@@ -14,7 +14,7 @@
  *           Read i of thread t is at
  *             COALESCE  t * parameter + 4 * i
  *             STRIDE    4 * t + parameter * i
- *             MISALIGN  4 * t + parameter + 128 * warps * i
+ *             MISALIGN  4 * t + parameter + 4 * threads * i
  *           in an array that L2 has seen. Reads after the first 256 are taken to go on as the
  *           second 128 did.
  * SPILL     4096 times a read and a write, each to a variable picked at random. Of V variables
