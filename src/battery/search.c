@@ -90,8 +90,9 @@ struct pb_walk pb_search_steady(const struct pb_search *search, const char *phas
     };
     uint64_t slots = pb_walk_slots(&walk);
 
-    /* One lap fills the cache, and settles what the SMs' prefill has left. */
-    walk.warm = search->exact ? slots : 0;
+    /* The first loads warm the TLB; a cache that the SMs' prefill does not reach takes a lap. */
+    if (search->exact)
+        walk.warm = search->target->chip_wide ? PB_SEARCH_TLB_LOADS : slots;
     if (!search->exact && slots > SAMPLE_LOADS)
         walk.record = SAMPLE_LOADS;
     return walk;

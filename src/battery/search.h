@@ -22,6 +22,8 @@ struct pb_target {
     uint64_t limit_bytes;  /* of the coarse sweep; 0: by what the driver says of L2 */
 };
 
+enum { PB_SEARCH_TLB_LOADS = 8 }; /* warm loads of a walk whose cache is full already */
+
 extern const struct pb_target pb_targets[PB_CACHE_COUNT];
 
 struct pb_search {

@@ -62,7 +62,8 @@ static enum pb_status take_conflict(struct pb_bench *bench, const struct pb_sear
                            .stride_bytes = search->stride_bytes,
                            .offset_bytes = offsets,
                            .offset_count = lines + 1,
-                           .warm = (search->target->chip_wide ? 1 : 2) * (lines + 1),
+                           .warm =
+                               search->target->chip_wide ? PB_SEARCH_TLB_LOADS : 2 * (lines + 1),
                            .record = PB_WALK_LAP,
                            .prefill = search->target->chip_wide};
 
