@@ -118,6 +118,26 @@ void pb_parameter_set_list(struct pb_parameter *parameter, const struct pb_estim
     parameter->number_count = count;
 }
 
+void pb_parameter_set_masks(struct pb_parameter *parameter, const uint64_t *masks, size_t count,
+                            double confidence, const char *method, ...)
+{
+    va_list args;
+
+    if (count == 0 || count > PB_LIST_MAX) {
+        pb_parameter_set_none(parameter, "an index of %zu bits has no list of masks", count);
+        return;
+    }
+    va_start(args, method);
+    begin(parameter, PB_VALUE_MASKS, confidence, method, args);
+    va_end(args);
+    for (size_t i = 0; i < count; i++) {
+        double mask = (double)masks[i];
+
+        parameter->numbers[i] = (struct pb_estimate){mask, mask, mask};
+    }
+    parameter->number_count = count;
+}
+
 void pb_parameter_set_word(struct pb_parameter *parameter, const char *word, double confidence,
                            const char *method, ...)
 {

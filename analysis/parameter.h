@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/error.h"
 #include "core/record.h"
@@ -23,7 +24,8 @@ struct pb_estimate {
 enum pb_value_kind {
     PB_VALUE_NONE, /* `reason` says why */
     PB_VALUE_NUMBER,
-    PB_VALUE_LIST, /* numbers in an order that the parameter's inference documents */
+    PB_VALUE_LIST,  /* numbers in an order that the parameter's inference documents */
+    PB_VALUE_MASKS, /* a list of bit masks of addresses, below 2^53; hexadecimal in reports */
     PB_VALUE_WORD,
 };
 
@@ -71,6 +73,9 @@ void pb_parameter_set_number(struct pb_parameter *parameter, struct pb_estimate 
     __attribute__((format(printf, 4, 5)));
 void pb_parameter_set_list(struct pb_parameter *parameter, const struct pb_estimate *estimates,
                            size_t count, double confidence, const char *method, ...)
+    __attribute__((format(printf, 5, 6)));
+void pb_parameter_set_masks(struct pb_parameter *parameter, const uint64_t *masks, size_t count,
+                            double confidence, const char *method, ...)
     __attribute__((format(printf, 5, 6)));
 void pb_parameter_set_word(struct pb_parameter *parameter, const char *word, double confidence,
                            const char *method, ...) __attribute__((format(printf, 4, 5)));

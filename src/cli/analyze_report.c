@@ -117,6 +117,17 @@ static json_t *numbers(const struct pb_parameter *parameter, enum member member)
     return list != NULL ? list : one;
 }
 
+/* ["0x80", "0x100"] */
+static json_t *masks(const struct pb_parameter *parameter)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < parameter->number_count; i++)
+        json_array_append_new(
+            list, json_sprintf("0x%llx", (unsigned long long)parameter->numbers[i].value));
+    return list;
+}
+
 static json_t *describe(const struct pb_parameter *parameter)
 {
     json_t *object = json_object();
@@ -129,6 +140,8 @@ static json_t *describe(const struct pb_parameter *parameter)
     }
     if (parameter->kind == PB_VALUE_WORD) {
         json_object_set_new(object, "value", json_string(parameter->word));
+    } else if (parameter->kind == PB_VALUE_MASKS) {
+        json_object_set_new(object, "value", masks(parameter));
     } else {
         json_object_set_new(object, "value", numbers(parameter, MEMBER_VALUE));
         json_object_set_new(object, "unit", json_string(parameter->unit));

@@ -5,29 +5,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t append_number(char *text, size_t size, size_t used, double value)
+static size_t append_number(char *text, size_t size, size_t used, double value, bool is_mask)
 {
     if (used >= size)
         return used;
+    if (is_mask)
+        return used +
+               (size_t)snprintf(text + used, size - used, "0x%llx", (unsigned long long)value);
     return used + (size_t)(isfinite(value) ? snprintf(text + used, size - used, "%.10g", value)
                                            : snprintf(text + used, size - used, "null"));
 }
 
-/* "16384", "[87, 162, null]", "lru"; empty where there is no value. */
+/* "16384", "[87, 162, null]", "[0x80, 0x100]", "lru"; empty where there is no value. */
 static void format_value(const struct pb_parameter *parameter, char *text, size_t size)
 {
+    bool is_masks = parameter->kind == PB_VALUE_MASKS;
     size_t used = 0;
 
     text[0] = '\0';
     if (parameter->kind == PB_VALUE_WORD)
         pb_text_copy(text, size, parameter->word);
     if (parameter->kind == PB_VALUE_NUMBER)
-        append_number(text, size, 0, parameter->numbers[0].value);
-    if (parameter->kind != PB_VALUE_LIST)
+        append_number(text, size, 0, parameter->numbers[0].value, false);
+    if (parameter->kind != PB_VALUE_LIST && !is_masks)
         return;
     for (size_t i = 0; i < parameter->number_count && used + 2 < size; i++) {
         memcpy(text + used, i == 0 ? "[" : ", ", i == 0 ? 2 : 3);
-        used = append_number(text, size, used + (i == 0 ? 1 : 2), parameter->numbers[i].value);
+        used = append_number(text, size, used + (i == 0 ? 1 : 2), parameter->numbers[i].value,
+                             is_masks);
     }
     if (used + 1 < size)
         memcpy(text + used, "]", 2);

@@ -1,0 +1,79 @@
+/*
+ * Which lines share a set, from laps over an array that fills a cache to its edge and one line
+ * more: what then misses lies in that line's set (N14 5.1).
+ *
+ * Every missing line gives a pair (the added line, the missing one) of one set. Which index maps
+ * all pairs together, and has most sets? Two shapes are tried:
+ *   modulo   the line number modulo any number: the greatest common divisor of the distances
+ *   xor      bits that are parities of address bits: the annihilator of the pairs' differences
+ * With too few pairs either could have more sets than the cache; how unlikely that is by chance is
+ * told. One pair in a hundred may be a stray: an access that was slow for another reason.
+ *
+ * Policies that are not LRU let only a part of a set miss in a lap. Since the shapes need only
+ * pairs, not whole sets, they do not care.
+ */
+#ifndef PB_ANALYSIS_CONFLICT_H
+#define PB_ANALYSIS_CONFLICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/gf2.h"
+#include "analysis/level.h"
+
+/* One lap. */
+struct pb_conflict_lap {
+    uint64_t added;      /* address of the line that was added */
+    size_t first, count; /* of the missing lines, in pb_conflicts.missing */
+    bool added_missed;
+};
+
+struct pb_conflicts {
+    uint64_t line_bytes; /* step of the array */
+    uint64_t base;       /* its address */
+    size_t lines;        /* of the array, without the added one */
+    struct pb_conflict_lap *laps;
+    size_t lap_count;
+    uint64_t *missing; /* addresses */
+    size_t missing_count;
+    size_t quiet; /* laps without any miss */
+};
+
+/* PB_NOT_FOUND: no such laps, or they walk different arrays. pb_conflicts_clear() them. */
+enum pb_status pb_conflicts_read(const struct pb_level *level, struct pb_conflicts *conflicts_out,
+                                 struct pb_error *err);
+void pb_conflicts_clear(struct pb_conflicts *conflicts);
+
+enum pb_index_shape { PB_INDEX_MODULO, PB_INDEX_XOR };
+
+/* The finest index of one shape that keeps all pairs but strays together. */
+struct pb_index_fit {
+    enum pb_index_shape shape;
+    uint64_t sets;
+    double chance; /* of seeing these pairs if the sets were twice as large */
+    size_t pairs, strays;
+    uint64_t masks[64]; /* of the address; none where a modulo is no power of two */
+    size_t mask_count;
+};
+
+struct pb_index_fit pb_conflicts_fit(const struct pb_conflicts *conflicts,
+                                     enum pb_index_shape shape);
+
+/* Sets as they were seen, without any assumption of how they are indexed. */
+struct pb_partition {
+    size_t sets;               /* that have conflicted */
+    size_t size[PB_LIST_MAX];  /* lines seen in each of the first ones, by their lowest line */
+    size_t least, largest;     /* of all sizes */
+    size_t lines;              /* seen in all sets together */
+    size_t once;               /* lines that were seen missing in one lap only */
+    size_t largest_sightings;  /* of the lines of the largest set */
+    size_t per_lap;            /* the commonest number of misses in a lap */
+    size_t per_lap_laps, laps; /* laps with that many; laps with any */
+};
+
+/* PB_NO_MEMORY. */
+enum pb_status pb_conflicts_partition(const struct pb_conflicts *conflicts,
+                                      struct pb_partition *partition_out, struct pb_error *err);
+
+#endif

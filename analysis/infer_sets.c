@@ -1,0 +1,213 @@
+/*
+ * set_count, way_counts, index_kind and index_masks of a cache.
+ *
+ * The array fills the cache to its edge, so its lines are sets times ways. The finest index that
+ * explains all conflicts (conflict.h) tells the sets; what the laps show of them must agree.
+ * Where no such index does, sets that were seen whole and are all alike still count: the index is
+ * then left open. way_counts is a list where sets were seen whole and differ.
+ *
+ * Source: N14 section 5.1; M16 sections 4.2 (stage 2), 4.3 and 4.5.
+ */
+#include "analysis/infer.h"
+
+#include <math.h>
+
+#include "analysis/confidence.h"
+#include "analysis/conflict.h"
+
+/* More laps without a conflict than this: the array does not fill the cache. */
+static const double quiet_share = 0.1;
+
+/* An index that fits by chance with this probability is none. */
+static const double significance = 1e-3;
+
+/* Laps that miss all alike miss whole sets. */
+static const double alike_share = 0.9;
+enum { ALIKE_LAPS = 8 };
+
+/* Laps are no more independent pieces of evidence than this. */
+enum { PIECES_MAX = 60 };
+
+/* All that the laps say. */
+struct view {
+    struct pb_conflicts conflicts;
+    struct pb_partition partition;
+    struct pb_index_fit modulo, linear;
+};
+
+/* Could sets of so many lines look like what was seen? */
+static bool could_be(const struct view *view, size_t ways)
+{
+    const struct pb_partition *seen = &view->partition;
+    bool alike =
+        seen->laps >= ALIKE_LAPS && (double)seen->per_lap_laps >= alike_share * (double)seen->laps;
+
+    if (seen->largest > ways)
+        return false;
+    if (alike && 2 * seen->per_lap < ways)
+        return false;
+    return seen->largest_sightings < 3 * seen->largest || 2 * seen->largest > ways;
+}
+
+static bool is_index(const struct view *view, const struct pb_index_fit *fit)
+{
+    return fit->sets > 0 && fit->chance <= significance && view->conflicts.lines % fit->sets == 0 &&
+           could_be(view, (size_t)(view->conflicts.lines / fit->sets));
+}
+
+/* The finer index, a modulo where both are as fine; NULL: neither holds. */
+static const struct pb_index_fit *choose(const struct view *view)
+{
+    bool modulo = is_index(view, &view->modulo), linear = is_index(view, &view->linear);
+
+    if (modulo && linear)
+        return view->linear.sets > view->modulo.sets ? &view->linear : &view->modulo;
+    if (modulo)
+        return &view->modulo;
+    return linear ? &view->linear : NULL;
+}
+
+/* How much the laps agree; `known_line`: the lines' length is what the walk took it for. */
+static double confidence_of(const struct view *view, size_t strays, bool known_line)
+{
+    struct pb_votes votes = {0, 0};
+
+    pb_votes_add_share(&votes, view->partition.laps - (strays < view->partition.laps ? strays : 0),
+                       view->partition.laps, PIECES_MAX);
+    if (!known_line)
+        pb_votes_doubt(&votes);
+    return pb_votes_confidence(&votes);
+}
+
+static void state_count(const struct pb_case *at, double sets, double ways, double confidence,
+                        const char *how, const struct view *view)
+{
+    pb_parameter_set_number(pb_case_answer(at, "set_count"), (struct pb_estimate){sets, sets, sets},
+                            confidence,
+                            "%s: %zu lines fit; %zu laps with one more miss in %zu sets", how,
+                            view->conflicts.lines, view->partition.laps, view->partition.sets);
+    pb_parameter_set_number(pb_case_answer(at, "way_counts"),
+                            (struct pb_estimate){ways, ways, ways}, confidence,
+                            "%s: %zu lines by %.0f sets; up to %zu lines of a set seen", how,
+                            view->conflicts.lines, sets, view->partition.largest);
+}
+
+static void state_index(const struct pb_case *at, const struct view *view,
+                        const struct pb_index_fit *fit, double confidence)
+{
+    struct pb_parameter *masks = pb_case_answer(at, "index_masks");
+    const char *kind = fit->shape == PB_INDEX_MODULO ? "modulo" : "xor";
+
+    state_count(at, (double)fit->sets, (double)view->conflicts.lines / (double)fit->sets,
+                confidence,
+                fit->shape == PB_INDEX_MODULO ? "N14 5.1, greatest common divisor"
+                                              : "N14 5.1, solved over GF(2)",
+                view);
+    if (fit->sets == 1) {
+        pb_parameter_set_none(pb_case_answer(at, "index_kind"), "one set needs no index");
+        pb_parameter_set_none(masks, "one set needs no index");
+        return;
+    }
+    pb_parameter_set_word(pb_case_answer(at, "index_kind"), kind, confidence,
+                          "%zu of %zu pairs of lines of one set keep to it; as modulo %llu sets, "
+                          "as xor %llu",
+                          fit->pairs, fit->pairs + fit->strays,
+                          (unsigned long long)view->modulo.sets,
+                          (unsigned long long)view->linear.sets);
+    if (fit->mask_count == 0)
+        pb_parameter_set_none(masks, "line number modulo %llu: no power of two, no masks",
+                              (unsigned long long)fit->sets);
+    else
+        pb_parameter_set_masks(masks, fit->masks, fit->mask_count, confidence,
+                               "reduced basis over the address bits that were walked; any other "
+                               "basis of the same space is the same index");
+}
+
+/* Sets as seen, where no index explains them. */
+static enum pb_status state_seen(const struct pb_case *at, const struct view *view, bool known_line,
+                                 struct pb_error *err)
+{
+    const struct pb_partition *seen = &view->partition;
+    bool whole = seen->lines == view->conflicts.lines && seen->once == 0;
+    double confidence = confidence_of(view, 0, known_line);
+    struct pb_estimate ways[PB_LIST_MAX];
+
+    pb_parameter_set_none(pb_case_answer(at, "index_kind"),
+                          "neither a modulo (%llu sets) nor parities of address bits (%llu) agree "
+                          "with what was seen",
+                          (unsigned long long)view->modulo.sets,
+                          (unsigned long long)view->linear.sets);
+    pb_parameter_set_none(pb_case_answer(at, "index_masks"), "the kind of the index is open");
+    if (seen->least == seen->largest && seen->sets >= ALIKE_LAPS / 2 &&
+        view->conflicts.lines % seen->largest == 0) {
+        double size = (double)seen->largest;
+
+        state_count(at, (double)view->conflicts.lines / size, size, confidence,
+                    whole ? "all sets seen" : "sets seen are all alike", view);
+        return PB_OK;
+    }
+    if (!whole || seen->sets > PB_LIST_MAX)
+        return pb_fail(err, PB_NOT_FOUND,
+                       "no index explains the conflicts, and of %zu lines %zu were seen in %zu "
+                       "sets of %zu to %zu",
+                       view->conflicts.lines, seen->lines, seen->sets, seen->least, seen->largest);
+    for (size_t i = 0; i < seen->sets; i++)
+        ways[i] = (struct pb_estimate){(double)seen->size[i], (double)seen->size[i],
+                                       (double)seen->size[i]};
+    state_count(at, (double)seen->sets, (double)seen->largest, confidence, "all sets seen", view);
+    pb_parameter_set_list(pb_case_answer(at, "way_counts"), ways, seen->sets, confidence,
+                          "every line seen missing with others of its set; by their lowest lines");
+    return PB_OK;
+}
+
+static enum pb_status infer_from(const struct pb_case *at, struct view *view, struct pb_error *err)
+{
+    double line = pb_parameters_number(at->parameters, at->inference->memory, "line_bytes");
+    const struct pb_conflicts *conflicts = &view->conflicts;
+    const struct pb_index_fit *fit;
+    enum pb_status status;
+
+    if (!isnan(line) && line != (double)conflicts->line_bytes)
+        return pb_fail(err, PB_NOT_FOUND, "walked by %llu bytes, but lines have %.0f",
+                       (unsigned long long)conflicts->line_bytes, line);
+    if ((double)conflicts->quiet > quiet_share * (double)conflicts->lap_count)
+        return pb_fail(err, PB_NOT_FOUND,
+                       "%zu of %zu added lines make nothing miss: the array of %zu lines does not "
+                       "fill all sets",
+                       conflicts->quiet, conflicts->lap_count, conflicts->lines);
+    status = pb_conflicts_partition(conflicts, &view->partition, err);
+    if (status != PB_OK)
+        return status;
+    if (view->partition.laps == 0)
+        return pb_fail(err, PB_NOT_FOUND, "no line of %zu laps misses but the added one",
+                       conflicts->lap_count);
+    view->modulo = pb_conflicts_fit(conflicts, PB_INDEX_MODULO);
+    view->linear = pb_conflicts_fit(conflicts, PB_INDEX_XOR);
+    fit = choose(view);
+    if (fit == NULL)
+        return state_seen(at, view, !isnan(line), err);
+    state_index(at, view, fit,
+                (1.0 - fit->chance) * confidence_of(view, fit->strays, !isnan(line)));
+    return PB_OK;
+}
+
+enum pb_status pb_infer_sets(const struct pb_case *at, struct pb_error *err)
+{
+    struct view view = {.conflicts = {0}};
+    struct pb_level level;
+    enum pb_status status = pb_level_open(at, &level, err);
+
+    if (status != PB_OK)
+        return status;
+    if (!level.classified)
+        status =
+            pb_fail(err, PB_NOT_FOUND, "no access of %zu that should miss is slower than a hit",
+                    level.misses.count);
+    if (status == PB_OK)
+        status = pb_conflicts_read(&level, &view.conflicts, err);
+    if (status == PB_OK)
+        status = infer_from(at, &view, err);
+    pb_conflicts_clear(&view.conflicts);
+    pb_level_clear(&level);
+    return status;
+}
