@@ -1,0 +1,351 @@
+/* Throughput, misses under way, studies, maps, links, load and integrity against planted truth. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "battery/rig.h"
+
+static void test_global__every_direction_reaches_the_bandwidth(void **state)
+{
+    static const char *const names[] = {"global_copy",   "global_read",   "global_write",
+                                        "global_copy16", "global_read16", "global_write16"};
+
+    (void)state;
+    for (size_t k = 0; k < COUNT(names); k++) {
+        struct pb_recording recording;
+        double most = 0;
+
+        rig_record("gtx780", names[k], &recording);
+        for (size_t i = 0; i < pb_matrix_size(&recording.matrix); i++)
+            most = fmax(most, recording.matrix.values[i]);
+        assert_true(fabs(most / 215.92e9 - 1) < 0.01); /* M16 table VI */
+        pb_recording_clear(&recording);
+    }
+}
+
+static void test_global__the_fastest_copy_is_kept_for_later_tests(void **state)
+{
+    struct pb_recording recording;
+    struct pb_bench bench;
+
+    (void)state;
+    rig_open("gtx780", NULL, &bench);
+    rig_run(&bench, "global_copy", &recording);
+    assert_true(bench.best_copy_bytes_per_s > 0.98 * 215.92e9);
+    for (size_t i = 0; i < pb_matrix_size(&recording.matrix); i++)
+        assert_true(!(recording.matrix.values[i] > bench.best_copy_bytes_per_s));
+    assert_true(bench.best_copy.cta_size * bench.best_copy.ilp >= 32);
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
+/* More CTAs than an SM holds are left out, not failed. */
+static void test_shared_copy__rises_to_a_plateau_and_leaves_out_what_no_sm_holds(void **state)
+{
+    struct pb_recording recording;
+    const struct pb_matrix *matrix = &recording.matrix;
+    const size_t least[] = {0, 0, 0}, most[] = {1, 4, 2}, beyond[] = {5, 5, 3};
+
+    (void)state;
+    rig_record("gtx780", "shared_copy", &recording);
+    assert_true(rig_value(matrix, least) > 0);
+    assert_true(rig_value(matrix, most) > 10 * rig_value(matrix, least));
+    assert_true(isnan(rig_value(matrix, beyond))); /* 6 CTAs of 1024 threads */
+    pb_recording_clear(&recording);
+}
+
+static double burst(const struct pb_recording *recording, const char *traffic, double lanes,
+                    double warps, double loads)
+{
+    const struct pb_axis *axes = recording->matrix.axes;
+    const size_t at[] = {rig_label(&axes[0], traffic), rig_at(&axes[1], lanes),
+                         rig_at(&axes[2], warps), rig_at(&axes[3], loads)};
+
+    return rig_value(&recording->matrix, at);
+}
+
+/* N14 5.2: 6 loads of a warp are under way, and 64 of an SM: 10 x 6, 11 x 5, 13 x 4, 17 x 3. */
+static void test_mshr__steps_of_the_paper(void **state)
+{
+    static const struct {
+        double warps, loads;
+    } last[] = {{1, 6}, {10, 6}, {11, 5}, {12, 5}, {13, 4}, {16, 4}, {17, 3}, {20, 3}};
+    struct pb_recording recording;
+    double one;
+
+    (void)state;
+    rig_record("gtx470", "mshr", &recording);
+    one = burst(&recording, "dram", 1, 1, 1);
+    assert_true(burst(&recording, "l2", 1, 1, 1) < one);
+    for (size_t i = 0; i < COUNT(last); i++) {
+        assert_true(burst(&recording, "dram", 1, last[i].warps, last[i].loads) < 1.6 * one);
+        assert_true(burst(&recording, "dram", 1, last[i].warps, last[i].loads + 1) > 1.7 * one);
+    }
+    pb_recording_clear(&recording);
+}
+
+static double study(const struct pb_recording *recording, double threads, double parameter)
+{
+    const struct pb_axis *axes = recording->matrix.axes;
+    const size_t at[] = {rig_at(&axes[0], threads), rig_at(&axes[1], parameter)};
+
+    return rig_value(&recording->matrix, at);
+}
+
+/* F13 3.4.2: every barrier costs, and the same for each. */
+static void test_sync__barriers_cost_in_proportion(void **state)
+{
+    struct pb_recording recording;
+    double few, many;
+
+    (void)state;
+    rig_record("c2070", "sync", &recording);
+    few = study(&recording, 256, 256) - study(&recording, 256, 128);
+    many = study(&recording, 256, 1024) - study(&recording, 256, 512);
+    assert_true(few > 0);
+    assert_true(fabs(many / few - 4) < 0.1);
+    pb_recording_clear(&recording);
+}
+
+/* F13 3.4.4: as long as the registers suffice the number of variables does not matter. */
+static void test_spill__begins_where_the_registers_end(void **state)
+{
+    struct pb_recording recording;
+
+    (void)state;
+    rig_record("c2070", "spill", &recording);
+    assert_true(fabs(study(&recording, 32, 16) / study(&recording, 32, 1) - 1) < 0.01);
+    assert_true(study(&recording, 32, 2048) > 3 * study(&recording, 32, 16));
+    pb_recording_clear(&recording);
+}
+
+static double coalesced(const struct pb_recording *recording, const char *kind, double threads,
+                        double parameter)
+{
+    const struct pb_axis *axes = recording->matrix.axes;
+    const size_t at[] = {rig_label(&axes[0], kind), rig_at(&axes[1], threads),
+                         rig_at(&axes[2], parameter)};
+
+    return rig_value(&recording->matrix, at);
+}
+
+/* F13 3.4.3: neighbours that are far apart cost more; one thread cannot be. */
+static void test_coalesce__distance_costs_many_threads_only(void **state)
+{
+    struct pb_recording recording;
+
+    (void)state;
+    rig_record("c2070", "coalesce", &recording);
+    assert_true(coalesced(&recording, "offset", 32, 1024) >
+                1.5 * coalesced(&recording, "offset", 32, 4));
+    assert_true(
+        fabs(coalesced(&recording, "offset", 1, 1024) / coalesced(&recording, "offset", 1, 4) - 1) <
+        0.05);
+    assert_true(coalesced(&recording, "stride", 1, 256) > coalesced(&recording, "stride", 1, 4));
+    assert_true(isnan(coalesced(&recording, "offset", 32, 0)));
+    assert_true(coalesced(&recording, "misalign", 32, 0) > 0);
+    pb_recording_clear(&recording);
+}
+
+static double lap_on(const struct pb_recording *recording, const char *phase, int64_t sm)
+{
+    const struct pb_point *point;
+    size_t at = 0;
+
+    while ((point = rig_next(recording, phase, NULL, &at)) != NULL)
+        if (point->sm_id == sm)
+            return (double)point->total_cycles / (double)point->timed;
+    fail_msg("no lap of SM %lld", (long long)sm);
+    return NAN;
+}
+
+static void test_sm_latency__a_slow_sm_stands_out(void **state)
+{
+    struct pb_recording recording;
+    struct pb_bench bench;
+
+    (void)state;
+    rig_open("gtx560ti", "sm_slow=3:1.5", &bench);
+    rig_run(&bench, "sm_latency", &recording);
+    assert_int_equal(recording.series.point_count, 2 * bench.info.sm_count);
+    for (int64_t sm = 0; sm < bench.info.sm_count; sm++) {
+        double factor = sm == 3 ? 1.5 : 1;
+
+        assert_true(fabs(lap_on(&recording, "l1", sm) - 96 * factor) < 1);
+        assert_true(lap_on(&recording, "l2", sm) > 0.95 * 351 * factor);
+    }
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
+/* On the H200 of the simulator half of the lines are on the far side of each SM, for atomics. */
+static void test_l2_map__atomics_see_two_sides(void **state)
+{
+    struct pb_recording recording;
+    const struct pb_matrix *matrix = &recording.matrix;
+    size_t near_lines = 0, far_lines = 0, line_count;
+
+    (void)state;
+    rig_record("h200", "l2_map", &recording);
+    line_count = matrix->axes[2].length;
+    assert_int_equal(matrix->axes[1].length, 132);
+    assert_int_equal(line_count, 1024);
+    for (size_t i = 0; i < line_count; i++) {
+        const size_t at[] = {rig_label(&matrix->axes[0], "atomic"), 0, i};
+        double cycles = rig_value(matrix, at) - recording.overhead_cycles;
+
+        near_lines += cycles < 350;
+        far_lines += cycles > 370 && cycles < 600;
+    }
+    assert_true(near_lines > line_count / 4);
+    assert_true(far_lines > line_count / 4);
+    pb_recording_clear(&recording);
+}
+
+/* A link of half the lanes carries half as much: facts 4. */
+static void test_host_link__a_narrow_link_shows(void **state)
+{
+    struct pb_recording healthy, narrow;
+    struct pb_bench bench;
+    size_t at[] = {0, 0, 0};
+
+    (void)state;
+    rig_record("gtx780", "host_link", &healthy);
+    rig_open("gtx780", "pcie_width=8", &bench);
+    rig_run(&bench, "host_link", &narrow);
+    at[1] = rig_label(&healthy.matrix.axes[1], "pinned");
+    at[2] = rig_at(&healthy.matrix.axes[2], 256 << 20);
+    assert_true(fabs(rig_value(&narrow.matrix, at) / rig_value(&healthy.matrix, at) - 0.5) < 0.02);
+    pb_recording_clear(&healthy);
+    pb_recording_clear(&narrow);
+    pb_bench_close(&bench);
+}
+
+static void test_host_link__quick_leaves_out_the_largest(void **state)
+{
+    struct pb_recording recording;
+    struct pb_bench bench;
+
+    (void)state;
+    rig_open("gtx780", NULL, &bench);
+    bench.battery = PB_QUICK;
+    rig_run(&bench, "host_link", &recording);
+    assert_int_equal(recording.matrix.axes[2].length, 4);
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
+static void test_host_latency__the_least_is_not_above_the_median(void **state)
+{
+    struct pb_recording recording;
+
+    (void)state;
+    rig_record("gtx780", "host_latency", &recording);
+    for (size_t i = 0; i < pb_matrix_size(&recording.matrix); i += 2) {
+        assert_true(recording.matrix.values[i] > 0);
+        assert_true(recording.matrix.values[i + 1] <= recording.matrix.values[i]);
+    }
+    pb_recording_clear(&recording);
+}
+
+/* One of those that the simulator lists stands in the same slot as this device: no link to it. */
+static void test_peer_link__every_device_that_can_be_reached_has_values(void **state)
+{
+    struct pb_recording recording;
+    const struct pb_matrix *matrix = &recording.matrix;
+    size_t reached = 0;
+
+    (void)state;
+    rig_record("h200", "peer_link", &recording);
+    for (size_t i = 0; i < matrix->axes[0].length; i++) {
+        reached += matrix->values[2 * i] > 1e9 && matrix->values[2 * i + 1] > 0;
+        assert_int_equal(isnan(matrix->values[2 * i]), isnan(matrix->values[2 * i + 1]));
+    }
+    assert_int_equal(reached, 3);
+    pb_recording_clear(&recording);
+}
+
+static void test_sustain__a_throttling_device_slows_down_in_time(void **state)
+{
+    struct pb_recording recording;
+    struct pb_bench bench;
+    const struct pb_matrix *matrix = &recording.matrix;
+    size_t rows;
+
+    (void)state;
+    rig_open("gtx780", "throttle=0.5@1", &bench);
+    bench.sustain_seconds = 3;
+    rig_run(&bench, "sustain", &recording);
+    rows = matrix->axes[0].length;
+    assert_true(rows >= 30); /* 10 a second */
+    assert_true(matrix->axes[0].values[rows - 1] >= 3);
+    assert_true(matrix->values[(rows - 1) * 6 + 1] < 0.6 * matrix->values[1]); /* sm_clock */
+    assert_true(matrix->values[(rows - 1) * 6 + 5] > 0);                       /* reasons */
+    assert_true(isnan(matrix->values[2]));                                     /* not known */
+    for (size_t i = 1; i < rows; i++)
+        assert_true(matrix->axes[0].values[i] - matrix->axes[0].values[i - 1] <= 0.1);
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
+static void test_memory_pattern__a_flipped_bit_is_told(void **state)
+{
+    struct pb_recording recording;
+    struct pb_bench bench;
+
+    (void)state;
+    rig_open("gtx780", NULL, &bench);
+    rig_run(&bench, "memory_pattern", &recording);
+    assert_int_equal(recording.matrix.values[0], 256 << 20);
+    assert_int_equal(recording.matrix.values[1], 0);
+    assert_true(isnan(recording.matrix.values[2]));
+    assert_string_equal(recording.message, "");
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+
+    rig_open("gtx780", "bitflip=1e-6", &bench);
+    rig_run(&bench, "memory_pattern", &recording);
+    assert_true(recording.matrix.values[1] > 0);
+    assert_true(recording.matrix.values[2] > 0);
+    assert_non_null(strstr(recording.message, "words differ"));
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
+static void test_memory_pattern__full_takes_all_that_is_free(void **state)
+{
+    struct pb_recording recording;
+    struct pb_bench bench;
+
+    (void)state;
+    rig_open("gtx780", NULL, &bench);
+    bench.battery = PB_FULL;
+    rig_run(&bench, "memory_pattern", &recording);
+    assert_true(recording.matrix.values[0] > 0.5 * (double)bench.info.memory_free_bytes);
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_global__every_direction_reaches_the_bandwidth),
+        cmocka_unit_test(test_global__the_fastest_copy_is_kept_for_later_tests),
+        cmocka_unit_test(test_shared_copy__rises_to_a_plateau_and_leaves_out_what_no_sm_holds),
+        cmocka_unit_test(test_mshr__steps_of_the_paper),
+        cmocka_unit_test(test_sync__barriers_cost_in_proportion),
+        cmocka_unit_test(test_spill__begins_where_the_registers_end),
+        cmocka_unit_test(test_coalesce__distance_costs_many_threads_only),
+        cmocka_unit_test(test_sm_latency__a_slow_sm_stands_out),
+        cmocka_unit_test(test_l2_map__atomics_see_two_sides),
+        cmocka_unit_test(test_host_link__a_narrow_link_shows),
+        cmocka_unit_test(test_host_link__quick_leaves_out_the_largest),
+        cmocka_unit_test(test_host_latency__the_least_is_not_above_the_median),
+        cmocka_unit_test(test_peer_link__every_device_that_can_be_reached_has_values),
+        cmocka_unit_test(test_sustain__a_throttling_device_slows_down_in_time),
+        cmocka_unit_test(test_memory_pattern__a_flipped_bit_is_told),
+        cmocka_unit_test(test_memory_pattern__full_takes_all_that_is_free),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
