@@ -28,46 +28,49 @@ __global__ void pb_burst_touch_lines(uint64_t base, uint64_t line_bytes, uint64_
                      : "memory");
 }
 
-/* Loads only where `active` is not 0: without a branch, behind which the clock is read through a
- * uniform register (facts 2.1). */
+/* Loads only where `active` is not 0, and leaves anything elsewhere: without a branch, behind which
+ * the clock would be read through a uniform register (facts 2.1). */
 template <enum pb_kernel_path path>
 __device__ __forceinline__ void pb_load_word(uint32_t &word, uint64_t at, uint32_t active)
 {
     if (path == PB_KERNEL_GLOBAL_CA)
         asm volatile("{ .reg .pred on; setp.ne.u32 on, %2, 0; @on ld.global.ca.u32 %0, [%1]; }"
-                     : "+r"(word)
+                     : "=r"(word)
                      : "l"(at), "r"(active)
                      : "memory");
     else if (path == PB_KERNEL_GLOBAL_CG)
         asm volatile("{ .reg .pred on; setp.ne.u32 on, %2, 0; @on ld.global.cg.u32 %0, [%1]; }"
-                     : "+r"(word)
+                     : "=r"(word)
                      : "l"(at), "r"(active)
                      : "memory");
     else
         asm volatile("{ .reg .pred on; setp.ne.u32 on, %2, 0; @on ld.global.nc.u32 %0, [%1]; }"
-                     : "+r"(word)
+                     : "=r"(word)
                      : "l"(at), "r"(active)
                      : "memory");
 }
 
 /* First once for practice, all loads from the line of the control block, then the burst. The sum
- * of what a lane read goes to shared memory before the second stamp, which thus waits for all. */
+ * of what a lane read goes to shared memory before the second stamp, which thus waits for all. All
+ * lanes of a warp store their stamps to the same pair. */
 template <enum pb_kernel_path path, int loads>
 __global__ void __launch_bounds__(1024) pb_burst_loads(struct pb_kernel_burst burst)
 {
     __shared__ uint32_t sums[1024];
-    uint32_t slot = (uint32_t)__cvta_generic_to_shared(&sums[threadIdx.x]);
+    __shared__ uint2 stamps[32];
     uint32_t warp = threadIdx.x / warp_size, lane = threadIdx.x % warp_size;
-    uint32_t active = lane < burst.lanes, opened = 0, closed = 0;
+    uint32_t slot = (uint32_t)__cvta_generic_to_shared(&sums[threadIdx.x]);
+    uint32_t pair = (uint32_t)__cvta_generic_to_shared(&stamps[warp]);
+    uint32_t active = lane < burst.lanes;
     uint64_t first = (uint64_t)warp * burst.lanes + lane;
     uint64_t at = burst.control, step = 0;
 
 #pragma unroll 1
     for (int round = 0; round < 2; round++) {
-        uint32_t words[loads] = {0}, sum = 0;
+        uint32_t words[loads], sum = 0;
 
         __syncthreads();
-        opened = pb_stamp();
+        uint32_t opened = pb_stamp();
 #pragma unroll
         for (int i = 0; i < loads; i++)
             pb_load_word<path>(words[i], at + i * step, active);
@@ -75,17 +78,16 @@ __global__ void __launch_bounds__(1024) pb_burst_loads(struct pb_kernel_burst bu
         for (int i = 0; i < loads; i++)
             sum += words[i];
         pb_store(slot, sum);
-        closed = pb_stamp();
+        uint32_t closed = pb_stamp();
+        pb_store_pair(pair, opened, closed);
         at = burst.base + first * burst.line_bytes;
         step = burst.line_bytes * burst.lanes * (blockDim.x / warp_size);
     }
     if (!active)
         return;
     ((uint32_t *)burst.sums)[first] = sums[threadIdx.x];
-    if (lane == 0) {
-        ((uint32_t *)burst.stamps)[2 * warp] = opened;
-        ((uint32_t *)burst.stamps)[2 * warp + 1] = closed;
-    }
+    if (lane == 0)
+        ((uint2 *)burst.stamps)[warp] = stamps[warp];
 }
 
 typedef void (*pb_burst_kernel)(struct pb_kernel_burst);

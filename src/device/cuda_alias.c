@@ -219,11 +219,11 @@ uint64_t pb_cuda_alias_address(const struct pb_cuda_alias *alias)
     return alias == NULL ? 0 : alias->address;
 }
 
-/* Nothing runs on the memory any more: every launch was waited for. */
 void pb_cuda_alias_close(struct pb_cuda_alias *alias)
 {
     if (alias == NULL)
         return;
+    cudaDeviceSynchronize(); /* after an error a launch may still be under way */
     for (uint64_t at = 0; at < alias->mapped_bytes; at += alias->block_bytes)
         alias->driver.unmap(alias->address + at, alias->block_bytes);
     if (alias->address != 0)

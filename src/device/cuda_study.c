@@ -17,6 +17,9 @@ struct run {
     struct pb_error *err;
 };
 
+/* Between neighbouring threads or reads: 1024 of them then take a GiB. */
+static const uint32_t distance_max_bytes = 1u << 20;
+
 static bool is_read(const struct pb_study *study)
 {
     return study->kind == PB_STUDY_COALESCE || study->kind == PB_STUDY_STRIDE ||
@@ -33,9 +36,8 @@ static enum pb_status check_request(const struct pb_cuda_device *cuda, const str
     if (study->threads == 0 || study->threads > cuda->info.max_threads_per_cta)
         return pb_fail(err, PB_INVALID, "study: %" PRIu32 " threads: expected 1 to %" PRIu32,
                        study->threads, cuda->info.max_threads_per_cta);
-    if (study->kind == PB_STUDY_SYNC &&
-        (study->parameter == 0 || study->parameter > PB_KERNEL_STUDY_ACCESSES))
-        return pb_fail(err, PB_INVALID, "study: %" PRIu32 " barriers: expected 1 to %d",
+    if (study->kind == PB_STUDY_SYNC && study->parameter > PB_KERNEL_STUDY_ACCESSES)
+        return pb_fail(err, PB_INVALID, "study: %" PRIu32 " barriers: expected at most %d",
                        study->parameter, (int)PB_KERNEL_STUDY_ACCESSES);
     if (study->kind == PB_STUDY_SPILL &&
         (!is_power || study->parameter > 2048 || study->parameter == 2 || study->parameter == 8))
@@ -43,9 +45,11 @@ static enum pb_status check_request(const struct pb_cuda_device *cuda, const str
                        "study: %" PRIu32
                        " variables: expected 1, 4, 16, 32, 64, 128, 256, 512, 1024 or 2048",
                        study->parameter);
-    if (is_read(study) && study->parameter % sizeof(uint32_t) != 0)
-        return pb_fail(err, PB_INVALID, "study: %" PRIu32 " bytes: expected whole words of 4",
-                       study->parameter);
+    if (is_read(study) &&
+        (study->parameter % sizeof(uint32_t) != 0 || study->parameter > distance_max_bytes))
+        return pb_fail(err, PB_INVALID,
+                       "study: %" PRIu32 " bytes: expected whole words of 4, at most %" PRIu32,
+                       study->parameter, distance_max_bytes);
     return PB_OK;
 }
 
@@ -53,7 +57,7 @@ static enum pb_status check_request(const struct pb_cuda_device *cuda, const str
 static void lay_out(struct run *run)
 {
     struct pb_kernel_study *launch = &run->launch;
-    const uint32_t word_bytes = sizeof(uint32_t);
+    const uint32_t word_bytes = sizeof(uint32_t), warp_size = 32, row_bytes = 128;
     uint64_t last = PB_KERNEL_STUDY_ACCESSES - 1;
 
     launch->threads = run->study->threads;
@@ -65,7 +69,7 @@ static void lay_out(struct run *run)
         launch->step_bytes = run->study->parameter;
     } else if (run->study->kind == PB_STUDY_MISALIGN) {
         launch->shift_bytes = run->study->parameter;
-        launch->step_bytes = run->study->threads * word_bytes;
+        launch->step_bytes = (run->study->threads + warp_size - 1) / warp_size * row_bytes;
     }
     run->data_bytes = launch->shift_bytes + (launch->threads - 1) * (uint64_t)launch->thread_bytes +
                       last * launch->step_bytes + word_bytes;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/objects.h"
 #include "kernels/window.h"
 
 struct expectation {
@@ -75,79 +76,12 @@ static const struct {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { OBJECT_MAX = 32 };
-
-/* The object files named in a list, one path a line. */
-struct objects {
-    struct file_image images[OBJECT_MAX];
-    size_t count;
-};
-
-static void objects_read(const char *list_path, struct objects *objects_out)
-{
-    FILE *list = fopen(list_path, "r");
-    char path[4096];
-
-    assert_non_null(list);
-    objects_out->count = 0;
-    while (fgets(path, sizeof(path), list) != NULL) {
-        path[strcspn(path, "\n")] = '\0';
-        if (path[0] == '\0')
-            continue;
-        assert_true(objects_out->count < OBJECT_MAX);
-        if (!file_image_read(path, &objects_out->images[objects_out->count]))
-            fail_msg("cannot read %s", path);
-        objects_out->count++;
-    }
-    fclose(list);
-}
-
-static void objects_free(struct objects *objects)
-{
-    for (size_t i = 0; i < objects->count; i++)
-        file_image_free(&objects->images[i]);
-    objects->count = 0;
-}
-
-/* A kernel's code for one architecture; fails the test when it is nowhere. */
-static struct code find_kernel(const struct objects *objects, const char *kernel, unsigned arch)
-{
-    for (size_t i = 0; i < objects->count; i++) {
-        size_t position = 0;
-        struct cubin cubin;
-        struct code code;
-
-        while (cubin_next(&objects->images[i], &position, &cubin))
-            if (cubin.arch == arch && cubin_find(&cubin, kernel, &code))
-                return code;
-    }
-    fail_msg("no machine code of %s for sm_%u in %zu objects", kernel, arch, objects->count);
-    return (struct code){NULL, 0};
-}
-
-/* Calls visit for every architecture of this build; "75,80,…" is set by CMake. */
-static void for_each_arch(const struct objects *objects,
-                          void (*visit)(const struct objects *objects, unsigned arch))
-{
-    const char *rest = PLUMB_ARCHITECTURES;
-    char *end;
-    size_t seen = 0;
-
-    for (; *rest != '\0'; rest = *end == ',' ? end + 1 : end) {
-        unsigned arch = (unsigned)strtoul(rest, &end, 10);
-        assert_ptr_not_equal(end, rest);
-        visit(objects, arch);
-        seen++;
-    }
-    assert_true(seen > 0);
-}
-
 static void check_stamped(const struct objects *objects, unsigned arch)
 {
     char reason[REASON_LENGTH];
 
     for (size_t i = 0; i < COUNT(stamped); i++) {
-        struct code code = find_kernel(objects, stamped[i].kernel, arch);
+        struct code code = objects_kernel(objects, stamped[i].kernel, arch);
         if (!window_check(&code, stamped[i].window, reason))
             fail_msg("%s, sm_%u: %s", stamped[i].kernel, arch, reason);
     }
@@ -158,7 +92,7 @@ static void check_wrong(const struct objects *objects, unsigned arch)
     char reason[REASON_LENGTH];
 
     for (size_t i = 0; i < COUNT(wrong); i++) {
-        struct code code = find_kernel(objects, wrong[i].kernel, arch);
+        struct code code = objects_kernel(objects, wrong[i].kernel, arch);
         if (window_check(&code, wrong[i].window, reason))
             fail_msg("%s, sm_%u: passed, though it measures wrongly", wrong[i].kernel, arch);
         if (strstr(reason, wrong[i].reason) == NULL)
@@ -170,7 +104,7 @@ static void check_wrong(const struct objects *objects, unsigned arch)
 static void check_timed(const struct objects *objects, unsigned arch)
 {
     for (size_t i = 0; i < COUNT(timed); i++) {
-        struct code code = find_kernel(objects, timed[i].kernel, arch);
+        struct code code = objects_kernel(objects, timed[i].kernel, arch);
         size_t length = window_chain_length(&code, timed[i].window);
 
         if (length < 8)
@@ -185,7 +119,7 @@ static void check_rules_differ(const struct objects *objects, unsigned arch)
     char reason[REASON_LENGTH];
 
     for (size_t i = 0; i < COUNT(stamped); i++) {
-        struct code code = find_kernel(objects, stamped[i].kernel, arch);
+        struct code code = objects_kernel(objects, stamped[i].kernel, arch);
         for (int rule = 0; rule < WINDOW_COUNT; rule++)
             assert_int_equal(window_check(&code, (enum window)rule, reason),
                              rule == (int)stamped[i].window);
@@ -194,7 +128,7 @@ static void check_rules_differ(const struct objects *objects, unsigned arch)
 
 static unsigned load_modifiers(const struct objects *objects, const char *kernel, unsigned arch)
 {
-    struct code code = find_kernel(objects, kernel, arch);
+    struct code code = objects_kernel(objects, kernel, arch);
     struct instruction load;
 
     assert_true(window_load(&code, &load));
@@ -217,7 +151,7 @@ static void run(const char *list_path, void (*visit)(const struct objects *objec
     struct objects objects;
 
     objects_read(list_path, &objects);
-    for_each_arch(&objects, visit);
+    objects_visit(&objects, visit);
     objects_free(&objects);
 }
 
