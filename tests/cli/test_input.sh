@@ -1,0 +1,163 @@
+#!/bin/sh
+# Bad input of every kind: one clear line, the right exit code, nothing half-written.
+set -eu
+. "$(dirname "$0")/lib.sh"
+
+# says PATTERN: the error is one line, and this one.
+says() {
+    [ "$(wc -l <err.txt)" -eq 1 ] || fail "expected one line of error"
+    grep -qE "$1" err.txt || fail "expected a message like '$1'"
+}
+
+# both PATTERN OPTIONS...: the probe alone and two ranks refuse with exit code 2.
+both() {
+    pattern=$1
+    shift
+    run 2 "$bin/plumb-probe" -o f.h5 "$@"
+    says "^plumb-probe: .*$pattern"
+    ranks 2 2 -o f.h5 "$@"
+    says "^plumb-run: .*$pattern"
+}
+
+unknown_option() {
+    both '--frobnicate: unknown' --frobnicate
+    both '--seed: .*value is missing' --seed
+    both 'unexpected argument "more"' more
+    nothing_but
+}
+
+missing_output() {
+    run 2 "$bin/plumb-probe" --backend sim
+    says 'expected -o FILE.h5'
+    ranks 2 2 --backend sim
+    says 'expected -o FILE.h5'
+}
+
+wrong_values() {
+    both '--seed: expected a number .*found "x"' --seed x
+    both 'backend "rocm": expected auto, cuda or sim' --backend rocm
+    both 'battery "big": expected quick, standard or full' --battery big
+    both 'test "l9_capacity"' --backend sim --tests clock_overhead,l9_capacity
+    both 'test ""' --backend sim --tests ''
+    ranks 2 2 -o f.h5 --deadline 0
+    says '--deadline: expected seconds'
+    ranks 2 2 -o f.h5 --deadline soon
+    says '--deadline: expected seconds'
+    nothing_but
+}
+
+wrong_profile() {
+    both 'profile' --backend sim --profile gtx9999
+    echo '{"name": "x", "sm_count": "many"}' >bad.json
+    both 'bad\.json: \$\.' --backend sim --profile ./bad.json
+    echo '{"name": ' >torn.json
+    both 'torn\.json:1' --backend sim --profile ./torn.json
+    nothing_but bad.json torn.json
+}
+
+wrong_fault() {
+    both 'frost' --backend sim --fault frost=1
+    both 'hang' --backend sim --fault hang
+    nothing_but
+}
+
+wrong_fleet() {
+    ranks 2 2 -o f.h5 --fleet none.json
+    says 'none\.json'
+    echo '{"seed": 7, "devices": [{"host": "n1", "count": 2}]}' >f.json
+    ranks 2 2 -o f.h5 --fleet f.json
+    says 'f\.json: \$\.devices\[0\]\.profile'
+    echo '{"devices": [{"host": "n1", "profile": "gtx780", "count": 2}]}' >f.json
+    ranks 2 2 -o f.h5 --fleet f.json --profile gtx980
+    says 'f\.json: says itself'
+    ranks 2 2 -o f.h5 --fleet f.json --backend cuda
+    grep -qE 'only simulated devices|no CUDA in it' err.txt || fail "another message"
+    nothing_but f.json
+}
+
+no_gpu() {
+    export CUDA_VISIBLE_DEVICES=
+    run 1 "$bin/plumb-probe" --backend cuda -o f.h5
+    says '^plumb-probe: '
+    ranks 1 2 --backend cuda -o f.h5
+    says '^plumb-run: '
+    nothing_but
+}
+
+foreign_output() {
+    echo "precious" >f.h5
+    run 2 "$bin/plumb-probe" $sim -o f.h5
+    says 'f\.h5: exists and is no fleet file'
+    ranks 2 2 $sim -o f.h5
+    says 'f\.h5: exists and is no fleet file'
+    run 2 "$bin/plumb-merge" -o f.h5 f.h5
+    [ "$(cat f.h5)" = precious ] || fail "the file was changed"
+    nothing_but f.h5
+}
+
+unwritable_output() {
+    run 2 "$bin/plumb-probe" $sim -o none/f.h5
+    says 'none/f\.h5'
+    ranks 2 2 $sim -o none/f.h5
+    says 'none/f\.h5'
+    nothing_but
+}
+
+missing_probe() {
+    ranks 2 2 $sim --probe ./none -o f.h5
+    says '\./none: cannot be started'
+    nothing_but
+}
+
+foreign_probe() {
+    printf '#!/bin/sh\necho hello >&3\n' >probe.sh
+    chmod +x probe.sh
+    ranks 1 2 $sim --probe ./probe.sh -o f.h5
+    says 'nothing to measure: the probe'
+    nothing_but probe.sh
+}
+
+check_and_merge() {
+    run 0 "$bin/plumb-probe" $sim --no-progress -o f.h5
+    run 0 "$bin/plumb-check" f.h5
+    grep -q '^f.h5: ok, 1 device' out.txt || fail "another line"
+    run 2 "$bin/plumb-check" none.h5
+    says 'none\.h5'
+    head -c 3000 f.h5 >torn.h5
+    run 2 "$bin/plumb-check" torn.h5
+    says 'torn\.h5'
+    run 2 "$bin/plumb-merge" -o m.h5 torn.h5
+    says 'torn\.h5'
+    run 2 "$bin/plumb-merge" -o m.h5 f.h5 none.h5
+    says 'none\.h5'
+    run 2 "$bin/plumb-check"
+    run 2 "$bin/plumb-merge" -o m.h5
+    run 2 "$bin/plumb-merge" f.h5
+    nothing_but f.h5 torn.h5
+}
+
+damaged_file_is_not_clean() {
+    run 0 "$bin/plumb-probe" $sim --no-progress -o f.h5
+    size=$(wc -c <f.h5)
+    # In the middle of the data: a chunk's checksum, or what leads to it, must be wrong then.
+    printf 'DAMAGEDAMAGEDAMAGE' | dd of=f.h5 bs=1 seek=$((size / 2)) conv=notrunc 2>/dev/null
+    code=0
+    "$bin/plumb-check" f.h5 >out.txt 2>err.txt || code=$?
+    [ $code -eq 1 ] || [ $code -eq 2 ] || fail "plumb-check took a damaged file for a good one"
+}
+
+help_and_version() {
+    for program in plumb-probe plumb-run plumb-merge plumb-check; do
+        run 0 "$bin/$program" --help
+        grep -q 'Exit status' out.txt || fail "$program --help"
+        run 0 "$bin/$program" --version
+        grep -qE '[0-9]+\.[0-9]+\.[0-9]+' out.txt || fail "$program --version"
+    done
+    ranks 0 3 --help
+    [ "$(grep -c 'Exit status' out.txt)" -eq 1 ] || fail "help was said more than once"
+    run 0 "$bin/plumb-probe" --list
+    grep -qE '^clock_overhead +quick +cycle' out.txt || fail "--list"
+}
+
+"$case_name"
+pass

@@ -1,0 +1,251 @@
+#!/bin/sh
+# plumb-run with simulated devices: what becomes of a job when something goes wrong in it.
+set -eu
+. "$(dirname "$0")/lib.sh"
+
+# A fleet of four in one node; the argument is a fault of slot 2, or nothing.
+write_fleet() {
+    faults=
+    [ -z "${1:-}" ] || faults=", \"faults\": {\"2\": [\"$1\"]}"
+    cat >fleet.json <<END
+{"seed": 7, "devices": [{"host": "n1", "profile": "gtx780", "count": 4$faults}]}
+END
+}
+
+# The other three devices are complete, whatever happened to the fourth.
+others_are_complete() {
+    for slot in 0 1 3; do
+        has "$1" "^rank $slot n1\.gpu$slot ok 5 0"
+        count "$1" "^test n1\.gpu$slot .* ok" 5
+    done
+    has "$1" '^complete 0$'
+    valid "$1"
+}
+
+four_ranks_make_a_complete_file() {
+    write_fleet
+    ranks 0 4 --fleet fleet.json --tests $fast -o f.h5
+    count f.h5 '^rank . n1\.gpu. ok 5 0 $' 4
+    has f.h5 '^complete 1$'
+    valid f.h5
+    grep -q 'n1.gpu3 global_copy ok' err.txt || fail "no progress line"
+    nothing_but f.h5 fleet.json
+}
+
+one_device_hangs_in_a_test() {
+    write_fleet hang@shared_latency
+    ranks 3 4 --fleet fleet.json --tests $fast --deadline 2 -o f.h5
+    has f.h5 '^rank 2 n1\.gpu2 hung 4 1 shared_latency hung: passed its deadline of 2 s'
+    has f.h5 '^test n1\.gpu2 shared_latency hung passed its deadline'
+    count f.h5 '^test n1\.gpu2 .* ok' 4
+    others_are_complete f.h5
+    nothing_but f.h5 fleet.json
+}
+
+one_device_crashes_in_a_test() {
+    write_fleet crash@bank_conflict
+    ranks 3 4 --fleet fleet.json --tests $fast -o f.h5
+    has f.h5 '^rank 2 n1\.gpu2 crashed 4 1 bank_conflict crashed: the probe'
+    has f.h5 '^test n1\.gpu2 global_copy ok'
+    others_are_complete f.h5
+}
+
+one_device_is_lost_in_a_test() {
+    write_fleet lost@shared_latency
+    ranks 3 4 --fleet fleet.json --tests $fast -o f.h5
+    has f.h5 '^rank 2 n1\.gpu2 lost 2 3 shared_latency lost'
+    has f.h5 '^test n1\.gpu2 global_copy missing the device was lost in shared_latency'
+    others_are_complete f.h5
+}
+
+one_device_is_absent() {
+    write_fleet absent
+    ranks 3 4 --fleet fleet.json --tests $fast -o f.h5
+    has f.h5 '^rank 2 - absent 0 0 no device'
+    count f.h5 '^test n1\.gpu2' 0
+    others_are_complete f.h5
+}
+
+# A probe that leaves its process number behind, named by its rank.
+write_probe() {
+    cat >probe.sh <<END
+#!/bin/sh
+echo \$\$ >pid.\${OMPI_COMM_WORLD_RANK:-0}.\$\$
+exec "$bin/plumb-probe" "\$@"
+END
+    chmod +x probe.sh
+}
+
+in_test() {
+    grep -q "$1" log.txt
+}
+
+one_probe_is_killed_in_mid_test() {
+    write_fleet hang@bank_conflict
+    write_probe
+    mpirun -q -n 4 "$bin/plumb-run" --fleet fleet.json --tests $fast --deadline 100 \
+        --probe ./probe.sh -o f.h5 >out.txt 2>log.txt &
+    job=$!
+    await in_test 'n1.gpu2 shared_latency ok'
+    sleep 0.5
+    kill -9 "$(cat pid.2.*)"
+    code=0
+    wait $job || code=$?
+    [ $code -eq 3 ] || fail "expected exit code 3, found $code"
+    has f.h5 '^rank 2 n1\.gpu2 crashed 4 1 bank_conflict crashed: the probe died of signal 9'
+    has f.h5 '^test n1\.gpu2 global_copy ok'
+    others_are_complete f.h5
+}
+
+# Starts a job in which rank 2 hangs in its last test, and waits until all else is done.
+start_job_that_hangs() {
+    write_fleet hang@global_copy
+    write_probe
+    setsid mpirun -q -n 4 "$bin/plumb-run" --fleet fleet.json --tests $fast --deadline 100 \
+        --probe ./probe.sh -o f.h5 >out.txt 2>log.txt &
+    job=$!
+    await in_test 'n1.gpu2 bank_conflict ok'
+    for slot in 0 1 3; do
+        await in_test "n1.gpu$slot global_copy ok"
+    done
+    sleep 0.5
+}
+
+are_gone() {
+    for file in pid.*; do
+        kill -0 "$(cat "$file")" 2>/dev/null && return 1
+    done
+    return 0
+}
+
+whole_job_is_killed_and_merged() {
+    start_job_that_hangs
+    # shellcheck disable=SC2046
+    kill -9 $job $(pgrep -P $job)
+    wait $job || true
+    job=
+    await are_gone # no probe outlives its job
+    [ ! -e f.h5 ] || fail "a killed job has left a file under the output's name"
+    run 3 "$bin/plumb-merge" -o m.h5 f.h5.spool
+    has m.h5 '^rank 2 n1\.gpu2 partial 4 1 global_copy missing: the run was cut short'
+    others_are_complete m.h5
+    count m.h5 '^test .* ok' 19
+}
+
+killed_job_is_resumed() {
+    start_job_that_hangs
+    # shellcheck disable=SC2046
+    kill -9 $job $(pgrep -P $job)
+    wait $job || true
+    ranks 2 4 --fleet fleet.json --tests $fast -o f.h5
+    grep -q 'resume' err.txt || fail "an unfinished spool was not defended"
+    write_fleet
+    ranks 0 4 --fleet fleet.json --tests $fast -o f.h5 --resume
+    [ "$(grep -c ' ok ' err.txt)" -eq 1 ] || fail "more was measured than what was missing"
+    count f.h5 '^rank . n1\.gpu. ok 5 0' 4
+    count f.h5 '^test .* ok' 20
+    valid f.h5
+    [ ! -e f.h5.spool ] || fail "the spool was left behind"
+}
+
+partial_file_is_resumed() {
+    write_fleet crash@bank_conflict
+    ranks 3 4 --fleet fleet.json --tests $fast -o f.h5
+    write_fleet
+    ranks 0 4 --fleet fleet.json --tests $fast,dram_latency -o f.h5 --resume
+    [ "$(grep -c ' ok ' err.txt)" -eq 5 ] || fail "expected 1 test and 4 new ones to be measured"
+    count f.h5 '^rank . n1\.gpu. ok 6 0' 4
+    valid f.h5
+}
+
+job_is_stopped_by_a_signal() {
+    write_fleet hang@global_copy
+    "$bin/plumb-run" --backend sim --profile gtx780 --fault hang@bank_conflict --tests $fast \
+        --deadline 100 -o f.h5 >out.txt 2>log.txt &
+    job=$!
+    await in_test 'shared_latency ok'
+    sleep 0.3
+    kill -TERM $job
+    code=0
+    wait $job || code=$?
+    [ $code -eq 3 ] || fail "expected exit code 3, found $code"
+    count f.h5 '^test .* ok' 3
+    has f.h5 '^test .* bank_conflict missing the run was stopped by a signal'
+    has f.h5 '^test .* global_copy missing the run was stopped'
+    valid f.h5
+}
+
+same_device_twice_is_a_duplicate() {
+    ranks 3 2 $sim --device 0 -o f.h5
+    has f.h5 '^rank 0 .*gpu0 ok 5 0'
+    has f.h5 '^rank 1 - duplicate 0 0 .* is measured by rank 0'
+    count f.h5 '^test ' 5
+    valid f.h5
+}
+
+fleet_smaller_than_the_job_leaves_ranks_absent() {
+    write_fleet
+    ranks 3 5 --fleet fleet.json --tests $fast -o f.h5
+    has f.h5 '^rank 4 - absent 0 0 .*fleet.json'
+    count f.h5 '^rank . n1\.gpu. ok 5 0' 4
+    valid f.h5
+}
+
+fleet_larger_than_the_job_is_refused() {
+    write_fleet
+    ranks 2 3 --fleet fleet.json --tests $fast -o f.h5
+    grep -q 'lists 4 devices, but there are 3 ranks' err.txt || fail "another message"
+    nothing_but fleet.json
+}
+
+nothing_measured_is_a_failure() {
+    ranks 1 2 $sim --fault absent -o f.h5
+    grep -q 'nothing to measure' err.txt || fail "another message"
+    nothing_but
+}
+
+output_that_cannot_be_put_in_place_leaves_the_spools() {
+    write_fleet hang@global_copy
+    mkdir gone
+    mpirun -q -n 4 "$bin/plumb-run" --fleet fleet.json --tests $fast --deadline 3 --spool kept \
+        -o gone/f.h5 >out.txt 2>log.txt &
+    job=$!
+    await in_test 'n1.gpu2 bank_conflict ok'
+    rm -r gone
+    code=0
+    wait $job || code=$?
+    [ $code -eq 1 ] || fail "expected exit code 1, found $code"
+    in_test 'plumb-run: gone/f.h5: .*plumb-merge makes the file from kept' || fail "another message"
+    run 3 "$bin/plumb-merge" -o m.h5 kept
+    has m.h5 '^rank 2 n1\.gpu2 hung 4 1'
+    others_are_complete m.h5
+}
+
+spool_is_kept_where_it_was_asked_for() {
+    ranks 0 2 $sim --spool kept -o f.h5
+    [ "$(ls kept | wc -l)" -eq 2 ] || fail "expected two spools"
+    run 0 "$bin/plumb-merge" -o m.h5 kept
+    count m.h5 '^rank . .*gpu. ok 5 0' 2
+    has m.h5 '^complete 1$'
+    valid m.h5
+}
+
+# Simulated devices, so that all of this is one node: more than any real one has.
+peak() {
+    sed -n 's/.*peak memory of rank 0:[^0-9]*\([0-9]*\) kB/\1/p' err.txt
+}
+
+sixty_four_ranks_take_no_more_memory_than_eight() {
+    export PLUMB_SHOW_MEMORY=1
+    ranks 0 8 $sim --no-progress -o f8.h5
+    eight=$(peak)
+    ranks 0 64 $sim --no-progress -o f64.h5
+    many=$(peak)
+    echo "peak memory of rank 0: $eight kB with 8 ranks, $many kB with 64"
+    count f64.h5 '^rank .* ok 5 0' 64
+    valid f64.h5
+    [ $((100 * many)) -lt $((110 * eight)) ] || fail "$eight kB with 8 ranks, $many kB with 64"
+}
+
+"$case_name"
+pass
