@@ -7,13 +7,13 @@
 
 enum { MB = 1 << 20, PAGE = 2 * MB };
 
-/* Latencies of loads in this order over the L2 path, from a cold start. */
-static void trace_offsets(struct pb_device *device, uint64_t *offsets, size_t count,
-                          uint32_t *latency_out)
+/* Latencies of loads in this order, from a cold start. */
+static void trace_path(struct pb_device *device, enum pb_path path, const uint64_t *offsets,
+                       size_t count, uint32_t *latency_out)
 {
     uint64_t *index = malloc(count * sizeof(*index));
     uint32_t overhead = simtest_overhead(device);
-    struct pb_chase chase = {.path = PB_PATH_GLOBAL_CG,
+    struct pb_chase chase = {.path = path,
                              .offset_bytes = offsets,
                              .offset_count = count,
                              .record = count,
@@ -26,6 +26,12 @@ static void trace_offsets(struct pb_device *device, uint64_t *offsets, size_t co
     for (size_t i = 0; i < count; i++)
         latency_out[i] -= overhead;
     free(index);
+}
+
+static void trace_offsets(struct pb_device *device, const uint64_t *offsets, size_t count,
+                          uint32_t *latency_out)
+{
+    trace_path(device, PB_PATH_GLOBAL_CG, offsets, count, latency_out);
 }
 
 static void test_path__first_cache_that_holds_it_answers(void **state)
@@ -186,6 +192,51 @@ static void test_patterns__gtx980(void **state)
     expect_patterns("gtx980", (uint32_t[7]){0, 214, 225, 289, 383, 2461, 2750});
 }
 
+/*
+ * M16 5.2 with L1 on: lines of so many pages as overflow the L1 TLB or the L2 TLB, but not L1, are
+ * visited again. P1 to P4; miss_cycles as M16's P4 less that with L1 off.
+ */
+static void expect_l1_on(const char *profile, const char *miss_cycles, const uint32_t p[5])
+{
+    json_t *root = simtest_shipped(profile);
+    struct pb_device *device;
+    uint32_t latency[241];
+    uint64_t offsets[241];
+
+    simtest_set(root, "caches/0/miss_cycles", miss_cycles);
+    device = simtest_open(root, NULL);
+    for (uint64_t pages = 20; pages <= 80; pages += 60) {
+        for (uint64_t i = 0; i < pages; i++) {
+            offsets[i] = i * PAGE + i * 128;
+            offsets[pages + i] = offsets[i] + 8;
+            offsets[2 * pages + i] = offsets[i] + 16;
+        }
+        offsets[3 * pages] = offsets[3 * pages - 1] + MB; /* a new line of a known page */
+        trace_path(device, PB_PATH_GLOBAL_CA, offsets, 3 * pages + 1, latency);
+        for (uint64_t i = 0; i < pages; i++)
+            assert_int_equal(latency[2 * pages + i], pages == 20 ? p[2] : p[3]);
+        assert_int_equal(latency[3 * pages], p[4]);
+    }
+    offsets[0] = 0;
+    offsets[1] = 8;
+    trace_path(device, PB_PATH_GLOBAL_CA, offsets, 2, latency);
+    assert_int_equal(latency[1], p[1]);
+    device->ops->close(device);
+    json_decref(root);
+}
+
+static void test_patterns__gtx560ti_with_l1_on(void **state)
+{
+    (void)state;
+    expect_l1_on("gtx560ti", "16", (uint32_t[5]){0, 96, 384, 468, 635});
+}
+
+static void test_patterns__gtx980_with_l1_on_asks_no_tlb(void **state)
+{
+    (void)state;
+    expect_l1_on("gtx980", "2", (uint32_t[5]){0, 82, 82, 82, 385});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +249,8 @@ int main(void)
         cmocka_unit_test(test_patterns__gtx560ti),
         cmocka_unit_test(test_patterns__gtx780),
         cmocka_unit_test(test_patterns__gtx980),
+        cmocka_unit_test(test_patterns__gtx560ti_with_l1_on),
+        cmocka_unit_test(test_patterns__gtx980_with_l1_on_asks_no_tlb),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,17 +101,22 @@ void pb_sim_memory_launch(struct pb_sim_memory *memory, uint64_t carveout_bytes)
 static void route_caches(struct pb_sim_memory *memory, enum pb_path path,
                          const struct pb_sim_timing *timing, struct pb_sim_route *route)
 {
+    double missed_cycles = 0.0;
+
     for (size_t i = 0; i < memory->profile->cache_count; i++) {
         if ((memory->profile->caches[i].paths >> path & 1) == 0)
             continue;
         route->is_deterministic &= pb_sim_cache_is_deterministic(memory->caches[i]);
         route->caches[route->cache_count] = memory->caches[i];
-        route->cycles[route->cache_count++] = timing->cache_cycles[i];
+        route->cycles[route->cache_count] = missed_cycles + timing->cache_cycles[i];
+        route->detour_cycles[route->cache_count] = timing->detour_cycles[i];
+        route->skips_tlb[route->cache_count++] = memory->profile->caches[i].skips_tlb;
+        missed_cycles += timing->miss_cycles[i];
         if (!memory->chip_wide[i])
             route->first_chip_wide = route->cache_count;
     }
     route->cycles[route->cache_count] =
-        path == PB_PATH_SHARED ? timing->shared_cycles : timing->dram_cycles;
+        path == PB_PATH_SHARED ? timing->shared_cycles : missed_cycles + timing->dram_cycles;
 }
 
 void pb_sim_memory_route(struct pb_sim_memory *memory, enum pb_path path,
@@ -147,14 +152,19 @@ static double translate(const struct pb_sim_route *route, uint64_t address,
 double pb_sim_route_load(const struct pb_sim_route *route, struct pb_sim_address address,
                          struct pb_sim_random *random, size_t *depth_out)
 {
-    double cycles = translate(route, address.page, random);
+    double penalty;
     size_t depth = 0;
 
     while (depth < route->cache_count &&
            !pb_sim_cache_access(route->caches[depth], address.line, random))
         depth++;
     *depth_out = depth;
-    return cycles + route->cycles[depth];
+    if (route->skips_tlb[depth])
+        return route->cycles[depth];
+    penalty = translate(route, address.page, random);
+    if (penalty > 0.0)
+        penalty += route->detour_cycles[depth];
+    return route->cycles[depth] + penalty;
 }
 
 void pb_sim_route_prefill(const struct pb_sim_route *route, struct pb_sim_address address,

@@ -10,6 +10,9 @@
  *   All global paths, readonly and texture are translated; constant and shared memory are not.
  * - It then asks the caches of its path in the profile's order. All that miss take the line in; the
  *   one that hits, or DRAM, gives the latency.
+ * - A cache may cost what the rest does not know of (M16 5.2, L1 on): a load that missed it pays
+ *   miss_cycles; one that hits pays tlb_detour_cycles on top of any penalty of TLBs, and with
+ *   skips_tlb nothing at all for them: they do not see it.
  * - A cache is chip-wide when no path goes on to another cache behind it; the others belong to the
  *   SM that measures. `prefill` reads through the TLBs and the chip-wide caches only, since the
  *   reading SMs' own caches are not the measuring one's.
@@ -35,6 +38,8 @@ struct pb_sim_memory;
 /* What each level costs on this device at this moment; see pb_sim_device_timing(). */
 struct pb_sim_timing {
     double cache_cycles[PB_SIM_CACHES_MAX]; /* by the profile's order */
+    double miss_cycles[PB_SIM_CACHES_MAX];
+    double detour_cycles[PB_SIM_CACHES_MAX];
     double tlb_cycles[PB_SIM_TLBS_MAX];
     double dram_cycles;
     double shared_cycles;
@@ -57,7 +62,9 @@ static inline struct pb_sim_address pb_sim_address_of(uint64_t address)
 /* The way of a load over one path. */
 struct pb_sim_route {
     struct pb_sim_cache *caches[PB_SIM_CACHES_MAX];
-    double cycles[PB_SIM_CACHES_MAX + 1]; /* the last: DRAM, or shared memory */
+    double cycles[PB_SIM_CACHES_MAX + 1];        /* in all; the last: DRAM, or shared memory */
+    double detour_cycles[PB_SIM_CACHES_MAX + 1]; /* on top of any TLB's penalty */
+    bool skips_tlb[PB_SIM_CACHES_MAX + 1];
     size_t cache_count;
     size_t first_chip_wide; /* caches from here on serve all SMs */
     struct pb_sim_cache *tlbs[PB_SIM_TLBS_MAX];

@@ -5,6 +5,7 @@
  * Beyond design 3.4 a profile may have these keys. All are optional, also within their objects
  * unless a comment below says otherwise; what is left out gets a default (profile_extra.c).
  *
+ *   "caches": [{…, "miss_cycles": 16, "tlb_detour_cycles": 261, "skips_tlb": false}]
  *   "shared": {…, "achieved_bytes_per_cycle": 36.7}
  *   "l2_sides": {"far_latency_cycles": 414, "mask": "0xb3000",
  *                "gpc_sms": [16, 18], "slices": 96, "slice_spread_cycles": 24}
@@ -68,6 +69,9 @@ struct pb_sim_cache_spec {
     double latency_cycles;   /* of a hit, in all */
     uint64_t prefetch_bytes; /* 0: none */
     bool unified_with_shared;
+    double miss_cycles;       /* that looking it up in vain adds */
+    double tlb_detour_cycles; /* that a hit costs on top of any penalty of TLBs */
+    bool skips_tlb;           /* a hit asks no TLB */
 };
 
 struct pb_sim_tlb_spec {

@@ -219,20 +219,30 @@ static void read_id(struct pb_sim_reader *reader, const struct pb_json *object,
     memcpy(id, text, sizeof(text));
 }
 
+/* A truth value that is false when it is not there. */
+static bool read_flag(struct pb_sim_reader *reader, const struct pb_json *object, const char *key)
+{
+    struct pb_json flag = pb_sim_read_optional(reader, object, key);
+
+    if (flag.value == NULL)
+        return false;
+    if (!json_is_boolean(flag.value))
+        pb_sim_read_refuse(reader, &flag, "true or false");
+    return json_is_true(flag.value);
+}
+
 static void read_optional_traits(struct pb_sim_reader *reader, const struct pb_json *object,
                                  struct pb_sim_cache_spec *spec)
 {
     struct pb_json prefetch = pb_sim_read_optional(reader, object, "prefetch_bytes");
-    struct pb_json unified = pb_sim_read_optional(reader, object, "unified_with_shared");
 
     if (reader->status == PB_OK && prefetch.value != NULL)
         spec->prefetch_bytes =
             (uint64_t)pb_sim_read_integer(reader, object, "prefetch_bytes", 0, INT64_C(1) << 40);
-    if (reader->status != PB_OK || unified.value == NULL)
-        return;
-    if (!json_is_boolean(unified.value))
-        pb_sim_read_refuse(reader, &unified, "true or false");
-    spec->unified_with_shared = json_is_true(unified.value);
+    pb_sim_read_number_or(reader, object, "miss_cycles", 0, 1e6, &spec->miss_cycles);
+    pb_sim_read_number_or(reader, object, "tlb_detour_cycles", 0, 1e6, &spec->tlb_detour_cycles);
+    spec->unified_with_shared = read_flag(reader, object, "unified_with_shared");
+    spec->skips_tlb = read_flag(reader, object, "skips_tlb");
 }
 
 /* The further down a path, the slower: otherwise a hit could not be told from a miss. */
@@ -263,6 +273,9 @@ static void read_cache(struct pb_sim_reader *reader, const struct pb_json *objec
                                        "latency_cycles",
                                        "prefetch_bytes",
                                        "unified_with_shared",
+                                       "miss_cycles",
+                                       "tlb_detour_cycles",
+                                       "skips_tlb",
                                        NULL};
     struct pb_sim_cache_spec *spec = &profile->caches[profile->cache_count];
     struct pb_json sector;

@@ -28,6 +28,8 @@ struct pb_sim_timing pb_sim_device_timing(const struct pb_sim_device *device, in
         bool chip_wide = pb_sim_cache_is_chip_wide(profile, i);
 
         timing.cache_cycles[i] = cycles * (chip_wide ? outside * l2_factor : slow);
+        timing.miss_cycles[i] = profile->caches[i].miss_cycles * slow;
+        timing.detour_cycles[i] = profile->caches[i].tlb_detour_cycles * outside;
         slowest_cache = fmax(slowest_cache, fmin(cycles, profile->dram.latency_cycles));
     }
     for (size_t i = 0; i < profile->tlb_count; i++)
