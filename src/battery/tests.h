@@ -64,6 +64,9 @@ enum pb_status pb_test_classic_saavedra(struct pb_bench *bench, struct pb_record
                                         struct pb_error *err);
 enum pb_status pb_test_classic_wong(struct pb_bench *bench, struct pb_recording *recording,
                                     struct pb_error *err);
+/* texture.c */
+enum pb_status pb_test_texture_2d(struct pb_bench *bench, struct pb_recording *recording,
+                                  struct pb_error *err);
 /* dram.c */
 enum pb_status pb_test_dram_latency(struct pb_bench *bench, struct pb_recording *recording,
                                     struct pb_error *err);

@@ -21,10 +21,11 @@
 enum {
     LINE_BYTES = 128,
     TRACE_LOADS = 512,
-    EACH_PAGES = 192,    /* every n up to here where pages are 2 MiB apart: M16 4.4 */
-    EACH_PAGES_FAR = 48, /* and at the other strides */
-    PER_OCTAVE = 8,      /* from there on */
-    ALIAS_PAGES = 16384, /* 128 byte each fill the block */
+    EACH_PAGES = 192,       /* every n up to here where pages are 2 MiB apart: M16 4.4 */
+    EACH_PAGES_FAR = 48,    /* and at the other strides */
+    PER_OCTAVE = 8,         /* from there on */
+    ALIAS_PAGES = 16384,    /* 128 byte each fill the block */
+    ALIAS_PAGES_FAR = 4095, /* 16 mappings each: as many as fit 128 GiB of addresses */
     REFERENCE_LOADS = 512
 };
 
@@ -34,22 +35,22 @@ static const uint64_t reserve_bytes = (uint64_t)1 << 30; /* of free memory, for 
 /* One stride to sweep. */
 struct reach {
     uint64_t stride_bytes;
-    uint64_t each_pages;
-    uint64_t most_pages;
+    uint64_t each_pages; /* every number of pages up to here, */
+    uint64_t per_octave; /* then so many in each doubling, */
+    uint64_t most_pages; /* and no more than these */
     uint64_t alias_bytes;
     const char *phase;
 };
 
-/* Whole octaves in eight steps, in whole pages. */
-static uint64_t next_count(uint64_t pages, uint64_t each_pages)
+static uint64_t next_count(const struct reach *reach, uint64_t pages)
 {
     uint64_t octave = 1;
 
-    if (pages < each_pages)
+    if (pages < reach->each_pages)
         return pages + 1;
     while (2 * octave <= pages)
         octave *= 2;
-    return pages + (octave >= PER_OCTAVE ? octave / PER_OCTAVE : 1);
+    return pages + (octave >= reach->per_octave ? octave / reach->per_octave : 1);
 }
 
 static uint64_t slot_offset(const struct reach *reach, uint64_t page)
@@ -77,21 +78,38 @@ static enum pb_status take_pages(struct pb_bench *bench, const struct reach *rea
     return pb_walk_take(bench, &walk, recording, NULL, err);
 }
 
-/* The largest count first: the device then lays out its memory once. */
-static enum pb_status take_sweep(struct pb_bench *bench, const struct reach *reach,
+/*
+ * The largest count first: the device then lays out its memory once, and where less of it is free
+ * than there was, most_pages is halved until it fits.
+ */
+static enum pb_status take_most(struct pb_bench *bench, struct reach *reach,
+                                const uint64_t *offsets, struct pb_recording *recording,
+                                struct pb_error *err)
+{
+    for (;;) {
+        enum pb_status status =
+            take_pages(bench, reach, offsets, reach->most_pages, recording, err);
+
+        if (status != PB_NO_MEMORY || reach->most_pages < 4)
+            return status;
+        reach->most_pages /= 2;
+    }
+}
+
+static enum pb_status take_sweep(struct pb_bench *bench, struct reach *reach,
                                  struct pb_recording *recording, struct pb_error *err)
 {
     uint64_t *offsets = malloc(reach->most_pages * sizeof(*offsets));
-    enum pb_status status = PB_OK;
+    enum pb_status status;
 
     if (offsets == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for %llu pages",
                        (unsigned long long)reach->most_pages);
     for (uint64_t i = 0; i < reach->most_pages; i++)
         offsets[i] = slot_offset(reach, i);
-    status = take_pages(bench, reach, offsets, reach->most_pages, recording, err);
+    status = take_most(bench, reach, offsets, recording, err);
     for (uint64_t pages = 1; pages < reach->most_pages && status == PB_OK;
-         pages = next_count(pages, reach->each_pages))
+         pages = next_count(reach, pages))
         status = take_pages(bench, reach, offsets, pages, recording, err);
     free(offsets);
     return status;
@@ -135,7 +153,7 @@ static uint64_t room_of(const struct pb_bench *bench)
 enum pb_status pb_test_tlb_reach(struct pb_bench *bench, struct pb_recording *recording,
                                  struct pb_error *err)
 {
-    uint64_t room = room_of(bench);
+    uint64_t room = room_of(bench), walked = 0;
     enum pb_status status = take_reference(bench, recording, err);
 
     if (status == PB_OK && room < 4 * mib)
@@ -144,16 +162,20 @@ enum pb_status pb_test_tlb_reach(struct pb_bench *bench, struct pb_recording *re
     for (uint64_t stride_mib = 2; stride_mib <= 64 && status == PB_OK; stride_mib *= 2) {
         struct reach reach = {.stride_bytes = stride_mib * mib,
                               .each_pages = stride_mib == 2 ? EACH_PAGES : EACH_PAGES_FAR,
+                              .per_octave = PER_OCTAVE,
+                              .most_pages = room / (stride_mib * mib),
                               .phase = phase_of(stride_mib)};
 
-        reach.most_pages = room / reach.stride_bytes;
-        if (reach.most_pages > 1)
-            status = take_sweep(bench, &reach, recording, err);
+        if (reach.most_pages < 2)
+            break;
+        status = take_sweep(bench, &reach, recording, err);
+        if (reach.most_pages * reach.stride_bytes > walked)
+            walked = reach.most_pages * reach.stride_bytes;
     }
     if (status == PB_OK)
         snprintf(recording->message, sizeof(recording->message),
                  "walked up to %llu MiB of the %llu MiB that were free",
-                 (unsigned long long)(room / mib),
+                 (unsigned long long)(walked / mib),
                  (unsigned long long)(bench->info.memory_free_bytes / mib));
     return status;
 }
@@ -161,20 +183,18 @@ enum pb_status pb_test_tlb_reach(struct pb_bench *bench, struct pb_recording *re
 enum pb_status pb_test_tlb_alias(struct pb_bench *bench, struct pb_recording *recording,
                                  struct pb_error *err)
 {
-    static const uint64_t strides_mib[] = {2, 32};
+    struct reach reaches[] = {
+        {2 * mib, EACH_PAGES, PER_OCTAVE / 2, ALIAS_PAGES, 2 * mib, phase_of(2)},
+        {32 * mib, EACH_PAGES_FAR, PER_OCTAVE / 4, ALIAS_PAGES_FAR, 2 * mib, phase_of(32)},
+    };
     enum pb_status status = take_reference(bench, recording, err);
 
-    for (size_t i = 0; i < sizeof(strides_mib) / sizeof(strides_mib[0]) && status == PB_OK; i++) {
-        struct reach reach = {.stride_bytes = strides_mib[i] * mib,
-                              .each_pages = EACH_PAGES,
-                              .most_pages = ALIAS_PAGES,
-                              .alias_bytes = 2 * mib,
-                              .phase = phase_of(strides_mib[i])};
-
-        status = take_sweep(bench, &reach, recording, err);
-    }
+    for (size_t i = 0; i < sizeof(reaches) / sizeof(reaches[0]) && status == PB_OK; i++)
+        status = take_sweep(bench, &reaches[i], recording, err);
     if (status == PB_OK)
         snprintf(recording->message, sizeof(recording->message),
-                 "one block of 2 MiB, mapped up to %d times", ALIAS_PAGES);
+                 "one block of 2 MiB at up to %llu pages, and at up to %llu that are 32 MiB apart",
+                 (unsigned long long)reaches[0].most_pages,
+                 (unsigned long long)reaches[1].most_pages);
     return status;
 }

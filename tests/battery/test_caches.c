@@ -213,6 +213,27 @@ static void test_sharing__pairs_of_the_paper(void **state)
     pb_recording_clear(&recording);
 }
 
+/* The simulator's blocks keep 16 byte of two rows in one sector, which is the line here. */
+static void test_texture_2d__a_miss_brings_two_rows(void **state)
+{
+    struct pb_recording recording;
+    const struct pb_point *rows, *columns;
+
+    (void)state;
+    rig_record("gtx780", "texture_2d", &recording);
+    rows = rig_find(&recording, "rows", "texture_2d");
+    columns = rig_find(&recording, "columns", "texture_2d");
+    for (size_t i = 0; i < rows->count; i++) {
+        uint64_t offset = rig_index(&recording, rows, i);
+        bool is_first = offset / 1024 % 2 == 0 && offset % 16 == 0;
+
+        if (rig_cycles(&recording, rows, i) < 290) /* else a spike */
+            assert_int_equal(rig_cycles(&recording, rows, i) > 190, is_first);
+    }
+    assert_true(abs((int)rig_count(&recording, columns, 190, 210) - 128) <= 1);
+    pb_recording_clear(&recording);
+}
+
 static void test_carveout__unified_l1_shrinks_with_every_step(void **state)
 {
     struct pb_recording recording;
@@ -299,6 +320,7 @@ int main(void)
         cmocka_unit_test(test_policy__fermi_set_is_five_lines_that_miss_unevenly),
         cmocka_unit_test(test_policy__lru_always_misses_in_laps_and_not_at_random),
         cmocka_unit_test(test_sharing__pairs_of_the_paper),
+        cmocka_unit_test(test_texture_2d__a_miss_brings_two_rows),
         cmocka_unit_test(test_carveout__unified_l1_shrinks_with_every_step),
         cmocka_unit_test(test_carveout__separate_l1_says_so),
         cmocka_unit_test(test_classic__saavedra_has_both_plateaus),

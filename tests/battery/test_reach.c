@@ -53,6 +53,20 @@ static void test_tlb__reach_counts_entries_at_every_stride(void **state)
     pb_recording_clear(&recording);
 }
 
+/* The same entries overflow where one block is mapped over and over, and far beyond memory. */
+static void test_tlb__aliased_pages_miss_like_others(void **state)
+{
+    struct pb_recording recording;
+
+    (void)state;
+    rig_record("gtx780", "tlb_alias", &recording);
+    assert_true(rig_median(&recording, pages(&recording, "stride2", 16)) < 200);
+    assert_true(fabs(rig_median(&recording, pages(&recording, "stride2", 17)) - 204.5) <= 1);
+    assert_true(rig_median(&recording, pages(&recording, "stride2", 72)) >= 257);
+    assert_true(pages(&recording, "stride2", 16384)->footprint_bytes > (uint64_t)3 << 30);
+    pb_recording_clear(&recording);
+}
+
 static void test_tlb__a_small_device_says_how_far_it_went(void **state)
 {
     struct pb_recording recording;
@@ -171,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tlb__steps_of_the_paper),
         cmocka_unit_test(test_tlb__reach_counts_entries_at_every_stride),
+        cmocka_unit_test(test_tlb__aliased_pages_miss_like_others),
         cmocka_unit_test(test_tlb__a_small_device_says_how_far_it_went),
         cmocka_unit_test(test_pattern__latencies_of_the_paper),
         cmocka_unit_test(test_pattern__l1_answers_before_l2_does),
