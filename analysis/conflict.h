@@ -45,21 +45,6 @@ enum pb_status pb_conflicts_read(const struct pb_level *level, struct pb_conflic
                                  struct pb_error *err);
 void pb_conflicts_clear(struct pb_conflicts *conflicts);
 
-enum pb_index_shape { PB_INDEX_MODULO, PB_INDEX_XOR };
-
-/* The finest index of one shape that keeps all pairs but strays together. */
-struct pb_index_fit {
-    enum pb_index_shape shape;
-    uint64_t sets;
-    double chance; /* of seeing these pairs if the sets were twice as large */
-    size_t pairs, strays;
-    uint64_t masks[64]; /* of the address; none where a modulo is no power of two */
-    size_t mask_count;
-};
-
-struct pb_index_fit pb_conflicts_fit(const struct pb_conflicts *conflicts,
-                                     enum pb_index_shape shape);
-
 /* Sets as they were seen, without any assumption of how they are indexed. */
 struct pb_partition {
     size_t sets;               /* that have conflicted */
@@ -72,8 +57,25 @@ struct pb_partition {
     size_t per_lap_laps, laps; /* laps with that many; laps with any */
 };
 
+enum pb_index_shape { PB_INDEX_MODULO, PB_INDEX_XOR };
+
+/* The finest index of one shape that keeps all pairs but strays together. */
+struct pb_index_fit {
+    enum pb_index_shape shape;
+    uint64_t sets;
+    double chance; /* of seeing these pairs if the sets were twice as large */
+    size_t pairs, strays;
+    struct pb_partition seen; /* strays left out */
+    uint64_t masks[64];       /* of the address; none where a modulo is no power of two */
+    size_t mask_count;
+};
+
 /* PB_NO_MEMORY. */
-enum pb_status pb_conflicts_partition(const struct pb_conflicts *conflicts,
+enum pb_status pb_conflicts_fit(const struct pb_conflicts *conflicts, enum pb_index_shape shape,
+                                struct pb_index_fit *fit_out, struct pb_error *err);
+
+/* is_stray[missing_count] leaves some out; it may be NULL. PB_NO_MEMORY. */
+enum pb_status pb_conflicts_partition(const struct pb_conflicts *conflicts, const bool *is_stray,
                                       struct pb_partition *partition_out, struct pb_error *err);
 
 #endif

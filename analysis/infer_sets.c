@@ -36,9 +36,8 @@ struct view {
 };
 
 /* Could sets of so many lines look like what was seen? */
-static bool could_be(const struct view *view, size_t ways)
+static bool could_be(const struct pb_partition *seen, size_t ways)
 {
-    const struct pb_partition *seen = &view->partition;
     bool alike =
         seen->laps >= ALIKE_LAPS && (double)seen->per_lap_laps >= alike_share * (double)seen->laps;
 
@@ -52,7 +51,7 @@ static bool could_be(const struct view *view, size_t ways)
 static bool is_index(const struct view *view, const struct pb_index_fit *fit)
 {
     return fit->sets > 0 && fit->chance <= significance && view->conflicts.lines % fit->sets == 0 &&
-           could_be(view, (size_t)(view->conflicts.lines / fit->sets));
+           could_be(&fit->seen, (size_t)(view->conflicts.lines / fit->sets));
 }
 
 /* The finer index, a modulo where both are as fine; NULL: neither holds. */
@@ -68,28 +67,27 @@ static const struct pb_index_fit *choose(const struct view *view)
 }
 
 /* How much the laps agree; `known_line`: the lines' length is what the walk took it for. */
-static double confidence_of(const struct view *view, size_t strays, bool known_line)
+static double confidence_of(size_t pairs, size_t strays, size_t laps, bool known_line)
 {
     struct pb_votes votes = {0, 0};
 
-    pb_votes_add_share(&votes, view->partition.laps - (strays < view->partition.laps ? strays : 0),
-                       view->partition.laps, PIECES_MAX);
+    pb_votes_add_share(&votes, pairs, pairs + strays, laps < PIECES_MAX ? laps : PIECES_MAX);
     if (!known_line)
         pb_votes_doubt(&votes);
     return pb_votes_confidence(&votes);
 }
 
 static void state_count(const struct pb_case *at, double sets, double ways, double confidence,
-                        const char *how, const struct view *view)
+                        const char *how, size_t lines, const struct pb_partition *seen)
 {
     pb_parameter_set_number(pb_case_answer(at, "set_count"), (struct pb_estimate){sets, sets, sets},
                             confidence,
                             "%s: %zu lines fit; %zu laps with one more miss in %zu sets", how,
-                            view->conflicts.lines, view->partition.laps, view->partition.sets);
+                            lines, seen->laps, seen->sets);
     pb_parameter_set_number(pb_case_answer(at, "way_counts"),
                             (struct pb_estimate){ways, ways, ways}, confidence,
-                            "%s: %zu lines by %.0f sets; up to %zu lines of a set seen", how,
-                            view->conflicts.lines, sets, view->partition.largest);
+                            "%s: %zu lines by %.0f sets; up to %zu lines of a set seen", how, lines,
+                            sets, seen->largest);
 }
 
 static void state_index(const struct pb_case *at, const struct view *view,
@@ -102,7 +100,7 @@ static void state_index(const struct pb_case *at, const struct view *view,
                 confidence,
                 fit->shape == PB_INDEX_MODULO ? "N14 5.1, greatest common divisor"
                                               : "N14 5.1, solved over GF(2)",
-                view);
+                view->conflicts.lines, &fit->seen);
     if (fit->sets == 1) {
         pb_parameter_set_none(pb_case_answer(at, "index_kind"), "one set needs no index");
         pb_parameter_set_none(masks, "one set needs no index");
@@ -129,7 +127,7 @@ static enum pb_status state_seen(const struct pb_case *at, const struct view *vi
 {
     const struct pb_partition *seen = &view->partition;
     bool whole = seen->lines == view->conflicts.lines && seen->once == 0;
-    double confidence = confidence_of(view, 0, known_line);
+    double confidence = confidence_of(seen->lines, 0, seen->laps, known_line);
     struct pb_estimate ways[PB_LIST_MAX];
 
     pb_parameter_set_none(pb_case_answer(at, "index_kind"),
@@ -143,7 +141,8 @@ static enum pb_status state_seen(const struct pb_case *at, const struct view *vi
         double size = (double)seen->largest;
 
         state_count(at, (double)view->conflicts.lines / size, size, confidence,
-                    whole ? "all sets seen" : "sets seen are all alike", view);
+                    whole ? "all sets seen" : "sets seen are all alike", view->conflicts.lines,
+                    seen);
         return PB_OK;
     }
     if (!whole || seen->sets > PB_LIST_MAX)
@@ -154,7 +153,8 @@ static enum pb_status state_seen(const struct pb_case *at, const struct view *vi
     for (size_t i = 0; i < seen->sets; i++)
         ways[i] = (struct pb_estimate){(double)seen->size[i], (double)seen->size[i],
                                        (double)seen->size[i]};
-    state_count(at, (double)seen->sets, (double)seen->largest, confidence, "all sets seen", view);
+    state_count(at, (double)seen->sets, (double)seen->largest, confidence, "all sets seen",
+                view->conflicts.lines, seen);
     pb_parameter_set_list(pb_case_answer(at, "way_counts"), ways, seen->sets, confidence,
                           "every line seen missing with others of its set; by their lowest lines");
     return PB_OK;
@@ -175,19 +175,23 @@ static enum pb_status infer_from(const struct pb_case *at, struct view *view, st
                        "%zu of %zu added lines make nothing miss: the array of %zu lines does not "
                        "fill all sets",
                        conflicts->quiet, conflicts->lap_count, conflicts->lines);
-    status = pb_conflicts_partition(conflicts, &view->partition, err);
+    status = pb_conflicts_partition(conflicts, NULL, &view->partition, err);
     if (status != PB_OK)
         return status;
     if (view->partition.laps == 0)
         return pb_fail(err, PB_NOT_FOUND, "no line of %zu laps misses but the added one",
                        conflicts->lap_count);
-    view->modulo = pb_conflicts_fit(conflicts, PB_INDEX_MODULO);
-    view->linear = pb_conflicts_fit(conflicts, PB_INDEX_XOR);
+    status = pb_conflicts_fit(conflicts, PB_INDEX_MODULO, &view->modulo, err);
+    if (status == PB_OK)
+        status = pb_conflicts_fit(conflicts, PB_INDEX_XOR, &view->linear, err);
+    if (status != PB_OK)
+        return status;
     fit = choose(view);
     if (fit == NULL)
         return state_seen(at, view, !isnan(line), err);
     state_index(at, view, fit,
-                (1.0 - fit->chance) * confidence_of(view, fit->strays, !isnan(line)));
+                (1.0 - fit->chance) *
+                    confidence_of(fit->pairs, fit->strays, fit->seen.laps, !isnan(line)));
     return PB_OK;
 }
 

@@ -1,0 +1,231 @@
+/* The indexes that explain pairs of lines of one set; quadratic in the bits of an address. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/conflict.h"
+
+/* Strays by pairs at most, and the chance below which an index is no accident of few pairs. */
+static const double stray_share = 0.01, stray_chance = 1e-6;
+
+/* Pairs that made the index coarser; only they can be strays that matter. */
+enum { TURNING_MAX = 64 };
+
+/* An index under construction, and the pairs that made it coarser. */
+struct draft {
+    enum pb_index_shape shape;
+    uint64_t line_bytes;
+    uint64_t divisor;               /* modulo */
+    struct pb_gf2_span same;        /* xor: differences within a set */
+    size_t turning[TURNING_MAX][2]; /* lap and place among the missing lines */
+    size_t turning_count;
+};
+
+/* The pairs that are left; a stray is one no more. */
+struct pairs {
+    const struct pb_conflicts *conflicts;
+    bool *is_stray; /* [missing_count] */
+    size_t count, strays;
+};
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b != 0) {
+        uint64_t rest = a % b;
+
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static uint64_t distance_of(const struct draft *draft, uint64_t a, uint64_t b)
+{
+    return (a > b ? a - b : b - a) / draft->line_bytes;
+}
+
+/* Takes a pair in; true when it made the index coarser. */
+static bool take_pair(struct draft *draft, uint64_t a, uint64_t b)
+{
+    uint64_t divisor;
+
+    if (draft->shape == PB_INDEX_XOR)
+        return pb_gf2_add(&draft->same, a ^ b);
+    divisor = common_divisor(distance_of(draft, a, b), draft->divisor);
+    if (divisor == draft->divisor)
+        return false;
+    draft->divisor = divisor;
+    return true;
+}
+
+/* Does the index keep these two together? */
+static bool keeps(const struct draft *draft, uint64_t a, uint64_t b)
+{
+    if (draft->shape == PB_INDEX_XOR)
+        return pb_gf2_holds(&draft->same, a ^ b);
+    return draft->divisor != 0 && distance_of(draft, a, b) % draft->divisor == 0;
+}
+
+/* What walked addresses can tell apart: the array's lines, and added ones that kept a pair. */
+static struct pb_gf2_span span_tried(const struct pairs *pairs, const struct draft *draft)
+{
+    const struct pb_conflicts *conflicts = pairs->conflicts;
+    struct pb_gf2_span tried = {{0}, 0};
+
+    for (size_t i = 0; i < conflicts->lines; i++)
+        pb_gf2_add(&tried, conflicts->base ^ (conflicts->base + i * conflicts->line_bytes));
+    for (size_t i = 0; i < conflicts->lap_count; i++) {
+        const struct pb_conflict_lap *lap = &conflicts->laps[i];
+        bool used = false;
+
+        for (size_t k = lap->first; k < lap->first + lap->count && !used; k++)
+            used = !pairs->is_stray[k] && keeps(draft, lap->added, conflicts->missing[k]);
+        if (used)
+            pb_gf2_add(&tried, conflicts->base ^ lap->added);
+    }
+    return tried;
+}
+
+static double sets_of(const struct pairs *pairs, const struct draft *draft)
+{
+    if (draft->shape == PB_INDEX_MODULO)
+        return (double)draft->divisor;
+    return ldexp(1.0, (int)span_tried(pairs, draft).rank - (int)draft->same.rank);
+}
+
+/* The index of all pairs that are left. */
+static void make_draft(const struct pairs *pairs, struct draft *draft)
+{
+    const struct pb_conflicts *conflicts = pairs->conflicts;
+
+    draft->divisor = 0;
+    draft->same.rank = 0;
+    draft->turning_count = 0;
+    for (size_t i = 0; i < conflicts->lap_count; i++) {
+        const struct pb_conflict_lap *lap = &conflicts->laps[i];
+
+        for (size_t k = lap->first; k < lap->first + lap->count; k++) {
+            if (pairs->is_stray[k] || !take_pair(draft, lap->added, conflicts->missing[k]) ||
+                draft->turning_count == TURNING_MAX)
+                continue;
+            draft->turning[draft->turning_count][0] = i;
+            draft->turning[draft->turning_count++][1] = k;
+        }
+    }
+}
+
+/* The index of the pairs that turned it, but for one. */
+static void make_without(const struct pairs *pairs, const struct draft *draft, size_t without,
+                         struct draft *trial)
+{
+    const struct pb_conflicts *conflicts = pairs->conflicts;
+
+    *trial = *draft;
+    trial->divisor = 0;
+    trial->same.rank = 0;
+    for (size_t i = 0; i < draft->turning_count; i++)
+        if (i != without)
+            take_pair(trial, conflicts->laps[draft->turning[i][0]].added,
+                      conflicts->missing[draft->turning[i][1]]);
+}
+
+/* Pairs that an index tears apart; where `drop`, they are strays from now on. */
+static size_t torn_by(struct pairs *pairs, const struct draft *trial, bool drop)
+{
+    const struct pb_conflicts *conflicts = pairs->conflicts;
+    size_t torn = 0;
+
+    for (size_t i = 0; i < conflicts->lap_count; i++) {
+        const struct pb_conflict_lap *lap = &conflicts->laps[i];
+
+        for (size_t k = lap->first; k < lap->first + lap->count; k++) {
+            if (pairs->is_stray[k] || keeps(trial, lap->added, conflicts->missing[k]))
+                continue;
+            torn++;
+            pairs->is_stray[k] = drop;
+        }
+    }
+    return torn;
+}
+
+/* Pairs beyond those that define the index: each would have broken a finer one by chance. */
+static double surplus(const struct pairs *pairs, const struct draft *draft)
+{
+    return (double)(pairs->count - pairs->strays) - (double)draft->turning_count;
+}
+
+/*
+ * Looks for a pair without which the index gets finer, so much that all the others would not fit
+ * it by chance, and tears no more than a few apart. False: there is none.
+ */
+static bool drop_strays(struct pairs *pairs, struct draft *draft)
+{
+    double before = sets_of(pairs, draft), finest = before;
+    double most = 1.0 + stray_share * (double)pairs->count - (double)pairs->strays;
+    struct draft trial, best;
+    size_t least = SIZE_MAX;
+
+    for (size_t i = 0; i < draft->turning_count; i++) {
+        size_t torn;
+        double sets;
+
+        make_without(pairs, draft, i, &trial);
+        sets = sets_of(pairs, &trial);
+        torn = torn_by(pairs, &trial, false);
+        if (sets < 2.0 * before || (double)torn > most || sets < finest ||
+            (sets == finest && torn >= least) ||
+            (surplus(pairs, draft) - (double)torn) * log(before / sets) > log(stray_chance))
+            continue;
+        finest = sets;
+        least = torn;
+        best = trial;
+    }
+    if (least == SIZE_MAX)
+        return false;
+    pairs->strays += torn_by(pairs, &best, true);
+    make_draft(pairs, draft);
+    return sets_of(pairs, draft) > before;
+}
+
+/* The bits of a modulo by a power of two. */
+static void mask_modulo(const struct pb_conflicts *conflicts, struct pb_index_fit *fit)
+{
+    if ((fit->sets & (fit->sets - 1)) != 0)
+        return;
+    for (uint64_t i = 1; i < fit->sets; i *= 2)
+        fit->masks[fit->mask_count++] = i * conflicts->line_bytes;
+}
+
+enum pb_status pb_conflicts_fit(const struct pb_conflicts *conflicts, enum pb_index_shape shape,
+                                struct pb_index_fit *fit_out, struct pb_error *err)
+{
+    struct pairs pairs = {conflicts, NULL, conflicts->missing_count, 0};
+    struct draft draft = {.shape = shape, .line_bytes = conflicts->line_bytes};
+    struct pb_index_fit fit = {.shape = shape};
+    enum pb_status status;
+    double sets;
+
+    pairs.is_stray = calloc(conflicts->missing_count + 1, sizeof(*pairs.is_stray));
+    if (pairs.is_stray == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu pairs", pairs.count);
+    make_draft(&pairs, &draft);
+    while (pairs.count > 0 && drop_strays(&pairs, &draft))
+        continue;
+    sets = sets_of(&pairs, &draft);
+    fit.strays = pairs.strays;
+    fit.pairs = pairs.count - pairs.strays;
+    fit.chance = exp2(-fmax(0.0, surplus(&pairs, &draft)));
+    if (fit.pairs > 0 && sets < ldexp(1.0, 32))
+        fit.sets = (uint64_t)sets;
+    if (shape == PB_INDEX_MODULO) {
+        mask_modulo(conflicts, &fit);
+    } else {
+        struct pb_gf2_span tried = span_tried(&pairs, &draft);
+
+        fit.mask_count = pb_gf2_masks(&tried, &draft.same, fit.masks);
+    }
+    status = pb_conflicts_partition(conflicts, pairs.is_stray, &fit.seen, err);
+    free(pairs.is_stray);
+    if (status == PB_OK)
+        *fit_out = fit;
+    return status;
+}
