@@ -13,6 +13,8 @@ enum pb_status pb_infer_capacity(const struct pb_case *at, struct pb_error *err)
 enum pb_status pb_infer_line(const struct pb_case *at, struct pb_error *err);
 /* infer_sets.c: likewise */
 enum pb_status pb_infer_sets(const struct pb_case *at, struct pb_error *err);
+/* infer_policy.c: likewise */
+enum pb_status pb_infer_policy(const struct pb_case *at, struct pb_error *err);
 /* infer_latency.c */
 enum pb_status pb_infer_dram_latency(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_shared_latency(const struct pb_case *at, struct pb_error *err);

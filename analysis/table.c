@@ -15,6 +15,10 @@
     {                                                                                              \
         {"set_count", ""}, {"way_counts", ""}, {"index_kind", ""}, {"index_masks", ""},            \
     }
+#define POLICY_ANSWERS                                                                             \
+    {                                                                                              \
+        {"policy", ""}, {"victim_probabilities", ""},                                              \
+    }
 #define LATENCY_ANSWERS                                                                            \
     {                                                                                              \
         {"latency_cycles", "cycle"}, {"latency_ns", "ns"},                                         \
@@ -26,18 +30,22 @@ const struct pb_inference pb_inferences[] = {
     {"l1", {"l1_capacity"}, CAPACITY_ANSWERS, pb_infer_capacity},
     {"l1", {"l1_line"}, LINE_ANSWERS, pb_infer_line},
     {"l1", {"l1_sets"}, SETS_ANSWERS, pb_infer_sets},
+    {"l1", {"l1_policy"}, POLICY_ANSWERS, pb_infer_policy},
     {"l2", {"l2_capacity"}, CAPACITY_ANSWERS, pb_infer_capacity},
     {"l2", {"l2_line"}, LINE_ANSWERS, pb_infer_line},
     {"l2", {"l2_sets"}, SETS_ANSWERS, pb_infer_sets},
     {"readonly", {"readonly_capacity"}, CAPACITY_ANSWERS, pb_infer_capacity},
     {"readonly", {"readonly_line"}, LINE_ANSWERS, pb_infer_line},
     {"readonly", {"readonly_sets"}, SETS_ANSWERS, pb_infer_sets},
+    {"readonly", {"readonly_policy"}, POLICY_ANSWERS, pb_infer_policy},
     {"texture", {"texture_capacity"}, CAPACITY_ANSWERS, pb_infer_capacity},
     {"texture", {"texture_line"}, LINE_ANSWERS, pb_infer_line},
     {"texture", {"texture_sets"}, SETS_ANSWERS, pb_infer_sets},
+    {"texture", {"texture_policy"}, POLICY_ANSWERS, pb_infer_policy},
     {"constant_l1", {"constant_capacity"}, CAPACITY_ANSWERS, pb_infer_capacity},
     {"constant_l1", {"constant_line"}, LINE_ANSWERS, pb_infer_line},
     {"constant_l1", {"constant_sets"}, SETS_ANSWERS, pb_infer_sets},
+    {"constant_l1", {"constant_policy"}, POLICY_ANSWERS, pb_infer_policy},
     {"dram", {"dram_latency"}, LATENCY_ANSWERS, pb_infer_dram_latency},
     {"dram",
      {"global_copy"},

@@ -1,0 +1,252 @@
+/*
+ * policy and victim_probabilities of a cache: which hypothesis explains the chases over the lines
+ * of one set (replacement.h), and how often each way was the victim.
+ *
+ * victim_probabilities is a list by way, in the order in which an empty set fills; shares of all
+ * victims with 95% intervals (Jeffreys). It is stated for random and weighted policies.
+ *
+ * Limit: with two ways, lru and plru are the same; it is then called lru.
+ *
+ * Source: M16 section 4.5.
+ */
+#include "analysis/infer.h"
+
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/confidence.h"
+#include "analysis/level.h"
+#include "analysis/replacement.h"
+#include "analysis/trace.h"
+
+/* A policy is stated where its share of the likelihood is above this. */
+static const double least_posterior = 0.99;
+
+/* More accesses than this against what a policy foretells: it is another one. */
+static const double stray_share = 0.02;
+
+/* All chases of the recording, with lines numbered by address. */
+struct chases {
+    struct pb_set_trace *traces;
+    size_t count;
+    uint64_t *address; /* of all lines, ascending */
+    size_t line_count;
+    uint32_t *line;
+    enum pb_sight *sight;
+    size_t access_count;
+};
+
+static void clear_chases(struct chases *chases)
+{
+    free(chases->traces);
+    free(chases->address);
+    free(chases->line);
+    free(chases->sight);
+}
+
+static bool is_chase(const struct pb_level *level, const struct pb_point *point)
+{
+    struct pb_pick victim = {level->way->path, "trace", "victim"};
+    struct pb_pick random = {level->way->path, "trace", "random"};
+
+    return point->stride_bytes > 0 &&
+           (pb_point_matches(point, &victim) || pb_point_matches(point, &random));
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+    const uint64_t *left = a, *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
+static enum pb_status allocate(const struct pb_level *level, struct chases *chases,
+                               struct pb_error *err)
+{
+    size_t traces = 0, accesses = 0;
+
+    for (size_t i = 0; i < level->series->point_count; i++) {
+        if (!is_chase(level, &level->series->points[i]))
+            continue;
+        traces++;
+        accesses += pb_point_accesses(level->series, &level->series->points[i]).count;
+    }
+    chases->traces = calloc(traces + 1, sizeof(*chases->traces));
+    chases->address = calloc(accesses + 1, sizeof(*chases->address));
+    chases->line = calloc(accesses + 1, sizeof(*chases->line));
+    chases->sight = calloc(accesses + 1, sizeof(*chases->sight));
+    if (chases->traces == NULL || chases->address == NULL || chases->line == NULL ||
+        chases->sight == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu accesses", accesses);
+    return PB_OK;
+}
+
+/* Addresses of all lines, each once. */
+static void number_lines(const struct pb_level *level, struct chases *chases)
+{
+    size_t count = 0, kept = 0;
+
+    for (size_t i = 0; i < level->series->point_count; i++) {
+        const struct pb_point *point = &level->series->points[i];
+        struct pb_accesses walk = pb_point_accesses(level->series, point);
+
+        for (size_t k = 0; is_chase(level, point) && k < walk.count; k++)
+            chases->address[count++] = walk.index_bytes[k] / point->stride_bytes;
+    }
+    qsort(chases->address, count, sizeof(*chases->address), compare_addresses);
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || chases->address[i] != chases->address[kept - 1])
+            chases->address[kept++] = chases->address[i];
+    chases->line_count = kept;
+}
+
+static enum pb_sight look(const struct pb_level *level, double cycles)
+{
+    if (pb_band_holds(level->classes.hit, cycles))
+        return PB_SIGHT_HIT;
+    return pb_band_holds(level->classes.miss, cycles) ? PB_SIGHT_MISS : PB_SIGHT_NEITHER;
+}
+
+static void add_chase(const struct pb_level *level, const struct pb_point *point,
+                      struct chases *chases)
+{
+    struct pb_accesses walk = pb_point_accesses(level->series, point);
+    size_t first = chases->access_count;
+
+    for (size_t i = 0; i < walk.count; i++) {
+        uint64_t address = walk.index_bytes[i] / point->stride_bytes;
+        const uint64_t *found = bsearch(&address, chases->address, chases->line_count,
+                                        sizeof(address), compare_addresses);
+
+        chases->line[first + i] = (uint32_t)(found - chases->address);
+        chases->sight[first + i] = look(level, pb_access_cycles(&walk, i));
+    }
+    chases->access_count += walk.count;
+    chases->traces[chases->count++] = (struct pb_set_trace){
+        chases->line + first, chases->sight + first, walk.count, (uint32_t)chases->line_count};
+}
+
+static enum pb_status read_chases(const struct pb_level *level, struct chases *chases,
+                                  struct pb_error *err)
+{
+    enum pb_status status = allocate(level, chases, err);
+
+    if (status != PB_OK)
+        return status;
+    number_lines(level, chases);
+    for (size_t i = 0; i < level->series->point_count; i++)
+        if (is_chase(level, &level->series->points[i]))
+            add_chase(level, &level->series->points[i], chases);
+    return PB_OK;
+}
+
+/* The likeliest policy and its share; lru stands for plru where the two cannot differ. */
+static enum pb_policy judge(const struct pb_replacement *fit, uint32_t ways, double *posterior_out)
+{
+    enum pb_policy best = PB_POLICY_LRU;
+    double sum = 0.0;
+
+    for (int policy = 0; policy < PB_POLICY_COUNT; policy++)
+        if (fit->log_likelihood[policy] > fit->log_likelihood[best])
+            best = (enum pb_policy)policy;
+    for (int policy = 0; policy < PB_POLICY_COUNT; policy++)
+        if (ways != 2 || policy != PB_POLICY_PLRU)
+            sum += exp(fit->log_likelihood[policy] - fit->log_likelihood[best]);
+    *posterior_out = isfinite(sum) && sum > 0.0 ? 1.0 / sum : 0.0;
+    return best;
+}
+
+static void state_probabilities(struct pb_parameter *answer, const struct pb_replacement *fit,
+                                uint32_t ways, double confidence)
+{
+    struct pb_estimate shares[PB_LIST_MAX];
+
+    if (ways > PB_LIST_MAX || fit->draws == 0) {
+        pb_parameter_set_none(answer, "%zu victims in %u ways: too many for a list", fit->draws,
+                              ways);
+        return;
+    }
+    for (uint32_t way = 0; way < ways; way++) {
+        double hits = (double)fit->victims[way], rest = (double)(fit->draws - fit->victims[way]);
+        double share = hits / (double)fit->draws;
+
+        shares[way] = (struct pb_estimate){
+            share, fmin(share, gsl_cdf_beta_Pinv(0.025, hits + 0.5, rest + 0.5)),
+            fmax(share, gsl_cdf_beta_Pinv(0.975, hits + 0.5, rest + 0.5))};
+    }
+    pb_parameter_set_list(answer, shares, ways, confidence,
+                          "shares of %zu victims, by way in order of filling", fit->draws);
+}
+
+static void state_policy(const struct pb_case *at, const struct pb_replacement *fit, uint32_t ways)
+{
+    struct pb_parameter *answer = pb_case_answer(at, "policy");
+    struct pb_parameter *victims = pb_case_answer(at, "victim_probabilities");
+    struct pb_votes votes = {0, 0};
+    double posterior, confidence;
+    enum pb_policy best = judge(fit, ways, &posterior);
+    bool drawn = best == PB_POLICY_RANDOM || best == PB_POLICY_WEIGHTED;
+
+    if (posterior < least_posterior ||
+        (!drawn && (double)fit->strays[best] > stray_share * (double)fit->accesses)) {
+        pb_parameter_set_none(answer,
+                              "%s explains most, with %.3f of the likelihood and %zu of %zu "
+                              "accesses against it",
+                              pb_policy_name(best), posterior, fit->strays[best], fit->accesses);
+        pb_parameter_set_none(victims, "the policy is open");
+        return;
+    }
+    pb_votes_add_many(&votes, fit->agreeing[best], fit->traces);
+    confidence = posterior * pb_votes_confidence(&votes);
+    pb_parameter_set_word(answer, pb_policy_name(best), confidence,
+                          "M16 4.5: replayed on %zu accesses to the lines of a set of %u ways; lru "
+                          "fails to foretell %zu, fifo %zu, plru %zu%s",
+                          fit->accesses, ways, fit->strays[PB_POLICY_LRU],
+                          fit->strays[PB_POLICY_FIFO], fit->strays[PB_POLICY_PLRU],
+                          ways == 2 && best == PB_POLICY_LRU ? "; with two ways plru is lru" : "");
+    if (drawn)
+        state_probabilities(victims, fit, ways, confidence);
+    else
+        pb_parameter_set_none(victims, "%s draws no victims", pb_policy_name(best));
+}
+
+static enum pb_status infer_from(const struct pb_case *at, const struct pb_level *level,
+                                 struct pb_error *err)
+{
+    double ways = pb_parameters_number(at->parameters, at->inference->memory, "way_counts");
+    struct chases chases = {NULL, 0, NULL, 0, NULL, NULL, 0};
+    struct pb_replacement fit;
+    enum pb_status status = read_chases(level, &chases, err);
+
+    if (status == PB_OK && isnan(ways)) /* as many lines as make one miss */
+        ways = (double)chases.line_count - 1.0;
+    if (status == PB_OK && ways == 1.0)
+        status = pb_fail(err, PB_NOT_FOUND, "sets of one line have no choice");
+    if (status == PB_OK && !(ways >= 1.0 && ways <= PB_WAYS_MAX))
+        status = pb_fail(err, PB_NOT_FOUND, "%.0f lines of one set are no set to replay", ways);
+    if (status == PB_OK)
+        status = pb_replacement_fit(chases.traces, chases.count, (uint32_t)ways, &fit, err);
+    if (status == PB_OK)
+        state_policy(at, &fit, (uint32_t)ways);
+    clear_chases(&chases);
+    return status;
+}
+
+enum pb_status pb_infer_policy(const struct pb_case *at, struct pb_error *err)
+{
+    struct pb_level level;
+    enum pb_status status = pb_level_open(at, &level, err);
+
+    if (status != PB_OK)
+        return status;
+    if (!level.classified)
+        status =
+            pb_fail(err, PB_NOT_FOUND, "no access of %zu that should miss is slower than a hit",
+                    level.misses.count);
+    if (status == PB_OK)
+        status = infer_from(at, &level, err);
+    pb_level_clear(&level);
+    return status;
+}
