@@ -135,6 +135,7 @@ int main(int argc, char **argv)
                options.wish == PB_WISH_MEASURE;
     if (measures)
         start_probe(&options, &probe_argv, &supervisor, &request.trouble);
+    pb_gather_prepare();
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (!measures) {

@@ -7,6 +7,7 @@
 
 #include "core/record.h"
 #include "core/time.h"
+#include "run/gather.h"
 
 static int my_rank(void)
 {
@@ -22,6 +23,15 @@ static int rank_count(void)
 
     MPI_Comm_size(MPI_COMM_WORLD, &count);
     return count;
+}
+
+void pb_gather_prepare(void)
+{
+    /* Never over what the user has set. Other MPIs, and releases with other names, ignore these. */
+    setenv("OMPI_MCA_btl_vader_eager_limit", "256", 0);
+    setenv("OMPI_MCA_btl_vader_fbox_threshold", "1000000", 0);
+    setenv("OMPI_MCA_btl_sm_eager_limit", "256", 0);
+    setenv("OMPI_MCA_btl_sm_fbox_threshold", "1000000", 0);
 }
 
 void pb_comm_wait(MPI_Request *request)

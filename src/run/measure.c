@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "device/sim/fleet.h"
+#include "device/sim/profile.h"
 #include "h5schema/file.h"
 
 /* ---- what was selected ---- */
@@ -13,6 +14,30 @@
 static bool is_simulated(const struct pb_selection *selection)
 {
     return selection->profile != NULL || selection->fleet != NULL || selection->fault_count > 0;
+}
+
+/* What only simulated devices have must not be asked of silicon, nor twice. */
+static enum pb_status check_simulation(const struct pb_selection *selection, const char *backend,
+                                       struct pb_error *err)
+{
+    struct pb_error cause = PB_ERROR_INIT;
+    struct pb_sim_profile *profile = NULL;
+    enum pb_status status = PB_OK;
+
+    if (strcmp(backend, pb_device_sim.name) != 0)
+        return pb_fail(err, PB_INVALID,
+                       "backend %s: only simulated devices have profiles, faults and fleets",
+                       backend);
+    if (selection->fleet != NULL &&
+        (selection->profile != NULL || selection->selector != NULL || selection->fault_count > 0))
+        return pb_fail(err, PB_INVALID, "%s: says itself which devices, profiles and faults",
+                       selection->fleet);
+    if (selection->profile != NULL)
+        status = pb_sim_profile_load(selection->profile, &profile, &cause);
+    pb_sim_profile_free(profile);
+    if (status == PB_NOT_FOUND) /* a wrong word, not a missing device */
+        status = PB_INVALID;
+    return status == PB_OK ? PB_OK : pb_fail(err, status, "%s", cause.message);
 }
 
 enum pb_status pb_measure_prepare(const struct pb_selection *selection,
@@ -25,16 +50,10 @@ enum pb_status pb_measure_prepare(const struct pb_selection *selection,
     if (strcmp(backend, "auto") == 0 && is_simulated(selection))
         backend = pb_device_sim.name;
     status = pb_battery_parse(selection->battery, &measure.battery, err);
+    if (status == PB_OK && is_simulated(selection))
+        status = check_simulation(selection, backend, err);
     if (status == PB_OK)
         status = pb_backend_find(backend, &measure.ops, err);
-    if (status == PB_OK && measure.ops != &pb_device_sim && is_simulated(selection))
-        status = pb_fail(err, PB_INVALID,
-                         "backend %s: only simulated devices have profiles, faults and fleets",
-                         measure.ops->name);
-    if (status == PB_OK && selection->fleet != NULL &&
-        (selection->profile != NULL || selection->selector != NULL || selection->fault_count > 0))
-        status = pb_fail(err, PB_INVALID, "%s: says itself which devices, profiles and faults",
-                         selection->fleet);
     if (status == PB_OK)
         status = pb_battery_select(measure.battery, selection->tests, &measure.tests, err);
     if (status == PB_OK)

@@ -6,7 +6,7 @@ set -eu
 # says PATTERN: the error is one line, and this one.
 says() {
     [ "$(wc -l <err.txt)" -eq 1 ] || fail "expected one line of error"
-    grep -qE "$1" err.txt || fail "expected a message like '$1'"
+    grep -qE -e "$1" err.txt || fail "expected a message like '$1'"
 }
 
 # both PATTERN OPTIONS...: the probe alone and two ranks refuse with exit code 2.
@@ -51,7 +51,7 @@ wrong_profile() {
     echo '{"name": "x", "sm_count": "many"}' >bad.json
     both 'bad\.json: \$\.' --backend sim --profile ./bad.json
     echo '{"name": ' >torn.json
-    both 'torn\.json:1' --backend sim --profile ./torn.json
+    both 'torn\.json:2:0' --backend sim --profile ./torn.json
     nothing_but bad.json torn.json
 }
 
@@ -71,7 +71,7 @@ wrong_fleet() {
     ranks 2 2 -o f.h5 --fleet f.json --profile gtx980
     says 'f\.json: says itself'
     ranks 2 2 -o f.h5 --fleet f.json --backend cuda
-    grep -qE 'only simulated devices|no CUDA in it' err.txt || fail "another message"
+    says 'only simulated devices'
     nothing_but f.json
 }
 
