@@ -253,6 +253,7 @@ struct pb_kernel_study {
     uint32_t threads;
     uint32_t parameter; /* barriers, or live variables */
     uint32_t shift_bytes, thread_bytes, step_bytes;
+    uint32_t nothing; /* 0, which the compiler cannot know */
     uint32_t salt;
 };
 

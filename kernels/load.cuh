@@ -23,6 +23,14 @@ __device__ __forceinline__ void pb_await(uint32_t value)
         : "memory");
 }
 
+/* The same for any value; one that is all ones costs a moment's rest. */
+__device__ __forceinline__ void pb_await_any(uint32_t value)
+{
+    asm volatile(
+        "{ .reg .pred rare; setp.eq.u32 rare, %0, 0xffffffff; @rare nanosleep.u32 1; }" ::"r"(value)
+        : "memory");
+}
+
 /* What all loads by absolute address have in common. */
 struct pb_pointer {
     uint64_t at;

@@ -52,7 +52,7 @@ template <int count> __global__ void __launch_bounds__(1024) pb_spill(struct pb_
 #pragma unroll 1
     for (uint32_t i = 0; i < PB_KERNEL_SPILL_STEPS / pb_kernel_spill_round(count); i++)
         v = pb_step_variables(x, v);
-    pb_await((uint32_t)v);
+    pb_await_any((uint32_t)v);
     pb_span_add((struct pb_kernel_span *)study.span, start, pb_now());
     ((uint64_t *)study.sums)[threadIdx.x] = pb_sum_variables(x);
 }

@@ -31,7 +31,7 @@ static enum pb_status kernel_path(const struct pb_burst *burst, uint32_t *path_o
         return PB_OK;
     default:
         return pb_fail(err, PB_UNSUPPORTED, "burst: path %s is not there on the cuda backend",
-                       pb_path_name(burst->path));
+                       (unsigned)burst->path < PB_PATH_COUNT ? pb_path_name(burst->path) : "?");
     }
 }
 
