@@ -44,6 +44,17 @@ static unsigned architecture(const Elf64_Ehdr *header)
     return header->e_flags >> shift & 0xff;
 }
 
+/* How much of the file the cubin takes for sure: up to the end of its table of sections. */
+static size_t known_size(const Elf64_Ehdr *header, size_t room)
+{
+    uint64_t table = (uint64_t)header->e_shnum * sizeof(Elf64_Shdr);
+
+    if (header->e_shoff > room || table > room - header->e_shoff)
+        return sizeof(*header);
+    return header->e_shoff + table > sizeof(*header) ? (size_t)(header->e_shoff + table)
+                                                     : sizeof(*header);
+}
+
 bool cubin_next(const struct file_image *image, size_t *position, struct cubin *cubin_out)
 {
     Elf64_Ehdr header;
@@ -55,7 +66,7 @@ bool cubin_next(const struct file_image *image, size_t *position, struct cubin *
         if (header.e_machine != EM_NVIDIA || header.e_ident[EI_CLASS] != ELFCLASS64)
             continue;
         *cubin_out = (struct cubin){image->bytes + i, image->size - i, architecture(&header)};
-        *position = i + sizeof(header);
+        *position = i + known_size(&header, image->size - i);
         return true;
     }
     return false;

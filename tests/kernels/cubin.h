@@ -28,7 +28,7 @@ struct cubin {
     unsigned arch; /* 75, 80, … */
 };
 
-/* The next cubin at or after *position, which then moves past its header. False: no more. */
+/* The next cubin at or after *position, which then moves behind it. False: no more. */
 bool cubin_next(const struct file_image *image, size_t *position, struct cubin *cubin_out);
 
 /* The machine code of one kernel. */
