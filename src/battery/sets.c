@@ -43,7 +43,8 @@ static size_t candidate_count(const struct pb_bench *bench, const struct pb_sear
 {
     uint64_t window = bench->info.trace_window > 0 ? bench->info.trace_window : 1;
     uint64_t launches = (lines + window) / window;
-    uint64_t count = LOADS_BUDGET / (lines * launches);
+    uint64_t loads = lines * launches;
+    uint64_t count = loads > 0 ? LOADS_BUDGET / loads : CANDIDATES_MAX;
 
     if (search->target->chip_wide && bench->battery < PB_FULL)
         return CANDIDATES_CHIP_WIDE;

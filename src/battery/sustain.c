@@ -35,32 +35,32 @@ static void free_rows(struct rows *rows)
     free(rows->values);
 }
 
-static enum pb_status grow(struct rows *rows, struct pb_error *err)
+/* False: no memory for more. */
+static bool grow(struct rows *rows)
 {
     size_t capacity = rows->capacity == 0 ? 64 : 2 * rows->capacity;
     double *times = realloc(rows->times, capacity * sizeof(*times));
     double(*values)[QUANTITIES];
 
     if (times == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu moments", capacity);
+        return false;
     rows->times = times;
     values = realloc(rows->values, capacity * sizeof(*values));
     if (values == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu moments", capacity);
+        return false;
     rows->values = values;
     rows->capacity = capacity;
-    return PB_OK;
+    return true;
 }
 
 static enum pb_status add_row(struct pb_bench *bench, double seconds, double bytes_per_s,
                               struct rows *rows, struct pb_error *err)
 {
     struct pb_state state;
-    enum pb_status status = rows->count < rows->capacity ? PB_OK : grow(rows, err);
     double *values;
 
-    if (status != PB_OK)
-        return status;
+    if (rows->count == rows->capacity && !grow(rows))
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu moments", rows->count + 1);
     pb_state_clear(&state);
     if (bench->device->ops->read_state(bench->device, &state, NULL) != PB_OK)
         pb_state_clear(&state); /* unknown: the throughput still counts */
@@ -155,8 +155,12 @@ static enum pb_status file_rows(const struct rows *rows, struct pb_matrix *matri
         {"time", "s", "seconds of load so far", rows->times, NULL, rows->count},
         PB_GRID_LABELS("quantity", "byte/s, MHz, MHz, W, degC, bit mask", quantities),
     };
-    enum pb_status status = pb_grid_open(matrix, axes, 2, "by quantity",
-                                         "throughput and state under a lasting load", err);
+    enum pb_status status;
+
+    if (rows->count == 0 || rows->values == NULL)
+        return pb_fail(err, PB_NOT_FOUND, "no load was put on the device");
+    status = pb_grid_open(matrix, axes, 2, "by quantity",
+                          "throughput and state under a lasting load", err);
 
     if (status == PB_OK)
         memcpy(matrix->values, rows->values, rows->count * sizeof(*rows->values));

@@ -152,7 +152,7 @@ static size_t distinct_lines(const struct pb_recording *recording, const struct 
 /* M16 4.5: four ways, and one of them is the victim half of the time. */
 static void test_policy__fermi_set_is_five_lines_that_miss_unevenly(void **state)
 {
-    uint64_t lines[64];
+    uint64_t lines[64] = {0};
     struct pb_recording recording;
     const struct pb_point *point;
     size_t at = 0, repeats = 0;
