@@ -130,7 +130,7 @@ static uint64_t expected_read_sum(const struct run *run, uint32_t thread)
 static uint64_t expected_spill_sum(const struct run *run, uint32_t thread)
 {
     uint32_t count = run->study->parameter, round = pb_kernel_spill_round(count);
-    uint64_t x[2048], v = 0, sum = 0;
+    uint64_t x[2048] = {0}, v = 0, sum = 0;
 
     for (uint32_t i = 0; i < count; i++)
         x[i] = pb_kernel_spill_seed(run->launch.salt + thread, i);
