@@ -129,6 +129,13 @@ static error_t add_fault(const struct parse *parse, const char *text)
 
 /* ---- argp ---- */
 
+void pb_options_blame(const struct argp_state *state, struct pb_error *err)
+{
+    if (err->message[0] == '\0') /* argp's own finding: it points behind the option */
+        pb_fail(err, PB_INVALID, "%s: unknown or ambiguous option, or its value is missing",
+                state->argv[state->next > 1 ? state->next - 1 : 0]);
+}
+
 static error_t parse_common(int key, char *text, struct argp_state *state)
 {
     struct parse *parse = state->input;
@@ -204,11 +211,8 @@ static error_t parse_own(int key, char *text, struct argp_state *state)
     case ARGP_KEY_ARG:
         pb_fail(parse->err, PB_INVALID, "unexpected argument \"%s\"", text);
         return EINVAL;
-    case ARGP_KEY_ERROR: /* argp found an option wrong; it points behind it */
-        if (parse->err->message[0] == '\0')
-            pb_fail(parse->err, PB_INVALID,
-                    "%s: unknown or ambiguous option, or its value is missing",
-                    state->argv[state->next > 1 ? state->next - 1 : 0]);
+    case ARGP_KEY_ERROR:
+        pb_options_blame(state, parse->err);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -269,11 +273,6 @@ void pb_options_help(enum pb_program program)
     snprintf(name, sizeof(name), "%s", name_of(program));
     argp_help(argp_of(program), stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC,
               name);
-}
-
-void pb_options_version(enum pb_program program)
-{
-    printf("%s %s\n", name_of(program), PLUMB_VERSION);
 }
 
 int pb_exit_code(enum pb_status status)

@@ -35,9 +35,8 @@ enum pb_status pb_options_parse(enum pb_program program, int argc, char **argv,
                                 struct pb_options *options_out, struct pb_error *err);
 void pb_options_clear(struct pb_options *options);
 
-/* Prints the help or the version to standard output. */
+/* Prints the help to standard output. */
 void pb_options_help(enum pb_program program);
-void pb_options_version(enum pb_program program);
 
 /*
  * The options that a probe needs to measure the same, as arguments: argv_out ends with NULL, the
@@ -46,6 +45,14 @@ void pb_options_version(enum pb_program program);
 enum pb_status pb_options_for_probe(const struct pb_options *options, const char *probe,
                                     char ***argv_out, struct pb_error *err);
 void pb_arguments_free(char **argv); /* NULL is allowed */
+
+struct argp_state;
+
+/*
+ * For a parser's ARGP_KEY_ERROR: names the option that argp stumbled over, unless err already says
+ * what is wrong. With ARGP_NO_ERRS, so that a mistake costs the user one line.
+ */
+void pb_options_blame(const struct argp_state *state, struct pb_error *err);
 
 /* The exit code of a measuring tool: 0, 2 for what was asked, 1 for what went wrong. */
 int pb_exit_code(enum pb_status status);

@@ -1,32 +1,11 @@
 /* plumb-check: is this a whole and valid fleet file? One line for each thing that is wrong. */
-#include <argp.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/files.h"
 #include "cli/options.h"
 #include "h5schema/file.h"
-
-struct arguments {
-    const char *file;
-};
-
-static error_t parse(int key, char *text, struct argp_state *state)
-{
-    struct arguments *arguments = state->input;
-
-    switch (key) {
-    case ARGP_KEY_ARG:
-        if (arguments->file != NULL)
-            argp_error(state, "one FILE is expected, found also \"%s\"", text);
-        arguments->file = text;
-        return 0;
-    case ARGP_KEY_NO_ARGS:
-        argp_error(state, "FILE is missing");
-        return EINVAL;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
 
 static void complain(void *context, const char *line)
 {
@@ -62,35 +41,38 @@ static enum pb_status count(const char *path, size_t *devices_out, size_t *tests
     return status;
 }
 
-int main(int argc, char **argv)
+static int check(const char *path)
 {
-    static const struct argp argp = {
-        NULL,
-        parse,
-        "FILE.h5",
-        "Validates a fleet file against the schema, data included.\v"
-        "Exit status: 0 valid, 1 violations (one line each), 2 not a fleet file, or usage.",
-        NULL,
-        NULL,
-        NULL};
-    struct arguments arguments = {NULL};
     struct pb_error err = PB_ERROR_INIT;
-    size_t devices, tests, complaints = 0;
-    enum pb_status status;
+    size_t devices = 0, tests = 0, complaints = 0;
+    enum pb_status status =
+        pb_file_validate(path, complain, (void *)(uintptr_t)path, &complaints, &err);
 
-    argp_program_version = "plumb-check " PLUMB_VERSION;
-    argp_err_exit_status = PB_EXIT_USAGE;
-    argp_parse(&argp, argc, argv, 0, NULL, &arguments);
-    status = pb_file_validate(arguments.file, complain, (void *)(uintptr_t)arguments.file,
-                              &complaints, &err);
     if (status != PB_OK && complaints > 0)
         return EXIT_FAILURE;
     if (status == PB_OK)
-        status = count(arguments.file, &devices, &tests, &err);
+        status = count(path, &devices, &tests, &err);
     if (status != PB_OK) {
         fprintf(stderr, "plumb-check: %s\n", err.message);
         return PB_EXIT_USAGE;
     }
-    printf("%s: ok, %zu devices, %zu tests\n", arguments.file, devices, tests);
+    printf("%s: ok, %zu device%s, %zu tests\n", path, devices, devices == 1 ? "" : "s", tests);
     return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct pb_files_usage usage = {
+        "plumb-check", "FILE.h5",
+        "Validates a fleet file against the schema, data included.\v"
+        "Exit status: 0 valid, 1 violations (one line each), 2 not a fleet file, or usage.",
+        false, 1};
+    struct pb_files files;
+    int code;
+
+    if (pb_files_parse(&usage, argc, argv, &files, &code)) {
+        code = check(files.paths[0]);
+        free(files.paths);
+    }
+    return code;
 }

@@ -116,7 +116,7 @@ static int answer(const struct pb_options *options, const struct pb_error *err, 
     if (speaks && options->wish == PB_WISH_HELP)
         pb_options_help(PB_PROGRAM_RUN);
     else if (speaks)
-        pb_options_version(PB_PROGRAM_RUN);
+        printf("plumb-run %s\n", PLUMB_VERSION);
     return EXIT_SUCCESS;
 }
 

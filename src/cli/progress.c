@@ -66,14 +66,13 @@ static void look_at_terminal(struct pb_progress *progress)
     close(fd);
 }
 
-/* One line of the live picture, cut to the terminal's width. */
-static void draw_line(struct pb_progress *progress, const char *line)
+/* One line of the live picture, cut to the terminal's width, over what stands there. */
+static void draw_line(const struct pb_progress *progress, FILE *picture, const char *line)
 {
-    fprintf(stderr, "\r\033[K%.*s\n", (int)progress->columns - 1, line);
-    progress->drawn++;
+    fprintf(picture, "\r%.*s\033[K\n", (int)progress->columns - 1, line);
 }
 
-static void draw_place(struct pb_progress *progress, size_t rank)
+static void draw_place(const struct pb_progress *progress, FILE *picture, size_t rank)
 {
     const struct place *place = &progress->places[rank];
     double seconds = place->running ? pb_time_monotonic_seconds() - place->since : place->seconds;
@@ -87,17 +86,17 @@ static void draw_place(struct pb_progress *progress, size_t rank)
                  place->number, place->count, place->text, seconds);
     else
         snprintf(line, sizeof(line), "%4zu  %-20s waiting", rank, place->key);
-    draw_line(progress, line);
+    draw_line(progress, picture, line);
 }
 
-static void draw_summary(struct pb_progress *progress)
+static void draw_summary(const struct pb_progress *progress, FILE *picture)
 {
     char line[256];
 
     snprintf(line, sizeof(line), "%zu of %zu ranks done, %zu tests, %zu not ok, %.1f s",
              progress->ended_count, progress->rank_count, progress->test_count, progress->bad_count,
              pb_time_monotonic_seconds() - progress->begun);
-    draw_line(progress, line);
+    draw_line(progress, picture, line);
 }
 
 /* Takes our lines off the screen, so that others can be written there. */
@@ -108,15 +107,26 @@ static void erase(struct pb_progress *progress)
     progress->drawn = 0;
 }
 
+/* Draws over the last picture, in one write: the launcher may carry it through a pipe. */
 static void draw(struct pb_progress *progress)
 {
-    erase(progress);
+    size_t lines = progress->rank_count > PB_PROGRESS_LINES ? 1 : progress->rank_count, size;
+    char *text = NULL;
+    FILE *picture = open_memstream(&text, &size);
+
+    if (picture == NULL)
+        return; /* a picture is not worth an error */
+    if (progress->drawn > 0)
+        fprintf(picture, "\033[%zuA", progress->drawn);
     if (progress->rank_count > PB_PROGRESS_LINES)
-        draw_summary(progress);
+        draw_summary(progress, picture);
     else
-        for (size_t i = 0; i < progress->rank_count; i++)
-            draw_place(progress, i);
-    fflush(stderr);
+        for (size_t i = 0; i < lines; i++)
+            draw_place(progress, picture, i);
+    if (fclose(picture) == 0 && text != NULL)
+        fputs(text, stderr);
+    free(text);
+    progress->drawn = lines;
     progress->last_draw = pb_time_monotonic_seconds();
 }
 
@@ -157,12 +167,20 @@ static bool is_bad(const struct pb_news *news)
            strcmp(news->note->outcome, "unsupported") != 0;
 }
 
+/* Worth a line in a log? */
+static bool is_a_line(const struct pb_news *news)
+{
+    return news->kind == PB_NEWS_DEVICE || news->kind == PB_NEWS_TEST;
+}
+
 static void print_news(const struct pb_news *news)
 {
     const struct pb_test_note *note = news->note;
     const char *separator = note->message[0] == '\0' ? "" : ": ";
 
-    if (news->kind == PB_NEWS_TEST)
+    if (news->kind == PB_NEWS_DEVICE)
+        fprintf(stderr, "%s is %s\n", note->key, note->message);
+    else if (news->kind == PB_NEWS_TEST)
         fprintf(stderr, "%s %s %s %.2f s%s%s\n", note->key, note->test, note->outcome,
                 note->seconds, separator, note->message);
     else if (note->key[0] != '\0')
@@ -184,7 +202,7 @@ static void tell(void *context, const struct pb_news *news)
     else if (news->kind != PB_NEWS_DEVICE)
         note_end(progress, news);
     progress->bad_count += news->kind == PB_NEWS_TEST && is_bad(news);
-    if (is_bad(news) || (!progress->live && news->kind == PB_NEWS_TEST)) {
+    if (is_bad(news) || (!progress->live && is_a_line(news))) {
         erase(progress);
         print_news(news);
     }

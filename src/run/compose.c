@@ -41,6 +41,7 @@ enum pb_status pb_compose_device(const char *key, const char *backend,
         return status;
     PB_TEXT_SET(note.key, key);
     PB_TEXT_SET(note.uuid, opened->uuid);
+    PB_TEXT_SET(note.message, opened->model);
     PB_TEXT_SET(note.outcome, pb_outcome_name(PB_TEST_OK));
     return pack(PB_FRAME_DEVICE, pb_note_test(&note), image, bytes_out, size_out, err);
 }

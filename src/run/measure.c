@@ -207,6 +207,8 @@ static enum pb_status send_device(const struct pb_bench *bench, const char *key,
         return status;
     describe_note(bench, key, "", &note);
     note.test_count = (int64_t)test_count;
+    snprintf(note.message, sizeof(note.message), "%s%s", bench->info.model,
+             bench->device->ops == &pb_device_sim ? ", simulated" : "");
     status = send(sink, PB_FRAME_DEVICE, &note, &image, err);
     free(image.bytes);
     return status;

@@ -54,7 +54,7 @@ struct pb_refusal {
 
 /*
  * DEVICE, START, TEST and MEMBER: what they are about. Only a TEST has everything; the outcome of a
- * MEMBER is its status.
+ * MEMBER is its status, the message of a DEVICE its model.
  */
 struct pb_test_note {
     char key[PB_KEY_LENGTH];

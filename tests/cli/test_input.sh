@@ -131,8 +131,15 @@ check_and_merge() {
     run 2 "$bin/plumb-merge" -o m.h5 f.h5 none.h5
     says 'none\.h5'
     run 2 "$bin/plumb-check"
+    says 'expected FILE.h5'
+    run 2 "$bin/plumb-check" f.h5 torn.h5
+    says 'unexpected argument "torn.h5"'
+    run 2 "$bin/plumb-check" --fast f.h5
+    says '--fast: unknown'
     run 2 "$bin/plumb-merge" -o m.h5
+    says 'expected -o OUT.h5 IN...'
     run 2 "$bin/plumb-merge" f.h5
+    says 'expected -o OUT.h5 IN...'
     nothing_but f.h5 torn.h5
 }
 
