@@ -10,12 +10,17 @@ struct pb_parameter *pb_case_answer(const struct pb_case *at, const char *name)
     return pb_parameters_find(at->parameters, at->inference->memory, name);
 }
 
+static const char *test_of(const struct pb_inference *row, size_t i)
+{
+    return row->tests[i] + (row->tests[i][0] == '?');
+}
+
 static enum pb_status declare_answers(const struct pb_inference *row, const char *place,
                                       struct pb_parameters *parameters, struct pb_error *err)
 {
     char evidence[PB_MESSAGE_LENGTH];
 
-    snprintf(evidence, sizeof(evidence), "%s/tests/%s", place, row->tests[0]);
+    snprintf(evidence, sizeof(evidence), "%s/tests/%s", place, test_of(row, 0));
     for (size_t i = 0; i < PB_INFERENCE_ANSWERS_MAX && row->answers[i].name != NULL; i++) {
         enum pb_status status = pb_parameters_declare(parameters, row->memory, row->answers[i].name,
                                                       row->answers[i].unit, evidence, err);
@@ -60,14 +65,19 @@ static enum pb_status run_row(struct pb_case *at, const struct pb_recordings *so
     struct pb_recording recordings[PB_INFERENCE_TESTS_MAX] = {0};
     const struct pb_inference *row = at->inference;
     enum pb_status status = PB_OK;
-    size_t loaded = 0;
+    size_t loaded = 0, read = 0;
 
     while (status == PB_OK && loaded < PB_INFERENCE_TESTS_MAX && row->tests[loaded] != NULL) {
-        status = load_one(source, row->tests[loaded], &recordings[loaded], err);
+        status = load_one(source, test_of(row, loaded), &recordings[loaded], err);
+        read += status == PB_OK;
+        if (status != PB_OK && status != PB_NO_MEMORY && row->tests[loaded][0] == '?') {
+            pb_recording_clear(&recordings[loaded]);
+            status = PB_OK;
+        }
         loaded++;
     }
     if (status == PB_OK) {
-        *analysed += loaded;
+        *analysed += read;
         at->recordings = recordings;
         status = row->infer(at, err);
     }

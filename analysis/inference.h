@@ -31,7 +31,8 @@ struct pb_answer {
 
 struct pb_inference {
     const char *memory;
-    const char *tests[PB_INFERENCE_TESTS_MAX];          /* NULL behind the last */
+    /* NULL behind the last. "?test" may be missing: then its recording is empty. */
+    const char *tests[PB_INFERENCE_TESTS_MAX];
     struct pb_answer answers[PB_INFERENCE_ANSWERS_MAX]; /* NULL name behind the last */
     /*
      * States what it can through pb_case_answer(). PB_NOT_FOUND or PB_INVALID with a message: that

@@ -19,6 +19,11 @@
     {                                                                                              \
         {"policy", ""}, {"victim_probabilities", ""},                                              \
     }
+#define TLB_ANSWERS                                                                                \
+    {                                                                                              \
+        {"page_bytes", "byte"}, {"entry_count", ""}, {"entry_span_bytes", "byte"},                 \
+            {"reach_bytes", "byte"}, {"way_counts", ""}, {"penalty_cycles", "cycle"},              \
+    }
 #define LATENCY_ANSWERS                                                                            \
     {                                                                                              \
         {"latency_cycles", "cycle"}, {"latency_ns", "ns"},                                         \
@@ -51,6 +56,9 @@ const struct pb_inference pb_inferences[] = {
      {"global_copy"},
      {{"peak_bytes_per_s", "byte/s"}, {"best_config", ""}},
      pb_infer_copy_throughput},
+    {"tlb_l1", {"tlb_reach", "?tlb_alias"}, TLB_ANSWERS, pb_infer_tlb},
+    {"tlb_l2", {"tlb_reach", "?tlb_alias"}, TLB_ANSWERS, pb_infer_tlb},
+    {"tlb_l3", {"tlb_reach", "?tlb_alias"}, TLB_ANSWERS, pb_infer_tlb},
     {"shared", {"shared_latency"}, LATENCY_ANSWERS, pb_infer_shared_latency},
     {"shared",
      {"bank_conflict"},
