@@ -119,20 +119,20 @@ static size_t drop_self(const struct pb_bench *bench, struct pb_device_entry *en
 }
 
 static enum pb_status take_peer(struct pb_bench *bench, const char *uuid,
-                                struct pb_recording *recording, double values_out[2],
-                                struct pb_error *err)
+                                struct pb_recording *recording, double *bytes_per_s_out,
+                                double *latency_ns_out, struct pb_error *err)
 {
     struct pb_link link = {.kind = PB_LINK_FROM_PEER, .peer = uuid, .bytes = 64 << 20};
     struct pb_link_result result;
     enum pb_status status = take(bench, &link, recording, &result, err);
 
     if (status == PB_OK)
-        values_out[0] = (double)link.bytes / result.seconds;
+        *bytes_per_s_out = (double)link.bytes / result.seconds;
     link.bytes = WORD_BYTES;
     if (status == PB_OK)
         status = take(bench, &link, recording, &result, err);
     if (status == PB_OK)
-        values_out[1] = 1e9 * result.seconds;
+        *latency_ns_out = 1e9 * result.seconds;
     return status;
 }
 
@@ -153,7 +153,9 @@ static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_
     status = pb_grid_open(&recording->matrix, axes, 2, "byte/s or ns",
                           "transfers from the other devices of the node", err);
     for (size_t i = 0; status == PB_OK && i < count; i++) {
-        status = take_peer(bench, peers[i].uuid, recording, &recording->matrix.values[2 * i], err);
+        double *row = recording->matrix.values + 2 * i;
+
+        status = take_peer(bench, peers[i].uuid, recording, &row[0], &row[1], err);
         reached += status == PB_OK;
         status = pb_grid_forgive(status);
     }

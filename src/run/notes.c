@@ -105,7 +105,10 @@ static json_t *encode(const struct member *members, const void *structure)
         } else if (member->type == MEMBER_WHOLE) {
             value = json_integer(*(const int64_t *)at);
         } else if (member->type == MEMBER_REAL) {
-            value = json_real(*(const double *)at);
+            double real;
+
+            memcpy(&real, at, sizeof(real));
+            value = json_real(real);
         } else {
             const char *array;
             size_t count;
@@ -151,13 +154,14 @@ static enum pb_status decode(const json_t *object, const char *what, const struc
     for (const struct member *member = members; member->name != NULL && status == PB_OK; member++) {
         const json_t *value = json_object_get(object, member->name);
         char *at = (char *)structure + member->offset;
+        double real = json_number_value(value);
 
         if (member->type == MEMBER_TEXT && json_is_string(value))
             pb_text_copy(at, member->size, json_string_value(value));
         else if (member->type == MEMBER_WHOLE && json_is_integer(value))
             *(int64_t *)at = json_integer_value(value);
         else if (member->type == MEMBER_REAL && json_is_number(value))
-            *(double *)at = json_number_value(value);
+            memcpy(at, &real, sizeof(real));
         else if (member->type == MEMBER_LIST && json_is_array(value))
             status = decode_list(value, what, member, structure, err);
         else
