@@ -22,7 +22,13 @@ enum pb_status pb_infer_shared_latency(const struct pb_case *at, struct pb_error
 enum pb_status pb_infer_banks(const struct pb_case *at, struct pb_error *err);
 /* infer_tlb.c: of the level that the row's memory names */
 enum pb_status pb_infer_tlb(const struct pb_case *at, struct pb_error *err);
-/* infer_throughput.c */
-enum pb_status pb_infer_copy_throughput(const struct pb_case *at, struct pb_error *err);
+/* infer_mshr.c */
+enum pb_status pb_infer_mshr(const struct pb_case *at, struct pb_error *err);
+/* infer_pattern.c: by the row's memory, l1 or l2 */
+enum pb_status pb_infer_pattern(const struct pb_case *at, struct pb_error *err);
+/* infer_sharing.c: of the row's memory, a cache of one path */
+enum pb_status pb_infer_sharing(const struct pb_case *at, struct pb_error *err);
+/* infer_throughput.c: any matrix of rates */
+enum pb_status pb_infer_throughput(const struct pb_case *at, struct pb_error *err);
 
 #endif

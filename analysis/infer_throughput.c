@@ -1,13 +1,15 @@
 /*
- * dram.peak_bytes_per_s and dram.best_config: the fastest copy over all launch shapes.
+ * Peaks of throughput and the shapes that reach them: of DRAM by copying, reading and writing, of
+ * shared memory, of the host link. A row's first answer is the peak, its second the shape.
  *
- * Source: M16 section 5.1; Little's law as in 6.1.
+ * Source: M16 sections 5.1 and 6.1, with Little's law from there.
  */
 #include "analysis/infer.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/confidence.h"
 #include "analysis/sample.h"
@@ -133,27 +135,68 @@ static void describe_cell(const struct pb_matrix *matrix, size_t cell, char *tex
     }
 }
 
+/* Share of what is read, of all that moves. */
+static double read_share(const char *test)
+{
+    if (strstr(test, "write") != NULL)
+        return 0.0;
+    return strstr(test, "read") != NULL ? 1.0 : 0.5;
+}
+
 /* Share of the theoretical peak and the bytes that must be in flight, as far as they are known. */
-static void describe_limits(const struct pb_case *at, double rate, char *text, size_t size)
+static void describe_dram(const struct pb_case *at, double rate, char *text, size_t size)
 {
     double theoretical = at->info->theoretical_bytes_per_s;
     double latency_ns = pb_parameters_number(at->parameters, "dram", "latency_ns");
+    double reads = read_share(at->inference->tests[0]);
     int used = 0;
 
-    text[0] = '\0';
     if (theoretical > 0.0)
         used = snprintf(text, size, "; %.1f%% of the theoretical %.4g", 100.0 * rate / theoretical,
                         theoretical);
-    /* Little's law: what moves in one latency is in flight. A copy reads half of what it moves. */
-    if (latency_ns > 0.0 && used >= 0 && (size_t)used < size)
+    /* Little's law: what moves in one latency is in flight. */
+    if (latency_ns > 0.0 && reads > 0.0 && used >= 0 && (size_t)used < size)
         snprintf(text + used, size - (size_t)used, "; Little: %.0f KB of reads in flight",
-                 rate / 2.0 * latency_ns * 1e-9 / 1e3);
+                 rate * reads * latency_ns * 1e-9 / 1e3);
 }
 
-enum pb_status pb_infer_copy_throughput(const struct pb_case *at, struct pb_error *err)
+/* A copy reads half of what it moves, a warp 4 bytes a lane (M16 6.1). */
+static void describe_shared(const struct pb_case *at, double rate, char *text, size_t size)
+{
+    double latency = pb_parameters_number(at->parameters, "shared", "latency_cycles");
+    double lanes = at->info->warp_size > 0 ? at->info->warp_size : 32.0;
+
+    if (latency > 0.0)
+        snprintf(text, size, "; Little: warps times ILP of %.0f keep it busy",
+                 ceil(rate / 2.0 * latency / (4.0 * lanes)));
+}
+
+static void describe_limits(const struct pb_case *at, double rate, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (strcmp(at->inference->memory, "dram") == 0)
+        describe_dram(at, rate, text, size);
+    if (strcmp(at->inference->memory, "shared") == 0)
+        describe_shared(at, rate, text, size);
+}
+
+/* DRAM cannot be faster than its pins. */
+static enum pb_status check_possible(const struct pb_case *at, double rate, struct pb_error *err)
+{
+    double theoretical = at->info->theoretical_bytes_per_s;
+
+    if (strcmp(at->inference->memory, "dram") != 0 || !(theoretical > 0.0) ||
+        rate <= impossible_share * theoretical)
+        return PB_OK;
+    return pb_fail(err, PB_NOT_FOUND,
+                   "%.4g byte/s is more than the theoretical %.4g: not all of it was DRAM", rate,
+                   theoretical);
+}
+
+enum pb_status pb_infer_throughput(const struct pb_case *at, struct pb_error *err)
 {
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
-    double theoretical = at->info->theoretical_bytes_per_s, confidence;
+    const struct pb_answer *answers = at->inference->answers;
     char limits[112], config[PB_TEXT_LENGTH];
     struct pb_votes votes = {0, 0};
     struct peak peak = {0};
@@ -162,24 +205,21 @@ enum pb_status pb_infer_copy_throughput(const struct pb_case *at, struct pb_erro
     if (matrix->rank == 0 || matrix->values == NULL)
         return pb_fail(err, PB_NOT_FOUND, "no throughput matrix was recorded");
     status = find_peak(matrix, &peak, err);
+    if (status == PB_OK)
+        status = check_possible(at, peak.value, err);
     if (status != PB_OK)
         return status;
-    if (theoretical > 0.0 && peak.value > impossible_share * theoretical)
-        return pb_fail(err, PB_NOT_FOUND,
-                       "%.4g byte/s is more than the theoretical %.4g: not all of it was DRAM",
-                       peak.value, theoretical);
     pb_votes_add_many(&votes, peak.neighbours_close, peak.neighbours);
     pb_votes_add_share(&votes, peak.plateau_count - 1, peak.plateau_count - 1, PIECES_MAX);
-    confidence = pb_votes_confidence(&votes);
     describe_limits(at, peak.value, limits, sizeof(limits));
     describe_cell(matrix, peak.cell, config, sizeof(config));
-    pb_parameter_set_number(
-        pb_case_answer(at, "peak_bytes_per_s"),
-        (struct pb_estimate){peak.value, peak.plateau_median, peak.value}, confidence,
-        "M16 5.1: best of %zu launch shapes, read + written; %zu within 3%%%s%s", peak.seen,
-        peak.plateau_count, peak.at_edge ? ", at the edge of the range" : "", limits);
+    pb_parameter_set_number(pb_case_answer(at, answers[0].name),
+                            (struct pb_estimate){peak.value, peak.plateau_median, peak.value},
+                            pb_votes_confidence(&votes), "best of %zu shapes; %zu within 3%%%s%s",
+                            peak.seen, peak.plateau_count,
+                            peak.at_edge ? ", at the edge of the range" : "", limits);
     pb_parameter_set_word(
-        pb_case_answer(at, "best_config"), config, 1.0 / (double)peak.plateau_count,
-        "the fastest of %zu launch shapes; %zu within 3%% of it", peak.seen, peak.plateau_count);
+        pb_case_answer(at, answers[1].name), config, 1.0 / (double)peak.plateau_count,
+        "the fastest of %zu shapes; %zu within 3%% of it", peak.seen, peak.plateau_count);
     return PB_OK;
 }

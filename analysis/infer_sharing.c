@@ -1,0 +1,102 @@
+/*
+ * shares_with: which paths go through one cache.
+ *
+ * An array loaded by one path hits by another exactly when both use the same cache. What a hit and
+ * a miss look like by a path, its own warm and cold walks tell.
+ *
+ * Source: M16 section 4.3; facts on unified L1 caches.
+ */
+#include "analysis/infer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/classes.h"
+#include "analysis/confidence.h"
+#include "analysis/trace.h"
+
+/* Of the hits of a shared cache; half as many is an open question. */
+static const double most_share = 0.8, least_share = 0.2;
+
+enum { PIECES_MAX = 30 };
+
+static const struct {
+    const char *memory, *path;
+} ways[] = {{"l1", "global_ca"}, {"readonly", "readonly"}, {"texture", "texture"}};
+enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
+
+static enum pb_status read_classes(const struct pb_series *series, const char *path,
+                                   struct pb_classes *classes_out, struct pb_error *err)
+{
+    struct pb_pick warm = {path, "trace", path}, cold = {path, "trace", "cold"};
+    struct pb_sample hits = {NULL, 0, 0}, misses = {NULL, 0, 0};
+    enum pb_status status = pb_trace_collect(series, &warm, &hits, err);
+
+    if (status == PB_OK)
+        status = pb_trace_collect(series, &cold, &misses, err);
+    if (status == PB_OK)
+        status = pb_classes_find(&hits, &misses, classes_out, err);
+    pb_sample_clear(&misses);
+    pb_sample_clear(&hits);
+    return status;
+}
+
+/* Share of hits by `path` after `warm`; NaN: no walk. */
+static double share_of_hits(const struct pb_series *series, const struct pb_classes *classes,
+                            const char *path, const char *warm)
+{
+    struct pb_pick pick = {path, "trace", warm};
+    struct pb_tally sum = {0, 0, 0};
+    const struct pb_point *point;
+
+    for (size_t at = 0; (point = pb_point_next(series, &pick, &at)) != NULL;) {
+        struct pb_accesses walk = pb_point_accesses(series, point);
+        struct pb_tally tally = pb_classes_count(classes, &walk);
+
+        sum.hits += tally.hits;
+        sum.misses += tally.misses;
+    }
+    return sum.hits + sum.misses == 0 ? NAN : (double)sum.hits / (double)(sum.hits + sum.misses);
+}
+
+enum pb_status pb_infer_sharing(const struct pb_case *at, struct pb_error *err)
+{
+    const struct pb_series *series = &at->recordings[0].series;
+    struct pb_parameter *answer = pb_case_answer(at, "shares_with");
+    char list[PB_TEXT_LENGTH] = "", shares[PB_TEXT_LENGTH] = "";
+    const char *path = NULL;
+    struct pb_classes classes;
+    struct pb_votes votes = {0, 0};
+    enum pb_status status;
+
+    for (size_t i = 0; i < WAYS; i++)
+        if (strcmp(at->inference->memory, ways[i].memory) == 0)
+            path = ways[i].path;
+    if (path == NULL)
+        return pb_fail(err, PB_INVALID, "no path leads to %s", at->inference->memory);
+    status = read_classes(series, path, &classes, err);
+    if (status != PB_OK)
+        return status;
+    for (size_t i = 0; i < WAYS; i++) {
+        double share = share_of_hits(series, &classes, path, ways[i].path);
+        size_t used = strlen(list), told = strlen(shares);
+
+        if (isnan(share) || strcmp(ways[i].path, path) == 0)
+            continue;
+        if (share > least_share && share < most_share)
+            return pb_fail(err, PB_NOT_FOUND, "%.0f%% hits by %s after %s: neither shared nor not",
+                           100.0 * share, path, ways[i].path);
+        pb_votes_add_share(&votes, (size_t)(fmax(share, 1.0 - share) * PIECES_MAX), PIECES_MAX,
+                           PIECES_MAX);
+        snprintf(shares + told, sizeof(shares) - told, "%s%.0f%% hits after %s",
+                 told > 0 ? ", " : "", 100.0 * share, ways[i].path);
+        if (share >= most_share)
+            snprintf(list + used, sizeof(list) - used, "%s%s", used > 0 ? " " : "", ways[i].memory);
+    }
+    if (shares[0] == '\0')
+        return pb_fail(err, PB_NOT_FOUND, "no other path is cached before L2");
+    pb_parameter_set_word(answer, list[0] != '\0' ? list : "none", pb_votes_confidence(&votes),
+                          "array of half the cache loaded by another path: %s", shares);
+    return PB_OK;
+}
