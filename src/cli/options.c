@@ -243,21 +243,21 @@ static const char *name_of(enum pb_program program)
 enum pb_status pb_options_parse(enum pb_program program, int argc, char **argv,
                                 struct pb_options *options_out, struct pb_error *err)
 {
+    struct pb_options options = {.program = program,
+                                 .selection = {.backend = "auto", .battery = "standard"},
+                                 .deadline_seconds = PB_DEADLINE_SECONDS};
     struct pb_error cause = PB_ERROR_INIT;
-    struct parse parse = {options_out, &cause};
-    error_t error;
+    struct parse parse = {&options, &cause};
+    error_t error = argp_parse(argp_of(program), argc, argv, ARGP_SILENT, NULL, &parse);
 
-    *options_out = (struct pb_options){.program = program,
-                                       .selection = {.backend = "auto", .battery = "standard"},
-                                       .deadline_seconds = PB_DEADLINE_SECONDS};
-    error = argp_parse(argp_of(program), argc, argv, ARGP_SILENT | ARGP_IN_ORDER, NULL, &parse);
     if (error == ENOMEM)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for the command line");
-    if (error != 0)
-        return pb_fail(err, PB_INVALID, "%s", cause.message);
-    if (options_out->wish == PB_WISH_MEASURE && options_out->output == NULL)
-        return pb_fail(err, PB_INVALID, "expected -o FILE.h5 for the results; --help tells more");
-    return PB_OK;
+        pb_fail(&cause, PB_NO_MEMORY, "no memory for the command line");
+    else if (error == 0 && options.wish == PB_WISH_MEASURE && options.output == NULL)
+        pb_fail(&cause, PB_INVALID, "expected -o FILE.h5 for the results; --help tells more");
+    if (cause.status != PB_OK)
+        pb_options_clear(&options);
+    *options_out = options;
+    return cause.status == PB_OK ? PB_OK : pb_fail(err, cause.status, "%s", cause.message);
 }
 
 void pb_options_clear(struct pb_options *options)

@@ -30,7 +30,7 @@ struct pb_options {
 
 enum { PB_DEADLINE_SECONDS = 120 };
 
-/* PB_INVALID: err says in one line what is wrong. pb_options_clear() it in any case. */
+/* pb_options_clear() it. PB_INVALID: err says in one line what is wrong, options_out is empty. */
 enum pb_status pb_options_parse(enum pb_program program, int argc, char **argv,
                                 struct pb_options *options_out, struct pb_error *err);
 void pb_options_clear(struct pb_options *options);

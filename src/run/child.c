@@ -12,8 +12,6 @@
 
 #include "run/frame.h"
 
-extern char **environ;
-
 static void close_fd(int *fd)
 {
     if (*fd >= 0)
