@@ -99,6 +99,7 @@ static enum pb_outcome outcome_of(enum pb_status status)
 {
     switch (status) {
     case PB_OK:
+    case PB_NOT_FOUND: /* looked everywhere and said so: the record is whole */
         return PB_TEST_OK;
     case PB_UNSUPPORTED:
         return PB_TEST_UNSUPPORTED;

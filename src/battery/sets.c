@@ -6,8 +6,8 @@
  *
  *   conflict   one lap, recorded in order; X is its last access, and footprint is X's end
  *
- * X runs over the lines that follow the array, which shows the sets themselves, and then over
- * single high bits of the address, which shows the bits that are hashed into the set index.
+ * X runs over single high bits of the address, which shows the bits that are hashed into the set
+ * index, and over the lines that follow the array, which shows the sets themselves.
  *
  * Limit: L2 only where whole laps can be walked; a large one is sampled, and its sets do not show.
  */
@@ -18,9 +18,9 @@
 
 enum {
     CANDIDATES_MIN = 16, /* lines after the array */
-    CANDIDATES_MAX = 256,
+    CANDIDATES_MAX = 512,
     CANDIDATES_CHIP_WIDE = 4, /* a lap of L2 is long */
-    LOADS_BUDGET = 1 << 19,   /* of all candidates' laps and their windows */
+    LOADS_BUDGET = 1 << 22,   /* of all candidates' laps and their windows */
     HIGH_BIT = 30
 };
 
@@ -72,6 +72,16 @@ static enum pb_status take_conflict(struct pb_bench *bench, const struct pb_sear
     return pb_walk_take(bench, &walk, recording, NULL, err);
 }
 
+/* Less memory than there was, or than a texture spans, costs the bits beyond it. */
+static bool is_out_of_reach(enum pb_status status)
+{
+    return status == PB_UNSUPPORTED || status == PB_NO_MEMORY;
+}
+
+/*
+ * The farthest X comes first: memory that grew in between would move the array, and with it the
+ * sets of an index that hashes whole addresses.
+ */
 static enum pb_status take_candidates(struct pb_bench *bench, const struct pb_search *search,
                                       uint64_t *offsets, size_t lines,
                                       struct pb_recording *recording, struct pb_error *err)
@@ -80,13 +90,14 @@ static enum pb_status take_candidates(struct pb_bench *bench, const struct pb_se
     uint64_t end = (lines + candidate_count(bench, search, lines)) * line;
     enum pb_status status = PB_OK;
 
+    for (uint64_t x = (uint64_t)1 << HIGH_BIT; x >= end && status == PB_OK; x /= 2) {
+        if (x + line <= room)
+            status = take_conflict(bench, search, offsets, lines, x, recording, err);
+        status = is_out_of_reach(status) ? PB_OK : status;
+    }
     for (uint64_t x = lines * line; x < end && x + line <= room && status == PB_OK; x += line)
         status = take_conflict(bench, search, offsets, lines, x, recording, err);
-    for (uint64_t x = 1; x + line <= room && status == PB_OK; x *= 2)
-        if (x >= end)
-            status = take_conflict(bench, search, offsets, lines, x, recording, err);
-    /* Less memory than there was, or than a texture spans: the bits so far are what can be had. */
-    return status == PB_UNSUPPORTED || status == PB_NO_MEMORY ? PB_OK : status;
+    return is_out_of_reach(status) ? PB_OK : status;
 }
 
 static enum pb_status sets(struct pb_bench *bench, enum pb_cache cache,

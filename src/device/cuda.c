@@ -11,6 +11,7 @@
 
 #include "core/time.h"
 #include "device/cuda_device.h"
+#include "device/cuda_walk.h"
 
 static void cuda_close(struct pb_device *device)
 {
@@ -18,6 +19,7 @@ static void cuda_close(struct pb_device *device)
 
     if (cuda == NULL)
         return;
+    pb_cuda_alias_close(cuda->alias);
     pb_cuda_release(&cuda->arena);
     pb_cuda_release(&cuda->offsets);
     pb_cuda_release(&cuda->recording);
@@ -103,9 +105,12 @@ static enum pb_status cuda_begin_test(struct pb_device *device, const char *test
     enum pb_status status = pb_cuda_enter(cuda, err);
 
     (void)test;
-    if (status == PB_OK)
-        pb_cuda_release_large(cuda);
-    return status;
+    if (status != PB_OK)
+        return status;
+    pb_cuda_release_large(cuda);
+    pb_cuda_alias_close(cuda->alias);
+    cuda->alias = NULL;
+    return PB_OK;
 }
 
 const struct pb_device_ops pb_device_cuda = {

@@ -184,9 +184,8 @@ static enum pb_status build(struct pb_cuda_device *cuda, struct pb_cuda_alias *a
     return map_all(cuda, alias, err);
 }
 
-enum pb_status pb_cuda_alias_open(struct pb_cuda_device *cuda, uint64_t block_bytes,
-                                  uint64_t span_bytes, struct pb_cuda_alias **alias_out,
-                                  struct pb_error *err)
+static enum pb_status make(struct pb_cuda_device *cuda, uint64_t block_bytes, uint64_t span_bytes,
+                           struct pb_cuda_alias **alias_out, struct pb_error *err)
 {
     struct pb_cuda_alias *alias;
     struct driver driver;
@@ -212,6 +211,18 @@ enum pb_status pb_cuda_alias_open(struct pb_cuda_device *cuda, uint64_t block_by
     }
     *alias_out = alias;
     return PB_OK;
+}
+
+enum pb_status pb_cuda_alias_open(struct pb_cuda_device *cuda, uint64_t block_bytes,
+                                  uint64_t span_bytes, struct pb_error *err)
+{
+    struct pb_cuda_alias *alias = cuda->alias;
+
+    if (alias != NULL && alias->block_bytes == block_bytes && alias->reserved_bytes >= span_bytes)
+        return PB_OK;
+    pb_cuda_alias_close(alias);
+    cuda->alias = NULL;
+    return make(cuda, block_bytes, span_bytes, &cuda->alias, err);
 }
 
 uint64_t pb_cuda_alias_address(const struct pb_cuda_alias *alias)

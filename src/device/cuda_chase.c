@@ -240,8 +240,8 @@ static enum pb_status set_up_arena(struct pb_cuda_walk *walk)
         bytes = walk->chain.practice + practice_distance;
     }
     if (walk->chase->alias_bytes > 0) {
-        status = pb_cuda_alias_open(cuda, walk->chase->alias_bytes, bytes, &walk->alias, walk->err);
-        walk->chain.base = pb_cuda_alias_address(walk->alias);
+        status = pb_cuda_alias_open(cuda, walk->chase->alias_bytes, bytes, walk->err);
+        walk->chain.base = pb_cuda_alias_address(cuda->alias);
         return status;
     }
     if (!is_plain && bytes < page_bytes)
@@ -315,9 +315,7 @@ void pb_cuda_walk_close(struct pb_cuda_walk *walk)
 {
     pb_cuda_texture_destroy(walk->launch.texture);
     pb_cuda_texture_destroy(walk->launch.texture_2d);
-    pb_cuda_alias_close(walk->alias);
     walk->launch.texture = walk->launch.texture_2d = 0;
-    walk->alias = NULL;
 }
 
 enum pb_status pb_cuda_chase(struct pb_device *device, const struct pb_chase *chase,

@@ -37,6 +37,7 @@ struct pb_cuda_device {
     struct pb_cuda_buffer recording;
     struct pb_cuda_buffer scratch; /* what flushes L2 */
     struct pb_cuda_buffer control; /* struct pb_kernel_control and struct pb_kernel_fault */
+    struct pb_cuda_alias *alias;   /* one block mapped over and over; NULL: none yet */
     uint32_t salt;                 /* of the last pattern written */
     struct pb_nvml *nvml;          /* NULL: no NVML */
 };

@@ -22,7 +22,6 @@ struct pb_cuda_walk {
     uint64_t base_address;    /* of offset 0, as the path sees it */
     uint64_t window;          /* accesses recorded per launch */
     uint64_t carveout_bytes;
-    struct pb_cuda_alias *alias; /* NULL: plain memory */
 };
 
 /* ---- cuda_chase.c ---- */
@@ -62,12 +61,12 @@ void pb_cuda_texture_destroy(uint64_t texture);
 bool pb_cuda_alias_is_there(const struct pb_cuda_device *cuda);
 
 /*
- * One physical block, mapped side by side until span_bytes are covered (facts 2.11).
+ * Makes cuda->alias one physical block, mapped side by side until span_bytes are covered at least
+ * (facts 2.11). One that is large enough stays: to map 16,384 pages takes a third of a second.
  * PB_UNSUPPORTED: the driver or the device cannot; PB_INVALID: not whole pages.
  */
 enum pb_status pb_cuda_alias_open(struct pb_cuda_device *cuda, uint64_t block_bytes,
-                                  uint64_t span_bytes, struct pb_cuda_alias **alias_out,
-                                  struct pb_error *err);
+                                  uint64_t span_bytes, struct pb_error *err);
 uint64_t pb_cuda_alias_address(const struct pb_cuda_alias *alias);
 void pb_cuda_alias_close(struct pb_cuda_alias *alias); /* NULL is allowed */
 
