@@ -1,0 +1,241 @@
+/* Drawing profiles, and writing them as the simulator reads them (design 3.4). */
+#include "analysis/blind/profile.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* splitmix64 */
+static uint64_t draw(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* From low to high, both included. */
+static uint32_t between(uint64_t *state, uint32_t low, uint32_t high)
+{
+    return low + (uint32_t)(draw(state) % (high - low + 1));
+}
+
+static uint64_t one_of(uint64_t *state, const uint64_t *choices, size_t count)
+{
+    return choices[draw(state) % count];
+}
+
+#define ONE_OF(state, ...)                                                                         \
+    one_of((state), (const uint64_t[]){__VA_ARGS__},                                               \
+           sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+
+static bool is_power_of_two(uint64_t value)
+{
+    return (value & (value - 1)) == 0;
+}
+
+uint64_t blind_cache_bytes(const struct blind_cache *cache)
+{
+    return cache->line_bytes * cache->sets * cache->ways;
+}
+
+uint32_t blind_tlb_entries(const struct blind_tlb *tlb)
+{
+    uint32_t entries = 0;
+
+    for (size_t i = 0; i < tlb->sets; i++)
+        entries += tlb->ways[i];
+    return entries;
+}
+
+/* Every index bit is an address bit of its own, and up to two higher ones. */
+static void draw_index(uint64_t *state, struct blind_cache *cache)
+{
+    if (!is_power_of_two(cache->sets) || draw(state) % 2 == 0)
+        return;
+    cache->is_xor = true;
+    for (uint64_t bit = 1; bit < cache->sets; bit *= 2) {
+        uint64_t mask = bit * cache->line_bytes;
+        uint32_t others = between(state, 0, 2);
+
+        for (uint32_t i = 0; i < others; i++)
+            mask |= cache->sets * cache->line_bytes << between(state, 0, 9);
+        cache->masks[cache->mask_count++] = mask;
+    }
+}
+
+static void draw_policy(uint64_t *state, struct blind_cache *cache)
+{
+    static const char *const policies[] = {"lru", "fifo", "plru", "random", "weighted"};
+
+    cache->policy = policies[draw(state) % (cache->ways <= 8 ? 5 : 4)];
+    for (uint32_t way = 0; way < cache->ways && way < BLIND_WAYS_MAX; way++)
+        cache->weights[way] = between(state, 1, 3);
+    cache->weights[0] += 3; /* clearly uneven */
+}
+
+static void draw_l1(uint64_t *state, struct blind_cache *l1)
+{
+    *l1 = (struct blind_cache){.id = "l1", .paths = "[\"global_ca\"]"};
+    l1->line_bytes = ONE_OF(state, 32, 64, 128);
+    l1->sector_bytes = draw(state) % 2 == 0 ? 32 : l1->line_bytes;
+    l1->sets = (uint32_t)ONE_OF(state, 4, 6, 8, 12, 16, 24, 32, 48, 64);
+    do
+        l1->ways = between(state, 2, 32);
+    while (blind_cache_bytes(l1) > 65536 || blind_cache_bytes(l1) < 2048);
+    l1->latency_cycles = between(state, 25, 110);
+    draw_index(state, l1);
+    draw_policy(state, l1);
+}
+
+/* 32-byte lines, four of them in a row in one set (M16 4.3), or a plain modulo. */
+static void draw_texture(uint64_t *state, struct blind_cache *texture)
+{
+    *texture = (struct blind_cache){
+        .id = "texture", .paths = "[\"texture\"]", .line_bytes = 32, .sector_bytes = 32, .sets = 4};
+    texture->ways = (uint32_t)ONE_OF(state, 48, 64, 96);
+    texture->latency_cycles = between(state, 70, 120);
+    texture->policy = draw(state) % 2 == 0 ? "lru" : "fifo";
+    if (draw(state) % 2 == 0)
+        return;
+    texture->is_xor = true;
+    texture->masks[0] = 0x80;
+    texture->masks[1] = 0x100;
+    texture->mask_count = 2;
+}
+
+static void draw_l2(uint64_t *state, struct blind_cache *l2, uint64_t least_bytes)
+{
+    *l2 = (struct blind_cache){.id = "l2", .paths = "[\"global_ca\", \"global_cg\", \"texture\"]"};
+    do {
+        l2->line_bytes = ONE_OF(state, 32, 64, 128);
+        l2->sets = (uint32_t)ONE_OF(state, 256, 384, 512, 768, 1024);
+        l2->ways = (uint32_t)ONE_OF(state, 4, 8, 12, 16, 24);
+    } while (blind_cache_bytes(l2) > 2097152 || blind_cache_bytes(l2) < least_bytes);
+    l2->sector_bytes = draw(state) % 2 == 0 ? 32 : l2->line_bytes;
+    l2->latency_cycles = between(state, 170, 330);
+    draw_index(state, l2);
+    draw_policy(state, l2);
+}
+
+static void draw_tlbs(uint64_t *state, struct blind_profile *profile)
+{
+    struct blind_tlb *first = &profile->tlbs[0], *second = &profile->tlbs[1];
+
+    first->span_bytes = second->span_bytes = ONE_OF(state, 2097152, 16777216);
+    first->sets = 1;
+    first->ways[0] = between(state, 8, 20);
+    first->penalty_cycles = between(state, 6, 60);
+    second->sets = (size_t)ONE_OF(state, 1, 4, 5, 7);
+    for (size_t i = 0; i < second->sets; i++)
+        second->ways[i] = i == 0 ? between(state, 8, 17) : 8;
+    second->penalty_cycles = between(state, 40, 90);
+    while (blind_tlb_entries(second) < 2 * first->ways[0])
+        second->ways[0]++;
+}
+
+static void draw_shared(uint64_t *state, struct blind_profile *profile)
+{
+    uint32_t step = between(state, 2, 35);
+
+    profile->bank_bytes = (uint32_t)ONE_OF(state, 4, 8);
+    profile->shared_cycles = between(state, 20, 60);
+    for (uint32_t i = 0; i < BLIND_CONFLICTS; i++)
+        profile->conflict_cycles[i] = profile->shared_cycles + step * ((2u << i) - 1);
+}
+
+void blind_draw(uint64_t seed, struct blind_profile *profile_out)
+{
+    struct blind_profile profile = {.seed = seed};
+    uint64_t state = seed * 0x2545f4914f6cdd1du + 1;
+
+    profile.overhead_cycles = between(&state, 6, 20);
+    profile.clock_mhz = between(&state, 700, 2000);
+    draw_l1(&state, &profile.caches[BLIND_L1]);
+    draw_texture(&state, &profile.caches[BLIND_TEXTURE]);
+    draw_l2(&state, &profile.caches[BLIND_L2], 4 * blind_cache_bytes(&profile.caches[BLIND_L1]));
+    profile.dram_cycles = profile.caches[BLIND_L2].latency_cycles + between(&state, 120, 350);
+    draw_tlbs(&state, &profile);
+    draw_shared(&state, &profile);
+    profile.per_warp = between(&state, 6, 15);
+    profile.per_sm = between(&state, 32, 128);
+    profile.jitter_cycles = between(&state, 0, 2);
+    if (draw(&state) % 2 == 0) {
+        profile.spike_probability = 1e-4;
+        profile.spike_cycles = between(&state, 100, 500);
+    }
+    *profile_out = profile;
+}
+
+static void write_cache(FILE *file, const struct blind_cache *cache)
+{
+    fprintf(file,
+            "  {\"id\": \"%s\", \"paths\": %s, \"line_bytes\": %llu, \"sector_bytes\": %llu,\n"
+            "   \"sets\": %u, \"ways\": %u, \"latency_cycles\": %u, \"index\": {\"kind\": ",
+            cache->id, cache->paths, (unsigned long long)cache->line_bytes,
+            (unsigned long long)cache->sector_bytes, cache->sets, cache->ways,
+            cache->latency_cycles);
+    fputs(cache->is_xor ? "\"xor\", \"masks\": [" : "\"modulo\"", file);
+    for (size_t i = 0; i < cache->mask_count; i++)
+        fprintf(file, "%s\"0x%llx\"", i > 0 ? ", " : "", (unsigned long long)cache->masks[i]);
+    fprintf(file, "%s},\n   \"policy\": {\"kind\": \"%s\"", cache->is_xor ? "]" : "",
+            cache->policy);
+    if (strcmp(cache->policy, "weighted") == 0) {
+        for (uint32_t way = 0; way < cache->ways; way++)
+            fprintf(file, "%s%u", way > 0 ? ", " : ", \"weights\": [", cache->weights[way]);
+        fputs("]", file);
+    }
+    fputs("}}", file);
+}
+
+static void write_tlb(FILE *file, const struct blind_tlb *tlb, const char *id)
+{
+    fprintf(file,
+            "  {\"id\": \"%s\", \"page_bytes\": 2097152, \"entry_span_bytes\": %llu, "
+            "\"policy\": {\"kind\": \"lru\"}, \"penalty_cycles\": %u, \"ways\": [",
+            id, (unsigned long long)tlb->span_bytes, tlb->penalty_cycles);
+    for (size_t i = 0; i < tlb->sets; i++)
+        fprintf(file, "%s%u", i > 0 ? ", " : "", tlb->ways[i]);
+    fputs("]}", file);
+}
+
+static void write_rest(FILE *file, const struct blind_profile *profile)
+{
+    const uint32_t *conflict = profile->conflict_cycles;
+
+    fprintf(file,
+            " \"dram\": {\"latency_cycles\": %u, \"bandwidth_bytes_per_s\": 2e11, "
+            "\"theoretical_bytes_per_s\": 2.5e11},\n"
+            " \"shared\": {\"bytes_per_sm\": 49152, \"banks\": 32, \"bank_bytes\": %u, "
+            "\"latency_cycles\": %u, \"peak_bytes_per_cycle\": 128, \"conflict_cycles\": "
+            "{\"2\": %u, \"4\": %u, \"8\": %u, \"16\": %u, \"32\": %u}},\n"
+            " \"mshr\": {\"per_sm\": %u, \"per_warp\": %u},\n"
+            " \"noise\": {\"jitter_cycles\": %u, \"spike_probability\": %g, "
+            "\"spike_cycles\": %u}}\n",
+            profile->dram_cycles, profile->bank_bytes, profile->shared_cycles, conflict[0],
+            conflict[1], conflict[2], conflict[3], conflict[4], profile->per_sm, profile->per_warp,
+            profile->jitter_cycles, profile->spike_probability, profile->spike_cycles);
+}
+
+int blind_write(const struct blind_profile *profile, const char *path)
+{
+    FILE *file = fopen(path, "w");
+
+    if (file == NULL)
+        return -1;
+    fprintf(file,
+            "{\"name\": \"blind %llu\", \"source\": \"drawn\", \"compute_capability\": \"5.2\",\n"
+            " \"sm_count\": 8, \"clock_mhz\": %u, \"memory_bytes\": 4294967296, "
+            "\"clock_overhead_cycles\": %u,\n \"caches\": [\n",
+            (unsigned long long)profile->seed, profile->clock_mhz, profile->overhead_cycles);
+    for (size_t i = 0; i < BLIND_CACHES; i++) {
+        write_cache(file, &profile->caches[i]);
+        fputs(i + 1 < BLIND_CACHES ? ",\n" : "],\n \"tlbs\": [\n", file);
+    }
+    write_tlb(file, &profile->tlbs[0], "tlb_l1");
+    fputs(",\n", file);
+    write_tlb(file, &profile->tlbs[1], "tlb_l2");
+    fputs("],\n", file);
+    write_rest(file, profile);
+    return fclose(file) == 0 ? 0 : -1;
+}

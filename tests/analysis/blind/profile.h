@@ -1,0 +1,59 @@
+/*
+ * Random simulated devices whose truth the inference must find again.
+ *
+ * A profile is drawn from a seed: caches, TLBs, shared memory, registers of pending misses and
+ * noise, over the ranges that real devices and the papers span. It is written as a profile of the
+ * simulator; the truth stays here.
+ */
+#ifndef PB_TESTS_BLIND_PROFILE_H
+#define PB_TESTS_BLIND_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { BLIND_MASKS_MAX = 16, BLIND_WAYS_MAX = 32, BLIND_SETS_MAX = 8 };
+
+struct blind_cache {
+    const char *id, *paths; /* of the profile; paths as JSON */
+    uint64_t line_bytes, sector_bytes;
+    uint32_t sets, ways;
+    bool is_xor;
+    uint64_t masks[BLIND_MASKS_MAX];
+    size_t mask_count;
+    const char *policy;
+    uint32_t weights[BLIND_WAYS_MAX]; /* of "weighted" */
+    uint32_t latency_cycles;
+};
+
+struct blind_tlb {
+    uint64_t span_bytes;
+    uint32_t ways[BLIND_SETS_MAX];
+    size_t sets;
+    uint32_t penalty_cycles;
+};
+
+enum { BLIND_L1, BLIND_TEXTURE, BLIND_L2, BLIND_CACHES };
+enum { BLIND_CONFLICTS = 5, BLIND_TLBS = 2 };
+
+struct blind_profile {
+    uint64_t seed;
+    uint32_t overhead_cycles, clock_mhz;
+    struct blind_cache caches[BLIND_CACHES];
+    struct blind_tlb tlbs[BLIND_TLBS];
+    uint32_t dram_cycles;
+    uint32_t bank_bytes, shared_cycles, conflict_cycles[BLIND_CONFLICTS]; /* 2, 4, 8, 16, 32 ways */
+    uint32_t per_warp, per_sm;
+    uint32_t jitter_cycles, spike_cycles;
+    double spike_probability;
+};
+
+void blind_draw(uint64_t seed, struct blind_profile *profile_out);
+
+uint64_t blind_cache_bytes(const struct blind_cache *cache);
+uint32_t blind_tlb_entries(const struct blind_tlb *tlb);
+
+/* Writes it for the simulator; 0, or -1 when the file cannot be written. */
+int blind_write(const struct blind_profile *profile, const char *path);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * What the inference makes of a drawn device: the battery on the simulator, the inference on its
+ * recordings alone, every stated value against the truth.
+ */
+#ifndef PB_TESTS_BLIND_RECOVER_H
+#define PB_TESTS_BLIND_RECOVER_H
+
+#include "analysis/blind/profile.h"
+#include "analysis/parameter.h"
+
+enum blind_verdict { BLIND_EXACT, BLIND_WRONG, BLIND_NULL, BLIND_VERDICTS };
+
+struct blind_result {
+    char name[2 * PB_NAME_LENGTH]; /* "l1.size_bytes" */
+    enum blind_verdict verdict;
+    double confidence;
+    char detail[PB_MESSAGE_LENGTH]; /* what was expected and found */
+};
+
+enum { BLIND_RESULTS_MAX = 64 };
+
+/*
+ * Measures and infers. Returns how many results there are; 0 when the device cannot be measured,
+ * with the reason in the first one's detail.
+ */
+size_t blind_recover(const struct blind_profile *profile, const char *folder,
+                     struct blind_result results_out[BLIND_RESULTS_MAX]);
+
+#endif
