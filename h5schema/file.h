@@ -46,9 +46,9 @@ enum pb_status pb_fleet_create(const char *path, const struct pb_run *run,
 enum pb_status pb_fleet_may_create(const char *path, struct pb_error *err);
 
 /*
- * Adds an image. A test that is there already is replaced when the new one is better (ok over not
- * ok, else the later); a fleet row with the same rank is replaced.
- * PB_CORRUPT: not an image of ours; the file is unchanged.
+ * Adds an image. A test that is there already is replaced unless it is better (ok before any
+ * other outcome, missing after all; else the later counts); a fleet row with the same rank is
+ * replaced. PB_CORRUPT: not an image of ours; the file is unchanged.
  */
 enum pb_status pb_fleet_add(struct pb_fleet *fleet, const void *image, size_t size,
                             struct pb_error *err);
@@ -59,6 +59,11 @@ enum pb_status pb_fleet_add_file(struct pb_fleet *fleet, const char *path, struc
 /* Rows of /fleet so far, by rank; *members_out is to be freed. */
 enum pb_status pb_fleet_members(struct pb_fleet *fleet, struct pb_member **members_out,
                                 size_t *count_out, struct pb_error *err);
+
+/* What the tests of a device say of themselves, without their data; free() the rows. */
+enum pb_status pb_fleet_tests(struct pb_fleet *fleet, const char *key,
+                              struct pb_test_row **rows_out, size_t *count_out,
+                              struct pb_error *err);
 
 /* Forgets the rows of /fleet so far; devices and tests stay. */
 void pb_fleet_forget_members(struct pb_fleet *fleet);

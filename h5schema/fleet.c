@@ -268,19 +268,20 @@ enum pb_status pb_fleet_put_device(struct pb_fleet *fleet, const char *key,
     return status;
 }
 
-static bool is_ok(hid_t location, const char *path)
+/* Of two results of a test: an ok before any other, and any before none at all. */
+static int worth(hid_t location, const char *path)
 {
     struct pb_test_row row = {.name = ""};
     hid_t group = H5Gopen2(location, path, H5P_DEFAULT);
-    bool ok = false;
+    enum pb_outcome outcome = PB_TEST_MISSING;
 
     if (group < 0)
-        return false;
+        return 0;
     if (pb_h5_read_attributes(group, pb_schema_find("/devices/<key>/tests/<test>"), &row, NULL) ==
         PB_OK)
-        ok = pb_outcome_parse(row.status) == PB_TEST_OK;
+        outcome = pb_outcome_parse(row.status);
     H5Gclose(group);
-    return ok;
+    return outcome == PB_TEST_OK ? 2 : outcome != PB_TEST_MISSING;
 }
 
 enum pb_status pb_fleet_copy_test(hid_t device, const char *name, hid_t source,
@@ -295,7 +296,7 @@ enum pb_status pb_fleet_copy_test(hid_t device, const char *name, hid_t source,
     snprintf(path, sizeof(path), "tests/%s", name);
     *taken_out = false;
     if (H5Lexists(device, path, H5P_DEFAULT) > 0) {
-        if (is_ok(device, path) && !is_ok(source, source_path))
+        if (worth(device, path) > worth(source, source_path))
             return PB_OK;
         H5Ldelete(device, path, H5P_DEFAULT);
     }

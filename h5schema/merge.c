@@ -192,3 +192,52 @@ enum pb_status pb_fleet_add_file(struct pb_fleet *fleet, const char *path, struc
         H5Fclose(file);
     return status;
 }
+
+static enum pb_status read_test_row(hid_t tests, hsize_t index, struct pb_test_row *row,
+                                    struct pb_error *err)
+{
+    char name[PB_NAME_LENGTH + 1];
+    hid_t group = H5I_INVALID_HID;
+    enum pb_status status;
+
+    if (H5Lget_name_by_idx(tests, ".", H5_INDEX_NAME, H5_ITER_INC, index, name, sizeof(name),
+                           H5P_DEFAULT) >= 0)
+        group = H5Gopen2(tests, name, H5P_DEFAULT);
+    if (group < 0)
+        return pb_h5_fail(err, PB_IO, "a test cannot be opened");
+    status = pb_h5_read_attributes(group, pb_schema_find("/devices/<key>/tests/<test>"), row, err);
+    H5Gclose(group);
+    return status;
+}
+
+enum pb_status pb_fleet_tests(struct pb_fleet *fleet, const char *key,
+                              struct pb_test_row **rows_out, size_t *count_out,
+                              struct pb_error *err)
+{
+    char path[2 * PB_KEY_LENGTH];
+    struct pb_test_row *rows = NULL;
+    H5G_info_t info = {.nlinks = 0};
+    hid_t tests;
+    enum pb_status status = PB_OK;
+
+    snprintf(path, sizeof(path), "/devices/%s/tests", key);
+    tests = H5Gopen2(fleet->file, path, H5P_DEFAULT);
+    if (tests < 0 || H5Gget_info(tests, &info) < 0)
+        status = pb_h5_fail(err, PB_NOT_FOUND, "%s: no such device", key);
+    else
+        rows = calloc((size_t)info.nlinks + 1, sizeof(*rows));
+    if (status == PB_OK && rows == NULL)
+        status = pb_fail(err, PB_NO_MEMORY, "%s: no memory for %llu tests", key,
+                         (unsigned long long)info.nlinks);
+    for (hsize_t i = 0; i < info.nlinks && status == PB_OK; i++)
+        status = read_test_row(tests, i, &rows[i], err);
+    if (tests >= 0)
+        H5Gclose(tests);
+    if (status != PB_OK) {
+        free(rows);
+        return status;
+    }
+    *rows_out = rows;
+    *count_out = (size_t)info.nlinks;
+    return PB_OK;
+}

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "run/digest.h"
+
 /* How far a rank is. */
 struct place {
     uint32_t begun, count;
@@ -147,15 +149,11 @@ static enum pb_status add_carried(struct pb_collect *collect, struct pb_error *e
 
     for (size_t i = 0; i < collect->carried_count && status == PB_OK; i++) {
         struct pb_member *member = &collect->carried[i];
-        struct pb_image image = {NULL, 0};
 
         if (member->key[0] == '\0' || has_row(members, count, member->key))
             continue;
         member->rank = rank++;
-        status = pb_image_of_member(member, &image, err);
-        if (status == PB_OK)
-            status = pb_fleet_add(collect->fleet, image.bytes, image.size, err);
-        free(image.bytes);
+        status = pb_fleet_put_row(collect->fleet, member, err);
     }
     free(members);
     return status;

@@ -41,7 +41,7 @@ static enum pb_status set_fate(struct reading *reading, const char *test, enum p
 {
     struct fate *fate = find_fate(reading, test);
 
-    if (fate != NULL && fate->outcome == PB_TEST_OK && outcome != PB_TEST_OK)
+    if (fate != NULL && fate->outcome == PB_TEST_OK)
         return PB_OK;
     if (fate == NULL && reading->fate_count == reading->fate_capacity) {
         size_t capacity = reading->fate_capacity == 0 ? 32 : 2 * reading->fate_capacity;
@@ -243,8 +243,8 @@ enum pb_status pb_digest_spool(struct pb_fleet *fleet, const char *path,
 
 /* ---- rows and runs ---- */
 
-static enum pb_status put_row(struct pb_fleet *fleet, const struct pb_member *row,
-                              struct pb_error *err)
+enum pb_status pb_fleet_put_row(struct pb_fleet *fleet, const struct pb_member *row,
+                                struct pb_error *err)
 {
     struct pb_image image = {NULL, 0};
     enum pb_status status = pb_image_of_member(row, &image, err);
@@ -278,7 +278,7 @@ enum pb_status pb_fleet_join_row(struct pb_fleet *fleet, const struct pb_member 
         is_worse = rows[i].tests_ok > row->tests_ok;
     }
     free(rows);
-    return is_worse ? PB_OK : put_row(fleet, &member, err);
+    return is_worse ? PB_OK : pb_fleet_put_row(fleet, &member, err);
 }
 
 /* A visitor that stops at the first frame, with its run when it is a PLAN. */

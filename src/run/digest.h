@@ -21,6 +21,10 @@ struct pb_digest {
 enum pb_status pb_digest_spool(struct pb_fleet *fleet, const char *path,
                                struct pb_digest *digest_out, struct pb_error *err);
 
+/* Adds a row of /fleet under its own rank. */
+enum pb_status pb_fleet_put_row(struct pb_fleet *fleet, const struct pb_member *row,
+                                struct pb_error *err);
+
 /*
  * Adds a row of /fleet: to the same device's row if that is worse, under its own rank if that is
  * free, else under the next free one.

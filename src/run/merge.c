@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "run/digest.h"
+#include "run/tally.h"
 
 struct source {
     char *path;
@@ -97,13 +98,21 @@ static enum pb_status add_inputs(struct merge *merge, const char *const *inputs,
     return status;
 }
 
-/* One run's pieces stay that run; anything else is a new one. */
-static const struct pb_run *choose_run(const struct merge *merge, const struct pb_run *own)
+static bool is_one_run(const struct merge *merge)
 {
     for (size_t i = 1; i < merge->count; i++)
         if (strcmp(merge->sources[i].run.run_id, merge->sources[0].run.run_id) != 0)
-            return own;
-    return &merge->sources[0].run;
+            return false;
+    return merge->count > 0;
+}
+
+/* Then no device is in two of them. */
+static bool has_only_spools_of_one_run(const struct merge *merge)
+{
+    for (size_t i = 0; i < merge->count; i++)
+        if (!merge->sources[i].is_spool)
+            return false;
+    return is_one_run(merge);
 }
 
 /* ---- joining ---- */
@@ -191,6 +200,40 @@ static enum pb_status add_missing_ranks(struct merge *merge, size_t index, struc
     return status;
 }
 
+/* A device that is in several inputs has the better of each test, so its row is counted anew. */
+static enum pb_status recount_row(struct merge *merge, const struct pb_member *row,
+                                  struct pb_error *err)
+{
+    struct pb_tally tally = {.worst = PB_TEST_OK};
+    struct pb_member member = *row;
+    struct pb_test_row *tests;
+    size_t count;
+    enum pb_status status = pb_fleet_tests(merge->fleet, row->key, &tests, &count, err);
+
+    if (status != PB_OK)
+        return status;
+    for (size_t i = 0; i < count; i++)
+        pb_tally_add(&tally, tests[i].name, pb_outcome_parse(tests[i].status), tests[i].message);
+    free(tests);
+    pb_tally_fill(&tally, &member);
+    return pb_fleet_put_row(merge->fleet, &member, err);
+}
+
+static enum pb_status recount_rows(struct merge *merge, struct pb_error *err)
+{
+    struct pb_member *rows;
+    size_t count;
+    enum pb_status status = pb_fleet_members(merge->fleet, &rows, &count, err);
+
+    if (status != PB_OK)
+        return status;
+    for (size_t i = 0; i < count && status == PB_OK; i++)
+        if (rows[i].tests_ok + rows[i].tests_failed > 0)
+            status = recount_row(merge, &rows[i], err);
+    free(rows);
+    return status;
+}
+
 enum pb_status pb_merge(const char *const *inputs, size_t count, const char *path,
                         const struct pb_run *run, void (*notice)(void *context, const char *line),
                         void *context, struct pb_summary *summary_out, struct pb_error *err)
@@ -198,12 +241,15 @@ enum pb_status pb_merge(const char *const *inputs, size_t count, const char *pat
     struct merge merge = {.notice = notice, .context = context};
     enum pb_status status = add_inputs(&merge, inputs, count, err);
 
-    if (status == PB_OK)
-        status = pb_fleet_create(path, choose_run(&merge, run), &merge.fleet, err);
+    if (status == PB_OK) /* one run's pieces stay that run; anything else is a new one */
+        status = pb_fleet_create(path, is_one_run(&merge) ? &merge.sources[0].run : run,
+                                 &merge.fleet, err);
     for (size_t i = 0; i < merge.count && status == PB_OK; i++)
         status = join(&merge, &merge.sources[i], err);
     for (size_t i = 0; i < merge.count && status == PB_OK; i++)
         status = add_missing_ranks(&merge, i, err);
+    if (status == PB_OK && !has_only_spools_of_one_run(&merge))
+        status = recount_rows(&merge, err);
     if (status == PB_OK)
         status = pb_fleet_finish(merge.fleet, summary_out, err);
     else

@@ -44,9 +44,11 @@ static void append(struct pb_spool *spool, void *bytes, size_t size)
     free(bytes);
 }
 
+enum { TEST_A = 1, TEST_B = 2, TESTS_BOTH = 3 };
+
 /*
- * Writes the spool of a rank whose device has the tests a and b: `tests` of them are in it, and the
- * end if has_end.
+ * Writes the spool of a rank whose device has the tests a and b: `tests` tells which are in it, and
+ * has_end whether it has an end.
  */
 static void write_spool(const char *dir, int64_t rank, const char *key, const char *uuid, int tests,
                         bool has_end)
@@ -68,7 +70,9 @@ static void write_spool(const char *dir, int64_t rank, const char *key, const ch
     append(spool, bytes, size);
     assert_int_equal(pb_compose_device(key, "sim", &opened, 2, &bytes, &size, NULL), PB_OK);
     append(spool, bytes, size);
-    for (int i = 0; i < tests; i++) {
+    for (int i = 0; i < 2; i++) {
+        if ((tests >> i & 1) == 0)
+            continue;
         assert_int_equal(pb_compose_outcome(key, uuid, &specs[i], PB_TEST_UNSUPPORTED, 1, "cannot",
                                             &bytes, &size, NULL),
                          PB_OK);
@@ -126,8 +130,8 @@ static void test_merge__whole_spools_make_a_complete_file(void **state)
     size_t count;
     int notices;
 
-    write_spool(place->dir, 0, "n.gpu0", "A", 2, true);
-    write_spool(place->dir, 1, "n.gpu1", "B", 2, true);
+    write_spool(place->dir, 0, "n.gpu0", "A", TESTS_BOTH, true);
+    write_spool(place->dir, 1, "n.gpu1", "B", TESTS_BOTH, true);
     assert_int_equal(merge(place, place->dir, &notices, NULL), PB_OK);
     rows = read_rows(place, &count);
     assert_int_equal(notices, 0);
@@ -147,8 +151,8 @@ static void test_merge__cut_spool_says_what_is_missing(void **state)
     size_t count;
     int notices;
 
-    write_spool(place->dir, 0, "n.gpu0", "A", 2, true);
-    write_spool(place->dir, 1, "n.gpu1", "B", 1, false);
+    write_spool(place->dir, 0, "n.gpu0", "A", TESTS_BOTH, true);
+    write_spool(place->dir, 1, "n.gpu1", "B", TEST_A, false);
     assert_int_equal(merge(place, place->dir, &notices, NULL), PB_OK);
     rows = read_rows(place, &count);
     assert_int_equal(notices, 1);
@@ -171,7 +175,7 @@ static void test_merge__rank_without_a_spool_gets_a_row(void **state)
     size_t count;
     int notices;
 
-    write_spool(place->dir, 1, "n.gpu1", "B", 2, true);
+    write_spool(place->dir, 1, "n.gpu1", "B", TESTS_BOTH, true);
     assert_int_equal(merge(place, place->dir, &notices, NULL), PB_OK);
     rows = read_rows(place, &count);
     assert_int_equal(notices, 1);
@@ -190,8 +194,8 @@ static void test_merge__spool_torn_anywhere_makes_a_valid_file(void **state)
     long size;
     FILE *file;
 
-    write_spool(place->dir, 0, "n.gpu0", "A", 2, true);
-    write_spool(place->dir, 1, "n.gpu1", "B", 2, true);
+    write_spool(place->dir, 0, "n.gpu0", "A", TESTS_BOTH, true);
+    write_spool(place->dir, 1, "n.gpu1", "B", TESTS_BOTH, true);
     assert_int_equal(pb_spool_path(place->dir, 1, path, sizeof(path), NULL), PB_OK);
     file = fopen(path, "r");
     fseek(file, 0, SEEK_END);
@@ -211,8 +215,8 @@ static void test_merge__two_devices_of_one_key_are_refused(void **state)
     struct pb_error err = PB_ERROR_INIT;
     int notices;
 
-    write_spool(place->dir, 0, "n.gpu0", "A", 2, true);
-    write_spool(place->dir, 1, "n.gpu0", "B", 2, true);
+    write_spool(place->dir, 0, "n.gpu0", "A", TESTS_BOTH, true);
+    write_spool(place->dir, 1, "n.gpu0", "B", TESTS_BOTH, true);
     assert_int_equal(merge(place, place->dir, &notices, &err), PB_INVALID);
     assert_non_null(strstr(err.message, "n.gpu0"));
     assert_int_not_equal(access(place->out, F_OK), 0);
@@ -229,15 +233,15 @@ static void test_merge__taken_ranks_get_the_next_numbers(void **state)
     size_t count;
     int notices;
 
-    write_spool(place->dir, 0, "n.gpu0", "A", 2, true);
-    write_spool(place->dir, 1, "n.gpu1", "B", 2, true);
+    write_spool(place->dir, 0, "n.gpu0", "A", TESTS_BOTH, true);
+    write_spool(place->dir, 1, "n.gpu1", "B", TESTS_BOTH, true);
     assert_int_equal(merge(place, place->dir, &notices, NULL), PB_OK);
     snprintf(first, sizeof(first), "%s/first.h5", place->dir);
     assert_int_equal(rename(place->out, first), 0);
     pb_spool_remove(place->dir, 0);
     pb_spool_remove(place->dir, 1);
-    write_spool(place->dir, 0, "m.gpu0", "C", 2, true);
-    write_spool(place->dir, 1, "n.gpu1", "B", 2, true); /* the same device again */
+    write_spool(place->dir, 0, "m.gpu0", "C", TESTS_BOTH, true);
+    write_spool(place->dir, 1, "n.gpu1", "B", TESTS_BOTH, true); /* the same device again */
     inputs[0] = first;
     inputs[1] = place->dir;
     assert_int_equal(pb_merge(inputs, 2, place->out, &run, count_notice, &notices, &summary, NULL),
@@ -247,6 +251,36 @@ static void test_merge__taken_ranks_get_the_next_numbers(void **state)
     assert_string_equal(rows[1].key, "n.gpu1");
     assert_string_equal(rows[2].key, "m.gpu0");
     assert_int_equal(rows[2].rank, 2);
+    free(rows);
+    unlink(first);
+    assert_valid(place);
+}
+
+/* One run got as far as a, another one as far as b: together they are whole. */
+static void test_merge__halves_of_one_device_make_a_whole(void **state)
+{
+    struct place *place = *state;
+    const struct pb_run run = {.run_id = "merged"};
+    struct pb_summary summary;
+    char first[96];
+    const char *inputs[] = {first, place->dir};
+    struct pb_member *rows;
+    size_t count;
+    int notices;
+
+    write_spool(place->dir, 0, "n.gpu0", "A", TEST_A, false);
+    write_spool(place->dir, 1, "n.gpu1", "B", TESTS_BOTH, true);
+    assert_int_equal(merge(place, place->dir, &notices, NULL), PB_OK);
+    snprintf(first, sizeof(first), "%s/first.h5", place->dir);
+    assert_int_equal(rename(place->out, first), 0);
+    pb_spool_remove(place->dir, 0);
+    write_spool(place->dir, 0, "n.gpu0", "A", TEST_B, false);
+    assert_int_equal(pb_merge(inputs, 2, place->out, &run, count_notice, &notices, &summary, NULL),
+                     PB_OK);
+    rows = read_rows(place, &count);
+    assert_int_equal(count, 2);
+    assert_string_equal(rows[0].status, "ok");
+    assert_int_equal(rows[0].tests_failed, 0);
     free(rows);
     unlink(first);
     assert_valid(place);
@@ -275,6 +309,7 @@ int main(void)
         MERGE_TEST(test_merge__spool_torn_anywhere_makes_a_valid_file),
         MERGE_TEST(test_merge__two_devices_of_one_key_are_refused),
         MERGE_TEST(test_merge__taken_ranks_get_the_next_numbers),
+        MERGE_TEST(test_merge__halves_of_one_device_make_a_whole),
         MERGE_TEST(test_merge__what_is_neither_is_refused),
     };
 
