@@ -71,7 +71,8 @@ static const char run_doc[] =
     "Measures the memory hierarchy of every GPU of a job, one for each MPI rank.\v"
     "Start it with mpirun or srun, one rank for each GPU. Each rank keeps its results in a spool "
     "until rank 0 has put the fleet file in place; plumb-merge rebuilds a file from the spools of "
-    "a job that was killed.\n\n"
+    "a job that was killed. With PLUMB_SHOW_MEMORY set, rank 0 tells the most memory it has used."
+    "\n\n"
     "Exit status: 0 complete, 3 partial (the file says what is missing), 1 failed, 2 usage.";
 
 /* ---- values ---- */

@@ -147,25 +147,31 @@ static enum pb_status begin(struct pb_gather *gather, struct pb_error *err)
     return status;
 }
 
-/* Rank 0 puts the file in place; all agree on how that went. */
+/* Rank 0 puts the file in place, unless any rank is in trouble. */
+static enum pb_status commit(struct pb_gather *gather, struct pb_summary *summary,
+                             struct pb_error *err)
+{
+    const struct pb_gather_request *request = gather->request;
+    enum pb_status status = pb_comm_agree(gather->trouble.status, &gather->trouble);
+
+    if (status == PB_OK && pb_gather_is_root(gather)) {
+        status = pb_collect_commit(gather->collect, summary, &gather->trouble);
+        gather->collect = NULL;
+    }
+    if (status != PB_OK)
+        pb_fail(err, status, "%s: %s; plumb-merge makes the file from %s", request->output,
+                gather->trouble.message, request->spool);
+    return pb_comm_agree(status, err);
+}
+
+/* The last acts: the file, then the spools that it makes superfluous. */
 static enum pb_status finish(struct pb_gather *gather, struct pb_summary *summary_out,
                              struct pb_error *err)
 {
     const struct pb_gather_request *request = gather->request;
     struct pb_summary summary = {.member_count = 0};
-    enum pb_status status = PB_OK;
+    enum pb_status status = commit(gather, &summary, err);
 
-    if (pb_gather_is_root(gather)) {
-        status = gather->trouble.status;
-        if (status == PB_OK) {
-            status = pb_collect_commit(gather->collect, &summary, &gather->trouble);
-            gather->collect = NULL;
-        }
-        if (status != PB_OK)
-            pb_fail(err, status, "%s: %s; plumb-merge makes the file from %s", request->output,
-                    gather->trouble.message, request->spool);
-    }
-    status = pb_comm_agree(status, err);
     if (status != PB_OK)
         return status;
     pb_comm_share(&summary, sizeof(summary));

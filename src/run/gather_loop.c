@@ -12,7 +12,7 @@ static const double glance_seconds = 0.01; /* of rank 0, which also listens to t
 
 enum { RECEIVES_PER_TURN = 64 }; /* before rank 0 looks after its own probe again */
 
-/* The run goes on; the spools will have to do. */
+/* The run goes on; the spools will have to do in the end. */
 static void note_trouble(struct pb_gather *gather, const struct pb_error *err)
 {
     if (gather->trouble.status == PB_OK)
@@ -55,7 +55,7 @@ static void keep(struct pb_gather *gather, enum pb_frame_type type, const void *
     bool sync = type == PB_FRAME_TEST || type == PB_FRAME_MEMBER;
 
     if (gather->spool != NULL && type != PB_FRAME_START &&
-        pb_spool_append(gather->spool, bytes, size, sync, NULL) != PB_OK) {
+        pb_spool_append(gather->spool, bytes, size, sync, &gather->spool_trouble) != PB_OK) {
         pb_spool_close(gather->spool);
         gather->spool = NULL;
     }
@@ -184,6 +184,8 @@ static void end_rank(struct pb_gather *gather)
         pb_tally_fill(&tally, member);
         member->seconds = pb_time_monotonic_seconds() - gather->begun;
     }
+    if (member->message[0] == '\0')
+        PB_TEXT_SET(member->message, gather->spool_trouble.message);
     if (pb_compose_member(member, &bytes, &size, &err) == PB_OK)
         keep(gather, PB_FRAME_MEMBER, bytes, size);
     else

@@ -17,6 +17,8 @@ struct pb_gather {
     int rank, rank_count;
     struct pb_plan plan; /* its tests are the supervisor's; its member grows to the final row */
     struct pb_spool *spool;
+    struct pb_error spool_trouble; /* why it was given up; a row that is ok tells it */
+    struct pb_error trouble;       /* the first thing that keeps the file from being made */
 
     bool measures;   /* this rank has a device */
     bool is_stopped; /* by a signal, here or at rank 0 */
@@ -35,7 +37,6 @@ struct pb_gather {
     void *buffer;
     size_t capacity;
     int ended_count;
-    struct pb_error trouble; /* the first thing that went wrong with the fleet file */
 };
 
 static inline bool pb_gather_is_root(const struct pb_gather *gather)

@@ -60,7 +60,7 @@ enum pb_status pb_spool_open(const char *dir, int64_t rank, bool append,
     enum pb_status status = PB_OK;
 
     if (mkdir(dir, 0777) != 0 && errno != EEXIST)
-        return pb_fail(err, PB_IO, "%s: cannot be made: %s", dir, strerror(errno));
+        return pb_fail(err, PB_INVALID, "%s: cannot be made: %s", dir, strerror(errno));
     spool = calloc(1, sizeof(*spool) + size);
     if (spool == NULL)
         return pb_fail(err, PB_NO_MEMORY, "%s: no memory", dir);
@@ -68,7 +68,7 @@ enum pb_status pb_spool_open(const char *dir, int64_t rank, bool append,
     spool->fd =
         open(spool->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_EXCL), 0666);
     if (spool->fd < 0)
-        status = pb_fail(err, errno == EEXIST ? PB_EXISTS : PB_IO, "%s: cannot be made: %s",
+        status = pb_fail(err, errno == EEXIST ? PB_EXISTS : PB_INVALID, "%s: cannot be made: %s",
                          spool->path, strerror(errno));
     else if (append)
         status = trim(spool, err);

@@ -35,6 +35,7 @@ enum pb_status pb_spool_path(const char *dir, int64_t rank, char *path_out, size
 /*
  * Opens the rank's file for appending; folder and file are made where they are missing. append:
  * keep what is there, less a torn end; else PB_EXISTS when there is a file.
+ * PB_INVALID: it cannot be made there, or what is there is no spool.
  */
 enum pb_status pb_spool_open(const char *dir, int64_t rank, bool append,
                              struct pb_spool **spool_out, struct pb_error *err);

@@ -104,6 +104,12 @@ unwritable_output() {
     nothing_but
 }
 
+unwritable_spool() {
+    ranks 2 2 $sim --spool none/spool -o f.h5
+    says 'none/spool: cannot be made'
+    nothing_but
+}
+
 missing_probe() {
     ranks 2 2 $sim --probe ./none -o f.h5
     says '\./none: cannot be started'

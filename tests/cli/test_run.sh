@@ -76,9 +76,14 @@ END
     chmod +x probe.sh
 }
 
-# The process of rank 0 among the children of mpirun.
+# The processes that mpirun has started.
+ranks_of_job() {
+    cat /proc/$job/task/*/children
+}
+
+# Rank 0 among them.
 rank_zero() {
-    for pid in $(pgrep -P $job); do
+    for pid in $(ranks_of_job); do
         tr '\0' '\n' <"/proc/$pid/environ" | grep -qx OMPI_COMM_WORLD_RANK=0 && echo "$pid"
     done
 }
@@ -108,7 +113,7 @@ one_probe_is_killed_in_mid_test() {
 start_job_that_hangs() {
     write_fleet hang@global_copy
     write_probe
-    setsid mpirun -q -n 4 "$bin/plumb-run" --fleet fleet.json --tests $fast --deadline 100 \
+    mpirun -q -n 4 "$bin/plumb-run" --fleet fleet.json --tests $fast --deadline 100 \
         --probe ./probe.sh -o f.h5 >out.txt 2>log.txt &
     job=$!
     await in_test 'n1.gpu2 bank_conflict ok'
@@ -128,7 +133,7 @@ are_gone() {
 whole_job_is_killed_and_merged() {
     start_job_that_hangs
     # shellcheck disable=SC2046
-    kill -9 $job $(pgrep -P $job)
+    kill -9 $job $(ranks_of_job)
     wait $job || true
     job=
     await are_gone # no probe outlives its job
@@ -142,7 +147,7 @@ whole_job_is_killed_and_merged() {
 killed_job_is_resumed() {
     start_job_that_hangs
     # shellcheck disable=SC2046
-    kill -9 $job $(pgrep -P $job)
+    kill -9 $job $(ranks_of_job)
     wait $job || true
     ranks 2 4 --fleet fleet.json --tests $fast -o f.h5
     grep -q 'resume' err.txt || fail "an unfinished spool was not defended"
