@@ -2,7 +2,7 @@
 #ifndef PB_TESTS_ANALYSIS_PROGRAM_H
 #define PB_TESTS_ANALYSIS_PROGRAM_H
 
-enum { PROGRAM_OUTPUT_MAX = 1 << 16 };
+enum { PROGRAM_OUTPUT_MAX = 1 << 20 };
 
 /* Output of a run, cut at the end if it is longer; its exit code. */
 struct program_run {

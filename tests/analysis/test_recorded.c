@@ -66,13 +66,17 @@ static int check_device(const char *file, const json_t *device, json_t *expectat
     json_object_foreach(expectations, name, expected)
     {
         const json_t *value = find_value(device, name);
+        char *want, *found;
 
         if (value != NULL && meets(value, expected))
             continue;
+        want = json_dumps(expected, JSON_ENCODE_ANY);
+        found = value == NULL ? NULL : json_dumps(value, JSON_ENCODE_ANY);
         printf("%s: %s: %s: expected %s, found %s\n", file,
-               json_string_value(json_object_get(device, "key")), name,
-               json_dumps(expected, JSON_ENCODE_ANY),
-               value == NULL ? "no such parameter" : json_dumps(value, JSON_ENCODE_ANY));
+               json_string_value(json_object_get(device, "key")), name, want,
+               found == NULL ? "no such parameter" : found);
+        free(want);
+        free(found);
         failures++;
     }
     return failures;
@@ -107,7 +111,7 @@ static int check_file(const char *name)
 {
     static struct program_run run;
     char path[512], arguments[600];
-    json_t *expectations, *report;
+    json_t *expectations, *report = NULL;
     json_error_t error;
     int failures = 1;
 
@@ -126,6 +130,8 @@ static int check_file(const char *name)
         printf("%s.h5: no report: %s\n", name, error.text);
     else
         failures = check_report(name, report, expectations);
+    json_decref(report);
+    json_decref(expectations);
     return failures;
 }
 
