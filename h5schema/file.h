@@ -108,6 +108,13 @@ enum pb_status pb_reader_states(struct pb_reader *reader, const char *key,
 enum pb_status pb_reader_recording(struct pb_reader *reader, const char *key, const char *test,
                                    struct pb_recording *recording_out, struct pb_error *err);
 
+/*
+ * Bytes that the datasets of a test take up in the file: compressed, without attributes and HDF5's
+ * own bookkeeping. PB_NOT_FOUND: no such test.
+ */
+enum pb_status pb_reader_stored_bytes(struct pb_reader *reader, const char *key, const char *test,
+                                      uint64_t *bytes_out, struct pb_error *err);
+
 /* ---- results and validation ---- */
 
 /*

@@ -249,3 +249,33 @@ enum pb_status pb_reader_recording(struct pb_reader *reader, const char *key, co
     *recording_out = recording;
     return PB_OK;
 }
+
+enum pb_status pb_reader_stored_bytes(struct pb_reader *reader, const char *key, const char *test,
+                                      uint64_t *bytes_out, struct pb_error *err)
+{
+    char path[3 * PB_KEY_LENGTH];
+    struct pb_key *names = NULL;
+    size_t count = 0;
+    uint64_t bytes = 0;
+    hid_t group;
+    enum pb_status status;
+
+    snprintf(path, sizeof(path), "/devices/%s/tests/%s", key, test);
+    group = H5Gopen2(reader->file, path, H5P_DEFAULT);
+    if (group < 0)
+        return pb_fail(err, PB_NOT_FOUND, "%s: no test %s", reader->path, path);
+    status = list_names(reader, path, &names, &count, err);
+    for (size_t i = 0; i < count; i++) {
+        hid_t dataset = H5Dopen2(group, names[i].text, H5P_DEFAULT);
+
+        if (dataset < 0)
+            continue; /* not a dataset, which the validator complains of */
+        bytes += H5Dget_storage_size(dataset);
+        H5Dclose(dataset);
+    }
+    free(names);
+    H5Gclose(group);
+    if (status == PB_OK)
+        *bytes_out = bytes;
+    return status;
+}
