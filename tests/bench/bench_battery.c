@@ -75,10 +75,12 @@ static enum pb_status read_costs(struct pb_reader *reader, const char *key, stru
     struct costs costs = {NULL, 0};
     enum pb_status status = pb_reader_tests(reader, key, &names, &costs.count, err);
 
-    if (status == PB_OK) {
-        costs.tests = calloc(costs.count + 1, sizeof(*costs.tests));
-        if (costs.tests == NULL)
-            status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu tests", costs.count);
+    if (status != PB_OK)
+        return status;
+    costs.tests = calloc(costs.count + 1, sizeof(*costs.tests));
+    if (costs.tests == NULL) {
+        free(names);
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu tests", costs.count);
     }
     for (size_t i = 0; i < costs.count && status == PB_OK; i++)
         status = read_cost(reader, key, names[i].text, &costs.tests[i], err);
@@ -131,7 +133,7 @@ static enum pb_status print_device(struct pb_reader *reader, const char *key,
                                    struct pb_error *err)
 {
     struct pb_device_info info;
-    struct costs costs;
+    struct costs costs = {NULL, 0};
     struct cost sum;
     double whole;
     enum pb_status status = pb_reader_device(reader, key, &info, err);
