@@ -9,7 +9,8 @@
  *
  * Recordings: `laps` is a cache's edge as it mostly is, a sequential chase with two latencies and a
  * cycle of jitter; `random` visits its slots in random order, and its latencies spread over 256
- * cycles: about the worst that silicon offers. The small one shows the cost of an image as such.
+ * cycles, which compresses about as badly as the L2 sweep of a real GPU. The small one shows the
+ * cost of an image as such.
  *
  * Limit: the file lies in the page cache; nothing waits for a disk.
  */
