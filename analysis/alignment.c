@@ -31,3 +31,14 @@ struct pb_alignment pb_alignment_find(const uint64_t *address, size_t count)
     found.at_double = multiples[bit + 1];
     return found;
 }
+
+struct pb_alignment pb_alignment_at(const uint64_t *address, size_t count, uint64_t bytes)
+{
+    struct pb_alignment found = {bytes, 0, count, 0};
+
+    for (size_t i = 0; i < count; i++) {
+        found.agreeing += address[i] % bytes == 0;
+        found.at_double += address[i] % (2 * bytes) == 0;
+    }
+    return found;
+}

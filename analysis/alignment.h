@@ -22,4 +22,7 @@ struct pb_alignment {
  */
 struct pb_alignment pb_alignment_find(const uint64_t *address, size_t count);
 
+/* How many of the addresses keep to a given power of two, and to its double. */
+struct pb_alignment pb_alignment_at(const uint64_t *address, size_t count, uint64_t bytes);
+
 #endif

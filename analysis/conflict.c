@@ -52,6 +52,7 @@ static void add_lap(const struct pb_level *level, const struct pb_point *point,
             conflicts->missing[conflicts->missing_count++] =
                 point->base_address + walk.index_bytes[i];
     }
+    conflicts->in_pieces |= point->window < walk.count;
     lap->count = conflicts->missing_count - lap->first;
     conflicts->quiet += lap->count == 0 && !lap->added_missed;
 }

@@ -37,7 +37,8 @@ struct pb_conflicts {
     size_t lap_count;
     uint64_t *missing; /* addresses */
     size_t missing_count;
-    size_t quiet; /* laps without any miss */
+    size_t quiet;   /* laps without any miss */
+    bool in_pieces; /* laps were recorded in several runs (R16's windows) */
 };
 
 /* PB_NOT_FOUND: no such laps, or they walk different arrays. pb_conflicts_clear() them. */
@@ -63,7 +64,7 @@ enum pb_index_shape { PB_INDEX_MODULO, PB_INDEX_XOR };
 struct pb_index_fit {
     enum pb_index_shape shape;
     uint64_t sets;
-    double chance; /* of seeing these pairs if the sets were twice as large */
+    double chance; /* that the cache's own index is coarser, and these pairs do not show it */
     size_t pairs, strays;
     struct pb_partition seen; /* strays left out */
     uint64_t masks[64];       /* of the address; none where a modulo is no power of two */

@@ -65,14 +65,21 @@ static bool keeps(const struct draft *draft, uint64_t a, uint64_t b)
     return draft->divisor != 0 && distance_of(draft, a, b) % draft->divisor == 0;
 }
 
+static struct pb_gf2_span span_array(const struct pb_conflicts *conflicts)
+{
+    struct pb_gf2_span span = {{0}, 0};
+
+    for (size_t i = 0; i < conflicts->lines; i++)
+        pb_gf2_add(&span, conflicts->base ^ (conflicts->base + i * conflicts->line_bytes));
+    return span;
+}
+
 /* What walked addresses can tell apart: the array's lines, and added ones that kept a pair. */
 static struct pb_gf2_span span_tried(const struct pairs *pairs, const struct draft *draft)
 {
     const struct pb_conflicts *conflicts = pairs->conflicts;
-    struct pb_gf2_span tried = {{0}, 0};
+    struct pb_gf2_span tried = span_array(conflicts);
 
-    for (size_t i = 0; i < conflicts->lines; i++)
-        pb_gf2_add(&tried, conflicts->base ^ (conflicts->base + i * conflicts->line_bytes));
     for (size_t i = 0; i < conflicts->lap_count; i++) {
         const struct pb_conflict_lap *lap = &conflicts->laps[i];
         bool used = false;
@@ -147,6 +154,58 @@ static size_t torn_by(struct pairs *pairs, const struct draft *trial, bool drop)
     return torn;
 }
 
+static int compare_distances(const void *a, const void *b)
+{
+    const uint64_t *left = a, *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
+/*
+ * Different distances between lines of one set. A policy that is no LRU may let the same places of
+ * every set miss, again and again: only different distances are evidence. The added lines far away
+ * are none for an xor, since each brings an address bit that no other has.
+ */
+static size_t count_distances(const struct pairs *pairs, const struct draft *draft, uint64_t *room)
+{
+    const struct pb_conflicts *conflicts = pairs->conflicts;
+    uint64_t near_bytes = 4 * conflicts->lines * conflicts->line_bytes;
+    size_t count = 0, different = 0;
+
+    for (size_t i = 0; i < conflicts->lap_count; i++) {
+        const struct pb_conflict_lap *lap = &conflicts->laps[i];
+        uint64_t head = lap->added - conflicts->base < near_bytes || draft->shape == PB_INDEX_MODULO
+                            ? lap->added
+                            : 0;
+
+        for (size_t k = lap->first; k < lap->first + lap->count; k++) {
+            if (pairs->is_stray[k])
+                continue;
+            if (head != 0)
+                room[count++] = distance_of(draft, head, conflicts->missing[k]);
+            head = head != 0 && head != lap->added ? head : conflicts->missing[k];
+        }
+    }
+    qsort(room, count, sizeof(*room), compare_distances);
+    for (size_t i = 0; i < count; i++)
+        different += i == 0 || room[i] != room[i - 1];
+    return different;
+}
+
+/* The chance that so many different distances keep to an index finer than the cache's. */
+static double chance_of(const struct pairs *pairs, const struct draft *draft, uint64_t *room)
+{
+    size_t needed = draft->turning_count;
+
+    if (draft->shape == PB_INDEX_XOR) { /* the array's own bits; far lines define theirs */
+        struct pb_gf2_span array = span_array(pairs->conflicts);
+        size_t far = span_tried(pairs, draft).rank - array.rank;
+
+        needed = draft->same.rank > far ? draft->same.rank - far : 0;
+    }
+    return exp2(-fmax(0.0, (double)count_distances(pairs, draft, room) - (double)needed));
+}
+
 /* Pairs beyond those that define the index: each would have broken a finer one by chance. */
 static double surplus(const struct pairs *pairs, const struct draft *draft)
 {
@@ -202,18 +261,22 @@ enum pb_status pb_conflicts_fit(const struct pb_conflicts *conflicts, enum pb_in
     struct draft draft = {.shape = shape, .line_bytes = conflicts->line_bytes};
     struct pb_index_fit fit = {.shape = shape};
     enum pb_status status;
+    uint64_t *room;
     double sets;
 
     pairs.is_stray = calloc(conflicts->missing_count + 1, sizeof(*pairs.is_stray));
-    if (pairs.is_stray == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu pairs", pairs.count);
+    room = calloc(pairs.count + 1, sizeof(*room));
+    if (pairs.is_stray == NULL || room == NULL) {
+        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu pairs", pairs.count);
+        goto out;
+    }
     make_draft(&pairs, &draft);
     while (pairs.count > 0 && drop_strays(&pairs, &draft))
         continue;
     sets = sets_of(&pairs, &draft);
     fit.strays = pairs.strays;
     fit.pairs = pairs.count - pairs.strays;
-    fit.chance = exp2(-fmax(0.0, surplus(&pairs, &draft)));
+    fit.chance = chance_of(&pairs, &draft, room);
     if (fit.pairs > 0 && sets < ldexp(1.0, 32))
         fit.sets = (uint64_t)sets;
     if (shape == PB_INDEX_MODULO) {
@@ -224,8 +287,10 @@ enum pb_status pb_conflicts_fit(const struct pb_conflicts *conflicts, enum pb_in
         fit.mask_count = pb_gf2_masks(&tried, &draft.same, fit.masks);
     }
     status = pb_conflicts_partition(conflicts, pairs.is_stray, &fit.seen, err);
-    free(pairs.is_stray);
     if (status == PB_OK)
         *fit_out = fit;
+out:
+    free(room);
+    free(pairs.is_stray);
     return status;
 }

@@ -263,6 +263,10 @@ enum pb_status pb_infer_capacity(const struct pb_case *at, struct pb_error *err)
     status = pb_lap_collect(level.series, &reference, &laps, err);
     if (status == PB_OK)
         status = pb_latency_estimate(&level.hits, &laps, &hit, err);
+    if (status == PB_OK && !level.classified && level.way->past == NULL)
+        status = pb_fail(err, PB_NOT_FOUND,
+                         "all %zu loads that should hit and %zu that should miss look alike",
+                         level.hits.count, level.misses.count);
     if (status == PB_OK) {
         pb_latency_state(&hit, sm_mhz, "hits", pb_case_answer(at, "latency_cycles"),
                          pb_case_answer(at, "latency_ns"));

@@ -31,6 +31,9 @@ static const double significance = 1e-3;
 /* Accesses of a few walks are no more independent pieces of evidence than this. */
 enum { PIECES_MAX = 30 };
 
+/* Fewer events of one walk say nothing alone. */
+enum { WALK_EVENTS = 12 };
+
 /* Strides beyond this are steps over pages, not over lines. */
 static const uint64_t line_max_bytes = 4096;
 
@@ -99,6 +102,10 @@ static void add_transitions(const struct pb_level *level, const struct pb_point 
     events->tried += walk.count;
 }
 
+/*
+ * All events of a phase. A walk alone may keep to a smaller unit than all together, where most of
+ * them happen to overflow whole groups of sets: the smaller one counts.
+ */
 static enum pb_status gather(const struct pb_level *level, const char *phase,
                              void (*add)(const struct pb_level *, const struct pb_point *,
                                          struct events *),
@@ -108,13 +115,23 @@ static enum pb_status gather(const struct pb_level *level, const char *phase,
     struct pb_pick pick = {level->way->path, "trace", phase};
     struct events events = {NULL, 0, 0};
     const struct pb_point *point;
+    uint64_t finest = 0;
     enum pb_status status = reserve_events(level, &pick, &events, err);
 
     if (status != PB_OK)
         return status;
-    for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;)
+    for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;) {
+        size_t before = events.count;
+        struct pb_alignment own;
+
         add(level, point, &events);
+        own = pb_alignment_find(events.address + before, events.count - before);
+        if (own.seen >= WALK_EVENTS && own.bytes > 0 && (finest == 0 || own.bytes < finest))
+            finest = own.bytes;
+    }
     *alignment_out = pb_alignment_find(events.address, events.count);
+    if (finest > 0 && finest < alignment_out->bytes)
+        *alignment_out = pb_alignment_at(events.address, events.count, finest);
     *tried_out = events.tried;
     free(events.address);
     return PB_OK;

@@ -1,11 +1,10 @@
 /*
  * mshr.per_warp and mshr.per_sm: how many misses are under way at once.
  *
- * Loads that find no free register wait for a whole latency, so that times over the number of loads
- * rise in steps. With at most P misses a warp and S an SM, l loads by each of w warps take
- * max(ceil(l / P), ceil(w l / S)) latencies; P and S are those that explain most cells. Only
- * neighbours along the axis of loads are compared, so that what a load costs to issue does not
- * matter.
+ * Loads that find no free register wait for the oldest one, so that times over the number of loads
+ * rise in steps. A warp's limit shows in one warp's loads. The first steps of several warps bracket
+ * the SM's limit, and of what they leave, that number is stated which foretells the times best,
+ * played through load by load.
  *
  * Limit: where issuing takes longer than a miss, there is no step, and no answer.
  *
@@ -14,15 +13,19 @@
 #include "analysis/infer.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/confidence.h"
 
 enum { AXIS_TRAFFIC, AXIS_LANES, AXIS_WARPS, AXIS_LOADS, AXES };
-enum { PER_SM_MAX = 1024, PIECES_MAX = 60 };
+enum { WARPS_MAX = 64, LOADS_MAX = 64, PIECES_MAX = 60 };
 
 /* A rise by more than this part of a latency is a step. */
 static const double step_share = 0.4;
+
+/* A time within this part of a latency is as foretold. */
+static const double close_share = 0.25;
 
 /* Cells that must be explained. */
 static const double explained_share = 0.9;
@@ -30,8 +33,8 @@ static const double explained_share = 0.9;
 /* Times of one kind of traffic by one lane a warp. */
 struct grid {
     const struct pb_matrix *matrix;
-    size_t first; /* its first cell */
-    double latency_cycles;
+    size_t first;                           /* its first cell */
+    double latency_cycles, overhead_cycles; /* one load as it was stamped; of that, the stamps */
 };
 
 static size_t warps_count(const struct grid *grid)
@@ -44,9 +47,29 @@ static size_t loads_count(const struct grid *grid)
     return grid->matrix->axes[AXIS_LOADS].length;
 }
 
+static double warps_at(const struct grid *grid, size_t i)
+{
+    return grid->matrix->axes[AXIS_WARPS].values[i];
+}
+
+static double loads_at(const struct grid *grid, size_t i)
+{
+    return grid->matrix->axes[AXIS_LOADS].values[i];
+}
+
 static double time_at(const struct grid *grid, size_t warps, size_t loads)
 {
     return grid->matrix->values[grid->first + warps * loads_count(grid) + loads];
+}
+
+/* Whole numbers from 1 to most. */
+static bool counts_to(const struct pb_axis *axis, double most)
+{
+    for (size_t i = 0; i < axis->length; i++)
+        if (!(axis->values[i] >= 1.0 && axis->values[i] <= most) ||
+            axis->values[i] != floor(axis->values[i]))
+            return false;
+    return true;
 }
 
 static bool is_readable(const struct pb_matrix *matrix)
@@ -59,14 +82,16 @@ static bool is_readable(const struct pb_matrix *matrix)
         if (strncmp(matrix->axes[i].name, names[i], PB_NAME_LENGTH) != 0 ||
             matrix->axes[i].length == 0 || (i > 0 && matrix->axes[i].values == NULL))
             return false;
-    return matrix->axes[AXIS_TRAFFIC].labels != NULL;
+    return matrix->axes[AXIS_TRAFFIC].labels != NULL &&
+           counts_to(&matrix->axes[AXIS_WARPS], WARPS_MAX) &&
+           counts_to(&matrix->axes[AXIS_LOADS], LOADS_MAX);
 }
 
 /* PB_NOT_FOUND: the matrix has not these axes, or no load by one lane of one warp. */
 static enum pb_status read_grid(const struct pb_matrix *matrix, const char *traffic,
                                 struct grid *grid_out, struct pb_error *err)
 {
-    struct grid grid = {matrix, SIZE_MAX, NAN};
+    struct grid grid = {matrix, SIZE_MAX, NAN, 0.0};
     size_t cells;
 
     if (!is_readable(matrix))
@@ -112,37 +137,107 @@ static unsigned find_per_warp(const struct grid *grid)
         if (!steps_at(grid, 0, i, &steps))
             return 0;
         if (steps > 0)
-            return (unsigned)grid->matrix->axes[AXIS_LOADS].values[i - 1];
+            return (unsigned)loads_at(grid, i - 1);
     }
     return 0;
 }
 
-static double ceil_ratio(double a, double b)
+/* Loads in flight under one pair of limits. */
+struct flight {
+    unsigned per_warp, per_sm;
+    double latency, issue; /* cycles of a load, and between two of them */
+    double *warp_free;     /* [warps * per_warp] when each register is free again, as rings */
+    double *sm_free;       /* [per_sm] */
+    double ready[WARPS_MAX];
+    unsigned sent[WARPS_MAX];
+};
+
+/* The warp that can go on first, of several the one behind; warps when all loads are sent. */
+static unsigned next_warp(const struct flight *flight, unsigned warps, unsigned loads)
 {
-    return ceil(a / b);
+    unsigned next = warps;
+
+    for (unsigned w = 0; w < warps; w++) {
+        if (flight->sent[w] == loads)
+            continue;
+        if (next == warps || flight->ready[w] < flight->ready[next] ||
+            (flight->ready[w] == flight->ready[next] && flight->sent[w] < flight->sent[next]))
+            next = w;
+    }
+    return next;
 }
 
-/* Cells that per_warp and per_sm explain; *seen_out: cells that were measured. */
-static size_t explain(const struct grid *grid, double per_warp, double per_sm, size_t *seen_out)
+/* When the last load is back. Every register is taken in turn, so the next one is the oldest. */
+static double fly(struct flight *flight, unsigned warps, unsigned loads)
 {
-    size_t explained = 0, seen = 0;
+    double now = 0.0, last = 0.0;
+    unsigned total = 0, w;
+
+    memset(flight->ready, 0, sizeof(flight->ready));
+    memset(flight->sent, 0, sizeof(flight->sent));
+    memset(flight->warp_free, 0, sizeof(double) * warps * flight->per_warp);
+    memset(flight->sm_free, 0, sizeof(double) * flight->per_sm);
+    while ((w = next_warp(flight, warps, loads)) < warps) {
+        double *own = flight->warp_free + (size_t)w * flight->per_warp;
+        double *of_sm = &flight->sm_free[total++ % flight->per_sm];
+
+        now = fmax(fmax(now, flight->ready[w]), *of_sm);
+        own[flight->sent[w] % flight->per_warp] = *of_sm = last = now + flight->latency;
+        now += flight->issue;
+        flight->sent[w]++;
+        flight->ready[w] = fmax(now, own[flight->sent[w] % flight->per_warp]);
+    }
+    return last;
+}
+
+/* How well one pair of limits foretells the grid. */
+struct verdict {
+    unsigned per_sm;
+    size_t explained, seen; /* cells */
+    double error; /* sum over the cells, each at most as far off as still counts, cycles */
+};
+
+static struct verdict judge(const struct grid *grid, struct flight *flight)
+{
+    struct verdict verdict = {flight->per_sm, 0, 0, 0.0};
+    double most = close_share * flight->latency;
 
     for (size_t w = 0; w < warps_count(grid); w++) {
         for (size_t l = 0; l < loads_count(grid); l++) {
-            double warps = grid->matrix->axes[AXIS_WARPS].values[w];
-            double loads = grid->matrix->axes[AXIS_LOADS].values[l];
-            double waves = fmax(ceil_ratio(loads, per_warp), ceil_ratio(warps * loads, per_sm));
-            unsigned steps;
+            double time = time_at(grid, w, l) - grid->overhead_cycles, error;
 
-            if (!steps_at(grid, w, l, &steps))
-                break;
-            seen++;
-            /* the first load of a row may already wait, which no neighbour shows */
-            explained += steps + fmax(1.0, ceil_ratio(warps, per_sm)) == waves;
+            if (!isfinite(time))
+                continue;
+            error =
+                fabs(time - fly(flight, (unsigned)warps_at(grid, w), (unsigned)loads_at(grid, l)));
+            verdict.seen++;
+            verdict.explained += error < most;
+            verdict.error += fmin(error, most);
         }
     }
-    *seen_out = seen;
-    return explained;
+    return verdict;
+}
+
+/* A row's first step says that so many loads of all its warps fit, and one more each do not. */
+static void narrow(const struct grid *grid, unsigned per_warp, unsigned *low, unsigned *high)
+{
+    for (size_t w = 1; w < warps_count(grid); w++) {
+        for (size_t l = 1; l < loads_count(grid); l++) {
+            double before = warps_at(grid, w) * loads_at(grid, l - 1);
+            double here = warps_at(grid, w) * loads_at(grid, l);
+            unsigned steps;
+
+            if (!steps_at(grid, w, l, &steps) || (per_warp > 0 && loads_at(grid, l) > per_warp))
+                break;
+            if (steps == 0)
+                continue;
+            if (before > *low)
+                *low = (unsigned)before;
+            if (here - 1.0 < *high)
+                *high = (unsigned)here - 1;
+            break;
+        }
+    }
 }
 
 static void state_per_warp(struct pb_parameter *answer, unsigned per_warp,
@@ -156,45 +251,87 @@ static void state_per_warp(struct pb_parameter *answer, unsigned per_warp,
                                 "N14 5.2: one warp's loads take a latency more beyond these");
 }
 
-static void state_per_sm(struct pb_parameter *answer, unsigned low, unsigned high, size_t explained,
-                         size_t seen, const struct pb_votes *votes)
+/* The best number, and whether another one is as good but for less than one cell's worth. */
+static void state_per_sm(struct pb_parameter *answer, const struct verdict *best,
+                         const struct verdict *second, double cell_cycles)
 {
-    if ((double)explained < explained_share * (double)seen)
-        pb_parameter_set_none(answer, "the best count, %u to %u, explains only %zu of %zu cells",
-                              low, high, explained, seen);
-    else if (high >= PER_SM_MAX)
-        pb_parameter_set_none(answer, "no step by the number of all loads of an SM");
+    struct pb_votes votes = {0, 0};
+    double per_sm = best->per_sm;
+
+    pb_votes_add_share(&votes, best->explained, best->seen, PIECES_MAX);
+    if ((double)best->explained < explained_share * (double)best->seen)
+        pb_parameter_set_none(answer, "the best number, %u, foretells only %zu of %zu times",
+                              best->per_sm, best->explained, best->seen);
+    else if (second->error - best->error < cell_cycles)
+        pb_parameter_set_none(answer, "%u and %u foretell the times equally well", best->per_sm,
+                              second->per_sm);
     else
-        pb_parameter_set_number(answer, (struct pb_estimate){(low + high) / 2, low, high},
-                                pb_votes_confidence(votes) / (high - low + 1),
-                                "N14 5.2: explains the steps in %zu of %zu cells over warps and "
+        pb_parameter_set_number(answer, (struct pb_estimate){per_sm, per_sm, per_sm},
+                                pb_votes_confidence(&votes),
+                                "N14 5.2: foretells the times of %zu of %zu cells over warps and "
                                 "loads",
-                                explained, seen);
+                                best->explained, best->seen);
+}
+
+static void rank(struct verdict verdict, struct verdict *best, struct verdict *second)
+{
+    if (best->seen == 0 || verdict.error < best->error) {
+        *second = *best;
+        *best = verdict;
+    } else if (second->seen == 0 || verdict.error < second->error) {
+        *second = verdict;
+    }
+}
+
+/* Tries every number that the first steps leave. PB_NO_MEMORY. */
+static enum pb_status infer_per_sm(const struct pb_case *at, const struct grid *grid,
+                                   unsigned per_warp, unsigned low, unsigned high,
+                                   struct pb_error *err)
+{
+    struct flight flight = {.latency = grid->latency_cycles - grid->overhead_cycles};
+    struct verdict best = {0, 0, 0, INFINITY}, second = {0, 0, 0, INFINITY};
+    size_t last = warps_count(grid) - 1;
+    enum pb_status status = PB_OK;
+
+    flight.per_warp = per_warp > 0 ? per_warp : (unsigned)loads_at(grid, loads_count(grid) - 1);
+    flight.issue = fmax(0.0, (time_at(grid, last, 0) - grid->latency_cycles) /
+                                 fmax(1.0, warps_at(grid, last) - 1.0));
+    flight.warp_free = calloc((size_t)WARPS_MAX * flight.per_warp, sizeof(double));
+    flight.sm_free = calloc(high, sizeof(double));
+    if (flight.warp_free == NULL || flight.sm_free == NULL)
+        status = pb_fail(err, PB_NO_MEMORY, "no memory for %u loads in flight", high);
+    for (flight.per_sm = low; status == PB_OK && flight.per_sm <= high; flight.per_sm++)
+        rank(judge(grid, &flight), &best, &second);
+    if (status == PB_OK)
+        state_per_sm(pb_case_answer(at, "per_sm"), &best, &second, close_share * flight.latency);
+    free(flight.warp_free);
+    free(flight.sm_free);
+    return status;
 }
 
 enum pb_status pb_infer_mshr(const struct pb_case *at, struct pb_error *err)
 {
-    size_t best = 0, seen = 0;
-    unsigned per_warp, low = 0, high = 0;
+    unsigned per_warp, low = 0, high = UINT32_MAX;
     struct pb_votes votes = {0, 0};
-    struct grid grid = {NULL, 0, 0.0};
+    struct grid grid = {NULL, 0, 0.0, 0.0};
     enum pb_status status = read_grid(&at->recordings[0].matrix, "l2", &grid, err);
 
     if (status != PB_OK)
         return status;
+    if (at->recordings[0].overhead_cycles > 0.0 &&
+        at->recordings[0].overhead_cycles < grid.latency_cycles / 2.0)
+        grid.overhead_cycles = at->recordings[0].overhead_cycles;
     per_warp = find_per_warp(&grid);
-    for (unsigned per_sm = 1; per_sm <= PER_SM_MAX; per_sm++) {
-        size_t explained = explain(&grid, per_warp > 0 ? per_warp : INFINITY, per_sm, &seen);
-
-        if (explained > best) {
-            best = explained;
-            low = per_sm;
-        }
-        if (explained == best)
-            high = per_sm;
-    }
-    pb_votes_add_share(&votes, best, seen, PIECES_MAX);
+    pb_votes_add_share(&votes, loads_count(&grid), loads_count(&grid), PIECES_MAX);
     state_per_warp(pb_case_answer(at, "per_warp"), per_warp, &votes);
-    state_per_sm(pb_case_answer(at, "per_sm"), low, high, best, seen, &votes);
+    narrow(&grid, per_warp, &low, &high);
+    if (high == UINT32_MAX)
+        pb_parameter_set_none(pb_case_answer(at, "per_sm"),
+                              "no step by the number of all loads of an SM");
+    else if (low == 0 || low > high)
+        pb_parameter_set_none(pb_case_answer(at, "per_sm"),
+                              "%u loads in flight do not wait, but %u do", low, high + 1);
+    else
+        return infer_per_sm(at, &grid, per_warp, low, high, err);
     return PB_OK;
 }

@@ -18,12 +18,15 @@
 /* More laps without a conflict than this: the array does not fill the cache. */
 static const double quiet_share = 0.1;
 
+/* Of laps recorded in several runs, each with victims of its own, the more stay quiet by chance. */
+static const double quiet_share_in_pieces = 0.4;
+
 /* An index that fits by chance with this probability is none. */
 static const double significance = 1e-3;
 
 /* Laps that miss all alike miss whole sets. */
 static const double alike_share = 0.9;
-enum { ALIKE_LAPS = 8 };
+enum { ALIKE_LAPS = 8, FEW_WAYS = 64 };
 
 /* Laps are no more independent pieces of evidence than this. */
 enum { PIECES_MAX = 60 };
@@ -43,9 +46,11 @@ static bool could_be(const struct pb_partition *seen, size_t ways)
 
     if (seen->largest > ways)
         return false;
-    if (alike && 2 * seen->per_lap < ways)
+    if (ways <= FEW_WAYS) /* a tree-PLRU may touch but two lines of a set, again and again */
+        return true;
+    if (alike && 16 * seen->per_lap < ways)
         return false;
-    return seen->largest_sightings < 3 * seen->largest || 2 * seen->largest > ways;
+    return seen->largest_sightings < 3 * seen->largest || 4 * seen->largest > ways;
 }
 
 static bool is_index(const struct view *view, const struct pb_index_fit *fit)
@@ -121,6 +126,20 @@ static void state_index(const struct pb_case *at, const struct view *view,
                                "basis of the same space is the same index");
 }
 
+/*
+ * Seen sets of one size are whole sets only if there are about as many different ones as laps, or
+ * as the lines would make: any index spreads lines that follow each other.
+ */
+static bool are_whole_sets(const struct view *view)
+{
+    const struct pb_partition *seen = &view->partition;
+    size_t sets = seen->largest > 0 ? view->conflicts.lines / seen->largest : 0;
+
+    return seen->least == seen->largest && seen->sets >= ALIKE_LAPS / 2 &&
+           view->conflicts.lines % seen->largest == 0 &&
+           2 * seen->sets >= (sets < seen->laps ? sets : seen->laps);
+}
+
 /* Sets as seen, where no index explains them. */
 static enum pb_status state_seen(const struct pb_case *at, const struct view *view, bool known_line,
                                  struct pb_error *err)
@@ -136,8 +155,7 @@ static enum pb_status state_seen(const struct pb_case *at, const struct view *vi
                           (unsigned long long)view->modulo.sets,
                           (unsigned long long)view->linear.sets);
     pb_parameter_set_none(pb_case_answer(at, "index_masks"), "the kind of the index is open");
-    if (seen->least == seen->largest && seen->sets >= ALIKE_LAPS / 2 &&
-        view->conflicts.lines % seen->largest == 0) {
+    if (are_whole_sets(view)) {
         double size = (double)seen->largest;
 
         state_count(at, (double)view->conflicts.lines / size, size, confidence,
@@ -163,6 +181,9 @@ static enum pb_status state_seen(const struct pb_case *at, const struct view *vi
 static enum pb_status infer_from(const struct pb_case *at, struct view *view, struct pb_error *err)
 {
     double line = pb_parameters_number(at->parameters, at->inference->memory, "line_bytes");
+    const struct pb_parameter *size =
+        pb_parameters_find(at->parameters, at->inference->memory, "size_bytes");
+    double walked = (double)view->conflicts.lines * (double)view->conflicts.line_bytes;
     const struct pb_conflicts *conflicts = &view->conflicts;
     const struct pb_index_fit *fit;
     enum pb_status status;
@@ -170,7 +191,12 @@ static enum pb_status infer_from(const struct pb_case *at, struct view *view, st
     if (!isnan(line) && line != (double)conflicts->line_bytes)
         return pb_fail(err, PB_NOT_FOUND, "walked by %llu bytes, but lines have %.0f",
                        (unsigned long long)conflicts->line_bytes, line);
-    if ((double)conflicts->quiet > quiet_share * (double)conflicts->lap_count)
+    if (size != NULL && size->kind == PB_VALUE_NUMBER &&
+        (walked < size->numbers[0].low || walked > size->numbers[0].high))
+        return pb_fail(err, PB_NOT_FOUND, "walked %.0f bytes, but %.0f fit", walked,
+                       size->numbers[0].value);
+    if ((double)conflicts->quiet >
+        (conflicts->in_pieces ? quiet_share_in_pieces : quiet_share) * (double)conflicts->lap_count)
         return pb_fail(err, PB_NOT_FOUND,
                        "%zu of %zu added lines make nothing miss: the array of %zu lines does not "
                        "fill all sets",

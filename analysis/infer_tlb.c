@@ -7,7 +7,8 @@
  * together; and up to that stride, the reach stays the same. Ways: with an LRU, every page beyond
  * the reach makes one set more miss as a whole; the counts must add up to all entries.
  *
- * way_counts is one number where sets are equal, else a list in the order in which they overflow.
+ * way_counts is one number where sets are equal, else a list, the largest set first: where the
+ * first one begins depends on the address.
  *
  * Source: M16 section 4.4.
  */
@@ -20,9 +21,6 @@
 #include "analysis/confidence.h"
 #include "analysis/tlb.h"
 #include "analysis/trace.h"
-
-/* A step between two numbers of pages larger than this part of them leaves the number open. */
-static const double coarsest_step = 1.0 / 7.0;
 
 /* Powers of two that are told apart. */
 enum { PLACE_POWERS = 16 };
@@ -252,7 +250,14 @@ static enum pb_status follow_sets(const struct view *view, uint64_t entry_count,
     return PB_OK;
 }
 
-static void state_ways(struct pb_parameter *answer, const struct sets *sets, double entry_count,
+static int larger_first(const void *a, const void *b)
+{
+    const double *left = a, *right = b;
+
+    return (*left < *right) - (*left > *right);
+}
+
+static void state_ways(struct pb_parameter *answer, struct sets *sets, double entry_count,
                        double confidence)
 {
     struct pb_estimate ways[PB_LIST_MAX];
@@ -265,6 +270,7 @@ static void state_ways(struct pb_parameter *answer, const struct sets *sets, dou
                               sets->sum, entry_count);
         return;
     }
+    qsort(sets->ways, sets->count, sizeof(sets->ways[0]), larger_first);
     for (size_t i = 0; i < sets->count; i++) {
         equal &= sets->ways[i] == sets->ways[0];
         ways[i] = (struct pb_estimate){sets->ways[i], sets->ways[i], sets->ways[i]};
@@ -275,7 +281,7 @@ static void state_ways(struct pb_parameter *answer, const struct sets *sets, dou
                                 sets->count);
     else
         pb_parameter_set_list(answer, ways, sets->count, confidence,
-                              "M16 4.4: misses by page beyond the reach; in order of overflow");
+                              "M16 4.4: misses by page beyond the reach; largest first");
 }
 
 /* Entries and ways, where reach and span are known finely enough. */
@@ -290,13 +296,12 @@ static enum pb_status state_entries(const struct pb_case *at, const struct view 
     struct sets sets = {.count = 0};
     enum pb_status status;
 
-    if (fits < 1.0 || most > fits * (1.0 + coarsest_step) + 1.0) {
-        pb_parameter_set_none(answer, "between %.0f and %.0f entries: too coarse a step", fits,
-                              most);
+    if (fits < 1.0 || most > fits) {
+        pb_parameter_set_none(answer, "%.0f to %.0f entries: too coarse a step", fits, most);
         pb_parameter_set_none(pb_case_answer(at, "way_counts"), "entry_count is not determined");
         return PB_OK;
     }
-    pb_parameter_set_number(answer, (struct pb_estimate){fits, fits, fmax(fits, most)}, confidence,
+    pb_parameter_set_number(answer, (struct pb_estimate){fits, fits, fits}, confidence,
                             "reach of %llu bytes by span of %.0f",
                             (unsigned long long)(view->onset.fits_pages * view->stride_bytes),
                             span);
@@ -380,8 +385,13 @@ enum pb_status pb_infer_tlb(const struct pb_case *at, struct pb_error *err)
     size_t level = level_of(at);
     struct pb_tlb tlb = {NULL};
     struct view view;
-    enum pb_status status = pb_tlb_open(at->recordings, 2, dram - l2, &tlb, err);
+    enum pb_status status;
 
+    if (isnan(dram - l2))
+        return pb_fail(err, PB_NOT_FOUND,
+                       "without the latencies of l2 and dram, misses of L2 cannot "
+                       "be told from those of translation");
+    status = pb_tlb_open(at->recordings, 2, dram - l2, &tlb, err);
     if (status == PB_OK)
         status = look(&tlb, level, &view, err);
     if (status == PB_OK) {
