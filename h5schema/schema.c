@@ -120,8 +120,10 @@ static const struct pb_field test_fields[] = {
 
 static const struct pb_field point_fields[] = {
     FIELD(TEXT, pb_point, path, "path", "",
-          "global_ca, global_cg, readonly, texture, constant, shared; none: stamps alone"),
-    FIELD(TEXT, pb_point, order, "order", "", "sequential, random, warp or stamp"),
+          "global_ca, global_cg, readonly, texture, texture_2d, constant, shared; none: stamps "
+          "alone"),
+    FIELD(TEXT, pb_point, order, "order", "",
+          "sequential, random, random_in_pages, given, warp or stamp"),
     FIELD(TEXT, pb_point, mode, "mode", "", "trace: every access stamped; lap: one timed run"),
     FIELD(TEXT, pb_point, phase, "phase", "", "why this point was measured"),
     FIELD(U64, pb_point, footprint_bytes, "footprint", "byte", "size of the walked array"),

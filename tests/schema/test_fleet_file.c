@@ -187,6 +187,35 @@ static void test_fleet_file__round_trip_keeps_accesses_matrix_and_state(void **s
     pb_reader_close(reader);
 }
 
+static void test_fleet_file__stored_bytes_are_fewer_than_repeated_data(void **state)
+{
+    const char *path = in_folder("stored.h5");
+    struct pb_run run = {.run_id = "r"};
+    struct pb_recording recording;
+    struct pb_point point = {.count = 100000};
+    uint32_t *latency = calloc(100000, sizeof(*latency));
+    uint64_t *index = calloc(100000, sizeof(*index));
+    struct pb_reader *reader;
+    struct pb_fleet *fleet;
+    uint64_t bytes = 0;
+
+    (void)state;
+    fill_recording(&recording, "l1_capacity");
+    assert_int_equal(pb_series_append(&recording.series, &point, latency, index, NULL), PB_OK);
+    assert_int_equal(pb_fleet_create(path, &run, &fleet, NULL), PB_OK);
+    add_device(fleet, "n1.gpu2");
+    add_test(fleet, "n1.gpu2", &recording);
+    assert_int_equal(pb_fleet_commit(fleet, false, NULL), PB_OK);
+    assert_int_equal(pb_reader_open(path, &reader, NULL), PB_OK);
+    assert_int_equal(pb_reader_stored_bytes(reader, "n1.gpu2", "l1_capacity", &bytes, NULL), PB_OK);
+    assert_in_range(bytes, 100, 100000);
+    assert_int_equal(pb_reader_stored_bytes(reader, "n1.gpu2", "none", &bytes, NULL), PB_NOT_FOUND);
+    pb_reader_close(reader);
+    pb_recording_clear(&recording);
+    free(latency);
+    free(index);
+}
+
 static void test_fleet_file__output_appears_only_when_whole(void **state)
 {
     struct pb_run run = {.run_id = "r"};
@@ -405,6 +434,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fleet_file__round_trip_keeps_accesses_matrix_and_state),
+        cmocka_unit_test(test_fleet_file__stored_bytes_are_fewer_than_repeated_data),
         cmocka_unit_test(test_fleet_file__output_appears_only_when_whole),
         cmocka_unit_test(test_fleet_file__foreign_output_is_refused_and_untouched),
         cmocka_unit_test(test_fleet_file__missing_folder_is_refused),
