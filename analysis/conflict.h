@@ -4,7 +4,7 @@
  *
  * Every missing line gives a pair (the added line, the missing one) of one set. Which index maps
  * all pairs together, and has most sets? Two shapes are tried:
- *   modulo   the line number modulo any number: the greatest common divisor of the distances
+ *   modulo   the line number modulo any number that divides the array's lines
  *   xor      bits that are parities of address bits: the annihilator of the pairs' differences
  * With too few pairs either could have more sets than the cache; how unlikely that is by chance is
  * told. One pair in a hundred may be a stray: an access that was slow for another reason.

@@ -27,34 +27,15 @@ struct pairs {
     size_t count, strays;
 };
 
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-    while (b != 0) {
-        uint64_t rest = a % b;
-
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static uint64_t distance_of(const struct draft *draft, uint64_t a, uint64_t b)
 {
     return (a > b ? a - b : b - a) / draft->line_bytes;
 }
 
-/* Takes a pair in; true when it made the index coarser. */
+/* Takes a pair into an xor; true when it made the index coarser. */
 static bool take_pair(struct draft *draft, uint64_t a, uint64_t b)
 {
-    uint64_t divisor;
-
-    if (draft->shape == PB_INDEX_XOR)
-        return pb_gf2_add(&draft->same, a ^ b);
-    divisor = common_divisor(distance_of(draft, a, b), draft->divisor);
-    if (divisor == draft->divisor)
-        return false;
-    draft->divisor = divisor;
-    return true;
+    return pb_gf2_add(&draft->same, a ^ b);
 }
 
 /* Does the index keep these two together? */
@@ -99,12 +80,11 @@ static double sets_of(const struct pairs *pairs, const struct draft *draft)
     return ldexp(1.0, (int)span_tried(pairs, draft).rank - (int)draft->same.rank);
 }
 
-/* The index of all pairs that are left. */
+/* The xor of all pairs that are left. */
 static void make_draft(const struct pairs *pairs, struct draft *draft)
 {
     const struct pb_conflicts *conflicts = pairs->conflicts;
 
-    draft->divisor = 0;
     draft->same.rank = 0;
     draft->turning_count = 0;
     for (size_t i = 0; i < conflicts->lap_count; i++) {
@@ -120,14 +100,13 @@ static void make_draft(const struct pairs *pairs, struct draft *draft)
     }
 }
 
-/* The index of the pairs that turned it, but for one. */
+/* The xor of the pairs that turned it, but for one. */
 static void make_without(const struct pairs *pairs, const struct draft *draft, size_t without,
                          struct draft *trial)
 {
     const struct pb_conflicts *conflicts = pairs->conflicts;
 
     *trial = *draft;
-    trial->divisor = 0;
     trial->same.rank = 0;
     for (size_t i = 0; i < draft->turning_count; i++)
         if (i != without)
@@ -245,6 +224,39 @@ static bool drop_strays(struct pairs *pairs, struct draft *draft)
     return sets_of(pairs, draft) > before;
 }
 
+/* Pairs that a modulo tears apart; where `drop`, they are strays. */
+static size_t torn_by_modulo(struct pairs *pairs, struct draft *draft, uint64_t sets, bool drop)
+{
+    draft->divisor = sets;
+    return torn_by(pairs, draft, drop);
+}
+
+/*
+ * The finest modulo: the array fills the cache, so the sets divide its lines. Strays would spoil a
+ * greatest common divisor; here they only count against it.
+ */
+static void fit_modulo(struct pairs *pairs, struct draft *draft)
+{
+    double most = stray_share * (double)pairs->count + (pairs->count >= 100 ? 1.0 : 0.0);
+    uint64_t lines = pairs->conflicts->lines;
+
+    for (uint64_t ways = 1; ways <= lines; ways++) {
+        if (lines % ways != 0 || (double)torn_by_modulo(pairs, draft, lines / ways, false) > most)
+            continue;
+        pairs->strays = torn_by_modulo(pairs, draft, lines / ways, true);
+        draft->turning_count = 1;
+        return;
+    }
+}
+
+/* The finest xor, strays dropped one after the other. */
+static void fit_xor(struct pairs *pairs, struct draft *draft)
+{
+    make_draft(pairs, draft);
+    while (pairs->count > 0 && drop_strays(pairs, draft))
+        continue;
+}
+
 /* The bits of a modulo by a power of two. */
 static void mask_modulo(const struct pb_conflicts *conflicts, struct pb_index_fit *fit)
 {
@@ -270,9 +282,10 @@ enum pb_status pb_conflicts_fit(const struct pb_conflicts *conflicts, enum pb_in
         status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu pairs", pairs.count);
         goto out;
     }
-    make_draft(&pairs, &draft);
-    while (pairs.count > 0 && drop_strays(&pairs, &draft))
-        continue;
+    if (shape == PB_INDEX_MODULO)
+        fit_modulo(&pairs, &draft);
+    else
+        fit_xor(&pairs, &draft);
     sets = sets_of(&pairs, &draft);
     fit.strays = pairs.strays;
     fit.pairs = pairs.count - pairs.strays;

@@ -18,6 +18,7 @@
  */
 #include "analysis/infer.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,14 +104,15 @@ static void add_transitions(const struct pb_level *level, const struct pb_point 
 }
 
 /*
- * All events of a phase. A walk alone may keep to a smaller unit than all together, where most of
- * them happen to overflow whole groups of sets: the smaller one counts.
+ * All events of a phase, but of walks so large that the next cache overflows too. A walk alone may
+ * keep to a smaller unit than all together, where most of them happen to overflow whole groups of
+ * sets: the smaller one counts.
  */
 static enum pb_status gather(const struct pb_level *level, const char *phase,
                              void (*add)(const struct pb_level *, const struct pb_point *,
                                          struct events *),
-                             struct pb_alignment *alignment_out, size_t *tried_out,
-                             struct pb_error *err)
+                             double most_bytes, struct pb_alignment *alignment_out,
+                             size_t *tried_out, struct pb_error *err)
 {
     struct pb_pick pick = {level->way->path, "trace", phase};
     struct events events = {NULL, 0, 0};
@@ -124,6 +126,8 @@ static enum pb_status gather(const struct pb_level *level, const char *phase,
         size_t before = events.count;
         struct pb_alignment own;
 
+        if ((double)point->footprint_bytes > most_bytes)
+            continue;
         add(level, point, &events);
         own = pb_alignment_find(events.address + before, events.count - before);
         if (own.seen >= WALK_EVENTS && own.bytes > 0 && (finest == 0 || own.bytes < finest))
@@ -159,7 +163,7 @@ static enum pb_status infer_sector(const struct pb_case *at, const struct pb_lev
     struct pb_votes votes = {0, 0};
     double bytes;
     size_t tried;
-    enum pb_status status = gather(level, "cold", add_misses, &fill, &tried, err);
+    enum pb_status status = gather(level, "cold", add_misses, INFINITY, &fill, &tried, err);
 
     if (status != PB_OK)
         return status;
@@ -186,7 +190,8 @@ static enum pb_status infer_sector(const struct pb_case *at, const struct pb_lev
 }
 
 /* Accesses and misses of all walks of phase "stride" at one stride. */
-static struct pb_tally tally_stride(const struct pb_level *level, uint64_t stride_bytes)
+static struct pb_tally tally_stride(const struct pb_level *level, uint64_t stride_bytes,
+                                    double most_bytes)
 {
     struct pb_pick pick = {level->way->path, "trace", "stride"};
     struct pb_tally sum = {0, 0, 0};
@@ -196,7 +201,7 @@ static struct pb_tally tally_stride(const struct pb_level *level, uint64_t strid
         struct pb_accesses walk = pb_point_accesses(level->series, point);
         struct pb_tally tally = pb_classes_count(&level->classes, &walk);
 
-        if (point->stride_bytes != stride_bytes)
+        if (point->stride_bytes != stride_bytes || (double)point->footprint_bytes > most_bytes)
             continue;
         sum.accesses += tally.accesses;
         sum.hits += tally.hits;
@@ -212,14 +217,14 @@ struct stride_view {
     size_t measured; /* strides up to there */
 };
 
-static struct stride_view view_strides(const struct pb_level *level)
+static struct stride_view view_strides(const struct pb_level *level, double most_bytes)
 {
     struct pb_tally background = pb_level_background(level);
     struct stride_view view = {0, false, 0};
     uint64_t stride = smallest_stride(level, "stride");
 
     for (; stride > 0 && stride <= line_max_bytes; stride *= 2) {
-        struct pb_tally tally = tally_stride(level, stride);
+        struct pb_tally tally = tally_stride(level, stride, most_bytes);
 
         if (tally.accesses == 0)
             break;
@@ -275,6 +280,8 @@ static void state_line(struct pb_parameter *answer, const struct pb_alignment *t
 static enum pb_status infer_both(const struct pb_case *at, const struct pb_level *level,
                                  struct pb_error *err)
 {
+    double size = pb_parameters_number(at->parameters, at->inference->memory, "size_bytes");
+    double most_bytes = isnan(size) ? INFINITY : 2.0 * size;
     struct pb_alignment turns;
     struct stride_view view;
     size_t tried;
@@ -285,10 +292,10 @@ static enum pb_status infer_both(const struct pb_case *at, const struct pb_level
                        level->misses.count);
     status = infer_sector(at, level, err);
     if (status == PB_OK)
-        status = gather(level, "overflow", add_transitions, &turns, &tried, err);
+        status = gather(level, "overflow", add_transitions, most_bytes, &turns, &tried, err);
     if (status != PB_OK)
         return status;
-    view = view_strides(level);
+    view = view_strides(level, most_bytes);
     state_line(pb_case_answer(at, "line_bytes"), &turns, &view);
     return PB_OK;
 }

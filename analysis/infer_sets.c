@@ -24,6 +24,9 @@ static const double quiet_share_in_pieces = 0.4;
 /* An index that fits by chance with this probability is none. */
 static const double significance = 1e-3;
 
+/* Laps with one number of misses: the policy is not random. */
+static const double steady_share = 0.5;
+
 /* Laps that miss all alike miss whole sets. */
 static const double alike_share = 0.9;
 enum { ALIKE_LAPS = 8, FEW_WAYS = 64 };
@@ -53,9 +56,42 @@ static bool could_be(const struct pb_partition *seen, size_t ways)
     return seen->largest_sightings < 3 * seen->largest || 4 * seen->largest > ways;
 }
 
+/*
+ * A policy that lets the same part of a set miss in every lap, as a tree-PLRU may, shows regular
+ * places only: then an index is known no finer than added lines were walked next to each other.
+ */
+static bool is_seen_as_fine(const struct view *view, const struct pb_index_fit *fit)
+{
+    const struct pb_partition *seen = &fit->seen;
+    const struct pb_conflicts *conflicts = &view->conflicts;
+    uint64_t ways = conflicts->lines / fit->sets, end = conflicts->lines + fit->sets;
+    size_t neighbours = 0;
+
+    if ((double)seen->per_lap_laps < steady_share * (double)seen->laps || seen->per_lap >= ways)
+        return true;
+    for (size_t i = 0; i < conflicts->lap_count; i++)
+        neighbours += (conflicts->laps[i].added - conflicts->base) / conflicts->line_bytes < end;
+    return neighbours >= fit->sets;
+}
+
+/*
+ * Any pairs of lines at all keep to one set. It takes more to believe in it: so few lines that a
+ * cache compares them all at once, or laps in which most of them miss.
+ */
+static bool could_be_one_set(const struct view *view)
+{
+    enum { COMPARED_AT_ONCE = 128 };
+
+    return view->conflicts.lines <= COMPARED_AT_ONCE ||
+           2 * view->partition.per_lap >= view->conflicts.lines;
+}
+
 static bool is_index(const struct view *view, const struct pb_index_fit *fit)
 {
-    return fit->sets > 0 && fit->chance <= significance && view->conflicts.lines % fit->sets == 0 &&
+    if (fit->sets == 1 && !could_be_one_set(view))
+        return false;
+    return fit->sets > 0 && is_seen_as_fine(view, fit) && fit->chance <= significance &&
+           view->conflicts.lines % fit->sets == 0 &&
            could_be(&fit->seen, (size_t)(view->conflicts.lines / fit->sets));
 }
 
@@ -101,11 +137,10 @@ static void state_index(const struct pb_case *at, const struct view *view,
     struct pb_parameter *masks = pb_case_answer(at, "index_masks");
     const char *kind = fit->shape == PB_INDEX_MODULO ? "modulo" : "xor";
 
-    state_count(at, (double)fit->sets, (double)view->conflicts.lines / (double)fit->sets,
-                confidence,
-                fit->shape == PB_INDEX_MODULO ? "N14 5.1, greatest common divisor"
-                                              : "N14 5.1, solved over GF(2)",
-                view->conflicts.lines, &fit->seen);
+    state_count(
+        at, (double)fit->sets, (double)view->conflicts.lines / (double)fit->sets, confidence,
+        fit->shape == PB_INDEX_MODULO ? "N14 5.1, finest modulo" : "N14 5.1, solved over GF(2)",
+        view->conflicts.lines, &fit->seen);
     if (fit->sets == 1) {
         pb_parameter_set_none(pb_case_answer(at, "index_kind"), "one set needs no index");
         pb_parameter_set_none(masks, "one set needs no index");
@@ -135,6 +170,8 @@ static bool are_whole_sets(const struct view *view)
     const struct pb_partition *seen = &view->partition;
     size_t sets = seen->largest > 0 ? view->conflicts.lines / seen->largest : 0;
 
+    if (seen->sets == 1 && !could_be_one_set(view))
+        return false;
     return seen->least == seen->largest && seen->sets >= ALIKE_LAPS / 2 &&
            view->conflicts.lines % seen->largest == 0 &&
            2 * seen->sets >= (sets < seen->laps ? sets : seen->laps);
@@ -163,7 +200,7 @@ static enum pb_status state_seen(const struct pb_case *at, const struct view *vi
                     seen);
         return PB_OK;
     }
-    if (!whole || seen->sets > PB_LIST_MAX)
+    if (!whole || seen->sets > PB_LIST_MAX || (seen->sets == 1 && !could_be_one_set(view)))
         return pb_fail(err, PB_NOT_FOUND,
                        "no index explains the conflicts, and of %zu lines %zu were seen in %zu "
                        "sets of %zu to %zu",

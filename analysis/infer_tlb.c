@@ -199,7 +199,7 @@ static bool mark_missing(const struct view *view, uint64_t stride_bytes, uint64_
 
 /* Entries that miss in both walks: a stray does not come twice. SIZE_MAX: a walk is missing. */
 static size_t count_missing(const struct view *view, uint64_t stride_bytes, uint64_t pages,
-                            bool *missing, bool *again, size_t entries)
+                            const bool *always, bool *missing, bool *again, size_t entries)
 {
     size_t count = 0;
 
@@ -207,7 +207,7 @@ static size_t count_missing(const struct view *view, uint64_t stride_bytes, uint
         !mark_missing(view, stride_bytes, pages + 1, again, entries))
         return SIZE_MAX;
     for (size_t i = 0; i < entries; i++)
-        count += missing[i] && again[i];
+        count += missing[i] && again[i] && !always[i];
     return count;
 }
 
@@ -225,15 +225,17 @@ static enum pb_status follow_sets(const struct view *view, uint64_t entry_count,
 {
     uint64_t per_entry = view->span_bytes / view->stride_bytes;
     size_t before = 0, entries = (size_t)(entry_count + PB_LIST_MAX + 2);
-    bool *missing = calloc(2 * entries, sizeof(*missing));
+    bool *missing = calloc(3 * entries, sizeof(*missing));
     struct sets sets = {.count = 0};
 
     if (missing == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for %zu entries", entries);
+    /* What misses where all fit misses for another reason. */
+    mark_missing(view, view->stride_bytes, view->onset.fits_pages, missing, entries);
     /* Pages beyond the last whole entry would only half fill one: the walk ends with it. */
     for (uint64_t n = entry_count + 1; n <= entry_count + PB_LIST_MAX && !sets.whole; n++) {
         size_t here = count_missing(view, view->stride_bytes, n * per_entry, missing,
-                                    missing + entries, entries);
+                                    missing + entries, missing + 2 * entries, entries);
 
         if (here == SIZE_MAX || here <= before || sets.count == PB_LIST_MAX)
             break;
