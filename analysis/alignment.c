@@ -1,7 +1,7 @@
 /* The greatest common power of two, robust against strays. */
 #include "analysis/alignment.h"
 
-enum { ADDRESS_BITS = 64, ADDRESSES_MIN = 2, STRAYS_ONE_IN = 8 };
+enum { ADDRESS_BITS = 64, ADDRESSES_MIN = 2, STRAYS_ONE_IN = 16 };
 
 struct pb_alignment pb_alignment_find(const uint64_t *address, size_t count)
 {

@@ -16,7 +16,7 @@ struct pb_alignment {
 };
 
 /*
- * The largest power of two that divides all addresses but strays, at most one in eight. Where a
+ * The largest power of two that divides all addresses but strays, at most one in sixteen. Where a
  * unit is truly kept, about half of the addresses break its double, so strays and structure are far
  * apart. A single address says nothing, nor do addresses that are all 0.
  */

@@ -33,7 +33,7 @@ static const double significance = 1e-3;
 enum { PIECES_MAX = 30 };
 
 /* Fewer events of one walk say nothing alone. */
-enum { WALK_EVENTS = 12 };
+enum { WALK_EVENTS = 8 };
 
 /* Strides beyond this are steps over pages, not over lines. */
 static const uint64_t line_max_bytes = 4096;

@@ -42,12 +42,14 @@ struct view {
 };
 
 /* Could sets of so many lines look like what was seen? */
-static bool could_be(const struct pb_partition *seen, size_t ways)
+static bool could_be(const struct pb_partition *seen, size_t lines, size_t ways)
 {
     bool alike =
         seen->laps >= ALIKE_LAPS && (double)seen->per_lap_laps >= alike_share * (double)seen->laps;
 
     if (seen->largest > ways)
+        return false;
+    if (ways == lines && 2 * seen->largest < ways) /* one set: most of it must have been seen */
         return false;
     if (ways <= FEW_WAYS) /* a tree-PLRU may touch but two lines of a set, again and again */
         return true;
@@ -92,7 +94,7 @@ static bool is_index(const struct view *view, const struct pb_index_fit *fit)
         return false;
     return fit->sets > 0 && is_seen_as_fine(view, fit) && fit->chance <= significance &&
            view->conflicts.lines % fit->sets == 0 &&
-           could_be(&fit->seen, (size_t)(view->conflicts.lines / fit->sets));
+           could_be(&fit->seen, view->conflicts.lines, (size_t)(view->conflicts.lines / fit->sets));
 }
 
 /* The finer index, a modulo where both are as fine; NULL: neither holds. */
