@@ -13,6 +13,8 @@
 #include "analysis/infer.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,8 +220,12 @@ static struct verdict judge(const struct grid *grid, struct flight *flight)
     return verdict;
 }
 
-/* A row's first step says that so many loads of all its warps fit, and one more each do not. */
-static void narrow(const struct grid *grid, unsigned per_warp, unsigned *low, unsigned *high)
+/*
+ * A row's first step says that so many loads of all its warps fit, and one more each do not; unless
+ * the first ones are back when the last ones leave, after `most` loads.
+ */
+static void narrow(const struct grid *grid, unsigned per_warp, double most, unsigned *low,
+                   unsigned *high)
 {
     for (size_t w = 1; w < warps_count(grid); w++) {
         for (size_t l = 1; l < loads_count(grid); l++) {
@@ -227,7 +233,8 @@ static void narrow(const struct grid *grid, unsigned per_warp, unsigned *low, un
             double here = warps_at(grid, w) * loads_at(grid, l);
             unsigned steps;
 
-            if (!steps_at(grid, w, l, &steps) || (per_warp > 0 && loads_at(grid, l) > per_warp))
+            if (!steps_at(grid, w, l, &steps) || (per_warp > 0 && loads_at(grid, l) > per_warp) ||
+                here > most)
                 break;
             if (steps == 0)
                 continue;
@@ -249,28 +256,6 @@ static void state_per_warp(struct pb_parameter *answer, unsigned per_warp,
         pb_parameter_set_number(answer, (struct pb_estimate){per_warp, per_warp, per_warp},
                                 pb_votes_confidence(votes),
                                 "N14 5.2: one warp's loads take a latency more beyond these");
-}
-
-/* The best number, and whether another one is as good but for less than one cell's worth. */
-static void state_per_sm(struct pb_parameter *answer, const struct verdict *best,
-                         const struct verdict *second, double cell_cycles)
-{
-    struct pb_votes votes = {0, 0};
-    double per_sm = best->per_sm;
-
-    pb_votes_add_share(&votes, best->explained, best->seen, PIECES_MAX);
-    if ((double)best->explained < explained_share * (double)best->seen)
-        pb_parameter_set_none(answer, "the best number, %u, foretells only %zu of %zu times",
-                              best->per_sm, best->explained, best->seen);
-    else if (second->error - best->error < cell_cycles)
-        pb_parameter_set_none(answer, "%u and %u foretell the times equally well", best->per_sm,
-                              second->per_sm);
-    else
-        pb_parameter_set_number(answer, (struct pb_estimate){per_sm, per_sm, per_sm},
-                                pb_votes_confidence(&votes),
-                                "N14 5.2: foretells the times of %zu of %zu cells over warps and "
-                                "loads",
-                                best->explained, best->seen);
 }
 
 /*
@@ -309,55 +294,125 @@ static void rank(struct verdict verdict, struct verdict *best, struct verdict *s
     }
 }
 
+/* What one kind of traffic says of the SM's limit; not seen: `reason` says why. */
+struct finding {
+    struct verdict best;
+    bool is_seen;
+    char reason[PB_TEXT_LENGTH];
+};
+
+/* The best number, unless it explains little, or another is as good but for one cell's worth. */
+static void weigh(const struct verdict *best, const struct verdict *second, double cell_cycles,
+                  struct finding *finding)
+{
+    finding->best = *best;
+    if ((double)best->explained < explained_share * (double)best->seen)
+        snprintf(finding->reason, sizeof(finding->reason),
+                 "the best number, %u, foretells only %zu of %zu times", best->per_sm,
+                 best->explained, best->seen);
+    else if (second->error - best->error < cell_cycles)
+        snprintf(finding->reason, sizeof(finding->reason),
+                 "%u and %u foretell the times equally well", best->per_sm, second->per_sm);
+    else
+        finding->is_seen = true;
+}
+
 /* Tries every number that the first steps leave. PB_NO_MEMORY. */
-static enum pb_status infer_per_sm(const struct pb_case *at, const struct grid *grid,
-                                   unsigned per_warp, unsigned low, unsigned high,
-                                   struct pb_error *err)
+static enum pb_status try_numbers(const struct grid *grid, struct flight *flight, unsigned low,
+                                  unsigned high, struct finding *finding, struct pb_error *err)
+{
+    struct verdict best = {0, 0, 0, INFINITY}, second = {0, 0, 0, INFINITY};
+    enum pb_status status = PB_OK;
+
+    flight->warp_free = calloc((size_t)WARPS_MAX * flight->per_warp, sizeof(double));
+    flight->sm_free = calloc(high, sizeof(double));
+    if (flight->warp_free == NULL || flight->sm_free == NULL)
+        status = pb_fail(err, PB_NO_MEMORY, "no memory for %u loads in flight", high);
+    for (flight->per_sm = low; status == PB_OK && flight->per_sm <= high; flight->per_sm++)
+        rank(judge_fitted(grid, flight), &best, &second);
+    if (status == PB_OK)
+        weigh(&best, &second, close_share * flight->latency, finding);
+    free(flight->warp_free);
+    free(flight->sm_free);
+    return status;
+}
+
+static enum pb_status look_at(const struct grid *grid, unsigned per_warp, struct finding *finding,
+                              struct pb_error *err)
 {
     struct flight flight = {.latency = grid->latency_cycles - grid->overhead_cycles};
-    struct verdict best = {0, 0, 0, INFINITY}, second = {0, 0, 0, INFINITY};
+    unsigned low = 1, high = UINT32_MAX;
     size_t last = warps_count(grid) - 1;
-    enum pb_status status = PB_OK;
 
     flight.per_warp = per_warp > 0 ? per_warp : (unsigned)loads_at(grid, loads_count(grid) - 1);
     flight.issue = fmax(0.0, (time_at(grid, last, 0) - grid->latency_cycles) /
                                  fmax(1.0, warps_at(grid, last) - 1.0));
-    flight.warp_free = calloc((size_t)WARPS_MAX * flight.per_warp, sizeof(double));
-    flight.sm_free = calloc(high, sizeof(double));
-    if (flight.warp_free == NULL || flight.sm_free == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for %u loads in flight", high);
-    for (flight.per_sm = low; status == PB_OK && flight.per_sm <= high; flight.per_sm++)
-        rank(judge_fitted(grid, &flight), &best, &second);
-    if (status == PB_OK)
-        state_per_sm(pb_case_answer(at, "per_sm"), &best, &second, close_share * flight.latency);
-    free(flight.warp_free);
-    free(flight.sm_free);
-    return status;
+    narrow(grid, per_warp, flight.latency / fmax(flight.issue, 1e-3), &low, &high);
+    *finding = (struct finding){.is_seen = false};
+    if (high != UINT32_MAX && low <= high)
+        return try_numbers(grid, &flight, low > 2 ? low - 2 : 1, high + 2, finding, err);
+    snprintf(finding->reason, sizeof(finding->reason),
+             high == UINT32_MAX ? "no step by the number of all loads of an SM"
+                                : "%u loads in flight do not wait, but %u do",
+             low, high + 1);
+    return PB_OK;
+}
+
+/* Two kinds of traffic that both show a limit must show the same one. */
+static void state_per_sm(struct pb_parameter *answer, const struct finding *near,
+                         const struct finding *far)
+{
+    const struct finding *seen = near->is_seen ? near : far;
+    double per_sm = seen->best.per_sm;
+    struct pb_votes votes = {0, 0};
+
+    if (!seen->is_seen) {
+        pb_parameter_set_none(answer, "%s", near->reason);
+        return;
+    }
+    if (near->is_seen && far->is_seen && near->best.per_sm != far->best.per_sm) {
+        pb_parameter_set_none(answer, "traffic from L2 shows %u, from DRAM %u", near->best.per_sm,
+                              far->best.per_sm);
+        return;
+    }
+    pb_votes_add_share(&votes, seen->best.explained, seen->best.seen, PIECES_MAX);
+    if (!near->is_seen || !far->is_seen)
+        pb_votes_doubt(&votes);
+    pb_parameter_set_number(answer, (struct pb_estimate){per_sm, per_sm, per_sm},
+                            pb_votes_confidence(&votes),
+                            "N14 5.2: foretells the times of %zu of %zu cells; %s",
+                            seen->best.explained, seen->best.seen,
+                            near->is_seen && far->is_seen ? "loads from L2 and DRAM agree"
+                                                          : "by loads of one kind only");
 }
 
 enum pb_status pb_infer_mshr(const struct pb_case *at, struct pb_error *err)
 {
-    unsigned per_warp, low = 0, high = UINT32_MAX;
+    static const char *const traffics[] = {"l2", "dram"};
+    const struct pb_recording *recording = &at->recordings[0];
+    struct finding findings[2] = {{.is_seen = false}, {.is_seen = false}};
     struct pb_votes votes = {0, 0};
-    struct grid grid = {NULL, 0, 0.0, 0.0};
-    enum pb_status status = read_grid(&at->recordings[0].matrix, "l2", &grid, err);
+    unsigned per_warp = 0;
+    enum pb_status status = PB_OK;
 
+    for (size_t i = 0; i < 2 && status == PB_OK; i++) {
+        struct grid grid = {NULL, 0, 0.0, 0.0};
+
+        status = read_grid(&recording->matrix, traffics[i], &grid, err);
+        if (status != PB_OK)
+            return status;
+        if (recording->overhead_cycles > 0.0 &&
+            recording->overhead_cycles < grid.latency_cycles / 2.0)
+            grid.overhead_cycles = recording->overhead_cycles;
+        if (i == 0) {
+            per_warp = find_per_warp(&grid);
+            pb_votes_add_share(&votes, loads_count(&grid), loads_count(&grid), PIECES_MAX);
+        }
+        status = look_at(&grid, per_warp, &findings[i], err);
+    }
     if (status != PB_OK)
         return status;
-    if (at->recordings[0].overhead_cycles > 0.0 &&
-        at->recordings[0].overhead_cycles < grid.latency_cycles / 2.0)
-        grid.overhead_cycles = at->recordings[0].overhead_cycles;
-    per_warp = find_per_warp(&grid);
-    pb_votes_add_share(&votes, loads_count(&grid), loads_count(&grid), PIECES_MAX);
     state_per_warp(pb_case_answer(at, "per_warp"), per_warp, &votes);
-    narrow(&grid, per_warp, &low, &high);
-    if (high == UINT32_MAX)
-        pb_parameter_set_none(pb_case_answer(at, "per_sm"),
-                              "no step by the number of all loads of an SM");
-    else if (low == 0 || low > high)
-        pb_parameter_set_none(pb_case_answer(at, "per_sm"),
-                              "%u loads in flight do not wait, but %u do", low, high + 1);
-    else
-        return infer_per_sm(at, &grid, per_warp, low, high, err);
+    state_per_sm(pb_case_answer(at, "per_sm"), &findings[0], &findings[1]);
     return PB_OK;
 }

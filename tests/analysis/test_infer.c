@@ -79,6 +79,7 @@ static void test_dram__near_loads_and_their_reasons(void **state)
 
     series = &device_record(&device, "l2_capacity")->series;
     synthetic_constant(series, &noise, "global_cg", "reference", 351, 512);
+    synthetic_constant(series, &noise, "global_cg", "miss", 619, 512);
     series = &device_record(&device, "dram_latency")->series;
     synthetic_constant(series, &noise, "global_cg", "near", 351, 2048);
     device_infer(&device);
