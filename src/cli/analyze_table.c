@@ -137,7 +137,12 @@ static void print_typical(const struct column *column, FILE *file)
     format_row(typical, value, sizeof(value));
     if (!isnan(typical->number))
         format_interval(low, high, typical->unit, span, sizeof(span));
-    fprintf(file, ROW_FORMAT "%.2f", typical->memory, typical->parameter, value, span, confidence);
+    if (typical->value[0] == '\0')
+        fprintf(file, "  %-11s  %-19s  -  %s", typical->memory, typical->parameter,
+                typical->reason);
+    else
+        fprintf(file, ROW_FORMAT "%.2f", typical->memory, typical->parameter, value, span,
+                confidence);
     if (agreeing < column->count)
         fprintf(file, "  %zu of %zu", agreeing, column->count);
     fputc('\n', file);
@@ -177,12 +182,12 @@ static void collect(const struct pb_results *results, const char *model, size_t 
             column->rows[column->count++] = row_at(results, i, parameter);
 }
 
-/* No device of the model has a value, and all for the same reason. */
+/* No device of the model has a value. The first one's reason stands for all: they differ in noise.
+ */
 static bool is_void(const struct column *column)
 {
     for (size_t i = 0; i < column->count; i++)
-        if (column->rows[i]->value[0] != '\0' ||
-            strcmp(column->rows[i]->reason, column->rows[0]->reason) != 0)
+        if (column->rows[i]->value[0] != '\0')
             return false;
     return true;
 }
