@@ -19,9 +19,10 @@
 #include <string.h>
 
 #include "analysis/confidence.h"
+#include "analysis/flight.h"
 
 enum { AXIS_TRAFFIC, AXIS_LANES, AXIS_WARPS, AXIS_LOADS, AXES };
-enum { WARPS_MAX = 64, LOADS_MAX = 64, PIECES_MAX = 60 };
+enum { LOADS_MAX = 64, PIECES_MAX = 60 };
 
 /* A rise by more than this part of a latency is a step. */
 static const double step_share = 0.4;
@@ -85,7 +86,7 @@ static bool is_readable(const struct pb_matrix *matrix)
             matrix->axes[i].length == 0 || (i > 0 && matrix->axes[i].values == NULL))
             return false;
     return matrix->axes[AXIS_TRAFFIC].labels != NULL &&
-           counts_to(&matrix->axes[AXIS_WARPS], WARPS_MAX) &&
+           counts_to(&matrix->axes[AXIS_WARPS], PB_FLIGHT_WARPS_MAX) &&
            counts_to(&matrix->axes[AXIS_LOADS], LOADS_MAX);
 }
 
@@ -144,54 +145,6 @@ static unsigned find_per_warp(const struct grid *grid)
     return 0;
 }
 
-/* Loads in flight under one pair of limits. */
-struct flight {
-    unsigned per_warp, per_sm;
-    double latency, issue; /* cycles of a load, and between two of them */
-    double *warp_free;     /* [warps * per_warp] when each register is free again, as rings */
-    double *sm_free;       /* [per_sm] */
-    double ready[WARPS_MAX];
-    unsigned sent[WARPS_MAX];
-};
-
-/* The warp that can go on first, of several the one behind; warps when all loads are sent. */
-static unsigned next_warp(const struct flight *flight, unsigned warps, unsigned loads)
-{
-    unsigned next = warps;
-
-    for (unsigned w = 0; w < warps; w++) {
-        if (flight->sent[w] == loads)
-            continue;
-        if (next == warps || flight->ready[w] < flight->ready[next] ||
-            (flight->ready[w] == flight->ready[next] && flight->sent[w] < flight->sent[next]))
-            next = w;
-    }
-    return next;
-}
-
-/* When the last load is back. Every register is taken in turn, so the next one is the oldest. */
-static double fly(struct flight *flight, unsigned warps, unsigned loads)
-{
-    double now = 0.0, last = 0.0;
-    unsigned total = 0, w;
-
-    memset(flight->ready, 0, sizeof(flight->ready));
-    memset(flight->sent, 0, sizeof(flight->sent));
-    memset(flight->warp_free, 0, sizeof(double) * warps * flight->per_warp);
-    memset(flight->sm_free, 0, sizeof(double) * flight->per_sm);
-    while ((w = next_warp(flight, warps, loads)) < warps) {
-        double *own = flight->warp_free + (size_t)w * flight->per_warp;
-        double *of_sm = &flight->sm_free[total++ % flight->per_sm];
-
-        now = fmax(fmax(now, flight->ready[w]), *of_sm);
-        own[flight->sent[w] % flight->per_warp] = *of_sm = last = now + flight->latency;
-        now += flight->issue;
-        flight->sent[w]++;
-        flight->ready[w] = fmax(now, own[flight->sent[w] % flight->per_warp]);
-    }
-    return last;
-}
-
 /* How well one pair of limits foretells the grid. */
 struct verdict {
     unsigned per_sm;
@@ -199,7 +152,7 @@ struct verdict {
     double error; /* sum over the cells, each at most as far off as still counts, cycles */
 };
 
-static struct verdict judge(const struct grid *grid, struct flight *flight)
+static struct verdict judge(const struct grid *grid, struct pb_flight *flight)
 {
     struct verdict verdict = {flight->per_sm, 0, 0, 0.0};
     double most = close_share * flight->latency;
@@ -210,8 +163,8 @@ static struct verdict judge(const struct grid *grid, struct flight *flight)
 
             if (!isfinite(time))
                 continue;
-            error =
-                fabs(time - fly(flight, (unsigned)warps_at(grid, w), (unsigned)loads_at(grid, l)));
+            error = fabs(time - pb_flight_last(flight, (unsigned)warps_at(grid, w),
+                                               (unsigned)loads_at(grid, l)));
             verdict.seen++;
             verdict.explained += error < most;
             verdict.error += fmin(error, most);
@@ -262,15 +215,15 @@ static void state_per_warp(struct pb_parameter *answer, unsigned per_warp,
  * The same with the latency and the cost of issuing moved a little to where they fit best: each was
  * taken from a cell or two, and their noise adds up over hundreds of loads.
  */
-static struct verdict judge_fitted(const struct grid *grid, struct flight *flight)
+static struct verdict judge_fitted(const struct grid *grid, struct pb_flight *flight)
 {
     static const double latency_steps[] = {-2.0, -1.0, 1.0, 2.0};
     static const double issue_steps[] = {-0.06, -0.03, 0.03, 0.06};
-    struct flight trial = *flight;
+    struct pb_flight trial = *flight;
     struct verdict best = judge(grid, &trial);
 
     for (size_t i = 0; i < 8; i++) {
-        struct flight moved = trial;
+        struct pb_flight moved = trial;
         struct verdict verdict;
 
         moved.latency = trial.latency + (i < 4 ? latency_steps[i] : 0.0);
@@ -318,13 +271,13 @@ static void weigh(const struct verdict *best, const struct verdict *second, doub
 }
 
 /* Tries every number that the first steps leave. PB_NO_MEMORY. */
-static enum pb_status try_numbers(const struct grid *grid, struct flight *flight, unsigned low,
+static enum pb_status try_numbers(const struct grid *grid, struct pb_flight *flight, unsigned low,
                                   unsigned high, struct finding *finding, struct pb_error *err)
 {
     struct verdict best = {0, 0, 0, INFINITY}, second = {0, 0, 0, INFINITY};
     enum pb_status status = PB_OK;
 
-    flight->warp_free = calloc((size_t)WARPS_MAX * flight->per_warp, sizeof(double));
+    flight->warp_free = calloc((size_t)PB_FLIGHT_WARPS_MAX * flight->per_warp, sizeof(double));
     flight->sm_free = calloc(high, sizeof(double));
     if (flight->warp_free == NULL || flight->sm_free == NULL)
         status = pb_fail(err, PB_NO_MEMORY, "no memory for %u loads in flight", high);
@@ -340,7 +293,7 @@ static enum pb_status try_numbers(const struct grid *grid, struct flight *flight
 static enum pb_status look_at(const struct grid *grid, unsigned per_warp, struct finding *finding,
                               struct pb_error *err)
 {
-    struct flight flight = {.latency = grid->latency_cycles - grid->overhead_cycles};
+    struct pb_flight flight = {.latency = grid->latency_cycles - grid->overhead_cycles};
     unsigned low = 1, high = UINT32_MAX;
     size_t last = warps_count(grid) - 1;
 

@@ -29,7 +29,7 @@ enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 static enum pb_status read_classes(const struct pb_series *series, const char *path,
                                    struct pb_classes *classes_out, struct pb_error *err)
 {
-    struct pb_pick warm = {path, "trace", path}, cold = {path, "trace", "cold"};
+    struct pb_pick warm = {path, "trace", path}, cold = {path, "trace", "none"};
     struct pb_sample hits = {NULL, 0, 0}, misses = {NULL, 0, 0};
     enum pb_status status = pb_trace_collect(series, &warm, &hits, err);
 
