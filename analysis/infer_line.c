@@ -1,7 +1,9 @@
 /*
- * line_bytes and sector_bytes of a cache.
+ * line_bytes, sector_bytes and fetch_bytes of a cache.
  *
- * Sector: how far apart the misses of a cold walk lie that reads word by word.
+ * Fetch: how far apart the misses of a cold walk lie that reads word by word. A sector is what an
+ * SM's cache fetches. DRAM may bring L2 several sectors at once (an H200: 64 bytes, sectors of 32);
+ * of L2, only the smallest sector known is taken for one.
  *
  * Line, seen from two sides because each fails somewhere:
  *   transitions  A line comes and goes as a whole. In a walk over a little more than fits, the
@@ -34,6 +36,9 @@ enum { PIECES_MAX = 30 };
 
 /* Fewer events of one walk say nothing alone. */
 enum { WALK_EVENTS = 8 };
+
+/* No sector is smaller: what L2 fetches in this unit, it keeps in it. */
+static const uint64_t least_sector_bytes = 32;
 
 /* Strides beyond this are steps over pages, not over lines. */
 static const uint64_t line_max_bytes = 4096;
@@ -158,6 +163,7 @@ static enum pb_status infer_sector(const struct pb_case *at, const struct pb_lev
                                    struct pb_error *err)
 {
     struct pb_parameter *answer = pb_case_answer(at, "sector_bytes");
+    struct pb_parameter *fetch = pb_case_answer(at, "fetch_bytes");
     uint64_t step = smallest_stride(level, "cold");
     struct pb_alignment fill;
     struct pb_votes votes = {0, 0};
@@ -168,24 +174,34 @@ static enum pb_status infer_sector(const struct pb_case *at, const struct pb_lev
     if (status != PB_OK)
         return status;
     if (fill.bytes == 0 || fill.bytes > line_max_bytes) {
-        pb_parameter_set_none(answer, "%zu misses in %zu loads of a cold walk: no unit shows",
-                              fill.seen, tried);
+        for (size_t i = 0; i < 2; i++)
+            pb_parameter_set_none(i == 0 ? fetch : answer,
+                                  "%zu misses in %zu loads of a cold walk: no unit shows",
+                                  fill.seen, tried);
         return PB_OK;
     }
     if (fill.bytes <= step) {
-        pb_parameter_set_none(answer,
-                              "misses lie no further apart than the cold walk's step, "
-                              "%llu bytes",
-                              (unsigned long long)step);
+        for (size_t i = 0; i < 2; i++)
+            pb_parameter_set_none(i == 0 ? fetch : answer,
+                                  "misses lie no further apart than the cold walk's step, "
+                                  "%llu bytes",
+                                  (unsigned long long)step);
         return PB_OK;
     }
     bytes = (double)fill.bytes;
     pb_votes_add_share(&votes, fill.agreeing, fill.seen, PIECES_MAX);
-    pb_parameter_set_number(answer, (struct pb_estimate){bytes, bytes, bytes},
-                            pb_votes_confidence(&votes),
-                            "cold walk by %llu bytes: %zu of %zu misses at its multiples, "
-                            "%zu at its double's",
-                            (unsigned long long)step, fill.agreeing, fill.seen, fill.at_double);
+    for (size_t i = 0; i < 2; i++)
+        pb_parameter_set_number(i == 0 ? fetch : answer, (struct pb_estimate){bytes, bytes, bytes},
+                                pb_votes_confidence(&votes),
+                                "cold walk by %llu bytes: %zu of %zu misses at its multiples, "
+                                "%zu at its double's",
+                                (unsigned long long)step, fill.agreeing, fill.seen, fill.at_double);
+    if (strcmp(level->way->memory, "l2") == 0 && fill.bytes > least_sector_bytes)
+        pb_parameter_set_none(
+            answer,
+            "a miss brings in %.0f bytes; whether by several sectors at once does "
+            "not show",
+            bytes);
     return PB_OK;
 }
 

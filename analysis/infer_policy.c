@@ -24,6 +24,9 @@
 /* A policy is stated where its share of the likelihood is above this. */
 static const double least_posterior = 0.99;
 
+/* Chases that must side with the policy by themselves. */
+static const double least_agreeing = 0.7;
+
 /* More accesses than this against what a policy foretells: it is another one. */
 static const double stray_share = 0.02;
 
@@ -198,6 +201,12 @@ static void state_policy(const struct pb_case *at, const struct pb_replacement *
         pb_parameter_set_none(victims, "the policy is open");
         return;
     }
+    if ((double)fit->agreeing[best] < least_agreeing * (double)fit->traces) {
+        pb_parameter_set_none(answer, "%s explains most, but only %zu of %zu chases by themselves",
+                              pb_policy_name(best), fit->agreeing[best], fit->traces);
+        pb_parameter_set_none(victims, "the policy is open");
+        return;
+    }
     pb_votes_add_many(&votes, fit->agreeing[best], fit->traces);
     confidence = posterior * pb_votes_confidence(&votes);
     pb_parameter_set_word(answer, pb_policy_name(best), confidence,
@@ -220,6 +229,8 @@ static enum pb_status infer_from(const struct pb_case *at, const struct pb_level
     struct pb_replacement fit;
     enum pb_status status = read_chases(level, &chases, err);
 
+    if (status == PB_OK && chases.line_count == 0)
+        status = pb_fail(err, PB_NOT_FOUND, "no chase over the lines of one set was taken");
     if (status == PB_OK && isnan(ways)) /* as many lines as make one miss */
         ways = (double)chases.line_count - 1.0;
     if (status == PB_OK && ways == 1.0)

@@ -9,7 +9,7 @@
     }
 #define LINE_ANSWERS                                                                               \
     {                                                                                              \
-        {"line_bytes", "byte"}, {"sector_bytes", "byte"},                                          \
+        {"line_bytes", "byte"}, {"sector_bytes", "byte"}, {"fetch_bytes", "byte"},                 \
     }
 #define SETS_ANSWERS                                                                               \
     {                                                                                              \

@@ -197,6 +197,7 @@ static void check_cache(struct answers *answers, const char *memory,
     check_exact(answers, memory, "size_bytes", (double)blind_cache_bytes(cache));
     check_exact(answers, memory, "line_bytes", (double)cache->line_bytes);
     check_exact(answers, memory, "sector_bytes", (double)cache->sector_bytes);
+    check_exact(answers, memory, "fetch_bytes", (double)cache->sector_bytes);
     check_latency(answers, memory, "latency_cycles", cache->latency_cycles);
     check_exact(answers, memory, "set_count", cache->sets);
     check_exact(answers, memory, "way_counts", cache->ways);
