@@ -9,6 +9,7 @@ enum pb_status pb_infer_clock_overhead(const struct pb_case *at, struct pb_error
 enum pb_status pb_infer_clock_rate(const struct pb_case *at, struct pb_error *err);
 /* infer_capacity.c: of the row's memory, any cache */
 enum pb_status pb_infer_capacity(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_carveout(const struct pb_case *at, struct pb_error *err);
 /* infer_line.c: likewise */
 enum pb_status pb_infer_line(const struct pb_case *at, struct pb_error *err);
 /* infer_sets.c: likewise */

@@ -143,34 +143,57 @@ static bool is_finer(const struct pb_onset *onset, const struct pb_onset *best)
     return onset->overflow_bytes - onset->fits_bytes < best->overflow_bytes - best->fits_bytes;
 }
 
+/* Carve-outs of the sweep's points: the next one that no earlier point has; false at the end. */
+static bool next_carveout(const struct pb_level *level, size_t *at, uint64_t *carveout_out)
+{
+    const struct pb_point *points = level->series->points;
+
+    for (; *at < level->series->point_count; ++*at) {
+        bool seen = !is_sweep_point(&points[*at], level->way->path);
+
+        for (size_t i = 0; i < *at && !seen; i++)
+            seen = points[i].carveout_bytes == points[*at].carveout_bytes &&
+                   is_sweep_point(&points[i], level->way->path);
+        if (seen)
+            continue;
+        *carveout_out = points[(*at)++].carveout_bytes;
+        return true;
+    }
+    return false;
+}
+
+/* The edge beside one carve-out; as pb_onset_find(). */
+static enum pb_status find_edge_beside(const struct pb_level *level, const struct pb_latency *hit,
+                                       double miss_cycles, uint64_t carveout_bytes,
+                                       struct pb_onset *onset_out, struct pb_error *err)
+{
+    struct sweep sweep = {NULL, 0, 0};
+    struct pb_sweep_model model;
+    enum pb_status status = read_sweep(level, carveout_bytes, &sweep, err);
+
+    if (status != PB_OK)
+        return status;
+    model = make_model(level, &sweep, hit, miss_cycles);
+    status = pb_onset_find(sweep.points, sweep.count, &model, onset_out, err);
+    free(sweep.points);
+    return status;
+}
+
 /* The edge by the carve-out that shows it best. PB_NOT_FOUND: none does; err says why. */
 static enum pb_status find_edge(const struct pb_level *level, const struct pb_latency *hit,
                                 double miss_cycles, struct pb_onset *onset_out,
                                 uint64_t *carveout_out, struct pb_error *err)
 {
-    const struct pb_series *series = level->series;
     struct pb_onset best = {0}, onset;
-    enum pb_status status = PB_OK;
+    uint64_t carveout;
     bool found = false;
 
     pb_fail(err, PB_NOT_FOUND, "the recording holds no footprint sweep");
-    for (size_t i = 0; i < series->point_count; i++) {
-        uint64_t carveout = series->points[i].carveout_bytes;
-        struct pb_sweep_model model;
-        struct sweep sweep = {NULL, 0, 0};
-        bool seen = !is_sweep_point(&series->points[i], level->way->path);
+    for (size_t at = 0; next_carveout(level, &at, &carveout);) {
+        enum pb_status status = find_edge_beside(level, hit, miss_cycles, carveout, &onset, err);
 
-        for (size_t j = 0; j < i && !seen; j++)
-            seen = series->points[j].carveout_bytes == carveout &&
-                   is_sweep_point(&series->points[j], level->way->path);
-        if (seen)
-            continue;
-        status = read_sweep(level, carveout, &sweep, err);
-        if (status != PB_OK)
+        if (status != PB_OK && status != PB_NOT_FOUND && status != PB_INVALID)
             return status;
-        model = make_model(level, &sweep, hit, miss_cycles);
-        status = pb_onset_find(sweep.points, sweep.count, &model, &onset, err);
-        free(sweep.points);
         if (status == PB_OK && (!found || is_finer(&onset, &best))) {
             best = onset;
             *carveout_out = carveout;
@@ -273,6 +296,79 @@ enum pb_status pb_infer_capacity(const struct pb_case *at, struct pb_error *err)
         status = infer_misses(at, &level, &hit, err);
     }
     pb_sample_clear(&laps);
+    pb_level_clear(&level);
+    return status;
+}
+
+/* Sizes by carve-out, ascending. */
+struct beside {
+    struct pb_estimate carveouts[PB_LIST_MAX], sizes[PB_LIST_MAX];
+    size_t count;
+    struct pb_votes votes;
+};
+
+static void insert(struct beside *beside, uint64_t carveout_bytes, const struct pb_onset *onset)
+{
+    double carveout = (double)carveout_bytes, fits = (double)onset->fits_bytes;
+    double most = fmax(fits, (double)onset->overflow_bytes - (double)onset->stride_bytes);
+    size_t at = beside->count++;
+
+    for (; at > 0 && beside->carveouts[at - 1].value > carveout; at--) {
+        beside->carveouts[at] = beside->carveouts[at - 1];
+        beside->sizes[at] = beside->sizes[at - 1];
+    }
+    beside->carveouts[at] = (struct pb_estimate){carveout, carveout, carveout};
+    beside->sizes[at] = (struct pb_estimate){
+        fits, fits, onset->soft ? fmax(most, (double)onset->full_bytes) : most};
+    pb_votes_add_many(&beside->votes, onset->agreeing, onset->seen);
+}
+
+static enum pb_status find_all(const struct pb_level *level, const struct pb_latency *hit,
+                               double miss_cycles, struct beside *beside, struct pb_error *err)
+{
+    uint64_t carveout;
+
+    for (size_t at = 0; beside->count < PB_LIST_MAX && next_carveout(level, &at, &carveout);) {
+        struct pb_onset onset;
+        enum pb_status status = find_edge_beside(level, hit, miss_cycles, carveout, &onset, err);
+
+        if (status == PB_NO_MEMORY)
+            return status;
+        if (status == PB_OK)
+            insert(beside, carveout, &onset);
+    }
+    return beside->count > 0 ? PB_OK
+                             : pb_fail(err, PB_NOT_FOUND, "no edge shows beside any carve-out");
+}
+
+enum pb_status pb_infer_carveout(const struct pb_case *at, struct pb_error *err)
+{
+    struct pb_sample no_laps = {NULL, 0, 0};
+    struct beside beside = {.count = 0};
+    struct pb_latency hit, miss;
+    struct pb_level level;
+    enum pb_status status = pb_level_open(at, &level, err);
+
+    if (status != PB_OK)
+        return status;
+    if (!level.classified)
+        status =
+            pb_fail(err, PB_NOT_FOUND, "no access of %zu that should miss is slower than a hit",
+                    level.misses.count);
+    if (status == PB_OK)
+        status = pb_latency_estimate(&level.hits, &no_laps, &hit, err);
+    if (status == PB_OK)
+        status = pb_latency_estimate(&level.misses, &no_laps, &miss, err);
+    if (status == PB_OK)
+        status = find_all(&level, &hit, miss.cycles.value, &beside, err);
+    if (status == PB_OK) {
+        double confidence = pb_votes_confidence(&beside.votes);
+
+        pb_parameter_set_list(pb_case_answer(at, "carveout_bytes"), beside.carveouts, beside.count,
+                              confidence, "shared memory set aside, ascending");
+        pb_parameter_set_list(pb_case_answer(at, "carveout_size_bytes"), beside.sizes, beside.count,
+                              confidence, "M16 4.2 stage 1 beside each of carveout_bytes");
+    }
     pb_level_clear(&level);
     return status;
 }
