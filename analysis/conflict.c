@@ -38,23 +38,22 @@ static void add_lap(const struct pb_level *level, const struct pb_point *point,
 {
     struct pb_accesses walk = pb_point_accesses(level->series, point);
     uint64_t added = point->footprint_bytes - point->stride_bytes;
-    struct pb_conflict_lap *lap = &conflicts->laps[conflicts->lap_count++];
+    struct pb_conflict_lap lap = {point->base_address + added, conflicts->missing_count, 0, false};
 
-    *lap =
-        (struct pb_conflict_lap){point->base_address + added, conflicts->missing_count, 0, false};
     for (size_t i = 0; i < walk.count; i++) {
         double cycles = pb_access_cycles(&walk, i);
 
         /* the added line may lie in a page of its own: slow by more than the cache's miss */
         if (walk.index_bytes[i] == added)
-            lap->added_missed |= cycles >= level->classes.miss.low;
+            lap.added_missed |= cycles >= level->classes.miss.low;
         else if (pb_band_holds(level->classes.miss, cycles))
             conflicts->missing[conflicts->missing_count++] =
                 point->base_address + walk.index_bytes[i];
     }
     conflicts->in_pieces |= point->window < walk.count;
-    lap->count = conflicts->missing_count - lap->first;
-    conflicts->quiet += lap->count == 0 && !lap->added_missed;
+    lap.count = conflicts->missing_count - lap.first;
+    conflicts->quiet += lap.count == 0 && !lap.added_missed;
+    conflicts->laps[conflicts->lap_count++] = lap;
 }
 
 static int by_address(const void *a, const void *b)

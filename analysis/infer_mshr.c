@@ -349,7 +349,7 @@ enum pb_status pb_infer_mshr(const struct pb_case *at, struct pb_error *err)
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < 2 && status == PB_OK; i++) {
-        struct grid grid = {NULL, 0, 0.0, 0.0};
+        struct grid grid = {&recording->matrix, 0, 0.0, 0.0};
 
         status = read_grid(&recording->matrix, traffics[i], &grid, err);
         if (status != PB_OK)

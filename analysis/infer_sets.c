@@ -27,9 +27,11 @@ static const double significance = 1e-3;
 /* Laps with one number of misses: the policy is not random. */
 static const double steady_share = 0.5;
 
-/* Laps that miss all alike miss whole sets. */
-static const double alike_share = 0.9;
-enum { ALIKE_LAPS = 8, FEW_WAYS = 64 };
+/* Lines seen so often, each, have been seen with all others of their sets. */
+enum { OFTEN = 8 };
+
+/* Sets that tell for all others, and a set so small that few of its lines tell for it. */
+enum { SETS_MIN = 4, FEW_WAYS = 64 };
 
 /* Laps are no more independent pieces of evidence than this. */
 enum { PIECES_MAX = 60 };
@@ -41,21 +43,19 @@ struct view {
     struct pb_index_fit modulo, linear;
 };
 
-/* Could sets of so many lines look like what was seen? */
-static bool could_be(const struct pb_partition *seen, size_t lines, size_t ways)
+/*
+ * Could the sets have so many lines? Lines that were seen again and again lie in no more sets than
+ * there are; and of a large set much was seen. Of a small one a tree-PLRU may show two lines only.
+ */
+static bool could_be(const struct pb_index_fit *fit, size_t lines, size_t ways)
 {
-    bool alike =
-        seen->laps >= ALIKE_LAPS && (double)seen->per_lap_laps >= alike_share * (double)seen->laps;
+    const struct pb_partition *seen = &fit->seen;
 
     if (seen->largest > ways)
         return false;
-    if (ways == lines && 2 * seen->largest < ways) /* one set: most of it must have been seen */
+    if (lines / ways < seen->sets && fit->pairs >= OFTEN * seen->lines)
         return false;
-    if (ways <= FEW_WAYS) /* a tree-PLRU may touch but two lines of a set, again and again */
-        return true;
-    if (alike && 16 * seen->per_lap < ways)
-        return false;
-    return seen->largest_sightings < 3 * seen->largest || 4 * seen->largest > ways;
+    return ways <= FEW_WAYS || 4 * seen->largest > ways;
 }
 
 /*
@@ -94,16 +94,21 @@ static bool is_index(const struct view *view, const struct pb_index_fit *fit)
         return false;
     return fit->sets > 0 && is_seen_as_fine(view, fit) && fit->chance <= significance &&
            view->conflicts.lines % fit->sets == 0 &&
-           could_be(&fit->seen, view->conflicts.lines, (size_t)(view->conflicts.lines / fit->sets));
+           could_be(fit, view->conflicts.lines, (size_t)(view->conflicts.lines / fit->sets));
 }
 
-/* The finer index, a modulo where both are as fine; NULL: neither holds. */
+/* The finer index; of two as fine that with fewer strays, then the modulo. NULL: none holds. */
 static const struct pb_index_fit *choose(const struct view *view)
 {
     bool modulo = is_index(view, &view->modulo), linear = is_index(view, &view->linear);
 
+    if (modulo && linear && view->linear.sets == view->modulo.sets)
+        return view->linear.strays < view->modulo.strays ? &view->linear : &view->modulo;
     if (modulo && linear)
         return view->linear.sets > view->modulo.sets ? &view->linear : &view->modulo;
+    if (modulo && view->linear.sets == view->modulo.sets &&
+        view->linear.strays < view->modulo.strays) /* the better one cannot be it: neither is */
+        return NULL;
     if (modulo)
         return &view->modulo;
     return linear ? &view->linear : NULL;
@@ -174,7 +179,7 @@ static bool are_whole_sets(const struct view *view)
 
     if (seen->sets == 1 && !could_be_one_set(view))
         return false;
-    return seen->least == seen->largest && seen->sets >= ALIKE_LAPS / 2 &&
+    return seen->largest > 0 && seen->least == seen->largest && seen->sets >= SETS_MIN &&
            view->conflicts.lines % seen->largest == 0 &&
            2 * seen->sets >= (sets < seen->laps ? sets : seen->laps);
 }
@@ -184,7 +189,8 @@ static enum pb_status state_seen(const struct pb_case *at, const struct view *vi
                                  struct pb_error *err)
 {
     const struct pb_partition *seen = &view->partition;
-    bool whole = seen->lines == view->conflicts.lines && seen->once == 0;
+    bool whole = seen->lines == view->conflicts.lines &&
+                 view->conflicts.missing_count >= OFTEN * seen->lines;
     double confidence = confidence_of(seen->lines, 0, seen->laps, known_line);
     struct pb_estimate ways[PB_LIST_MAX];
 

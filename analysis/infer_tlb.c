@@ -268,10 +268,10 @@ static int larger_first(const void *a, const void *b)
 static void state_ways(struct pb_parameter *answer, struct sets *sets, double entry_count,
                        double confidence)
 {
-    struct pb_estimate ways[PB_LIST_MAX];
+    struct pb_estimate ways[PB_LIST_MAX] = {{0.0, 0.0, 0.0}};
     bool equal = true;
 
-    if (!sets->whole) {
+    if (!sets->whole || sets->count == 0) {
         pb_parameter_set_none(answer,
                               "sets that overflow one after the other hold %.0f of %.0f entries: "
                               "not LRU, or not walked far and finely enough",
