@@ -70,8 +70,10 @@ enum pb_status pb_comm_collect(const void *mine, size_t size, void **all_out, st
                 pb_fail(err, PB_NO_MEMORY, "no memory for the reports of %d ranks", rank_count());
     }
     status = pb_comm_agree(status, err);
-    if (status != PB_OK)
+    if (status != PB_OK) {
+        free(all);
         return status;
+    }
     MPI_Igather(mine, (int)size, MPI_BYTE, all, (int)size, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
     pb_comm_wait(&request);
     *all_out = all;
