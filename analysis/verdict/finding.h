@@ -1,0 +1,70 @@
+/*
+ * Findings: what the owner of a cluster reads. Who is out of true, in what, by how much, probably
+ * why, and what to do.
+ */
+#ifndef PB_ANALYSIS_VERDICT_FINDING_H
+#define PB_ANALYSIS_VERDICT_FINDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/verdict/score.h"
+#include "analysis/verdict/sheet.h"
+
+/* How far a deviation reaches, from one access to a whole population. */
+enum pb_level {
+    PB_LEVEL_ACCESS, /* a tail or an address range of one device */
+    PB_LEVEL_SM,
+    PB_LEVEL_DEVICE,
+    PB_LEVEL_SLOT, /* the same slot on several nodes */
+    PB_LEVEL_NODE,
+    PB_LEVEL_POPULATION, /* a group falls in two */
+    PB_LEVEL_FLEET,      /* the run itself: too few peers, ranks missing */
+};
+
+const char *pb_level_name(enum pb_level level); /* "access", "sm", … */
+
+struct pb_finding {
+    enum pb_severity severity; /* UNKNOWN: could not be judged, and says why */
+    enum pb_level level;
+    char place[PB_TEXT_LENGTH]; /* "n03.gpu2", "n03", "slot 2", "SM 17 of n03.gpu2", a group */
+    char host[PB_KEY_LENGTH];   /* empty: several */
+    char device[PB_KEY_LENGTH]; /* key; empty: several or none */
+    char model[PB_TEXT_LENGTH];
+    char cause[PB_NAME_LENGTH];         /* a word of docs/verdicts.md, or "unexplained" */
+    char metric[PB_METRIC_NAME_LENGTH]; /* the one that moved most; empty: none */
+    char unit[PB_NAME_LENGTH];
+    double value, expected;  /* of that metric; NaN: none */
+    double shift, sigmas, p; /* of that metric; p after multiplicity */
+    uint64_t metrics;        /* how many moved */
+    uint64_t peers;
+    bool drain;                            /* the node should take no more work */
+    char summary[PB_MESSAGE_LENGTH];       /* one sentence: what, by how much, against whom */
+    char evidence[PB_MESSAGE_LENGTH];      /* what speaks for the cause */
+    char evidence_path[PB_MESSAGE_LENGTH]; /* a path in the fleet file */
+    char advice[PB_MESSAGE_LENGTH];        /* what to do */
+};
+
+struct pb_findings {
+    struct pb_finding *items; /* worst first */
+    size_t count, capacity;
+    size_t judged, skipped; /* devices that were scored, and that could not be */
+    enum pb_severity worst; /* UNKNOWN beats OK, WARNING; CRITICAL beats all */
+};
+
+/*
+ * Turns scores into findings: attributes each deviation to access, SM, device, slot, node or
+ * population by an additive fit, names its cause with the evidence that speaks for it, and adds
+ * what needs no score (missing, hung, crashed, lost and duplicate devices; integrity; NVML).
+ *
+ * findings_out  for pb_findings_clear(); sorted, worst first
+ *
+ * PB_NO_MEMORY is the only error.
+ */
+enum pb_status pb_judge(const struct pb_sheet *sheet, const struct pb_scores *scores,
+                        struct pb_findings *findings_out, struct pb_error *err);
+
+void pb_findings_clear(struct pb_findings *findings); /* NULL is allowed */
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * Observation: from what was recorded of one device to its row in the sheet.
+ */
+#ifndef PB_ANALYSIS_VERDICT_OBSERVE_H
+#define PB_ANALYSIS_VERDICT_OBSERVE_H
+
+#include "analysis/inference.h"
+#include "analysis/verdict/sheet.h"
+
+/* What is known of one device besides its recordings. */
+struct pb_witness {
+    const struct pb_subject *subject;
+    const struct pb_state *states; /* in time order */
+    size_t state_count;
+    const struct pb_recordings *recordings; /* where tests come from, one at a time */
+    const char (*tests)[PB_KEY_LENGTH];     /* names of those that are there */
+    size_t test_count;
+};
+
+/*
+ * Adds one device to the sheet: inferred scalar parameters, shapes of matrices, whole distributions
+ * of accesses, sorted per-SM maps, NVML state and its steps, integrity.
+ *
+ * A test that cannot be read costs its own metrics only and is named in the subject's `missing`.
+ * PB_NO_MEMORY is the only error.
+ */
+enum pb_status pb_observe(struct pb_sheet *sheet, const struct pb_witness *witness,
+                          struct pb_error *err);
+
+#endif

@@ -1,0 +1,86 @@
+/*
+ * Scores: how far each number of a device lies from its peers, and how surprising that is.
+ *
+ * Peers are the devices of one group: same model, memory and configuration. Location and scale are
+ * robust; critical values come from Monte Carlo for the number of peers there really are. A score
+ * says nothing of causes.
+ */
+#ifndef PB_ANALYSIS_VERDICT_SCORE_H
+#define PB_ANALYSIS_VERDICT_SCORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "analysis/verdict/sheet.h"
+
+enum pb_severity { PB_SEVERITY_OK, PB_SEVERITY_WARNING, PB_SEVERITY_CRITICAL, PB_SEVERITY_UNKNOWN };
+
+/* "OK", "WARNING", "CRITICAL", "UNKNOWN" */
+const char *pb_severity_name(enum pb_severity severity);
+
+/* Devices that should be alike. Without GROUP_MIN_PEERS and without a baseline it can only warn. */
+enum { PB_GROUP_MIN_PEERS = 16 };
+
+struct pb_group {
+    char name[PB_MESSAGE_LENGTH]; /* model and what sets it apart from its kin */
+    size_t *members;              /* subjects */
+    size_t member_count;
+    size_t baseline_count; /* devices of the baseline that count as peers */
+    bool sufficient;       /* enough peers for CRITICAL */
+};
+
+/* One metric of one group. */
+struct pb_norm {
+    size_t peers; /* finite values, the baseline's included */
+    double center, scale;
+    double critical_sigmas, warning_sigmas; /* single-device thresholds before multiplicity */
+    double detectable;                      /* smallest shift that would have been CRITICAL, in the
+                                               metric's unit */
+    bool split; /* two populations of near-even size: nobody is an outlier by it */
+    double split_low, split_high; /* their centers */
+};
+
+/* One metric of one device. */
+struct pb_score {
+    double sigmas;             /* (value - center) / scale, signed; NaN: not scored */
+    double p;                  /* two-sided, for this number of peers, before multiplicity */
+    double shift;              /* relative to center (absolute as pb_metric.practical says) */
+    enum pb_severity severity; /* after Holm (CRITICAL), Benjamini-Hochberg (WARNING), and the
+                                  practical effect size */
+    double drift_sigmas;       /* against the same UUID in the baseline; NaN: not there */
+};
+
+struct pb_scores {
+    struct pb_group *groups;
+    size_t group_count;
+    size_t *group_of;       /* per subject; group_count: none (no device) */
+    struct pb_norm *norms;  /* [group_count][metric_count] */
+    struct pb_score *cells; /* [subject_count][metric_count] */
+    size_t subject_count, metric_count;
+};
+
+struct pb_score_options {
+    double critical_rate; /* probability that a healthy fleet has any CRITICAL score; 0.01 */
+    double warning_rate;  /* expected share of false ones among WARNING scores; 0.05 */
+    unsigned long seed;   /* of the Monte Carlo */
+};
+
+#define PB_SCORE_OPTIONS_DEFAULT ((struct pb_score_options){0.01, 0.05, 1})
+
+/*
+ * Scores a sheet.
+ *
+ * baseline    NULL, or the sheet of earlier runs: peers by model and configuration (devices whose
+ *             UUID is in `sheet` do not count twice), and each device's own past by UUID
+ * scores_out  for pb_scores_clear()
+ *
+ * PB_NO_MEMORY is the only error.
+ * Source: facts section 5.
+ */
+enum pb_status pb_score(const struct pb_sheet *sheet, const struct pb_sheet *baseline,
+                        const struct pb_score_options *options, struct pb_scores *scores_out,
+                        struct pb_error *err);
+
+void pb_scores_clear(struct pb_scores *scores); /* NULL is allowed */
+
+#endif

@@ -1,0 +1,128 @@
+/* The sheet: a growing table of numbers, devices by metrics; see sheet.h. */
+#include "analysis/verdict/sheet.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct pb_cell absent_cell = {NAN, 0.0, -1};
+
+enum pb_status pb_sheet_add_subject(struct pb_sheet *sheet, const struct pb_subject *subject,
+                                    size_t *subject_out, struct pb_error *err)
+{
+    if (sheet->subject_count == sheet->subject_capacity) {
+        size_t capacity = sheet->subject_capacity == 0 ? 16 : 2 * sheet->subject_capacity;
+        struct pb_subject *grown = realloc(sheet->subjects, capacity * sizeof(*grown));
+
+        if (grown == NULL)
+            return pb_fail(err, PB_NO_MEMORY, "no memory for %zu devices", capacity);
+        sheet->subjects = grown;
+        sheet->subject_capacity = capacity;
+    }
+    sheet->subjects[sheet->subject_count] = *subject;
+    sheet->subjects[sheet->subject_count].cells = NULL;
+    sheet->subjects[sheet->subject_count].cell_capacity = 0;
+    *subject_out = sheet->subject_count++;
+    return PB_OK;
+}
+
+size_t pb_sheet_find(const struct pb_sheet *sheet, const char *name)
+{
+    size_t i = 0;
+
+    while (i < sheet->metric_count && strcmp(sheet->metrics[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+static enum pb_status add_metric(struct pb_sheet *sheet, const struct pb_metric *metric,
+                                 struct pb_error *err)
+{
+    if (sheet->metric_count == sheet->metric_capacity) {
+        size_t capacity = sheet->metric_capacity == 0 ? 64 : 2 * sheet->metric_capacity;
+        struct pb_metric *grown = realloc(sheet->metrics, capacity * sizeof(*grown));
+
+        if (grown == NULL)
+            return pb_fail(err, PB_NO_MEMORY, "no memory for %zu metrics", capacity);
+        sheet->metrics = grown;
+        sheet->metric_capacity = capacity;
+    }
+    sheet->metrics[sheet->metric_count++] = *metric;
+    return PB_OK;
+}
+
+/* Room for every metric there is, and for as many as are reserved by now. */
+static enum pb_status grow_cells(const struct pb_sheet *sheet, struct pb_subject *subject,
+                                 struct pb_error *err)
+{
+    struct pb_cell *grown = realloc(subject->cells, sheet->metric_capacity * sizeof(*grown));
+
+    if (grown == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu numbers", sheet->metric_capacity);
+    for (size_t i = subject->cell_capacity; i < sheet->metric_capacity; i++)
+        grown[i] = absent_cell;
+    subject->cells = grown;
+    subject->cell_capacity = sheet->metric_capacity;
+    return PB_OK;
+}
+
+enum pb_status pb_sheet_set(struct pb_sheet *sheet, size_t subject, const struct pb_metric *metric,
+                            struct pb_cell cell, struct pb_error *err)
+{
+    size_t at = pb_sheet_find(sheet, metric->name);
+    enum pb_status status = PB_OK;
+
+    if (at < sheet->metric_count &&
+        (strcmp(sheet->metrics[at].unit, metric->unit) != 0 ||
+         sheet->metrics[at].part != metric->part || sheet->metrics[at].domain != metric->domain))
+        return pb_fail(err, PB_INVALID,
+                       "metric %s: expected unit %s, part %s and domain %s, found "
+                       "%s, %s and %s",
+                       metric->name, sheet->metrics[at].unit, pb_part_name(sheet->metrics[at].part),
+                       pb_domain_name(sheet->metrics[at].domain), metric->unit,
+                       pb_part_name(metric->part), pb_domain_name(metric->domain));
+    if (at == sheet->metric_count)
+        status = add_metric(sheet, metric, err);
+    if (status == PB_OK && at >= sheet->subjects[subject].cell_capacity)
+        status = grow_cells(sheet, &sheet->subjects[subject], err);
+    if (status == PB_OK)
+        sheet->subjects[subject].cells[at] = isfinite(cell.value) ? cell : absent_cell;
+    return status;
+}
+
+struct pb_cell pb_sheet_cell(const struct pb_sheet *sheet, size_t subject, size_t metric)
+{
+    const struct pb_subject *row = &sheet->subjects[subject];
+
+    return metric < row->cell_capacity ? row->cells[metric] : absent_cell;
+}
+
+void pb_sheet_clear(struct pb_sheet *sheet)
+{
+    if (sheet == NULL)
+        return;
+    for (size_t i = 0; i < sheet->subject_count; i++)
+        free(sheet->subjects[i].cells);
+    free(sheet->subjects);
+    free(sheet->metrics);
+    *sheet = (struct pb_sheet){0};
+}
+
+const char *pb_part_name(enum pb_part part)
+{
+    static const char *const names[PB_PART_COUNT] = {
+        "clock",         "sm",     "shared",  "l1",   "constant",
+        "texture",       "l2",     "tlb",     "dram", "host_link",
+        "peer_link",     "power",  "thermal", "ecc",  "integrity",
+        "configuration", "company"};
+
+    return (unsigned)part < PB_PART_COUNT ? names[part] : "unknown";
+}
+
+const char *pb_domain_name(enum pb_domain domain)
+{
+    static const char *const names[] = {"cycles",   "ns",    "rate", "size",
+                                        "fraction", "count", "state"};
+
+    return (unsigned)domain < sizeof(names) / sizeof(names[0]) ? names[domain] : "unknown";
+}

@@ -1,0 +1,116 @@
+/*
+ * The sheet: every device of a fleet as one row of numbers, ready to be compared.
+ *
+ * A metric is one number that a healthy device shares with its peers: a latency, a rate, a tail, an
+ * entry of a sorted per-SM map, a counter's step. What it was read from, and how far two readings
+ * of one device lie apart, stay with it. Nothing here knows of files.
+ */
+#ifndef PB_ANALYSIS_VERDICT_SHEET_H
+#define PB_ANALYSIS_VERDICT_SHEET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "core/identity.h"
+
+/* Which part of a device a metric speaks of. Causes are read from the parts that moved. */
+enum pb_part {
+    PB_PART_CLOCK,
+    PB_PART_SM,
+    PB_PART_SHARED,
+    PB_PART_L1,
+    PB_PART_CONSTANT,
+    PB_PART_TEXTURE,
+    PB_PART_L2,
+    PB_PART_TLB,
+    PB_PART_DRAM,
+    PB_PART_HOST_LINK,
+    PB_PART_PEER_LINK,
+    PB_PART_POWER,
+    PB_PART_THERMAL,
+    PB_PART_ECC,
+    PB_PART_INTEGRITY,
+    PB_PART_CONFIGURATION,
+    PB_PART_COMPANY, /* other processes on the device */
+    PB_PART_COUNT,
+};
+
+/* What kind of number it is: a clock fault moves ns and rates, not cycles. */
+enum pb_domain {
+    PB_DOMAIN_CYCLES,
+    PB_DOMAIN_NS,
+    PB_DOMAIN_RATE,     /* per second */
+    PB_DOMAIN_SIZE,     /* bytes, sets, ways: structure */
+    PB_DOMAIN_FRACTION, /* 0 … 1: tails, shares of misses */
+    PB_DOMAIN_COUNT,    /* errors, events: healthy is 0 */
+    PB_DOMAIN_STATE,    /* MHz, W, degC */
+};
+
+enum pb_better { PB_BETTER_LOWER, PB_BETTER_HIGHER, PB_BETTER_NEITHER };
+
+enum { PB_METRIC_NAME_LENGTH = 64 };
+
+struct pb_metric {
+    char name[PB_METRIC_NAME_LENGTH]; /* "l2.latency_cycles", "global_copy.peak_bytes_per_s" */
+    char unit[PB_NAME_LENGTH];
+    char test[PB_NAME_LENGTH]; /* where the evidence lies; empty: `state` */
+    enum pb_part part;
+    enum pb_domain domain;
+    enum pb_better better;
+    double quantum;   /* the smallest step this number can take; 0: none */
+    double practical; /* relative shift below which nobody would act; absolute for fractions,
+                         counts and states, in the metric's unit */
+};
+
+/* One number of one device. */
+struct pb_cell {
+    double value;  /* NaN: not measured */
+    double noise;  /* standard deviation of value between readings of this device; 0: not known */
+    int64_t place; /* SM, address, peer, … that the number belongs to; -1: the whole device */
+};
+
+/* One device, or one rank without a device. */
+struct pb_subject {
+    char key[PB_KEY_LENGTH]; /* HOST.gpuSLOT; empty when no device was found */
+    char host[PB_KEY_LENGTH];
+    int64_t rank, slot;
+    char status[PB_NAME_LENGTH]; /* of its row in /fleet */
+    char message[PB_MESSAGE_LENGTH];
+    char missing[PB_MESSAGE_LENGTH]; /* tests that did not end well, and how; empty: none */
+    struct pb_device_info info;      /* zeroed when there is no device */
+    struct pb_cell *cells;           /* one per metric of the sheet */
+    size_t cell_capacity;
+};
+
+struct pb_sheet {
+    struct pb_metric *metrics;
+    size_t metric_count, metric_capacity;
+    struct pb_subject *subjects;
+    size_t subject_count, subject_capacity;
+};
+
+/* Adds a device without cells; *subject_out is its row. PB_NO_MEMORY leaves sheet unchanged. */
+enum pb_status pb_sheet_add_subject(struct pb_sheet *sheet, const struct pb_subject *subject,
+                                    size_t *subject_out, struct pb_error *err);
+
+/*
+ * Sets one number; the metric is found by name, or added as it is given. A value that is not finite
+ * is not measured. PB_INVALID: a metric of that name with another unit, part or domain is there.
+ */
+enum pb_status pb_sheet_set(struct pb_sheet *sheet, size_t subject, const struct pb_metric *metric,
+                            struct pb_cell cell, struct pb_error *err);
+
+/* The cell, or one with a NaN value when it was never set. */
+struct pb_cell pb_sheet_cell(const struct pb_sheet *sheet, size_t subject, size_t metric);
+
+/* The metric of that name, or metric_count. */
+size_t pb_sheet_find(const struct pb_sheet *sheet, const char *name);
+
+/* Frees what the sheet owns and empties it; NULL is allowed. */
+void pb_sheet_clear(struct pb_sheet *sheet);
+
+const char *pb_part_name(enum pb_part part);
+const char *pb_domain_name(enum pb_domain domain);
+
+#endif
