@@ -157,7 +157,7 @@ enum pb_status pb_comm_collect_done(struct pb_done_list *list, struct pb_error *
 
     if (status != PB_OK)
         return status;
-    if (my_rank() == 0) {
+    if (counts != NULL) { /* at rank 0 */
         status = take_lists(list, counts, err);
     } else {
         MPI_Isend(list->items, (int)(list->count * sizeof(*list->items)), MPI_BYTE, 0, 0,

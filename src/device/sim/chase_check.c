@@ -72,11 +72,11 @@ static enum pb_status check_path(const struct pb_sim_device *device, enum pb_pat
 /* The block that is mapped many times is whole pages of every TLB; 2 MB where there is none. */
 static uint64_t page_bytes_of(const struct pb_sim_profile *profile)
 {
-    uint64_t page = profile->tlb_count > 0 ? 0 : 2 << 20;
+    uint64_t page = 0;
 
     for (size_t i = 0; i < profile->tlb_count; i++)
         page = profile->tlbs[i].page_bytes > page ? profile->tlbs[i].page_bytes : page;
-    return page;
+    return page > 0 ? page : 2 << 20;
 }
 
 static int compare_offsets(const void *left, const void *right)
