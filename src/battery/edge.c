@@ -11,9 +11,20 @@
 #include "battery/search.h"
 
 enum {
-    LAP_LOADS = 16384, /* most loads of a timed lap, where laps are sampled */
+    LAP_LOADS = 16384,   /* most loads of a timed lap, where laps are sampled */
+    LAP_LOADS_MIN = 512, /* of smaller footprints several laps: reading the clock costs too */
     COARSE_MAX = 64,
-    MANY_MISSES = 8 /* no spikes: need not be asked twice */
+    MANY_MISSES = 8, /* and one in MANY_SHARE: no spikes, need not be asked twice */
+    MANY_SHARE = 256,
+    ASK_TIMES = 6,    /* one walk, where its few misses might be spikes */
+    MISSED_MAX = 2048 /* slots that are remembered from one asking to the next */
+};
+
+/* Slots that missed when one footprint was asked about, time after time. */
+struct missed {
+    uint64_t offset_bytes[MISSED_MAX];
+    size_t count, before; /* the first so many are of earlier times */
+    bool again;           /* one of them missed twice */
 };
 
 /* The coarse sweep, and where its laps begin to be slower than hits. */
@@ -32,19 +43,39 @@ static uint64_t grain(const struct pb_search *search, uint64_t footprint_bytes)
     return bytes > 0 ? bytes : search->stride_bytes;
 }
 
-static enum pb_status count_misses(struct pb_bench *bench, const struct pb_search *search,
-                                   const struct pb_walk *walk, struct pb_recording *recording,
-                                   size_t *misses_out, size_t *count_out, struct pb_error *err)
+static bool is_among(const uint64_t *offsets, size_t count, uint64_t offset)
 {
-    struct pb_walk_result result;
-    enum pb_status status = pb_walk_take(bench, walk, recording, &result, err);
+    for (size_t i = 0; i < count; i++)
+        if (offsets[i] == offset)
+            return true;
+    return false;
+}
 
-    if (status != PB_OK)
-        return status;
-    *misses_out = pb_walk_count_between(bench, recording, &result, search->miss_low_cycles,
-                                        search->miss_high_cycles);
-    *count_out = result.count;
-    return PB_OK;
+/* Remembers what missed in a walk; returns how many misses it had. */
+static size_t note_misses(const struct pb_bench *bench, const struct pb_search *search,
+                          const struct pb_recording *recording, const struct pb_walk_result *walk,
+                          struct missed *missed)
+{
+    const uint32_t *latency = recording->series.latency_cycles + walk->first;
+    const uint64_t *index = recording->series.index_bytes + walk->first;
+    size_t found = 0;
+
+    missed->before = missed->count;
+    for (size_t i = 0; i < walk->count; i++) {
+        if (!pb_search_is_miss(bench, search, latency[i]))
+            continue;
+        found++;
+        missed->again |= is_among(missed->offset_bytes, missed->before, index[i]);
+        if (missed->count < MISSED_MAX)
+            missed->offset_bytes[missed->count++] = index[i];
+    }
+    return found;
+}
+
+/* As many misses as no spikes are; of sampled laps more than one in a hundred. */
+static size_t many_of(const struct pb_search *search, size_t count)
+{
+    return search->exact ? MANY_MISSES + count / MANY_SHARE : 1 + count / 100;
 }
 
 /* What one launch records, where that is less than the lap: many misses show in it already. */
@@ -57,30 +88,39 @@ static uint64_t first_window(const struct pb_bench *bench, const struct pb_searc
     return search->exact && window < pb_walk_slots(walk) ? window : 0;
 }
 
-/* Does the walk still miss in its steady state? Asked twice where one access could be a spike. */
+/*
+ * Does the walk still miss in its steady state? Few misses are asked for again: those of a set that
+ * overflows come back to its lines, whatever the policy; spikes, which may look like misses, fall
+ * on a line once.
+ */
 static enum pb_status overflows(struct pb_bench *bench, const struct pb_search *search,
                                 const char *phase, uint64_t footprint_bytes,
                                 struct pb_recording *recording, bool *overflows_out,
                                 struct pb_error *err)
 {
     struct pb_walk walk = pb_search_steady(search, phase, footprint_bytes, search->stride_bytes);
-    struct pb_walk start = walk;
-    size_t misses = 0, count = 0, enough = 1;
-    enum pb_status status = PB_OK;
+    uint64_t loads = walk.record, window = first_window(bench, search, &walk);
+    struct missed missed = {.count = 0};
+    size_t times = search->exact ? ASK_TIMES : 1;
+    bool over = false;
 
-    start.record = first_window(bench, search, &walk);
-    if (start.record > 0)
-        status = count_misses(bench, search, &start, recording, &misses, &count, err);
-    for (walk.repeat = 0; walk.repeat < 2 && status == PB_OK && misses < MANY_MISSES;
-         walk.repeat++) {
-        status = count_misses(bench, search, &walk, recording, &misses, &count, err);
-        enough = search->exact ? 1 : 1 + count / 100;
-        if (misses < enough || !search->exact)
+    for (size_t time = window > 0 ? 0 : 1; time <= times && !over; time++) {
+        struct pb_walk_result result;
+        size_t misses;
+        enum pb_status status;
+
+        walk.repeat = time > 0 ? time - 1 : 0;
+        walk.record = time > 0 ? loads : window;
+        status = pb_walk_take(bench, &walk, recording, &result, err);
+        if (status != PB_OK)
+            return status;
+        misses = note_misses(bench, search, recording, &result, &missed);
+        over = misses >= many_of(search, result.count) || (time > 0 && missed.again);
+        if (time == 1 && misses == 0)
             break;
     }
-    if (status == PB_OK)
-        *overflows_out = misses >= enough;
-    return status;
+    *overflows_out = over;
+    return PB_OK;
 }
 
 static enum pb_status time_lap(struct pb_bench *bench, const struct pb_search *search,
@@ -89,11 +129,14 @@ static enum pb_status time_lap(struct pb_bench *bench, const struct pb_search *s
                                struct pb_error *err)
 {
     struct pb_walk walk = pb_search_steady(search, phase, footprint_bytes, search->stride_bytes);
+    uint64_t slots = pb_walk_slots(&walk);
     struct pb_walk_result lap;
     enum pb_status status;
 
     walk.record = 0;
-    walk.timed = search->exact || pb_walk_slots(&walk) < LAP_LOADS ? PB_WALK_LAP : LAP_LOADS;
+    walk.timed = search->exact || slots < LAP_LOADS ? slots : LAP_LOADS;
+    if (slots < LAP_LOADS_MIN)
+        walk.timed = slots * (LAP_LOADS_MIN / slots);
     status = pb_walk_take(bench, &walk, recording, &lap, err);
     if (status == PB_OK)
         *mean_cycles_out = lap.mean_cycles;
@@ -212,15 +255,15 @@ static enum pb_status bisect(struct pb_bench *bench, struct pb_search *search,
 /*
  * The record of a lap is pieced together from several launches, and a policy that draws its victims
  * may put its few misses outside every piece. So the size that seems to fit is asked again, and
- * steps down until it does.
+ * steps down, ever farther, until it does.
  */
-static enum pb_status confirm(struct pb_bench *bench, struct pb_search *search,
+static enum pb_status confirm(struct pb_bench *bench, struct pb_search *search, uint64_t least,
                               struct pb_recording *recording, struct pb_error *err)
 {
     enum { TIMES = 4 };
     uint64_t step = search->stride_bytes;
 
-    for (int times = 0; times < TIMES && search->fits_bytes > step; times++) {
+    for (int times = 0; times < TIMES && search->fits_bytes > least; times++) {
         bool over;
         enum pb_status status =
             overflows(bench, search, "confirm", search->fits_bytes, recording, &over, err);
@@ -230,10 +273,30 @@ static enum pb_status confirm(struct pb_bench *bench, struct pb_search *search,
         if (!over)
             continue;
         search->overflows_bytes = search->fits_bytes;
-        search->fits_bytes -= step;
+        search->fits_bytes = search->fits_bytes > least + step ? search->fits_bytes - step : least;
+        step *= 2;
         times = -1;
     }
     return PB_OK;
+}
+
+/* Bisects and confirms, again where confirming has stepped down by more than one stride. */
+static enum pb_status settle(struct pb_bench *bench, struct pb_search *search, uint64_t least,
+                             struct pb_recording *recording, struct pb_error *err)
+{
+    enum { ROUNDS = 8 };
+    enum pb_status status = PB_OK;
+    uint64_t gap = UINT64_MAX;
+
+    for (int round = 0; round < ROUNDS && status == PB_OK && gap > search->stride_bytes; round++) {
+        status = bisect(bench, search, recording, err);
+        if (status == PB_OK && !search->exact)
+            break;
+        if (status == PB_OK)
+            status = confirm(bench, search, least, recording, err);
+        gap = search->overflows_bytes - search->fits_bytes;
+    }
+    return status;
 }
 
 enum pb_status pb_search_edge(struct pb_bench *bench, struct pb_search *search,
@@ -254,10 +317,7 @@ enum pb_status pb_search_edge(struct pb_bench *bench, struct pb_search *search,
         status = bisect_laps(bench, search, &sweep, recording, &guess, err);
     if (status == PB_OK)
         status = bracket(bench, search, guess, sweep.footprints[0], recording, err);
-    if (status != PB_OK || search->overflows_bytes == 0)
-        return status;
-    status = bisect(bench, search, recording, err);
-    if (status == PB_OK && search->exact)
-        status = confirm(bench, search, recording, err);
+    if (status == PB_OK && search->overflows_bytes > 0)
+        status = settle(bench, search, sweep.footprints[0], recording, err);
     return status;
 }

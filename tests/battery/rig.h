@@ -20,6 +20,14 @@
 /* A device of a shipped profile with one fault, or NULL; the standard battery. */
 void rig_open(const char *profile, const char *fault, struct pb_bench *bench_out);
 
+/*
+ * A device that a test has drawn up itself: the arrays `caches` and `tlbs` of its profile as JSON,
+ * and further members, each with a comma before it, or "". Jitter of one cycle, no spikes unless
+ * `more` has a member "noise" of its own.
+ */
+void rig_open_drawn(const char *caches, const char *tlbs, const char *more,
+                    struct pb_bench *bench_out);
+
 /* Runs a test that must end well; pb_recording_clear() the recording. */
 void rig_run(struct pb_bench *bench, const char *test, struct pb_recording *recording_out);
 
