@@ -14,7 +14,7 @@
 #define LABEL_FIELD(type, member, name)                                                            \
     {                                                                                              \
         name, PB_FIELD_##type, offsetof(struct pb_image_label, member),                            \
-            sizeof(((struct pb_image_label *)0)->member), "", ""                                   \
+            sizeof(((struct pb_image_label *)0)->member), "", "", false                            \
     }
 
 static const struct pb_field label_fields[] = {

@@ -1,6 +1,7 @@
 /* One schema object written or read; see object.h. */
 #include "h5schema/object.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,6 +175,19 @@ static bool same_class(hid_t stored, const struct pb_field *field)
     return class == (field->type == PB_FIELD_F64 ? H5T_FLOAT : H5T_INTEGER);
 }
 
+/* What a field is worth in a file that was written before there was such a field. */
+static void set_unknown(const struct pb_field *field, void *record)
+{
+    char *value = (char *)record + field->offset;
+
+    if (field->type == PB_FIELD_F64)
+        memcpy(value, &(double){NAN}, sizeof(double));
+    else if (field->type == PB_FIELD_I64 || field->type == PB_FIELD_I32)
+        memset(value, 0xff, field->size); /* -1 */
+    else
+        memset(value, 0, field->size);
+}
+
 static enum pb_status read_attribute(hid_t group, const struct pb_field *field, void *value_out,
                                      struct pb_error *err)
 {
@@ -202,9 +216,13 @@ enum pb_status pb_h5_read_attributes(hid_t group, const struct pb_object *object
     memset(record_out, 0, object->record_size);
     for (size_t i = 0; i < object->field_count; i++) {
         const struct pb_field *field = &object->fields[i];
-        enum pb_status status =
-            read_attribute(group, field, (char *)record_out + field->offset, err);
+        enum pb_status status;
 
+        if (field->is_later && H5Aexists(group, field->name) == 0) {
+            set_unknown(field, record_out);
+            continue;
+        }
+        status = read_attribute(group, field, (char *)record_out + field->offset, err);
         if (status != PB_OK)
             return status;
     }
@@ -356,7 +374,8 @@ static enum pb_status check_columns(hid_t stored, const char *name, const struct
     for (size_t i = 0; i < object->field_count; i++) {
         int at = H5Tget_member_index(stored, object->fields[i].name);
         hid_t member = at < 0 ? H5I_INVALID_HID : H5Tget_member_type(stored, (unsigned)at);
-        bool fits = member >= 0 && same_class(member, &object->fields[i]);
+        bool fits = at < 0 ? object->fields[i].is_later
+                           : member >= 0 && same_class(member, &object->fields[i]);
 
         if (member >= 0)
             H5Tclose(member);
@@ -365,6 +384,19 @@ static enum pb_status check_columns(hid_t stored, const char *name, const struct
                            at < 0 ? "missing" : "of another type");
     }
     return PB_OK;
+}
+
+/* What the file lacks keeps what the rows held before: HDF5 converts the columns it finds. */
+static void *new_rows(const struct pb_object *object, size_t count)
+{
+    char *rows = calloc(count, object->record_size);
+
+    if (rows == NULL || object->kind != PB_OBJECT_TABLE)
+        return rows;
+    for (size_t i = 0; i < object->field_count; i++)
+        for (size_t k = 0; object->fields[i].is_later && k < count; k++)
+            set_unknown(&object->fields[i], rows + k * object->record_size);
+    return rows;
 }
 
 static enum pb_status read_all(hid_t dataset, const char *name, const struct pb_object *object,
@@ -376,7 +408,7 @@ static enum pb_status read_all(hid_t dataset, const char *name, const struct pb_
     enum pb_status status = pb_h5_plausible(dataset, name, object->record_size, &count, err);
 
     if (status == PB_OK && count > 0) {
-        rows = calloc(count, object->record_size);
+        rows = new_rows(object, count);
         if (rows == NULL)
             status = pb_fail(err, PB_NO_MEMORY, "%s: no memory for %zu rows", name, count);
         else if (H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows) < 0)

@@ -35,7 +35,7 @@ enum pb_status pb_h5_write_text(hid_t location, const char *name, const char *te
 /* Attributes of a group from the C structure `record`; existing ones are replaced. */
 enum pb_status pb_h5_write_attributes(hid_t group, const struct pb_object *object,
                                       const void *record, struct pb_error *err);
-/* PB_INVALID: an attribute is missing or has another type. */
+/* PB_INVALID: an attribute is missing, unless it came later, or has another type. */
 enum pb_status pb_h5_read_attributes(hid_t group, const struct pb_object *object, void *record_out,
                                      struct pb_error *err);
 
@@ -45,7 +45,8 @@ enum pb_status pb_h5_write_rows(hid_t group, const char *name, const struct pb_o
 /* Adds rows to the end of a table, made when it is not there. */
 enum pb_status pb_h5_append_rows(hid_t group, const char *name, const struct pb_object *object,
                                  const void *rows, size_t count, struct pb_error *err);
-/* *rows_out is to be freed; NULL when there are none. PB_INVALID: a column is missing. */
+/* *rows_out is to be freed; NULL when there are none. PB_INVALID: a column is missing, unless it
+ * came later. */
 enum pb_status pb_h5_read_rows(hid_t group, const char *name, const struct pb_object *object,
                                void **rows_out, size_t *count_out, struct pb_error *err);
 

@@ -10,7 +10,13 @@
 #define FIELD(type, record, member, name, unit, description)                                       \
     {                                                                                              \
         name, PB_FIELD_##type, offsetof(struct record, member),                                    \
-            sizeof(((struct record *)0)->member), unit, description                                \
+            sizeof(((struct record *)0)->member), unit, description, false                         \
+    }
+/* A field that was added to this version of the schema after the first files were written. */
+#define LATER(type, record, member, name, unit, description)                                       \
+    {                                                                                              \
+        name, PB_FIELD_##type, offsetof(struct record, member),                                    \
+            sizeof(((struct record *)0)->member), unit, description, true                          \
     }
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -103,6 +109,13 @@ static const struct pb_field state_fields[] = {
     FIELD(I64, pb_state, pcie_replays, "pcie_replays", "", "replay counter of the link"),
     FIELD(I64, pb_state, memory_used_bytes, "memory_used", "byte", "by all processes"),
     FIELD(I64, pb_state, processes, "processes", "", "compute processes, this one included"),
+    LATER(I64, pb_state, nvlinks_up, "nvlinks_up", "", "NVLinks that are up"),
+    LATER(I64, pb_state, nvlink_errors, "nvlink_errors", "",
+          "replays, recoveries and CRC errors of all NVLinks"),
+    LATER(I64, pb_state, violation_power_ns, "violation_power", "ns",
+          "slowed by the power limit so far"),
+    LATER(I64, pb_state, violation_thermal_ns, "violation_thermal", "ns",
+          "slowed by temperature so far"),
 };
 
 static const struct pb_field test_fields[] = {
@@ -146,12 +159,12 @@ static const struct pb_field point_fields[] = {
 
 static const struct pb_field latency_fields[] = {
     {"latency", PB_FIELD_U32, 0, sizeof(uint32_t), "cycle",
-     "latency of every access as stamped, the point's overhead included"}};
+     "latency of every access as stamped, the point's overhead included", false}};
 static const struct pb_field index_fields[] = {
     {"index", PB_FIELD_U64, 0, sizeof(uint64_t), "byte",
-     "offset of every accessed word from the point's base"}};
+     "offset of every accessed word from the point's base", false}};
 static const struct pb_field value_fields[] = {
-    {"value", PB_FIELD_F64, 0, sizeof(double), "", "what was measured over the named axes"}};
+    {"value", PB_FIELD_F64, 0, sizeof(double), "", "what was measured over the named axes", false}};
 
 static const struct pb_field parameter_fields[] = {
     FIELD(TEXT, pb_parameter_row, device, "device", "", "key"),

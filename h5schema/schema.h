@@ -29,6 +29,7 @@ struct pb_field {
     size_t offset, size;
     const char *unit; /* "" for names and plain numbers */
     const char *description;
+    bool is_later; /* files of before it was added lack it: -1, NaN, 0 or "" is read there */
 };
 
 enum pb_object_kind {

@@ -25,7 +25,8 @@ static void print_object(const struct pb_object *object)
         printf("| `%s` | %s", field->name, type_names[field->type]);
         if (field->type == PB_FIELD_TEXT)
             printf(" %zu", field->size);
-        printf(" | %s | %s |\n", field->unit, field->description);
+        printf(" | %s | %s%s |\n", field->unit, field->description,
+               field->is_later ? " (not in older files)" : "");
     }
 }
 

@@ -16,6 +16,8 @@ void pb_state_clear(struct pb_state *state_out)
     state_out->pcie_generation = state_out->pcie_width = -1;
     state_out->pcie_generation_max = state_out->pcie_width_max = -1;
     state_out->pcie_replays = -1;
+    state_out->nvlinks_up = state_out->nvlink_errors = -1;
+    state_out->violation_power_ns = state_out->violation_thermal_ns = -1;
     state_out->memory_used_bytes = -1;
     state_out->processes = -1;
 }

@@ -56,6 +56,9 @@ struct pb_state {
     int64_t remapped_corrected, remapped_uncorrected, remap_pending, remap_failed;
     int64_t pcie_generation, pcie_width, pcie_generation_max, pcie_width_max;
     int64_t pcie_replays;
+    int64_t nvlinks_up;    /* 0 where there are none */
+    int64_t nvlink_errors; /* replays, recoveries and CRC errors of all links */
+    int64_t violation_power_ns, violation_thermal_ns; /* slowed by power or heat so far */
     int64_t memory_used_bytes;
     int64_t processes; /* compute processes on the device, ours included */
 };

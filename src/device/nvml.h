@@ -2,7 +2,7 @@
  * NVML, loaded at run time: the state of a GPU as its driver reports it.
  *
  * No NVML and a call that is not supported are no errors: the fields stay unknown. Nothing of NVML
- * is needed to build; nvml.c declares the few entry points it uses.
+ * is needed to build; nvml_calls.h declares the few entry points that are used.
  */
 #ifndef PB_DEVICE_NVML_H
 #define PB_DEVICE_NVML_H

@@ -10,7 +10,14 @@
 
 #include "fake_nvml.h"
 
-enum { SUCCESS = 0, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, GPU_IS_LOST = 15 };
+enum {
+    SUCCESS = 0,
+    INVALID_ARGUMENT = 2,
+    NOT_SUPPORTED = 3,
+    NOT_FOUND = 6,
+    INSUFFICIENT_SIZE = 7,
+    GPU_IS_LOST = 15
+};
 
 enum fake_nvml_mode fake_nvml_mode = FAKE_NVML_HEALTHY;
 int fake_nvml_open = 0;
@@ -132,14 +139,36 @@ struct field_value {
     unsigned long long value;
 };
 
+/* CRC errors of data are not counted here, as on GPUs that have no such counter. */
+static void answer_field(struct field_value *value)
+{
+    static const struct {
+        unsigned field;
+        int type;
+        unsigned long long value;
+    } known[] = {
+        {82, 1, 0xdead00000000ull | 57}, /* an unsigned int: the upper half is noise */
+        {38, 3, 1000},
+        {52, 3, 200},
+        {59, 3, 30},
+    };
+
+    value->status = NOT_SUPPORTED;
+    value->value = 4000000; /* what is not known is no number */
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (known[i].field != value->field)
+            continue;
+        value->status = SUCCESS;
+        value->type = known[i].type;
+        value->value = known[i].value;
+    }
+}
+
 int nvmlDeviceGetFieldValues(void *at, int count, struct field_value *values)
 {
     (void)at;
-    for (int i = 0; i < count; i++) {
-        values[i].status = values[i].field == 82 ? SUCCESS : NOT_SUPPORTED;
-        values[i].type = 1;
-        values[i].value = 0xdead00000000ull | 57; /* an unsigned int: the upper half is noise */
-    }
+    for (int i = 0; i < count; i++)
+        answer_field(&values[i]);
     return answer();
 }
 
@@ -198,6 +227,28 @@ int nvmlDeviceGetMemoryInfo(void *at, struct memory *out)
 {
     (void)at;
     ANSWER(out, ((struct memory){1000, 600, 400}));
+}
+
+/* Six links, of which number 4 is down. */
+int nvmlDeviceGetNvLinkState(void *at, unsigned link, int *out)
+{
+    (void)at;
+    if (link >= 6)
+        return INVALID_ARGUMENT;
+    ANSWER(out, link != 4);
+}
+
+/* nvmlViolationTime_t */
+struct violation {
+    unsigned long long reference_us, violation_ns;
+};
+
+int nvmlDeviceGetViolationStatus(void *at, int policy, struct violation *out)
+{
+    (void)at;
+    if (policy > 1)
+        return INVALID_ARGUMENT;
+    ANSWER(out, ((struct violation){99, policy == 0 ? 5000000000 : 7}));
 }
 
 int nvmlDeviceGetComputeRunningProcesses_v3(void *at, unsigned *count, void *list)

@@ -60,6 +60,10 @@ static void test_nvml_read_state__every_field_comes_from_its_call(void **state)
     assert_int_equal(now.pcie_width_max, 16);
     assert_int_equal(now.memory_used_bytes, 400);
     assert_int_equal(now.processes, 2);
+    assert_int_equal(now.nvlinks_up, 5);
+    assert_int_equal(now.nvlink_errors, 1230);
+    assert_int_equal(now.violation_power_ns, 5000000000);
+    assert_int_equal(now.violation_thermal_ns, 7);
     pb_nvml_close(nvml);
 }
 

@@ -196,6 +196,7 @@ static void test_fault_throttle__sets_in_after_its_time(void **state)
     (void)state;
     assert_int_equal(device->ops->read_state(device, &now, NULL), PB_OK);
     assert_int_equal(now.throttle_reasons, 0);
+    assert_int_equal(now.violation_thermal_ns, 0);
     assert_int_equal(device->ops->clock(device, 2.0, 5, samples, NULL), PB_OK);
     assert_int_equal(samples[1].cycles - samples[0].cycles, 500000000);
     assert_int_equal(samples[2].cycles - samples[1].cycles, 500000000);
@@ -203,6 +204,8 @@ static void test_fault_throttle__sets_in_after_its_time(void **state)
     assert_int_equal(samples[4].cycles - samples[3].cycles, 250000000);
     assert_int_equal(device->ops->read_state(device, &now, NULL), PB_OK);
     assert_int_equal(now.throttle_reasons, 0x48);
+    assert_int_equal(now.violation_thermal_ns, 1000000000);
+    assert_int_equal(now.violation_power_ns, 0);
     assert_float_equal(now.sm_clock_mhz, 500, 1e-9);
     assert_float_equal(ns_of_l1(device), 60, 1e-9);
     device->ops->close(device);

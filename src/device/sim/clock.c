@@ -1,6 +1,8 @@
 /* The clock under its faults; see clock.h. */
 #include "device/sim/clock.h"
 
+#include <math.h>
+
 static bool has_set_in(const struct pb_sim_fault *fault, double seconds)
 {
     return fault->kind == PB_SIM_FAULT_THROTTLE && seconds >= fault->seconds;
@@ -34,6 +36,19 @@ double pb_sim_clock_cycles(const struct pb_sim_clock *clock, double from_seconds
         now = next;
     }
     return cycles;
+}
+
+double pb_sim_clock_throttled_seconds(const struct pb_sim_clock *clock, double seconds)
+{
+    double longest = 0.0;
+
+    for (size_t i = 0; i < clock->faults->count; i++) {
+        const struct pb_sim_fault *fault = &clock->faults->list[i];
+
+        if (has_set_in(fault, seconds))
+            longest = fmax(longest, seconds - fault->seconds);
+    }
+    return longest;
 }
 
 bool pb_sim_clock_is_throttled(const struct pb_sim_clock *clock, double seconds)

@@ -19,6 +19,9 @@ double pb_sim_clock_mhz(const struct pb_sim_clock *clock, double seconds);
 double pb_sim_clock_cycles(const struct pb_sim_clock *clock, double from_seconds,
                            double to_seconds);
 
+/* For how long throttle faults have been in force; 0: none has set in. */
+double pb_sim_clock_throttled_seconds(const struct pb_sim_clock *clock, double seconds);
+
 /* True when a throttle fault has set in. */
 bool pb_sim_clock_is_throttled(const struct pb_sim_clock *clock, double seconds);
 

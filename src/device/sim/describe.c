@@ -158,6 +158,9 @@ enum pb_status pb_sim_read_state(struct pb_device *base, struct pb_state *state_
     state_out->pcie_width = pb_sim_device_pcie_width(device);
     state_out->pcie_width_max = link->pcie_width;
     state_out->pcie_replays = 0;
+    state_out->violation_power_ns = 0; /* a simulated throttle is one of heat */
+    state_out->violation_thermal_ns =
+        (int64_t)(1e9 * pb_sim_clock_throttled_seconds(&device->clock, device->seconds));
     state_out->memory_used_bytes =
         (int64_t)(device->profile->memory_bytes - pb_sim_limits_free_bytes(device->profile));
     state_out->processes = 1;
