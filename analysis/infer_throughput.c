@@ -127,10 +127,11 @@ static void describe_cell(const struct pb_matrix *matrix, size_t cell, char *tex
         const char *gap = i == 0 ? "" : " ";
 
         if (axis->values != NULL)
-            used += (size_t)snprintf(text + used, size - used, "%s%s=%g", gap, axis->name,
-                                     axis->values[place]);
+            used += (size_t)snprintf(text + used, size - used, "%s%.*s=%g", gap, PB_NAME_LENGTH - 1,
+                                     axis->name, axis->values[place]);
         else
-            used += (size_t)snprintf(text + used, size - used, "%s%s=%s", gap, axis->name,
+            used += (size_t)snprintf(text + used, size - used, "%s%.*s=%.*s", gap,
+                                     PB_NAME_LENGTH - 1, axis->name, PB_NAME_LENGTH - 1,
                                      axis->labels != NULL ? axis->labels[place] : "?");
     }
 }

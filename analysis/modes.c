@@ -57,7 +57,7 @@ static void close_mode(const double *sorted, size_t first, size_t end, struct pb
 /* The next place to look at: in the middle of a gap of more than a cycle, else the next value. */
 static double next_place(const double *sorted, size_t count, size_t *at, double place)
 {
-    double value = sorted[*at], gap;
+    double value = sorted[*at], middle;
 
     if (place > value)
         return sorted[++*at];
@@ -65,8 +65,11 @@ static double next_place(const double *sorted, size_t count, size_t *at, double 
         ++*at;
     if (*at + 1 == count)
         return INFINITY;
-    gap = sorted[*at + 1] - value;
-    return gap > 1.0 ? value + gap / 2.0 : sorted[++*at];
+    middle = value + (sorted[*at + 1] - value) / 2.0;
+    /* Numbers may be too large, or too odd, to have a middle. */
+    if (middle - value > 0.5 && middle > value && middle < sorted[*at + 1])
+        return middle;
+    return sorted[++*at];
 }
 
 size_t pb_modes_find(const double *sorted, size_t count, size_t max, struct pb_mode *modes_out)

@@ -1,0 +1,52 @@
+/* What the fuzz targets have found, so that it stays mended. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+
+#include "analysis/device.h"
+#include "analysis/modes.h"
+
+/* Where the middle between two neighbours is one of them, the walk over the modes stood still. */
+static void test_found__modes_of_numbers_without_a_middle(void **state)
+{
+    static const double values[] = {0x1p60, 0x1p60 + 256, 1e308, INFINITY};
+    struct pb_mode modes[4];
+
+    (void)state;
+    assert_in_range(pb_modes_find(values, 4, 4, modes), 1, 4);
+}
+
+/* A file's labels need not end within their field. */
+static void test_found__labels_without_an_end(void **state)
+{
+    static const char *const names[] = {"x"};
+    struct device device = {0};
+    struct pb_recording *recording = device_record(&device, "global_copy");
+    struct pb_matrix *matrix = &recording->matrix;
+    const struct pb_parameter *config;
+
+    (void)state;
+    assert_int_equal(pb_axis_set_labels(&matrix->axes[0], "kind", "", names, 1, NULL), PB_OK);
+    assert_int_equal(pb_matrix_allocate(matrix, "byte/s", "", NULL), PB_OK);
+    memset(matrix->axes[0].labels[0], 'x', PB_NAME_LENGTH);
+    matrix->values[0] = 1e9;
+    device_infer(&device);
+    config = device_parameter(&device, "dram", "best_config");
+    assert_string_equal(config->word, "kind=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
+    device_clear(&device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_found__modes_of_numbers_without_a_middle),
+        cmocka_unit_test(test_found__labels_without_an_end),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
