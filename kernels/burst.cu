@@ -52,7 +52,8 @@ __device__ __forceinline__ void pb_load_word(uint32_t &word, uint64_t at, uint32
 
 /* First once for practice, all loads from the line of the control block, then the burst. The sum
  * of what a lane read goes to shared memory before the second stamp, which thus waits for all. All
- * lanes of a warp store their stamps to the same pair. */
+ * lanes of a warp store the same stamps to the same pair, in one instruction: no predicate, which
+ * would become a branch here. */
 template <enum pb_kernel_path path, int loads>
 __global__ void __launch_bounds__(1024) pb_burst_loads(struct pb_kernel_burst burst)
 {
@@ -83,6 +84,7 @@ __global__ void __launch_bounds__(1024) pb_burst_loads(struct pb_kernel_burst bu
         at = burst.base + first * burst.line_bytes;
         step = burst.line_bytes * burst.lanes * (blockDim.x / warp_size);
     }
+    __syncthreads(); /* the pair that lane 0 reads may be another lane's store */
     if (!active)
         return;
     ((uint32_t *)burst.sums)[first] = sums[threadIdx.x];

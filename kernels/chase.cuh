@@ -42,7 +42,7 @@ __device__ __forceinline__ void pb_trace(const struct pb_kernel_chase &chase)
         warm = chase.warm;
         count = chase.record;
     }
-    pb_copy_out(chase.recording, 0, capacity);
+    pb_copy_out(chase.recording, 0, capacity * PB_KERNEL_RECORD_BYTES);
     pb_tell(chase.place, chain.where());
 }
 

@@ -2,18 +2,19 @@
  * Bank conflicts: one warp loads words of 4, 8 or 16 bytes from shared memory, lane i at i times a
  * stride, and every load depends on the one before, since each word holds its own address.
  *
- * Source: M16 6.2. All lanes store what they record to the same word: that is one transaction, and
- * which lane's pointer stays there does not matter.
+ * Source: M16 6.2. Each lane stores what it loaded to a word of its own, in a bank of its own: that
+ * is one transaction, as is the pair of stamps, which lane 0 stores for all. Lanes whose chain went
+ * astray are counted.
  */
 #include "kernels/stamp.cuh"
 
-/* Every lane's word points to itself. */
+/* Every lane's word points to itself; with a stride of 0 all of them share one. */
 __device__ __forceinline__ uint32_t pb_link_lane(const struct pb_kernel_conflict &conflict)
 {
     uint32_t own = pb_shared_base() + threadIdx.x * conflict.lane_bytes;
 
-    pb_store(own, own);
-    __syncwarp();
+    pb_store_if(threadIdx.x == 0 || conflict.lane_bytes > 0, own, own);
+    __syncthreads();
     return own;
 }
 
@@ -22,8 +23,10 @@ __device__ __forceinline__ void pb_conflict(const struct pb_kernel_conflict &con
 {
     typedef pb_load_shared<word_bytes> Load;
     struct pb_kernel_control *control = (struct pb_kernel_control *)conflict.place.control;
-    uint32_t capacity = PB_KERNEL_CAPACITY(conflict.record);
-    uint32_t loaded = pb_shared_base() + conflict.chain_bytes, pairs = loaded + 4 * capacity;
+    uint32_t kept_bytes = conflict.chain_bytes, pair_bytes = kept_bytes + PB_KERNEL_LANES_BYTES;
+    uint32_t kept = pb_shared_base() + kept_bytes + 4 * threadIdx.x;
+    uint32_t pairs = pb_shared_base() + pair_bytes;
+    struct pb_recorder_warp recorder = {threadIdx.x == 0};
     uint32_t count = PB_KERNEL_PRACTICE;
     uint64_t warm = 9;
 
@@ -34,15 +37,16 @@ __device__ __forceinline__ void pb_conflict(const struct pb_kernel_conflict &con
 #pragma unroll 1
     for (int round = 0; round < 2; round++) {
         pb_walk(chain, warm);
-        pb_record<Load, pb_between_load<Load>>(chain, count, loaded, pairs);
+        pb_record<Load, pb_between_load<Load>>(chain, count, kept, pairs, recorder);
         warm = conflict.warm;
         count = conflict.record;
     }
-    pb_copy_out(conflict.recording, conflict.chain_bytes, capacity);
-    /* A lane whose chain has led astray leaves the launch without a result. */
-    if (__syncthreads_or(chain.at != own) || threadIdx.x != 0)
+    uint32_t stray = __syncthreads_count(chain.at != own);
+    pb_copy_out(conflict.recording, pair_bytes, 8 * PB_KERNEL_CAPACITY(conflict.record));
+    if (threadIdx.x != 0)
         return;
     control->result.base_address = pb_shared_base();
+    control->result.stray_lanes = stray;
     pb_tell(conflict.place, chain.at);
 }
 

@@ -72,7 +72,8 @@ struct pb_kernel_result {
     uint64_t last_address; /* loaded last: where the next load would go */
     uint64_t base_address; /* shared memory chains: of offset 0 */
     uint32_t sm_id;
-    uint32_t runs; /* CTAs that did the work: 1 */
+    uint32_t runs;        /* CTAs that did the work: 1 */
+    uint32_t stray_lanes; /* bank conflicts: lanes that loaded what is not theirs */
 };
 
 /* Lies in device memory and is written anew before each launch. */
@@ -150,15 +151,21 @@ struct pb_kernel_stamp {
 
 int pb_kernel_stamp(const struct pb_kernel_stamp *stamp);
 
-/* One warp loads from shared memory, lane i at i * lane_bytes; see struct pb_conflict. */
+/*
+ * One warp loads from shared memory, lane i at i * lane_bytes; see struct pb_conflict. Shared
+ * memory holds the chain, then a word of each lane and room for the pair before the first
+ * (PB_KERNEL_LANES_BYTES), then the raw stamp pairs[capacity][2], which alone are copied out.
+ */
+enum { PB_KERNEL_LANES_BYTES = 32 * 4 + 16 };
+
 struct pb_kernel_conflict {
     struct pb_kernel_place place;
-    uint64_t recording;
+    uint64_t recording; /* the pairs: a multiple of 16 bytes */
     uint64_t warm;
     uint32_t record;
-    uint32_t word_bytes; /* 4, 8 or 16 */
-    uint32_t lane_bytes; /* between the words of neighbouring lanes */
-    uint32_t chain_bytes;
+    uint32_t word_bytes;  /* 4, 8 or 16 */
+    uint32_t lane_bytes;  /* between the words of neighbouring lanes */
+    uint32_t chain_bytes; /* a multiple of 16 */
 };
 
 int pb_kernel_conflict(const struct pb_kernel_conflict *conflict);

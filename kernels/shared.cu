@@ -53,7 +53,7 @@ extern "C" __global__ void pb_trace_shared(struct pb_kernel_chase chase)
         warm = chase.warm;
         count = chase.record;
     }
-    pb_copy_out(chase.recording, chase.chain_bytes, capacity);
+    pb_copy_out(chase.recording, chase.chain_bytes, capacity * PB_KERNEL_RECORD_BYTES);
     pb_tell_shared(chase, chain.at);
 }
 

@@ -43,7 +43,7 @@ __device__ __forceinline__ void pb_stamps(const struct pb_kernel_stamp &stamp)
         pb_record<pb_no_load, Between>(chain, count, loaded, pairs);
         count = stamp.record;
     }
-    pb_copy_out(stamp.recording, 0, capacity);
+    pb_copy_out(stamp.recording, 0, capacity * PB_KERNEL_RECORD_BYTES);
     pb_tell(stamp.place, chain.at);
 }
 

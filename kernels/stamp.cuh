@@ -56,6 +56,26 @@ __device__ __forceinline__ void pb_store_pair(uint32_t address, uint32_t first, 
                  : "memory");
 }
 
+/* The same where `active` is not 0, and nothing elsewhere: without a branch, behind which the clock
+ * would be read through a uniform register (facts 2.1). */
+__device__ __forceinline__ void pb_store_if(uint32_t active, uint32_t address, uint32_t value)
+{
+    asm volatile(
+        "{ .reg .pred on; setp.ne.u32 on, %0, 0; @on st.shared.u32 [%1], %2; }" ::"r"(active),
+        "r"(address), "r"(value)
+        : "memory");
+}
+
+__device__ __forceinline__ void pb_store_pair_if(uint32_t active, uint32_t address, uint32_t first,
+                                                 uint32_t second)
+{
+    asm volatile(
+        "{ .reg .pred on; setp.ne.u32 on, %0, 0; @on st.shared.v2.u32 [%1], {%2, %3}; }" ::"r"(
+            active),
+        "r"(address), "r"(first), "r"(second)
+        : "memory");
+}
+
 /* Between the stamps: the load under test, and a store that cannot leave before it is back. */
 template <class Load> struct pb_between_load {
     __device__ __forceinline__ static void run(Load &chain, uint32_t slot)
@@ -65,43 +85,64 @@ template <class Load> struct pb_between_load {
     }
 };
 
+/* Who records: the only thread there is, every value in a word of its own… */
+struct pb_recorder_alone {
+    static const uint32_t value_step = 4;
+    __device__ __forceinline__ void keep(uint32_t pairs, uint32_t opened, uint32_t closed) const
+    {
+        pb_store_pair(pairs, opened, closed);
+    }
+};
+
+/* …or a warp: each lane keeps its last value in a word and a bank of its own, so that lanes neither
+ * race nor wait for each other there, and one of them keeps the stamps of all. */
+struct pb_recorder_warp {
+    static const uint32_t value_step = 0;
+    uint32_t is_first;
+    __device__ __forceinline__ void keep(uint32_t pairs, uint32_t opened, uint32_t closed) const
+    {
+        pb_store_pair_if(is_first, pairs, opened, closed);
+    }
+};
+
 /*
  * The stamped loop (M16 4.2): stamp, work, stamp, and both stamps raw into shared memory.
  *
  * The pair of one access is stored when the next begins. So the registers of the stamps live
  * through the whole loop, and whatever must be waited for before they can be overwritten is waited
  * for ahead of the first stamp, never between the two. What the first round stores, before there is
- * a pair, falls on the last two words of loaded[], which are written later or not at all.
+ * a pair, falls on the two words ahead of the pairs: the last two of loaded[], which are written
+ * later or not at all.
  */
-template <class Load, class Between>
+template <class Load, class Between, class Recorder = pb_recorder_alone>
 __device__ __forceinline__ void pb_record(Load &chain, uint32_t count, uint32_t loaded,
-                                          uint32_t pairs)
+                                          uint32_t pairs, Recorder recorder = Recorder())
 {
     uint32_t opened = 0, closed = 0;
 
     pairs -= 8;
 #pragma unroll 1
     for (uint32_t i = 0; i < count; i++) {
-        pb_store_pair(pairs, opened, closed);
+        recorder.keep(pairs, opened, closed);
         chain.ready();
         opened = pb_stamp();
         Between::run(chain, loaded);
         closed = pb_stamp();
-        loaded += 4;
+        loaded += Recorder::value_step;
         pairs += 8;
     }
-    pb_store_pair(pairs, opened, closed);
+    recorder.keep(pairs, opened, closed);
 }
 
 /* Copies the recording from shared to global memory, 16 bytes at a time. */
 __device__ __forceinline__ void pb_copy_out(uint64_t recording, uint32_t shared_offset,
-                                            uint32_t capacity)
+                                            uint32_t bytes)
 {
     extern __shared__ uint4 pb_shared[];
     const uint4 *from = pb_shared + shared_offset / sizeof(uint4);
     uint4 *to = (uint4 *)recording;
 
-    for (uint32_t i = threadIdx.x; i < capacity * PB_KERNEL_RECORD_BYTES / 16; i += blockDim.x)
+    for (uint32_t i = threadIdx.x; i < bytes / 16; i += blockDim.x)
         to[i] = from[i];
 }
 

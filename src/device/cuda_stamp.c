@@ -105,7 +105,8 @@ static enum pb_status place_conflict(struct pb_cuda_device *cuda,
 {
     uint64_t lane_bytes = (uint64_t)conflict->stride_words * conflict->word_bytes;
     uint64_t chain_bytes = (31 * lane_bytes + conflict->word_bytes + 15) / 16 * 16;
-    uint64_t record_bytes = PB_KERNEL_CAPACITY(conflict->record) * PB_KERNEL_RECORD_BYTES;
+    uint64_t pair_bytes = PB_KERNEL_CAPACITY(conflict->record) * 2 * sizeof(uint32_t);
+    uint64_t record_bytes = PB_KERNEL_LANES_BYTES + pair_bytes;
     enum pb_status status;
 
     if (chain_bytes + record_bytes > cuda->shared_optin_bytes)
@@ -120,7 +121,7 @@ static enum pb_status place_conflict(struct pb_cuda_device *cuda,
         .lane_bytes = (uint32_t)lane_bytes,
         .chain_bytes = (uint32_t)chain_bytes,
     };
-    status = pb_cuda_reserve(cuda, &cuda->recording, record_bytes, "a recording", err);
+    status = pb_cuda_reserve(cuda, &cuda->recording, pair_bytes, "a recording", err);
     if (status == PB_OK)
         status = pb_cuda_place(cuda, -1, -1, chain_bytes + record_bytes, &launch_out->place,
                                carveout_out, err);
@@ -128,30 +129,40 @@ static enum pb_status place_conflict(struct pb_cuda_device *cuda,
     return status;
 }
 
-/* Every recorded word must be the address of some lane's word. */
+/* Every lane must have loaded its own word, and nothing else, to the end. */
 static enum pb_status check_lanes(const struct pb_cuda_device *cuda,
-                                  const struct pb_kernel_conflict *launch, uint32_t base,
-                                  const uint32_t *loaded, struct pb_error *err)
+                                  const struct pb_kernel_result *result, struct pb_error *err)
 {
-    for (uint32_t i = 0; i < launch->record; i++) {
-        uint32_t offset = loaded[i] - base;
-        bool is_lane = launch->lane_bytes == 0
-                           ? offset == 0
-                           : offset % launch->lane_bytes == 0 && offset / launch->lane_bytes < 32;
-        if (!is_lane)
-            return pb_fail(err, PB_DEVICE,
-                           "GPU %d: shared memory load %" PRIu32 " of a conflict: found 0x%" PRIx32
-                           ", expected 0x%" PRIx32 " and up to 31 times %" PRIu32 " more",
-                           cuda->ordinal, i, loaded[i], base, launch->lane_bytes);
-    }
-    return PB_OK;
+    if (result->stray_lanes == 0)
+        return PB_OK;
+    return pb_fail(
+        err, PB_DEVICE,
+        "GPU %d: shared memory loads of a bank conflict: expected all lanes at their own "
+        "words, found %" PRIu32 " of 32 elsewhere",
+        cuda->ordinal, result->stray_lanes);
+}
+
+static enum pb_status read_pairs(struct pb_cuda_device *cuda, uint32_t record, uint32_t *cycles_out,
+                                 struct pb_error *err)
+{
+    size_t bytes = record * 2 * sizeof(uint32_t);
+    uint32_t *pairs = malloc(bytes);
+    enum pb_status status;
+
+    if (pairs == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %" PRIu32 " stamp pairs", record);
+    status = pb_cuda_download(cuda, pairs, cuda->recording.address, bytes, "reading bank conflicts",
+                              err);
+    if (status == PB_OK)
+        pb_cuda_subtract(pairs, record, cycles_out);
+    free(pairs);
+    return status;
 }
 
 enum pb_status pb_cuda_conflict(struct pb_device *device, const struct pb_conflict *conflict,
                                 struct pb_trace *trace, struct pb_error *err)
 {
     struct pb_cuda_device *cuda = (struct pb_cuda_device *)device;
-    struct pb_cuda_recording recording = {NULL, NULL, NULL};
     struct pb_kernel_conflict launch;
     struct pb_kernel_result result;
     uint64_t carveout_bytes = 0;
@@ -169,21 +180,18 @@ enum pb_status pb_cuda_conflict(struct pb_device *device, const struct pb_confli
     if (status == PB_OK)
         status = pb_cuda_finish(cuda, &launch.place, "bank conflicts", &result, err);
     if (status == PB_OK)
-        status =
-            pb_cuda_recording_read(cuda, launch.record, "reading bank conflicts", &recording, err);
+        status = check_lanes(cuda, &result, err);
     if (status == PB_OK)
-        status = check_lanes(cuda, &launch, (uint32_t)result.base_address, recording.loaded, err);
-    if (status == PB_OK) {
-        pb_cuda_subtract(recording.pairs, launch.record, trace->latency_cycles);
-        /* Lane 0 stands for the warp: its word lies at the start. */
-        memset(trace->index_bytes, 0, launch.record * sizeof(*trace->index_bytes));
-        trace->count = trace->window = launch.record;
-        trace->total_cycles = 0;
-        trace->total_ns = 0.0;
-        trace->base_address = result.base_address;
-        trace->carveout_bytes = carveout_bytes;
-        trace->sm_id = result.sm_id;
-    }
-    pb_cuda_recording_free(&recording);
-    return status;
+        status = read_pairs(cuda, launch.record, trace->latency_cycles, err);
+    if (status != PB_OK)
+        return status;
+    /* Lane 0 stands for the warp: its word lies at the start. */
+    memset(trace->index_bytes, 0, launch.record * sizeof(*trace->index_bytes));
+    trace->count = trace->window = launch.record;
+    trace->total_cycles = 0;
+    trace->total_ns = 0.0;
+    trace->base_address = result.base_address;
+    trace->carveout_bytes = carveout_bytes;
+    trace->sm_id = result.sm_id;
+    return PB_OK;
 }
