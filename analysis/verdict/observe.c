@@ -1,0 +1,118 @@
+/*
+ * Observation: walks a device's recordings once, then asks the inference; see observe.h.
+ *
+ * Limit: words and masks (policies, set indexes) are not compared, only numbers are.
+ */
+#include "analysis/verdict/observe.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/verdict/observe_parts.h"
+
+struct pb_cell pb_cell_plain(double value)
+{
+    return (struct pb_cell){value, 0.0, -1};
+}
+
+void pb_observer_put(struct pb_observer *observer, const struct pb_metric_kind *kind,
+                     const char *test, const char *prefix, const char *name, struct pb_cell cell)
+{
+    struct pb_metric metric = {.part = kind->part,
+                               .domain = kind->domain,
+                               .better = kind->better,
+                               .quantum = kind->quantum,
+                               .practical = kind->practical};
+
+    if (observer->status != PB_OK || !isfinite(cell.value))
+        return;
+    snprintf(metric.name, sizeof(metric.name), "%s.%s", prefix, name);
+    PB_TEXT_SET(metric.unit, kind->unit);
+    PB_TEXT_SET(metric.test, test);
+    if (!isfinite(cell.noise))
+        cell.noise = 0.0;
+    observer->status =
+        pb_sheet_set(observer->sheet, observer->subject, &metric, cell, observer->err);
+}
+
+double pb_observer_median(struct pb_observer *observer, const struct pb_sample *sample,
+                          double *noise_out)
+{
+    struct pb_sample sorted = {NULL, 0, 0};
+    double low, high, median = NAN;
+
+    *noise_out = 0.0;
+    if (observer->status == PB_OK)
+        observer->status = pb_sample_sorted(sample, &sorted, observer->err);
+    if (observer->status == PB_OK && sorted.count > 0) {
+        median = pb_quantile(sorted.values, sorted.count, 0.5);
+        pb_median_interval(sorted.values, sorted.count, 0.68, &low, &high);
+        *noise_out = (high - low) / 2.0;
+    }
+    pb_sample_clear(&sorted);
+    return median;
+}
+
+/* "dram_latency hung; l2_line failed": in one line, as far as it has room. */
+static void note_missing(struct pb_observer *observer, const char *test, const char *how)
+{
+    char *missing = observer->sheet->subjects[observer->subject].missing;
+    size_t length = strlen(missing);
+
+    snprintf(missing + length, PB_MESSAGE_LENGTH - length, "%s%s %s", length == 0 ? "" : "; ", test,
+             how);
+}
+
+static void look_at(struct pb_observer *observer, const struct pb_recording *recording)
+{
+    if (recording->outcome == PB_TEST_UNSUPPORTED)
+        return; /* as with every device of its model; a lone one lacks numbers that others have */
+    pb_observe_check(observer, recording);
+    if (recording->outcome != PB_TEST_OK) {
+        note_missing(observer, recording->name, pb_outcome_name(recording->outcome));
+        return;
+    }
+    pb_observe_collect(observer, recording);
+    pb_observe_sms(observer, recording);
+    pb_observe_matrix(observer, recording);
+}
+
+static void look_at_tests(struct pb_observer *observer)
+{
+    const struct pb_witness *witness = observer->witness;
+
+    for (size_t i = 0; i < witness->test_count && observer->status == PB_OK; i++) {
+        struct pb_recording recording = {.sm_id = -1};
+        struct pb_error err = PB_ERROR_INIT;
+        enum pb_status status = witness->recordings->load(witness->recordings->context,
+                                                          witness->tests[i], &recording, &err);
+
+        if (status == PB_OK)
+            look_at(observer, &recording);
+        else if (status == PB_NO_MEMORY)
+            observer->status = pb_fail(observer->err, status, "%s", err.message);
+        else
+            note_missing(observer, witness->tests[i], "cannot be read");
+        pb_recording_clear(&recording);
+    }
+}
+
+enum pb_status pb_observe(struct pb_sheet *sheet, const struct pb_witness *witness,
+                          struct pb_error *err)
+{
+    struct pb_observer observer = {
+        .sheet = sheet, .witness = witness, .chase_sm = -1, .mismatch_address = NAN, .err = err};
+
+    observer.status = pb_sheet_add_subject(sheet, witness->subject, &observer.subject, err);
+    look_at_tests(&observer);
+    if (witness->recordings != NULL && witness->test_count > 0)
+        pb_observe_parameters(&observer);
+    pb_observe_accesses(&observer);
+    pb_observe_integrity(&observer);
+    pb_observe_states(&observer);
+    for (size_t i = 0; i < PB_CLASS_COUNT; i++)
+        pb_sample_clear(&observer.accesses[i]);
+    pb_sample_clear(&observer.lap_mhz);
+    return observer.status;
+}

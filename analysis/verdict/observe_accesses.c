@@ -1,0 +1,199 @@
+/*
+ * Whole distributions of accesses: devices of the same mean and another tail are told apart here.
+ *
+ * Accesses of one class (hits of a level, or loads that miss everything) are pooled over all tests.
+ * Their shape is told by quantiles over the class' own median, and by the shares beyond marks that
+ * are multiples of it: both mean the same on any device, whatever its clock.
+ *
+ * The noise of a share is that of a Poisson count, from no fewer than four accesses more than were
+ * seen: a tail of one in ten thousand is a handful of accesses, and a handful is not normal.
+ *
+ * Source: facts sections 4 (noisy tails) and 5 (whole distributions).
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/trace.h"
+#include "analysis/verdict/observe_parts.h"
+
+enum { LEAST_ACCESSES = 200 };
+
+/* A lap shorter than this says little of the clock: the timer may step by a microsecond. */
+static const double least_lap_ns = 200e3;
+
+static const struct class_kind {
+    const char *name;
+    enum pb_part part;
+} classes[PB_CLASS_COUNT] = {
+    [PB_CLASS_SHARED] = {"shared_hits", PB_PART_SHARED},
+    [PB_CLASS_L1] = {"l1_hits", PB_PART_L1},
+    [PB_CLASS_L2] = {"l2_hits", PB_PART_L2},
+    [PB_CLASS_DRAM_NEAR] = {"dram_near", PB_PART_DRAM},
+    [PB_CLASS_DRAM_FAR] = {"dram_far", PB_PART_DRAM},
+};
+
+/* Which points hold accesses of one class only. NULL: any. */
+static const struct source {
+    const char *test, *path, *phase;
+    enum pb_access_class class;
+} sources[] = {
+    {"shared_latency", "shared", "reference", PB_CLASS_SHARED},
+    {"l1_capacity", "global_ca", "reference", PB_CLASS_L1},
+    {"l1_line", "global_ca", "reference", PB_CLASS_L1},
+    {NULL, "global_cg", "reference", PB_CLASS_L2},
+    {"l2_capacity", "global_cg", "miss", PB_CLASS_DRAM_NEAR},
+    {"l2_line", "global_cg", "miss", PB_CLASS_DRAM_NEAR},
+    {"dram_latency", NULL, "near", PB_CLASS_DRAM_NEAR},
+    {"dram_latency", NULL, "far", PB_CLASS_DRAM_FAR},
+};
+
+static void collect_traces(struct pb_observer *observer, const struct pb_recording *recording,
+                           const struct source *source)
+{
+    struct pb_pick pick = {source->path, "trace", source->phase};
+    struct pb_sample *pool = &observer->accesses[source->class], found = {NULL, 0, 0};
+
+    observer->status = pb_trace_collect(&recording->series, &pick, &found, observer->err);
+    if (observer->status == PB_OK)
+        observer->status = pb_sample_reserve(pool, found.count, observer->err);
+    for (size_t i = 0; observer->status == PB_OK && i < found.count; i++)
+        pool->values[pool->count++] = found.values[i];
+    pb_sample_clear(&found);
+}
+
+/* The SM clock while this test ran, as its long laps saw it. */
+static void collect_clock(struct pb_observer *observer, const struct pb_series *series)
+{
+    struct pb_sample mhz = {NULL, 0, 0};
+    double median, noise;
+
+    for (size_t i = 0; i < series->point_count && observer->status == PB_OK; i++) {
+        const struct pb_point *point = &series->points[i];
+
+        if (point->sm_id >= 0 && observer->chase_sm < 0)
+            observer->chase_sm = point->sm_id;
+        if (point->timed > 0 && point->total_ns >= least_lap_ns)
+            observer->status = pb_sample_add(
+                &mhz, 1e3 * (double)point->total_cycles / point->total_ns, observer->err);
+    }
+    median = pb_observer_median(observer, &mhz, &noise);
+    if (observer->status == PB_OK && isfinite(median))
+        observer->status = pb_sample_add(&observer->lap_mhz, median, observer->err);
+    pb_sample_clear(&mhz);
+}
+
+void pb_observe_collect(struct pb_observer *observer, const struct pb_recording *recording)
+{
+    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+        if (observer->status == PB_OK &&
+            (sources[i].test == NULL || strcmp(sources[i].test, recording->name) == 0))
+            collect_traces(observer, recording, &sources[i]);
+    collect_clock(observer, &recording->series);
+}
+
+/* A quantile over the median; half the distance of the quantiles two deviations around its rank. */
+static struct pb_cell quantile_cell(const struct pb_sample *sorted, double fraction, double median)
+{
+    double n = (double)sorted->count, wobble = 2.0 * sqrt(fraction * (1.0 - fraction) / n);
+    double low = pb_quantile(sorted->values, sorted->count, fmax(0.0, fraction - wobble));
+    double high = pb_quantile(sorted->values, sorted->count, fmin(1.0, fraction + wobble));
+    double value = pb_quantile(sorted->values, sorted->count, fraction);
+
+    return (struct pb_cell){value / median, (high - low) / 4.0 / median, -1};
+}
+
+static void put_quantiles(struct pb_observer *observer, const struct class_kind *class,
+                          const struct pb_sample *sorted, double median)
+{
+    static const struct {
+        const char *name;
+        double fraction;
+        size_t least; /* accesses without which it is not told */
+        double practical;
+    } quantiles[] = {
+        {"q01", 0.01, 500, 0.03},     {"q10", 0.10, 200, 0.03}, {"q25", 0.25, 200, 0.03},
+        {"q75", 0.75, 200, 0.03},     {"q90", 0.90, 200, 0.05}, {"q99", 0.99, 1000, 0.10},
+        {"q999", 0.999, 10000, 0.25},
+    };
+
+    for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++) {
+        struct pb_metric_kind kind = {.unit = "median",
+                                      .part = class->part,
+                                      .domain = PB_DOMAIN_FRACTION,
+                                      .better = PB_BETTER_LOWER,
+                                      .quantum = 1.0 / median,
+                                      .practical = fmax(quantiles[i].practical, 1.5 / median)};
+
+        if (sorted->count >= quantiles[i].least)
+            pb_observer_put(observer, &kind, "", class->name, quantiles[i].name,
+                            quantile_cell(sorted, quantiles[i].fraction, median));
+    }
+}
+
+static void put_tails(struct pb_observer *observer, const struct class_kind *class,
+                      const struct pb_sample *sorted, double median)
+{
+    static const struct {
+        const char *name;
+        double factor;
+    } marks[] = {{"beyond_112", 1.125}, {"beyond_150", 1.5}, {"beyond_300", 3.0}};
+    struct pb_metric_kind kind = {.unit = "share",
+                                  .part = class->part,
+                                  .domain = PB_DOMAIN_FRACTION,
+                                  .better = PB_BETTER_LOWER,
+                                  .practical = 5e-4};
+    double n = (double)sorted->count;
+
+    for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+        /* two cycles more, so that one step of jitter on a short latency is no tail */
+        double mark = marks[i].factor * median + 2.0, beyond;
+        size_t first, end;
+
+        pb_sorted_range(sorted->values, sorted->count, mark, INFINITY, &first, &end);
+        beyond = (double)(end - first);
+        pb_observer_put(observer, &kind, "", class->name, marks[i].name,
+                        (struct pb_cell){beyond / n, sqrt(beyond + 4.0) / n, -1});
+    }
+}
+
+static void put_class(struct pb_observer *observer, const struct class_kind *class,
+                      const struct pb_sample *accesses)
+{
+    struct pb_sample sorted = {NULL, 0, 0};
+    double median;
+
+    if (accesses->count < LEAST_ACCESSES || observer->status != PB_OK)
+        return;
+    observer->status = pb_sample_sorted(accesses, &sorted, observer->err);
+    if (observer->status != PB_OK)
+        return;
+    median = pb_quantile(sorted.values, sorted.count, 0.5);
+    if (median > 0.0) {
+        put_quantiles(observer, class, &sorted, median);
+        put_tails(observer, class, &sorted, median);
+    }
+    pb_sample_clear(&sorted);
+}
+
+/* A clock that differs between tests has changed on the way. */
+static void put_clock(struct pb_observer *observer)
+{
+    static const struct pb_metric_kind lowest = {
+        "ratio", PB_PART_CLOCK, PB_DOMAIN_FRACTION, PB_BETTER_HIGHER, 0.0, 0.02};
+    struct pb_sample sorted = {NULL, 0, 0};
+
+    if (observer->status == PB_OK && observer->lap_mhz.count > 1)
+        observer->status = pb_sample_sorted(&observer->lap_mhz, &sorted, observer->err);
+    if (sorted.count > 1)
+        pb_observer_put(observer, &lowest, "", "clock", "lowest_over_highest",
+                        pb_cell_plain(sorted.values[0] / sorted.values[sorted.count - 1]));
+    pb_sample_clear(&sorted);
+}
+
+void pb_observe_accesses(struct pb_observer *observer)
+{
+    for (size_t i = 0; i < PB_CLASS_COUNT; i++)
+        put_class(observer, &classes[i], &observer->accesses[i]);
+    put_clock(observer);
+}

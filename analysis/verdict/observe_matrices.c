@@ -1,0 +1,210 @@
+/*
+ * Matrices by a few robust numbers: their peak, what they reach where latency alone decides, the
+ * best of each direction of a link, drift along a lasting load.
+ *
+ * Which cell holds the peak is not compared: on a plateau that is chance.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/verdict/observe_parts.h"
+
+static const struct pb_metric_kind dram_rate = {"byte/s",         PB_PART_DRAM, PB_DOMAIN_RATE,
+                                                PB_BETTER_HIGHER, 0.0,          0.03};
+static const struct pb_metric_kind ratio = {"ratio",          PB_PART_DRAM, PB_DOMAIN_FRACTION,
+                                            PB_BETTER_HIGHER, 0.0,          0.03};
+
+static double largest(const double *values, size_t count, size_t *at_out)
+{
+    double most = NAN;
+
+    for (size_t i = 0; i < count; i++) {
+        if (isfinite(values[i]) && !(values[i] <= most)) {
+            most = values[i];
+            *at_out = i;
+        }
+    }
+    return most;
+}
+
+static double median_of(struct pb_observer *observer, const double *values, size_t count,
+                        size_t step)
+{
+    struct pb_sample sample = {NULL, 0, 0};
+    double median, noise;
+
+    for (size_t i = 0; i < count && observer->status == PB_OK; i++)
+        observer->status = pb_sample_add(&sample, values[i * step], observer->err);
+    median = pb_observer_median(observer, &sample, &noise);
+    pb_sample_clear(&sample);
+    return median;
+}
+
+/* Throughput over CTAs × CTA size × ILP: one CTA of the smallest size a SM is latency alone. */
+static void put_throughput(struct pb_observer *observer, const struct pb_recording *recording)
+{
+    const struct pb_matrix *matrix = &recording->matrix;
+    size_t at = 0;
+
+    if (matrix->rank != 3)
+        return;
+    pb_observer_put(observer, &dram_rate, recording->name, recording->name, "peak",
+                    pb_cell_plain(largest(matrix->values, pb_matrix_size(matrix), &at)));
+    pb_observer_put(observer, &dram_rate, recording->name, recording->name, "latency_bound",
+                    pb_cell_plain(matrix->values[0]));
+}
+
+/* Direction × memory × bytes: the largest of each direction and memory. */
+static void put_host_link(struct pb_observer *observer, const struct pb_recording *recording)
+{
+    static const char *const names[4] = {"to_device_pageable", "to_device_pinned",
+                                         "from_device_pageable", "from_device_pinned"};
+    const struct pb_matrix *matrix = &recording->matrix;
+    struct pb_metric_kind kind = {.unit = "byte/s",
+                                  .part = PB_PART_HOST_LINK,
+                                  .domain = PB_DOMAIN_RATE,
+                                  .better = PB_BETTER_HIGHER};
+    size_t at = 0, sizes = matrix->axes[2].length;
+
+    if (matrix->rank != 3 || pb_matrix_size(matrix) != 4 * sizes)
+        return;
+    for (size_t i = 0; i < 4; i++) {
+        kind.practical = i % 2 == 0 ? 0.20 : 0.06; /* pageable copies are the host's business too */
+        pb_observer_put(observer, &kind, recording->name, recording->name, names[i],
+                        pb_cell_plain(largest(matrix->values + i * sizes, sizes, &at)));
+    }
+}
+
+/* Direction × memory × quantity; the least of the repeats of pinned transfers. */
+static void put_host_latency(struct pb_observer *observer, const struct pb_recording *recording)
+{
+    static const struct pb_metric_kind kind = {
+        "ns", PB_PART_HOST_LINK, PB_DOMAIN_NS, PB_BETTER_LOWER, 0.0, 0.15};
+    const struct pb_matrix *matrix = &recording->matrix;
+
+    if (matrix->rank != 3 || pb_matrix_size(matrix) != 8)
+        return;
+    pb_observer_put(observer, &kind, recording->name, recording->name, "to_device_pinned",
+                    pb_cell_plain(matrix->values[3]));
+    pb_observer_put(observer, &kind, recording->name, recording->name, "from_device_pinned",
+                    pb_cell_plain(matrix->values[7]));
+}
+
+/* Peer × (bandwidth, latency): the median peer, and the worst one with its row as place. */
+static void put_peers(struct pb_observer *observer, const struct pb_recording *recording)
+{
+    static const struct pb_metric_kind rate = {
+        "byte/s", PB_PART_PEER_LINK, PB_DOMAIN_RATE, PB_BETTER_HIGHER, 0.0, 0.06};
+    static const struct pb_metric_kind delay = {
+        "ns", PB_PART_PEER_LINK, PB_DOMAIN_NS, PB_BETTER_LOWER, 0.0, 0.25};
+    const struct pb_matrix *matrix = &recording->matrix;
+    size_t peers = matrix->axes[0].length, worst = 0;
+
+    if (matrix->rank != 2 || matrix->axes[1].length != 2 || peers == 0)
+        return;
+    for (size_t i = 1; i < peers; i++)
+        if (!(matrix->values[2 * i] >= matrix->values[2 * worst]))
+            worst = i;
+    pb_observer_put(observer, &rate, recording->name, recording->name, "median_peer",
+                    pb_cell_plain(median_of(observer, matrix->values, peers, 2)));
+    pb_observer_put(observer, &rate, recording->name, recording->name, "worst_peer",
+                    (struct pb_cell){matrix->values[2 * worst], 0.0, (int64_t)worst});
+    pb_observer_put(observer, &delay, recording->name, recording->name, "median_latency",
+                    pb_cell_plain(median_of(observer, matrix->values + 1, peers, 2)));
+}
+
+/* Time × quantity: the throughput of the whole load, and of its last quarter over its first. */
+static void put_sustain(struct pb_observer *observer, const struct pb_recording *recording)
+{
+    const struct pb_matrix *matrix = &recording->matrix;
+    size_t rows = matrix->axes[0].length, columns = matrix->axes[1].length, quarter = rows / 4;
+    double first, last;
+
+    if (matrix->rank != 2 || quarter == 0)
+        return;
+    pb_observer_put(observer, &dram_rate, recording->name, recording->name, "throughput",
+                    pb_cell_plain(median_of(observer, matrix->values, rows, columns)));
+    first = median_of(observer, matrix->values, quarter, columns);
+    last = median_of(observer, matrix->values + (rows - quarter) * columns, quarter, columns);
+    pb_observer_put(observer, &ratio, recording->name, recording->name, "last_over_first",
+                    pb_cell_plain(last / first));
+}
+
+/* Quantities tested (byte), mismatches, address, seconds. */
+static void put_pattern(struct pb_observer *observer, const struct pb_recording *recording)
+{
+    const struct pb_matrix *matrix = &recording->matrix;
+
+    if (matrix->rank == 1 && matrix->axes[0].length >= 4)
+        pb_observer_put(observer, &dram_rate, recording->name, recording->name, "rate",
+                        pb_cell_plain(matrix->values[0] / matrix->values[3]));
+}
+
+/* Sample × (cycles, ns): the clock of the second half over that of the first. */
+static void put_calibration(struct pb_observer *observer, const struct pb_recording *recording)
+{
+    static const struct pb_metric_kind kind = {"ratio",          PB_PART_CLOCK, PB_DOMAIN_FRACTION,
+                                               PB_BETTER_HIGHER, 0.0,           0.02};
+    const struct pb_matrix *matrix = &recording->matrix;
+    size_t rows = matrix->axes[0].length;
+    const double *half, *end;
+
+    if (matrix->rank != 2 || matrix->axes[1].length != 2 || rows < 4)
+        return;
+    half = matrix->values + 2 * (rows / 2);
+    end = matrix->values + 2 * (rows - 1);
+    pb_observer_put(observer, &kind, recording->name, recording->name, "second_over_first",
+                    pb_cell_plain((end[0] - half[0]) / (end[1] - half[1]) / (half[0] / half[1])));
+}
+
+/* Kernels' cycles over a grid: the median cell. */
+static void put_cycles(struct pb_observer *observer, const struct pb_recording *recording)
+{
+    static const struct {
+        const char *test;
+        enum pb_part part;
+    } tests[] = {{"sync", PB_PART_SM}, {"spill", PB_PART_L1}, {"coalesce", PB_PART_L2}};
+    struct pb_metric_kind kind = {
+        .unit = "cycle", .domain = PB_DOMAIN_CYCLES, .better = PB_BETTER_LOWER, .practical = 0.04};
+    size_t count = pb_matrix_size(&recording->matrix);
+
+    for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+        if (strcmp(tests[i].test, recording->name) != 0 || count == 0)
+            continue;
+        kind.part = tests[i].part;
+        pb_observer_put(observer, &kind, recording->name, recording->name, "median",
+                        (struct pb_cell){median_of(observer, recording->matrix.values, count, 1),
+                                         0.0, observer->chase_sm});
+    }
+}
+
+void pb_observe_matrix(struct pb_observer *observer, const struct pb_recording *recording)
+{
+    static const struct {
+        const char *test;
+        void (*put)(struct pb_observer *observer, const struct pb_recording *recording);
+    } readers[] = {
+        {"global_copy", put_throughput},
+        {"global_read", put_throughput},
+        {"global_write", put_throughput},
+        {"global_copy16", put_throughput},
+        {"global_read16", put_throughput},
+        {"global_write16", put_throughput},
+        {"host_link", put_host_link},
+        {"host_latency", put_host_latency},
+        {"peer_link", put_peers},
+        {"sustain", put_sustain},
+        {"memory_pattern", put_pattern},
+        {"clock_calibration", put_calibration},
+        {"sync", put_cycles},
+        {"spill", put_cycles},
+        {"coalesce", put_cycles},
+    };
+
+    if (recording->matrix.rank == 0 || recording->matrix.values == NULL)
+        return;
+    for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++)
+        if (strcmp(readers[i].test, recording->name) == 0)
+            readers[i].put(observer, recording);
+}

@@ -1,0 +1,156 @@
+/*
+ * Inferred parameters as metrics: every one that is a number, and every number of a short list.
+ *
+ * The unit tells the kind of number, the memory tells the part. Intervals become noise. What the
+ * inference itself is not sure of is left out: a value that may be another next time would be an
+ * outlier by itself.
+ *
+ * One number is added: how much longer DRAM takes than L2, in ns. DRAM has its own clock, so this
+ * stays the same when the SM's clock changes, while DRAM's cycles fall and its ns rise (facts 4).
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/inference.h"
+#include "analysis/verdict/observe_parts.h"
+
+enum { LISTED_MAX = 8 };
+
+static const double least_confidence = 0.6;
+
+static const struct {
+    const char *memory;
+    enum pb_part part;
+} parts[] = {
+    {"clock", PB_PART_CLOCK},
+    {"l1", PB_PART_L1},
+    {"l2", PB_PART_L2},
+    {"l2_near", PB_PART_L2},
+    {"l2_far", PB_PART_L2},
+    {"readonly", PB_PART_L1},
+    {"texture", PB_PART_TEXTURE},
+    {"constant_l1", PB_PART_CONSTANT},
+    {"constant_l15", PB_PART_CONSTANT},
+    {"dram", PB_PART_DRAM},
+    {"shared", PB_PART_SHARED},
+    {"tlb_l1", PB_PART_TLB},
+    {"tlb_l2", PB_PART_TLB},
+    {"tlb_l3", PB_PART_TLB},
+    {"mshr", PB_PART_SM},
+    {"host_link", PB_PART_HOST_LINK},
+};
+
+/* By unit. Structure has steps, so its practical shift is small only against halves and doubles. */
+static const struct pb_metric_kind kinds[] = {
+    {"cycle", PB_PART_SM, PB_DOMAIN_CYCLES, PB_BETTER_LOWER, 1.0, 0.02},
+    {"ns", PB_PART_SM, PB_DOMAIN_NS, PB_BETTER_LOWER, 0.0, 0.02},
+    {"byte/s", PB_PART_SM, PB_DOMAIN_RATE, PB_BETTER_HIGHER, 0.0, 0.03},
+    {"byte/cycle", PB_PART_SM, PB_DOMAIN_RATE, PB_BETTER_HIGHER, 0.0, 0.03},
+    {"MHz", PB_PART_CLOCK, PB_DOMAIN_RATE, PB_BETTER_HIGHER, 0.0, 0.01},
+    {"byte", PB_PART_SM, PB_DOMAIN_SIZE, PB_BETTER_NEITHER, 32.0, 0.04},
+    {"bank", PB_PART_SM, PB_DOMAIN_SIZE, PB_BETTER_NEITHER, 1.0, 0.04},
+    {"", PB_PART_SM, PB_DOMAIN_SIZE, PB_BETTER_NEITHER, 1.0, 0.04},
+};
+
+static bool find_part(const char *memory, enum pb_part *part_out)
+{
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (strcmp(parts[i].memory, memory) == 0) {
+            *part_out = parts[i].part;
+            return true;
+        }
+    }
+    return false;
+}
+
+static const struct pb_metric_kind *find_kind(const char *unit)
+{
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strcmp(kinds[i].unit, unit) == 0)
+            return &kinds[i];
+    return NULL;
+}
+
+/* What a miss costs speaks of the level behind. */
+static enum pb_part part_of_number(const struct pb_parameter *parameter, enum pb_part part)
+{
+    if (strcmp(parameter->name, "miss_latency_cycles") != 0)
+        return part;
+    return part == PB_PART_L2 ? PB_PART_DRAM : PB_PART_L2;
+}
+
+/* The last word of an evidence path is its test. */
+static const char *test_of(const struct pb_parameter *parameter)
+{
+    const char *slash = strrchr(parameter->evidence, '/');
+
+    return slash != NULL ? slash + 1 : parameter->evidence;
+}
+
+static struct pb_cell cell_of(const struct pb_observer *observer, const struct pb_metric_kind *kind,
+                              const struct pb_estimate *estimate)
+{
+    bool by_chase = kind->domain == PB_DOMAIN_CYCLES || kind->domain == PB_DOMAIN_NS;
+    double noise = (estimate->high - estimate->low) / 4.0;
+
+    return (struct pb_cell){estimate->value, isfinite(noise) ? noise : 0.0,
+                            by_chase ? observer->chase_sm : -1};
+}
+
+static void put_parameter(struct pb_observer *observer, const struct pb_parameter *parameter)
+{
+    const struct pb_metric_kind *found = find_kind(parameter->unit);
+    bool is_number = parameter->kind == PB_VALUE_NUMBER;
+    size_t count = is_number ? 1 : parameter->number_count;
+    char name[PB_METRIC_NAME_LENGTH];
+    struct pb_metric_kind kind;
+    enum pb_part part;
+
+    if (found == NULL || !find_part(parameter->memory, &part) || count > LISTED_MAX ||
+        (!is_number && parameter->kind != PB_VALUE_LIST) ||
+        parameter->confidence < least_confidence)
+        return;
+    kind = *found;
+    kind.part = part_of_number(parameter, part);
+    for (size_t i = 0; i < count; i++) {
+        if (is_number)
+            PB_TEXT_SET(name, parameter->name);
+        else
+            snprintf(name, sizeof(name), "%s.%zu", parameter->name, i + 1);
+        pb_observer_put(observer, &kind, test_of(parameter), parameter->memory, name,
+                        cell_of(observer, &kind, &parameter->numbers[i]));
+    }
+}
+
+static void put_beyond_l2(struct pb_observer *observer, const struct pb_parameters *parameters)
+{
+    static const struct pb_metric_kind kind = {"ns", PB_PART_DRAM, PB_DOMAIN_NS, PB_BETTER_LOWER,
+                                               0.0,  0.03};
+    double dram = pb_parameters_number(parameters, "dram", "latency_cycles");
+    double l2 = pb_parameters_number(parameters, "l2", "latency_cycles");
+    double mhz = pb_parameters_number(parameters, "clock", "sm_mhz");
+
+    pb_observer_put(observer, &kind, "dram_latency", "dram", "beyond_l2_ns",
+                    (struct pb_cell){1e3 * (dram - l2) / mhz, 0.0, observer->chase_sm});
+}
+
+void pb_observe_parameters(struct pb_observer *observer)
+{
+    const struct pb_witness *witness = observer->witness;
+    struct pb_parameters parameters = {NULL, 0, 0};
+    char place[PB_MESSAGE_LENGTH];
+    size_t analysed;
+
+    if (observer->status != PB_OK)
+        return;
+    snprintf(place, sizeof(place), "/devices/%s", witness->subject->key);
+    observer->status = pb_infer_device(&witness->subject->info, place, witness->recordings,
+                                       &parameters, &analysed, observer->err);
+    if (observer->status != PB_OK)
+        return;
+    for (size_t i = 0; i < parameters.count; i++)
+        put_parameter(observer, &parameters.items[i]);
+    put_beyond_l2(observer, &parameters);
+    pb_parameters_clear(&parameters);
+}

@@ -1,0 +1,80 @@
+/*
+ * Private to the observation: what its parts share while one device is looked at.
+ *
+ * Every part puts numbers into the device's row through pb_observer_put(). The first lack of
+ * memory stays in `status`; from then on nothing more is put.
+ */
+#ifndef PB_ANALYSIS_VERDICT_OBSERVE_PARTS_H
+#define PB_ANALYSIS_VERDICT_OBSERVE_PARTS_H
+
+#include <stdbool.h>
+
+#include "analysis/parameter.h"
+#include "analysis/sample.h"
+#include "analysis/verdict/observe.h"
+
+/* Accesses of one kind, wherever they were recorded: hits of a level, or loads that miss all. */
+enum pb_access_class {
+    PB_CLASS_SHARED,
+    PB_CLASS_L1,
+    PB_CLASS_L2,
+    PB_CLASS_DRAM_NEAR, /* cold lines of pages whose translation is there */
+    PB_CLASS_DRAM_FAR,  /* cold lines over gigabytes */
+    PB_CLASS_COUNT
+};
+
+struct pb_observer {
+    struct pb_sheet *sheet;
+    size_t subject;
+    const struct pb_witness *witness;
+    struct pb_sample accesses[PB_CLASS_COUNT]; /* cycles less overhead */
+    struct pb_sample lap_mhz;                  /* the SM clock as long laps saw it, by test */
+    int64_t chase_sm;                          /* where the chases ran; -1: not known */
+    double mismatches;                         /* words found wrong, by all tests */
+    double mismatch_address;                   /* of one of them; NaN: not told */
+    bool checked;                              /* at least one test checks what it reads */
+    enum pb_status status;
+    struct pb_error *err;
+};
+
+/* What all numbers of one kind have in common; the name is made for each. */
+struct pb_metric_kind {
+    const char *unit;
+    enum pb_part part;
+    enum pb_domain domain;
+    enum pb_better better;
+    double quantum, practical; /* as in struct pb_metric */
+};
+
+/* Puts a number under "PREFIX.NAME". Not finite: it is left out. */
+void pb_observer_put(struct pb_observer *observer, const struct pb_metric_kind *kind,
+                     const char *test, const char *prefix, const char *name, struct pb_cell cell);
+
+/* A cell of the whole device whose noise is not known. */
+struct pb_cell pb_cell_plain(double value);
+
+/* Order statistics of a sample: the median and half the width of its 68% interval; NaN: empty. */
+double pb_observer_median(struct pb_observer *observer, const struct pb_sample *sample,
+                          double *noise_out);
+
+/* observe_accesses.c: collects from one recording; then puts what all of them say together. */
+void pb_observe_collect(struct pb_observer *observer, const struct pb_recording *recording);
+void pb_observe_accesses(struct pb_observer *observer);
+
+/* observe_matrices.c: peaks and shapes. */
+void pb_observe_matrix(struct pb_observer *observer, const struct pb_recording *recording);
+
+/* observe_sms.c: every SM against the others of its device. */
+void pb_observe_sms(struct pb_observer *observer, const struct pb_recording *recording);
+
+/* observe_integrity.c: counts wrong words in one recording; then puts their sum. */
+void pb_observe_check(struct pb_observer *observer, const struct pb_recording *recording);
+void pb_observe_integrity(struct pb_observer *observer);
+
+/* observe_parameters.c: what the inference states as one number, or as a list of them. */
+void pb_observe_parameters(struct pb_observer *observer);
+
+/* observe_state.c: what NVML tells, and its steps over the run. */
+void pb_observe_states(struct pb_observer *observer);
+
+#endif

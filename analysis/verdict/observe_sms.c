@@ -1,0 +1,137 @@
+/*
+ * Per-SM maps: every SM against the others of its device, the slowest ones by rank.
+ *
+ * Floor-sweeping makes every device's map another one, legitimately; sorted maps are comparable.
+ * The excess of the slowest, second and third slowest SM over the device's own median is compared
+ * with the same rank of the peers, and the SM stays with it as place.
+ *
+ * Source: facts section 4 (slow SM or L2 slice).
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/trace.h"
+#include "analysis/verdict/observe_parts.h"
+
+enum { RANKS = 3 };
+
+/* One SM's lap. */
+struct lap {
+    double value;
+    int64_t sm;
+};
+
+static int slower_first(const void *a, const void *b)
+{
+    const struct lap *left = a, *right = b;
+
+    return (left->value < right->value) - (left->value > right->value);
+}
+
+/* Laps of one phase as cycles per load, or as the SM's clock in MHz; slowest first. */
+static size_t read_laps(const struct pb_series *series, const char *phase, bool as_period,
+                        struct lap *laps_out)
+{
+    struct pb_pick pick = {NULL, "lap", phase};
+    const struct pb_point *point;
+    size_t at = 0, count = 0;
+
+    while ((point = pb_point_next(series, &pick, &at)) != NULL) {
+        double value =
+            as_period ? point->total_ns / (double)point->total_cycles : pb_point_average(point);
+
+        if (isfinite(value) && value > 0.0)
+            laps_out[count++] = (struct lap){value, point->sm_id};
+    }
+    qsort(laps_out, count, sizeof(*laps_out), slower_first);
+    return count;
+}
+
+static double middle(const struct lap *laps, size_t count)
+{
+    return count == 0 ? NAN : laps[count / 2].value;
+}
+
+/* Excess of the slowest ones over the median, as a share of it. */
+static void put_ranks(struct pb_observer *observer, const char *what, const struct lap *laps,
+                      size_t count, double practical)
+{
+    static const char *const ranks[RANKS] = {"slowest", "second_slowest", "third_slowest"};
+    struct pb_metric_kind kind = {.unit = "excess",
+                                  .part = PB_PART_SM,
+                                  .domain = PB_DOMAIN_FRACTION,
+                                  .better = PB_BETTER_LOWER,
+                                  .practical = practical};
+    char name[PB_NAME_LENGTH];
+
+    for (size_t i = 0; i < RANKS && 2 * i + 2 < count; i++) {
+        snprintf(name, sizeof(name), "%s_%s", what, ranks[i]);
+        pb_observer_put(
+            observer, &kind, "sm_latency", "sm", name,
+            (struct pb_cell){laps[i].value / middle(laps, count) - 1.0, 0.0, laps[i].sm});
+    }
+}
+
+static void put_phase(struct pb_observer *observer, const struct pb_series *series,
+                      const char *phase, enum pb_part part, struct lap *laps)
+{
+    struct pb_metric_kind cycles = {.unit = "cycle",
+                                    .part = part,
+                                    .domain = PB_DOMAIN_CYCLES,
+                                    .better = PB_BETTER_LOWER,
+                                    .practical = 0.02};
+    struct pb_metric_kind ns = {.unit = "ns",
+                                .part = part,
+                                .domain = PB_DOMAIN_NS,
+                                .better = PB_BETTER_LOWER,
+                                .practical = 0.02};
+    struct pb_metric_kind spread = {.unit = "share",
+                                    .part = part,
+                                    .domain = PB_DOMAIN_FRACTION,
+                                    .better = PB_BETTER_NEITHER,
+                                    .practical = 0.02};
+    size_t count = read_laps(series, phase, false, laps);
+    double median = middle(laps, count);
+    char name[PB_NAME_LENGTH];
+
+    put_ranks(observer, phase, laps, count, 0.02);
+    snprintf(name, sizeof(name), "%s_cycles", phase);
+    pb_observer_put(observer, &cycles, "sm_latency", "sm_median", name, pb_cell_plain(median));
+    snprintf(name, sizeof(name), "%s_spread", phase);
+    if (count >= 4)
+        pb_observer_put(
+            observer, &spread, "sm_latency", "sm_map", name,
+            pb_cell_plain((laps[count / 4].value - laps[count - 1 - count / 4].value) / median));
+    count = read_laps(series, phase, true, laps);
+    snprintf(name, sizeof(name), "%s_ns", phase);
+    pb_observer_put(observer, &ns, "sm_latency", "sm_median", name,
+                    pb_cell_plain(median * middle(laps, count)));
+}
+
+void pb_observe_sms(struct pb_observer *observer, const struct pb_recording *recording)
+{
+    static const struct pb_metric_kind share = {
+        "share", PB_PART_COMPANY, PB_DOMAIN_FRACTION, PB_BETTER_HIGHER, 0.0, 0.02};
+    double sms = observer->witness->subject->info.sm_count;
+    struct lap *laps;
+    size_t count;
+
+    if (strcmp(recording->name, "sm_latency") != 0 || recording->series.point_count == 0)
+        return;
+    laps = malloc(recording->series.point_count * sizeof(*laps));
+    if (laps == NULL) {
+        observer->status = pb_fail(observer->err, PB_NO_MEMORY, "no memory for %zu SMs",
+                                   recording->series.point_count);
+        return;
+    }
+    put_phase(observer, &recording->series, "l1", PB_PART_L1, laps);
+    put_phase(observer, &recording->series, "l2", PB_PART_L2, laps);
+    count = read_laps(&recording->series, "l2", true, laps);
+    put_ranks(observer, "clock", laps, count, 0.03);
+    if (sms > 0.0)
+        pb_observer_put(observer, &share, "sm_latency", "sm_map", "measured_share",
+                        pb_cell_plain((double)count / sms));
+    free(laps);
+}
