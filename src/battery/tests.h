@@ -79,6 +79,7 @@ enum pb_status pb_test_prefetch(struct pb_bench *bench, struct pb_recording *rec
 /* tlb.c */
 enum pb_status pb_test_tlb_reach(struct pb_bench *bench, struct pb_recording *recording,
                                  struct pb_error *err);
+/* alias.c */
 enum pb_status pb_test_tlb_alias(struct pb_bench *bench, struct pb_recording *recording,
                                  struct pb_error *err);
 /* shared.c */

@@ -1,0 +1,35 @@
+/*
+ * Private to the battery: one load in each of n pages, for rising n, and where it gets slower.
+ *
+ * Limit: it compares walks access by access, so the loads must come to the same lines in all of
+ * them; a device that moves from SM to SM between walks shows more knees than it has.
+ */
+#ifndef PB_BATTERY_REACH_H
+#define PB_BATTERY_REACH_H
+
+#include "battery/battery.h"
+
+/* Pages at one distance from each other. */
+struct pb_reach {
+    const char *phase;
+    uint64_t stride_bytes;
+    uint64_t each_pages; /* every number of pages up to here, */
+    uint64_t per_octave; /* then so many in each doubling, */
+    uint64_t most_pages; /* and no more than these */
+    uint64_t repeat;
+    uint64_t alias_bytes;         /* see struct pb_chase */
+    const uint64_t *offset_bytes; /* [most_pages] one slot in each page */
+};
+
+/*
+ * Sweeps over numbers of pages, past L1. Between two numbers that differ in their latencies the
+ * first slower one is looked for, to the page, and what lies beyond it is walked finely: there one
+ * set of translations after the other overflows (M16 4.4).
+ *
+ * The largest number comes first: the device then lays out its memory once, and where it has less
+ * than was asked for, reach->most_pages is halved until it fits. Errors are the device's.
+ */
+enum pb_status pb_reach_sweep(struct pb_bench *bench, struct pb_reach *reach,
+                              struct pb_recording *recording, struct pb_error *err);
+
+#endif
