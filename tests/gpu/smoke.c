@@ -1,9 +1,11 @@
 /*
- * plumb-gpu-smoke [SELECTOR [GROUP...]]: every primitive of the CUDA backend once on a real GPU, or
- * the named groups of them, as a table of raw numbers.
+ * plumb-gpu-smoke [--small] [--group NAME]... [SELECTOR]: every primitive of the CUDA backend once
+ * on a real GPU, or the named groups of them, as a table of raw numbers. --small: small sizes and
+ * no judging of times, still every kernel: for compute-sanitizer, which slows each access down a
+ * thousandfold.
  *
- * Exit code 0: all primitives worked, and what must hold on any GPU holds; 1: something did not;
- * 77: no GPU. Limit: it judges little; the table is for people.
+ * Exit code 0: all primitives worked, and what must hold on any GPU holds; 1: something did not; 2:
+ * usage; 77: no GPU. Limit: it judges little; the table is for people.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -41,12 +43,14 @@ static void print_state(const struct pb_state *state)
            state->memory_temperature_c, (uint64_t)state->throttle_reasons);
     printf("ecc %" PRId64 "/%" PRId64 "  remapped %" PRId64 "/%" PRId64 " pending %" PRId64
            " failed %" PRId64 "  pcie gen %" PRId64 "/%" PRId64 " x%" PRId64 "/%" PRId64
-           " replays %" PRId64 "  used %" PRId64 " MiB  processes %" PRId64 "\n",
+           " replays %" PRId64 "  used %" PRId64 " MiB  processes %" PRId64 "  NVLinks up %" PRId64
+           " errors %" PRId64 "  slowed by power %" PRId64 " ns, by heat %" PRId64 " ns\n",
            state->ecc_corrected, state->ecc_uncorrected, state->remapped_corrected,
            state->remapped_uncorrected, state->remap_pending, state->remap_failed,
            state->pcie_generation, state->pcie_generation_max, state->pcie_width,
            state->pcie_width_max, state->pcie_replays, state->memory_used_bytes >> 20,
-           state->processes);
+           state->processes, state->nvlinks_up, state->nvlink_errors, state->violation_power_ns,
+           state->violation_thermal_ns);
 }
 
 static void state(struct smoke *smoke)
@@ -63,10 +67,12 @@ static void stamps(struct smoke *smoke)
     static uint32_t cycles[COUNT];
     static const char *const names[] = {[PB_STAMP_EMPTY] = "empty", [PB_STAMP_STORE] = "store"};
 
+    size_t count = smoke->is_small ? 100 : COUNT;
+
     for (int i = PB_STAMP_EMPTY; i <= PB_STAMP_STORE; i++)
-        if (smoke_worked(smoke, smoke->ops->stamp(smoke->device, (enum pb_stamp)i, COUNT, cycles,
+        if (smoke_worked(smoke, smoke->ops->stamp(smoke->device, (enum pb_stamp)i, count, cycles,
                                                   &smoke->err)))
-            smoke_print_cycles(names[i], cycles, COUNT);
+            smoke_print_cycles(names[i], cycles, count);
 }
 
 static void clocks(struct smoke *smoke)
@@ -115,18 +121,19 @@ static void sweep(struct smoke *smoke, enum pb_path path, uint64_t low, uint64_t
 
 static void l1_sweep(struct smoke *smoke)
 {
-    sweep(smoke, PB_PATH_GLOBAL_CA, 1 << 10, 512 << 10, 128, false);
+    sweep(smoke, PB_PATH_GLOBAL_CA, 1 << 10, (smoke->is_small ? 16 : 512) << 10, 128, false);
 }
 
 static void l2_sweep(struct smoke *smoke)
 {
-    sweep(smoke, PB_PATH_GLOBAL_CG, 1 << 20, 256 << 20, 128, true);
+    sweep(smoke, PB_PATH_GLOBAL_CG, 1 << 20, (smoke->is_small ? 2 : 256) << 20, 128, true);
 }
 
 /* Where the unified L1 ends for each carve-out: is the one asked for the one that is set? */
 static void carveouts(struct smoke *smoke)
 {
     static const int64_t kib[] = {-1, 0, 8, 16, 32, 64, 100, 132, 164, 196, 228};
+    const uint64_t step = smoke->is_small ? 128 : 8;
 
     for (size_t i = 0; i < sizeof(kib) / sizeof(kib[0]); i++) {
         int64_t bytes = kib[i] < 0 ? -1 : 1024 * kib[i];
@@ -134,7 +141,7 @@ static void carveouts(struct smoke *smoke)
         if (bytes > (int64_t)smoke->info.shared_per_sm_bytes)
             continue;
         printf("carveout %" PRId64 "K:", kib[i]);
-        for (uint64_t footprint = 8; footprint <= 256; footprint += 8)
+        for (uint64_t footprint = step; footprint <= 256; footprint += step)
             printf(" %" PRIu64 "=%.0f", footprint,
                    smoke_lap(smoke, PB_PATH_GLOBAL_CA, 1024 * footprint, 128, bytes, -1, false));
         printf("  (configured %" PRIu64 ")\n", smoke->carveout_bytes);
@@ -143,7 +150,11 @@ static void carveouts(struct smoke *smoke)
 
 static void traces(struct smoke *smoke)
 {
-    smoke_trace(smoke, PB_PATH_GLOBAL_CA, 64 << 10, 32, -1, true);
+    smoke_trace(smoke, PB_PATH_GLOBAL_CA, 64 << 10, smoke->is_small ? 128 : 32, -1, true);
+    smoke_trace(smoke, PB_PATH_GLOBAL_CG, 64 << 10, 128, -1, false);
+    smoke_trace(smoke, PB_PATH_SHARED, 8 << 10, 128, -1, true);
+    if (smoke->is_small)
+        return;
     smoke_trace(smoke, PB_PATH_GLOBAL_CA, 192 << 10, 128, -1, true);
     smoke_trace(smoke, PB_PATH_GLOBAL_CA, 1 << 20, 32, -1, true);
     smoke_trace(smoke, PB_PATH_GLOBAL_CG, 8 << 20, 128, -1, true);
@@ -168,10 +179,21 @@ static void conflicts(struct smoke *smoke)
 
     for (size_t w = 0; w < 3; w++) {
         printf("%u-byte words, stride=median:", words[w]);
-        for (uint32_t stride = 0; stride <= 64; stride += stride < 8 ? 1 : 8)
+        for (uint32_t stride = 0; stride <= 64;
+             stride += stride < 8 ? 1 : (smoke->is_small ? 28 : 8))
             printf(" %u=%u", stride, smoke_conflict(smoke, words[w], stride));
         printf("\n");
     }
+}
+
+/* One kernel for each kind, word and number of words in flight. */
+static void all_streams(struct smoke *smoke)
+{
+    for (int kind = PB_STREAM_COPY; kind <= PB_STREAM_WRITE; kind++)
+        for (uint32_t ilp = 1; ilp <= 8; ilp *= 2)
+            for (uint32_t word_bytes = 4; word_bytes <= 16; word_bytes *= 2)
+                smoke_stream(smoke, (enum pb_stream_kind)kind, smoke->info.sm_count, 256, ilp,
+                             word_bytes);
 }
 
 static void streams(struct smoke *smoke)
@@ -179,6 +201,10 @@ static void streams(struct smoke *smoke)
     static const enum pb_stream_kind kinds[] = {PB_STREAM_COPY, PB_STREAM_READ, PB_STREAM_WRITE};
     uint32_t sms = smoke->info.sm_count;
 
+    if (smoke->is_small) {
+        all_streams(smoke);
+        return;
+    }
     for (int k = 0; k < 3; k++) {
         smoke_stream(smoke, kinds[k], sms, 1024, 1, 4);
         smoke_stream(smoke, kinds[k], 2 * sms, 1024, 4, 4);
@@ -243,21 +269,52 @@ static const struct item {
 
 enum { ITEM_COUNT = sizeof(items) / sizeof(items[0]) };
 
-/* All items without a list, else those that it names. */
-static bool is_wanted(const char *name, char **names, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return count == 0;
-}
-
 static bool is_item(const char *name)
 {
     for (int i = 0; i < ITEM_COUNT; i++)
         if (strcmp(items[i].name, name) == 0)
             return true;
     return false;
+}
+
+/* What the command line asks for. */
+struct order {
+    const char *selector; /* NULL: the first GPU */
+    const char *groups[ITEM_COUNT];
+    int group_count; /* 0: all */
+    bool is_small;
+};
+
+static bool read_order(int argc, char **argv, struct order *order_out)
+{
+    struct order order = {NULL, {NULL}, 0, false};
+
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--small") == 0) {
+            order.is_small = true;
+        } else if (strcmp(argv[i], "--group") == 0 && i + 1 < argc) {
+            if (!is_item(argv[++i]) || order.group_count == ITEM_COUNT) {
+                fprintf(stderr, "plumb-gpu-smoke: no group named %s\n", argv[i]);
+                return false;
+            }
+            order.groups[order.group_count++] = argv[i];
+        } else if (argv[i][0] != '-' && order.selector == NULL) {
+            order.selector = argv[i];
+        } else {
+            fprintf(stderr, "plumb-gpu-smoke [--small] [--group NAME]... [SELECTOR]\n");
+            return false;
+        }
+    }
+    *order_out = order;
+    return true;
+}
+
+static bool is_wanted(const char *name, const struct order *order)
+{
+    for (int i = 0; i < order->group_count; i++)
+        if (strcmp(order->groups[i], name) == 0)
+            return true;
+    return order->group_count == 0;
 }
 
 static void run_item(struct smoke *smoke, const struct item *item)
@@ -273,17 +330,16 @@ static void run_item(struct smoke *smoke, const struct item *item)
 
 int main(int argc, char **argv)
 {
-    struct pb_device_request request = {.selector = argc > 1 ? argv[1] : NULL};
     struct smoke smoke = {.ops = &pb_device_cuda, .err = PB_ERROR_INIT};
+    struct pb_device_request request = {.selector = NULL};
     double begin = pb_time_monotonic_seconds();
+    struct order order;
     enum pb_status status;
 
-    for (int i = 2; i < argc; i++) {
-        if (!is_item(argv[i])) {
-            fprintf(stderr, "plumb-gpu-smoke: no group named %s\n", argv[i]);
-            return 2;
-        }
-    }
+    if (!read_order(argc, argv, &order))
+        return 2;
+    request.selector = order.selector;
+    smoke.is_small = order.is_small;
     status = smoke.ops->open(&request, &smoke.device, &smoke.err);
     if (status != PB_OK) {
         fprintf(stderr, "plumb-gpu-smoke: %s\n", smoke.err.message);
@@ -293,7 +349,7 @@ int main(int argc, char **argv)
     print_info(&smoke.info);
     printf("[open: %.3f s]\n", pb_time_monotonic_seconds() - begin);
     for (int i = 0; i < ITEM_COUNT; i++)
-        if (is_wanted(items[i].name, argv + 2, argc > 2 ? argc - 2 : 0))
+        if (is_wanted(items[i].name, &order))
             run_item(&smoke, &items[i]);
     smoke.ops->close(smoke.device);
     printf("failures: %u\n", smoke.failures);

@@ -10,6 +10,7 @@ struct smoke {
     struct pb_device_info info;
     struct pb_error err;
     unsigned failures;
+    bool is_small;           /* small sizes, and no judging of times: to run under a sanitizer */
     int64_t sm_id;           /* of the last chase */
     uint64_t carveout_bytes; /* of the last chase */
 };
@@ -38,10 +39,10 @@ double smoke_lap(struct smoke *smoke, enum pb_path path, uint64_t bytes, uint64_
  * done, which is printed. Page i's slot is i cache lines further in, so that no set fills up. */
 double smoke_pages(struct smoke *smoke, uint64_t pages, uint64_t page_bytes, uint64_t alias_bytes);
 
-/* The median of 256 conflicting loads. */
+/* The median of 256 (small: 16) conflicting loads. */
 uint32_t smoke_conflict(struct smoke *smoke, uint32_t word_bytes, uint32_t stride_words);
 
-/* Ten passes over 256 MiB, printed as GB/s. */
+/* Ten passes over 256 MiB (small: one over 4 MiB), printed as GB/s. */
 void smoke_stream(struct smoke *smoke, enum pb_stream_kind kind, uint32_t cta_count,
                   uint32_t cta_size, uint32_t ilp, uint32_t word_bytes);
 

@@ -8,10 +8,10 @@
 #include "smoke.h"
 
 /* The slowest warp's cycles. */
-static uint32_t burst(struct smoke *smoke, uint32_t warps, uint32_t lanes, uint32_t loads,
-                      bool flush)
+static uint32_t burst(struct smoke *smoke, enum pb_path path, uint32_t warps, uint32_t lanes,
+                      uint32_t loads, bool flush)
 {
-    struct pb_burst request = {PB_PATH_GLOBAL_CA, warps, lanes, loads, 128, flush};
+    struct pb_burst request = {path, warps, lanes, loads, 128, flush};
     uint32_t cycles[32] = {0}, most = 0;
 
     if (!smoke_worked(smoke, smoke->ops->burst(smoke->device, &request, cycles, &smoke->err)))
@@ -25,12 +25,28 @@ static void burst_line(struct smoke *smoke, uint32_t warps, uint32_t lanes, bool
 {
     printf("%2u warps %2u lanes %s, loads=cycles:", warps, lanes, flush ? "DRAM" : "L2  ");
     for (uint32_t loads = 1; loads <= 32; loads += loads < 16 ? 1 : 4)
-        printf(" %u=%u", loads, burst(smoke, warps, lanes, loads, flush));
+        printf(" %u=%u", loads, burst(smoke, PB_PATH_GLOBAL_CA, warps, lanes, loads, flush));
     printf("\n");
+}
+
+/* All kernels of bursts: each path, each number of loads. */
+static void all_bursts(struct smoke *smoke)
+{
+    static const enum pb_path paths[] = {PB_PATH_GLOBAL_CA, PB_PATH_GLOBAL_CG, PB_PATH_READONLY};
+
+    for (size_t p = 0; p < sizeof(paths) / sizeof(paths[0]); p++) {
+        printf("2 warps %s, loads=cycles:", pb_path_name(paths[p]));
+        for (uint32_t loads = 1; loads <= 32; loads++)
+            printf(" %u=%u", loads, burst(smoke, paths[p], 2, 31, loads, false));
+        printf("\n");
+    }
 }
 
 void smoke_bursts(struct smoke *smoke)
 {
+    all_bursts(smoke);
+    if (smoke->is_small)
+        return;
     burst_line(smoke, 1, 1, false);
     burst_line(smoke, 1, 1, true);
     burst_line(smoke, 1, 32, false);
@@ -39,7 +55,7 @@ void smoke_bursts(struct smoke *smoke)
     burst_line(smoke, 32, 32, false);
     printf(" 1 load, lanes=cycles:");
     for (uint32_t lanes = 1; lanes <= 32; lanes++)
-        printf(" %u=%u", lanes, burst(smoke, 1, lanes, 1, false));
+        printf(" %u=%u", lanes, burst(smoke, PB_PATH_GLOBAL_CA, 1, lanes, 1, false));
     printf("\n");
 }
 
@@ -55,8 +71,9 @@ static void map(struct smoke *smoke, enum pb_touch touch, const char *name)
     enum { LINES = 1024 };
     static uint64_t offsets[LINES];
     uint32_t *cycles = calloc((size_t)smoke->info.sm_count * LINES, sizeof(*cycles));
+    const uint64_t lines = smoke->is_small ? 8 : LINES;
     struct pb_map request = {
-        .touch = touch, .offset_bytes = offsets, .offset_count = LINES, .warm = 1};
+        .touch = touch, .offset_bytes = offsets, .offset_count = lines, .warm = 1};
 
     for (uint64_t i = 0; i < LINES; i++)
         offsets[i] = 4096 * i;
@@ -64,13 +81,13 @@ static void map(struct smoke *smoke, enum pb_touch touch, const char *name)
         smoke_worked(smoke, smoke->ops->map(smoke->device, &request, cycles, &smoke->err))) {
         printf("%s, one line from each SM:", name);
         for (uint32_t sm = 0; sm < smoke->info.sm_count; sm++)
-            printf(" %u", cycles[(size_t)sm * LINES]);
+            printf(" %u", cycles[sm * lines]);
         printf("\n");
         for (uint32_t sm = 0; sm < smoke->info.sm_count; sm += smoke->info.sm_count / 4 + 1) {
-            uint32_t *row = cycles + (size_t)sm * LINES;
-            qsort(row, LINES, sizeof(*row), compare_cycles);
-            printf("SM %u: min %u q1 %u median %u q3 %u max %u\n", sm, row[0], row[LINES / 4],
-                   row[LINES / 2], row[3 * LINES / 4], row[LINES - 1]);
+            uint32_t *row = cycles + sm * lines;
+            qsort(row, lines, sizeof(*row), compare_cycles);
+            printf("SM %u: min %u q1 %u median %u q3 %u max %u\n", sm, row[0], row[lines / 4],
+                   row[lines / 2], row[3 * lines / 4], row[lines - 1]);
         }
     }
     free(cycles);
@@ -87,7 +104,7 @@ static void study(struct smoke *smoke, enum pb_study_kind kind, const char *name
 {
     static const uint32_t threads[] = {1, 32, 128, 1024};
 
-    for (size_t t = 0; t < 4; t++) {
+    for (size_t t = smoke->is_small ? 2 : 0; t < 4; t++) {
         printf("%-8s %4u threads:", name, threads[t]);
         for (size_t i = 0; i < count; i++) {
             struct pb_study request = {kind, threads[t], parameters[i]};
@@ -107,7 +124,9 @@ static void study(struct smoke *smoke, enum pb_study_kind kind, const char *name
 
 void smoke_studies(struct smoke *smoke)
 {
-    STUDY(smoke, PB_STUDY_SYNC, "sync", 1, 4, 16, 64, 256, 1024);
+    STUDY(smoke, PB_STUDY_SYNC, "sync", 1, 4, 16);
+    if (!smoke->is_small)
+        STUDY(smoke, PB_STUDY_SYNC, "sync", 64, 256, 1024);
     STUDY(smoke, PB_STUDY_COALESCE, "coalesce", 4, 8, 16, 32, 64, 128, 256, 512, 1024);
     STUDY(smoke, PB_STUDY_STRIDE, "stride", 4, 32, 128, 1024);
     STUDY(smoke, PB_STUDY_MISALIGN, "misalign", 0, 4, 16, 32, 64, 128);
@@ -116,13 +135,15 @@ void smoke_studies(struct smoke *smoke)
 
 void smoke_shared_streams(struct smoke *smoke)
 {
-    static const uint32_t shapes[][2] = {{1, 32},  {1, 256}, {1, 1024}, {2, 1024},
+    static const uint32_t shapes[][2] = {{1, 32},  {2, 64},  {1, 256},  {1, 1024}, {2, 1024},
                                          {4, 512}, {8, 256}, {16, 128}, {3, 1024}};
+    size_t count = smoke->is_small ? 2 : sizeof(shapes) / sizeof(shapes[0]);
 
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+    for (size_t i = 0; i < count; i++) {
         printf("%2u CTAs of %4u, ILP=bytes/cycle:", shapes[i][0], shapes[i][1]);
         for (uint32_t ilp = 1; ilp <= 8; ilp *= 2) {
-            struct pb_shared_stream request = {shapes[i][0], shapes[i][1], ilp, 1000};
+            struct pb_shared_stream request = {shapes[i][0], shapes[i][1], ilp,
+                                               smoke->is_small ? 4 : 1000};
             struct pb_shared_stream_result result = {0.0, 0, 0};
 
             if (!smoke_could(smoke, smoke->ops->shared_stream(smoke->device, &request, &result,
@@ -144,8 +165,10 @@ static void link(struct smoke *smoke, const struct pb_link *shape, const char *n
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         struct pb_link_result result = {0.0, 0.0, 0};
 
+        if (smoke->is_small && sizes[i] > 4096)
+            break;
         request.bytes = sizes[i];
-        request.repeats = sizes[i] < (1u << 20) ? 100 : 5;
+        request.repeats = sizes[i] < (1u << 20) && !smoke->is_small ? 100 : 5;
         if (!smoke_could(smoke, smoke->ops->link(smoke->device, &request, &result, &smoke->err)))
             break;
         printf("  %" PRIu64 " B %.2f us (%.2f) %.2f GB/s", sizes[i], 1e6 * result.seconds,
@@ -184,7 +207,7 @@ void smoke_patterns(struct smoke *smoke)
 {
     static const uint64_t sizes[] = {64u << 20, 0};
 
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < (smoke->is_small ? 1 : 2); i++) {
         struct pb_pattern request = {.bytes = sizes[i], .seed = 7, .passes = 2};
         struct pb_pattern_result result;
 
