@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "analysis/confidence.h"
+#include "analysis/infer_tlb.h"
 #include "analysis/tlb.h"
 #include "analysis/trace.h"
 
@@ -400,6 +401,8 @@ enum pb_status pb_infer_tlb(const struct pb_case *at, struct pb_error *err)
                        "without the latencies of l2 and dram, misses of L2 cannot "
                        "be told from those of translation");
     status = pb_tlb_open(at->recordings, 2, dram - l2, &tlb, err);
+    if (status == PB_UNSUPPORTED) /* a line is delayed by less than a miss of L2, or disturbed */
+        return pb_infer_tlb_rise(at, level, (dram - l2) / 2.0, err);
     if (status == PB_OK)
         status = look(&tlb, level, &view, err);
     if (status == PB_OK) {

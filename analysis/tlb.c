@@ -66,7 +66,8 @@ static enum pb_status read_walks(const struct pb_recording *recordings, size_t c
 
             if (is_walk(point) && accesses.count > 0)
                 tlb->walks[tlb->walk_count++] = (struct pb_tlb_walk){
-                    point->stride_bytes, point->footprint_bytes / point->stride_bytes, accesses};
+                    point->stride_bytes, point->footprint_bytes / point->stride_bytes,
+                    point->base_address, point->sm_id, accesses};
         }
     }
     if (tlb->walk_count == 0)
@@ -81,6 +82,19 @@ static enum pb_status read_walks(const struct pb_recording *recordings, size_t c
             tlb->strides[tlb->stride_count++] = stride;
     }
     return PB_OK;
+}
+
+enum pb_status pb_tlb_read_walks(const struct pb_recording *recordings, size_t count,
+                                 struct pb_tlb *tlb_out, struct pb_error *err)
+{
+    struct pb_tlb tlb = {.walk_count = 0};
+    enum pb_status status = read_walks(recordings, count, &tlb, err);
+
+    if (status == PB_OK)
+        *tlb_out = tlb;
+    else
+        pb_tlb_clear(&tlb);
+    return status;
 }
 
 void pb_tlb_range(const struct pb_tlb *tlb, uint64_t stride_bytes, size_t *first_out,
@@ -109,7 +123,7 @@ static enum pb_status read_reference(const struct pb_recording *recording, struc
     if (status == PB_OK)
         status = pb_latency_estimate(&hits, &no_laps, &latency, err);
     if (status == PB_OK && latency.largest_share < one_kind)
-        status = pb_fail(err, PB_NOT_FOUND,
+        status = pb_fail(err, PB_UNSUPPORTED,
                          "L2 hits come in %zu kinds, so that penalties of translation do not show",
                          latency.modes);
     if (status == PB_OK) {

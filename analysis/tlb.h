@@ -5,7 +5,7 @@
  * of access more for each level. Of a level, every stride between pages then has its own onset.
  *
  * Limit: where L2's own hits come in several kinds (near and far halves), the kinds cannot be told
- * from penalties, and there is no answer.
+ * from penalties; rise.h then compares every line with itself.
  */
 #ifndef PB_ANALYSIS_TLB_H
 #define PB_ANALYSIS_TLB_H
@@ -24,6 +24,8 @@ enum { PB_TLB_LEVELS_MAX = 4, PB_TLB_STRIDES_MAX = 8 };
 /* One walk over `pages` pages. */
 struct pb_tlb_walk {
     uint64_t stride_bytes, pages;
+    uint64_t base_address;
+    int64_t sm_id;
     struct pb_accesses accesses;
 };
 
@@ -43,11 +45,16 @@ struct pb_tlb {
  * dram_cycles  what a miss of L2 costs more than a hit, NaN where it is not known: accesses so slow
  *              are no misses of translation
  *
- * PB_NOT_FOUND  no reference or no walk, or L2 hits of several kinds; err says which
+ * PB_NOT_FOUND    no reference or no walk; err says which
+ * PB_UNSUPPORTED  L2 hits of several kinds
  */
 enum pb_status pb_tlb_open(const struct pb_recording *recordings, size_t count, double dram_cycles,
                            struct pb_tlb *tlb_out, struct pb_error *err);
 void pb_tlb_clear(struct pb_tlb *tlb);
+
+/* Reads the walks alone: no levels. PB_NOT_FOUND: none; PB_NO_MEMORY. */
+enum pb_status pb_tlb_read_walks(const struct pb_recording *recordings, size_t count,
+                                 struct pb_tlb *tlb_out, struct pb_error *err);
 
 /* The walks of one stride: walks[first, first + count). */
 void pb_tlb_range(const struct pb_tlb *tlb, uint64_t stride_bytes, size_t *first_out,
