@@ -18,7 +18,7 @@ void pb_supervisor_give_up(struct pb_supervisor *supervisor, enum pb_outcome out
                            const char *message)
 {
     for (size_t i = 0; i < supervisor->task_count; i++)
-        if (supervisor->tasks[i].state == TASK_TODO)
+        if (supervisor->tasks[i].state == TASK_TODO || supervisor->tasks[i].state == TASK_MEASURED)
             owe(&supervisor->tasks[i], outcome, message);
     supervisor->current = NULL;
     pb_supervisor_enter(supervisor, STATE_OVER);
@@ -33,14 +33,38 @@ void pb_supervisor_fail(struct pb_supervisor *supervisor, enum pb_member_status 
     pb_supervisor_enter(supervisor, STATE_OVER);
 }
 
+bool pb_supervisor_has_measured(const struct pb_supervisor *supervisor)
+{
+    for (size_t i = 0; i < supervisor->task_count; i++)
+        if (supervisor->tasks[i].state == TASK_MEASURED)
+            return true;
+    return false;
+}
+
+void pb_supervisor_doom(struct pb_supervisor *supervisor, enum pb_outcome outcome,
+                        const char *message)
+{
+    if (!pb_supervisor_has_measured(supervisor)) {
+        pb_supervisor_begin_end(supervisor, outcome, message);
+        return;
+    }
+    supervisor->end_outcome = outcome;
+    PB_TEXT_SET(supervisor->end_message, message);
+    if (supervisor->current != NULL)
+        supervisor->current->seconds = pb_time_monotonic_seconds() - supervisor->since;
+    pb_supervisor_enter(supervisor, STATE_DRAINING);
+}
+
 void pb_supervisor_begin_end(struct pb_supervisor *supervisor, enum pb_outcome outcome,
                              const char *message)
 {
-    supervisor->end_outcome = outcome;
-    PB_TEXT_SET(supervisor->end_message, message);
-    if (message[0] != '\0')
+    if (supervisor->state != STATE_DRAINING) { /* else it is known why it ends */
+        supervisor->end_outcome = outcome;
+        PB_TEXT_SET(supervisor->end_message, message);
+    }
+    if (supervisor->end_message[0] != '\0')
         pb_child_kill(&supervisor->child);
-    if (supervisor->current != NULL)
+    if (supervisor->current != NULL && supervisor->state != STATE_DRAINING)
         supervisor->current->seconds = pb_time_monotonic_seconds() - supervisor->since;
     pb_supervisor_enter(supervisor, STATE_ENDING);
 }
@@ -69,6 +93,10 @@ void pb_supervisor_boot_again(struct pb_supervisor *supervisor)
 
     pb_child_clear(&supervisor->child);
     pb_frame_reader_clear(&supervisor->reader);
+    if (supervisor->stop_reason[0] != '\0') {
+        pb_supervisor_give_up(supervisor, PB_TEST_MISSING, supervisor->stop_reason);
+        return;
+    }
     if (!has_work(supervisor)) {
         pb_supervisor_enter(supervisor, STATE_OVER);
         return;
@@ -80,6 +108,22 @@ void pb_supervisor_boot_again(struct pb_supervisor *supervisor)
         pb_supervisor_give_up(supervisor, PB_TEST_MISSING, message);
     } else if (pb_supervisor_boot(supervisor, &err) != PB_OK) {
         pb_supervisor_give_up(supervisor, PB_TEST_MISSING, err.message);
+    }
+}
+
+/* What was measured and never packed is measured once more, but not for ever. */
+static void settle_measured(struct pb_supervisor *supervisor, const char *message)
+{
+    for (size_t i = 0; i < supervisor->task_count; i++) {
+        struct pb_task *task = &supervisor->tasks[i];
+
+        if (task->state != TASK_MEASURED)
+            continue;
+        if (task->was_dropped)
+            owe(task, supervisor->end_outcome, message);
+        else
+            task->state = TASK_TODO;
+        task->was_dropped = true;
     }
 }
 
@@ -104,6 +148,7 @@ static void settle_end(struct pb_supervisor *supervisor, bool reaped)
     if (supervisor->current != NULL)
         owe(supervisor->current, supervisor->end_outcome, message);
     supervisor->current = NULL;
+    settle_measured(supervisor, message);
     if (reaped) {
         pb_supervisor_boot_again(supervisor);
         return;

@@ -42,9 +42,11 @@ static uint64_t get_number(const unsigned char *at, int width)
 const char *pb_frame_type_name(enum pb_frame_type type)
 {
     static const char *const names[PB_FRAME_TYPE_END] = {
-        [PB_FRAME_HELLO] = "HELLO",   [PB_FRAME_OPENED] = "OPENED", [PB_FRAME_REFUSED] = "REFUSED",
-        [PB_FRAME_DEVICE] = "DEVICE", [PB_FRAME_START] = "START",   [PB_FRAME_TEST] = "TEST",
-        [PB_FRAME_DONE] = "DONE",     [PB_FRAME_PLAN] = "PLAN",     [PB_FRAME_MEMBER] = "MEMBER",
+        [PB_FRAME_HELLO] = "HELLO",     [PB_FRAME_OPENED] = "OPENED",
+        [PB_FRAME_REFUSED] = "REFUSED", [PB_FRAME_DEVICE] = "DEVICE",
+        [PB_FRAME_START] = "START",     [PB_FRAME_TEST] = "TEST",
+        [PB_FRAME_DONE] = "DONE",       [PB_FRAME_PLAN] = "PLAN",
+        [PB_FRAME_MEMBER] = "MEMBER",   [PB_FRAME_MEASURED] = "MEASURED",
     };
 
     if (type <= 0 || type >= PB_FRAME_TYPE_END)

@@ -169,23 +169,6 @@ enum pb_status pb_measure_open(struct pb_measure *measure, const char *selector,
 
 /* ---- running ---- */
 
-/* Sends a frame with a test's note. */
-static enum pb_status send(const struct pb_sink *sink, enum pb_frame_type type,
-                           const struct pb_test_note *note, const struct pb_image *image,
-                           struct pb_error *err)
-{
-    struct pb_frame frame = {.type = type, .body = image->bytes, .body_size = image->size};
-    char *text = pb_note_test(note);
-    enum pb_status status;
-
-    if (text == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a note");
-    frame.note = text;
-    status = sink->take(sink->context, &frame, err);
-    free(text);
-    return status;
-}
-
 static void describe_note(const struct pb_bench *bench, const char *key, const char *test,
                           struct pb_test_note *note_out)
 {
@@ -196,11 +179,14 @@ static void describe_note(const struct pb_bench *bench, const char *key, const c
     PB_TEXT_SET(note_out->outcome, pb_outcome_name(PB_TEST_OK));
 }
 
+/* Before the packer is there: this thread may use HDF5. */
 static enum pb_status send_device(const struct pb_bench *bench, const char *key, size_t test_count,
                                   const struct pb_sink *sink, struct pb_error *err)
 {
+    struct pb_frame frame = {.type = PB_FRAME_DEVICE};
     struct pb_image image = {NULL, 0};
     struct pb_test_note note;
+    char *text;
     enum pb_status status = pb_image_of_device(key, &bench->info, &image, err);
 
     if (status != PB_OK)
@@ -209,39 +195,39 @@ static enum pb_status send_device(const struct pb_bench *bench, const char *key,
     note.test_count = (int64_t)test_count;
     snprintf(note.message, sizeof(note.message), "%s%s", bench->info.model,
              bench->device->ops == &pb_device_sim ? ", simulated" : "");
-    status = send(sink, PB_FRAME_DEVICE, &note, &image, err);
+    frame.note = text = pb_note_test(&note);
+    frame.body = image.bytes;
+    frame.body_size = image.size;
+    status = text == NULL ? pb_fail(err, PB_NO_MEMORY, "no memory for a note")
+                          : sink->take(sink->context, &frame, err);
+    free(text);
     free(image.bytes);
     return status;
 }
 
-/* Runs one test between its START and its TEST frame. */
+/* Runs one test and gives what it has recorded to the packer. */
 static enum pb_status run_test(struct pb_bench *bench, const char *key, const struct pb_test *test,
-                               const struct pb_sink *sink, enum pb_outcome *outcome_out,
+                               struct pb_packer *packer, enum pb_outcome *outcome_out,
                                struct pb_error *err)
 {
-    struct pb_image image = {NULL, 0};
     struct pb_recording recording;
     struct pb_test_note note;
     struct pb_state states[2];
     enum pb_status status;
 
     describe_note(bench, key, test->name, &note);
-    status = send(sink, PB_FRAME_START, &note, &image, err);
+    if ((test->needs & (PB_CAP_LINK | PB_CAP_PEER)) != 0)
+        pb_packer_rest(packer); /* the host is part of what is measured */
+    status = pb_packer_tell(packer, PB_FRAME_START, &note, err);
     if (status != PB_OK)
         return status;
     pb_bench_run(bench, test, &recording, states, NULL); /* PB_LOST is an outcome, too */
 
-    status = pb_image_of_test(key, &recording, states, 2, &image, err);
-    if (status == PB_OK) {
-        PB_TEXT_SET(note.outcome, pb_outcome_name(recording.outcome));
-        PB_TEXT_SET(note.message, recording.message);
-        note.seconds = recording.seconds;
-        status = send(sink, PB_FRAME_TEST, &note, &image, err);
-    }
+    PB_TEXT_SET(note.outcome, pb_outcome_name(recording.outcome));
+    PB_TEXT_SET(note.message, recording.message);
+    note.seconds = recording.seconds;
     *outcome_out = recording.outcome;
-    free(image.bytes);
-    pb_recording_clear(&recording);
-    return status;
+    return pb_packer_put(packer, &note, &recording, states, err);
 }
 
 /* Can this process still use the device? A failed kernel may have spoilt it for good. */
@@ -252,22 +238,40 @@ static bool still_answers(struct pb_bench *bench)
     return bench->device->ops->stamp(bench->device, PB_STAMP_EMPTY, 4, cycles, NULL) == PB_OK;
 }
 
+static enum pb_status run_tests(struct pb_bench *bench, const char *key,
+                                const struct pb_test *const *tests, struct pb_packer *packer,
+                                struct pb_error *err)
+{
+    enum pb_outcome outcome = PB_TEST_OK;
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; tests[i] != NULL && status == PB_OK && outcome != PB_TEST_LOST; i++) {
+        status = run_test(bench, key, tests[i], packer, &outcome, err);
+        if (status == PB_OK && outcome == PB_TEST_FAILED && !still_answers(bench))
+            status = pb_fail(err, PB_DEVICE, "the device does not answer after %s", tests[i]->name);
+    }
+    return status;
+}
+
 enum pb_status pb_measure_run(struct pb_bench *bench, const char *key,
                               const struct pb_test *const *tests, const struct pb_sink *sink,
                               struct pb_error *err)
 {
+    const struct pb_packer_request request = {key, *sink, pb_image_of_test};
     const struct pb_frame done = {.type = PB_FRAME_DONE};
-    enum pb_outcome outcome = PB_TEST_OK;
+    struct pb_packer *packer = NULL;
     size_t count = 0;
-    enum pb_status status;
+    enum pb_status status, packed;
 
     while (tests[count] != NULL)
         count++;
     status = send_device(bench, key, count, sink, err);
-    for (size_t i = 0; i < count && status == PB_OK && outcome != PB_TEST_LOST; i++) {
-        status = run_test(bench, key, tests[i], sink, &outcome, err);
-        if (status == PB_OK && outcome == PB_TEST_FAILED && !still_answers(bench))
-            status = pb_fail(err, PB_DEVICE, "the device does not answer after %s", tests[i]->name);
-    }
+    if (status == PB_OK)
+        status = pb_packer_open(&request, &packer, err);
+    if (status == PB_OK)
+        status = run_tests(bench, key, tests, packer, err);
+    packed = pb_packer_close(packer, status == PB_OK ? err : NULL); /* the first mishap is told */
+    if (status == PB_OK)
+        status = packed;
     return status != PB_OK ? status : sink->take(sink->context, &done, err);
 }

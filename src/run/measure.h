@@ -10,13 +10,8 @@
 #include "device/sim/fleet.h"
 #include "run/frame.h"
 #include "run/notes.h"
+#include "run/packer.h"
 #include "run/selection.h"
-
-/* Where frames go. */
-struct pb_sink {
-    enum pb_status (*take)(void *context, const struct pb_frame *frame, struct pb_error *err);
-    void *context;
-};
 
 /* A selection that was understood. */
 struct pb_measure {
@@ -48,7 +43,9 @@ enum pb_status pb_measure_open(struct pb_measure *measure, const char *selector,
                                struct pb_error *err);
 
 /*
- * Runs tests[] (ends with NULL): a DEVICE frame, then START and TEST for each, then DONE.
+ * Runs tests[] (ends with NULL): a DEVICE frame, then START, MEASURED and TEST for each, then DONE.
+ * A test is packed while the next one runs, so its TEST frame may come after the next one's START;
+ * the sink meets TEST frames in another thread, and no frame while it takes one (packer.h).
  *
  * After PB_LOST, which the last TEST frame tells, the other tests are not run and there is a DONE.
  * PB_DEVICE: a failed test has left the device unusable for this process; another may go on. Other

@@ -24,6 +24,8 @@ static double patience(const struct pb_supervisor *supervisor)
         return PB_SUPERVISOR_BOOT_SECONDS;
     case STATE_RUNNING:
         return supervisor->deadline_seconds;
+    case STATE_DRAINING:
+        return PB_SUPERVISOR_PACK_SECONDS;
     default:
         return INFINITY;
     }
@@ -35,9 +37,16 @@ static void check_deadline(struct pb_supervisor *supervisor)
 
     if (pb_time_monotonic_seconds() - supervisor->since < patience(supervisor))
         return;
+    if (supervisor->state == STATE_DRAINING) {
+        pb_supervisor_begin_end(supervisor, supervisor->end_outcome, supervisor->end_message);
+        return;
+    }
     snprintf(message, sizeof(message), "passed its deadline of %g s; the probe was killed",
              patience(supervisor));
-    pb_supervisor_begin_end(supervisor, PB_TEST_HUNG, message);
+    if (supervisor->current != NULL)
+        pb_supervisor_doom(supervisor, PB_TEST_HUNG, message);
+    else
+        pb_supervisor_begin_end(supervisor, PB_TEST_HUNG, message);
 }
 
 static void await_bytes(const struct pb_supervisor *supervisor, double timeout_seconds)
@@ -157,10 +166,14 @@ enum pb_status pb_supervisor_run(struct pb_supervisor *supervisor, const char *k
 
 void pb_supervisor_stop(struct pb_supervisor *supervisor, const char *reason)
 {
+    PB_TEXT_SET(supervisor->stop_reason, reason);
+    if (supervisor->state == STATE_RUNNING && pb_supervisor_has_measured(supervisor))
+        pb_supervisor_doom(supervisor, PB_TEST_MISSING, reason);
+    if (supervisor->state == STATE_DRAINING)
+        return;
     pb_child_kill(&supervisor->child);
     if (!supervisor->was_opened && supervisor->state != STATE_OVER)
         pb_supervisor_fail(supervisor, PB_MEMBER_FAILED, PB_DEVICE, reason);
-    PB_TEXT_SET(supervisor->stop_reason, reason);
     pb_supervisor_give_up(supervisor, PB_TEST_MISSING, reason);
 }
 

@@ -5,6 +5,9 @@
  * run. The supervisor kills it, records what happened to that test, starts another probe for the
  * rest, and gives the device up when that does not help. Nothing here waits for a process.
  *
+ * A probe packs a test while it measures the next one. What it has measured is waited for before it
+ * is killed, and measured once more where it died with it.
+ *
  *     create -> HELLO -> open() -> OPENED -> run() -> FRAME ... FRAME -> OVER
  *                  \________________\______ REFUSED -> OVER
  *
@@ -23,6 +26,7 @@ enum {
     PB_SUPERVISOR_BOOT_SECONDS = 120, /* to start, and to open a device */
     PB_SUPERVISOR_REAP_SECONDS = 10,  /* for a killed process to be gone */
     PB_SUPERVISOR_RESTARTS = 3,       /* in a row without a test finished in between */
+    PB_SUPERVISOR_PACK_SECONDS = 10,  /* for what a doomed probe has measured to be packed */
 };
 
 struct pb_supervisor;
@@ -70,7 +74,10 @@ enum pb_status pb_supervisor_run(struct pb_supervisor *supervisor, const char *k
 enum pb_status pb_supervisor_step(struct pb_supervisor *supervisor, double timeout_seconds,
                                   struct pb_event *event_out, struct pb_error *err);
 
-/* Abandons the test at hand and the rest; the next steps say so for each. */
+/*
+ * Abandons the test at hand and the rest; the next steps say so for each. What is measured already
+ * still comes, if it comes within PB_SUPERVISOR_PACK_SECONDS.
+ */
 void pb_supervisor_stop(struct pb_supervisor *supervisor, const char *reason);
 
 /* As far as it is known by now; owned by the supervisor. */

@@ -6,19 +6,24 @@
 #include "run/supervisor.h"
 
 enum pb_supervisor_state {
-    STATE_BOOTING, /* until HELLO */
-    STATE_READY,   /* until pb_supervisor_open() */
-    STATE_OPENING, /* until OPENED */
-    STATE_OPENED,  /* until pb_supervisor_run() */
-    STATE_RUNNING, /* until DONE */
-    STATE_ENDING,  /* the probe is dead or must be; until it is reaped */
-    STATE_OVER,    /* nothing more comes from a probe */
+    STATE_BOOTING,  /* until HELLO */
+    STATE_READY,    /* until pb_supervisor_open() */
+    STATE_OPENING,  /* until OPENED */
+    STATE_OPENED,   /* until pb_supervisor_run() */
+    STATE_RUNNING,  /* until DONE */
+    STATE_DRAINING, /* the probe must die, but what it has measured may still come */
+    STATE_ENDING,   /* the probe is dead or must be; until it is reaped */
+    STATE_OVER,     /* nothing more comes from a probe */
 };
 
-/* One ordered test. OWED: its fate is settled, its TEST frame is still to be made here. */
+/*
+ * One ordered test. MEASURED: its TEST frame is still to come from the probe. OWED: its fate is
+ * settled, its TEST frame is still to be made here.
+ */
 struct pb_task {
     struct pb_test_spec spec;
-    enum { TASK_TODO, TASK_OWED, TASK_DONE } state;
+    enum { TASK_TODO, TASK_MEASURED, TASK_OWED, TASK_DONE } state;
+    bool was_dropped; /* a probe has died with it measured, but not packed */
     enum pb_outcome outcome;
     double seconds;
     char message[PB_MESSAGE_LENGTH];
@@ -73,6 +78,13 @@ void pb_supervisor_give_up(struct pb_supervisor *supervisor, enum pb_outcome out
 /* No device, hence no tests. */
 void pb_supervisor_fail(struct pb_supervisor *supervisor, enum pb_member_status member_status,
                         enum pb_status status, const char *message);
+
+/* Ends the probe likewise, but lets it pack what it has measured first. */
+void pb_supervisor_doom(struct pb_supervisor *supervisor, enum pb_outcome outcome,
+                        const char *message);
+
+/* Is there a test whose TEST frame is to come from the probe? */
+bool pb_supervisor_has_measured(const struct pb_supervisor *supervisor);
 
 /* The probe is of no more use; an empty message: as its end will say. */
 void pb_supervisor_begin_end(struct pb_supervisor *supervisor, enum pb_outcome outcome,

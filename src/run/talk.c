@@ -46,11 +46,10 @@ enum pb_status pb_supervisor_order_rest(struct pb_supervisor *supervisor, struct
 
 /* ---- what the probe says ---- */
 
-static struct pb_task *find_todo(struct pb_supervisor *supervisor, const char *test)
+static struct pb_task *find_task(struct pb_supervisor *supervisor, const char *test)
 {
     for (size_t i = 0; i < supervisor->task_count; i++)
-        if (supervisor->tasks[i].state == TASK_TODO &&
-            strcmp(supervisor->tasks[i].spec.name, test) == 0)
+        if (strcmp(supervisor->tasks[i].spec.name, test) == 0)
             return &supervisor->tasks[i];
     return NULL;
 }
@@ -132,12 +131,27 @@ static enum pb_status on_surrender(struct pb_supervisor *supervisor, const struc
 static enum pb_status on_start(struct pb_supervisor *supervisor, struct pb_event *event,
                                struct pb_error *err)
 {
-    supervisor->current = find_todo(supervisor, event->note.test);
-    if (supervisor->current == NULL)
+    struct pb_task *task = find_task(supervisor, event->note.test);
+
+    if (task == NULL || task->state != TASK_TODO)
         return pb_fail(err, PB_CORRUPT, "started test \"%s\", which was not ordered",
                        event->note.test);
+    supervisor->current = task;
     supervisor->since = pb_time_monotonic_seconds();
     event->kind = PB_EVENT_FRAME;
+    return PB_OK;
+}
+
+static enum pb_status on_measured(struct pb_supervisor *supervisor, const struct pb_event *event,
+                                  struct pb_error *err)
+{
+    if (supervisor->current == NULL ||
+        strcmp(supervisor->current->spec.name, event->note.test) != 0)
+        return pb_fail(err, PB_CORRUPT, "measured test \"%s\", which was not running",
+                       event->note.test);
+    supervisor->current->state = TASK_MEASURED;
+    supervisor->current = NULL;
+    supervisor->since = pb_time_monotonic_seconds();
     return PB_OK;
 }
 
@@ -146,15 +160,17 @@ static enum pb_status on_test(struct pb_supervisor *supervisor, struct pb_event 
 {
     char message[PB_MESSAGE_LENGTH];
     enum pb_outcome outcome = pb_outcome_parse(event->note.outcome);
+    struct pb_task *task = find_task(supervisor, event->note.test);
 
-    if (supervisor->current == NULL ||
-        strcmp(supervisor->current->spec.name, event->note.test) != 0)
+    if (task == NULL || (task != supervisor->current && task->state != TASK_MEASURED))
         return pb_fail(err, PB_CORRUPT, "finished test \"%s\", which was not running",
                        event->note.test);
-    supervisor->current->state = TASK_DONE;
-    supervisor->current = NULL;
+    if (task == supervisor->current)
+        supervisor->current = NULL;
+    if (supervisor->current == NULL) /* else a deadline runs that is none of this test's */
+        supervisor->since = pb_time_monotonic_seconds();
+    task->state = TASK_DONE;
     supervisor->restarts = 0;
-    supervisor->since = pb_time_monotonic_seconds();
     pb_tally_add(&supervisor->tally, event->note.test, outcome, event->note.message);
     event->kind = PB_EVENT_FRAME;
     if (outcome == PB_TEST_LOST) {
@@ -181,11 +197,32 @@ static enum pb_status on_result(struct pb_supervisor *supervisor, const struct p
     event->frame_bytes = pb_frame_reader_bytes(&supervisor->reader, &event->frame_size);
     if (frame->type == PB_FRAME_START)
         return on_start(supervisor, event, err);
+    if (frame->type == PB_FRAME_MEASURED)
+        return on_measured(supervisor, event, err);
     if (frame->type == PB_FRAME_TEST)
         return on_test(supervisor, event, err);
     event->kind = supervisor->device_passed ? PB_EVENT_NONE : PB_EVENT_FRAME;
     supervisor->device_passed = true;
     return PB_OK;
+}
+
+/* A frame of a doomed probe: what was measured counts, the rest comes too late. */
+static enum pb_status on_last_words(struct pb_supervisor *supervisor, const struct pb_frame *frame,
+                                    struct pb_event *event, struct pb_error *err)
+{
+    const struct pb_task *task = NULL;
+    enum pb_status status = PB_OK;
+
+    if (frame->type == PB_FRAME_TEST)
+        status = pb_note_read_test(frame->note, &event->note, err);
+    if (status == PB_OK && frame->type == PB_FRAME_TEST)
+        task = find_task(supervisor, event->note.test);
+    if (task != NULL && task->state == TASK_MEASURED)
+        status = on_result(supervisor, frame, event, err);
+    if (status == PB_OK && supervisor->state == STATE_DRAINING &&
+        !pb_supervisor_has_measured(supervisor))
+        pb_supervisor_begin_end(supervisor, supervisor->end_outcome, supervisor->end_message);
+    return status;
 }
 
 /* Acts on a frame; PB_CORRUPT: it has no business here. */
@@ -202,9 +239,12 @@ enum pb_status pb_supervisor_hear(struct pb_supervisor *supervisor, const struct
         return on_refused(supervisor, frame, err);
     if (frame->type == PB_FRAME_REFUSED && state == STATE_RUNNING)
         return on_surrender(supervisor, frame, err);
+    if (state == STATE_DRAINING)
+        return on_last_words(supervisor, frame, event, err);
     if (state == STATE_RUNNING &&
         (frame->type == PB_FRAME_DEVICE || frame->type == PB_FRAME_START ||
-         frame->type == PB_FRAME_TEST || frame->type == PB_FRAME_DONE))
+         frame->type == PB_FRAME_MEASURED || frame->type == PB_FRAME_TEST ||
+         frame->type == PB_FRAME_DONE))
         return on_result(supervisor, frame, event, err);
     return pb_fail(err, PB_CORRUPT, "sent %s out of turn", pb_frame_type_name(frame->type));
 }

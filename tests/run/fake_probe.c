@@ -3,6 +3,8 @@
  *
  * It sees one device and offers the tests a, b and c. WHAT happens in TEST, or where it says:
  *   hang die exit garbage torn mute lost wrong failed: in a test
+ *   late, late-for-ever: the next test begins and hangs, and only then this one's result comes, or
+ *   never; dropped, dropped-once: the probe dies there instead, always or only in its first life
  *   hello=refuse hello=garbage hello=die hello=mute, open=refuse open=die, other: before any
  */
 #include <signal.h>
@@ -101,9 +103,27 @@ static void open_device(void)
     say(PB_FRAME_OPENED, pb_note_opened(&opened), NULL);
 }
 
-static void run_test(const char *test)
+/* A test that is measured, and the next one begun before its result is there. */
+static void run_overlapped(const char *test, const char *next)
 {
+    say_test(PB_FRAME_MEASURED, test, PB_TEST_OK, NULL);
+    say_test(PB_FRAME_START, next, PB_TEST_OK, NULL);
+    if (is_told("dropped", test) || is_told("dropped-once", test))
+        raise(SIGKILL);
+    sleep(2); /* longer than the deadline of those who tell it so */
+    if (is_told("late", test))
+        say_test(PB_FRAME_TEST, test, PB_TEST_OK, "image");
+    pause();
+}
+
+static void run_test(const char *test, const char *next, bool is_first_life)
+{
+    bool overlaps = is_told("late", test) || is_told("late-for-ever", test) ||
+                    is_told("dropped", test) || (is_told("dropped-once", test) && is_first_life);
+
     say_test(PB_FRAME_START, test, PB_TEST_OK, NULL);
+    if (overlaps)
+        run_overlapped(test, next);
     if (is_told("hang", test))
         pause();
     if (is_told("die", test) || is_told("die-always", ""))
@@ -129,7 +149,19 @@ static void run_test(const char *test)
         say_test(PB_FRAME_TEST, test, PB_TEST_FAILED, "image");
         refuse(PB_DEVICE, "the device does not answer");
     }
+    if (is_told("measures", ""))
+        say_test(PB_FRAME_MEASURED, test, PB_TEST_OK, NULL);
     say_test(PB_FRAME_TEST, is_told("wrong", test) ? "z" : test, PB_TEST_OK, "image");
+}
+
+static void run_tests(const struct pb_test_list *tests)
+{
+    for (size_t i = 0; i < tests->count; i++) {
+        const char *next = i + 1 < tests->count ? tests->specs[i + 1].name : "";
+
+        if (!is_told("skip", tests->specs[i].name))
+            run_test(tests->specs[i].name, next, tests->count == 3);
+    }
 }
 
 int main(int argc, char **argv)
@@ -152,9 +184,7 @@ int main(int argc, char **argv)
         if (is_told("die-unasked", ""))
             raise(SIGKILL);
         say_test(PB_FRAME_DEVICE, "", PB_TEST_OK, "image");
-        for (size_t i = 0; i < order.tests.count; i++)
-            if (!is_told("skip", order.tests.specs[i].name))
-                run_test(order.tests.specs[i].name);
+        run_tests(&order.tests);
         say(PB_FRAME_DONE, NULL, NULL);
         pb_order_clear(&order);
     }

@@ -211,6 +211,42 @@ static void test_supervisor__test_that_was_passed_over_is_missing(void **state)
     assert_string_equal(story.text, "DEVICE STARTa a=ok STARTc c=ok b=missing");
 }
 
+static void test_supervisor__measured_and_packed_is_a_test(void **state)
+{
+    struct story story = run("measures", NULL, 60);
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE STARTa a=ok STARTb b=ok STARTc c=ok");
+}
+
+/* The next test hangs before this one's result is there: it is waited for. */
+static void test_supervisor__hang_does_not_cost_the_test_before(void **state)
+{
+    struct story story = run("late@a", NULL, 1);
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE STARTa STARTb a=ok b=hung STARTc c=ok");
+    assert_string_equal(story.message, "passed its deadline of 1 s; the probe was killed");
+}
+
+static void test_supervisor__death_with_a_result_measures_it_again(void **state)
+{
+    struct story story = run("dropped-once@a", NULL, 60);
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE STARTa STARTb b=crashed STARTa a=ok STARTc c=ok");
+    assert_int_equal(story.tally.counts[PB_TEST_OK], 2);
+}
+
+static void test_supervisor__death_with_a_result_is_not_repeated_for_ever(void **state)
+{
+    struct story story = run("dropped@a", NULL, 60);
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE STARTa STARTb b=crashed STARTa STARTc a=crashed "
+                                    "c=crashed");
+}
+
 static void assert_refused(const char *what, enum pb_member_status member_status,
                            enum pb_status status, const char *message)
 {
@@ -249,15 +285,14 @@ static void test_supervisor__missing_program_is_invalid(void **state)
     assert_non_null(strstr(err.message, "/nonexistent/probe"));
 }
 
-/* Stopping in the middle of a test abandons it and the rest at once. */
-static void test_supervisor__stop_accounts_for_every_test(void **state)
+/* Stops where b begins. */
+static struct story run_until_b(const char *what)
 {
-    const char *const argv[] = {FAKE_PROBE, "hang@b", NULL};
+    const char *const argv[] = {FAKE_PROBE, what, NULL};
     struct story story = {.text = ""};
     struct pb_supervisor *supervisor;
     enum pb_event_kind kind = PB_EVENT_NONE;
 
-    (void)state;
     assert_int_equal(pb_supervisor_create(argv, 60, &supervisor, NULL), PB_OK);
     for (int i = 0; i < STEPS_MAX && kind != PB_EVENT_OVER; i++) {
         struct pb_event event;
@@ -268,9 +303,36 @@ static void test_supervisor__stop_accounts_for_every_test(void **state)
             strcmp(event.note.test, "b") == 0)
             pb_supervisor_stop(supervisor, "the run was stopped");
     }
+    pb_supervisor_close(supervisor);
+    return story;
+}
+
+/* Stopping in the middle of a test abandons it and the rest at once. */
+static void test_supervisor__stop_accounts_for_every_test(void **state)
+{
+    struct story story = run_until_b("hang@b");
+
+    (void)state;
     assert_string_equal(story.text, "DEVICE STARTa a=ok STARTb b=missing c=missing");
     assert_string_equal(story.message, "the run was stopped");
-    pb_supervisor_close(supervisor);
+}
+
+static void test_supervisor__stop_waits_for_what_is_measured(void **state)
+{
+    struct story story = run_until_b("late@a");
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE STARTa STARTb a=ok b=missing c=missing");
+    assert_string_equal(story.message, "the run was stopped");
+}
+
+/* The packer hangs, too: the wait has an end. */
+static void test_supervisor__stop_does_not_wait_for_ever(void **state)
+{
+    struct story story = run_until_b("late-for-ever@a");
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE STARTa STARTb a=missing b=missing c=missing");
 }
 
 int main(void)
@@ -293,7 +355,13 @@ int main(void)
         cmocka_unit_test(test_supervisor__refusal_keeps_status_and_words),
         cmocka_unit_test(test_supervisor__death_before_the_device_is_open),
         cmocka_unit_test(test_supervisor__missing_program_is_invalid),
+        cmocka_unit_test(test_supervisor__measured_and_packed_is_a_test),
+        cmocka_unit_test(test_supervisor__hang_does_not_cost_the_test_before),
+        cmocka_unit_test(test_supervisor__death_with_a_result_measures_it_again),
+        cmocka_unit_test(test_supervisor__death_with_a_result_is_not_repeated_for_ever),
         cmocka_unit_test(test_supervisor__stop_accounts_for_every_test),
+        cmocka_unit_test(test_supervisor__stop_waits_for_what_is_measured),
+        cmocka_unit_test(test_supervisor__stop_does_not_wait_for_ever),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
