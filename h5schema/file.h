@@ -108,6 +108,10 @@ enum pb_status pb_reader_states(struct pb_reader *reader, const char *key,
 enum pb_status pb_reader_recording(struct pb_reader *reader, const char *key, const char *test,
                                    struct pb_recording *recording_out, struct pb_error *err);
 
+/* /analysis/findings; PB_NOT_FOUND: the file has none. free() the rows. */
+enum pb_status pb_reader_findings(struct pb_reader *reader, struct pb_finding_row **rows_out,
+                                  size_t *count_out, struct pb_error *err);
+
 /*
  * Bytes that the datasets of a test take up in the file: compressed, without attributes and HDF5's
  * own bookkeeping. PB_NOT_FOUND: no such test.
@@ -118,11 +122,13 @@ enum pb_status pb_reader_stored_bytes(struct pb_reader *reader, const char *key,
 /* ---- results and validation ---- */
 
 /*
- * Replaces /analysis/parameters. The file is copied, extended and renamed into place, so that raw
- * data is never at risk.
+ * Replace /analysis/parameters or /analysis/findings; the other stays. The file is copied, extended
+ * and renamed into place, so that raw data is never at risk.
  */
 enum pb_status pb_file_write_parameters(const char *path, const struct pb_parameter_row *rows,
                                         size_t count, struct pb_error *err);
+enum pb_status pb_file_write_findings(const char *path, const struct pb_finding_row *rows,
+                                      size_t count, struct pb_error *err);
 
 /*
  * Walks the whole file, data included, and calls complain() with one line for each violation.

@@ -1,96 +1,25 @@
-/* Results written beside the raw data, by way of a copy so that the raw data is never at risk. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "h5schema/fleet.h"
+/* /analysis/parameters: what plumb-analyze inferred, written beside the raw data. */
+#include "h5schema/extend.h"
+#include "h5schema/file.h"
 #include "h5schema/object.h"
 
-static enum pb_status copy_bytes(int from, int to, const char *path, struct pb_error *err)
+struct parameters {
+    const struct pb_parameter_row *rows;
+    size_t count;
+};
+
+static enum pb_status write_parameters(hid_t analysis, void *context, struct pb_error *err)
 {
-    char buffer[1 << 16];
-    ssize_t got;
+    const struct parameters *parameters = context;
 
-    while ((got = read(from, buffer, sizeof(buffer))) > 0) {
-        for (ssize_t done = 0, put; done < got; done += put) {
-            put = write(to, buffer + done, (size_t)(got - done));
-            if (put < 0)
-                return pb_fail(err, PB_IO, "%s: cannot be copied: %s", path, strerror(errno));
-        }
-    }
-    if (got < 0)
-        return pb_fail(err, PB_IO, "%s: cannot be read: %s", path, strerror(errno));
-    return PB_OK;
-}
-
-static enum pb_status copy_file(const char *path, const char *copy, struct pb_error *err)
-{
-    struct stat found = {.st_mode = 0644};
-    int from = open(path, O_RDONLY | O_CLOEXEC);
-    int to = -1;
-    enum pb_status status;
-
-    if (from < 0 || fstat(from, &found) != 0)
-        status = pb_fail(err, PB_IO, "%s: cannot be read: %s", path, strerror(errno));
-    else if ((to = open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, found.st_mode & 0777)) < 0)
-        status = pb_fail(err, PB_IO, "%s: cannot be extended: %s", path, strerror(errno));
-    else
-        status = copy_bytes(from, to, path, err);
-    if (to >= 0 && close(to) != 0 && status == PB_OK)
-        status = pb_fail(err, PB_IO, "%s: cannot be copied: %s", path, strerror(errno));
-    if (from >= 0)
-        close(from);
-    return status;
-}
-
-static enum pb_status replace_parameters(const char *path, const struct pb_parameter_row *rows,
-                                         size_t count, struct pb_error *err)
-{
-    hid_t access = pb_h5_access(false);
-    hid_t file = H5Fopen(path, H5F_ACC_RDWR, access);
-    hid_t group;
-    enum pb_status status;
-
-    H5Pclose(access);
-    if (file < 0)
-        return pb_h5_fail(err, PB_IO, "%s: cannot be extended", path);
-    group = H5Lexists(file, "analysis", H5P_DEFAULT) > 0
-                ? H5Gopen2(file, "analysis", H5P_DEFAULT)
-                : H5Gcreate2(file, "analysis", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    if (group < 0) {
-        status = pb_h5_fail(err, PB_IO, "%s: /analysis cannot be made", path);
-    } else {
-        status = pb_h5_write_rows(group, "parameters", pb_schema_find("/analysis/parameters"), rows,
-                                  count, err);
-        H5Gclose(group);
-    }
-    if (H5Fclose(file) < 0 && status == PB_OK)
-        status = pb_h5_fail(err, PB_IO, "%s: cannot be written", path);
-    return status;
+    return pb_h5_write_rows(analysis, "parameters", pb_schema_find("/analysis/parameters"),
+                            parameters->rows, parameters->count, err);
 }
 
 enum pb_status pb_file_write_parameters(const char *path, const struct pb_parameter_row *rows,
                                         size_t count, struct pb_error *err)
 {
-    char copy[PATH_MAX];
-    struct pb_run run;
-    hid_t file;
-    enum pb_status status = pb_fleet_open_file(path, &file, &run, err);
+    struct parameters parameters = {rows, count};
 
-    if (status != PB_OK)
-        return status;
-    H5Fclose(file);
-    if (snprintf(copy, sizeof(copy), "%s.partial-%ld", path, (long)getpid()) >= (int)sizeof(copy))
-        return pb_fail(err, PB_INVALID, "%s: the name is too long", path);
-    status = copy_file(path, copy, err);
-    if (status == PB_OK)
-        status = replace_parameters(copy, rows, count, err);
-    if (status == PB_OK && rename(copy, path) != 0)
-        status = pb_fail(err, PB_IO, "%s: cannot be replaced: %s", path, strerror(errno));
-    if (status != PB_OK)
-        unlink(copy);
-    return status;
+    return pb_file_extend(path, write_parameters, &parameters, err);
 }

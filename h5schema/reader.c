@@ -57,6 +57,23 @@ enum pb_status pb_reader_members(struct pb_reader *reader, struct pb_member **me
     return PB_OK;
 }
 
+enum pb_status pb_reader_findings(struct pb_reader *reader, struct pb_finding_row **rows_out,
+                                  size_t *count_out, struct pb_error *err)
+{
+    void *rows = NULL;
+    enum pb_status status;
+
+    if (H5Lexists(reader->file, "analysis", H5P_DEFAULT) <= 0 ||
+        H5Lexists(reader->file, "analysis/findings", H5P_DEFAULT) <= 0)
+        return pb_fail(err, PB_NOT_FOUND, "%s: has no /analysis/findings", reader->path);
+    status = pb_h5_read_rows(reader->file, "analysis/findings",
+                             pb_schema_find("/analysis/findings"), &rows, count_out, err);
+    if (status != PB_OK)
+        return pb_error_prefix(err, "%s: /analysis/findings", reader->path);
+    *rows_out = rows;
+    return PB_OK;
+}
+
 struct name_list {
     struct pb_key *names;
     size_t count, capacity;

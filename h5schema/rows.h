@@ -70,4 +70,24 @@ struct pb_parameter_row {
     char reason[PB_MESSAGE_LENGTH];   /* why there is no value */
 };
 
+/* A row of /analysis/findings: one verdict, worst first. */
+struct pb_finding_row {
+    char severity[PB_NAME_LENGTH]; /* OK, WARNING, CRITICAL, UNKNOWN */
+    char level[PB_NAME_LENGTH];    /* access, sm, device, slot, node, population, fleet */
+    char place[PB_TEXT_LENGTH];
+    char host[PB_KEY_LENGTH];   /* empty: several */
+    char device[PB_KEY_LENGTH]; /* key; empty: several or none */
+    char model[PB_TEXT_LENGTH];
+    char cause[PB_NAME_LENGTH];
+    char metric[PB_TEXT_LENGTH]; /* the one that moved most; empty: none */
+    char unit[PB_NAME_LENGTH];   /* of value and expected */
+    double value, expected, shift, sigmas, p;
+    uint64_t metrics, peers;
+    int64_t drain; /* 1: the node should take no more work */
+    char summary[PB_MESSAGE_LENGTH];
+    char evidence[PB_MESSAGE_LENGTH];
+    char evidence_path[PB_MESSAGE_LENGTH]; /* a path in this file */
+    char advice[PB_MESSAGE_LENGTH];
+};
+
 #endif

@@ -181,6 +181,32 @@ static const struct pb_field parameter_fields[] = {
     FIELD(TEXT, pb_parameter_row, reason, "reason", "", "why there is no value"),
 };
 
+static const struct pb_field finding_fields[] = {
+    FIELD(TEXT, pb_finding_row, severity, "severity", "", "OK, WARNING, CRITICAL or UNKNOWN"),
+    FIELD(TEXT, pb_finding_row, level, "level", "",
+          "how far it reaches: access, sm, device, slot, node, population or fleet"),
+    FIELD(TEXT, pb_finding_row, place, "place", "", "what it is about, for people"),
+    FIELD(TEXT, pb_finding_row, host, "host", "", "empty: several"),
+    FIELD(TEXT, pb_finding_row, device, "device", "", "key; empty: several or none"),
+    FIELD(TEXT, pb_finding_row, model, "model", "", "of the device or group"),
+    FIELD(TEXT, pb_finding_row, cause, "cause", "", "a word of docs/verdicts.md, or unexplained"),
+    FIELD(TEXT, pb_finding_row, metric, "metric", "", "the one that moved most; empty: none"),
+    FIELD(TEXT, pb_finding_row, unit, "unit", "", "of value and expected"),
+    FIELD(F64, pb_finding_row, value, "value", "", "of that metric, in unit"),
+    FIELD(F64, pb_finding_row, expected, "expected", "", "the peers' center, in unit"),
+    FIELD(F64, pb_finding_row, shift, "shift", "",
+          "relative to expected; absolute for fractions, counts and states"),
+    FIELD(F64, pb_finding_row, sigmas, "sigmas", "", "the same in robust standard deviations"),
+    FIELD(F64, pb_finding_row, p, "p", "", "how probable in a healthy fleet, after multiplicity"),
+    FIELD(U64, pb_finding_row, metrics, "metrics", "", "how many metrics moved"),
+    FIELD(U64, pb_finding_row, peers, "peers", "", "devices it was compared with"),
+    FIELD(I64, pb_finding_row, drain, "drain", "", "1: the node should take no more work"),
+    FIELD(TEXT, pb_finding_row, summary, "summary", "", "what, by how much, against whom"),
+    FIELD(TEXT, pb_finding_row, evidence, "evidence", "", "what speaks for the cause"),
+    FIELD(TEXT, pb_finding_row, evidence_path, "evidence_path", "", "path in this file"),
+    FIELD(TEXT, pb_finding_row, advice, "advice", "", "what to do"),
+};
+
 const struct pb_object pb_schema[] = {
     {"/", PB_OBJECT_GROUP, true, run_fields, COUNT(run_fields), sizeof(struct pb_run),
      "the run as a whole"},
@@ -202,6 +228,8 @@ const struct pb_object pb_schema[] = {
      "a matrix; its dimension scales lie beside it under their own names"},
     {"/analysis/parameters", PB_OBJECT_TABLE, false, parameter_fields, COUNT(parameter_fields),
      sizeof(struct pb_parameter_row), "what plumb-analyze inferred"},
+    {"/analysis/findings", PB_OBJECT_TABLE, false, finding_fields, COUNT(finding_fields),
+     sizeof(struct pb_finding_row), "what plumb-outliers found, worst first"},
 };
 
 const size_t pb_schema_count = COUNT(pb_schema);

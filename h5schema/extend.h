@@ -1,0 +1,23 @@
+/*
+ * Private to h5schema/: results written beside the raw data of a finished fleet file.
+ *
+ * The file is copied, the copy is extended and renamed into place: whoever reads sees the old file
+ * or the new one, and raw data is never at risk.
+ */
+#ifndef PB_H5SCHEMA_EXTEND_H
+#define PB_H5SCHEMA_EXTEND_H
+
+#include <hdf5.h>
+
+#include "core/error.h"
+
+/*
+ * Calls extend() with the copy's /analysis group, made when it is not there.
+ * PB_INVALID: not a fleet file. PB_IO: it cannot be read, copied or replaced.
+ */
+enum pb_status pb_file_extend(const char *path,
+                              enum pb_status (*extend)(hid_t analysis, void *context,
+                                                       struct pb_error *err),
+                              void *context, struct pb_error *err);
+
+#endif
