@@ -321,3 +321,14 @@ enum pb_status pb_search_edge(struct pb_bench *bench, struct pb_search *search,
         status = settle(bench, search, sweep.footprints[0], recording, err);
     return status;
 }
+
+enum pb_status pb_search_edge_again(struct pb_bench *bench, struct pb_search *search,
+                                    struct pb_recording *recording, struct pb_error *err)
+{
+    uint64_t least = search->target->first_bytes;
+    enum pb_status status = bracket(bench, search, search->fits_bytes, least, recording, err);
+
+    if (status == PB_OK && search->overflows_bytes > 0)
+        status = settle(bench, search, least, recording, err);
+    return status;
+}

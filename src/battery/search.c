@@ -80,9 +80,10 @@ struct pb_walk pb_search_steady(const struct pb_search *search, const char *phas
     struct pb_walk walk = {
         .path = search->target->path,
         .order = search->exact ? PB_ORDER_SEQUENTIAL : PB_ORDER_RANDOM,
-        .phase = phase,
+        .phase = search->phase != NULL ? search->phase : phase,
         .footprint_bytes = footprint_bytes,
         .stride_bytes = stride_bytes,
+        .base_bytes = search->base_bytes,
         .record = PB_WALK_LAP,
         .seed = 1,
         .prefill = search->target->chip_wide,

@@ -33,6 +33,8 @@ struct pb_search {
     uint64_t stride_bytes;
     uint64_t limit_bytes;   /* of the coarse sweep */
     int64_t carveout_bytes; /* shared memory set aside; 0: the least that works */
+    uint64_t base_bytes;    /* where the array begins */
+    const char *phase;      /* of all walks that look for the edge; NULL: each step's own */
     double hit_cycles;
     double miss_low_cycles, miss_high_cycles; /* where this cache's misses lie */
     uint64_t fits_bytes;                      /* largest footprint seen without misses */
@@ -52,6 +54,13 @@ enum pb_status pb_search_references(struct pb_bench *bench, struct pb_search *se
 /* Phases "coarse" and "bisect": sets fits_bytes and overflows_bytes. */
 enum pb_status pb_search_edge(struct pb_bench *bench, struct pb_search *search,
                               struct pb_recording *recording, struct pb_error *err);
+
+/*
+ * Looks for the edge again, near fits_bytes, where it is known about: in bisecting and confirming
+ * steps alone. Sets fits_bytes and overflows_bytes. PB_NOT_FOUND: misses at the smallest footprint.
+ */
+enum pb_status pb_search_edge_again(struct pb_bench *bench, struct pb_search *search,
+                                    struct pb_recording *recording, struct pb_error *err);
 
 /*
  * The walks of line.c: cold, overflow and stride. Looks for the edge where bench->known lacks it,

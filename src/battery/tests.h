@@ -53,6 +53,9 @@ enum pb_status pb_test_texture_policy(struct pb_bench *bench, struct pb_recordin
                                       struct pb_error *err);
 enum pb_status pb_test_constant_policy(struct pb_bench *bench, struct pb_recording *recording,
                                        struct pb_error *err);
+/* bases.c */
+enum pb_status pb_test_l1_bases(struct pb_bench *bench, struct pb_recording *recording,
+                                struct pb_error *err);
 /* carveout.c */
 enum pb_status pb_test_l1_carveout(struct pb_bench *bench, struct pb_recording *recording,
                                    struct pb_error *err);

@@ -70,7 +70,7 @@ static uint64_t *make_offsets(const struct pb_walk *walk, size_t count)
         return offsets;
     }
     for (size_t i = 0; i < count; i++)
-        offsets[i] = i * walk->stride_bytes;
+        offsets[i] = walk->base_bytes + i * walk->stride_bytes;
     if (walk->order == PB_ORDER_PAGES)
         fixed = pages_first(offsets, count);
     if (walk->order != PB_ORDER_SEQUENTIAL)
@@ -103,7 +103,7 @@ static void describe_point(const struct pb_bench *bench, const struct pb_walk *w
     point->overhead_cycles = bench->overhead_cycles;
     point->carveout_bytes = trace->carveout_bytes;
     point->seed = walk->seed;
-    point->base_address = trace->base_address;
+    point->base_address = trace->base_address + walk->base_bytes;
     point->repeat = walk->repeat;
     point->sm_id = trace->sm_id;
 }
@@ -152,6 +152,8 @@ static enum pb_status take(struct pb_bench *bench, const struct pb_walk *walk,
     if (status != PB_OK)
         return status;
     trace->count = (size_t)chase->record;
+    for (size_t i = 0; i < trace->count; i++)
+        trace->index_bytes[i] -= walk->base_bytes;
     describe_point(bench, walk, chase, trace, &point);
     status = pb_series_append(&recording->series, &point, trace->latency_cycles, trace->index_bytes,
                               err);

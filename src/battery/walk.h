@@ -21,6 +21,7 @@ struct pb_walk {
     enum pb_order order;
     const char *phase;
     uint64_t footprint_bytes, stride_bytes; /* slots at 0, stride, … below footprint */
+    uint64_t base_bytes;                    /* where the array begins; not of PB_ORDER_GIVEN */
     uint64_t warm;                          /* loads; PB_WALK_LAP: one whole lap */
     uint64_t record, timed;                 /* loads; PB_WALK_LAP likewise; one of them is 0 */
     uint64_t seed, repeat;

@@ -58,6 +58,47 @@ static void test_search__spikes_that_look_like_misses_do_not_move_the_edge(void 
     pb_bench_close(&bench);
 }
 
+/*
+ * Sets of 8, 8, 7 and 8 ways: the third one overflows with the 31st line of an array that begins in
+ * the first set, with the 30th of one that begins a line later, and so on round.
+ */
+static void test_bases__unequal_sets_move_the_edge(void **state)
+{
+    static const char *const caches =
+        "{\"id\": \"l1\", \"paths\": [\"global_ca\"], \"line_bytes\": 128, \"sector_bytes\": 128,"
+        " \"ways\": [8, 8, 7, 8], \"index\": {\"kind\": \"modulo\"},"
+        " \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 46},"
+        "{\"id\": \"l2\", \"paths\": [\"global_ca\", \"global_cg\"], \"line_bytes\": 128,"
+        " \"sector_bytes\": 32, \"sets\": 1024, \"ways\": 8, \"index\": {\"kind\": \"modulo\"},"
+        " \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 200}";
+    static const uint64_t fits_lines[] = {30, 29, 28, 31}; /* by the first line's set */
+    struct pb_recording recording;
+    struct pb_bench bench;
+    const struct pb_point *point;
+    uint64_t origin;
+    size_t at = 0, fitting = 0, overflowing = 0;
+
+    (void)state;
+    rig_open_drawn(caches, TLB, "", &bench);
+    rig_run(&bench, "l1_bases", &recording);
+    origin = recording.series.points[0].base_address;
+    while ((point = rig_next(&recording, "shifted", NULL, &at)) != NULL) {
+        uint64_t set = (point->base_address - origin) / 128 % 4;
+        uint64_t lines = point->footprint_bytes / 128;
+        size_t misses = rig_count(&recording, point, 199, 202);
+
+        for (size_t i = 0; i < point->count; i++)
+            assert_true(rig_index(&recording, point, i) < point->footprint_bytes);
+        assert_int_equal(misses > 0, lines > fits_lines[set]);
+        fitting += lines == fits_lines[set];
+        overflowing += lines == fits_lines[set] + 1;
+    }
+    assert_true(fitting >= 8 && overflowing >= 8);
+    assert_non_null(strstr(recording.message, "3584 to 3968 bytes"));
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
 /* Latencies at n pages of a stride; 0: n was not walked. */
 static double pages_median(const struct pb_recording *recording, const char *phase, uint64_t n)
 {
@@ -148,6 +189,7 @@ static void test_tlb__alias_stays_in_few_lines_however_far(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bases__unequal_sets_move_the_edge),
         cmocka_unit_test(test_tlb__the_first_page_too_many_is_walked_at_every_stride),
         cmocka_unit_test(test_tlb__small_pages_show_at_fine_strides),
         cmocka_unit_test(test_tlb__alias_stays_in_few_lines_however_far),
