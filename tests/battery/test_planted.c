@@ -1,5 +1,6 @@
 /* What no shipped profile has: devices that a test draws up itself, and finds again. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -186,9 +187,58 @@ static void test_tlb__alias_stays_in_few_lines_however_far(void **state)
     pb_recording_clear(&recording);
 }
 
+/* The longest way from one miss to the next in a walk in order; 0: fewer than two misses. */
+static uint64_t miss_distance(const struct pb_recording *recording, const struct pb_point *point,
+                              double miss_cycles)
+{
+    uint64_t last = UINT64_MAX, longest = 0;
+
+    for (size_t i = 0; i < point->count; i++) {
+        uint64_t here = rig_index(recording, point, i);
+
+        if (rig_cycles(recording, point, i) < miss_cycles)
+            continue;
+        if (last != UINT64_MAX && here - last > longest)
+            longest = here - last;
+        last = here;
+    }
+    return longest;
+}
+
+/* Lines of 128 byte filled by sectors of 32: in order, a miss fetches those and what is ahead. */
+static void test_prefetch__what_runs_ahead_can_be_counted(void **state)
+{
+    static const uint64_t ahead_bytes[] = {0, 64, 128, 512};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(ahead_bytes); i++) {
+        char caches[512];
+        struct pb_recording recording;
+        struct pb_bench bench;
+        const struct pb_point *point;
+
+        snprintf(caches, sizeof(caches),
+                 "{\"id\": \"l2\", \"paths\": [\"global_ca\", \"global_cg\"],"
+                 " \"line_bytes\": 128, \"sector_bytes\": 32, \"sets\": 1024, \"ways\": 16,"
+                 " \"index\": {\"kind\": \"modulo\"}, \"policy\": {\"kind\": \"lru\"},"
+                 " \"latency_cycles\": 200, \"prefetch_bytes\": %llu}",
+                 (unsigned long long)ahead_bytes[i]);
+        rig_open_drawn(caches, TLB, "", &bench);
+        rig_run(&bench, "prefetch", &recording);
+        point = rig_find(&recording, "strided", "global_cg");
+        assert_int_equal(point->stride_bytes, 32);
+        assert_int_equal(miss_distance(&recording, point, 400), 32 + ahead_bytes[i]);
+        point = rig_find(&recording, "random", "global_cg");
+        assert_true(rig_count(&recording, point, 400, 600) > point->count / 8 * 7);
+        pb_recording_clear(&recording);
+        pb_bench_close(&bench);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_prefetch__what_runs_ahead_can_be_counted),
         cmocka_unit_test(test_bases__unequal_sets_move_the_edge),
         cmocka_unit_test(test_tlb__the_first_page_too_many_is_walked_at_every_stride),
         cmocka_unit_test(test_tlb__small_pages_show_at_fine_strides),
