@@ -268,6 +268,8 @@ int pb_kernel_study_sync(const struct pb_kernel_study *study);
 int pb_kernel_study_read(const struct pb_kernel_study *study);
 /* cudaErrorInvalidValue: no kernel for so many variables. */
 int pb_kernel_study_spill(const struct pb_kernel_study *study);
+/* Local memory that such a launch takes of every thread that the device could hold. */
+int pb_kernel_study_spill_need(const struct pb_kernel_study *study, uint64_t *thread_bytes_out);
 
 /*
  * The spill study's steps, and what step `step` reads and writes of `count` variables, a power of

@@ -87,6 +87,20 @@ static pb_spill_kernel pb_pick(uint32_t count)
     }
 }
 
+extern "C" int pb_kernel_study_spill_need(const struct pb_kernel_study *study,
+                                          uint64_t *thread_bytes_out)
+{
+    pb_spill_kernel kernel = pb_pick(study->parameter);
+    struct cudaFuncAttributes attributes;
+    cudaError_t error = cudaErrorInvalidValue;
+
+    if (kernel != NULL)
+        error = cudaFuncGetAttributes(&attributes, kernel);
+    if (error == cudaSuccess)
+        *thread_bytes_out = attributes.localSizeBytes;
+    return (int)error;
+}
+
 extern "C" int pb_kernel_study_spill(const struct pb_kernel_study *study)
 {
     pb_spill_kernel kernel = pb_pick(study->parameter);

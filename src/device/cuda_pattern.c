@@ -13,7 +13,8 @@
 
 static const uint64_t page_bytes = 2u << 20;
 static const uint64_t block_bytes = 1u << 30;
-/* What is left to the driver and to others: a 32nd, but this much at least. */
+/* What a test of all that is free leaves to the driver and to others: a 32nd of the memory, this
+ * much at least; but any test, half of what is free at most. */
 static const uint64_t reserve_least_bytes = 256u << 20;
 static const uint64_t reserve_share = 32;
 
@@ -34,11 +35,24 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+static enum pb_status fail_for_want(const struct run *run)
+{
+    size_t free_bytes = 0, total_bytes = 0;
+    enum pb_status status = pb_cuda_status(run->cuda, cudaMemGetInfo(&free_bytes, &total_bytes),
+                                           "cudaMemGetInfo", "a pattern test", run->err);
+
+    if (status != PB_OK)
+        return status;
+    return pb_fail(run->err, PB_NO_MEMORY,
+                   "GPU %d: a pattern test: %" PRIu64 " bytes needed, %zu of %zu are free",
+                   run->cuda->ordinal, 2 * page_bytes, free_bytes, total_bytes);
+}
+
 /* How much to test: what was asked for, as far as it is free. */
 static enum pb_status choose_bytes(struct run *run, uint64_t wanted, uint64_t *bytes_out)
 {
     size_t free_bytes = 0, total_bytes = 0;
-    uint64_t reserve;
+    uint64_t reserve, most;
     enum pb_status status = pb_cuda_status(run->cuda, cudaMemGetInfo(&free_bytes, &total_bytes),
                                            "cudaMemGetInfo", "a pattern test", run->err);
 
@@ -46,29 +60,29 @@ static enum pb_status choose_bytes(struct run *run, uint64_t wanted, uint64_t *b
         return status;
     reserve = total_bytes / reserve_share;
     reserve = reserve > reserve_least_bytes ? reserve : reserve_least_bytes;
-    if (free_bytes < reserve + page_bytes)
-        return pb_fail(run->err, PB_NO_MEMORY,
-                       "GPU %d: a pattern test: %zu of %zu bytes are free, and %" PRIu64
-                       " are to stay so",
-                       run->cuda->ordinal, free_bytes, total_bytes, reserve);
-    *bytes_out = free_bytes - reserve;
+    most = free_bytes - least(reserve, free_bytes / 2);
+    if (most < page_bytes)
+        return fail_for_want(run);
     if (wanted != 0)
-        *bytes_out = least(*bytes_out, (wanted + page_bytes - 1) / page_bytes * page_bytes);
-    *bytes_out = *bytes_out / page_bytes * page_bytes;
+        most = least(most, (wanted + page_bytes - 1) / page_bytes * page_bytes);
+    *bytes_out = most / page_bytes * page_bytes;
     return PB_OK;
 }
 
-/* Takes blocks until there are enough or no more to be had. */
+/* Takes blocks until there are enough, smaller ones where large ones are not to be had. */
 static enum pb_status take_blocks(struct run *run, uint64_t bytes)
 {
-    while (run->total_bytes < bytes && run->block_count < BLOCK_MAX) {
-        uint64_t wanted = least(block_bytes, bytes - run->total_bytes);
+    uint64_t most = block_bytes;
+
+    while (run->total_bytes < bytes && run->block_count < BLOCK_MAX && most >= page_bytes) {
+        uint64_t wanted = least(most, bytes - run->total_bytes);
         void *memory = NULL;
         int code = cudaMalloc(&memory, wanted);
 
-        if (code == cudaErrorMemoryAllocation && run->block_count > 0) {
-            cudaGetLastError();
-            break;
+        if (code == cudaErrorMemoryAllocation) {
+            cudaGetLastError(); /* or it would be reported again */
+            most = wanted / 2 / page_bytes * page_bytes;
+            continue;
         }
         if (code != cudaSuccess)
             return pb_cuda_status(run->cuda, code, "cudaMalloc", "a pattern test", run->err);
@@ -76,7 +90,7 @@ static enum pb_status take_blocks(struct run *run, uint64_t bytes)
         run->block_bytes[run->block_count++] = wanted;
         run->total_bytes += wanted;
     }
-    return PB_OK;
+    return run->block_count > 0 ? PB_OK : fail_for_want(run);
 }
 
 static void free_blocks(struct run *run)

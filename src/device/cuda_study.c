@@ -2,6 +2,8 @@
  * F13's studies on silicon. Each kernel runs twice: the first run brings code and data near, into
  * L2, the second is the one that counts; L1 starts empty in both.
  */
+#include <cuda_runtime_api.h>
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -104,6 +106,31 @@ static enum pb_status set_up(struct run *run)
                           "pb_kernel_fill", "filling the memory of a study", run->err);
 }
 
+/*
+ * A launch that found no memory. Local memory is the driver's to set aside, at the launch, for as
+ * many threads as the device holds: so a study of one CTA may need gigabytes.
+ */
+static enum pb_status fail_for_want(struct run *run)
+{
+    const struct pb_device_info *info = &run->cuda->info;
+    uint64_t threads = (uint64_t)info->sm_count * info->max_threads_per_sm, thread_bytes = 0;
+    size_t free_bytes = 0, total_bytes = 0;
+    enum pb_status status;
+
+    status = pb_cuda_status(run->cuda, cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo",
+                            "a study", run->err);
+    if (status == PB_OK && run->study->kind == PB_STUDY_SPILL)
+        status = pb_cuda_status(run->cuda, pb_kernel_study_spill_need(&run->launch, &thread_bytes),
+                                "cudaFuncGetAttributes", "a study", run->err);
+    if (status != PB_OK)
+        return status;
+    return pb_fail(run->err, PB_NO_MEMORY,
+                   "GPU %d: a study: %" PRIu64 " bytes of local memory needed (%" PRIu64
+                   " for each of %" PRIu64 " threads), %zu of %zu are free",
+                   run->cuda->ordinal, threads * thread_bytes, thread_bytes, threads, free_bytes,
+                   total_bytes);
+}
+
 static enum pb_status launch(struct run *run)
 {
     const struct pb_kernel_span opened = {UINT64_MAX, 0, UINT64_MAX, 0};
@@ -113,7 +140,7 @@ static enum pb_status launch(struct run *run)
     if (status == PB_OK)
         status = pb_cuda_status(run->cuda, run->kernel(&run->launch), "pb_kernel_study",
                                 "launching a study", run->err);
-    return status;
+    return status == PB_NO_MEMORY ? fail_for_want(run) : status;
 }
 
 static uint64_t expected_read_sum(const struct run *run, uint32_t thread)

@@ -1,0 +1,150 @@
+/*
+ * The battery on a device whose memory others hold: what finds no room is unsupported, not failed,
+ * and the file says how much was free and how much was needed.
+ *
+ * The device is simulated; its answers about memory are this file's.
+ */
+#include "battery/rig.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The simulated device's own primitives, and its operations with some of them replaced. */
+struct short_device {
+    struct pb_bench bench;
+    const struct pb_device_ops *own;
+    struct pb_device_ops ops;
+};
+
+static uint32_t variables_max; /* of a spill study that still finds room; a test sets it */
+
+static enum pb_status short_study(struct pb_device *device, const struct pb_study *study,
+                                  struct pb_study_result *result_out, struct pb_error *err)
+{
+    if (study->kind == PB_STUDY_SPILL && study->parameter > variables_max)
+        return pb_fail(err, PB_NO_MEMORY, "%u bytes needed, 7 of 9 are free", study->parameter);
+    return pb_device_sim.study(device, study, result_out, err);
+}
+
+static enum pb_status short_pattern(struct pb_device *device, const struct pb_pattern *pattern,
+                                    struct pb_pattern_result *result_out, struct pb_error *err)
+{
+    (void)device;
+    (void)pattern;
+    (void)result_out;
+    return pb_fail(err, PB_NO_MEMORY, "4194304 bytes needed, 7 of 9 are free");
+}
+
+static enum pb_status broken_study(struct pb_device *device, const struct pb_study *study,
+                                   struct pb_study_result *result_out, struct pb_error *err)
+{
+    (void)device;
+    (void)study;
+    (void)result_out;
+    return pb_fail(err, PB_DEVICE, "an illegal address");
+}
+
+static void open_short(struct short_device *device_out)
+{
+    rig_open("c2070", NULL, &device_out->bench);
+    device_out->own = device_out->bench.device->ops;
+    device_out->ops = *device_out->own;
+    device_out->ops.study = short_study;
+    device_out->ops.pattern = short_pattern;
+    device_out->bench.device->ops = &device_out->ops;
+}
+
+static void close_short(struct short_device *device)
+{
+    device->bench.device->ops = device->own;
+    pb_bench_close(&device->bench);
+}
+
+static void run(struct short_device *device, const char *test, struct pb_recording *recording_out)
+{
+    struct pb_state states[2];
+
+    assert_int_equal(pb_bench_run(&device->bench, pb_test_find(test), recording_out, states, NULL),
+                     PB_OK);
+}
+
+static void test_memory_pattern__without_room_is_unsupported(void **state)
+{
+    struct short_device device;
+    struct pb_recording recording;
+
+    (void)state;
+    open_short(&device);
+    run(&device, "memory_pattern", &recording);
+    assert_int_equal(recording.outcome, PB_TEST_UNSUPPORTED);
+    assert_non_null(strstr(recording.message, "4194304 bytes needed, 7 of 9 are free"));
+    pb_recording_clear(&recording);
+    close_short(&device);
+}
+
+static void test_spill__without_room_for_any_is_unsupported(void **state)
+{
+    struct short_device device;
+    struct pb_recording recording;
+
+    (void)state;
+    variables_max = 0;
+    open_short(&device);
+    run(&device, "spill", &recording);
+    assert_int_equal(recording.outcome, PB_TEST_UNSUPPORTED);
+    assert_non_null(strstr(recording.message, "too little free memory"));
+    assert_non_null(strstr(recording.message, "1 bytes needed, 7 of 9 are free"));
+    pb_recording_clear(&recording);
+    close_short(&device);
+}
+
+static void test_spill__keeps_what_found_room(void **state)
+{
+    struct short_device device;
+    struct pb_recording recording;
+    const struct pb_matrix *matrix = &recording.matrix;
+
+    (void)state;
+    variables_max = 512;
+    open_short(&device);
+    run(&device, "spill", &recording);
+    assert_int_equal(recording.outcome, PB_TEST_OK);
+    assert_non_null(strstr(recording.message, "1024 bytes needed, 7 of 9 are free"));
+    for (size_t t = 0; t < matrix->axes[0].length; t++) {
+        const size_t fits[] = {t, rig_at(&matrix->axes[1], 512)};
+        const size_t lacks[] = {t, rig_at(&matrix->axes[1], 1024)};
+
+        assert_true(isnan(rig_value(matrix, lacks)));
+        assert_true(rig_value(matrix, fits) > 0 ||
+                    matrix->axes[0].values[t] > device.bench.info.max_threads_per_cta);
+    }
+    pb_recording_clear(&recording);
+    close_short(&device);
+}
+
+static void test_spill__another_failure_is_one(void **state)
+{
+    struct short_device device;
+    struct pb_recording recording;
+
+    (void)state;
+    open_short(&device);
+    device.ops.study = broken_study;
+    run(&device, "spill", &recording);
+    assert_int_equal(recording.outcome, PB_TEST_FAILED);
+    assert_non_null(strstr(recording.message, "an illegal address"));
+    pb_recording_clear(&recording);
+    close_short(&device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_memory_pattern__without_room_is_unsupported),
+        cmocka_unit_test(test_spill__without_room_for_any_is_unsupported),
+        cmocka_unit_test(test_spill__keeps_what_found_room),
+        cmocka_unit_test(test_spill__another_failure_is_one),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
