@@ -8,12 +8,14 @@
 
 #include "h5schema/object.h"
 
-static const struct pb_field label_field = {"label", PB_FIELD_TEXT, 0, PB_NAME_LENGTH, "", ""};
-static const struct pb_field number_field = {"number", PB_FIELD_F64, 0, sizeof(double), "", ""};
+static const struct pb_field label_field = {"label", PB_FIELD_TEXT, 0, PB_NAME_LENGTH, "",
+                                            "",      false};
+static const struct pb_field number_field = {"number", PB_FIELD_F64, 0,    sizeof(double),
+                                             "",       "",           false};
 
 static void read_text(hid_t location, const char *name, char *text_out, size_t size)
 {
-    const struct pb_field field = {name, PB_FIELD_TEXT, 0, size, "", ""};
+    const struct pb_field field = {name, PB_FIELD_TEXT, 0, size, "", "", false};
     hid_t type = pb_h5_field_type(&field);
     hid_t attribute =
         H5Aexists(location, name) > 0 ? H5Aopen(location, name, H5P_DEFAULT) : H5I_INVALID_HID;
