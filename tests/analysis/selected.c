@@ -1,0 +1,104 @@
+/* Some tests of the battery on a simulated device. */
+#include "analysis/selected.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/recordings.h"
+#include "battery/battery.h"
+
+static enum pb_status measure(const char *profile, const char *tests,
+                              struct recordings *recordings_out, struct pb_error *err)
+{
+    struct pb_device_request request = {.profile = profile, .seed = 1};
+    const struct pb_test **chosen = NULL;
+    struct pb_bench bench;
+    enum pb_status status = pb_battery_select(PB_STANDARD, tests, &chosen, err);
+
+    memset(recordings_out, 0, sizeof(*recordings_out));
+    if (status == PB_OK)
+        status = pb_bench_open(&pb_device_sim, &request, PB_STANDARD, &bench, err);
+    if (status != PB_OK)
+        goto out;
+    recordings_out->info = bench.info;
+    for (size_t i = 0; chosen[i] != NULL && status == PB_OK; i++) {
+        struct pb_state states[2];
+
+        status = pb_bench_run(&bench, chosen[i], &recordings_out->items[recordings_out->count],
+                              states, err);
+        recordings_out->count += status == PB_OK;
+    }
+    pb_bench_close(&bench);
+out:
+    free(chosen);
+    return status;
+}
+
+void selected_infer(const char *profile, const char *tests, struct pb_parameters *parameters_out)
+{
+    struct recordings *recordings = calloc(1, sizeof(*recordings));
+    struct pb_error err = PB_ERROR_INIT;
+
+    assert_non_null(recordings);
+    if (measure(profile, tests, recordings, &err) != PB_OK ||
+        recordings_infer(recordings, parameters_out, &err) != PB_OK)
+        fail_msg("%s: %s", profile, err.message);
+    recordings_clear(recordings);
+    free(recordings);
+}
+
+const struct pb_parameter *selected_find(const struct pb_parameters *parameters, const char *memory,
+                                         const char *name)
+{
+    const struct pb_parameter *parameter = pb_parameters_find(parameters, memory, name);
+
+    if (parameter == NULL)
+        fail_msg("%s.%s is not in the table", memory, name);
+    if (parameter->kind == PB_VALUE_NONE)
+        fail_msg("%s.%s has no value: %s", memory, name, parameter->reason);
+    return parameter;
+}
+
+void assert_number(const struct pb_parameters *parameters, const char *memory, const char *name,
+                   double value, double tolerance)
+{
+    assert_numbers(parameters, memory, name, &value, 1, tolerance);
+}
+
+void assert_numbers(const struct pb_parameters *parameters, const char *memory, const char *name,
+                    const double *values, size_t count, double tolerance)
+{
+    const struct pb_parameter *parameter = selected_find(parameters, memory, name);
+
+    if (parameter->number_count != count)
+        fail_msg("%s.%s: expected %zu numbers, found %zu, the first %g", memory, name, count,
+                 parameter->number_count, parameter->numbers[0].value);
+    for (size_t i = 0; i < count; i++) {
+        double found = parameter->numbers[i].value;
+
+        if (isnan(values[i]) ? !isnan(found) : !(fabs(found - values[i]) <= tolerance))
+            fail_msg("%s.%s[%zu]: expected %g, found %g by %s", memory, name, i, values[i], found,
+                     parameter->method);
+    }
+}
+
+void assert_open(const struct pb_parameters *parameters, const char *memory, const char *name,
+                 const char *reason)
+{
+    const struct pb_parameter *parameter = pb_parameters_find(parameters, memory, name);
+
+    if (parameter == NULL)
+        fail_msg("%s.%s is not in the table", memory, name);
+    if (parameter->kind != PB_VALUE_NONE)
+        fail_msg("%s.%s: expected none, found %g by %s", memory, name, parameter->numbers[0].value,
+                 parameter->method);
+    if (strstr(parameter->reason, reason) == NULL)
+        fail_msg("%s.%s: expected \"…%s…\", found \"%s\"", memory, name, reason, parameter->reason);
+}

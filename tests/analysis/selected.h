@@ -1,0 +1,27 @@
+/* Some tests of the battery on a simulated device, and what the inference makes of them alone. */
+#ifndef PB_TESTS_ANALYSIS_SELECTED_H
+#define PB_TESTS_ANALYSIS_SELECTED_H
+
+#include "analysis/parameter.h"
+
+/*
+ * Runs the comma-separated tests, in the battery's order. `profile`: a name or a file. Fails the
+ * test on any error. pb_parameters_clear() the result.
+ */
+void selected_infer(const char *profile, const char *tests, struct pb_parameters *parameters_out);
+
+/* The parameter; fails the test when it has no value. */
+const struct pb_parameter *selected_find(const struct pb_parameters *parameters, const char *memory,
+                                         const char *name);
+
+/* Fails the test unless the number, or the list, is this; NaN in a list stands for none. */
+void assert_number(const struct pb_parameters *parameters, const char *memory, const char *name,
+                   double value, double tolerance);
+void assert_numbers(const struct pb_parameters *parameters, const char *memory, const char *name,
+                    const double *values, size_t count, double tolerance);
+
+/* Fails the test unless there is no value and this text in the reason. */
+void assert_open(const struct pb_parameters *parameters, const char *memory, const char *name,
+                 const char *reason);
+
+#endif
