@@ -14,7 +14,6 @@ struct pb_flight {
     double *warp_free;     /* [warps * per_warp] when each register is free again, as rings */
     double *sm_free;       /* [per_sm] */
     double ready[PB_FLIGHT_WARPS_MAX];
-    unsigned sent[PB_FLIGHT_WARPS_MAX];
 };
 
 /* Cycles until the last load is back, when each of `warps` sends `loads`, all from the same start.
