@@ -13,13 +13,13 @@
 struct pb_device_info {
     char backend[PB_NAME_LENGTH]; /* cuda or sim */
     char model[PB_TEXT_LENGTH];
-    char uuid[PB_TEXT_LENGTH]; /* GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx */
+    char uuid[PB_TEXT_LENGTH]; /* GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx, or MIG-… */
     char pci_bus_id[PB_NAME_LENGTH];
     char vbios[PB_NAME_LENGTH];          /* empty: not known */
     char driver_version[PB_NAME_LENGTH]; /* empty: not known */
     char runtime_version[PB_NAME_LENGTH];
     char source[PB_TEXT_LENGTH]; /* of a simulated profile's values */
-    int64_t slot;                /* the node's own number of this GPU; -1: not known */
+    int64_t slot;                /* the node's own number of this GPU or instance; -1: not known */
     uint32_t compute_capability; /* 10 * major + minor */
     uint32_t capabilities;       /* enum pb_capability */
     uint32_t sm_count;

@@ -36,10 +36,11 @@ static bool is_pci_match(const char *selector, const char *bus_id)
            function == have_function;
 }
 
-/* With or without "GPU-" in front. */
+/* With or without "GPU-" or "MIG-" in front. */
 static bool is_uuid_match(const char *selector, const char *uuid)
 {
-    const char *digits = strncasecmp(uuid, "GPU-", 4) == 0 ? uuid + 4 : uuid;
+    bool has_kind = strncasecmp(uuid, "GPU-", 4) == 0 || strncasecmp(uuid, "MIG-", 4) == 0;
+    const char *digits = has_kind ? uuid + 4 : uuid;
     size_t length = strlen(selector);
 
     return length > 0 &&

@@ -26,13 +26,18 @@ static enum pb_status count_devices(int *count_out, cudaError_t *code_out, struc
                    cudaGetErrorName(code), cudaGetErrorString(code));
 }
 
-static void format_uuid(const cudaUUID_t *uuid, char *text, size_t size)
+/*
+ * As nvidia-smi -L writes it. A MIG instance has a UUID of its own and is told by its name
+ * ("… MIG 1g.18gb"): CUDA shows a process one such instance, and nothing else of it.
+ */
+static void format_uuid(const struct cudaDeviceProp *properties, char *text, size_t size)
 {
-    const unsigned char *b = (const unsigned char *)uuid->bytes;
+    const unsigned char *b = (const unsigned char *)properties->uuid.bytes;
+    const char *kind = strstr(properties->name, " MIG ") != NULL ? "MIG" : "GPU";
 
-    snprintf(text, size, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-             b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
-             b[14], b[15]);
+    snprintf(text, size, "%s-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+             kind, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
+             b[13], b[14], b[15]);
 }
 
 enum pb_status pb_cuda_identify(int ordinal, struct pb_device_entry *entry_out,
@@ -46,7 +51,7 @@ enum pb_status pb_cuda_identify(int ordinal, struct pb_device_entry *entry_out,
                        cudaGetErrorName(code), cudaGetErrorString(code));
     memset(entry_out, 0, sizeof(*entry_out));
     PB_TEXT_SET(entry_out->model, properties.name);
-    format_uuid(&properties.uuid, entry_out->uuid, sizeof(entry_out->uuid));
+    format_uuid(&properties, entry_out->uuid, sizeof(entry_out->uuid));
     /* As NVML and nvidia-smi write it: eight digits of domain, upper case. */
     snprintf(entry_out->pci_bus_id, sizeof(entry_out->pci_bus_id), "%08X:%02X:%02X.0",
              (unsigned)properties.pciDomainID, (unsigned)properties.pciBusID,

@@ -16,6 +16,9 @@ static const struct {
     {offsetof(struct pb_nvml_calls, shutdown), "nvmlShutdown", NULL},
     {offsetof(struct pb_nvml_calls, by_uuid), "nvmlDeviceGetHandleByUUID", NULL},
     {offsetof(struct pb_nvml_calls, by_bus_id), "nvmlDeviceGetHandleByPciBusId_v2", NULL},
+    {offsetof(struct pb_nvml_calls, is_instance), "nvmlDeviceIsMigDeviceHandle", NULL},
+    {offsetof(struct pb_nvml_calls, parent), "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", NULL},
+    {offsetof(struct pb_nvml_calls, instance_id), "nvmlDeviceGetGpuInstanceId", NULL},
     {offsetof(struct pb_nvml_calls, index), "nvmlDeviceGetIndex", NULL},
     {offsetof(struct pb_nvml_calls, driver_version), "nvmlSystemGetDriverVersion", NULL},
     {offsetof(struct pb_nvml_calls, vbios), "nvmlDeviceGetVbiosVersion", NULL},
@@ -56,12 +59,33 @@ static void load_symbols(void *library, struct pb_nvml_calls *calls)
     }
 }
 
+/*
+ * A MIG instance answers for little more than its memory and processes: clocks, power, errors and
+ * links are those of the GPU it lies on. Where that cannot be had, they stay unknown.
+ */
+static void split_instance(struct pb_nvml *nvml, const char *pci_bus_id)
+{
+    struct pb_nvml_calls *call = &nvml->call;
+    unsigned is_instance = 0;
+    void *parent = NULL;
+
+    if (call->is_instance == NULL ||
+        call->is_instance(nvml->device, &is_instance) != NVML_SUCCESS || is_instance == 0)
+        return;
+    nvml->instance = nvml->device;
+    if ((call->parent != NULL && call->parent(nvml->instance, &parent) == NVML_SUCCESS) ||
+        (call->by_bus_id != NULL && call->by_bus_id(pci_bus_id, &parent) == NVML_SUCCESS))
+        nvml->device = parent;
+}
+
 static bool find_device(struct pb_nvml *nvml, const char *uuid, const char *pci_bus_id)
 {
     struct pb_nvml_calls *call = &nvml->call;
 
-    if (call->by_uuid != NULL && call->by_uuid(uuid, &nvml->device) == NVML_SUCCESS)
+    if (call->by_uuid != NULL && call->by_uuid(uuid, &nvml->device) == NVML_SUCCESS) {
+        split_instance(nvml, pci_bus_id);
         return true;
+    }
     return call->by_bus_id != NULL && call->by_bus_id(pci_bus_id, &nvml->device) == NVML_SUCCESS;
 }
 
@@ -126,6 +150,25 @@ static void read_modes(struct pb_nvml *nvml, struct pb_device_info *info)
     if (nvml->call.mig_mode != NULL &&
         nvml->call.mig_mode(nvml->device, &mig_now, &mig_pending) == NVML_SUCCESS)
         info->mig_enabled = mig_now != 0;
+    if (nvml->instance != NULL)
+        info->mig_enabled = 1;
+}
+
+/* Instances of one GPU have its index in common: each gets a number of its own. */
+static void read_slot(struct pb_nvml *nvml, struct pb_device_info *info)
+{
+    const int64_t instances_max = 100;
+    int64_t index = -1;
+    unsigned id;
+
+    pb_nvml_read_integer(nvml, nvml->call.index, &index);
+    if (index < 0)
+        return;
+    if (nvml->instance == NULL)
+        info->slot = index;
+    else if (nvml->call.instance_id != NULL &&
+             nvml->call.instance_id(nvml->instance, &id) == NVML_SUCCESS)
+        info->slot = instances_max * (index + 1) + id;
 }
 
 void pb_nvml_describe(struct pb_nvml *nvml, struct pb_device_info *info)
@@ -141,7 +184,7 @@ void pb_nvml_describe(struct pb_nvml *nvml, struct pb_device_info *info)
         nvml->call.driver_version(text, sizeof(text)) == NVML_SUCCESS)
         PB_TEXT_SET(info->driver_version, text);
     read_modes(nvml, info);
-    pb_nvml_read_integer(nvml, nvml->call.index, &info->slot);
+    read_slot(nvml, info);
     pb_nvml_read_real(nvml, nvml->call.power_limit, 1e-3, &info->power_limit_w);
     pb_nvml_read_real(nvml, nvml->call.power_limit_default, 1e-3, &info->power_limit_default_w);
 }

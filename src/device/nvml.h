@@ -13,11 +13,15 @@
 
 struct pb_nvml;
 
-/* The GPU with this UUID, else the one at this PCI bus id; NULL when there is no NVML. */
+/* The GPU or MIG instance with this UUID, else the GPU at this PCI bus id; NULL: there is no NVML.
+ */
 struct pb_nvml *pb_nvml_open(const char *uuid, const char *pci_bus_id);
 void pb_nvml_close(struct pb_nvml *nvml); /* NULL is allowed */
 
-/* Fills what is known; nvml may be NULL. slot is NVML's index: that of nvidia-smi. */
+/*
+ * Fills what is known; nvml may be NULL. slot is NVML's index, that of nvidia-smi; of a MIG
+ * instance 100 * (index + 1) + the number of its GPU instance, since several share a GPU.
+ */
 void pb_nvml_describe(struct pb_nvml *nvml, struct pb_device_info *info);
 
 /* Fills what is known of a cleared state; nvml may be NULL. False: the GPU is lost. */

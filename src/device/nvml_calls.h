@@ -62,6 +62,9 @@ struct pb_nvml_calls {
     int (*shutdown)(void);
     int (*by_uuid)(const char *uuid, void **device_out);
     int (*by_bus_id)(const char *bus_id, void **device_out);
+    int (*is_instance)(void *device, unsigned *is_instance_out); /* of MIG */
+    int (*parent)(void *instance, void **device_out);
+    int (*instance_id)(void *instance, unsigned *id_out);
     int (*index)(void *device, unsigned *index_out);
     int (*driver_version)(char *text, unsigned size);
     int (*vbios)(void *device, char *text, unsigned size);
@@ -90,7 +93,8 @@ struct pb_nvml_calls {
 
 struct pb_nvml {
     void *library;
-    void *device;
+    void *device;   /* the whole GPU */
+    void *instance; /* the MIG instance on it that is meant; NULL: the whole */
     struct pb_nvml_calls call;
 };
 

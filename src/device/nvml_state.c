@@ -63,17 +63,19 @@ static void read_errors(struct pb_nvml *nvml, struct pb_state *state)
     }
 }
 
+/* Of a MIG instance alone where it is one. */
 static void read_use(struct pb_nvml *nvml, struct pb_state *state)
 {
+    void *device = nvml->instance != NULL ? nvml->instance : nvml->device;
     struct pb_nvml_memory memory;
     unsigned count = 0; /* room for none: NVML answers with how many there are */
     int status;
 
-    if (nvml->call.memory != NULL && nvml->call.memory(nvml->device, &memory) == NVML_SUCCESS)
+    if (nvml->call.memory != NULL && nvml->call.memory(device, &memory) == NVML_SUCCESS)
         state->memory_used_bytes = (int64_t)memory.used_bytes;
     if (nvml->call.processes == NULL)
         return;
-    status = nvml->call.processes(nvml->device, &count, NULL);
+    status = nvml->call.processes(device, &count, NULL);
     if (status == NVML_SUCCESS || status == NVML_ERROR_INSUFFICIENT_SIZE)
         state->processes = count;
 }

@@ -1,10 +1,11 @@
 /*
  * A libnvidia-ml.so.1 of known answers, to test the reading of a GPU's state where there is none.
  *
- * It knows one device, by UUID only; fake_nvml_mode chooses what the device answers. Entry points
- * that are missing here are missing on purpose: PCIe replays, and the new name of the clocks'
- * reasons.
+ * It knows one device and two MIG instances on it; fake_nvml_mode chooses what the device answers.
+ * Entry points that are missing here are missing on purpose: PCIe replays, and the new name of the
+ * clocks' reasons.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,29 +15,37 @@ enum {
     SUCCESS = 0,
     INVALID_ARGUMENT = 2,
     NOT_SUPPORTED = 3,
+    NO_PERMISSION = 4,
     NOT_FOUND = 6,
     INSUFFICIENT_SIZE = 7,
-    GPU_IS_LOST = 15
+    GPU_IS_LOST = 15,
 };
 
 enum fake_nvml_mode fake_nvml_mode = FAKE_NVML_HEALTHY;
 int fake_nvml_open = 0;
 
 static int device;
+static int instances[2]; /* of MIG, on that device */
 
-static int answer(void)
+static bool is_instance(const void *at)
 {
-    static const int answers[] = {SUCCESS, NOT_SUPPORTED, GPU_IS_LOST};
+    return at == &instances[0] || at == &instances[1];
+}
 
-    return answers[fake_nvml_mode];
+/* An instance answers for nothing but what is asked of it by name below. */
+static int answer(const void *at)
+{
+    static const int answers[] = {SUCCESS, NOT_SUPPORTED, GPU_IS_LOST, SUCCESS, SUCCESS};
+
+    return is_instance(at) ? NOT_SUPPORTED : answers[fake_nvml_mode];
 }
 
 /* Writes a value unless the mode says otherwise. */
 #define ANSWER(out, value)                                                                         \
     do {                                                                                           \
-        if (answer() == SUCCESS)                                                                   \
+        if (answer(at) == SUCCESS)                                                                 \
             *(out) = (value);                                                                      \
-        return answer();                                                                           \
+        return answer(at);                                                                         \
     } while (0)
 
 int nvmlInit_v2(void)
@@ -53,9 +62,14 @@ int nvmlShutdown(void)
 
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **out)
 {
-    if (strcmp(uuid, FAKE_NVML_UUID) != 0)
+    if (strcmp(uuid, FAKE_NVML_UUID) == 0)
+        *out = &device;
+    else if (strcmp(uuid, FAKE_NVML_MIG_UUID) == 0)
+        *out = &instances[0];
+    else if (strcmp(uuid, FAKE_NVML_MIG_UUID_TOO) == 0)
+        *out = &instances[1];
+    else
         return NOT_FOUND;
-    *out = &device;
     return SUCCESS;
 }
 
@@ -67,9 +81,32 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, void **out)
     return SUCCESS;
 }
 
+int nvmlDeviceIsMigDeviceHandle(void *at, unsigned *out)
+{
+    *out = is_instance(at);
+    return SUCCESS;
+}
+
+int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *at, void **out)
+{
+    if (!is_instance(at))
+        return INVALID_ARGUMENT;
+    if (fake_nvml_mode == FAKE_NVML_MIG_ALONE)
+        return NO_PERMISSION;
+    *out = &device;
+    return SUCCESS;
+}
+
+int nvmlDeviceGetGpuInstanceId(void *at, unsigned *out)
+{
+    if (!is_instance(at))
+        return INVALID_ARGUMENT;
+    *out = at == &instances[0] ? 3 : 5;
+    return SUCCESS;
+}
+
 int nvmlDeviceGetIndex(void *at, unsigned *out)
 {
-    (void)at;
     ANSWER(out, 5);
 }
 
@@ -81,53 +118,45 @@ int nvmlSystemGetDriverVersion(char *text, unsigned size)
 
 int nvmlDeviceGetVbiosVersion(void *at, char *text, unsigned size)
 {
-    (void)at;
-    if (answer() == SUCCESS)
+    if (answer(at) == SUCCESS)
         snprintf(text, size, "96.00.01");
-    return answer();
+    return answer(at);
 }
 
 int nvmlDeviceGetEccMode(void *at, int *now, int *pending)
 {
-    (void)at;
     *pending = 0;
     ANSWER(now, 1);
 }
 
 int nvmlDeviceGetMigMode(void *at, unsigned *now, unsigned *pending)
 {
-    (void)at;
     *pending = 1;
-    ANSWER(now, 0);
+    ANSWER(now, fake_nvml_mode == FAKE_NVML_MIG);
 }
 
 int nvmlDeviceGetEnforcedPowerLimit(void *at, unsigned *out)
 {
-    (void)at;
     ANSWER(out, 650000);
 }
 
 int nvmlDeviceGetPowerManagementDefaultLimit(void *at, unsigned *out)
 {
-    (void)at;
     ANSWER(out, 700000);
 }
 
 int nvmlDeviceGetClockInfo(void *at, int domain, unsigned *out)
 {
-    (void)at;
     ANSWER(out, domain == 1 ? 1980 : domain == 2 ? 3201 : 0);
 }
 
 int nvmlDeviceGetPowerUsage(void *at, unsigned *out)
 {
-    (void)at;
     ANSWER(out, 123456);
 }
 
 int nvmlDeviceGetTemperature(void *at, int sensor, unsigned *out)
 {
-    (void)at;
     ANSWER(out, sensor == 0 ? 41 : 0);
 }
 
@@ -166,28 +195,24 @@ static void answer_field(struct field_value *value)
 
 int nvmlDeviceGetFieldValues(void *at, int count, struct field_value *values)
 {
-    (void)at;
     for (int i = 0; i < count; i++)
         answer_field(&values[i]);
-    return answer();
+    return answer(at);
 }
 
 int nvmlDeviceGetCurrentClocksThrottleReasons(void *at, unsigned long long *out)
 {
-    (void)at;
     ANSWER(out, 0x24);
 }
 
 int nvmlDeviceGetTotalEccErrors(void *at, int type, int counter, unsigned long long *out)
 {
-    (void)at;
     ANSWER(out, (unsigned long long)(type == 0 ? 7 : 2) + (counter == 1 ? 100 : 0));
 }
 
 int nvmlDeviceGetRemappedRows(void *at, unsigned *corrected, unsigned *uncorrected,
                               unsigned *pending, unsigned *failed)
 {
-    (void)at;
     *uncorrected = 2;
     *pending = 1;
     *failed = 0;
@@ -196,25 +221,21 @@ int nvmlDeviceGetRemappedRows(void *at, unsigned *corrected, unsigned *uncorrect
 
 int nvmlDeviceGetCurrPcieLinkGeneration(void *at, unsigned *out)
 {
-    (void)at;
     ANSWER(out, 4);
 }
 
 int nvmlDeviceGetCurrPcieLinkWidth(void *at, unsigned *out)
 {
-    (void)at;
     ANSWER(out, 8);
 }
 
 int nvmlDeviceGetMaxPcieLinkGeneration(void *at, unsigned *out)
 {
-    (void)at;
     ANSWER(out, 5);
 }
 
 int nvmlDeviceGetMaxPcieLinkWidth(void *at, unsigned *out)
 {
-    (void)at;
     ANSWER(out, 16);
 }
 
@@ -225,14 +246,16 @@ struct memory {
 
 int nvmlDeviceGetMemoryInfo(void *at, struct memory *out)
 {
-    (void)at;
+    if (is_instance(at)) {
+        *out = (struct memory){100, 90, 10};
+        return SUCCESS;
+    }
     ANSWER(out, ((struct memory){1000, 600, 400}));
 }
 
 /* Six links, of which number 4 is down. */
 int nvmlDeviceGetNvLinkState(void *at, unsigned link, int *out)
 {
-    (void)at;
     if (link >= 6)
         return INVALID_ARGUMENT;
     ANSWER(out, link != 4);
@@ -245,7 +268,6 @@ struct violation {
 
 int nvmlDeviceGetViolationStatus(void *at, int policy, struct violation *out)
 {
-    (void)at;
     if (policy > 1)
         return INVALID_ARGUMENT;
     ANSWER(out, ((struct violation){99, policy == 0 ? 5000000000 : 7}));
@@ -253,9 +275,8 @@ int nvmlDeviceGetViolationStatus(void *at, int policy, struct violation *out)
 
 int nvmlDeviceGetComputeRunningProcesses_v3(void *at, unsigned *count, void *list)
 {
-    (void)at;
-    if (answer() != SUCCESS)
-        return answer();
-    *count = 2;
+    if (!is_instance(at) && answer(at) != SUCCESS)
+        return answer(at);
+    *count = is_instance(at) ? 1 : 2;
     return list == NULL ? INSUFFICIENT_SIZE : NOT_SUPPORTED;
 }

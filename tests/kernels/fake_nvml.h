@@ -2,10 +2,18 @@
 #ifndef PB_TESTS_KERNELS_FAKE_NVML_H
 #define PB_TESTS_KERNELS_FAKE_NVML_H
 
-#define FAKE_NVML_UUID   "GPU-fa4e0000-0000-0000-0000-000000000000"
-#define FAKE_NVML_BUS_ID "00000000:FA:00.0"
+#define FAKE_NVML_UUID         "GPU-fa4e0000-0000-0000-0000-000000000000"
+#define FAKE_NVML_BUS_ID       "00000000:FA:00.0"
+#define FAKE_NVML_MIG_UUID     "MIG-fa4e0000-0000-0000-0000-000000000001"
+#define FAKE_NVML_MIG_UUID_TOO "MIG-fa4e0000-0000-0000-0000-000000000002"
 
-enum fake_nvml_mode { FAKE_NVML_HEALTHY, FAKE_NVML_UNSUPPORTED, FAKE_NVML_LOST };
+enum fake_nvml_mode {
+    FAKE_NVML_HEALTHY,
+    FAKE_NVML_UNSUPPORTED,
+    FAKE_NVML_LOST,
+    FAKE_NVML_MIG,       /* in MIG mode */
+    FAKE_NVML_MIG_ALONE, /* an instance is not told what it lies on */
+};
 
 extern enum fake_nvml_mode fake_nvml_mode;
 extern int fake_nvml_open; /* initialisations not yet shut down */

@@ -12,6 +12,7 @@ static const struct pb_device_entry entries[] = {
     {"GPU-1a2b3c4d-0000-0000-0000-000000000000", "00000000:3B:00.0", "NVIDIA A"},
     {"GPU-1a2b9999-0000-0000-0000-000000000000", "00000001:3B:00.0", "NVIDIA A"},
     {"GPU-77770000-0000-0000-0000-000000000000", "00000000:AF:00.0", "NVIDIA B"},
+    {"MIG-55550000-0000-0000-0000-000000000000", "00000000:D8:00.0", "NVIDIA B MIG 1g.18gb"},
 };
 
 enum { COUNT = sizeof(entries) / sizeof(entries[0]) };
@@ -44,7 +45,7 @@ static void test_cuda_match__index(void **state)
     (void)state;
     expect_match("0", 0);
     expect_match("2", 2);
-    expect_refusal("3", "no such GPU");
+    expect_refusal("4", "no such GPU");
 }
 
 static void test_cuda_match__uuid_and_its_unique_start(void **state)
@@ -56,6 +57,15 @@ static void test_cuda_match__uuid_and_its_unique_start(void **state)
     expect_match("77770000", 2);
     expect_refusal("GPU-1a2b", "several GPUs fit");
     expect_refusal("GPU-dead", "no such GPU");
+}
+
+static void test_cuda_match__mig_instance_by_its_own_uuid(void **state)
+{
+    (void)state;
+    expect_match("MIG-55550000-0000-0000-0000-000000000000", 3);
+    expect_match("mig-5555", 3);
+    expect_match("55550000", 3);
+    expect_refusal("GPU-5555", "no such GPU");
 }
 
 static void test_cuda_match__pci_bus_id_in_its_three_spellings(void **state)
@@ -84,6 +94,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cuda_match__index),
         cmocka_unit_test(test_cuda_match__uuid_and_its_unique_start),
+        cmocka_unit_test(test_cuda_match__mig_instance_by_its_own_uuid),
         cmocka_unit_test(test_cuda_match__pci_bus_id_in_its_three_spellings),
         cmocka_unit_test(test_cuda_match__nonsense_is_refused),
     };

@@ -130,6 +130,81 @@ static void test_nvml_describe__identity_and_limits(void **state)
     pb_nvml_close(nvml);
 }
 
+static void test_nvml_mig__reads_use_of_the_instance_and_the_rest_of_its_gpu(void **state)
+{
+    struct pb_nvml *nvml;
+    struct pb_state now;
+
+    (void)state;
+    *mode = FAKE_NVML_MIG;
+    nvml = pb_nvml_open(FAKE_NVML_MIG_UUID, "00000000:00:00.0");
+    assert_non_null(nvml);
+    pb_state_clear(&now);
+    assert_true(pb_nvml_read_state(nvml, &now));
+    assert_int_equal(now.memory_used_bytes, 10);
+    assert_int_equal(now.processes, 1);
+    assert_true(now.sm_clock_mhz == 1980 && now.temperature_c == 41);
+    assert_true(fabs(now.power_w - 123.456) < 1e-9);
+    assert_int_equal(now.ecc_corrected, 107);
+    assert_int_equal(now.pcie_width, 8);
+    assert_int_equal(now.nvlinks_up, 5);
+    pb_nvml_close(nvml);
+}
+
+static void describe_instance(const char *uuid, struct pb_device_info *info)
+{
+    struct pb_nvml *nvml;
+
+    *info = (struct pb_device_info){.slot = -1, .ecc_enabled = -1, .mig_enabled = -1};
+    info->power_limit_w = info->power_limit_default_w = NAN;
+    nvml = pb_nvml_open(uuid, "00000000:00:00.0");
+    assert_non_null(nvml);
+    pb_nvml_describe(nvml, info);
+    pb_nvml_close(nvml);
+}
+
+static void test_nvml_mig__instances_of_one_gpu_have_slots_of_their_own(void **state)
+{
+    struct pb_device_info one, other;
+
+    (void)state;
+    *mode = FAKE_NVML_MIG;
+    describe_instance(FAKE_NVML_MIG_UUID, &one);
+    describe_instance(FAKE_NVML_MIG_UUID_TOO, &other);
+    assert_int_equal(one.slot, 603);
+    assert_int_equal(other.slot, 605);
+    assert_int_equal(one.mig_enabled, 1);
+    assert_int_equal(one.ecc_enabled, 1);
+    assert_string_equal(one.vbios, "96.00.01");
+    assert_true(one.power_limit_w == 650);
+}
+
+static void test_nvml_mig__without_its_gpu_the_rest_is_unknown(void **state)
+{
+    struct pb_device_info info;
+    struct pb_nvml *nvml;
+    struct pb_state now;
+
+    (void)state;
+    *mode = FAKE_NVML_MIG_ALONE;
+    describe_instance(FAKE_NVML_MIG_UUID, &info);
+    assert_int_equal(info.mig_enabled, 1);
+    assert_int_equal(info.slot, -1);
+    assert_true(isnan(info.power_limit_w));
+    nvml = pb_nvml_open(FAKE_NVML_MIG_UUID, "00000000:00:00.0");
+    pb_state_clear(&now);
+    assert_true(pb_nvml_read_state(nvml, &now));
+    assert_int_equal(now.memory_used_bytes, 10);
+    assert_true(isnan(now.sm_clock_mhz));
+    assert_int_equal(now.ecc_corrected, -1);
+    pb_nvml_close(nvml);
+    nvml = pb_nvml_open(FAKE_NVML_MIG_UUID, FAKE_NVML_BUS_ID); /* found by the bus instead */
+    assert_true(pb_nvml_read_state(nvml, &now));
+    assert_true(now.sm_clock_mhz == 1980);
+    assert_int_equal(now.memory_used_bytes, 10);
+    pb_nvml_close(nvml);
+}
+
 static void test_nvml_open__finds_by_bus_id_when_the_uuid_is_unknown(void **state)
 {
     struct pb_nvml *nvml = pb_nvml_open("MIG-0", FAKE_NVML_BUS_ID);
@@ -156,6 +231,9 @@ int main(void)
         cmocka_unit_test(test_nvml_read_state__a_lost_gpu_is_told),
         cmocka_unit_test(test_nvml_read_state__no_nvml_is_no_error),
         cmocka_unit_test(test_nvml_describe__identity_and_limits),
+        cmocka_unit_test(test_nvml_mig__reads_use_of_the_instance_and_the_rest_of_its_gpu),
+        cmocka_unit_test(test_nvml_mig__instances_of_one_gpu_have_slots_of_their_own),
+        cmocka_unit_test(test_nvml_mig__without_its_gpu_the_rest_is_unknown),
         cmocka_unit_test(test_nvml_open__finds_by_bus_id_when_the_uuid_is_unknown),
         cmocka_unit_test(test_nvml_open__an_unknown_gpu_leaves_nothing_open),
     };
