@@ -114,10 +114,11 @@ static enum pb_outcome outcome_of(enum pb_status status)
 static enum pb_status refuse(uint32_t missing, struct pb_error *err)
 {
     static const char *const names[] = {
-        "clocks",      "global loads", "loads past L1",   "read-only loads",
-        "textures",    "constants",    "shared memory",   "streams",
-        "2D textures", "bursts",       "atomics",         "kernel studies",
-        "host link",   "peers",        "memory patterns", "aliased mappings"};
+        "clocks",           "global loads", "loads past L1",   "read-only loads",
+        "textures",         "constants",    "shared memory",   "streams",
+        "2D textures",      "bursts",       "atomics",         "kernel studies",
+        "host link",        "peers",        "memory patterns", "aliased mappings",
+        "clusters of CTAs", "pairs of SMs"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if ((missing >> i & 1) != 0)

@@ -129,6 +129,11 @@ enum pb_status pb_test_sm_latency(struct pb_bench *bench, struct pb_recording *r
                                   struct pb_error *err);
 enum pb_status pb_test_l2_map(struct pb_bench *bench, struct pb_recording *recording,
                               struct pb_error *err);
+/* layout.c */
+enum pb_status pb_test_sm_clusters(struct pb_bench *bench, struct pb_recording *recording,
+                                   struct pb_error *err);
+enum pb_status pb_test_sm_pairs(struct pb_bench *bench, struct pb_recording *recording,
+                                struct pb_error *err);
 /* link.c */
 enum pb_status pb_test_host_link(struct pb_bench *bench, struct pb_recording *recording,
                                  struct pb_error *err);

@@ -37,6 +37,8 @@ enum pb_capability {
     PB_CAP_PEER = 1u << 13,
     PB_CAP_PATTERN = 1u << 14,
     PB_CAP_ALIAS = 1u << 15,
+    PB_CAP_CLUSTER = 1u << 16,
+    PB_CAP_PAIR = 1u << 17,
 };
 
 /* The memory path a load takes. */
@@ -191,6 +193,28 @@ struct pb_map {
     uint32_t warm; /* rounds before the one that is recorded */
 };
 
+/*
+ * `count` clusters of `size` CTAs each, every CTA alone on its SM: which SMs they ran on,
+ * sms_out[count][size]. All CTAs of a cluster run on one GPC; that is what a cluster is.
+ * PB_UNSUPPORTED: no clusters of this size.
+ */
+struct pb_cluster {
+    uint32_t size; /* 1 to 16 */
+    size_t count;
+};
+
+/*
+ * Pairs of SMs, one pair after the other, that move data at the same time, PB_PAIR_BYTES of L2
+ * each: cycles_out[count][2]. What is slower than alone (both the same SM) shares something on its
+ * way.
+ */
+enum { PB_PAIR_BYTES = 262144 };
+struct pb_pair {
+    enum pb_stream_kind kind; /* read or write */
+    const uint32_t (*sms)[2]; /* [count] */
+    size_t count;
+};
+
 /* F13's studies of a kernel's shape: one CTA, `threads` threads, the total by the SM clock. */
 enum pb_study_kind {
     PB_STUDY_SYNC,     /* 3.4.2: 1024 writes to the same array, `parameter` barriers */
@@ -287,6 +311,10 @@ struct pb_device_ops {
                            struct pb_link_result *result_out, struct pb_error *err);
     enum pb_status (*pattern)(struct pb_device *device, const struct pb_pattern *pattern,
                               struct pb_pattern_result *result_out, struct pb_error *err);
+    enum pb_status (*cluster)(struct pb_device *device, const struct pb_cluster *cluster,
+                              uint32_t *sms_out, struct pb_error *err);
+    enum pb_status (*pair)(struct pb_device *device, const struct pb_pair *pair,
+                           uint32_t *cycles_out, struct pb_error *err);
 };
 
 /* Every backend's device begins with this. */

@@ -42,6 +42,9 @@ static uint32_t capabilities_of(const struct pb_sim_device *device)
                             PB_CAP_STREAM | PB_CAP_BURST | PB_CAP_ATOMIC | PB_CAP_STUDY |
                             PB_CAP_LINK | PB_CAP_PEER | PB_CAP_PATTERN | PB_CAP_ALIAS;
 
+    capabilities |= PB_CAP_PAIR;
+    if (device->profile->layout.cluster_max > 0)
+        capabilities |= PB_CAP_CLUSTER;
     for (size_t k = 0; k < sizeof(optional) / sizeof(optional[0]); k++)
         if (pb_sim_device_has_path(device, optional[k].path))
             capabilities |= optional[k].capability;

@@ -170,6 +170,7 @@ enum pb_status pb_sim_profile_read(const struct pb_json *root, struct pb_sim_pro
                                        "noise",
                                        "clock_overhead_cycles",
                                        "l2_sides",
+                                       "layout",
                                        "study",
                                        "link",
                                        NULL};

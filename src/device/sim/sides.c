@@ -5,8 +5,6 @@
 
 #include "device/sim/random.h"
 
-enum { SMS_PER_TPC = 2 };
-
 static bool has_sides(const struct pb_sim_sides_spec *sides)
 {
     return sides->far_latency_cycles > 0.0;
@@ -22,10 +20,26 @@ void pb_sim_sides_deal(const struct pb_sim_profile *profile, uint32_t *gpc_out)
         return;
     while (sm < profile->sm_count)
         for (uint32_t gpc = 0; gpc < sides->gpc_count; gpc++)
-            for (int i = 0; i < SMS_PER_TPC && dealt[gpc] < sides->gpc_sms[gpc]; i++) {
+            for (uint32_t i = 0; i < profile->layout.tpc_sms && dealt[gpc] < sides->gpc_sms[gpc];
+                 i++) {
                 gpc_out[sm++] = gpc;
                 dealt[gpc]++;
             }
+}
+
+void pb_sim_sides_deal_tpcs(const struct pb_sim_profile *profile, const uint32_t *gpc,
+                            uint32_t *tpc_out)
+{
+    uint32_t tpc = 0, sms = 0;
+
+    for (uint32_t sm = 0; sm < profile->sm_count; sm++) {
+        if (sms == profile->layout.tpc_sms || (sm > 0 && gpc[sm] != gpc[sm - 1])) {
+            tpc++;
+            sms = 0;
+        }
+        tpc_out[sm] = tpc;
+        sms++;
+    }
 }
 
 uint32_t pb_sim_sides_of_gpc(const struct pb_sim_sides_spec *sides, uint32_t gpc)

@@ -16,6 +16,10 @@
 /* The GPC of each SM, gpc_out[sm_count]; all 0 where the profile has no sides. */
 void pb_sim_sides_deal(const struct pb_sim_profile *profile, uint32_t *gpc_out);
 
+/* The TPC of each SM, tpc_out[sm_count], by its GPC: the last one of a GPC may be smaller. */
+void pb_sim_sides_deal_tpcs(const struct pb_sim_profile *profile, const uint32_t *gpc,
+                            uint32_t *tpc_out);
+
 /* The side of a GPC, and the side that is home to an address: 0 or 1. */
 uint32_t pb_sim_sides_of_gpc(const struct pb_sim_sides_spec *sides, uint32_t gpc);
 uint32_t pb_sim_sides_of_line(const struct pb_sim_sides_spec *sides, uint64_t address);

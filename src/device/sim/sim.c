@@ -211,4 +211,6 @@ const struct pb_device_ops pb_device_sim = {
     .shared_stream = pb_sim_shared_stream,
     .link = pb_sim_link,
     .pattern = pb_sim_pattern,
+    .cluster = pb_sim_cluster,
+    .pair = pb_sim_pair,
 };

@@ -2,9 +2,9 @@
  * An open simulated device, as the files that implement pb_device_sim share it.
  *
  * sim.c opens, describe.c describes, chase.c walks pointers, burst.c sends loads that wait for
- * nothing, map.c goes over all SMs, study.c runs F13's kernels, link.c moves data to and from the
- * device, pattern.c tests its memory, measure.c does everything else, and timing.c says what it
- * costs.
+ * nothing, map.c goes over all SMs, pair.c tells which belong together, study.c runs F13's kernels,
+ * link.c moves data to and from the device, pattern.c tests its memory, measure.c does everything
+ * else, and timing.c says what it costs.
  */
 #ifndef PB_DEVICE_SIM_SIMULATOR_H
 #define PB_DEVICE_SIM_SIMULATOR_H
@@ -105,6 +105,10 @@ enum pb_status pb_sim_link(struct pb_device *device, const struct pb_link *link,
                            struct pb_link_result *result_out, struct pb_error *err);
 enum pb_status pb_sim_pattern(struct pb_device *device, const struct pb_pattern *pattern,
                               struct pb_pattern_result *result_out, struct pb_error *err);
+enum pb_status pb_sim_cluster(struct pb_device *device, const struct pb_cluster *cluster,
+                              uint32_t *sms_out, struct pb_error *err);
+enum pb_status pb_sim_pair(struct pb_device *device, const struct pb_pair *pair,
+                           uint32_t *cycles_out, struct pb_error *err);
 enum pb_status pb_sim_describe(struct pb_device *device, struct pb_device_info *info_out,
                                struct pb_error *err);
 enum pb_status pb_sim_read_state(struct pb_device *device, struct pb_state *state_out,
