@@ -1,0 +1,149 @@
+/* Files that appear whole; see outlet.h. */
+#include "cli/outlet.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct pb_outlet {
+    FILE *file;
+    const char *path;
+    char *temporary; /* beside path; NULL: an unnamed file, copied to path at the end */
+};
+
+/* Refuses to write over what is something else: the fleet file itself, say. */
+static enum pb_status check_replaceable(const char *path, const struct pb_outlet_kind *kind,
+                                        struct pb_error *err)
+{
+    char head[PB_OUTLET_HEAD];
+    FILE *old = fopen(path, "rbe");
+    size_t length;
+
+    if (old == NULL && errno == ENOENT)
+        return PB_OK;
+    if (old == NULL)
+        return pb_fail(err, PB_IO, "%s: cannot be looked at: %s", path, strerror(errno));
+    length = fread(head, 1, sizeof(head), old);
+    fclose(old);
+    if (length == 0 || kind->is_one(head, length))
+        return PB_OK;
+    return pb_fail(err, PB_EXISTS, "%s exists and is not %s", path, kind->name);
+}
+
+/* A new file beside path, with the rights that a new file gets. */
+static enum pb_status open_beside(struct pb_outlet *outlet, struct pb_error *err)
+{
+    size_t size = strlen(outlet->path) + sizeof(".XXXXXX");
+    mode_t mask = umask(0);
+    int descriptor;
+
+    umask(mask);
+    outlet->temporary = malloc(size);
+    if (outlet->temporary == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for a name of %zu bytes", size);
+    snprintf(outlet->temporary, size, "%s.XXXXXX", outlet->path);
+    descriptor = mkstemp(outlet->temporary);
+    if (descriptor < 0) {
+        free(outlet->temporary);
+        outlet->temporary = NULL;
+        return pb_fail(err, PB_IO, "%s: cannot be written: %s", outlet->path, strerror(errno));
+    }
+    (void)fchmod(descriptor, 0666 & ~mask);
+    outlet->file = fdopen(descriptor, "w");
+    if (outlet->file == NULL)
+        close(descriptor);
+    return PB_OK;
+}
+
+enum pb_status pb_outlet_open(const char *path, const struct pb_outlet_kind *kind,
+                              struct pb_outlet **outlet_out, struct pb_error *err)
+{
+    struct pb_outlet *outlet = calloc(1, sizeof(*outlet));
+    enum pb_status status = PB_OK;
+    struct stat about;
+
+    if (outlet == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for an output");
+    outlet->path = path;
+    if (strcmp(path, "-") == 0 || (stat(path, &about) == 0 && !S_ISREG(about.st_mode))) {
+        outlet->file = tmpfile();
+    } else {
+        status = check_replaceable(path, kind, err);
+        if (status == PB_OK)
+            status = open_beside(outlet, err);
+    }
+    if (status == PB_OK && outlet->file == NULL)
+        status = pb_fail(err, PB_IO, "%s: no temporary file: %s", path, strerror(errno));
+    if (status != PB_OK) {
+        pb_outlet_abandon(outlet);
+        return status;
+    }
+    *outlet_out = outlet;
+    return PB_OK;
+}
+
+FILE *pb_outlet_file(struct pb_outlet *outlet)
+{
+    return outlet->file;
+}
+
+enum pb_status pb_outlet_flush(struct pb_outlet *outlet, struct pb_error *err)
+{
+    if (fflush(outlet->file) != 0 || ferror(outlet->file))
+        return pb_fail(err, PB_IO, "%s: cannot be written: %s", outlet->path, strerror(errno));
+    return PB_OK;
+}
+
+/* Copies the finished text to where it belongs. */
+static bool copy_out(FILE *from, const char *path)
+{
+    FILE *to = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
+    char block[4096];
+    size_t length;
+    bool good = to != NULL;
+
+    rewind(from);
+    while (good && (length = fread(block, 1, sizeof(block), from)) > 0)
+        good = fwrite(block, 1, length, to) == length;
+    good = good && !ferror(from);
+    if (to != NULL && (to == stdout ? fflush(to) : fclose(to)) != 0)
+        good = false;
+    return good;
+}
+
+enum pb_status pb_outlet_commit(struct pb_outlet *outlet, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+    bool good;
+
+    if (outlet == NULL)
+        return PB_OK;
+    status = pb_outlet_flush(outlet, err);
+    if (status == PB_OK) {
+        good = outlet->temporary == NULL ? copy_out(outlet->file, outlet->path)
+                                         : rename(outlet->temporary, outlet->path) == 0;
+        if (!good)
+            status =
+                pb_fail(err, PB_IO, "%s: cannot be written: %s", outlet->path, strerror(errno));
+    }
+    if (status == PB_OK) { /* it has its final name: nothing to delete */
+        free(outlet->temporary);
+        outlet->temporary = NULL;
+    }
+    pb_outlet_abandon(outlet);
+    return status;
+}
+
+void pb_outlet_abandon(struct pb_outlet *outlet)
+{
+    if (outlet == NULL)
+        return;
+    if (outlet->file != NULL)
+        fclose(outlet->file);
+    if (outlet->temporary != NULL)
+        unlink(outlet->temporary);
+    free(outlet->temporary);
+    free(outlet);
+}

@@ -1,0 +1,42 @@
+/*
+ * A file that a program leaves for others: written beside its place and renamed into it, so that
+ * readers see the old text or the new one, never half of it.
+ *
+ * Until it is committed nothing of the old file is touched. "-" (standard output) and what is no
+ * regular file get the whole text at the end.
+ */
+#ifndef PB_CLI_OUTLET_H
+#define PB_CLI_OUTLET_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "core/error.h"
+
+struct pb_outlet;
+
+/* What an outlet holds, so that it is known again before it is replaced. */
+struct pb_outlet_kind {
+    const char *name;                                /* "a Slurm hostlist", for messages */
+    bool (*is_one)(const char *head, size_t length); /* of the old text's first bytes */
+};
+
+enum { PB_OUTLET_HEAD = 4096 }; /* bytes of an old file that is_one() gets */
+
+/* PB_EXISTS: path holds something of another kind. PB_IO: its folder cannot be written. */
+enum pb_status pb_outlet_open(const char *path, const struct pb_outlet_kind *kind,
+                              struct pb_outlet **outlet_out, struct pb_error *err);
+
+/* Where to write; a failed write is noticed when the outlet is closed or committed. */
+FILE *pb_outlet_file(struct pb_outlet *outlet);
+
+/* Writes out what is buffered: after this only the renaming can go wrong. PB_IO: a full disk. */
+enum pb_status pb_outlet_flush(struct pb_outlet *outlet, struct pb_error *err);
+
+/* Gives the text its name. The outlet is gone either way; NULL is allowed. */
+enum pb_status pb_outlet_commit(struct pb_outlet *outlet, struct pb_error *err);
+
+/* Throws it away; NULL is allowed. */
+void pb_outlet_abandon(struct pb_outlet *outlet);
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * Private to plumb-outliers: what its parts hand to each other. Reading fills a sheet, the analysis
+ * judges it, and each kind of output is one function over the verdict.
+ */
+#ifndef PB_CLI_OUTLIERS_H
+#define PB_CLI_OUTLIERS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "analysis/verdict/finding.h"
+#include "analysis/verdict/score.h"
+#include "analysis/verdict/sheet.h"
+#include "cli/outlet.h"
+#include "h5schema/rows.h"
+
+/* All there is to tell of one fleet file. */
+struct pb_verdict {
+    const char *file, *baseline; /* baseline: NULL: none */
+    struct pb_run run;
+    struct pb_sheet sheet;
+    struct pb_scores scores;
+    struct pb_findings findings;
+    enum pb_severity status; /* of the whole: its value is the exit code */
+    double false_alarm_rate; /* that a healthy fleet has any CRITICAL finding */
+};
+
+/*
+ * Reads every device of a fleet file into a sheet, and a row for each rank without a device; one
+ * test of one device is in memory at a time. pb_sheet_clear() the sheet, on failure too.
+ *
+ * PB_INVALID: no fleet file of this schema, or no rank in it.
+ */
+enum pb_status pb_outliers_read(const char *path, struct pb_run *run_out, struct pb_sheet *sheet,
+                                struct pb_error *err);
+
+/*
+ * Nodes with a finding that says to drain them, in the findings' order, each once, with the worst
+ * finding's row. *rows_out is to be freed; the host is items[row].host.
+ */
+enum pb_status pb_verdict_drains(const struct pb_findings *findings, size_t **rows_out,
+                                 size_t *count_out, struct pb_error *err);
+
+/* "n[01-04,07]" of these; free() it. */
+enum pb_status pb_verdict_hostlist(const struct pb_verdict *verdict, char **text_out,
+                                   struct pb_error *err);
+
+/* Findings as rows of /analysis/findings; free() them. */
+enum pb_status pb_verdict_rows(const struct pb_findings *findings, struct pb_finding_row **rows_out,
+                               struct pb_error *err);
+
+/* ---- outputs; what cannot be written shows in ferror(file) ---- */
+
+extern const struct pb_outlet_kind pb_verdict_json_kind, pb_verdict_hostlist_kind,
+    pb_verdict_prometheus_kind;
+
+enum pb_status pb_verdict_write_json(const struct pb_verdict *verdict, FILE *file,
+                                     struct pb_error *err);
+enum pb_status pb_verdict_write_hostlist(const struct pb_verdict *verdict, FILE *file,
+                                         struct pb_error *err);
+enum pb_status pb_verdict_write_prometheus(const struct pb_verdict *verdict, FILE *file,
+                                           struct pb_error *err);
+
+/* How people see it. */
+struct pb_terminal {
+    size_t width; /* columns */
+    bool colours;
+};
+
+/* Columns and colours of a stream: 100 and none where it is no terminal. */
+struct pb_terminal pb_terminal_of(FILE *file);
+
+/* The table, worst first, and the scontrol lines that would drain the nodes. */
+enum pb_status pb_verdict_print(const struct pb_verdict *verdict, struct pb_terminal terminal,
+                                FILE *file, struct pb_error *err);
+
+#endif

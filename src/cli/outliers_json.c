@@ -1,0 +1,175 @@
+/* The verdict as JSON, schema 1: docs/outliers-json.md describes every key. See outliers.h. */
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/outliers.h"
+#include "core/time.h"
+
+/* A report is known again by how it begins: keys come in the order in which they are set. */
+static const char opening[] = "{\n \"tool\": \"plumb-outliers\"";
+
+static bool is_report(const char *head, size_t length)
+{
+    return length >= sizeof(opening) - 1 && memcmp(head, opening, sizeof(opening) - 1) == 0;
+}
+
+const struct pb_outlet_kind pb_verdict_json_kind = {"a report of plumb-outliers", is_report};
+
+static void set_text(json_t *object, const char *key, const char *text)
+{
+    /* What a device calls itself need not be UTF-8. */
+    json_t *value = json_string(text);
+
+    json_object_set_new(object, key, value != NULL ? value : json_string("(not UTF-8)"));
+}
+
+/* NULL where there is nothing to say. */
+static void set_text_or_null(json_t *object, const char *key, const char *text)
+{
+    if (text == NULL || text[0] == '\0')
+        json_object_set_new(object, key, json_null());
+    else
+        set_text(object, key, text);
+}
+
+static void set_number(json_t *object, const char *key, double value)
+{
+    json_object_set_new(object, key, isfinite(value) ? json_real(value) : json_null());
+}
+
+static void set_count(json_t *object, const char *key, uint64_t value)
+{
+    json_object_set_new(object, key, json_integer((json_int_t)value));
+}
+
+static json_t *describe_finding(const struct pb_finding *finding)
+{
+    json_t *object = json_object();
+
+    set_text(object, "severity", pb_severity_name(finding->severity));
+    set_text(object, "level", pb_level_name(finding->level));
+    set_text(object, "place", finding->place);
+    set_text_or_null(object, "host", finding->host);
+    set_text_or_null(object, "device", finding->device);
+    set_text_or_null(object, "model", finding->model);
+    set_text(object, "cause", finding->cause);
+    set_text_or_null(object, "metric", finding->metric);
+    set_text_or_null(object, "unit", finding->unit);
+    set_number(object, "value", finding->value);
+    set_number(object, "expected", finding->expected);
+    set_number(object, "shift", finding->shift);
+    set_number(object, "sigmas", finding->sigmas);
+    set_number(object, "p", finding->p);
+    set_count(object, "metrics", finding->metrics);
+    set_count(object, "peers", finding->peers);
+    json_object_set_new(object, "drain", json_boolean(finding->drain));
+    set_text(object, "summary", finding->summary);
+    set_text(object, "evidence", finding->evidence);
+    set_text_or_null(object, "evidence_path", finding->evidence_path);
+    set_text(object, "advice", finding->advice);
+    return object;
+}
+
+static json_t *describe_norm(const struct pb_metric *metric, const struct pb_norm *norm)
+{
+    json_t *object = json_object();
+
+    set_text(object, "name", metric->name);
+    set_text(object, "unit", metric->unit);
+    set_text(object, "part", pb_part_name(metric->part));
+    set_count(object, "peers", norm->peers);
+    set_number(object, "center", norm->center);
+    set_number(object, "scale", norm->scale);
+    set_number(object, "critical_sigmas", norm->critical_sigmas);
+    set_number(object, "warning_sigmas", norm->warning_sigmas);
+    set_number(object, "detectable", norm->detectable);
+    if (norm->split)
+        json_object_set_new(object, "split",
+                            json_pack("[f, f]", norm->split_low, norm->split_high));
+    return object;
+}
+
+static json_t *describe_group(const struct pb_verdict *verdict, size_t g)
+{
+    const struct pb_scores *scores = &verdict->scores;
+    const struct pb_group *group = &scores->groups[g];
+    json_t *object = json_object(), *devices = json_array(), *metrics = json_array();
+
+    set_text(object, "name", group->name);
+    for (size_t i = 0; i < group->member_count; i++)
+        json_array_append_new(devices, json_string(verdict->sheet.subjects[group->members[i]].key));
+    json_object_set_new(object, "devices", devices);
+    set_count(object, "baseline_devices", group->baseline_count);
+    json_object_set_new(object, "sufficient", json_boolean(group->sufficient));
+    for (size_t m = 0; m < scores->metric_count; m++) {
+        const struct pb_norm *norm = &scores->norms[g * scores->metric_count + m];
+
+        if (norm->peers > 0)
+            json_array_append_new(metrics, describe_norm(&verdict->sheet.metrics[m], norm));
+    }
+    json_object_set_new(object, "metrics", metrics);
+    return object;
+}
+
+static enum pb_status describe_drains(const struct pb_verdict *verdict, json_t *object,
+                                      struct pb_error *err)
+{
+    size_t *rows, count;
+    json_t *nodes;
+    enum pb_status status = pb_verdict_drains(&verdict->findings, &rows, &count, err);
+
+    if (status != PB_OK)
+        return status;
+    nodes = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(nodes, json_string(verdict->findings.items[rows[i]].host));
+    json_object_set_new(object, "drain", nodes);
+    free(rows);
+    return PB_OK;
+}
+
+static json_t *describe_run(const struct pb_verdict *verdict)
+{
+    json_t *object = json_object();
+
+    set_text(object, "file", verdict->file);
+    set_text(object, "run_id", verdict->run.run_id);
+    set_text(object, "created", verdict->run.created);
+    json_object_set_new(object, "complete", json_boolean(verdict->run.complete != 0));
+    set_text_or_null(object, "baseline", verdict->baseline);
+    return object;
+}
+
+enum pb_status pb_verdict_write_json(const struct pb_verdict *verdict, FILE *file,
+                                     struct pb_error *err)
+{
+    json_t *root = json_object(), *groups = json_array(), *findings = json_array();
+    char now[PB_UTC_LENGTH];
+    enum pb_status status;
+
+    pb_time_utc(now);
+    set_text(root, "tool", "plumb-outliers");
+    set_count(root, "schema", 1);
+    set_text(root, "version", PLUMB_VERSION);
+    set_text(root, "judged_at", now);
+    json_object_set_new(root, "run", describe_run(verdict));
+    set_text(root, "status", pb_severity_name(verdict->status));
+    set_count(root, "exit_code", verdict->status);
+    set_number(root, "false_alarm_rate", verdict->false_alarm_rate);
+    set_count(root, "devices_judged", verdict->findings.judged);
+    set_count(root, "devices_skipped", verdict->findings.skipped);
+    status = describe_drains(verdict, root, err);
+    for (size_t i = 0; i < verdict->findings.count; i++)
+        json_array_append_new(findings, describe_finding(&verdict->findings.items[i]));
+    json_object_set_new(root, "findings", findings);
+    for (size_t i = 0; i < verdict->scores.group_count; i++)
+        json_array_append_new(groups, describe_group(verdict, i));
+    json_object_set_new(root, "groups", groups);
+    if (status == PB_OK && (json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) != 0 ||
+                            fputc('\n', file) == EOF))
+        status = pb_fail(err, PB_IO, "%s: its JSON cannot be written", verdict->file);
+    json_decref(root);
+    return status;
+}

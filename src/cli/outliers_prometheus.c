@@ -1,0 +1,160 @@
+/*
+ * The verdict as a textfile for Prometheus' node exporter; see outliers.h.
+ *
+ * One bad line makes the exporter drop the whole file: labels are escaped, and no two samples of a
+ * metric have the same labels.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/outliers.h"
+
+static const char opening[] = "# HELP plumb_";
+
+static bool is_textfile(const char *head, size_t length)
+{
+    return length >= sizeof(opening) - 1 && memcmp(head, opening, sizeof(opening) - 1) == 0;
+}
+
+const struct pb_outlet_kind pb_verdict_prometheus_kind = {"a Prometheus textfile of plumb",
+                                                          is_textfile};
+
+static void begin(FILE *file, const char *name, const char *help)
+{
+    fprintf(file, "# HELP plumb_%s %s\n# TYPE plumb_%s gauge\n", name, help, name);
+}
+
+/* name="text", with what the format asks to be escaped. */
+static void print_label(FILE *file, const char *separator, const char *name, const char *text)
+{
+    fprintf(file, "%s%s=\"", separator, name);
+    for (; *text != '\0'; text++) {
+        if (*text == '\n')
+            fputs("\\n", file);
+        else if (*text == '"' || *text == '\\')
+            fprintf(file, "\\%c", *text);
+        else
+            fputc(*text, file);
+    }
+    fputc('"', file);
+}
+
+/* The same place, cause and severity: one sample. */
+static bool is_same_sample(const struct pb_finding *a, const struct pb_finding *b)
+{
+    return a->level == b->level && a->severity == b->severity && strcmp(a->place, b->place) == 0 &&
+           strcmp(a->host, b->host) == 0 && strcmp(a->device, b->device) == 0 &&
+           strcmp(a->model, b->model) == 0 && strcmp(a->cause, b->cause) == 0;
+}
+
+static bool was_printed(const struct pb_findings *findings, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (is_same_sample(&findings->items[i], &findings->items[at]))
+            return true;
+    return false;
+}
+
+static void print_findings(const struct pb_findings *findings, FILE *file)
+{
+    begin(file, "finding", "What is out of true, 1 for each finding.");
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct pb_finding *finding = &findings->items[i];
+
+        if (was_printed(findings, i))
+            continue;
+        fputs("plumb_finding", file);
+        print_label(file, "{", "host", finding->host);
+        print_label(file, ",", "device", finding->device);
+        print_label(file, ",", "model", finding->model);
+        print_label(file, ",", "place", finding->place);
+        print_label(file, ",", "cause", finding->cause);
+        print_label(file, ",", "level", pb_level_name(finding->level));
+        print_label(file, ",", "severity", pb_severity_name(finding->severity));
+        fputs("} 1\n", file);
+    }
+}
+
+/* CRITICAL beats UNKNOWN beats WARNING beats OK, as for the whole fleet. */
+static int rank_of(enum pb_severity severity)
+{
+    static const int ranks[] = {[PB_SEVERITY_OK] = 0,
+                                [PB_SEVERITY_WARNING] = 1,
+                                [PB_SEVERITY_UNKNOWN] = 2,
+                                [PB_SEVERITY_CRITICAL] = 3};
+
+    return ranks[severity];
+}
+
+/* The worst that is said of a device, or of its node as a whole. */
+static enum pb_severity status_of(const struct pb_findings *findings,
+                                  const struct pb_subject *subject)
+{
+    enum pb_severity worst = PB_SEVERITY_OK;
+
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct pb_finding *finding = &findings->items[i];
+        bool is_its_own = finding->device[0] != '\0' && strcmp(finding->device, subject->key) == 0;
+        bool is_its_node =
+            finding->level == PB_LEVEL_NODE && strcmp(finding->host, subject->host) == 0;
+
+        if ((is_its_own || is_its_node) && rank_of(finding->severity) > rank_of(worst))
+            worst = finding->severity;
+    }
+    return worst;
+}
+
+static void print_devices(const struct pb_verdict *verdict, FILE *file)
+{
+    begin(file, "device_status", "0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.");
+    for (size_t i = 0; i < verdict->sheet.subject_count; i++) {
+        const struct pb_subject *subject = &verdict->sheet.subjects[i];
+
+        if (subject->key[0] == '\0')
+            continue; /* a rank without a device has a finding instead */
+        fputs("plumb_device_status", file);
+        print_label(file, "{", "host", subject->host);
+        print_label(file, ",", "device", subject->key);
+        print_label(file, ",", "model", subject->info.model);
+        fprintf(file, "} %d\n", (int)status_of(&verdict->findings, subject));
+    }
+}
+
+/* 0 when the date cannot be read: an alert on its age will fire. */
+static long long seconds_of(const char *utc)
+{
+    struct tm date = {0};
+    const char *end = strptime(utc, "%Y-%m-%dT%H:%M:%S", &date);
+
+    return end == NULL ? 0 : (long long)timegm(&date);
+}
+
+static void print_number(FILE *file, const char *name, const char *help, long long value)
+{
+    begin(file, name, help);
+    fprintf(file, "plumb_%s %lld\n", name, value);
+}
+
+enum pb_status pb_verdict_write_prometheus(const struct pb_verdict *verdict, FILE *file,
+                                           struct pb_error *err)
+{
+    size_t *rows, count;
+    enum pb_status status = pb_verdict_drains(&verdict->findings, &rows, &count, err);
+
+    if (status != PB_OK)
+        return status;
+    free(rows);
+    print_number(file, "status", "Of the fleet: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
+                 verdict->status);
+    print_findings(&verdict->findings, file);
+    print_devices(verdict, file);
+    print_number(file, "devices_judged", "Devices that were compared with their peers.",
+                 (long long)verdict->findings.judged);
+    print_number(file, "devices_skipped", "Devices that could not be judged.",
+                 (long long)verdict->findings.skipped);
+    print_number(file, "nodes_to_drain", "Nodes that should take no more work.", (long long)count);
+    print_number(file, "run_timestamp_seconds", "When the judged run was begun.",
+                 seconds_of(verdict->run.created));
+    return PB_OK;
+}

@@ -1,0 +1,112 @@
+/* Findings as rows of the fleet file, and the nodes that they would drain; see outliers.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/hostlist.h"
+#include "cli/outliers.h"
+
+static void fill_row(const struct pb_finding *finding, struct pb_finding_row *row)
+{
+    PB_TEXT_SET(row->severity, pb_severity_name(finding->severity));
+    PB_TEXT_SET(row->level, pb_level_name(finding->level));
+    PB_TEXT_SET(row->place, finding->place);
+    PB_TEXT_SET(row->host, finding->host);
+    PB_TEXT_SET(row->device, finding->device);
+    PB_TEXT_SET(row->model, finding->model);
+    PB_TEXT_SET(row->cause, finding->cause);
+    PB_TEXT_SET(row->metric, finding->metric);
+    PB_TEXT_SET(row->unit, finding->unit);
+    row->value = finding->value;
+    row->expected = finding->expected;
+    row->shift = finding->shift;
+    row->sigmas = finding->sigmas;
+    row->p = finding->p;
+    row->metrics = finding->metrics;
+    row->peers = finding->peers;
+    row->drain = finding->drain ? 1 : 0;
+    PB_TEXT_SET(row->summary, finding->summary);
+    PB_TEXT_SET(row->evidence, finding->evidence);
+    PB_TEXT_SET(row->evidence_path, finding->evidence_path);
+    PB_TEXT_SET(row->advice, finding->advice);
+}
+
+enum pb_status pb_verdict_rows(const struct pb_findings *findings, struct pb_finding_row **rows_out,
+                               struct pb_error *err)
+{
+    struct pb_finding_row *rows = calloc(findings->count + 1, sizeof(*rows));
+
+    if (rows == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu findings", findings->count);
+    for (size_t i = 0; i < findings->count; i++)
+        fill_row(&findings->items[i], &rows[i]);
+    *rows_out = rows;
+    return PB_OK;
+}
+
+enum pb_status pb_verdict_drains(const struct pb_findings *findings, size_t **rows_out,
+                                 size_t *count_out, struct pb_error *err)
+{
+    size_t *rows = calloc(findings->count + 1, sizeof(*rows));
+    size_t count = 0;
+
+    if (rows == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu findings", findings->count);
+    for (size_t i = 0; i < findings->count; i++) {
+        bool known = !findings->items[i].drain || findings->items[i].host[0] == '\0';
+
+        for (size_t j = 0; j < count && !known; j++)
+            known = strcmp(findings->items[rows[j]].host, findings->items[i].host) == 0;
+        if (!known)
+            rows[count++] = i;
+    }
+    *rows_out = rows;
+    *count_out = count;
+    return PB_OK;
+}
+
+enum pb_status pb_verdict_hostlist(const struct pb_verdict *verdict, char **text_out,
+                                   struct pb_error *err)
+{
+    size_t *rows = NULL, count = 0;
+    const char **hosts = NULL;
+    enum pb_status status = pb_verdict_drains(&verdict->findings, &rows, &count, err);
+
+    if (status == PB_OK && (hosts = calloc(count + 1, sizeof(const char *))) == NULL)
+        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu hosts", count);
+    for (size_t i = 0; i < count && status == PB_OK; i++)
+        hosts[i] = verdict->findings.items[rows[i]].host;
+    if (status == PB_OK)
+        status = pb_hostlist_fold(hosts, count, text_out, err);
+    free(hosts);
+    free(rows);
+    return status;
+}
+
+/* A hostlist is one line of names, brackets, commas and ranges; an HDF5 file begins otherwise. */
+static bool is_hostlist(const char *head, size_t length)
+{
+    const char *end = memchr(head, '\n', length);
+
+    if (end != NULL && end != head + length - 1)
+        return false;
+    for (size_t i = 0; i < length - (end != NULL); i++)
+        if (memchr("[],-_.", head[i], 6) == NULL && (head[i] < '0' || head[i] > '9') &&
+            (head[i] < 'a' || head[i] > 'z') && (head[i] < 'A' || head[i] > 'Z'))
+            return false;
+    return true;
+}
+
+const struct pb_outlet_kind pb_verdict_hostlist_kind = {"a Slurm hostlist", is_hostlist};
+
+/* No node: an empty file, so that it can be told from a check that never ran. */
+enum pb_status pb_verdict_write_hostlist(const struct pb_verdict *verdict, FILE *file,
+                                         struct pb_error *err)
+{
+    char *text = NULL;
+    enum pb_status status = pb_verdict_hostlist(verdict, &text, err);
+
+    if (status == PB_OK && text[0] != '\0')
+        fprintf(file, "%s\n", text);
+    free(text);
+    return status;
+}

@@ -1,0 +1,260 @@
+/* The verdict for people: findings worst first, folded to the terminal's width; see outliers.h. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/outliers.h"
+
+enum {
+    WIDTH_DEFAULT = 100,
+    WIDTH_LEAST = 40,
+    INDENT = 10,        /* as wide as "CRITICAL" and a gap */
+    FINDINGS_SHOWN = 20 /* more are in the JSON: nobody reads fifty */
+};
+
+struct pb_terminal pb_terminal_of(FILE *file)
+{
+    struct pb_terminal terminal = {WIDTH_DEFAULT, false};
+    struct winsize size;
+
+    if (!isatty(fileno(file)))
+        return terminal;
+    if (ioctl(fileno(file), TIOCGWINSZ, &size) == 0 && size.ws_col >= WIDTH_LEAST)
+        terminal.width = size.ws_col;
+    terminal.colours = getenv("NO_COLOR") == NULL;
+    return terminal;
+}
+
+/* A text that goes on where the last one ended. */
+struct page {
+    FILE *file;
+    struct pb_terminal terminal;
+    size_t column;
+};
+
+static const char *colour_of(enum pb_severity severity)
+{
+    static const char *const colours[] = {[PB_SEVERITY_OK] = "\033[32m",
+                                          [PB_SEVERITY_WARNING] = "\033[33m",
+                                          [PB_SEVERITY_CRITICAL] = "\033[1;31m",
+                                          [PB_SEVERITY_UNKNOWN] = "\033[35m"};
+
+    return colours[severity];
+}
+
+static void print_severity(struct page *page, enum pb_severity severity)
+{
+    const char *name = pb_severity_name(severity);
+
+    if (page->terminal.colours)
+        fprintf(page->file, "%s%s\033[0m", colour_of(severity), name);
+    else
+        fputs(name, page->file);
+    page->column += strlen(name);
+}
+
+static void end_line(struct page *page)
+{
+    fputc('\n', page->file);
+    page->column = 0;
+}
+
+static void indent_to(struct page *page, size_t column)
+{
+    if (page->column > 0 && page->column >= column) { /* never let two texts touch */
+        fputc(' ', page->file);
+        page->column++;
+    }
+    for (; page->column < column; page->column++)
+        fputc(' ', page->file);
+}
+
+/* Columns of the first `length` bytes of UTF-8. */
+static size_t columns_of(const char *text, size_t length)
+{
+    size_t columns = 0;
+
+    for (size_t i = 0; i < length; i++)
+        columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return columns;
+}
+
+/* Prints words from the page's column on, and in later lines from `indent` on. */
+static void print_folded(struct page *page, size_t indent, const char *text)
+{
+    bool first = true; /* of its line, as far as this text goes */
+
+    while (*(text += strspn(text, " \n")) != '\0') {
+        size_t length = strcspn(text, " \n");
+        size_t columns = columns_of(text, length);
+
+        if (page->column + !first + columns > page->terminal.width && page->column > indent) {
+            end_line(page);
+            indent_to(page, indent);
+            first = true;
+        }
+        if (!first)
+            fputc(' ', page->file);
+        fwrite(text, 1, length, page->file);
+        page->column += columns + !first;
+        first = false;
+        text += length;
+    }
+}
+
+static void print_paragraph(struct page *page, const char *lead, const char *text)
+{
+    if (text[0] == '\0')
+        return;
+    indent_to(page, INDENT);
+    fputs(lead, page->file);
+    page->column += strlen(lead);
+    print_folded(page, INDENT + strlen(lead), text);
+    end_line(page);
+}
+
+static void print_finding(struct page *page, const struct pb_finding *finding)
+{
+    end_line(page);
+    print_severity(page, finding->severity);
+    indent_to(page, INDENT);
+    print_folded(page, INDENT, finding->place);
+    fputs(": ", page->file);
+    page->column += 2;
+    print_folded(page, INDENT, finding->cause);
+    end_line(page);
+    print_paragraph(page, "", finding->summary);
+    print_paragraph(page, "because ", finding->evidence);
+    print_paragraph(page, "do: ", finding->advice);
+}
+
+/* ---- the first line ---- */
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Of one part's times, cycles and rates: the middle one of the shifts that could be seen. */
+static double visible_shift(const struct pb_verdict *verdict, enum pb_part part, double *scratch)
+{
+    const struct pb_scores *scores = &verdict->scores;
+    size_t count = 0;
+
+    for (size_t i = 0; i < scores->group_count * scores->metric_count; i++) {
+        const struct pb_norm *norm = &scores->norms[i];
+        const struct pb_metric *metric = &verdict->sheet.metrics[i % scores->metric_count];
+        double shift = norm->detectable / fabs(norm->center);
+
+        if (metric->part == part && metric->domain <= PB_DOMAIN_RATE && isfinite(shift))
+            scratch[count++] = shift;
+    }
+    qsort(scratch, count, sizeof(*scratch), compare_doubles);
+    return count == 0 ? NAN : scratch[count / 2];
+}
+
+/* "clock 0.2%, l2 0.5%, dram 1.1%"; empty where nothing could be seen. */
+static void list_visible_shifts(const struct pb_verdict *verdict, char *text, size_t size)
+{
+    static const enum pb_part parts[] = {PB_PART_CLOCK, PB_PART_L1, PB_PART_L2, PB_PART_DRAM,
+                                         PB_PART_HOST_LINK};
+    size_t norms = verdict->scores.group_count * verdict->scores.metric_count;
+    double *scratch = calloc(norms + 1, sizeof(*scratch));
+    size_t length = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; scratch != NULL && i < sizeof(parts) / sizeof(parts[0]); i++) {
+        double shift = visible_shift(verdict, parts[i], scratch);
+
+        if (!isnan(shift) && length < size)
+            length +=
+                (size_t)snprintf(text + length, size - length, "%s%s %.2g%%",
+                                 length == 0 ? "" : ", ", pb_part_name(parts[i]), 100.0 * shift);
+    }
+    free(scratch);
+}
+
+static size_t count_severity(const struct pb_findings *findings, enum pb_severity severity)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < findings->count; i++)
+        count += findings->items[i].severity == severity;
+    return count;
+}
+
+/* What was judged, what came of it, how often that is a false alarm, what could have been seen. */
+static void print_headline(struct page *page, const struct pb_verdict *verdict)
+{
+    const struct pb_findings *findings = &verdict->findings;
+    char text[1024], shifts[256];
+
+    print_severity(page, verdict->status);
+    indent_to(page, INDENT);
+    list_visible_shifts(verdict, shifts, sizeof(shifts));
+    snprintf(text, sizeof(text),
+             "%zu of %zu devices judged in %zu group%s of like ones by %zu numbers: %zu CRITICAL, "
+             "%zu WARNING, %zu UNKNOWN. A healthy fleet has a CRITICAL in %g%% of runs.%s%s%s",
+             findings->judged, findings->judged + findings->skipped, verdict->scores.group_count,
+             verdict->scores.group_count == 1 ? "" : "s", verdict->scores.metric_count,
+             count_severity(findings, PB_SEVERITY_CRITICAL),
+             count_severity(findings, PB_SEVERITY_WARNING),
+             count_severity(findings, PB_SEVERITY_UNKNOWN), 100.0 * verdict->false_alarm_rate,
+             shifts[0] == '\0' ? "" : " Smallest shifts that would have been one: ", shifts,
+             shifts[0] == '\0' ? "" : ".");
+    print_folded(page, INDENT, text);
+    end_line(page);
+}
+
+/* ---- what to type ---- */
+
+/* Commands are for a shell: inside the quotes nothing may end or expand them. */
+static void print_reason(FILE *file, const struct pb_finding *finding)
+{
+    char reason[PB_TEXT_LENGTH + PB_NAME_LENGTH + 8];
+
+    snprintf(reason, sizeof(reason), "plumb: %s, %s", finding->cause, finding->place);
+    for (const char *at = reason; *at != '\0'; at++)
+        fputc(strchr("\"\\$`", *at) == NULL ? *at : ' ', file);
+}
+
+static enum pb_status print_drains(struct page *page, const struct pb_verdict *verdict,
+                                   struct pb_error *err)
+{
+    size_t *rows, count;
+    enum pb_status status = pb_verdict_drains(&verdict->findings, &rows, &count, err);
+
+    if (status != PB_OK)
+        return status;
+    if (count > 0)
+        fprintf(page->file, "\nTo drain %s (nothing has been done):\n",
+                count == 1 ? "this node" : "these nodes");
+    for (size_t i = 0; i < count; i++) {
+        const struct pb_finding *finding = &verdict->findings.items[rows[i]];
+
+        fprintf(page->file, "scontrol update NodeName=%s State=DRAIN Reason=\"", finding->host);
+        print_reason(page->file, finding);
+        fputs("\"\n", page->file);
+    }
+    free(rows);
+    return PB_OK;
+}
+
+enum pb_status pb_verdict_print(const struct pb_verdict *verdict, struct pb_terminal terminal,
+                                FILE *file, struct pb_error *err)
+{
+    struct page page = {file, terminal, 0};
+    const struct pb_findings *findings = &verdict->findings;
+
+    print_headline(&page, verdict);
+    for (size_t i = 0; i < findings->count && i < FINDINGS_SHOWN; i++)
+        print_finding(&page, &findings->items[i]);
+    if (findings->count > FINDINGS_SHOWN)
+        fprintf(file, "\n%zu more findings: --json OUT has all of them.\n",
+                findings->count - FINDINGS_SHOWN);
+    return print_drains(&page, verdict, err);
+}

@@ -1,0 +1,234 @@
+/*
+ * plumb-outliers: which devices, slots and nodes of a fleet are out of true, and what to do.
+ *
+ * Reads, judges, and only then writes: every output appears whole or stays as it was. Speaks
+ * Nagios: whatever could not be judged is UNKNOWN, never OK.
+ */
+#include <argp.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/outliers.h"
+#include "h5schema/file.h"
+
+enum { EXIT_UNKNOWN = PB_SEVERITY_UNKNOWN };
+
+struct options {
+    const char *file, *baseline, *json, *hostlist, *prometheus;
+    bool read_only;
+};
+
+static const struct argp_option option_table[] = {
+    {"json", 'j', "OUT", 0, "Write JSON to OUT, or to standard output for -", 0},
+    {"baseline", 'b', "BASE.h5", 0, "Compare with this fleet file or merged library, too", 0},
+    {"hostlist", 'l', "OUT", 0, "Write the nodes to drain as a Slurm hostlist", 0},
+    {"prometheus", 'p', "OUT", 0, "Write metrics for the node exporter's textfile collector", 0},
+    {"read-only", 'r', NULL, 0, "Do not keep the findings in FILE", 0},
+    {0},
+};
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct options *options = state->input;
+
+    switch (key) {
+    case 'j':
+        options->json = argument;
+        return 0;
+    case 'b':
+        options->baseline = argument;
+        return 0;
+    case 'l':
+        options->hostlist = argument;
+        return 0;
+    case 'p':
+        options->prometheus = argument;
+        return 0;
+    case 'r':
+        options->read_only = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (options->file != NULL)
+            argp_error(state, "one FILE is expected, found also \"%s\"", argument);
+        options->file = argument;
+        return 0;
+    case ARGP_KEY_END:
+        if (options->file == NULL)
+            argp_error(state, "FILE is missing");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- judging ---- */
+
+/* Does the baseline have any device of a model that the fleet has? */
+static enum pb_status check_baseline(const struct pb_sheet *fleet, const struct pb_sheet *base,
+                                     const char *path, struct pb_error *err)
+{
+    const char *model = "none";
+
+    for (size_t i = 0; i < base->subject_count; i++) {
+        const char *known = base->subjects[i].info.model;
+
+        for (size_t j = 0; j < fleet->subject_count; j++)
+            if (known[0] != '\0' && strcmp(fleet->subjects[j].info.model, known) == 0)
+                return PB_OK;
+        if (known[0] != '\0')
+            model = known;
+    }
+    return pb_fail(err, PB_INVALID, "%s: expected a model of the fleet, found none (but %s)", path,
+                   model);
+}
+
+static enum pb_status read_baseline(const struct options *options, const struct pb_sheet *fleet,
+                                    struct pb_sheet *base, struct pb_error *err)
+{
+    struct pb_run run;
+    enum pb_status status;
+
+    if (options->baseline == NULL)
+        return PB_OK;
+    status = pb_outliers_read(options->baseline, &run, base, err);
+    if (status == PB_OK)
+        status = check_baseline(fleet, base, options->baseline, err);
+    return status;
+}
+
+static enum pb_status judge(const struct options *options, struct pb_verdict *verdict,
+                            struct pb_error *err)
+{
+    const struct pb_score_options rates = PB_SCORE_OPTIONS_DEFAULT;
+    struct pb_sheet base = {0};
+    enum pb_status status = pb_outliers_read(options->file, &verdict->run, &verdict->sheet, err);
+
+    if (status == PB_OK)
+        status = read_baseline(options, &verdict->sheet, &base, err);
+    if (status == PB_OK)
+        status = pb_score(&verdict->sheet, options->baseline == NULL ? NULL : &base, &rates,
+                          &verdict->scores, err);
+    if (status == PB_OK)
+        status = pb_judge(&verdict->sheet, &verdict->scores, &verdict->findings, err);
+    verdict->false_alarm_rate = rates.critical_rate;
+    verdict->status = verdict->findings.worst;
+    if (verdict->findings.judged == 0 && verdict->status != PB_SEVERITY_CRITICAL)
+        verdict->status = PB_SEVERITY_UNKNOWN;
+    pb_sheet_clear(&base);
+    return status;
+}
+
+/* ---- delivering ---- */
+
+/* The kinds of output, by one table: where to, and what writes it. */
+enum { OUTPUT_COUNT = 3 };
+
+struct output {
+    const char *path; /* NULL: not wanted */
+    const struct pb_outlet_kind *kind;
+    enum pb_status (*write)(const struct pb_verdict *verdict, FILE *file, struct pb_error *err);
+    struct pb_outlet *outlet;
+};
+
+static bool is_standard_output(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
+/* Whatever may fail for want of room or rights fails here, before anything is replaced. */
+static enum pb_status prepare(struct output *outputs, const struct pb_verdict *verdict,
+                              struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; i < OUTPUT_COUNT && status == PB_OK; i++) {
+        struct output *output = &outputs[i];
+
+        if (output->path == NULL)
+            continue;
+        status = pb_outlet_open(output->path, output->kind, &output->outlet, err);
+        if (status == PB_OK)
+            status = output->write(verdict, pb_outlet_file(output->outlet), err);
+        if (status == PB_OK)
+            status = pb_outlet_flush(output->outlet, err);
+    }
+    return status;
+}
+
+static enum pb_status keep_findings(const struct options *options, const struct pb_verdict *verdict,
+                                    struct pb_error *err)
+{
+    struct pb_finding_row *rows = NULL;
+    enum pb_status status;
+
+    if (options->read_only)
+        return PB_OK;
+    status = pb_verdict_rows(&verdict->findings, &rows, err);
+    if (status == PB_OK)
+        status = pb_file_write_findings(options->file, rows, verdict->findings.count, err);
+    free(rows);
+    return status;
+}
+
+static enum pb_status deliver(const struct options *options, const struct pb_verdict *verdict,
+                              struct pb_error *err)
+{
+    struct output outputs[OUTPUT_COUNT] = {
+        {options->json, &pb_verdict_json_kind, pb_verdict_write_json, NULL},
+        {options->hostlist, &pb_verdict_hostlist_kind, pb_verdict_write_hostlist, NULL},
+        {options->prometheus, &pb_verdict_prometheus_kind, pb_verdict_write_prometheus, NULL},
+    };
+    bool speaks = true; /* unless standard output is taken */
+    enum pb_status status = prepare(outputs, verdict, err);
+
+    if (status == PB_OK)
+        status = keep_findings(options, verdict, err);
+    for (size_t i = 0; i < OUTPUT_COUNT; i++) {
+        speaks = speaks && !is_standard_output(outputs[i].path);
+        if (status == PB_OK)
+            status = pb_outlet_commit(outputs[i].outlet, err);
+        else
+            pb_outlet_abandon(outputs[i].outlet);
+    }
+    if (status == PB_OK && speaks)
+        status = pb_verdict_print(verdict, pb_terminal_of(stdout), stdout, err);
+    if (status == PB_OK && fflush(stdout) != 0)
+        status = pb_fail(err, PB_IO, "standard output cannot be written");
+    return status;
+}
+
+static int run(const struct options *options)
+{
+    struct pb_verdict verdict = {.file = options->file, .baseline = options->baseline};
+    struct pb_error err = PB_ERROR_INIT;
+    enum pb_status status = judge(options, &verdict, &err);
+
+    if (status == PB_OK)
+        status = deliver(options, &verdict, &err);
+    if (status != PB_OK)
+        fprintf(stderr, "plumb-outliers: UNKNOWN: %s\n", err.message);
+    pb_findings_clear(&verdict.findings);
+    pb_scores_clear(&verdict.scores);
+    pb_sheet_clear(&verdict.sheet);
+    return status == PB_OK ? (int)verdict.status : EXIT_UNKNOWN;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = option_table,
+        .parser = parse_option,
+        .args_doc = "FILE.h5",
+        .doc = "Compares every device of a fleet FILE with its peers: who is out of true, in what, "
+               "by how much, probably why, and what to do. Nothing is done to any node.\v"
+               "Exit codes, as Nagios has them: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN (also usage "
+               "and errors).",
+    };
+    struct options options = {0};
+
+    argp_program_version = "plumb-outliers " PLUMB_VERSION;
+    argp_err_exit_status = EXIT_UNKNOWN;
+    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    return run(&options);
+}

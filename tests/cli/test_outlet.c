@@ -1,0 +1,160 @@
+/* Files that appear whole or not at all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli/outlet.h"
+
+static bool begins_with_a(const char *head, size_t length)
+{
+    return length > 0 && head[0] == 'a';
+}
+
+static const struct pb_outlet_kind kind = {"a text that begins with a", begins_with_a};
+
+/* Every case has a folder of its own, and works in it. */
+static int enter_folder(void **state)
+{
+    char *folder = strdup("/tmp/plumb-outlet-XXXXXX");
+
+    *state = folder;
+    return folder == NULL || mkdtemp(folder) == NULL || chdir(folder) != 0 ? -1 : 0;
+}
+
+static int leave_folder(void **state)
+{
+    unlink("out");
+    if (chdir("/") != 0 || rmdir(*state) != 0) /* anything left behind is a failure */
+        return -1;
+    free(*state);
+    return 0;
+}
+
+static void write_file(const char *text)
+{
+    FILE *file = fopen("out", "w");
+
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void assert_file(const char *expected)
+{
+    char text[64] = "";
+    FILE *file = fopen("out", "r");
+
+    assert_non_null(file);
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+    fclose(file);
+    assert_string_equal(text, expected);
+}
+
+static struct pb_outlet *open_and_write(const char *text)
+{
+    struct pb_outlet *outlet = NULL;
+
+    assert_int_equal(pb_outlet_open("out", &kind, &outlet, NULL), PB_OK);
+    fputs(text, pb_outlet_file(outlet));
+    return outlet;
+}
+
+static void test_outlet__committed_text_is_whole(void **state)
+{
+    struct pb_outlet *outlet = open_and_write("apple");
+
+    (void)state;
+    assert_int_equal(access("out", F_OK), -1);
+    assert_int_equal(pb_outlet_commit(outlet, NULL), PB_OK);
+    assert_file("apple");
+}
+
+static void test_outlet__old_text_stays_until_the_commit(void **state)
+{
+    struct pb_outlet *outlet;
+
+    (void)state;
+    write_file("ant");
+    outlet = open_and_write("apple");
+    assert_int_equal(pb_outlet_flush(outlet, NULL), PB_OK);
+    assert_file("ant");
+    assert_int_equal(pb_outlet_commit(outlet, NULL), PB_OK);
+    assert_file("apple");
+}
+
+static void test_outlet__abandoned_leaves_the_old_text(void **state)
+{
+    (void)state;
+    write_file("ant");
+    pb_outlet_abandon(open_and_write("apple"));
+    pb_outlet_abandon(NULL);
+    assert_file("ant");
+}
+
+static void test_outlet__file_of_another_kind_is_refused(void **state)
+{
+    struct pb_outlet *outlet = NULL;
+    struct pb_error err = PB_ERROR_INIT;
+
+    (void)state;
+    write_file("bee");
+    assert_int_equal(pb_outlet_open("out", &kind, &outlet, &err), PB_EXISTS);
+    assert_null(outlet);
+    assert_non_null(strstr(err.message, "a text that begins with a"));
+    assert_file("bee");
+}
+
+static void test_outlet__empty_file_is_anybodys(void **state)
+{
+    (void)state;
+    write_file("");
+    assert_int_equal(pb_outlet_commit(open_and_write("apple"), NULL), PB_OK);
+    assert_file("apple");
+}
+
+static void test_outlet__missing_folder_is_refused(void **state)
+{
+    struct pb_outlet *outlet = NULL;
+    struct pb_error err = PB_ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(pb_outlet_open("nowhere/out", &kind, &outlet, &err), PB_IO);
+    assert_non_null(strstr(err.message, "nowhere/out"));
+    assert_null(outlet);
+}
+
+static void test_outlet__full_disk_is_noticed(void **state)
+{
+    struct pb_outlet *outlet = NULL;
+    struct pb_error err = PB_ERROR_INIT;
+
+    (void)state;
+    if (access("/dev/full", W_OK) != 0)
+        skip();
+    assert_int_equal(pb_outlet_open("/dev/full", &kind, &outlet, NULL), PB_OK);
+    fputs("apple", pb_outlet_file(outlet));
+    assert_int_equal(pb_outlet_commit(outlet, &err), PB_IO);
+    assert_non_null(strstr(err.message, "/dev/full"));
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, enter_folder, leave_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(test_outlet__committed_text_is_whole),
+        CASE(test_outlet__old_text_stays_until_the_commit),
+        CASE(test_outlet__abandoned_leaves_the_old_text),
+        CASE(test_outlet__file_of_another_kind_is_refused),
+        CASE(test_outlet__empty_file_is_anybodys),
+        CASE(test_outlet__missing_folder_is_refused),
+        CASE(test_outlet__full_disk_is_noticed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
