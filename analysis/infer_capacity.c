@@ -33,7 +33,7 @@ struct sweep {
 
 static bool is_sweep_point(const struct pb_point *point, const char *path)
 {
-    static const char *const phases[] = {"coarse", "bisect", "fine"};
+    static const char *const phases[] = {"coarse", "bisect", "confirm", "fine"};
     struct pb_pick pick = {path, NULL, NULL};
 
     if (!pb_point_matches(point, &pick) || point->footprint_bytes == 0 || point->stride_bytes == 0)
