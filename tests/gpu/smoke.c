@@ -259,6 +259,7 @@ static const struct item {
     {"tlbs", smoke_tlbs},
     {"bursts", smoke_bursts},
     {"maps", smoke_maps},
+    {"neighbours", smoke_neighbours},
     {"studies", smoke_studies},
     {"shared", smoke_shared_streams},
     {"links", smoke_links},

@@ -58,6 +58,7 @@ void smoke_aliases(struct smoke *smoke);
 
 void smoke_bursts(struct smoke *smoke);
 void smoke_maps(struct smoke *smoke);
+void smoke_neighbours(struct smoke *smoke);
 void smoke_studies(struct smoke *smoke);
 void smoke_shared_streams(struct smoke *smoke);
 void smoke_links(struct smoke *smoke);

@@ -99,6 +99,47 @@ void smoke_maps(struct smoke *smoke)
     map(smoke, PB_TOUCH_ATOMIC, "atomics");
 }
 
+/* Which SMs the CTAs of each cluster ran on. */
+static void clusters(struct smoke *smoke, uint32_t size)
+{
+    struct pb_cluster request = {.size = size, .count = smoke->info.sm_count / size / 2 + 1};
+    uint32_t *sms = calloc(request.count * size, sizeof(*sms));
+
+    printf("clusters of %2u:", size);
+    if (sms != NULL &&
+        smoke_could(smoke, smoke->ops->cluster(smoke->device, &request, sms, &smoke->err)))
+        for (size_t i = 0; i < request.count * size && i < 32; i++)
+            printf("%s%u", i % size == 0 ? "  " : " ", sms[i]);
+    printf("\n");
+    free(sms);
+}
+
+static void pairs(struct smoke *smoke, enum pb_stream_kind kind, const char *name)
+{
+    const uint32_t last = smoke->info.sm_count - 1;
+    const uint32_t sms[][2] = {{0, 0}, {0, 1}, {0, last}, {last, last}};
+    const size_t count = sizeof(sms) / sizeof(sms[0]);
+    struct pb_pair request = {.kind = kind, .sms = sms, .count = count};
+    uint32_t cycles[8] = {0};
+
+    printf("pairs that %s:", name);
+    if (smoke_could(smoke, smoke->ops->pair(smoke->device, &request, cycles, &smoke->err)))
+        for (size_t i = 0; i < count; i++)
+            printf("  %u and %u: %u %u", sms[i][0], sms[i][1], cycles[2 * i], cycles[2 * i + 1]);
+    printf("\n");
+}
+
+void smoke_neighbours(struct smoke *smoke)
+{
+    if ((smoke->info.capabilities & PB_CAP_CLUSTER) != 0)
+        for (uint32_t size = 1; size <= 16; size *= 2)
+            clusters(smoke, size);
+    if ((smoke->info.capabilities & PB_CAP_PAIR) == 0)
+        return;
+    pairs(smoke, PB_STREAM_READ, "read");
+    pairs(smoke, PB_STREAM_WRITE, "write");
+}
+
 static void study(struct smoke *smoke, enum pb_study_kind kind, const char *name,
                   const uint32_t *parameters, size_t count)
 {
