@@ -132,4 +132,6 @@ const struct pb_device_ops pb_device_cuda = {
     .shared_stream = pb_cuda_shared_stream,
     .link = pb_cuda_link,
     .pattern = pb_cuda_pattern,
+    .cluster = pb_cuda_cluster,
+    .pair = pb_cuda_pair,
 };

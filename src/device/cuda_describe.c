@@ -100,7 +100,7 @@ static uint32_t capabilities(const struct pb_cuda_device *cuda)
     uint32_t can = PB_CAP_CLOCK | PB_CAP_GLOBAL_CA | PB_CAP_GLOBAL_CG | PB_CAP_READONLY |
                    PB_CAP_TEXTURE | PB_CAP_TEXTURE_2D | PB_CAP_CONSTANT | PB_CAP_SHARED |
                    PB_CAP_STREAM | PB_CAP_BURST | PB_CAP_ATOMIC | PB_CAP_STUDY | PB_CAP_LINK |
-                   PB_CAP_PATTERN;
+                   PB_CAP_PATTERN | PB_CAP_CLUSTER | PB_CAP_PAIR;
 
     if (has_peer(cuda))
         can |= PB_CAP_PEER;

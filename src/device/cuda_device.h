@@ -162,5 +162,9 @@ enum pb_status pb_cuda_link(struct pb_device *device, const struct pb_link *link
                             struct pb_link_result *result_out, struct pb_error *err);
 enum pb_status pb_cuda_pattern(struct pb_device *device, const struct pb_pattern *pattern,
                                struct pb_pattern_result *result_out, struct pb_error *err);
+enum pb_status pb_cuda_cluster(struct pb_device *device, const struct pb_cluster *cluster,
+                               uint32_t *sms_out, struct pb_error *err);
+enum pb_status pb_cuda_pair(struct pb_device *device, const struct pb_pair *pair,
+                            uint32_t *cycles_out, struct pb_error *err);
 
 #endif
