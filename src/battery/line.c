@@ -237,3 +237,9 @@ enum pb_status pb_test_l2_line(struct pb_bench *bench, struct pb_recording *reco
 {
     return line(bench, PB_CACHE_L2, recording, err);
 }
+
+enum pb_status pb_test_constant_l15_line(struct pb_bench *bench, struct pb_recording *recording,
+                                         struct pb_error *err)
+{
+    return line(bench, PB_CACHE_CONSTANT_L15, recording, err);
+}

@@ -77,6 +77,9 @@ const struct pb_test pb_tests[] = {
     {"constant_l15_capacity", "largest array that stays in the second constant cache", "cycle",
      "M16 4.2 stage 1: footprint sweep, laps and traces", PB_CAP_CONSTANT, PB_STANDARD,
      pb_test_constant_l15_capacity},
+    {"constant_l15_line", "line of the second constant cache", "cycle",
+     "M16 4.2 stage 1: cold walk, overflow by a little, strides", PB_CAP_CONSTANT, PB_STANDARD,
+     pb_test_constant_l15_line},
     {"cache_sharing", "which paths go through one cache", "cycle",
      "facts 2.6: warm by one path, record by another", PB_CAP_GLOBAL_CA, PB_STANDARD,
      pb_test_cache_sharing},
@@ -123,6 +126,12 @@ const struct pb_test pb_tests[] = {
      pb_test_global_write16},
     {"mshr", "misses under way at once, by lanes, warps and loads", "cycle",
      "N14 5.2: independent loads, the slowest warp", PB_CAP_BURST, PB_STANDARD, pb_test_mshr},
+    {"mshr_loads", "misses of one warp under way, by every number of loads", "cycle",
+     "N14 5.2: independent loads, one warp", PB_CAP_BURST, PB_STANDARD, pb_test_mshr_loads},
+    {"mshr_warps", "misses under way, by every number of warps", "cycle",
+     "N14 5.2: independent loads, the slowest warp", PB_CAP_BURST, PB_STANDARD, pb_test_mshr_warps},
+    {"mshr_lanes", "misses under way, by every number of lanes", "cycle",
+     "facts 2.12: one load of each lane", PB_CAP_BURST, PB_STANDARD, pb_test_mshr_lanes},
     {"jump_global", "small and large jumps over global memory", "cycle",
      "F13 3.4.1: couples of cold loads", PB_CAP_GLOBAL_CA, PB_STANDARD, pb_test_jump_global},
     {"jump_texture", "small and large jumps over texture memory", "cycle",
@@ -160,5 +169,18 @@ const struct pb_test pb_tests[] = {
     {"memory_pattern", "words written to memory and read back", "",
      "address-dependent words over a part of memory, or all of it", PB_CAP_PATTERN, PB_QUICK,
      pb_test_memory_pattern},
+    {"host_link_together", "the host link while the node's other GPUs use theirs", "byte/s",
+     "transfers of 64 MiB, begun by all GPUs at once", PB_CAP_LINK, PB_STANDARD,
+     pb_test_host_link_together},
+    {"peer_link_together", "links between devices while all of them are used", "byte/s",
+     "each device reads from another one, all at once", PB_CAP_PEER, PB_STANDARD,
+     pb_test_peer_link_together},
     {.name = NULL},
 };
+
+enum pb_company_wish pb_test_company(const struct pb_test *test)
+{
+    if (test->run == pb_test_host_link_together || test->run == pb_test_peer_link_together)
+        return PB_COMPANY_TOGETHER;
+    return (test->needs & (PB_CAP_LINK | PB_CAP_PEER)) != 0 ? PB_COMPANY_ALONE : PB_COMPANY_ANY;
+}

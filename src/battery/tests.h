@@ -31,6 +31,8 @@ enum pb_status pb_test_texture_line(struct pb_bench *bench, struct pb_recording 
                                     struct pb_error *err);
 enum pb_status pb_test_constant_line(struct pb_bench *bench, struct pb_recording *recording,
                                      struct pb_error *err);
+enum pb_status pb_test_constant_l15_line(struct pb_bench *bench, struct pb_recording *recording,
+                                         struct pb_error *err);
 enum pb_status pb_test_l2_line(struct pb_bench *bench, struct pb_recording *recording,
                                struct pb_error *err);
 /* sets.c */
@@ -108,6 +110,12 @@ enum pb_status pb_test_global_write16(struct pb_bench *bench, struct pb_recordin
 /* mshr.c */
 enum pb_status pb_test_mshr(struct pb_bench *bench, struct pb_recording *recording,
                             struct pb_error *err);
+enum pb_status pb_test_mshr_loads(struct pb_bench *bench, struct pb_recording *recording,
+                                  struct pb_error *err);
+enum pb_status pb_test_mshr_warps(struct pb_bench *bench, struct pb_recording *recording,
+                                  struct pb_error *err);
+enum pb_status pb_test_mshr_lanes(struct pb_bench *bench, struct pb_recording *recording,
+                                  struct pb_error *err);
 /* jump.c */
 enum pb_status pb_test_jump_global(struct pb_bench *bench, struct pb_recording *recording,
                                    struct pb_error *err);
@@ -141,6 +149,11 @@ enum pb_status pb_test_host_latency(struct pb_bench *bench, struct pb_recording 
                                     struct pb_error *err);
 enum pb_status pb_test_peer_link(struct pb_bench *bench, struct pb_recording *recording,
                                  struct pb_error *err);
+/* together.c */
+enum pb_status pb_test_host_link_together(struct pb_bench *bench, struct pb_recording *recording,
+                                          struct pb_error *err);
+enum pb_status pb_test_peer_link_together(struct pb_bench *bench, struct pb_recording *recording,
+                                          struct pb_error *err);
 /* sustain.c */
 enum pb_status pb_test_sustain(struct pb_bench *bench, struct pb_recording *recording,
                                struct pb_error *err);

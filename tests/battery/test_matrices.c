@@ -84,6 +84,40 @@ static void test_mshr__steps_of_the_paper(void **state)
     pb_recording_clear(&recording);
 }
 
+/* The same, to the load, the warp and the lane: a step where one more no longer finds a register.
+ */
+static void test_mshr__every_number_has_its_own_burst(void **state)
+{
+    static const struct {
+        const char *test;
+        double coarse, last; /* what else is under way, and the last number before the step */
+    } steps[] = {{"mshr_loads", 1, 6}, {"mshr_warps", 4, 16}, {"mshr_lanes", 1, 6}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(steps); i++) {
+        struct pb_recording recording;
+        const struct pb_axis *axes = recording.matrix.axes;
+        size_t at[4];
+        double one, last, next;
+
+        rig_record("gtx470", steps[i].test, &recording);
+        at[0] = rig_label(&axes[0], "median");
+        at[1] = rig_label(&axes[1], "dram");
+        at[2] = rig_at(&axes[2], steps[i].coarse);
+        at[3] = 0;
+        one = rig_value(&recording.matrix, at);
+        at[3] = rig_at(&axes[3], steps[i].last);
+        last = rig_value(&recording.matrix, at);
+        at[3] = rig_at(&axes[3], steps[i].last + 1);
+        next = rig_value(&recording.matrix, at);
+        assert_true(last < 1.6 * one);
+        assert_true(next > 1.7 * one);
+        at[0] = rig_label(&axes[0], "least");
+        assert_true(rig_value(&recording.matrix, at) <= next);
+        pb_recording_clear(&recording);
+    }
+}
+
 static double study(const struct pb_recording *recording, double threads, double parameter)
 {
     const struct pb_axis *axes = recording->matrix.axes;
@@ -333,6 +367,7 @@ int main(void)
         cmocka_unit_test(test_global__the_fastest_copy_is_kept_for_later_tests),
         cmocka_unit_test(test_shared_copy__rises_to_a_plateau_and_leaves_out_what_no_sm_holds),
         cmocka_unit_test(test_mshr__steps_of_the_paper),
+        cmocka_unit_test(test_mshr__every_number_has_its_own_burst),
         cmocka_unit_test(test_sync__barriers_cost_in_proportion),
         cmocka_unit_test(test_spill__begins_where_the_registers_end),
         cmocka_unit_test(test_coalesce__distance_costs_many_threads_only),

@@ -100,6 +100,40 @@ static void test_bases__unequal_sets_move_the_edge(void **state)
     pb_bench_close(&bench);
 }
 
+/*
+ * A second constant cache of 16 KiB with lines of 256 byte behind one of 2 KiB with 64: its edge is
+ * asked for in strides of the first one's lines, and its line is its own.
+ */
+static void test_constant__the_second_cache_has_its_own_line(void **state)
+{
+    static const char *const caches =
+        "{\"id\": \"c1\", \"paths\": [\"constant\"], \"line_bytes\": 64, \"sector_bytes\": 64,"
+        " \"sets\": 8, \"ways\": 4, \"index\": {\"kind\": \"modulo\"},"
+        " \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 30},"
+        "{\"id\": \"c15\", \"paths\": [\"constant\"], \"line_bytes\": 256, \"sector_bytes\": 256,"
+        " \"sets\": 16, \"ways\": 4, \"index\": {\"kind\": \"modulo\"},"
+        " \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 97},"
+        "{\"id\": \"l2\", \"paths\": [\"global_ca\", \"global_cg\", \"constant\"],"
+        " \"line_bytes\": 128, \"sector_bytes\": 32, \"sets\": 1024, \"ways\": 8,"
+        " \"index\": {\"kind\": \"modulo\"}, \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": "
+        "200}";
+    struct pb_recording recording;
+    struct pb_bench bench;
+
+    (void)state;
+    rig_open_drawn(caches, TLB, "", &bench);
+    rig_run(&bench, "constant_line", &recording);
+    pb_recording_clear(&recording);
+    rig_run(&bench, "constant_l15_capacity", &recording);
+    pb_recording_clear(&recording);
+    rig_run(&bench, "constant_l15_line", &recording);
+    assert_int_equal(bench.known[PB_CACHE_CONSTANT].line_bytes, 64);
+    assert_int_equal(bench.known[PB_CACHE_CONSTANT_L15].edge_bytes, 16384);
+    assert_int_equal(bench.known[PB_CACHE_CONSTANT_L15].line_bytes, 256);
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
 /* Latencies at n pages of a stride; 0: n was not walked. */
 static double pages_median(const struct pb_recording *recording, const char *phase, uint64_t n)
 {
@@ -239,6 +273,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prefetch__what_runs_ahead_can_be_counted),
+        cmocka_unit_test(test_constant__the_second_cache_has_its_own_line),
         cmocka_unit_test(test_bases__unequal_sets_move_the_edge),
         cmocka_unit_test(test_tlb__the_first_page_too_many_is_walked_at_every_stride),
         cmocka_unit_test(test_tlb__small_pages_show_at_fine_strides),
