@@ -6,8 +6,8 @@
 
 #include "battery/rig.h"
 
-/* Where L1's misses lie on the GTX 560 Ti (M16 table VII: 96 and 351 cycles). */
-static const double fermi_hit = 97, fermi_miss_low = 340, fermi_miss_high = 360;
+/* Where L1's misses lie on the GTX 560 Ti (M16 table VII: 96 and 351 cycles, and 16 for L1). */
+static const double fermi_hit = 97, fermi_miss_low = 356, fermi_miss_high = 376;
 
 /* The profile's masks are 0x80 … 0x800: the set is bits 7 to 11. */
 static uint64_t fermi_set(uint64_t offset)
