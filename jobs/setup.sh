@@ -5,7 +5,8 @@
 PLUMB_BUILD_PACKAGES="gcc libc6-dev cmake ninja-build pkg-config libopenmpi-dev openmpi-bin
     libhdf5-dev libgsl-dev libjansson-dev zlib1g-dev"
 PLUMB_TEST_PACKAGES="libcmocka-dev clang-format clang-tidy cppcheck hdf5-tools
-    python3-h5py python3-xarray python3-h5netcdf"
+    python3-h5py python3-xarray python3-h5netcdf shellcheck slurmctld slurmd slurm-client
+    slurm-wlm-basic-plugins munge"
 
 plumb_missing() {
     for package in "$@"; do

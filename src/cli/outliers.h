@@ -1,6 +1,6 @@
 /*
  * Private to plumb-outliers: what its parts hand to each other. Reading fills a sheet, the analysis
- * judges it, and each kind of output is one function over the verdict.
+ * judges it, and each kind of output is one function over the ruling.
  */
 #ifndef PB_CLI_OUTLIERS_H
 #define PB_CLI_OUTLIERS_H
@@ -15,7 +15,7 @@
 #include "h5schema/rows.h"
 
 /* All there is to tell of one fleet file. */
-struct pb_verdict {
+struct pb_ruling {
     const char *file, *baseline; /* baseline: NULL: none */
     struct pb_run run;
     struct pb_sheet sheet;
@@ -38,28 +38,28 @@ enum pb_status pb_outliers_read(const char *path, struct pb_run *run_out, struct
  * Nodes with a finding that says to drain them, in the findings' order, each once, with the worst
  * finding's row. *rows_out is to be freed; the host is items[row].host.
  */
-enum pb_status pb_verdict_drains(const struct pb_findings *findings, size_t **rows_out,
-                                 size_t *count_out, struct pb_error *err);
+enum pb_status pb_ruling_drains(const struct pb_findings *findings, size_t **rows_out,
+                                size_t *count_out, struct pb_error *err);
 
 /* "n[01-04,07]" of these; free() it. */
-enum pb_status pb_verdict_hostlist(const struct pb_verdict *verdict, char **text_out,
-                                   struct pb_error *err);
+enum pb_status pb_ruling_hostlist(const struct pb_ruling *ruling, char **text_out,
+                                  struct pb_error *err);
 
 /* Findings as rows of /analysis/findings; free() them. */
-enum pb_status pb_verdict_rows(const struct pb_findings *findings, struct pb_finding_row **rows_out,
-                               struct pb_error *err);
+enum pb_status pb_ruling_rows(const struct pb_findings *findings, struct pb_finding_row **rows_out,
+                              struct pb_error *err);
 
 /* ---- outputs; what cannot be written shows in ferror(file) ---- */
 
-extern const struct pb_outlet_kind pb_verdict_json_kind, pb_verdict_hostlist_kind,
-    pb_verdict_prometheus_kind;
+extern const struct pb_outlet_kind pb_ruling_json_kind, pb_ruling_hostlist_kind,
+    pb_ruling_prometheus_kind;
 
-enum pb_status pb_verdict_write_json(const struct pb_verdict *verdict, FILE *file,
-                                     struct pb_error *err);
-enum pb_status pb_verdict_write_hostlist(const struct pb_verdict *verdict, FILE *file,
-                                         struct pb_error *err);
-enum pb_status pb_verdict_write_prometheus(const struct pb_verdict *verdict, FILE *file,
-                                           struct pb_error *err);
+enum pb_status pb_ruling_write_json(const struct pb_ruling *ruling, FILE *file,
+                                    struct pb_error *err);
+enum pb_status pb_ruling_write_hostlist(const struct pb_ruling *ruling, FILE *file,
+                                        struct pb_error *err);
+enum pb_status pb_ruling_write_prometheus(const struct pb_ruling *ruling, FILE *file,
+                                          struct pb_error *err);
 
 /* How people see it. */
 struct pb_terminal {
@@ -71,7 +71,7 @@ struct pb_terminal {
 struct pb_terminal pb_terminal_of(FILE *file);
 
 /* The table, worst first, and the scontrol lines that would drain the nodes. */
-enum pb_status pb_verdict_print(const struct pb_verdict *verdict, struct pb_terminal terminal,
-                                FILE *file, struct pb_error *err);
+enum pb_status pb_ruling_print(const struct pb_ruling *ruling, struct pb_terminal terminal,
+                               FILE *file, struct pb_error *err);
 
 #endif

@@ -15,7 +15,7 @@ static bool is_report(const char *head, size_t length)
     return length >= sizeof(opening) - 1 && memcmp(head, opening, sizeof(opening) - 1) == 0;
 }
 
-const struct pb_outlet_kind pb_verdict_json_kind = {"a report of plumb-outliers", is_report};
+const struct pb_outlet_kind pb_ruling_json_kind = {"a report of plumb-outliers", is_report};
 
 static void set_text(json_t *object, const char *key, const char *text)
 {
@@ -91,15 +91,15 @@ static json_t *describe_norm(const struct pb_metric *metric, const struct pb_nor
     return object;
 }
 
-static json_t *describe_group(const struct pb_verdict *verdict, size_t g)
+static json_t *describe_group(const struct pb_ruling *ruling, size_t g)
 {
-    const struct pb_scores *scores = &verdict->scores;
+    const struct pb_scores *scores = &ruling->scores;
     const struct pb_group *group = &scores->groups[g];
     json_t *object = json_object(), *devices = json_array(), *metrics = json_array();
 
     set_text(object, "name", group->name);
     for (size_t i = 0; i < group->member_count; i++)
-        json_array_append_new(devices, json_string(verdict->sheet.subjects[group->members[i]].key));
+        json_array_append_new(devices, json_string(ruling->sheet.subjects[group->members[i]].key));
     json_object_set_new(object, "devices", devices);
     set_count(object, "baseline_devices", group->baseline_count);
     json_object_set_new(object, "sufficient", json_boolean(group->sufficient));
@@ -107,43 +107,43 @@ static json_t *describe_group(const struct pb_verdict *verdict, size_t g)
         const struct pb_norm *norm = &scores->norms[g * scores->metric_count + m];
 
         if (norm->peers > 0)
-            json_array_append_new(metrics, describe_norm(&verdict->sheet.metrics[m], norm));
+            json_array_append_new(metrics, describe_norm(&ruling->sheet.metrics[m], norm));
     }
     json_object_set_new(object, "metrics", metrics);
     return object;
 }
 
-static enum pb_status describe_drains(const struct pb_verdict *verdict, json_t *object,
+static enum pb_status describe_drains(const struct pb_ruling *ruling, json_t *object,
                                       struct pb_error *err)
 {
     size_t *rows, count;
     json_t *nodes;
-    enum pb_status status = pb_verdict_drains(&verdict->findings, &rows, &count, err);
+    enum pb_status status = pb_ruling_drains(&ruling->findings, &rows, &count, err);
 
     if (status != PB_OK)
         return status;
     nodes = json_array();
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(nodes, json_string(verdict->findings.items[rows[i]].host));
+        json_array_append_new(nodes, json_string(ruling->findings.items[rows[i]].host));
     json_object_set_new(object, "drain", nodes);
     free(rows);
     return PB_OK;
 }
 
-static json_t *describe_run(const struct pb_verdict *verdict)
+static json_t *describe_run(const struct pb_ruling *ruling)
 {
     json_t *object = json_object();
 
-    set_text(object, "file", verdict->file);
-    set_text(object, "run_id", verdict->run.run_id);
-    set_text(object, "created", verdict->run.created);
-    json_object_set_new(object, "complete", json_boolean(verdict->run.complete != 0));
-    set_text_or_null(object, "baseline", verdict->baseline);
+    set_text(object, "file", ruling->file);
+    set_text(object, "run_id", ruling->run.run_id);
+    set_text(object, "created", ruling->run.created);
+    json_object_set_new(object, "complete", json_boolean(ruling->run.complete != 0));
+    set_text_or_null(object, "baseline", ruling->baseline);
     return object;
 }
 
-enum pb_status pb_verdict_write_json(const struct pb_verdict *verdict, FILE *file,
-                                     struct pb_error *err)
+enum pb_status pb_ruling_write_json(const struct pb_ruling *ruling, FILE *file,
+                                    struct pb_error *err)
 {
     json_t *root = json_object(), *groups = json_array(), *findings = json_array();
     char now[PB_UTC_LENGTH];
@@ -154,22 +154,22 @@ enum pb_status pb_verdict_write_json(const struct pb_verdict *verdict, FILE *fil
     set_count(root, "schema", 1);
     set_text(root, "version", PLUMB_VERSION);
     set_text(root, "judged_at", now);
-    json_object_set_new(root, "run", describe_run(verdict));
-    set_text(root, "status", pb_severity_name(verdict->status));
-    set_count(root, "exit_code", verdict->status);
-    set_number(root, "false_alarm_rate", verdict->false_alarm_rate);
-    set_count(root, "devices_judged", verdict->findings.judged);
-    set_count(root, "devices_skipped", verdict->findings.skipped);
-    status = describe_drains(verdict, root, err);
-    for (size_t i = 0; i < verdict->findings.count; i++)
-        json_array_append_new(findings, describe_finding(&verdict->findings.items[i]));
+    json_object_set_new(root, "run", describe_run(ruling));
+    set_text(root, "status", pb_severity_name(ruling->status));
+    set_count(root, "exit_code", ruling->status);
+    set_number(root, "false_alarm_rate", ruling->false_alarm_rate);
+    set_count(root, "devices_judged", ruling->findings.judged);
+    set_count(root, "devices_skipped", ruling->findings.skipped);
+    status = describe_drains(ruling, root, err);
+    for (size_t i = 0; i < ruling->findings.count; i++)
+        json_array_append_new(findings, describe_finding(&ruling->findings.items[i]));
     json_object_set_new(root, "findings", findings);
-    for (size_t i = 0; i < verdict->scores.group_count; i++)
-        json_array_append_new(groups, describe_group(verdict, i));
+    for (size_t i = 0; i < ruling->scores.group_count; i++)
+        json_array_append_new(groups, describe_group(ruling, i));
     json_object_set_new(root, "groups", groups);
     if (status == PB_OK && (json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) != 0 ||
                             fputc('\n', file) == EOF))
-        status = pb_fail(err, PB_IO, "%s: its JSON cannot be written", verdict->file);
+        status = pb_fail(err, PB_IO, "%s: its JSON cannot be written", ruling->file);
     json_decref(root);
     return status;
 }

@@ -17,8 +17,8 @@ static bool is_textfile(const char *head, size_t length)
     return length >= sizeof(opening) - 1 && memcmp(head, opening, sizeof(opening) - 1) == 0;
 }
 
-const struct pb_outlet_kind pb_verdict_prometheus_kind = {"a Prometheus textfile of plumb",
-                                                          is_textfile};
+const struct pb_outlet_kind pb_ruling_prometheus_kind = {"a Prometheus textfile of plumb",
+                                                         is_textfile};
 
 static void begin(FILE *file, const char *name, const char *help)
 {
@@ -105,11 +105,11 @@ static enum pb_severity status_of(const struct pb_findings *findings,
     return worst;
 }
 
-static void print_devices(const struct pb_verdict *verdict, FILE *file)
+static void print_devices(const struct pb_ruling *ruling, FILE *file)
 {
     begin(file, "device_status", "0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.");
-    for (size_t i = 0; i < verdict->sheet.subject_count; i++) {
-        const struct pb_subject *subject = &verdict->sheet.subjects[i];
+    for (size_t i = 0; i < ruling->sheet.subject_count; i++) {
+        const struct pb_subject *subject = &ruling->sheet.subjects[i];
 
         if (subject->key[0] == '\0')
             continue; /* a rank without a device has a finding instead */
@@ -117,7 +117,7 @@ static void print_devices(const struct pb_verdict *verdict, FILE *file)
         print_label(file, "{", "host", subject->host);
         print_label(file, ",", "device", subject->key);
         print_label(file, ",", "model", subject->info.model);
-        fprintf(file, "} %d\n", (int)status_of(&verdict->findings, subject));
+        fprintf(file, "} %d\n", (int)status_of(&ruling->findings, subject));
     }
 }
 
@@ -136,25 +136,25 @@ static void print_number(FILE *file, const char *name, const char *help, long lo
     fprintf(file, "plumb_%s %lld\n", name, value);
 }
 
-enum pb_status pb_verdict_write_prometheus(const struct pb_verdict *verdict, FILE *file,
-                                           struct pb_error *err)
+enum pb_status pb_ruling_write_prometheus(const struct pb_ruling *ruling, FILE *file,
+                                          struct pb_error *err)
 {
     size_t *rows, count;
-    enum pb_status status = pb_verdict_drains(&verdict->findings, &rows, &count, err);
+    enum pb_status status = pb_ruling_drains(&ruling->findings, &rows, &count, err);
 
     if (status != PB_OK)
         return status;
     free(rows);
     print_number(file, "status", "Of the fleet: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
-                 verdict->status);
-    print_findings(&verdict->findings, file);
-    print_devices(verdict, file);
+                 ruling->status);
+    print_findings(&ruling->findings, file);
+    print_devices(ruling, file);
     print_number(file, "devices_judged", "Devices that were compared with their peers.",
-                 (long long)verdict->findings.judged);
+                 (long long)ruling->findings.judged);
     print_number(file, "devices_skipped", "Devices that could not be judged.",
-                 (long long)verdict->findings.skipped);
+                 (long long)ruling->findings.skipped);
     print_number(file, "nodes_to_drain", "Nodes that should take no more work.", (long long)count);
     print_number(file, "run_timestamp_seconds", "When the judged run was begun.",
-                 seconds_of(verdict->run.created));
+                 seconds_of(ruling->run.created));
     return PB_OK;
 }

@@ -30,8 +30,8 @@ static void fill_row(const struct pb_finding *finding, struct pb_finding_row *ro
     PB_TEXT_SET(row->advice, finding->advice);
 }
 
-enum pb_status pb_verdict_rows(const struct pb_findings *findings, struct pb_finding_row **rows_out,
-                               struct pb_error *err)
+enum pb_status pb_ruling_rows(const struct pb_findings *findings, struct pb_finding_row **rows_out,
+                              struct pb_error *err)
 {
     struct pb_finding_row *rows = calloc(findings->count + 1, sizeof(*rows));
 
@@ -43,8 +43,8 @@ enum pb_status pb_verdict_rows(const struct pb_findings *findings, struct pb_fin
     return PB_OK;
 }
 
-enum pb_status pb_verdict_drains(const struct pb_findings *findings, size_t **rows_out,
-                                 size_t *count_out, struct pb_error *err)
+enum pb_status pb_ruling_drains(const struct pb_findings *findings, size_t **rows_out,
+                                size_t *count_out, struct pb_error *err)
 {
     size_t *rows = calloc(findings->count + 1, sizeof(*rows));
     size_t count = 0;
@@ -64,17 +64,17 @@ enum pb_status pb_verdict_drains(const struct pb_findings *findings, size_t **ro
     return PB_OK;
 }
 
-enum pb_status pb_verdict_hostlist(const struct pb_verdict *verdict, char **text_out,
-                                   struct pb_error *err)
+enum pb_status pb_ruling_hostlist(const struct pb_ruling *ruling, char **text_out,
+                                  struct pb_error *err)
 {
     size_t *rows = NULL, count = 0;
     const char **hosts = NULL;
-    enum pb_status status = pb_verdict_drains(&verdict->findings, &rows, &count, err);
+    enum pb_status status = pb_ruling_drains(&ruling->findings, &rows, &count, err);
 
     if (status == PB_OK && (hosts = calloc(count + 1, sizeof(const char *))) == NULL)
         status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu hosts", count);
     for (size_t i = 0; i < count && status == PB_OK; i++)
-        hosts[i] = verdict->findings.items[rows[i]].host;
+        hosts[i] = ruling->findings.items[rows[i]].host;
     if (status == PB_OK)
         status = pb_hostlist_fold(hosts, count, text_out, err);
     free(hosts);
@@ -96,14 +96,14 @@ static bool is_hostlist(const char *head, size_t length)
     return true;
 }
 
-const struct pb_outlet_kind pb_verdict_hostlist_kind = {"a Slurm hostlist", is_hostlist};
+const struct pb_outlet_kind pb_ruling_hostlist_kind = {"a Slurm hostlist", is_hostlist};
 
 /* No node: an empty file, so that it can be told from a check that never ran. */
-enum pb_status pb_verdict_write_hostlist(const struct pb_verdict *verdict, FILE *file,
-                                         struct pb_error *err)
+enum pb_status pb_ruling_write_hostlist(const struct pb_ruling *ruling, FILE *file,
+                                        struct pb_error *err)
 {
     char *text = NULL;
-    enum pb_status status = pb_verdict_hostlist(verdict, &text, err);
+    enum pb_status status = pb_ruling_hostlist(ruling, &text, err);
 
     if (status == PB_OK && text[0] != '\0')
         fprintf(file, "%s\n", text);

@@ -140,14 +140,14 @@ static int compare_doubles(const void *a, const void *b)
 }
 
 /* Of one part's times, cycles and rates: the middle one of the shifts that could be seen. */
-static double visible_shift(const struct pb_verdict *verdict, enum pb_part part, double *scratch)
+static double visible_shift(const struct pb_ruling *ruling, enum pb_part part, double *scratch)
 {
-    const struct pb_scores *scores = &verdict->scores;
+    const struct pb_scores *scores = &ruling->scores;
     size_t count = 0;
 
     for (size_t i = 0; i < scores->group_count * scores->metric_count; i++) {
         const struct pb_norm *norm = &scores->norms[i];
-        const struct pb_metric *metric = &verdict->sheet.metrics[i % scores->metric_count];
+        const struct pb_metric *metric = &ruling->sheet.metrics[i % scores->metric_count];
         double shift = norm->detectable / fabs(norm->center);
 
         if (metric->part == part && metric->domain <= PB_DOMAIN_RATE && isfinite(shift))
@@ -158,17 +158,17 @@ static double visible_shift(const struct pb_verdict *verdict, enum pb_part part,
 }
 
 /* "clock 0.2%, l2 0.5%, dram 1.1%"; empty where nothing could be seen. */
-static void list_visible_shifts(const struct pb_verdict *verdict, char *text, size_t size)
+static void list_visible_shifts(const struct pb_ruling *ruling, char *text, size_t size)
 {
     static const enum pb_part parts[] = {PB_PART_CLOCK, PB_PART_L1, PB_PART_L2, PB_PART_DRAM,
                                          PB_PART_HOST_LINK};
-    size_t norms = verdict->scores.group_count * verdict->scores.metric_count;
+    size_t norms = ruling->scores.group_count * ruling->scores.metric_count;
     double *scratch = calloc(norms + 1, sizeof(*scratch));
     size_t length = 0;
 
     text[0] = '\0';
     for (size_t i = 0; scratch != NULL && i < sizeof(parts) / sizeof(parts[0]); i++) {
-        double shift = visible_shift(verdict, parts[i], scratch);
+        double shift = visible_shift(ruling, parts[i], scratch);
 
         if (!isnan(shift) && length < size)
             length +=
@@ -188,22 +188,22 @@ static size_t count_severity(const struct pb_findings *findings, enum pb_severit
 }
 
 /* What was judged, what came of it, how often that is a false alarm, what could have been seen. */
-static void print_headline(struct page *page, const struct pb_verdict *verdict)
+static void print_headline(struct page *page, const struct pb_ruling *ruling)
 {
-    const struct pb_findings *findings = &verdict->findings;
+    const struct pb_findings *findings = &ruling->findings;
     char text[1024], shifts[256];
 
-    print_severity(page, verdict->status);
+    print_severity(page, ruling->status);
     indent_to(page, INDENT);
-    list_visible_shifts(verdict, shifts, sizeof(shifts));
+    list_visible_shifts(ruling, shifts, sizeof(shifts));
     snprintf(text, sizeof(text),
              "%zu of %zu devices judged in %zu group%s of like ones by %zu numbers: %zu CRITICAL, "
              "%zu WARNING, %zu UNKNOWN. A healthy fleet has a CRITICAL in %g%% of runs.%s%s%s",
-             findings->judged, findings->judged + findings->skipped, verdict->scores.group_count,
-             verdict->scores.group_count == 1 ? "" : "s", verdict->scores.metric_count,
+             findings->judged, findings->judged + findings->skipped, ruling->scores.group_count,
+             ruling->scores.group_count == 1 ? "" : "s", ruling->scores.metric_count,
              count_severity(findings, PB_SEVERITY_CRITICAL),
              count_severity(findings, PB_SEVERITY_WARNING),
-             count_severity(findings, PB_SEVERITY_UNKNOWN), 100.0 * verdict->false_alarm_rate,
+             count_severity(findings, PB_SEVERITY_UNKNOWN), 100.0 * ruling->false_alarm_rate,
              shifts[0] == '\0' ? "" : " Smallest shifts that would have been one: ", shifts,
              shifts[0] == '\0' ? "" : ".");
     print_folded(page, INDENT, text);
@@ -222,11 +222,11 @@ static void print_reason(FILE *file, const struct pb_finding *finding)
         fputc(strchr("\"\\$`", *at) == NULL ? *at : ' ', file);
 }
 
-static enum pb_status print_drains(struct page *page, const struct pb_verdict *verdict,
+static enum pb_status print_drains(struct page *page, const struct pb_ruling *ruling,
                                    struct pb_error *err)
 {
     size_t *rows, count;
-    enum pb_status status = pb_verdict_drains(&verdict->findings, &rows, &count, err);
+    enum pb_status status = pb_ruling_drains(&ruling->findings, &rows, &count, err);
 
     if (status != PB_OK)
         return status;
@@ -234,7 +234,7 @@ static enum pb_status print_drains(struct page *page, const struct pb_verdict *v
         fprintf(page->file, "\nTo drain %s (nothing has been done):\n",
                 count == 1 ? "this node" : "these nodes");
     for (size_t i = 0; i < count; i++) {
-        const struct pb_finding *finding = &verdict->findings.items[rows[i]];
+        const struct pb_finding *finding = &ruling->findings.items[rows[i]];
 
         fprintf(page->file, "scontrol update NodeName=%s State=DRAIN Reason=\"", finding->host);
         print_reason(page->file, finding);
@@ -244,17 +244,17 @@ static enum pb_status print_drains(struct page *page, const struct pb_verdict *v
     return PB_OK;
 }
 
-enum pb_status pb_verdict_print(const struct pb_verdict *verdict, struct pb_terminal terminal,
-                                FILE *file, struct pb_error *err)
+enum pb_status pb_ruling_print(const struct pb_ruling *ruling, struct pb_terminal terminal,
+                               FILE *file, struct pb_error *err)
 {
     struct page page = {file, terminal, 0};
-    const struct pb_findings *findings = &verdict->findings;
+    const struct pb_findings *findings = &ruling->findings;
 
-    print_headline(&page, verdict);
+    print_headline(&page, ruling);
     for (size_t i = 0; i < findings->count && i < FINDINGS_SHOWN; i++)
         print_finding(&page, &findings->items[i]);
     if (findings->count > FINDINGS_SHOWN)
         fprintf(file, "\n%zu more findings: --json OUT has all of them.\n",
                 findings->count - FINDINGS_SHOWN);
-    return print_drains(&page, verdict, err);
+    return print_drains(&page, ruling, err);
 }

@@ -97,24 +97,24 @@ static enum pb_status read_baseline(const struct options *options, const struct 
     return status;
 }
 
-static enum pb_status judge(const struct options *options, struct pb_verdict *verdict,
+static enum pb_status judge(const struct options *options, struct pb_ruling *ruling,
                             struct pb_error *err)
 {
     const struct pb_score_options rates = PB_SCORE_OPTIONS_DEFAULT;
     struct pb_sheet base = {0};
-    enum pb_status status = pb_outliers_read(options->file, &verdict->run, &verdict->sheet, err);
+    enum pb_status status = pb_outliers_read(options->file, &ruling->run, &ruling->sheet, err);
 
     if (status == PB_OK)
-        status = read_baseline(options, &verdict->sheet, &base, err);
+        status = read_baseline(options, &ruling->sheet, &base, err);
     if (status == PB_OK)
-        status = pb_score(&verdict->sheet, options->baseline == NULL ? NULL : &base, &rates,
-                          &verdict->scores, err);
+        status = pb_score(&ruling->sheet, options->baseline == NULL ? NULL : &base, &rates,
+                          &ruling->scores, err);
     if (status == PB_OK)
-        status = pb_judge(&verdict->sheet, &verdict->scores, &verdict->findings, err);
-    verdict->false_alarm_rate = rates.critical_rate;
-    verdict->status = verdict->findings.worst;
-    if (verdict->findings.judged == 0 && verdict->status != PB_SEVERITY_CRITICAL)
-        verdict->status = PB_SEVERITY_UNKNOWN;
+        status = pb_judge(&ruling->sheet, &ruling->scores, &ruling->findings, err);
+    ruling->false_alarm_rate = rates.critical_rate;
+    ruling->status = ruling->findings.worst;
+    if (ruling->findings.judged == 0 && ruling->status != PB_SEVERITY_CRITICAL)
+        ruling->status = PB_SEVERITY_UNKNOWN;
     pb_sheet_clear(&base);
     return status;
 }
@@ -127,7 +127,7 @@ enum { OUTPUT_COUNT = 3 };
 struct output {
     const char *path; /* NULL: not wanted */
     const struct pb_outlet_kind *kind;
-    enum pb_status (*write)(const struct pb_verdict *verdict, FILE *file, struct pb_error *err);
+    enum pb_status (*write)(const struct pb_ruling *ruling, FILE *file, struct pb_error *err);
     struct pb_outlet *outlet;
 };
 
@@ -137,7 +137,7 @@ static bool is_standard_output(const char *path)
 }
 
 /* Whatever may fail for want of room or rights fails here, before anything is replaced. */
-static enum pb_status prepare(struct output *outputs, const struct pb_verdict *verdict,
+static enum pb_status prepare(struct output *outputs, const struct pb_ruling *ruling,
                               struct pb_error *err)
 {
     enum pb_status status = PB_OK;
@@ -149,14 +149,14 @@ static enum pb_status prepare(struct output *outputs, const struct pb_verdict *v
             continue;
         status = pb_outlet_open(output->path, output->kind, &output->outlet, err);
         if (status == PB_OK)
-            status = output->write(verdict, pb_outlet_file(output->outlet), err);
+            status = output->write(ruling, pb_outlet_file(output->outlet), err);
         if (status == PB_OK)
             status = pb_outlet_flush(output->outlet, err);
     }
     return status;
 }
 
-static enum pb_status keep_findings(const struct options *options, const struct pb_verdict *verdict,
+static enum pb_status keep_findings(const struct options *options, const struct pb_ruling *ruling,
                                     struct pb_error *err)
 {
     struct pb_finding_row *rows = NULL;
@@ -164,26 +164,26 @@ static enum pb_status keep_findings(const struct options *options, const struct 
 
     if (options->read_only)
         return PB_OK;
-    status = pb_verdict_rows(&verdict->findings, &rows, err);
+    status = pb_ruling_rows(&ruling->findings, &rows, err);
     if (status == PB_OK)
-        status = pb_file_write_findings(options->file, rows, verdict->findings.count, err);
+        status = pb_file_write_findings(options->file, rows, ruling->findings.count, err);
     free(rows);
     return status;
 }
 
-static enum pb_status deliver(const struct options *options, const struct pb_verdict *verdict,
+static enum pb_status deliver(const struct options *options, const struct pb_ruling *ruling,
                               struct pb_error *err)
 {
     struct output outputs[OUTPUT_COUNT] = {
-        {options->json, &pb_verdict_json_kind, pb_verdict_write_json, NULL},
-        {options->hostlist, &pb_verdict_hostlist_kind, pb_verdict_write_hostlist, NULL},
-        {options->prometheus, &pb_verdict_prometheus_kind, pb_verdict_write_prometheus, NULL},
+        {options->json, &pb_ruling_json_kind, pb_ruling_write_json, NULL},
+        {options->hostlist, &pb_ruling_hostlist_kind, pb_ruling_write_hostlist, NULL},
+        {options->prometheus, &pb_ruling_prometheus_kind, pb_ruling_write_prometheus, NULL},
     };
     bool speaks = true; /* unless standard output is taken */
-    enum pb_status status = prepare(outputs, verdict, err);
+    enum pb_status status = prepare(outputs, ruling, err);
 
     if (status == PB_OK)
-        status = keep_findings(options, verdict, err);
+        status = keep_findings(options, ruling, err);
     for (size_t i = 0; i < OUTPUT_COUNT; i++) {
         speaks = speaks && !is_standard_output(outputs[i].path);
         if (status == PB_OK)
@@ -192,7 +192,7 @@ static enum pb_status deliver(const struct options *options, const struct pb_ver
             pb_outlet_abandon(outputs[i].outlet);
     }
     if (status == PB_OK && speaks)
-        status = pb_verdict_print(verdict, pb_terminal_of(stdout), stdout, err);
+        status = pb_ruling_print(ruling, pb_terminal_of(stdout), stdout, err);
     if (status == PB_OK && fflush(stdout) != 0)
         status = pb_fail(err, PB_IO, "standard output cannot be written");
     return status;
@@ -200,18 +200,18 @@ static enum pb_status deliver(const struct options *options, const struct pb_ver
 
 static int run(const struct options *options)
 {
-    struct pb_verdict verdict = {.file = options->file, .baseline = options->baseline};
+    struct pb_ruling ruling = {.file = options->file, .baseline = options->baseline};
     struct pb_error err = PB_ERROR_INIT;
-    enum pb_status status = judge(options, &verdict, &err);
+    enum pb_status status = judge(options, &ruling, &err);
 
     if (status == PB_OK)
-        status = deliver(options, &verdict, &err);
+        status = deliver(options, &ruling, &err);
     if (status != PB_OK)
         fprintf(stderr, "plumb-outliers: UNKNOWN: %s\n", err.message);
-    pb_findings_clear(&verdict.findings);
-    pb_scores_clear(&verdict.scores);
-    pb_sheet_clear(&verdict.sheet);
-    return status == PB_OK ? (int)verdict.status : EXIT_UNKNOWN;
+    pb_findings_clear(&ruling.findings);
+    pb_scores_clear(&ruling.scores);
+    pb_sheet_clear(&ruling.sheet);
+    return status == PB_OK ? (int)ruling.status : EXIT_UNKNOWN;
 }
 
 int main(int argc, char **argv)

@@ -1,0 +1,99 @@
+#!/bin/sh
+# One night of a cluster: measures all nodes by jobs/fleet.sbatch, compares with the baseline, keeps
+# the file in a library, and prints which nodes to drain. Mails nothing, drains nothing: cron mails
+# what is printed, the owner decides.
+#
+#   nightly.sh [sbatch options…] [-- plumb-run options…]
+#   nightly.sh --accept RUN.h5     adds the devices of a good run to the baseline
+#   nightly.sh --rebase RUN.h5     makes a run the baseline, forgetting all before
+#
+#   crontab:  30 2 * * *  /usr/local/share/plumb/nightly.sh -p gpu -N 16 -t 30
+#
+# PLUMB_LIBRARY     folder on a file system that all nodes see (default: $HOME/plumb)
+#                     baseline.h5        the healthy fleet
+#                     runs/DATE.h5       every night, with .json, .drain, .txt and .log beside it
+# PLUMB_KEEP_DAYS   older runs are deleted                     (default: 60)
+# PLUMB_PROMETHEUS  textfile for the node exporter             (default: none)
+# PLUMB_BIN         folder of the programs                     (default: the PATH's)
+# and what fleet.sbatch takes: PLUMB_LAUNCH, PLUMB_RANKS.
+#
+# The first complete night without a CRITICAL finding becomes the baseline. Exit codes: the
+# verdict's, 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN or no file.
+set -u
+
+here=$(cd "$(dirname "$0")" && pwd)
+library=${PLUMB_LIBRARY:-$HOME/plumb}
+baseline=$library/baseline.h5
+[ -z "${PLUMB_BIN:-}" ] || PATH=$PLUMB_BIN:$PATH
+
+say() {
+    echo "nightly: $*"
+}
+
+give_up() {
+    say "$*" >&2
+    exit 3
+}
+
+# A run is taken as a baseline only whole, and only if it is a fleet file at all.
+take() {
+    plumb-check "$1" >/dev/null || give_up "$1: is no valid fleet file"
+    case $2 in
+    rebase) cp "$1" "$baseline.new" || exit 3 ;;
+    accept)
+        [ -e "$baseline" ] || give_up "there is no $baseline yet; --rebase makes it"
+        plumb-merge -o "$baseline.new" "$baseline" "$1" >/dev/null
+        # 3: a run with a device missing is as good for all the others.
+        case $? in 0 | 3) ;; *) give_up "a GPU was replaced? --rebase takes the run alone" ;; esac
+        ;;
+    esac
+    mv "$baseline.new" "$baseline" && say "$baseline: now with $1"
+}
+
+case ${1:-} in
+--accept | --rebase)
+    [ $# -eq 2 ] || give_up "expected $1 RUN.h5"
+    mkdir -p "$library"
+    take "$2" "${1#--}"
+    exit
+    ;;
+esac
+
+mkdir -p "$library/runs" || exit 3
+exec 9>"$library/lock"
+flock -n 9 || give_up "another night is not over yet"
+find "$library/runs" -type f -mtime +"${PLUMB_KEEP_DAYS:-60}" -delete
+
+# Options of sbatch come before "--"; the script and what it gets come behind.
+for argument; do
+    shift
+    if [ "$argument" = -- ]; then
+        set -- "$@" "$here/fleet.sbatch"
+        split=yes
+    else
+        set -- "$@" "$argument"
+    fi
+done
+[ "${split:-no}" = yes ] || set -- "$@" "$here/fleet.sbatch"
+
+run=$library/runs/$(date -u +%Y-%m-%dT%H%M%SZ)
+export PLUMB_OUTPUT="$run.h5"
+[ ! -e "$baseline" ] || export PLUMB_BASELINE="$baseline"
+sbatch --wait --parsable --output="$run.log" "$@" >"$run.job" 9>&-
+code=$?
+job=$(cat "$run.job")
+rm -f "$run.job"
+[ -e "$run.h5" ] || give_up "job ${job:-was refused}: no file, exit code $code; $run.log may tell"
+[ -e "$run.json" ] || give_up "$run.h5 is there, but no verdict; $run.log may tell"
+
+verdict=$(sed -n 's/^ "exit_code": \([0-3]\),*$/\1/p' "$run.json")
+say "$run.h5, job $job"
+cat "$run.txt"
+if [ ! -e "$baseline" ]; then
+    if [ "$code" -eq 0 ] && [ "$verdict" -ne 2 ]; then
+        take "$run.h5" rebase
+    else
+        say "no baseline yet: this night is not complete, or not healthy"
+    fi
+fi
+exit "${verdict:-3}"

@@ -1,0 +1,151 @@
+#!/bin/sh
+# The scripts of jobs/ that need no Slurm: the prolog, the health check, and what shellcheck says.
+#
+#   test_jobs.sh PROGRAMS HELPERS JOBS CASE
+set -eu
+
+export PLUMB_BIN="$1"
+helpers=$2
+jobs=$3
+case_name=$4
+work=$(mktemp -d "${TMPDIR:-/tmp}/plumb-jobs-XXXXXX")
+cd "$work"
+
+export PLUMB_STATE="$work/state" PLUMB_CONF="$work/jobs.conf"
+export PLUMB_GPUS=2 PLUMB_BUSY="test -e $work/busy"
+export PLUMB_RUN_OPTIONS="--backend sim --profile gtx780 --tests clock_overhead,shared_latency"
+export OMPI_MCA_hwloc_base_binding_policy=none
+mkdir state
+
+fail() {
+    echo "FAILED: $*"
+    cat out.txt state/log state/verdict 2>/dev/null
+    echo "left in $work"
+    exit 1
+}
+
+# run CODE COMMAND...: expects the exit code, keeps the words in out.txt.
+run() {
+    expected=$1
+    shift
+    found=0
+    timeout 120 "$@" >out.txt 2>&1 </dev/null || found=$?
+    [ "$found" -eq "$expected" ] || fail "expected exit code $expected, found $found: $*"
+}
+
+await() {
+    for _ in $(seq 300); do
+        "$@" && return 0
+        sleep 0.2
+    done
+    fail "waited in vain: $*"
+}
+
+# verdict WORD [AGE-IN-DAYS]: the last one of this node.
+verdict() {
+    echo "$1 $(($(date +%s) - ${2:-0} * 86400)) n1.gpu0: hbm" >state/verdict
+}
+
+scripts_are_clean_shell() {
+    command -v shellcheck >/dev/null || { echo "no shellcheck here"; exit 77; }
+    (cd "$jobs" && shellcheck -s sh -x fleet.sbatch health.sh local.sh nightly.sh prolog.sh) \
+        >out.txt || fail "shellcheck"
+    here=$(dirname "$script")
+    (cd "$here" && shellcheck -s sh -x test_jobs.sh test_slurm.sh) >out.txt || fail "shellcheck"
+}
+
+prolog_lets_jobs_start_on_good_nodes() {
+    for word in OK WARNING UNKNOWN; do
+        verdict $word
+        run 0 sh "$jobs/prolog.sh"
+    done
+}
+
+prolog_keeps_jobs_off_a_critical_node() {
+    verdict CRITICAL
+    run 1 sh "$jobs/prolog.sh"
+    grep -q 'CRITICAL: n1.gpu0: hbm' out.txt || fail "no reason"
+    echo 'PLUMB_BLOCK=' >jobs.conf
+    run 0 sh "$jobs/prolog.sh"
+}
+
+prolog_does_not_block_without_a_fresh_verdict_unless_told() {
+    run 0 sh "$jobs/prolog.sh"
+    verdict CRITICAL 8
+    run 0 sh "$jobs/prolog.sh"
+    echo 'PLUMB_BLOCK="CRITICAL STALE MISSING"' >jobs.conf
+    run 1 sh "$jobs/prolog.sh"
+    rm state/verdict
+    run 1 sh "$jobs/prolog.sh"
+    verdict OK
+    run 0 sh "$jobs/prolog.sh"
+}
+
+prolog_takes_a_damaged_verdict_for_none() {
+    for text in '' 'CRITICAL' 'CRITICAL soon' 'critical 1 x' 'CRITICAL -1 x'; do
+        echo "$text" >state/verdict
+        run 0 sh "$jobs/prolog.sh"
+        grep -q . out.txt && fail "expected silence for '$text'"
+    done
+    printf 'CRITICAL' >state/verdict
+    run 0 sh "$jobs/prolog.sh"
+}
+
+# Two devices are too few to say that all is well, but each has been measured.
+health_check_writes_a_verdict() {
+    run 3 sh "$jobs/health.sh" --now
+    grep -qE '^UNKNOWN [0-9]+ .' state/verdict || fail "no verdict"
+    "$helpers/rows" state/node.h5 >rows.txt
+    [ "$(grep -cE '^rank . .*gpu[01] ok 2 0' rows.txt)" -eq 2 ] || { cat rows.txt; fail "devices"; }
+}
+
+health_check_measures_behind_slurms_back_when_it_is_due() {
+    run 0 sh "$jobs/health.sh"
+    await test -s state/verdict
+    before=$(cat state/verdict)
+    run 0 sh "$jobs/health.sh"
+    flock state/lock true # whatever was begun has ended
+    [ "$(cat state/verdict)" = "$before" ] || fail "measured again, though it was not due"
+}
+
+health_check_does_nothing_while_a_job_runs() {
+    touch busy
+    run 0 sh "$jobs/health.sh"
+    flock state/lock true
+    [ ! -e state/log ] || fail "it measured"
+}
+
+health_check_gives_way_to_a_job() {
+    export PLUMB_RUN_OPTIONS="--backend sim --profile gtx780 --tests shared_latency \
+        --fault hang@shared_latency --deadline 100"
+    run 0 sh "$jobs/health.sh"
+    await test -s state/log -o -d state/new.h5.spool
+    touch busy
+    flock -w 30 state/lock true || fail "it goes on"
+    [ ! -e state/verdict ] || fail "a verdict of half a measurement"
+}
+
+health_check_finds_a_gpu_that_hangs() {
+    export PLUMB_RUN_OPTIONS="--backend sim --profile gtx780 --tests clock_overhead,shared_latency \
+        --fault hang@shared_latency --deadline 1"
+    run 2 sh "$jobs/health.sh" --now
+    grep -qE '^CRITICAL [0-9]+ .*hung' state/verdict || fail "another verdict"
+    run 1 sh "$jobs/prolog.sh"
+}
+
+health_check_without_gpus_is_unknown() {
+    export PLUMB_GPUS=0
+    run 3 sh "$jobs/health.sh" --now
+    grep -qE '^UNKNOWN [0-9]+ this node sees no GPU' state/verdict || fail "another verdict"
+}
+
+health_check_that_cannot_measure_is_unknown() {
+    export PLUMB_RUN_OPTIONS="--backend sim --profile no-such-gpu"
+    run 3 sh "$jobs/health.sh" --now
+    grep -qE '^UNKNOWN [0-9]+ .*no-such-gpu' state/verdict || fail "another verdict"
+}
+
+case $0 in /*) script=$0 ;; *) script=$OLDPWD/$0 ;; esac
+"$case_name"
+cd /
+rm -rf "$work"

@@ -1,0 +1,228 @@
+#!/bin/sh
+# The batch scripts of jobs/ under a real Slurm: one case, one cluster of its own.
+#
+#   test_slurm.sh PROGRAMS HELPERS JOBS CASE
+set -eu
+. "$(dirname "$0")/cluster.sh"
+enter "$0" "$@"
+
+export PLUMB_BIN="$1"
+helpers=$2
+jobs=$3
+case_name=$4
+work=$(mktemp -d "${TMPDIR:-/tmp}/plumb-slurm-XXXXXX")
+cd "$work"
+
+# Tests that take milliseconds, in the battery's order.
+fast=clock_overhead,clock_calibration,shared_latency,bank_conflict,global_copy
+sim="--backend sim --profile gtx780"
+
+fail() {
+    echo "FAILED: $*"
+    tail -n 40 shared/*.log ./*.log 2>/dev/null
+    echo "left in $work"
+    exit 1
+}
+
+# await COMMAND...: until it succeeds, for a minute and a half.
+await() {
+    for _ in $(seq 450); do
+        "$@" && return 0
+        sleep 0.2
+    done
+    fail "waited in vain: $*"
+}
+
+# submit SBATCH-OPTIONS... -- OPTIONS-OF-PLUMB-RUN...: the fleet job; its number is $job.
+submit() {
+    before=
+    while [ "$1" != -- ]; do
+        before="$before $1"
+        shift
+    done
+    shift
+    # shellcheck disable=SC2086
+    job=$(cd shared && sbatch --parsable $before "$jobs/fleet.sbatch" "$@") || fail "sbatch"
+    file=shared/plumb-$job.h5
+    log=shared/plumb-$job.log
+}
+
+state() {
+    scontrol show job "$job" | sed -n 's/.*JobState=\([A-Z_]*\).*/\1/p'
+}
+
+is_over() {
+    case $(state) in PENDING | RUNNING | COMPLETING | CONFIGURING | SUSPENDED) return 1 ;; esac
+}
+
+# ends CODE: the job's own exit code, when it is over.
+ends() {
+    await is_over
+    found=$(scontrol show job "$job" | sed -n 's/.*ExitCode=\([0-9]*\):.*/\1/p')
+    [ "$found" -eq "$1" ] || fail "job $job: expected exit code $1, found $found"
+}
+
+heard() {
+    grep -q "$1" "$log" 2>/dev/null
+}
+
+has() {
+    "$helpers/rows" "$1" >rows.txt || fail "$1 cannot be read"
+    grep -qE "$2" rows.txt || { cat rows.txt; fail "$1: expected a line like '$2'"; }
+}
+
+# count FILE PATTERN N: so many lines say so.
+count() {
+    "$helpers/rows" "$1" >rows.txt || fail "$1 cannot be read"
+    lines=$(grep -cE "$2" rows.txt || true)
+    [ "$lines" -eq "$3" ] || { cat rows.txt; fail "$1: expected $3 lines like '$2', found $lines"; }
+}
+
+valid() {
+    "$PLUMB_BIN/plumb-check" "$1" >check.txt 2>&1 || { cat check.txt; fail "plumb-check $1"; }
+}
+
+# Eight devices of four nodes, each measured once, by the rank that sits on its node.
+all_eight() {
+    count "$1" '^rank . n[1-4]\.gpu[01] ok 5 0' 8
+    count "$1" '^test n[1-4]\.gpu[01] .* ok' 40
+    has "$1" '^complete 1$'
+    valid "$1"
+}
+
+fleet_job_through_srun() {
+    # shellcheck disable=SC2086
+    submit -N 4 -- $sim --tests $fast
+    ends 0
+    heard 'fleet: 8 GPUs of 4 nodes, by srun' || fail "not by srun"
+    all_eight "$file"
+}
+
+fleet_job_through_mpirun() {
+    export PLUMB_LAUNCH=mpirun
+    # shellcheck disable=SC2086
+    submit -N 4 -- $sim --tests $fast
+    ends 0
+    heard 'by mpirun' || fail "not by mpirun"
+    all_eight "$file"
+}
+
+# Two GPUs for each task, one for each, the nearest one: no rank may be tied to what another has.
+whatever_binding_no_gpu_is_measured_twice() {
+    for launch in srun mpirun; do
+        export PLUMB_LAUNCH=$launch
+        # shellcheck disable=SC2086
+        submit -N 4 --ntasks-per-node=2 --gpus-per-task=1 -- $sim --tests $fast
+        ends 0
+        all_eight "$file"
+        # shellcheck disable=SC2086
+        submit -N 4 --gpus-per-node=2 --gpu-bind=closest -- $sim --tests $fast
+        ends 0
+        all_eight "$file"
+    done
+}
+
+# A fleet as the nodes have it, in which n3.gpu1 never ends its last test; or none does.
+write_fleet() {
+    rows=
+    for node in $nodes; do
+        faults=
+        [ "$node" != n3 ] || [ -z "${1:-}" ] || faults=", \"faults\": {\"1\": [\"$1\"]}"
+        rows="$rows${rows:+, }{\"host\": \"$node\", \"profile\": \"gtx780\", \"count\": 2$faults}"
+    done
+    echo "{\"seed\": 7, \"devices\": [$rows]}" >fleet.json
+}
+
+# Submits a job that hangs in n3.gpu1's last test, and waits until all else is measured.
+hang() {
+    write_fleet hang@global_copy
+    submit -N 4 "$@" -- --fleet "$work/fleet.json" --tests $fast --deadline 300
+    await heard 'n3.gpu1 bank_conflict ok'
+    for device in n1.gpu0 n1.gpu1 n2.gpu0 n2.gpu1 n3.gpu0 n4.gpu0 n4.gpu1; do
+        await heard "$device global_copy ok"
+    done
+}
+
+# What a job that was stopped in good order leaves behind.
+all_but_one() {
+    count "$1" '^rank . n[1-4]\.gpu[01] ok 5 0' 7
+    count "$1" '^test .* ok' 39
+    has "$1" '^test n3\.gpu1 global_copy missing'
+    has "$1" '^complete 0$'
+    valid "$1"
+}
+
+# Slurm sends the signal between one and one and a half minutes before it would be due.
+time_limit_leaves_a_valid_partial_file() {
+    hang --time=2 --signal=B:TERM@50
+    ends 3
+    heard 'asked to stop' || fail "the job was not warned"
+    all_but_one "$file"
+}
+
+cancelled_job_leaves_a_valid_partial_file() {
+    for launch in srun mpirun; do
+        export PLUMB_LAUNCH=$launch
+        hang
+        scancel "$job"
+        await is_over
+        [ -e "$file" ] || "$PLUMB_BIN/plumb-merge" -o "$file" "$file.spool" >out.txt 2>&1 || true
+        all_but_one "$file"
+    done
+}
+
+# Only what is missing is measured again, also by another launcher.
+resumed_job_measures_only_what_is_missing() {
+    hang
+    scancel --batch --signal=TERM "$job"
+    ends 3
+    all_but_one "$file"
+    first=$work/$file
+    write_fleet
+    export PLUMB_RESUME=yes PLUMB_OUTPUT="$first" PLUMB_LAUNCH=mpirun
+    submit -N 4 -- --fleet "$work/fleet.json" --tests $fast
+    ends 0
+    [ "$(grep -c ' ok ' "$log")" -eq 1 ] || fail "more was measured than what was missing"
+    all_eight "$first"
+}
+
+requeued_job_measures_only_what_is_missing() {
+    hang
+    cp "$log" first.log
+    write_fleet
+    scontrol requeue "$job"
+    await may_start_again
+    ends 0
+    [ "$(grep -c ' global_copy ok ' "$log")" -eq 8 ] || fail "a test was measured twice"
+    all_eight "$file"
+}
+
+# Slurm lets a requeued job wait for two minutes, unless it is told otherwise.
+may_start_again() {
+    [ "$(state)" = PENDING ] && scontrol update JobId="$job" StartTime=now 2>/dev/null
+}
+
+# The other nodes' results survive, the dead one's are there as far as they had come.
+node_is_killed_in_mid_job() {
+    export PLUMB_LAUNCH="$1"
+    hang
+    stop_node n3
+    ends 3
+    count "$file" '^rank . n[124]\.gpu[01] ok 5 0' 6
+    has "$file" '^rank . n3\.gpu1 partial 4 1'
+    valid "$file"
+}
+
+node_killed_under_srun_costs_only_itself() {
+    node_is_killed_in_mid_job srun
+}
+
+node_killed_under_mpirun_costs_only_itself() {
+    node_is_killed_in_mid_job mpirun
+}
+
+start_cluster
+"$case_name"
+cd /
+umount "$work/tmp" 2>/dev/null || true
+rm -rf "$work"
