@@ -7,7 +7,7 @@
  *   modulo   the line number modulo any number that divides the array's lines
  *   xor      bits that are parities of address bits: the annihilator of the pairs' differences
  * With too few pairs either could have more sets than the cache; how unlikely that is by chance is
- * told. One pair in a hundred may be a stray: an access that was slow for another reason.
+ * told. Three pairs in a hundred may be strays: accesses that were slow for another reason.
  *
  * Policies that are not LRU let only a part of a set miss in a lap. Since the shapes need only
  * pairs, not whole sets, they do not care.

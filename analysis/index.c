@@ -5,7 +5,7 @@
 #include "analysis/conflict.h"
 
 /* Strays by pairs at most, and the chance below which an index is no accident of few pairs. */
-static const double stray_share = 0.01, stray_chance = 1e-6;
+static const double stray_share = 0.03, stray_chance = 1e-6;
 
 /* Pairs that made the index coarser; only they can be strays that matter. */
 enum { TURNING_MAX = 64 };

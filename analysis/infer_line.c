@@ -3,7 +3,7 @@
  *
  * Fetch: how far apart the misses of a cold walk lie that reads word by word. A sector is what an
  * SM's cache fetches. DRAM may bring L2 several sectors at once (an H200: 64 bytes, sectors of 32);
- * of L2, only the smallest sector known is taken for one.
+ * of L2, the interval reaches down to the smallest sector known.
  *
  * Line, seen from two sides because each fails somewhere:
  *   transitions  A line comes and goes as a whole. In a walk over a little more than fits, the
@@ -197,10 +197,11 @@ static enum pb_status infer_sector(const struct pb_case *at, const struct pb_lev
                                 "%zu at its double's",
                                 (unsigned long long)step, fill.agreeing, fill.seen, fill.at_double);
     if (strcmp(level->way->memory, "l2") == 0 && fill.bytes > least_sector_bytes)
-        pb_parameter_set_none(
-            answer,
-            "a miss brings in %.0f bytes; whether by several sectors at once does "
-            "not show",
+        pb_parameter_set_number(
+            answer, (struct pb_estimate){bytes, (double)least_sector_bytes, bytes},
+            pb_votes_confidence(&votes) / 2.0,
+            "a cold miss brings in %.0f bytes; smaller sectors, several of which come at once, "
+            "would look the same",
             bytes);
     return PB_OK;
 }

@@ -58,22 +58,49 @@ static bool could_be(const struct pb_index_fit *fit, size_t lines, size_t ways)
     return ways <= FEW_WAYS || 4 * seen->largest > ways;
 }
 
+/* Laps whose added line lies an odd, and an even number of half indexes behind the array's start.
+ */
+static void count_halves(const struct pb_conflicts *conflicts, uint64_t sets, size_t *odd_out,
+                         size_t *even_out)
+{
+    *odd_out = *even_out = 0;
+    for (size_t i = 0; i < conflicts->lap_count; i++) {
+        const struct pb_conflict_lap *lap = &conflicts->laps[i];
+        uint64_t line = (lap->added - conflicts->base) / conflicts->line_bytes;
+
+        if (lap->count == 0)
+            continue;
+        if (line / (sets / 2) % 2 != 0)
+            ++*odd_out;
+        else
+            ++*even_out;
+    }
+}
+
 /*
  * A policy that lets the same part of a set miss in every lap, as a tree-PLRU may, shows regular
- * places only: then an index is known no finer than added lines were walked next to each other.
+ * places only, every second one or every fourth: the sets then seem twice as many. But not by added
+ * lines that lie an odd as well as an even number of the smaller indexes away; nor where so many
+ * lines were added next to each other; nor where the number of sets is odd.
  */
 static bool is_seen_as_fine(const struct view *view, const struct pb_index_fit *fit)
 {
+    enum { LAPS_EACH = 2 };
     const struct pb_partition *seen = &fit->seen;
     const struct pb_conflicts *conflicts = &view->conflicts;
     uint64_t ways = conflicts->lines / fit->sets, end = conflicts->lines + fit->sets;
-    size_t neighbours = 0;
+    size_t neighbours = 0, odd, even;
 
     if ((double)seen->per_lap_laps < steady_share * (double)seen->laps || seen->per_lap >= ways)
         return true;
     for (size_t i = 0; i < conflicts->lap_count; i++)
         neighbours += (conflicts->laps[i].added - conflicts->base) / conflicts->line_bytes < end;
-    return neighbours >= fit->sets;
+    if (neighbours >= fit->sets || fit->shape == PB_INDEX_XOR)
+        return neighbours >= fit->sets;
+    if (fit->sets % 2 != 0)
+        return true;
+    count_halves(conflicts, fit->sets, &odd, &even);
+    return odd >= LAPS_EACH && even >= LAPS_EACH;
 }
 
 /*
@@ -90,7 +117,7 @@ static bool could_be_one_set(const struct view *view)
 
 static bool is_index(const struct view *view, const struct pb_index_fit *fit)
 {
-    if (fit->sets == 1 && !could_be_one_set(view))
+    if (fit->sets == 1 && (!could_be_one_set(view) || view->modulo.sets > 1))
         return false;
     return fit->sets > 0 && is_seen_as_fine(view, fit) && fit->chance <= significance &&
            view->conflicts.lines % fit->sets == 0 &&
@@ -170,7 +197,8 @@ static void state_index(const struct pb_case *at, const struct view *view,
 
 /*
  * Seen sets of one size are whole sets only if there are about as many different ones as laps, or
- * as the lines would make: any index spreads lines that follow each other.
+ * as the lines would make: any index spreads lines that follow each other. And a policy may hide
+ * the same part of every set: they must be most of the cache.
  */
 static bool are_whole_sets(const struct view *view)
 {
@@ -178,6 +206,8 @@ static bool are_whole_sets(const struct view *view)
     size_t sets = seen->largest > 0 ? view->conflicts.lines / seen->largest : 0;
 
     if (seen->sets == 1 && !could_be_one_set(view))
+        return false;
+    if (2 * seen->lines < view->conflicts.lines)
         return false;
     return seen->largest > 0 && seen->least == seen->largest && seen->sets >= SETS_MIN &&
            view->conflicts.lines % seen->largest == 0 &&
