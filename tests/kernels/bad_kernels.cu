@@ -33,6 +33,15 @@ struct between_with_arithmetic {
     }
 };
 
+/* One lane of a warp stores: whether that waits for the load hangs on a predicate. */
+struct between_with_predicate {
+    __device__ __forceinline__ static void run(load_ca &chain, uint32_t slot)
+    {
+        chain.load();
+        pb_store_if(threadIdx.x == 0, slot, (uint32_t)chain.at);
+    }
+};
+
 /* Loads twice. */
 struct between_with_two_loads {
     __device__ __forceinline__ static void run(load_ca &chain, uint32_t slot)
@@ -51,7 +60,7 @@ template <class Between> __device__ __forceinline__ void trace(const struct pb_k
     chain.go(chase.start);
     pb_walk(chain, chase.warm);
     pb_record<load_ca, Between>(chain, chase.record, loaded, pairs);
-    pb_copy_out(chase.recording, 0, capacity);
+    pb_copy_out(chase.recording, 0, capacity * PB_KERNEL_RECORD_BYTES);
     pb_tell(chase.place, chain.at);
 }
 
@@ -73,6 +82,11 @@ extern "C" __global__ void bad_arithmetic(struct pb_kernel_chase chase)
 extern "C" __global__ void bad_two_loads(struct pb_kernel_chase chase)
 {
     trace<between_with_two_loads>(chase);
+}
+
+extern "C" __global__ void bad_predicate(struct pb_kernel_chase chase)
+{
+    trace<between_with_predicate>(chase);
 }
 
 /* Subtracts on the device: the stamps are not stored as they were read (facts 2.1). */

@@ -68,6 +68,7 @@ static const struct {
     {"bad_without_store", WINDOW_GLOBAL_LOAD, "expected family 0x188, found opcode 0x805"},
     {"bad_other_store", WINDOW_GLOBAL_LOAD, "stores register"},
     {"bad_arithmetic", WINDOW_GLOBAL_LOAD, "expected family 0x188"},
+    {"bad_predicate", WINDOW_GLOBAL_LOAD, "instruction"}, /* differs by architecture */
     {"bad_two_loads", WINDOW_GLOBAL_LOAD, "expected family 0x188"},
     {"bad_wait", WINDOW_GLOBAL_LOAD, "waits for scoreboards"},
     {"bad_texture", WINDOW_TEXTURE, "expected family 0x188"},
