@@ -34,6 +34,16 @@ struct pb_known {
     uint64_t line_bytes;
 };
 
+/*
+ * The way to the node's other GPUs: returns when all that take part are ready to begin as well.
+ * number: 0, 1, … of the meetings of a test. *count_out: how many begin, this one among them.
+ */
+struct pb_meeting {
+    enum pb_status (*meet)(void *context, const char *test, int64_t number, int64_t *count_out,
+                           struct pb_error *err);
+    void *context;
+};
+
 /* An open device, what the driver says of it, and what every test needs to know. */
 struct pb_bench {
     struct pb_device *device;
@@ -45,6 +55,8 @@ struct pb_bench {
     struct pb_stream best_copy;   /* the fastest copy so far */
     double best_copy_bytes_per_s; /* 0: none was taken yet */
     double sustain_seconds;       /* of load in the test sustain; 0: by the battery */
+    struct pb_meeting meeting;    /* meet is NULL: there is nobody to meet */
+    double waited_seconds;        /* for others, in the test at hand: no part of its duration */
 };
 
 struct pb_test {
@@ -59,6 +71,14 @@ struct pb_test {
 };
 
 extern const struct pb_test pb_tests[]; /* ends with a NULL name; runs in this order */
+
+/* What a test asks of the node's other GPUs, which share links with this one. */
+enum pb_company_wish {
+    PB_COMPANY_ANY,      /* nothing */
+    PB_COMPANY_ALONE,    /* that they leave the links alone meanwhile */
+    PB_COMPANY_TOGETHER, /* that they do the same at the same time: pb_bench_meet() */
+};
+enum pb_company_wish pb_test_company(const struct pb_test *test);
 
 /* NULL when no test has this name. */
 const struct pb_test *pb_test_find(const char *name);
@@ -80,6 +100,10 @@ enum pb_status pb_bench_open(const struct pb_device_ops *ops,
                              const struct pb_device_request *request, enum pb_battery battery,
                              struct pb_bench *bench_out, struct pb_error *err);
 void pb_bench_close(struct pb_bench *bench);
+
+/* Waits for the meeting with this number; *count_out GPUs begin now, 1: nobody else. */
+enum pb_status pb_bench_meet(struct pb_bench *bench, const char *test, int64_t number,
+                             int64_t *count_out, struct pb_error *err);
 
 /*
  * Runs one test with the device's state read before and after.

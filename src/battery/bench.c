@@ -83,6 +83,22 @@ void pb_bench_close(struct pb_bench *bench)
     bench->device = NULL;
 }
 
+enum pb_status pb_bench_meet(struct pb_bench *bench, const char *test, int64_t number,
+                             int64_t *count_out, struct pb_error *err)
+{
+    const struct pb_meeting *meeting = &bench->meeting;
+    double start = pb_time_monotonic_seconds();
+    enum pb_status status;
+
+    if (meeting->meet == NULL) {
+        *count_out = 1;
+        return PB_OK;
+    }
+    status = meeting->meet(meeting->context, test, number, count_out, err);
+    bench->waited_seconds += pb_time_monotonic_seconds() - start;
+    return status;
+}
+
 static void read_state(struct pb_bench *bench, const char *test, const char *when,
                        struct pb_state *state_out)
 {
@@ -153,6 +169,7 @@ enum pb_status pb_bench_run(struct pb_bench *bench, const struct pb_test *test,
     PB_TEXT_SET(recording_out->method, test->method);
     recording_out->sm_id = -1;
     recording_out->overhead_cycles = bench->overhead_cycles;
+    bench->waited_seconds = 0;
 
     read_state(bench, test->name, "before", &states_out[0]);
     status = run_checked(bench, test, recording_out, &cause);
@@ -161,6 +178,6 @@ enum pb_status pb_bench_run(struct pb_bench *bench, const struct pb_test *test,
     recording_out->outcome = outcome_of(status);
     if (status != PB_OK)
         PB_TEXT_SET(recording_out->message, cause.message);
-    recording_out->seconds = pb_time_monotonic_seconds() - start;
+    recording_out->seconds = pb_time_monotonic_seconds() - start - bench->waited_seconds;
     return status == PB_LOST ? pb_fail(err, PB_LOST, "%s", cause.message) : PB_OK;
 }

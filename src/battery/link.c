@@ -1,5 +1,5 @@
 /*
- * Family link: the host link, and the links to the node's other GPUs.
+ * Family link: the host link, and the links to the node's other GPUs, by one GPU at a time.
  *
  *   host_link      axes direction, memory, bytes: byte/s of one transfer, the median of several
  *   host_latency   axes direction, memory, quantity: ns of a transfer of 4 bytes
@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "battery/grid.h"
+#include "battery/link.h"
 #include "battery/tests.h"
 
 enum {
@@ -21,22 +22,27 @@ enum {
     LARGE_REPEATS = 4,
     SMALL_BYTES = 1 << 20, /* up to here */
     WORD_BYTES = 4,
-    QUICK_SIZES = 4, /* up to 64 MiB */
-    PEERS_MAX = 64
+    QUICK_SIZES = 4 /* up to 64 MiB */
 };
 
-static const char *const directions[] = {"to_device", "from_device"};
-static const char *const memories[] = {"pageable", "pinned"};
+const char *const pb_link_directions[2] = {"to_device", "from_device"};
+const char *const pb_link_memories[2] = {"pageable", "pinned"};
+
 static const double sizes[] = {4096, 65536, 1 << 20, 64 << 20, 256 << 20};
 
-static enum pb_status take(struct pb_bench *bench, struct pb_link *link,
-                           struct pb_recording *recording, struct pb_link_result *result_out,
-                           struct pb_error *err)
+struct pb_link pb_link_host(size_t direction, size_t memory, uint64_t bytes)
 {
-    enum pb_status status;
+    return (struct pb_link){.kind = direction == 0 ? PB_LINK_TO_DEVICE : PB_LINK_FROM_DEVICE,
+                            .pinned = memory == 1,
+                            .bytes = bytes};
+}
 
-    link->repeats = link->bytes <= SMALL_BYTES ? SMALL_REPEATS : LARGE_REPEATS;
-    status = bench->device->ops->link(bench->device, link, result_out, err);
+enum pb_status pb_link_take(struct pb_bench *bench, const struct pb_link *link,
+                            struct pb_recording *recording, struct pb_link_result *result_out,
+                            struct pb_error *err)
+{
+    enum pb_status status = bench->device->ops->link(bench->device, link, result_out, err);
+
     if (status == PB_OK && result_out->mismatch_count > 0)
         snprintf(recording->message, sizeof(recording->message),
                  "%llu words of a transfer of %llu bytes arrived wrong",
@@ -44,12 +50,20 @@ static enum pb_status take(struct pb_bench *bench, struct pb_link *link,
     return status;
 }
 
+static enum pb_status take(struct pb_bench *bench, struct pb_link *link,
+                           struct pb_recording *recording, struct pb_link_result *result_out,
+                           struct pb_error *err)
+{
+    link->repeats = link->bytes <= SMALL_BYTES ? SMALL_REPEATS : LARGE_REPEATS;
+    return pb_link_take(bench, link, recording, result_out, err);
+}
+
 enum pb_status pb_test_host_link(struct pb_bench *bench, struct pb_recording *recording,
                                  struct pb_error *err)
 {
     struct pb_grid_axis axes[] = {
-        PB_GRID_LABELS("direction", "of the transfer", directions),
-        PB_GRID_LABELS("memory", "of the host: pinned is locked to its pages", memories),
+        PB_GRID_LABELS("direction", "of the transfer", pb_link_directions),
+        PB_GRID_LABELS("memory", "of the host: pinned is locked to its pages", pb_link_memories),
         PB_GRID_VALUES("bytes", "byte", "size of one transfer", sizes),
     };
     struct pb_matrix *matrix = &recording->matrix;
@@ -64,9 +78,7 @@ enum pb_status pb_test_host_link(struct pb_bench *bench, struct pb_recording *re
         struct pb_link link;
 
         pb_grid_place(matrix, i, at);
-        link = (struct pb_link){.kind = at[0] == 0 ? PB_LINK_TO_DEVICE : PB_LINK_FROM_DEVICE,
-                                .pinned = at[1] == 1,
-                                .bytes = (uint64_t)sizes[at[2]]};
+        link = pb_link_host(at[0], at[1], (uint64_t)sizes[at[2]]);
         status = take(bench, &link, recording, &result, err);
         if (status == PB_OK)
             matrix->values[i] = (double)link.bytes / result.seconds;
@@ -80,8 +92,8 @@ enum pb_status pb_test_host_latency(struct pb_bench *bench, struct pb_recording 
 {
     static const char *const quantities[] = {"median", "least"};
     static const struct pb_grid_axis axes[] = {
-        PB_GRID_LABELS("direction", "of the transfer", directions),
-        PB_GRID_LABELS("memory", "of the host: pinned is locked to its pages", memories),
+        PB_GRID_LABELS("direction", "of the transfer", pb_link_directions),
+        PB_GRID_LABELS("memory", "of the host: pinned is locked to its pages", pb_link_memories),
         PB_GRID_LABELS("quantity", "of the repeats", quantities),
     };
     struct pb_matrix *matrix = &recording->matrix;
@@ -94,9 +106,7 @@ enum pb_status pb_test_host_latency(struct pb_bench *bench, struct pb_recording 
         struct pb_link link;
 
         pb_grid_place(matrix, i, at);
-        link = (struct pb_link){.kind = at[0] == 0 ? PB_LINK_TO_DEVICE : PB_LINK_FROM_DEVICE,
-                                .pinned = at[1] == 1,
-                                .bytes = WORD_BYTES};
+        link = pb_link_host(at[0], at[1], WORD_BYTES);
         status = take(bench, &link, recording, &result, err);
         if (status == PB_OK) {
             matrix->values[i] = 1e9 * result.seconds;
@@ -107,15 +117,31 @@ enum pb_status pb_test_host_latency(struct pb_bench *bench, struct pb_recording 
     return status;
 }
 
-/* Drops this device from the list of all that can be opened. */
-static size_t drop_self(const struct pb_bench *bench, struct pb_device_entry *entries, size_t count)
+enum pb_status pb_link_peers(struct pb_bench *bench, struct pb_device_entry **peers_out,
+                             size_t *count_out, struct pb_error *err)
 {
-    size_t kept = 0;
+    struct pb_device_entry *all = NULL, *peers;
+    size_t count = 0, self = 0, kept = 0;
+    enum pb_status status = bench->device->ops->enumerate(&all, &count, err);
 
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(entries[i].uuid, bench->info.uuid) != 0)
-            entries[kept++] = entries[i];
-    return kept < PEERS_MAX ? kept : PEERS_MAX;
+    if (status != PB_OK)
+        return status;
+    peers = calloc(count + 1, sizeof(*peers));
+    while (self < count && strcmp(all[self].uuid, bench->info.uuid) != 0)
+        self++;
+    for (size_t i = 1; peers != NULL && i <= count && kept < PB_LINK_PEERS_MAX; i++)
+        if ((self + i) % count != self)
+            peers[kept++] = all[(self + i) % count];
+    free(all);
+    if (peers == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu devices", count);
+    if (kept == 0) {
+        free(peers);
+        return pb_fail(err, PB_UNSUPPORTED, "no other device on this node");
+    }
+    *peers_out = peers;
+    *count_out = kept;
+    return PB_OK;
 }
 
 static enum pb_status take_peer(struct pb_bench *bench, const char *uuid,
@@ -140,7 +166,7 @@ static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_
                                  size_t count, struct pb_recording *recording, struct pb_error *err)
 {
     static const char *const quantities[] = {"bandwidth", "latency"};
-    const char *labels[PEERS_MAX];
+    const char *labels[PB_LINK_PEERS_MAX];
     const struct pb_grid_axis axes[] = {
         {"peer", "", "PCI bus id of the device that is read", NULL, labels, count},
         PB_GRID_LABELS("quantity", "bandwidth in byte/s, latency in ns", quantities),
@@ -167,17 +193,12 @@ static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_
 enum pb_status pb_test_peer_link(struct pb_bench *bench, struct pb_recording *recording,
                                  struct pb_error *err)
 {
-    struct pb_device_entry *entries = NULL;
+    struct pb_device_entry *peers = NULL;
     size_t count = 0;
-    enum pb_status status = bench->device->ops->enumerate(&entries, &count, err);
+    enum pb_status status = pb_link_peers(bench, &peers, &count, err);
 
-    if (status != PB_OK)
-        return status;
-    count = drop_self(bench, entries, count);
-    if (count == 0)
-        status = pb_fail(err, PB_UNSUPPORTED, "no other device on this node");
-    else
-        status = take_peers(bench, entries, count, recording, err);
-    free(entries);
+    if (status == PB_OK)
+        status = take_peers(bench, peers, count, recording, err);
+    free(peers);
     return status;
 }

@@ -150,6 +150,7 @@ int main(int argc, char **argv)
         request.spool = options.spool == NULL ? spool : options.spool;
         request.keep_spool = options.spool != NULL;
         request.resume = options.resume;
+        request.deadline_seconds = options.deadline_seconds;
         code = run(&options, &request, supervisor, rank == 0);
     }
     if (rank == 0 && getenv("PLUMB_SHOW_MEMORY") != NULL)

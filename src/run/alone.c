@@ -103,7 +103,7 @@ static enum pb_status measure(struct alone *alone, struct pb_error *err)
     void *bytes;
     size_t size;
     enum pb_status status =
-        pb_measure_run(&alone->bench, alone->member.key, alone->measure.tests, &sink, &cause);
+        pb_measure_run(&alone->bench, alone->member.key, alone->measure.tests, &sink, NULL, &cause);
 
     if (status != PB_OK && status != PB_DEVICE)
         return pb_fail(err, status, "%s", cause.message);

@@ -1,6 +1,7 @@
 /* Turns and meetings of a node's GPUs; see company.h. */
 #include "run/company.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,8 @@ struct pb_company {
     struct pb_company_rules rules;
     size_t ask_count;
     struct member *holder; /* of the turn; NULL: it is free */
-    double holder_since;
+    double holder_since;   /* the last one */
+    double turned_seconds; /* a turn last began or ended */
     struct member members[];
 };
 
@@ -71,11 +73,17 @@ static int64_t *meetings_of(const struct pb_company *company, struct member *mem
 
 /* ---- letters ---- */
 
-static void leave(struct pb_company *company, struct member *member)
+static void end_turn(struct pb_company *company, double seconds)
+{
+    company->holder = NULL;
+    company->turned_seconds = seconds;
+}
+
+static void leave(struct pb_company *company, struct member *member, double seconds)
 {
     member->asks = member->is_due = member->meets = false;
     if (company->holder == member)
-        company->holder = NULL;
+        end_turn(company, seconds);
 }
 
 void pb_company_hear(struct pb_company *company, size_t at, const struct pb_letter *letter,
@@ -87,7 +95,7 @@ void pb_company_hear(struct pb_company *company, size_t at, const struct pb_lett
     case PB_LETTER_TRY:
     case PB_LETTER_TURN:
     case PB_LETTER_MEET:
-        leave(company, member);
+        leave(company, member, seconds);
         member->asks = true;
         member->ask = *letter;
         member->ask_order = company->ask_count++;
@@ -98,10 +106,10 @@ void pb_company_hear(struct pb_company *company, size_t at, const struct pb_lett
         break;
     case PB_LETTER_GONE:
         member->is_gone = true;
-        leave(company, member);
+        leave(company, member, seconds);
         break;
     default:
-        leave(company, member);
+        leave(company, member, seconds);
     }
 }
 
@@ -111,7 +119,7 @@ void pb_company_hear(struct pb_company *company, size_t at, const struct pb_lett
 static bool may_take_turn(struct pb_company *company, double seconds)
 {
     if (company->holder != NULL && seconds - company->holder_since > company->rules.turn_seconds)
-        company->holder = NULL; /* forfeited */
+        end_turn(company, seconds); /* forfeited */
     for (size_t i = 0; i < company->rules.member_count; i++)
         if (company->members[i].meets &&
             seconds - company->members[i].since <= company->rules.turn_seconds)
@@ -146,7 +154,7 @@ static void give_turns(struct pb_company *company, double seconds)
 
     if (member != NULL && may_take_turn(company, seconds)) {
         company->holder = member;
-        company->holder_since = seconds;
+        company->holder_since = company->turned_seconds = seconds;
         answer_with(member, 1);
     }
     for (size_t i = 0; i < company->rules.member_count; i++)
@@ -204,7 +212,8 @@ static void hold_meetings(struct pb_company *company, double seconds)
             continue;
         for (size_t k = 0; k < company->rules.member_count; k++)
             complete &= !is_awaited(company, &company->members[k], &first->ask);
-        if (complete || seconds - first->since > company->rules.meet_seconds)
+        if (complete ||
+            seconds - fmax(first->since, company->turned_seconds) > company->rules.meet_seconds)
             open_meeting(company, first->ask, seconds);
     }
 }
@@ -214,8 +223,8 @@ static void hold_meetings(struct pb_company *company, double seconds)
 bool pb_company_answer(struct pb_company *company, double seconds, size_t *member_out,
                        struct pb_letter *letter_out)
 {
-    hold_meetings(company, seconds);
     give_turns(company, seconds);
+    hold_meetings(company, seconds);
     for (size_t i = 0; i < company->rules.member_count; i++) {
         struct member *member = &company->members[i];
 

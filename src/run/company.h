@@ -3,8 +3,9 @@
  *
  * One process of the node keeps the company; the others send it letters and get GO letters back. A
  * turn is one member's alone. A meeting begins when all who will ever come are there. Whoever is
- * late forfeits: a turn ends after turn_seconds, a meeting waits no longer than meet_seconds, so a
- * device that hangs costs the others that much and no more.
+ * late forfeits: a turn ends after turn_seconds, a meeting waits meet_seconds at most, or so long
+ * after the last turn began or ended, since those in line for one cannot come. So a device that
+ * hangs costs the others that much and no more.
  *
  * Limit: it knows nothing of MPI, probes or clocks: letters and the time come from the caller.
  */

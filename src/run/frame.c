@@ -47,6 +47,7 @@ const char *pb_frame_type_name(enum pb_frame_type type)
         [PB_FRAME_START] = "START",     [PB_FRAME_TEST] = "TEST",
         [PB_FRAME_DONE] = "DONE",       [PB_FRAME_PLAN] = "PLAN",
         [PB_FRAME_MEMBER] = "MEMBER",   [PB_FRAME_MEASURED] = "MEASURED",
+        [PB_FRAME_READY] = "READY",
     };
 
     if (type <= 0 || type >= PB_FRAME_TYPE_END)

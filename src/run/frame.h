@@ -27,6 +27,7 @@ enum pb_frame_type {
     PB_FRAME_PLAN,      /* spool: the rank, the run, and the tests to expect */
     PB_FRAME_MEMBER,    /* body: the rank's row of /fleet; its last word */
     PB_FRAME_MEASURED,  /* probe: a test is over; its TEST frame is being packed */
+    PB_FRAME_READY,     /* probe: waits for a GO order, since it shares links with others */
     PB_FRAME_TYPE_END
 };
 

@@ -187,8 +187,23 @@ static enum pb_status finish(struct pb_gather *gather, struct pb_summary *summar
     return PB_OK;
 }
 
+/* The ranks that share a node with this one. */
+static enum pb_status find_node(struct pb_gather *gather, struct pb_error *err)
+{
+    const struct pb_node_request request = {
+        .measures = gather->measures,
+        .host = gather->plan.member.host,
+        .tests = &gather->plan.tests,
+        .supervisor = gather->supervisor,
+        .deadline_seconds = gather->request->deadline_seconds,
+    };
+
+    return pb_comm_agree(pb_node_open(&request, &gather->node, err), err);
+}
+
 static void clear(struct pb_gather *gather)
 {
+    pb_node_close(&gather->node);
     pb_spool_close(gather->spool);
     pb_collect_abandon(gather->collect);
     pb_spool_free_list(gather->old_spools, gather->old_spool_count);
@@ -213,6 +228,8 @@ enum pb_status pb_gather_run(const struct pb_gather_request *request,
     status = pb_comm_agree(status, err);
     if (status == PB_OK)
         status = pb_gather_make_plan(&gather, err);
+    if (status == PB_OK)
+        status = find_node(&gather, err);
     if (status == PB_OK)
         status = begin(&gather, err);
     if (status == PB_OK) {

@@ -29,6 +29,7 @@ struct pb_gather_request {
     const char *spool;       /* folder */
     bool keep_spool;         /* also when its content is safe in the output */
     bool resume;             /* keep what output and spool have */
+    double deadline_seconds; /* of a test */
     int stop_fd;             /* readable when the run is to stop; -1: never */
     struct pb_run run;       /* rank 0's counts */
     struct pb_error trouble; /* why this rank has no supervisor; PB_OK: it has one */

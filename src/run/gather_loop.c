@@ -1,4 +1,5 @@
 /* Measuring: frames from the probe to the spool and to rank 0, and rank 0's receiving. */
+#include <math.h>
 #include <poll.h>
 #include <stdlib.h>
 
@@ -191,6 +192,7 @@ static void end_rank(struct pb_gather *gather)
     else
         deliver(gather, PB_FRAME_MEMBER, "", 0);
     free(bytes);
+    pb_node_leave(&gather->node);
     gather->has_ended = true;
 }
 
@@ -202,20 +204,40 @@ static void give_up(struct pb_gather *gather, const struct pb_error *err)
     gather->measures = false;
 }
 
+static void keep_event(struct pb_gather *gather, const struct pb_event *event)
+{
+    keep(gather, event->frame.type, event->frame_bytes, event->frame_size);
+    if (event->frame.type == PB_FRAME_TEST)
+        pb_node_pass(&gather->node, event->note.test);
+}
+
 /* One step of the rank's own work. */
 static void work(struct pb_gather *gather, double timeout_seconds)
 {
+    double seconds = fmin(timeout_seconds, pb_node_patience_seconds(&gather->node));
     struct pb_event event = {.kind = PB_EVENT_OVER};
     struct pb_error err = PB_ERROR_INIT;
 
     pb_gather_heed_stop(gather);
-    if (gather->measures &&
-        pb_supervisor_step(gather->supervisor, timeout_seconds, &event, &err) != PB_OK)
+    if (gather->measures && pb_supervisor_step(gather->supervisor, seconds, &event, &err) != PB_OK)
         give_up(gather, &err);
     else if (event.kind == PB_EVENT_FRAME)
-        keep(gather, event.frame.type, event.frame_bytes, event.frame_size);
+        keep_event(gather, &event);
+    else if (event.kind == PB_EVENT_READY)
+        pb_node_ask(&gather->node, &event.note);
     else if (event.kind == PB_EVENT_OVER)
         end_rank(gather);
+}
+
+/* Who resumes does not come to the meetings of what is done. */
+static void pass_done(struct pb_gather *gather)
+{
+    const struct pb_plan *plan = &gather->plan;
+
+    for (size_t i = 0; i < plan->tests.count; i++)
+        if (pb_done_has(&gather->done, plan->member.key, plan->member.uuid,
+                        plan->tests.specs[i].name))
+            pb_node_pass(&gather->node, plan->tests.specs[i].name);
 }
 
 /* Orders the tests that are not done yet. */
@@ -229,11 +251,20 @@ static void start_work(struct pb_gather *gather)
 
     gather->begun = pb_time_monotonic_seconds();
     gather->carried_count = plan->tests.count - rest.count;
+    pass_done(gather);
     if (status == PB_OK)
         status = pb_supervisor_run(gather->supervisor, plan->member.key, &rest, &err);
     if (status != PB_OK)
         give_up(gather, &err);
     free(rest.specs);
+}
+
+/* All that this rank has to look after has come to its end. */
+static bool is_over(const struct pb_gather *gather)
+{
+    if (pb_gather_is_root(gather) && gather->ended_count < gather->rank_count)
+        return false;
+    return gather->has_ended && pb_node_is_over(&gather->node);
 }
 
 void pb_gather_loop(struct pb_gather *gather)
@@ -244,11 +275,17 @@ void pb_gather_loop(struct pb_gather *gather)
         note_trouble(gather, &err);
     if (gather->measures)
         start_work(gather);
-    while (!pb_gather_is_root(gather) && !gather->has_ended)
-        work(gather, step_seconds);
-    while (pb_gather_is_root(gather) && gather->ended_count < gather->rank_count) {
+    while (!pb_gather_is_root(gather) && !is_over(gather)) {
+        pb_node_step(&gather->node);
+        if (!gather->has_ended)
+            work(gather, step_seconds);
+        else
+            pb_time_sleep_seconds(glance_seconds);
+    }
+    while (pb_gather_is_root(gather) && !is_over(gather)) {
         bool busy = receive_some(gather);
 
+        pb_node_step(&gather->node);
         if (!gather->has_ended)
             work(gather, busy ? 0 : glance_seconds);
         else if (!busy)

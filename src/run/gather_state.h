@@ -5,6 +5,7 @@
 #include "run/collect.h"
 #include "run/gather.h"
 #include "run/gather_comm.h"
+#include "run/gather_node.h"
 #include "run/resume.h"
 #include "run/spool.h"
 
@@ -24,6 +25,7 @@ struct pb_gather {
     bool is_stopped; /* by a signal, here or at rank 0 */
     bool has_ended;  /* its MEMBER frame is out */
     double begun;
+    struct pb_node node; /* the ranks whose devices share links with this one's */
 
     /* Resuming. */
     struct pb_done_list done;

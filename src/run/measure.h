@@ -13,6 +13,12 @@
 #include "run/packer.h"
 #include "run/selection.h"
 
+/* Whoever knows the node's other GPUs: its answer to the READY frame that was just sent. */
+struct pb_others {
+    enum pb_status (*answer)(void *context, int64_t *count_out, struct pb_error *err);
+    void *context;
+};
+
 /* A selection that was understood. */
 struct pb_measure {
     const struct pb_selection *selection;
@@ -44,8 +50,10 @@ enum pb_status pb_measure_open(struct pb_measure *measure, const char *selector,
 
 /*
  * Runs tests[] (ends with NULL): a DEVICE frame, then START, MEASURED and TEST for each, then DONE.
- * A test is packed while the next one runs, so its TEST frame may come after the next one's START;
- * the sink meets TEST frames in another thread, and no frame while it takes one (packer.h).
+ * With others on the node (NULL: none), READY frames ask when to use shared links: a test that
+ * wants them for itself is put off while another has them. A test is packed while the next one
+ * runs, so its TEST frame may come after the next one's START; the sink meets TEST frames in
+ * another thread, and no frame while it takes one (packer.h).
  *
  * After PB_LOST, which the last TEST frame tells, the other tests are not run and there is a DONE.
  * PB_DEVICE: a failed test has left the device unusable for this process; another may go on. Other
@@ -53,6 +61,6 @@ enum pb_status pb_measure_open(struct pb_measure *measure, const char *selector,
  */
 enum pb_status pb_measure_run(struct pb_bench *bench, const char *key,
                               const struct pb_test *const *tests, const struct pb_sink *sink,
-                              struct pb_error *err);
+                              const struct pb_others *others, struct pb_error *err);
 
 #endif

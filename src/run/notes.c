@@ -70,7 +70,7 @@ static const struct member plan_members[] = {
 
 static const struct member order_members[] = {
     WHOLE(pb_order, kind), TEXT(pb_order, selector), WHOLE(pb_order, rank), TEXT(pb_order, key),
-    LIST(pb_order, tests.specs, tests.count, spec_members), END};
+    LIST(pb_order, tests.specs, tests.count, spec_members), WHOLE(pb_order, count), END};
 /* clang-format on */
 
 /* A JSON string of any text: bytes that are no UTF-8 become '?'. */
@@ -318,7 +318,7 @@ enum pb_status pb_note_read_order(const char *note, struct pb_order *order_out,
     struct pb_order order = {.kind = PB_ORDER_OPEN};
     enum pb_status status = read_note(note, "order", order_members, &order, err);
 
-    if (status == PB_OK && order.kind != PB_ORDER_OPEN && order.kind != PB_ORDER_RUN)
+    if (status == PB_OK && (order.kind < PB_ORDER_OPEN || order.kind > PB_ORDER_GO))
         status = pb_fail(err, PB_CORRUPT, "order: kind %lld is unknown", (long long)order.kind);
     if (status == PB_OK)
         *order_out = order;

@@ -54,7 +54,8 @@ struct pb_refusal {
 
 /*
  * DEVICE, START, TEST and MEMBER: what they are about. Only a TEST has everything; the outcome of a
- * MEMBER is its status, the message of a DEVICE its model.
+ * MEMBER is its status, the message of a DEVICE its model. Of a READY, the outcome is what is asked
+ * for: "try" or "turn" (company.h) before a test, "meet" in one, which test_count then numbers.
  */
 struct pb_test_note {
     char key[PB_KEY_LENGTH];
@@ -74,7 +75,7 @@ struct pb_plan {
     struct pb_test_list tests;
 };
 
-enum pb_order_kind { PB_ORDER_OPEN, PB_ORDER_RUN };
+enum pb_order_kind { PB_ORDER_OPEN, PB_ORDER_RUN, PB_ORDER_GO };
 
 /* An order to the probe: one line of JSON. Owns tests. */
 struct pb_order {
@@ -83,6 +84,7 @@ struct pb_order {
     int64_t rank;                  /* open: the device of the simulated fleet that is meant */
     char key[PB_KEY_LENGTH];       /* run */
     struct pb_test_list tests;     /* run */
+    int64_t count;                 /* go: devices that begin now; 0: not now */
 };
 
 char *pb_note_hello(const struct pb_hello *hello);

@@ -11,6 +11,7 @@
 struct server {
     struct pb_measure measure;
     struct pb_bench bench; /* device is NULL until it is open */
+    FILE *orders;
     int frames_fd;
 };
 
@@ -60,9 +61,30 @@ static enum pb_status open_device(struct server *server, const struct pb_order *
     return status != PB_OK ? status : say(server, PB_FRAME_OPENED, pb_note_opened(&opened), err);
 }
 
+/* Waits for the order that follows a READY frame. */
+static enum pb_status await_go(void *context, int64_t *count_out, struct pb_error *err)
+{
+    const struct server *server = context;
+    struct pb_order order = {.kind = PB_ORDER_OPEN};
+    char *line = NULL;
+    size_t size = 0;
+    enum pb_status status = getline(&line, &size, server->orders) < 0
+                                ? pb_fail(err, PB_IO, "the orders end before a GO")
+                                : pb_note_read_order(line, &order, err);
+
+    free(line);
+    if (status == PB_OK && order.kind != PB_ORDER_GO)
+        status = pb_fail(err, PB_CORRUPT, "order: expected a GO");
+    if (status == PB_OK)
+        *count_out = order.count;
+    pb_order_clear(&order);
+    return status;
+}
+
 static enum pb_status run_tests(struct server *server, const struct pb_order *order,
                                 struct pb_error *err)
 {
+    const struct pb_others others = {await_go, server};
     const struct pb_sink sink = {take, server};
     const struct pb_test **tests;
     enum pb_status status = PB_OK;
@@ -79,7 +101,7 @@ static enum pb_status run_tests(struct server *server, const struct pb_order *or
                              order->tests.specs[i].name);
     }
     if (status == PB_OK)
-        status = pb_measure_run(&server->bench, order->key, tests, &sink, err);
+        status = pb_measure_run(&server->bench, order->key, tests, &sink, &others, err);
     free(tests);
     return status;
 }
@@ -91,8 +113,12 @@ static enum pb_status obey(struct server *server, const char *line, struct pb_er
 
     if (status != PB_OK)
         return status;
-    status = order.kind == PB_ORDER_OPEN ? open_device(server, &order, err)
-                                         : run_tests(server, &order, err);
+    if (order.kind == PB_ORDER_OPEN)
+        status = open_device(server, &order, err);
+    else if (order.kind == PB_ORDER_RUN)
+        status = run_tests(server, &order, err);
+    else
+        status = pb_fail(err, PB_CORRUPT, "order: nobody waits for a GO");
     pb_order_clear(&order);
     return status;
 }
@@ -107,13 +133,13 @@ static bool is_orphan(FILE *orders)
 }
 
 static enum pb_status serve(struct server *server, const struct pb_selection *selection,
-                            FILE *orders, struct pb_error *err)
+                            struct pb_error *err)
 {
     char *line = NULL;
     size_t size = 0;
     enum pb_status status = greet(server, selection, err);
 
-    while (status == PB_OK && getline(&line, &size, orders) >= 0)
+    while (status == PB_OK && getline(&line, &size, server->orders) >= 0)
         status = obey(server, line, err);
     free(line);
     return status;
@@ -122,14 +148,14 @@ static enum pb_status serve(struct server *server, const struct pb_selection *se
 enum pb_status pb_serve(const struct pb_selection *selection, FILE *orders, int frames_fd,
                         struct pb_error *err)
 {
-    struct server server = {.frames_fd = frames_fd};
+    struct server server = {.orders = orders, .frames_fd = frames_fd};
     struct pb_refusal refusal = {.status = PB_OK};
     struct pb_error cause = PB_ERROR_INIT;
     enum pb_status status;
 
     if (is_orphan(orders))
         return pb_fail(err, PB_IO, "whoever started this probe is gone");
-    status = serve(&server, selection, orders, &cause);
+    status = serve(&server, selection, &cause);
     if (status != PB_OK) {
         refusal.status = status;
         PB_TEXT_SET(refusal.message, cause.message);

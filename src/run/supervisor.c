@@ -11,6 +11,7 @@ void pb_supervisor_enter(struct pb_supervisor *supervisor, enum pb_supervisor_st
 {
     if (state == STATE_OVER)
         pb_child_close_orders(&supervisor->child); /* it may go */
+    supervisor->asked = PB_ASKED_NONE;
     supervisor->state = state;
     supervisor->since = pb_time_monotonic_seconds();
 }
@@ -23,7 +24,7 @@ static double patience(const struct pb_supervisor *supervisor)
     case STATE_OPENING:
         return PB_SUPERVISOR_BOOT_SECONDS;
     case STATE_RUNNING:
-        return supervisor->deadline_seconds;
+        return supervisor->asked == PB_ASKED_WAITS ? INFINITY : supervisor->deadline_seconds;
     case STATE_DRAINING:
         return PB_SUPERVISOR_PACK_SECONDS;
     default:
@@ -162,6 +163,11 @@ enum pb_status pb_supervisor_run(struct pb_supervisor *supervisor, const char *k
     else if (supervisor->state == STATE_OVER) /* it died while it waited for this order */
         pb_supervisor_boot_again(supervisor);
     return PB_OK;
+}
+
+enum pb_asked pb_supervisor_asked(const struct pb_supervisor *supervisor)
+{
+    return supervisor->asked;
 }
 
 void pb_supervisor_stop(struct pb_supervisor *supervisor, const char *reason)

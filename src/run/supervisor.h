@@ -37,6 +37,7 @@ enum pb_event_kind {
     PB_EVENT_OPENED,  /* the device is open: call pb_supervisor_run() */
     PB_EVENT_REFUSED, /* no device was opened: see pb_supervisor_failure() */
     PB_EVENT_FRAME,   /* a DEVICE, START or TEST frame to keep and pass on */
+    PB_EVENT_READY,   /* the probe asks what the note says: call pb_supervisor_go() in time */
     PB_EVENT_OVER,    /* every ordered test has had its TEST frame */
 };
 
@@ -66,6 +67,20 @@ enum pb_status pb_supervisor_create(const char *const *argv, double deadline_sec
 void pb_supervisor_open(struct pb_supervisor *supervisor, const char *selector, int64_t rank);
 enum pb_status pb_supervisor_run(struct pb_supervisor *supervisor, const char *key,
                                  const struct pb_test_list *tests, struct pb_error *err);
+
+/*
+ * Answers a READY: count devices begin now, 0: not now. No deadline runs while a probe waits for
+ * this. Without meaning when it does not wait any more.
+ */
+void pb_supervisor_go(struct pb_supervisor *supervisor, int64_t count);
+
+/* Where the probe stands with what it has asked for. */
+enum pb_asked {
+    PB_ASKED_NONE,    /* it asked for nothing, or that is over, or the probe is */
+    PB_ASKED_WAITS,   /* for pb_supervisor_go() */
+    PB_ASKED_GRANTED, /* until the test is measured, or it asks for more */
+};
+enum pb_asked pb_supervisor_asked(const struct pb_supervisor *supervisor);
 
 /*
  * Does what is due and waits for at most timeout_seconds for something to happen.

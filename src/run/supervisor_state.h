@@ -43,6 +43,7 @@ struct pb_supervisor {
     struct pb_task *tasks;
     size_t task_count;
     struct pb_task *current; /* begun and not finished; NULL: between tests */
+    enum pb_asked asked;     /* only while it runs */
 
     struct pb_hello hello;
     struct pb_opened opened;

@@ -44,6 +44,17 @@ enum pb_status pb_supervisor_order_rest(struct pb_supervisor *supervisor, struct
     return PB_OK;
 }
 
+void pb_supervisor_go(struct pb_supervisor *supervisor, int64_t count)
+{
+    const struct pb_order go = {.kind = PB_ORDER_GO, .count = count};
+
+    if (supervisor->asked != PB_ASKED_WAITS)
+        return;
+    supervisor->asked = count > 0 ? PB_ASKED_GRANTED : PB_ASKED_NONE;
+    supervisor->since = pb_time_monotonic_seconds();
+    order(supervisor, &go);
+}
+
 /* ---- what the probe says ---- */
 
 static struct pb_task *find_task(struct pb_supervisor *supervisor, const char *test)
@@ -151,7 +162,21 @@ static enum pb_status on_measured(struct pb_supervisor *supervisor, const struct
                        event->note.test);
     supervisor->current->state = TASK_MEASURED;
     supervisor->current = NULL;
+    supervisor->asked = PB_ASKED_NONE;
     supervisor->since = pb_time_monotonic_seconds();
+    return PB_OK;
+}
+
+static enum pb_status on_ready(struct pb_supervisor *supervisor, struct pb_event *event,
+                               struct pb_error *err)
+{
+    const struct pb_task *task = find_task(supervisor, event->note.test);
+
+    if (task == NULL || task->state != TASK_TODO)
+        return pb_fail(err, PB_CORRUPT, "is ready for test \"%s\", which was not ordered",
+                       event->note.test);
+    supervisor->asked = PB_ASKED_WAITS;
+    event->kind = PB_EVENT_READY;
     return PB_OK;
 }
 
@@ -165,8 +190,10 @@ static enum pb_status on_test(struct pb_supervisor *supervisor, struct pb_event 
     if (task == NULL || (task != supervisor->current && task->state != TASK_MEASURED))
         return pb_fail(err, PB_CORRUPT, "finished test \"%s\", which was not running",
                        event->note.test);
-    if (task == supervisor->current)
+    if (task == supervisor->current) {
         supervisor->current = NULL;
+        supervisor->asked = PB_ASKED_NONE;
+    }
     if (supervisor->current == NULL) /* else a deadline runs that is none of this test's */
         supervisor->since = pb_time_monotonic_seconds();
     task->state = TASK_DONE;
@@ -199,6 +226,8 @@ static enum pb_status on_result(struct pb_supervisor *supervisor, const struct p
         return on_start(supervisor, event, err);
     if (frame->type == PB_FRAME_MEASURED)
         return on_measured(supervisor, event, err);
+    if (frame->type == PB_FRAME_READY)
+        return on_ready(supervisor, event, err);
     if (frame->type == PB_FRAME_TEST)
         return on_test(supervisor, event, err);
     event->kind = supervisor->device_passed ? PB_EVENT_NONE : PB_EVENT_FRAME;
@@ -244,7 +273,7 @@ enum pb_status pb_supervisor_hear(struct pb_supervisor *supervisor, const struct
     if (state == STATE_RUNNING &&
         (frame->type == PB_FRAME_DEVICE || frame->type == PB_FRAME_START ||
          frame->type == PB_FRAME_MEASURED || frame->type == PB_FRAME_TEST ||
-         frame->type == PB_FRAME_DONE))
+         frame->type == PB_FRAME_READY || frame->type == PB_FRAME_DONE))
         return on_result(supervisor, frame, event, err);
     return pb_fail(err, PB_CORRUPT, "sent %s out of turn", pb_frame_type_name(frame->type));
 }

@@ -203,6 +203,95 @@ signal_to_rank_zero_stops_every_rank() {
     others_are_complete f.h5
 }
 
+# ---- links that a node's devices share ----
+
+links=host_link,host_latency,sustain,host_link_together
+
+devices_of_a_node_use_their_links_alone_and_together() {
+    write_fleet
+    ranks 0 4 --fleet fleet.json --tests $links,peer_link,peer_link_together -o f.h5
+    count f.h5 '^test n1\.gpu. host_link ok' 4
+    count f.h5 '^test n1\.gpu. host_link_together ok 4 devices at once' 4
+    has f.h5 '^complete 1$'
+    valid f.h5
+}
+
+devices_of_two_nodes_do_not_meet() {
+    cat >fleet.json <<END
+{"devices": [{"host": "n1", "profile": "gtx780", "count": 2},
+             {"host": "n2", "profile": "gtx780", "count": 3}]}
+END
+    ranks 0 5 --fleet fleet.json --tests $links -o f.h5
+    count f.h5 '^test n1\.gpu. host_link_together ok 2 devices at once' 2
+    count f.h5 '^test n2\.gpu. host_link_together ok 3 devices at once' 3
+}
+
+device_alone_has_nobody_to_meet() {
+    ranks 0 1 --backend sim --profile gtx780 --tests $links -o f.h5
+    has f.h5 '^test .* host_link_together unsupported no other device of this node measures'
+    count f.h5 '^test .* ok' 3
+    run 0 "$bin/plumb-probe" --profile gtx780 --tests $links -o p.h5
+    has p.h5 '^test .* host_link_together unsupported no other device of this node measures'
+}
+
+# The other three have everything, and have met.
+others_have_met() {
+    for slot in 0 1 3; do
+        count f.h5 "^test n1\.gpu$slot .* ok" 4
+    done
+    count f.h5 '^test n1\.gpu[013] host_link_together ok .*[34] devices at once' 3
+    valid f.h5
+}
+
+device_that_hangs_in_its_turn_does_not_keep_it() {
+    write_fleet hang@host_link
+    ranks 3 4 --fleet fleet.json --tests $links --deadline 3 -o f.h5
+    has f.h5 '^test n1\.gpu2 host_link hung passed its deadline of 3 s'
+    others_have_met
+}
+
+device_that_crashes_in_its_turn_does_not_keep_it() {
+    write_fleet crash@host_link
+    ranks 3 4 --fleet fleet.json --tests $links -o f.h5
+    has f.h5 '^test n1\.gpu2 host_link crashed'
+    count f.h5 '^test n1\.gpu2 .* ok' 3
+    others_have_met
+}
+
+device_that_hangs_before_the_meeting_is_not_awaited_for_ever() {
+    write_fleet hang@sustain
+    ranks 3 4 --fleet fleet.json --tests $links --deadline 3 -o f.h5
+    has f.h5 '^test n1\.gpu2 sustain hung'
+    others_have_met
+}
+
+device_that_crashes_at_the_meeting_is_not_awaited() {
+    write_fleet crash@host_link_together
+    ranks 3 4 --fleet fleet.json --tests $links -o f.h5
+    has f.h5 '^test n1\.gpu2 host_link_together crashed'
+    count f.h5 '^test n1\.gpu[013] host_link_together ok 3 devices at once' 3
+    others_have_met
+}
+
+device_that_is_lost_or_absent_is_not_awaited() {
+    write_fleet lost@host_link
+    ranks 3 4 --fleet fleet.json --tests $links -o f.h5
+    count f.h5 '^test n1\.gpu[013] host_link_together ok 3 devices at once' 3
+    rm f.h5
+    write_fleet absent
+    ranks 3 4 --fleet fleet.json --tests $links -o f.h5
+    count f.h5 '^test n1\.gpu[013] host_link_together ok 3 devices at once' 3
+}
+
+resumed_device_does_not_wait_for_those_who_are_done() {
+    write_fleet crash@host_link_together
+    ranks 3 4 --fleet fleet.json --tests $links -o f.h5
+    write_fleet
+    ranks 0 4 --fleet fleet.json --tests $links -o f.h5 --resume
+    [ "$(grep -c 'n1.gpu. host_link_together' err.txt)" -eq 1 ] || fail "others met again"
+    valid f.h5
+}
+
 same_device_twice_is_a_duplicate() {
     ranks 3 2 $sim --device 0 -o f.h5
     has f.h5 '^rank 0 .*gpu0 ok 5 0'

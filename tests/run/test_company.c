@@ -145,6 +145,23 @@ static void test_company__who_is_late_meets_alone(void **state)
     assert_answers(*state, MEET_SECONDS + 2, "3:1");
 }
 
+/* Three hold their turns as long as they may: who was first waits for them. */
+static void test_company__a_meeting_waits_for_those_in_line(void **state)
+{
+    send(*state, 0, PB_LETTER_MEET, 0, 0);
+    for (size_t i = 1; i < 4; i++)
+        send(*state, i, PB_LETTER_TURN, 0, 0);
+    assert_answers(*state, 0, "1:1");
+    for (size_t i = 1; i < 4; i++) {
+        double seconds = TURN_SECONDS * (double)i;
+
+        assert_answers(*state, seconds - 1, "");
+        send(*state, i, PB_LETTER_LEAVE, 0, seconds);
+        send(*state, i, PB_LETTER_MEET, 0, seconds);
+        assert_answers(*state, seconds, i == 1 ? "2:1" : i == 2 ? "3:1" : "0:4 1:4 2:4 3:4");
+    }
+}
+
 static void test_company__no_turn_in_the_middle_of_a_meeting(void **state)
 {
     send(*state, 3, PB_LETTER_PASS, 0, 0);
@@ -180,6 +197,7 @@ int main(void)
         CASE(test_company__a_meeting_does_not_wait_for_those_who_pass),
         CASE(test_company__who_is_late_is_not_awaited_again),
         CASE(test_company__who_is_late_meets_alone),
+        CASE(test_company__a_meeting_waits_for_those_in_line),
         CASE(test_company__no_turn_in_the_middle_of_a_meeting),
         CASE(test_company__is_over_when_all_are_gone),
     };

@@ -1,0 +1,139 @@
+/*
+ * Family link, all GPUs of a node at once: what they take from each other.
+ *
+ *   host_link_together   axes direction, memory, quantity
+ *   peer_link_together   axes peer (by PCI bus id), quantity
+ *
+ * Quantities are the throughput of this GPU's own transfers in byte/s, the median of many, and the
+ * number of GPUs that began with it. They meet before every cell, and a cell is long against what
+ * they need to get going.
+ *
+ * Limit: they begin together; a faster one ends before the others. Who has nobody to meet, or no
+ * plumb-run above it that knows the others, records that.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "battery/grid.h"
+#include "battery/link.h"
+#include "battery/tests.h"
+
+enum { PINNED_REPEATS = 256, PAGEABLE_REPEATS = 32, PEER_REPEATS = 128 };
+
+static const char *const quantities[] = {"throughput", "devices"};
+
+/* How many devices the cells had; the message tells it. */
+struct crowd {
+    int64_t least, most;
+};
+
+/* One cell: meets, transfers, and fills values[2]. */
+static enum pb_status take_cell(struct pb_bench *bench, const struct pb_link *link, int64_t number,
+                                struct pb_recording *recording, struct crowd *crowd, double *values,
+                                struct pb_error *err)
+{
+    struct pb_link_result result;
+    int64_t count;
+    enum pb_status status = pb_bench_meet(bench, recording->name, number, &count, err);
+
+    if (status == PB_OK && number == 0 && count == 1)
+        return pb_fail(err, PB_NOT_FOUND, "no other device of this node measures with this one");
+    if (status == PB_OK)
+        status = pb_link_take(bench, link, recording, &result, err);
+    if (status != PB_OK)
+        return status;
+    values[0] = (double)link->bytes / result.seconds;
+    values[1] = (double)count;
+    crowd->least = crowd->least == 0 || count < crowd->least ? count : crowd->least;
+    crowd->most = count > crowd->most ? count : crowd->most;
+    return PB_OK;
+}
+
+/* Unless there is worse to tell. */
+static void tell_crowd(const struct crowd *crowd, struct pb_recording *recording)
+{
+    if (recording->message[0] != '\0' || crowd->most == 0)
+        return;
+    if (crowd->least == crowd->most)
+        snprintf(recording->message, sizeof(recording->message), "%lld devices at once",
+                 (long long)crowd->most);
+    else
+        snprintf(recording->message, sizeof(recording->message), "%lld to %lld devices at once",
+                 (long long)crowd->least, (long long)crowd->most);
+}
+
+/* Nobody to meet is no failure of the device. */
+static enum pb_status excuse(const struct crowd *crowd, enum pb_status status)
+{
+    return status == PB_NOT_FOUND && crowd->most == 0 ? PB_UNSUPPORTED : status;
+}
+
+enum pb_status pb_test_host_link_together(struct pb_bench *bench, struct pb_recording *recording,
+                                          struct pb_error *err)
+{
+    static const struct pb_grid_axis axes[] = {
+        PB_GRID_LABELS("direction", "of the transfer", pb_link_directions),
+        PB_GRID_LABELS("memory", "of the host: pinned is locked to its pages", pb_link_memories),
+        PB_GRID_LABELS("quantity", "byte/s of this device, and devices at once", quantities),
+    };
+    struct pb_matrix *matrix = &recording->matrix;
+    struct crowd crowd = {0, 0};
+    enum pb_status status = pb_grid_open(matrix, axes, 3, "by quantity",
+                                         "transfers of 64 MiB, all devices at once", err);
+
+    for (size_t i = 0; status == PB_OK && i < pb_matrix_size(matrix); i += 2) {
+        size_t at[PB_MATRIX_RANK_MAX];
+        struct pb_link link;
+
+        pb_grid_place(matrix, i, at);
+        link = pb_link_host(at[0], at[1], PB_LINK_BULK_BYTES);
+        link.repeats = link.pinned ? PINNED_REPEATS : PAGEABLE_REPEATS;
+        status =
+            take_cell(bench, &link, (int64_t)i / 2, recording, &crowd, &matrix->values[i], err);
+        status = pb_grid_forgive(status);
+    }
+    tell_crowd(&crowd, recording);
+    return excuse(&crowd, status);
+}
+
+static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_entry *peers,
+                                 size_t count, struct pb_recording *recording, struct pb_error *err)
+{
+    const char *labels[PB_LINK_PEERS_MAX];
+    const struct pb_grid_axis axes[] = {
+        {"peer", "", "PCI bus id of the device that is read", NULL, labels, count},
+        PB_GRID_LABELS("quantity", "byte/s of this device, and devices at once", quantities),
+    };
+    struct crowd crowd = {0, 0};
+    enum pb_status status;
+
+    for (size_t i = 0; i < count; i++)
+        labels[i] = peers[i].pci_bus_id;
+    status = pb_grid_open(&recording->matrix, axes, 2, "by quantity",
+                          "transfers of 64 MiB from a peer, all devices at once", err);
+    for (size_t i = 0; status == PB_OK && i < count; i++) {
+        const struct pb_link link = {.kind = PB_LINK_FROM_PEER,
+                                     .peer = peers[i].uuid,
+                                     .bytes = PB_LINK_BULK_BYTES,
+                                     .repeats = PEER_REPEATS};
+
+        status = take_cell(bench, &link, (int64_t)i, recording, &crowd,
+                           &recording->matrix.values[2 * i], err);
+        status = pb_grid_forgive(status);
+    }
+    tell_crowd(&crowd, recording);
+    return excuse(&crowd, status);
+}
+
+enum pb_status pb_test_peer_link_together(struct pb_bench *bench, struct pb_recording *recording,
+                                          struct pb_error *err)
+{
+    struct pb_device_entry *peers = NULL;
+    size_t count = 0;
+    enum pb_status status = pb_link_peers(bench, &peers, &count, err);
+
+    if (status == PB_OK)
+        status = take_peers(bench, peers, count, recording, err);
+    free(peers);
+    return status;
+}

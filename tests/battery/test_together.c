@@ -1,0 +1,122 @@
+/* Links used by all of a node at once: what is recorded of whom one meets, or does not. */
+#include <math.h>
+#include <string.h>
+
+#include "rig.h"
+
+/* Others that come to every meeting but the one of number `missed`. */
+struct others {
+    int64_t count, missed;
+    int64_t meetings; /* held so far */
+};
+
+static enum pb_status meet(void *context, const char *test, int64_t number, int64_t *count_out,
+                           struct pb_error *err)
+{
+    struct others *others = context;
+
+    (void)err;
+    assert_string_equal(test, "host_link_together");
+    assert_int_equal(number, others->meetings++);
+    *count_out = number == others->missed ? 1 : others->count;
+    return PB_OK;
+}
+
+static void run_with(struct others *others, struct pb_recording *recording_out)
+{
+    struct pb_bench bench;
+
+    rig_open("gtx780", NULL, &bench);
+    bench.meeting = (struct pb_meeting){meet, others};
+    rig_run(&bench, "host_link_together", recording_out);
+    pb_bench_close(&bench);
+}
+
+static void test_host_link_together__every_cell_says_with_how_many(void **state)
+{
+    struct others others = {.count = 4, .missed = -1};
+    struct pb_recording recording;
+
+    (void)state;
+    run_with(&others, &recording);
+    assert_int_equal(others.meetings, 4);
+    assert_string_equal(recording.message, "4 devices at once");
+    for (size_t i = 0; i < pb_matrix_size(&recording.matrix); i += 2) {
+        assert_true(recording.matrix.values[i] > 1e8);
+        assert_true(recording.matrix.values[i + 1] == 4);
+    }
+    pb_recording_clear(&recording);
+}
+
+static void test_host_link_together__who_stays_away_shows(void **state)
+{
+    struct others others = {.count = 3, .missed = 2};
+    struct pb_recording recording;
+
+    (void)state;
+    run_with(&others, &recording);
+    assert_string_equal(recording.message, "1 to 3 devices at once");
+    assert_true(recording.matrix.values[1] == 3);
+    assert_true(recording.matrix.values[5] == 1);
+    pb_recording_clear(&recording);
+}
+
+/* Transfers of this device do not slow down in the simulator: what is alike must look alike. */
+static void test_host_link_together__agrees_with_the_link_alone(void **state)
+{
+    struct others others = {.count = 2, .missed = -1};
+    struct pb_recording together, alone;
+    size_t pinned[] = {0, 1, 0}, large[] = {0, 1, 0};
+
+    (void)state;
+    run_with(&others, &together);
+    rig_record("gtx780", "host_link", &alone);
+    large[2] = rig_at(&alone.matrix.axes[2], 64 << 20);
+    assert_true(fabs(rig_value(&together.matrix, pinned) / rig_value(&alone.matrix, large) - 1) <
+                0.02);
+    pb_recording_clear(&together);
+    pb_recording_clear(&alone);
+}
+
+static void assert_nobody(const char *test)
+{
+    struct pb_recording recording;
+    struct pb_state states[2];
+    struct pb_bench bench;
+
+    rig_open("gtx780", NULL, &bench);
+    assert_int_equal(pb_bench_run(&bench, pb_test_find(test), &recording, states, NULL), PB_OK);
+    assert_int_equal(recording.outcome, PB_TEST_UNSUPPORTED);
+    assert_non_null(strstr(recording.message, "no other device of this node"));
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
+static void test_together__nobody_to_meet_is_unsupported(void **state)
+{
+    (void)state;
+    assert_nobody("host_link_together");
+    assert_nobody("peer_link_together");
+}
+
+static void test_company__of_tests_is_by_the_links_they_use(void **state)
+{
+    (void)state;
+    assert_int_equal(pb_test_company(pb_test_find("l1_capacity")), PB_COMPANY_ANY);
+    assert_int_equal(pb_test_company(pb_test_find("host_link")), PB_COMPANY_ALONE);
+    assert_int_equal(pb_test_company(pb_test_find("peer_link")), PB_COMPANY_ALONE);
+    assert_int_equal(pb_test_company(pb_test_find("peer_link_together")), PB_COMPANY_TOGETHER);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_host_link_together__every_cell_says_with_how_many),
+        cmocka_unit_test(test_host_link_together__who_stays_away_shows),
+        cmocka_unit_test(test_host_link_together__agrees_with_the_link_alone),
+        cmocka_unit_test(test_together__nobody_to_meet_is_unsupported),
+        cmocka_unit_test(test_company__of_tests_is_by_the_links_they_use),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
