@@ -2,7 +2,8 @@
  * Family cache: how a set chooses its victims (M16 4.5).
  *
  *   members   the array fills the cache to the edge and the line after it comes last in every lap:
- *             what misses is that line's set. Repeated, since a drawn victim hides the others.
+ *             what misses is that line's set. Repeated, since a drawn victim hides the others, and
+ *             every second time in a drawn order, which a tree-PLRU needs to show them.
  *   victim    only the lines of that set, one more than it has ways, lap after lap from an empty
  *             cache: the hits and misses show which way each miss has emptied
  *   random    the same lines in random order, each several times by other words of it: tells
@@ -21,7 +22,7 @@ enum {
     QUIET_LAPS = 2,    /* in a row without a new member: all are known */
     LAPS_AT_ONCE = 16, /* recorded together where the window holds them */
     VICTIM_REPEATS = 16,
-    RANDOM_REPEATS = 4,
+    RANDOM_REPEATS = 8,
     RANDOM_LAPS = 4,
     LINE_WORDS = 4,     /* in the first 32 bytes of a line: one sector */
     VICTIM_LOADS = 4096 /* at most */
@@ -33,21 +34,6 @@ struct members {
     bool *is_member;        /* by line number */
     size_t lines, count;
 };
-
-/* splitmix64, as the walks draw their orders. */
-static void shuffle(uint64_t *offsets, size_t count, uint64_t seed)
-{
-    for (size_t i = count; i > 1; i--) {
-        uint64_t z = seed += 0x9e3779b97f4a7c15u, kept = offsets[i - 1];
-        size_t j;
-
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-        j = (size_t)((z ^ (z >> 31)) % i);
-        offsets[i - 1] = offsets[j];
-        offsets[j] = kept;
-    }
-}
 
 static void gather_members(const struct pb_search *search, struct members *members)
 {
@@ -98,11 +84,14 @@ static enum pb_status find_members(struct pb_bench *bench, const struct pb_searc
                            .record = member_loads(bench, members->lines)};
 
     members->is_member[members->lines - 1] = true; /* the line after the array */
+    /* Every second time the lap is drawn: a tree-PLRU lets the same few miss in one order. */
     for (size_t quiet = 0; walk.repeat < MEMBER_LAPS && quiet < QUIET_LAPS; walk.repeat++) {
         struct pb_walk_result lap;
         enum pb_status status;
 
         walk.warm = (2 + walk.repeat) * members->lines;
+        walk.order = walk.repeat % 2 == 0 ? PB_ORDER_SEQUENTIAL : PB_ORDER_RANDOM;
+        walk.seed = walk.repeat;
         status = pb_walk_take(bench, &walk, recording, &lap, err);
         if (status != PB_OK)
             return status;
@@ -161,7 +150,7 @@ static enum pb_status take_random(struct pb_bench *bench, const struct pb_search
         for (size_t i = 0; i < count; i++)
             offsets[i] = members->offset_bytes[i % members->count] + 8 * (i / members->count);
         walk.seed = bench->seed + walk.repeat;
-        shuffle(offsets, count, walk.seed);
+        pb_walk_shuffle(offsets, count, walk.seed);
         status = pb_walk_take(bench, &walk, recording, NULL, err);
         if (status != PB_OK)
             return status;

@@ -62,9 +62,12 @@ void pb_search_begin(const struct pb_bench *bench, enum pb_cache cache, struct p
                            .target = target,
                            .exact = true,
                            .stride_bytes = target->stride_bytes > 0 ? target->stride_bytes : 32,
+                           .small_bytes = target->small_bytes,
                            .limit_bytes = target->limit_bytes};
     if (target->limit_bytes > 0)
         return;
+    if (hint > 0 && search->small_bytes > hint / 4)
+        search->small_bytes = hint / 4 / 1024 * 1024;
     search->limit_bytes = hint > 0 ? 3 * hint : KIB(256 << 10);
     if (search->limit_bytes > bench->info.memory_free_bytes / 2)
         search->limit_bytes = bench->info.memory_free_bytes / 2;
@@ -107,7 +110,7 @@ static enum pb_status take_reference(struct pb_bench *bench, const struct pb_sea
     struct pb_walk walk = {.path = path,
                            .order = PB_ORDER_SEQUENTIAL,
                            .phase = "reference",
-                           .footprint_bytes = search->target->small_bytes,
+                           .footprint_bytes = search->small_bytes,
                            .stride_bytes = search->stride_bytes,
                            .warm = 4096,
                            .timed = 4096,

@@ -31,6 +31,7 @@ struct pb_search {
     const struct pb_target *target;
     bool exact; /* whole laps recorded; else samples in random order */
     uint64_t stride_bytes;
+    uint64_t small_bytes;   /* surely fits */
     uint64_t limit_bytes;   /* of the coarse sweep */
     int64_t carveout_bytes; /* shared memory set aside; 0: the least that works */
     uint64_t base_bytes;    /* where the array begins */

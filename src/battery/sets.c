@@ -4,7 +4,9 @@
  * The array fills its cache to the edge, line by line, and one line X more is loaded after it in
  * every lap: the lines that then miss are those of X's set.
  *
- *   conflict   one lap, recorded in order; X is its last access, and footprint is X's end
+ *   conflict            one lap, recorded in order; X is its last access, and footprint is X's end
+ *   conflict_shuffled   the same with the array in a drawn order: policies that keep to one part of
+ *                       a set while laps are alike, such as a tree-PLRU, show another one
  *
  * X runs over single high bits of the address, which shows the bits that are hashed into the set
  * index, and over the lines that follow the array, which shows the sets themselves.
@@ -19,7 +21,8 @@
 enum {
     CANDIDATES_MIN = 16, /* lines after the array */
     CANDIDATES_MAX = 512,
-    CANDIDATES_CHIP_WIDE = 4, /* a lap of L2 is long */
+    CANDIDATES_CHIP_WIDE = 8, /* a lap of L2 is long */
+    SHUFFLED_MAX = 64,        /* of them in a drawn order too */
     LOADS_BUDGET = 1 << 22,   /* of all candidates' laps and their windows */
     HIGH_BIT = 30
 };
@@ -53,12 +56,13 @@ static size_t candidate_count(const struct pb_bench *bench, const struct pb_sear
 }
 
 static enum pb_status take_conflict(struct pb_bench *bench, const struct pb_search *search,
-                                    uint64_t *offsets, size_t lines, uint64_t x_bytes,
-                                    struct pb_recording *recording, struct pb_error *err)
+                                    const char *phase, uint64_t *offsets, size_t lines,
+                                    uint64_t x_bytes, struct pb_recording *recording,
+                                    struct pb_error *err)
 {
     struct pb_walk walk = {.path = search->target->path,
                            .order = PB_ORDER_GIVEN,
-                           .phase = "conflict",
+                           .phase = phase,
                            .footprint_bytes = x_bytes + search->stride_bytes,
                            .stride_bytes = search->stride_bytes,
                            .offset_bytes = offsets,
@@ -92,11 +96,29 @@ static enum pb_status take_candidates(struct pb_bench *bench, const struct pb_se
 
     for (uint64_t x = (uint64_t)1 << HIGH_BIT; x >= end && status == PB_OK; x /= 2) {
         if (x + line <= room)
-            status = take_conflict(bench, search, offsets, lines, x, recording, err);
+            status = take_conflict(bench, search, "conflict", offsets, lines, x, recording, err);
         status = is_out_of_reach(status) ? PB_OK : status;
     }
     for (uint64_t x = lines * line; x < end && x + line <= room && status == PB_OK; x += line)
-        status = take_conflict(bench, search, offsets, lines, x, recording, err);
+        status = take_conflict(bench, search, "conflict", offsets, lines, x, recording, err);
+    return is_out_of_reach(status) ? PB_OK : status;
+}
+
+/* The first lines after the array once more, each after a lap in an order of its own. */
+static enum pb_status take_shuffled(struct pb_bench *bench, const struct pb_search *search,
+                                    uint64_t *offsets, size_t lines, struct pb_recording *recording,
+                                    struct pb_error *err)
+{
+    uint64_t room = room_of(bench, search), line = search->stride_bytes;
+    size_t count = candidate_count(bench, search, lines);
+    enum pb_status status = PB_OK;
+
+    count = count / 2 < SHUFFLED_MAX ? count / 2 : SHUFFLED_MAX;
+    for (size_t i = 0; i < count && (lines + i + 1) * line <= room && status == PB_OK; i++) {
+        pb_walk_shuffle(offsets, lines, bench->seed + i);
+        status = take_conflict(bench, search, "conflict_shuffled", offsets, lines,
+                               (lines + i) * line, recording, err);
+    }
     return is_out_of_reach(status) ? PB_OK : status;
 }
 
@@ -122,6 +144,8 @@ static enum pb_status sets(struct pb_bench *bench, enum pb_cache cache,
     for (size_t i = 0; i < lines; i++)
         offsets[i] = i * search.stride_bytes;
     status = take_candidates(bench, &search, offsets, lines, recording, err);
+    if (status == PB_OK)
+        status = take_shuffled(bench, &search, offsets, lines, recording, err);
     free(offsets);
     return status;
 }

@@ -23,7 +23,7 @@ static uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-static void shuffle(uint64_t *offsets, size_t count, uint64_t seed)
+void pb_walk_shuffle(uint64_t *offsets, size_t count, uint64_t seed)
 {
     for (size_t i = count; i > 1; i--) {
         size_t j = (size_t)(next_random(&seed) % i);
@@ -74,7 +74,7 @@ static uint64_t *make_offsets(const struct pb_walk *walk, size_t count)
     if (walk->order == PB_ORDER_PAGES)
         fixed = pages_first(offsets, count);
     if (walk->order != PB_ORDER_SEQUENTIAL)
-        shuffle(offsets + fixed, count - fixed, walk->seed);
+        pb_walk_shuffle(offsets + fixed, count - fixed, walk->seed);
     return offsets;
 }
 

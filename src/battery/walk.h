@@ -50,6 +50,9 @@ struct pb_walk_result {
 
 uint64_t pb_walk_slots(const struct pb_walk *walk);
 
+/* Draws an order, the same on every host that has the seed. */
+void pb_walk_shuffle(uint64_t *offsets, size_t count, uint64_t seed);
+
 /*
  * Takes the walk and appends the point. result_out may be NULL.
  * Errors are the device's, or PB_NO_MEMORY; then nothing is appended.

@@ -134,6 +134,54 @@ static void test_constant__the_second_cache_has_its_own_line(void **state)
     pb_bench_close(&bench);
 }
 
+enum { PLRU_SETS = 16, PLRU_WAYS = 8, PLRU_LINES = PLRU_SETS * PLRU_WAYS };
+
+/* How many lines of the array ever missed in these laps; all of them must be of X's set. */
+static size_t lines_seen(const struct pb_recording *recording, const char *phase)
+{
+    bool seen[PLRU_LINES] = {false};
+    const struct pb_point *point;
+    size_t at = 0, count = 0;
+
+    while ((point = rig_next(recording, phase, NULL, &at)) != NULL) {
+        uint64_t x = rig_index(recording, point, point->count - 1) / 128;
+
+        for (size_t i = 0; i + 1 < point->count; i++) {
+            uint64_t line = rig_index(recording, point, i) / 128;
+
+            if (rig_cycles(recording, point, i) < 199)
+                continue;
+            assert_int_equal(line % PLRU_SETS, x % PLRU_SETS);
+            assert_true(line < PLRU_LINES);
+            count += !seen[line];
+            seen[line] = true;
+        }
+    }
+    return count;
+}
+
+/* In laps that are all alike a tree lets the same half of a set miss; in drawn orders the rest. */
+static void test_sets__drawn_orders_show_the_rest_of_a_tree(void **state)
+{
+    static const char *const caches =
+        "{\"id\": \"l1\", \"paths\": [\"global_ca\"], \"line_bytes\": 128, \"sector_bytes\": 128,"
+        " \"sets\": 16, \"ways\": 8, \"index\": {\"kind\": \"modulo\"},"
+        " \"policy\": {\"kind\": \"plru\"}, \"latency_cycles\": 46},"
+        "{\"id\": \"l2\", \"paths\": [\"global_ca\", \"global_cg\"], \"line_bytes\": 128,"
+        " \"sector_bytes\": 32, \"sets\": 1024, \"ways\": 8, \"index\": {\"kind\": \"modulo\"},"
+        " \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 200}";
+    struct pb_recording recording;
+    struct pb_bench bench;
+
+    (void)state;
+    rig_open_drawn(caches, TLB, "", &bench);
+    rig_run(&bench, "l1_sets", &recording);
+    assert_true(lines_seen(&recording, "conflict") < PLRU_LINES * 3 / 4);
+    assert_true(lines_seen(&recording, "conflict_shuffled") > PLRU_LINES * 9 / 10);
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
 /* Latencies at n pages of a stride; 0: n was not walked. */
 static double pages_median(const struct pb_recording *recording, const char *phase, uint64_t n)
 {
@@ -274,6 +322,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prefetch__what_runs_ahead_can_be_counted),
         cmocka_unit_test(test_constant__the_second_cache_has_its_own_line),
+        cmocka_unit_test(test_sets__drawn_orders_show_the_rest_of_a_tree),
         cmocka_unit_test(test_bases__unequal_sets_move_the_edge),
         cmocka_unit_test(test_tlb__the_first_page_too_many_is_walked_at_every_stride),
         cmocka_unit_test(test_tlb__small_pages_show_at_fine_strides),
