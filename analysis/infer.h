@@ -37,6 +37,11 @@ enum pb_status pb_infer_sync(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_spill(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_coalesce(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_jump(const struct pb_case *at, struct pb_error *err);
+/* infer_topology.c, infer_topology_map.c */
+enum pb_status pb_infer_gpcs(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_tpcs(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_sm_groups(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_slices(const struct pb_case *at, struct pb_error *err);
 /* infer_throughput.c: any matrix of rates */
 enum pb_status pb_infer_throughput(const struct pb_case *at, struct pb_error *err);
 

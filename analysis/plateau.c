@@ -61,7 +61,7 @@ static bool is_close(const struct fit *fit, double knee, const double *x, const 
 static bool fit_places(const double *x, const double *y, size_t count,
                        struct pb_plateau *plateau_out)
 {
-    struct fit fits[POINTS_MAX];
+    struct fit fits[POINTS_MAX] = {{0}};
     struct pb_estimate knee;
     size_t best = 1;
     double bound;

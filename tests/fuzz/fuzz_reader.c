@@ -5,6 +5,7 @@
  * One mutation in two goes through HDF5 and leaves a file that it can read (tamper.h); the others
  * change bytes, which mostly end at its checksums.
  */
+#include <hdf5.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,11 +69,23 @@ static void read_all(struct pb_reader *reader)
     free(devices);
 }
 
+/* Whatever was opened since must be closed again. */
+static void require_open(ssize_t before, const char *who)
+{
+    ssize_t after = H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL);
+
+    if (after == before)
+        return;
+    fprintf(stderr, "fuzz: %s left %zd objects open\n", who, after - before);
+    abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct pb_reader *reader = NULL;
     struct pb_error err = PB_ERROR_INIT;
     int file = memfd_create("fuzz", MFD_CLOEXEC);
+    ssize_t open = H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL);
     size_t complaints;
     char path[64];
 
@@ -85,7 +98,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         read_all(reader);
         pb_reader_close(reader);
     }
+    require_open(open, "the reader");
     pb_file_validate(path, NULL, NULL, &complaints, &err);
+    require_open(open, "the validator");
     close(file);
     return 0;
 }

@@ -15,6 +15,12 @@
 
 enum { OBJECTS_MAX = 256, PATH_LENGTH = 256, GROWTH_BYTES = 65536, ENDLESS = 65536 };
 
+/* HDF5 1.10 stumbles at its end over some files that were broken here while open. */
+__attribute__((constructor)) static void leave_without_cleaning(void)
+{
+    H5dont_atexit();
+}
+
 struct object_list {
     char paths[OBJECTS_MAX][PATH_LENGTH];
     size_t count;
@@ -159,7 +165,7 @@ static void tamper_link(hid_t file, const struct object_list *list, const char *
     switch (choose(state, 5)) {
     case 0:
         snprintf(name, sizeof(name), "%s/again", path);
-        H5Lcreate_hard(file, "/", file, name, H5P_DEFAULT, H5P_DEFAULT);
+        H5Lcreate_hard(file, "/devices", file, name, H5P_DEFAULT, H5P_DEFAULT);
         break;
     case 1:
         H5Ldelete(file, path, H5P_DEFAULT);
@@ -168,7 +174,7 @@ static void tamper_link(hid_t file, const struct object_list *list, const char *
         break;
     case 2:
         H5Ldelete(file, path, H5P_DEFAULT);
-        H5Lcreate_external("/dev/null", "/", file, path, H5P_DEFAULT, H5P_DEFAULT);
+        H5Lcreate_external("nowhere.h5", "/", file, path, H5P_DEFAULT, H5P_DEFAULT);
         break;
     case 3:
         H5Ldelete(file, path, H5P_DEFAULT);

@@ -1,0 +1,260 @@
+/*
+ * Which SMs belong together: planted layouts of simulated devices found again, odd ones refused;
+ * and the groups of profiles that they come from.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/circles.h"
+#include "analysis/device.h"
+#include "analysis/grouping.h"
+#include "analysis/selected.h"
+#include "analysis/synthetic.h"
+
+/* ---- grouping ---- */
+
+enum { PROFILES = 40, LENGTH = 64 };
+
+/*
+ * 40 profiles around 4 centres `apart` cycles from each other, with jitter, and one spike; those of
+ * a group are every fourth.
+ */
+static void make_profiles(float *profiles, double apart)
+{
+    struct synthetic_noise noise = {0, 2, 0, 0, 5};
+
+    for (size_t i = 0; i < PROFILES; i++)
+        for (size_t j = 0; j < LENGTH; j++) {
+            double centre = (j + i % 4) % 4 < 2 ? apart : 0.0;
+
+            profiles[i * LENGTH + j] = (float)(synthetic_latency(&noise, 0) + centre);
+        }
+    profiles[5 * LENGTH] += 300;
+}
+
+static void test_grouping__finds_what_is_apart(void **state)
+{
+    float profiles[PROFILES * LENGTH];
+    size_t groups[PROFILES];
+    struct pb_grouping grouping;
+
+    (void)state;
+    make_profiles(profiles, 20);
+    assert_int_equal(pb_grouping_find(profiles, PROFILES, LENGTH, 1.5, groups, &grouping, NULL),
+                     PB_OK);
+    assert_int_equal(grouping.count, 4);
+    assert_true(grouping.gap_inside < 1.5);
+    for (size_t i = 0; i < PROFILES; i++)
+        assert_int_equal(groups[i] == PROFILES ? 1 : groups[i], i % 4);
+}
+
+static void test_grouping__noise_alone_is_one_group(void **state)
+{
+    float profiles[PROFILES * LENGTH];
+    size_t groups[PROFILES];
+    struct pb_grouping grouping;
+
+    (void)state;
+    make_profiles(profiles, 0);
+    assert_int_equal(pb_grouping_find(profiles, PROFILES, LENGTH, 1.5, groups, &grouping, NULL),
+                     PB_OK);
+    assert_int_equal(grouping.count, 1);
+    assert_int_equal(pb_grouping_find(profiles, 2, LENGTH, 1.5, groups, &grouping, NULL),
+                     PB_NOT_FOUND);
+}
+
+/* Two groups far apart, each of two that are a little apart: the finest clear gap counts. */
+static void test_grouping__finer_groups_are_told_of(void **state)
+{
+    float profiles[PROFILES];
+    size_t groups[PROFILES];
+    struct pb_grouping grouping;
+
+    (void)state;
+    for (size_t i = 0; i < PROFILES; i++)
+        profiles[i] = (float)(i % 2 * 1000 + i / 2 % 2 * 26 + i / 4 * 2);
+    assert_int_equal(pb_grouping_find(profiles, PROFILES, 1, 5, groups, &grouping, NULL), PB_OK);
+    assert_int_equal(grouping.count, 2);
+    assert_true(grouping.gap_inside > 3.0);
+    assert_int_equal(pb_grouping_find(profiles, PROFILES, 1, 2, groups, &grouping, NULL), PB_OK);
+    assert_int_equal(grouping.count, 4);
+}
+
+static void test_circles__count_from_the_least_member(void **state)
+{
+    struct pb_circles circles;
+
+    (void)state;
+    assert_int_equal(pb_circles_open(6, &circles, NULL), PB_OK);
+    pb_circles_join(&circles, 5, 1);
+    pb_circles_join(&circles, 3, 5);
+    pb_circles_count(&circles);
+    assert_int_equal(circles.count, 4);
+    assert_int_equal(circles.sizes[0], 1);
+    assert_int_equal(circles.sizes[1], 3);
+    pb_circles_close(&circles);
+    pb_circles_close(NULL);
+}
+
+/* ---- simulated devices ---- */
+
+/* The H200 of the profiles has GPCs of 16 and 18 SMs, TPCs of 2, 96 slices. */
+static void test_topology__planted_layout_of_an_h200(void **state)
+{
+    struct pb_parameters parameters;
+    const struct pb_parameter *gpcs;
+    double sms = 0, large = 0;
+
+    (void)state;
+    selected_infer("h200", "sm_clusters,sm_pairs,l2_map", &parameters);
+    assert_number(&parameters, "sm", "tpc_count", 66, 0);
+    assert_number(&parameters, "sm", "tpc_sm_counts", 2, 0);
+    assert_number(&parameters, "sm", "gpc_count", 8, 0);
+    gpcs = selected_find(&parameters, "sm", "gpc_sm_counts");
+    assert_int_equal(gpcs->number_count, 8);
+    for (size_t i = 0; i < 8; i++) {
+        sms += gpcs->numbers[i].value;
+        large += gpcs->numbers[i].value == 18;
+    }
+    assert_float_equal(sms, 132, 0);
+    assert_float_equal(large, 2, 0);
+    assert_int_equal(selected_find(&parameters, "sm", "group_sm_counts")->number_count, 8);
+    pb_parameters_clear(&parameters);
+}
+
+static void test_topology__a_device_without_clusters_says_so(void **state)
+{
+    struct pb_parameters parameters;
+
+    (void)state;
+    selected_infer("gtx780", "sm_clusters,l2_map", &parameters);
+    assert_open(&parameters, "sm", "gpc_count", "unsupported");
+    assert_open(&parameters, "sm", "tpc_count", "was not recorded");
+    pb_parameters_clear(&parameters);
+}
+
+/* ---- recordings ---- */
+
+enum { SMS = 12 };
+
+/* Pairs of SMs that share a way out in groups of `size`; pair 0-1 is free of it when `broken`. */
+static void record_pairs(struct device *device, size_t size, double slow, bool broken)
+{
+    static const char *const kinds[] = {"read"};
+    struct synthetic_noise noise = {0, 20, 0, 0, 3};
+    struct pb_matrix *matrix = &device_record(device, "sm_pairs")->matrix;
+    double sms[SMS];
+
+    for (size_t i = 0; i < SMS; i++)
+        sms[i] = (double)i;
+    pb_axis_set_labels(&matrix->axes[0], "kind", "", kinds, 1, NULL);
+    pb_axis_set_values(&matrix->axes[1], "sm", "", "", sms, SMS, NULL);
+    pb_axis_set_values(&matrix->axes[2], "other", "", "", sms, SMS, NULL);
+    assert_int_equal(pb_matrix_allocate(matrix, "cycle", "", NULL), PB_OK);
+    for (size_t a = 0; a < SMS; a++)
+        for (size_t b = 0; b < SMS; b++) {
+            bool shares = a != b && a / size == b / size && !(broken && a + b == 1);
+
+            matrix->values[a * SMS + b] =
+                synthetic_latency(&noise, 0) + 10000.0 * (shares ? slow : 1.0);
+        }
+    matrix->values[5] = 90000; /* a spike of one of the two */
+}
+
+static void test_tpcs__are_closed_circles(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record_pairs(&device, 3, 1.4, false);
+    device_infer(&device);
+    assert_value(&device, "sm", "tpc_count", 4);
+    assert_value(&device, "sm", "tpc_sm_counts", 3);
+    device_clear(&device);
+    record_pairs(&device, 3, 1.4, true);
+    device_infer(&device);
+    assert_none(&device, "sm", "tpc_count", "no pairs of SMs");
+    device_clear(&device);
+}
+
+static void test_tpcs__noise_alone_makes_none(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record_pairs(&device, 2, 1.0, false);
+    device_infer(&device);
+    assert_none(&device, "sm", "tpc_count", "no pairs of SMs");
+    device_clear(&device);
+}
+
+/* Clusters of two: neighbours in the ring of their GPC (SMs 0 … 6, and 7 … 11), by launch. */
+static void record_clusters(struct device *device, size_t launches)
+{
+    static const double numbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    static const size_t first[] = {0, 7}, size[] = {7, 5};
+    struct pb_matrix *matrix = &device_record(device, "sm_clusters")->matrix;
+    static const char *const names[] = {"size", "launch", "cluster", "rank"};
+    const size_t lengths[] = {1, launches, 6, 2};
+
+    for (size_t i = 0; i < 4; i++)
+        pb_axis_set_values(&matrix->axes[i], names[i], "", "", numbers, lengths[i], NULL);
+    assert_int_equal(pb_matrix_allocate(matrix, "", "", NULL), PB_OK);
+    for (size_t launch = 0; launch < launches; launch++)
+        for (size_t cluster = 0; cluster < 6; cluster++) {
+            double *sms = matrix->values + (launch * 6 + cluster) * 2;
+            size_t gpc = cluster < 3 ? 0 : 1, at = 2 * (cluster % 3) + launch;
+
+            sms[0] = (double)(first[gpc] + at % size[gpc]);
+            sms[1] = (double)(first[gpc] + (at + 1) % size[gpc]);
+        }
+    device->info.sm_count = SMS;
+}
+
+static void test_gpcs__join_over_the_launches(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record_clusters(&device, 8);
+    device_infer(&device);
+    assert_value(&device, "sm", "gpc_count", 2);
+    assert_float_equal(device_parameter(&device, "sm", "gpc_sm_counts")->numbers[0].value, 7, 0);
+    assert_float_equal(device_parameter(&device, "sm", "gpc_sm_counts")->numbers[1].value, 5, 0);
+    device_clear(&device);
+}
+
+static void test_gpcs__an_sm_that_never_ran_leaves_them_open(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record_clusters(&device, 1);
+    device_infer(&device);
+    assert_none(&device, "sm", "gpc_count", "11 of 12 SMs ran in clusters");
+    device_clear(&device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_grouping__finds_what_is_apart),
+        cmocka_unit_test(test_grouping__noise_alone_is_one_group),
+        cmocka_unit_test(test_grouping__finer_groups_are_told_of),
+        cmocka_unit_test(test_circles__count_from_the_least_member),
+        cmocka_unit_test(test_topology__planted_layout_of_an_h200),
+        cmocka_unit_test(test_topology__a_device_without_clusters_says_so),
+        cmocka_unit_test(test_tpcs__are_closed_circles),
+        cmocka_unit_test(test_tpcs__noise_alone_makes_none),
+        cmocka_unit_test(test_gpcs__join_over_the_launches),
+        cmocka_unit_test(test_gpcs__an_sm_that_never_ran_leaves_them_open),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
