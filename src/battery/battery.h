@@ -28,6 +28,9 @@ enum pb_cache {
     PB_CACHE_COUNT
 };
 
+/* The test sustain ends after so many times its seconds of load, whatever load it could put on. */
+enum { PB_SUSTAIN_PATIENCE = 3 };
+
 /* What one test found and a later one builds on; 0: nobody has looked yet. Never a result. */
 struct pb_known {
     uint64_t edge_bytes; /* the largest footprint without misses */

@@ -20,7 +20,6 @@
 enum { QUANTITIES = 6 };
 
 static const double slice_seconds = 0.04, full_seconds = 10, standard_seconds = 1;
-static const double patience = 3; /* the wall clock may take so many times the load */
 
 /* Rows that grow: the load's end is known only when it has come. */
 struct rows {
@@ -130,7 +129,7 @@ static enum pb_status load(struct pb_bench *bench, const struct pb_stream *strea
     enum pb_status status = PB_OK;
 
     while (status == PB_OK && passed < seconds &&
-           pb_time_monotonic_seconds() - start < patience * seconds) {
+           pb_time_monotonic_seconds() - start < PB_SUSTAIN_PATIENCE * seconds) {
         struct pb_stream_result result;
 
         status = bench->device->ops->stream(bench->device, stream, &result, err);

@@ -3,7 +3,6 @@
 
 #include <argp.h>
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@ enum {
     KEY_FAULT,
     KEY_BATTERY,
     KEY_TESTS,
+    KEY_SUSTAIN,
     KEY_LIST,
     KEY_SERVE,
     KEY_QUIET,
@@ -43,6 +43,7 @@ static const struct argp_option measuring_options[] = {
     {"fault", KEY_FAULT, "SPEC", 0, "Plant a fault in simulated devices; may be repeated", 0},
     {"battery", KEY_BATTERY, "NAME", 0, "quick, standard or full (default: standard)", 0},
     {"tests", KEY_TESTS, "A,B,...", 0, "Run these tests instead of a battery", 0},
+    {"sustain", KEY_SUSTAIN, "SECONDS", 0, "Load of the test sustain (default: 1; full: 10)", 0},
     {"output", 'o', "FILE.h5", 0, "Write the results there", 0},
     {0},
 };
@@ -103,15 +104,19 @@ static error_t set_seed(const struct parse *parse, const char *text)
     return 0;
 }
 
-static error_t set_deadline(const struct parse *parse, const char *text)
+/* Seconds above 0, at most `most`. */
+static error_t set_seconds(const struct parse *parse, const char *option, const char *text,
+                           double most, double *seconds_out)
 {
-    char *end;
+    char *end, expected[64];
     double value = strtod(text, &end);
 
-    if (end == text || *end != '\0' || !isfinite(value) || value <= 0 || value > 1e6)
-        return refuse(parse, "deadline", "seconds from above 0 to 1e6", text);
-    parse->options->deadline_seconds = value;
-    return 0;
+    if (end != text && *end == '\0' && value > 0 && value <= most) {
+        *seconds_out = value;
+        return 0;
+    }
+    snprintf(expected, sizeof(expected), "seconds from above 0 to %g", most);
+    return refuse(parse, option, expected, text);
 }
 
 static error_t add_fault(const struct parse *parse, const char *text)
@@ -162,6 +167,8 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
     case KEY_TESTS:
         options->selection.tests = text;
         return 0;
+    case KEY_SUSTAIN:
+        return set_seconds(parse, "sustain", text, 3600, &options->selection.sustain_seconds);
     case 'o':
         options->output = text;
         return 0;
@@ -202,7 +209,7 @@ static error_t parse_own(int key, char *text, struct argp_state *state)
         options->probe = text;
         return 0;
     case KEY_DEADLINE:
-        return set_deadline(parse, text);
+        return set_seconds(parse, "deadline", text, 1e6, &options->deadline_seconds);
     case KEY_SPOOL:
         options->spool = text;
         return 0;
@@ -302,13 +309,14 @@ enum pb_status pb_options_for_probe(const struct pb_options *options, const char
                                     char ***argv_out, struct pb_error *err)
 {
     const struct pb_selection *selection = &options->selection;
-    char **argv = calloc(selection->fault_count + 10, sizeof(*argv)), seed[32];
+    char **argv = calloc(selection->fault_count + 11, sizeof(*argv)), seed[32], sustain[32];
     size_t count = 2;
     bool whole;
 
     if (argv == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for the probe's command line");
     snprintf(seed, sizeof(seed), "%llu", (unsigned long long)selection->seed);
+    snprintf(sustain, sizeof(sustain), "%.17g", selection->sustain_seconds);
     argv[0] = strdup(probe);
     argv[1] = strdup("--serve");
     whole = argv[0] != NULL && argv[1] != NULL &&
@@ -317,7 +325,8 @@ enum pb_status pb_options_for_probe(const struct pb_options *options, const char
             append(argv, &count, "profile", selection->profile) &&
             append(argv, &count, "fleet", selection->fleet) &&
             append(argv, &count, "battery", selection->battery) &&
-            append(argv, &count, "tests", selection->tests) && append(argv, &count, "seed", seed);
+            append(argv, &count, "tests", selection->tests) && append(argv, &count, "seed", seed) &&
+            append(argv, &count, "sustain", selection->sustain_seconds > 0 ? sustain : NULL);
     for (size_t i = 0; i < selection->fault_count && whole; i++)
         whole = append(argv, &count, "fault", selection->faults[i]);
     if (!whole) {

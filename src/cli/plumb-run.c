@@ -12,6 +12,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "battery/battery.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/summary.h"
@@ -63,6 +64,9 @@ static enum pb_status start_probe(const struct pb_options *options, char ***argv
     if (status == PB_OK)
         status = pb_supervisor_create((const char *const *)*argv_out, options->deadline_seconds,
                                       supervisor_out, err);
+    if (status == PB_OK)
+        pb_supervisor_allow(*supervisor_out, "sustain",
+                            PB_SUSTAIN_PATIENCE * options->selection.sustain_seconds);
     return status;
 }
 

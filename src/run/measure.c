@@ -162,9 +162,11 @@ enum pb_status pb_measure_open(struct pb_measure *measure, const char *selector,
                                 ? open_seat(measure, rank, bench_out, &opened, err)
                                 : open_request(measure, &request, bench_out, &opened, err);
 
-    if (status == PB_OK)
-        *opened_out = opened;
-    return status;
+    if (status != PB_OK)
+        return status;
+    bench_out->sustain_seconds = selection->sustain_seconds;
+    *opened_out = opened;
+    return PB_OK;
 }
 
 /* ---- running ---- */

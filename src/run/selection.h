@@ -14,8 +14,9 @@ struct pb_selection {
     const char **faults;
     size_t fault_count;
     uint64_t seed;
-    const char *battery; /* quick, standard or full */
-    const char *tests;   /* comma-separated; instead of the battery's */
+    const char *battery;    /* quick, standard or full */
+    const char *tests;      /* comma-separated; instead of the battery's */
+    double sustain_seconds; /* of load in the test sustain; 0: by the battery */
 };
 
 #endif

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/time.h"
 #include "run/supervisor_state.h"
@@ -16,6 +17,15 @@ void pb_supervisor_enter(struct pb_supervisor *supervisor, enum pb_supervisor_st
     supervisor->since = pb_time_monotonic_seconds();
 }
 
+static double deadline_of(const struct pb_supervisor *supervisor)
+{
+    const struct pb_task *task = supervisor->current;
+    bool is_slow = task != NULL && supervisor->slow_test != NULL &&
+                   strcmp(task->spec.name, supervisor->slow_test) == 0;
+
+    return supervisor->deadline_seconds + (is_slow ? supervisor->slow_seconds : 0);
+}
+
 /* Seconds that the present state may last; the caller's own turns may last for ever. */
 static double patience(const struct pb_supervisor *supervisor)
 {
@@ -24,7 +34,7 @@ static double patience(const struct pb_supervisor *supervisor)
     case STATE_OPENING:
         return PB_SUPERVISOR_BOOT_SECONDS;
     case STATE_RUNNING:
-        return supervisor->asked == PB_ASKED_WAITS ? INFINITY : supervisor->deadline_seconds;
+        return supervisor->asked == PB_ASKED_WAITS ? INFINITY : deadline_of(supervisor);
     case STATE_DRAINING:
         return PB_SUPERVISOR_PACK_SECONDS;
     default:
@@ -133,6 +143,12 @@ enum pb_status pb_supervisor_create(const char *const *argv, double deadline_sec
     }
     *supervisor_out = supervisor;
     return PB_OK;
+}
+
+void pb_supervisor_allow(struct pb_supervisor *supervisor, const char *test, double more_seconds)
+{
+    supervisor->slow_test = test;
+    supervisor->slow_seconds = more_seconds;
 }
 
 void pb_supervisor_open(struct pb_supervisor *supervisor, const char *selector, int64_t rank)

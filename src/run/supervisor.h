@@ -63,6 +63,9 @@ struct pb_failure {
 enum pb_status pb_supervisor_create(const char *const *argv, double deadline_seconds,
                                     struct pb_supervisor **supervisor_out, struct pb_error *err);
 
+/* Gives that test, by its name, which must outlive the supervisor, more time than the others. */
+void pb_supervisor_allow(struct pb_supervisor *supervisor, const char *test, double more_seconds);
+
 /* Orders, each once and after its event. An ill fate of the probe shows in the next step. */
 void pb_supervisor_open(struct pb_supervisor *supervisor, const char *selector, int64_t rank);
 enum pb_status pb_supervisor_run(struct pb_supervisor *supervisor, const char *key,

@@ -32,6 +32,8 @@ struct pb_task {
 struct pb_supervisor {
     const char *const *argv;
     double deadline_seconds;
+    const char *slow_test; /* NULL: none */
+    double slow_seconds;   /* that it may take beyond the deadline */
 
     struct pb_child child;
     struct pb_frame_reader reader;

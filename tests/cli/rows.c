@@ -3,6 +3,7 @@
  *
  *   rank 1 n1.gpu1 hung 4 1 MESSAGE        a row of /fleet: tests ok, tests failed
  *   test n1.gpu1 l1_capacity hung MESSAGE
+ *   axis n1.gpu1 sustain time 25 1.02      an axis of numbers: how many, and the last
  *   complete 0
  */
 #include <stdio.h>
@@ -27,6 +28,17 @@ static enum pb_status print_members(struct pb_reader *reader, struct pb_error *e
     return PB_OK;
 }
 
+static void print_axes(const char *key, const struct pb_recording *recording)
+{
+    for (size_t i = 0; i < recording->matrix.rank; i++) {
+        const struct pb_axis *axis = &recording->matrix.axes[i];
+
+        if (axis->values != NULL && axis->length > 0)
+            printf("axis %s %s %s %zu %g\n", key, recording->name, axis->name, axis->length,
+                   axis->values[axis->length - 1]);
+    }
+}
+
 static enum pb_status print_tests(struct pb_reader *reader, const char *key, struct pb_error *err)
 {
     struct pb_key *names;
@@ -41,6 +53,7 @@ static enum pb_status print_tests(struct pb_reader *reader, const char *key, str
             break;
         printf("test %s %s %s %s\n", key, names[i].text, pb_outcome_name(recording.outcome),
                recording.message);
+        print_axes(key, &recording);
         pb_recording_clear(&recording);
     }
     if (status == PB_OK)

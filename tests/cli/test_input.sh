@@ -40,6 +40,11 @@ wrong_values() {
     both 'battery "big": expected quick, standard or full' --battery big
     both 'test "l9_capacity"' --backend sim --tests clock_overhead,l9_capacity
     both 'test ""' --backend sim --tests ''
+    both '--sustain: expected seconds from above 0 to 3600, found "0"' --sustain 0
+    for seconds in -1 3601 nan inf 5s ''; do
+        run 2 "$bin/plumb-probe" -o f.h5 --sustain "$seconds"
+        says '--sustain: expected seconds from above 0 to 3600'
+    done
     ranks 2 2 -o f.h5 --deadline 0
     says '--deadline: expected seconds'
     ranks 2 2 -o f.h5 --deadline soon

@@ -203,6 +203,23 @@ signal_to_rank_zero_stops_every_rank() {
     others_are_complete f.h5
 }
 
+load_lasts_as_long_as_asked_for() {
+    run 0 "$bin/plumb-probe" --profile gtx780 --tests sustain --sustain 2.5 -o p.h5
+    has p.h5 '^axis .* sustain time [0-9]* 2\.5'
+    ranks 0 2 --backend sim --profile gtx780 --tests sustain --sustain 2.5 -o f.h5
+    count f.h5 '^axis .* sustain time [0-9]* 2\.5' 2
+    run 0 "$bin/plumb-probe" --profile gtx780 --tests sustain -o d.h5
+    has d.h5 '^axis .* sustain time [0-9]* 1\.0'
+}
+
+# Its deadline is longer by as much as the load may take; that of the others is not.
+deadline_allows_for_a_long_load() {
+    ranks 3 1 --backend sim --profile gtx780 --tests $fast,sustain --fault hang@sustain \
+        --fault hang@bank_conflict --deadline 1 --sustain 0.5 -o f.h5
+    has f.h5 '^test .* bank_conflict hung passed its deadline of 1 s'
+    has f.h5 '^test .* sustain hung passed its deadline of 2\.5 s'
+}
+
 # ---- links that a node's devices share ----
 
 links=host_link,host_latency,sustain,host_link_together
