@@ -1,8 +1,9 @@
 /*
  * Family cache: line and sector of each cache (M16 4.2 stage 1).
  *
- * Three views that together tell what one alone cannot:
- *   cold      word by word through an empty cache: how much one miss brings in
+ * Views that together tell what one alone cannot:
+ *   cold      word by word through an empty cache: how much one miss brings in, and what runs ahead
+ *   backward  the same from the end, where nothing that goes forward runs ahead
  *   overflow  a little more than fits, sector by sector: where hits turn into misses
  *   stride    a quarter more than fits, ever sparser: from which stride on it fits again
  */
@@ -43,14 +44,17 @@ static uint64_t fetch_distance(const struct pb_bench *bench, const struct pb_sea
 }
 
 static enum pb_status take_cold(struct pb_bench *bench, const struct pb_search *search,
-                                struct pb_recording *recording, uint64_t *sector_bytes_out,
+                                const char *phase, const uint64_t *offsets,
+                                struct pb_recording *recording, uint64_t *distance_bytes_out,
                                 struct pb_error *err)
 {
     struct pb_walk walk = {.path = search->target->path,
-                           .order = PB_ORDER_SEQUENTIAL,
-                           .phase = "cold",
+                           .order = offsets != NULL ? PB_ORDER_GIVEN : PB_ORDER_SEQUENTIAL,
+                           .phase = phase,
                            .footprint_bytes = COLD_BYTES,
                            .stride_bytes = WORD_BYTES,
+                           .offset_bytes = offsets,
+                           .offset_count = COLD_BYTES / WORD_BYTES,
                            .record = PB_WALK_LAP,
                            .prefill = !search->target->chip_wide,
                            .flush = search->target->chip_wide};
@@ -58,7 +62,25 @@ static enum pb_status take_cold(struct pb_bench *bench, const struct pb_search *
     enum pb_status status = pb_walk_take(bench, &walk, recording, &cold, err);
 
     if (status == PB_OK)
-        *sector_bytes_out = fetch_distance(bench, search, recording, &cold);
+        *distance_bytes_out = fetch_distance(bench, search, recording, &cold);
+    return status;
+}
+
+/* What a miss fetches: the distance of misses from either end, where nothing ran ahead. */
+static enum pb_status take_cold_both(struct pb_bench *bench, const struct pb_search *search,
+                                     struct pb_recording *recording, uint64_t *sector_bytes_out,
+                                     struct pb_error *err)
+{
+    enum { WORDS = COLD_BYTES / WORD_BYTES };
+    uint64_t offsets[WORDS], forward = 0, backward = 0;
+    enum pb_status status = take_cold(bench, search, "cold", NULL, recording, &forward, err);
+
+    for (uint64_t i = 0; i < WORDS; i++)
+        offsets[i] = (WORDS - 1 - i) * WORD_BYTES;
+    if (status == PB_OK)
+        status = take_cold(bench, search, "backward", offsets, recording, &backward, err);
+    if (status == PB_OK)
+        *sector_bytes_out = forward < backward ? forward : backward;
     return status;
 }
 
@@ -178,7 +200,7 @@ enum pb_status pb_search_line(struct pb_bench *bench, struct pb_search *search,
                               struct pb_recording *recording, struct pb_error *err)
 {
     uint64_t sector_bytes = 0, alignment_bytes = 0, overflow_bytes = 0;
-    enum pb_status status = take_cold(bench, search, recording, &sector_bytes, err);
+    enum pb_status status = take_cold_both(bench, search, recording, &sector_bytes, err);
 
     if (status == PB_OK)
         status = find_edge(bench, search, recording, err);

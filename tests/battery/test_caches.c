@@ -27,6 +27,7 @@ static void test_line__lines_of_the_paper_are_kept_for_later_tests(void **state)
                   {"gtx780", "readonly_line", PB_CACHE_READONLY, 32},
                   {"gtx980", "l1_line", PB_CACHE_L1, 32},
                   {"h200", "l1_line", PB_CACHE_L1, 128},
+                  {"gtx680", "l2_line", PB_CACHE_L2, 32}, /* though 512 bytes run ahead */
                   {"h200", "constant_line", PB_CACHE_CONSTANT, 64}};
 
     (void)state;
