@@ -79,4 +79,22 @@ enum pb_status pb_conflicts_fit(const struct pb_conflicts *conflicts, enum pb_in
 enum pb_status pb_conflicts_partition(const struct pb_conflicts *conflicts, const bool *is_stray,
                                       struct pb_partition *partition_out, struct pb_error *err);
 
+/*
+ * Does an index foretell which added lines make something miss, where the array leaves sets with
+ * room? Since the array fits, its fullest sets are full: lines added to these make others miss,
+ * lines added elsewhere do not.
+ */
+struct pb_conflict_fill {
+    uint64_t ways;       /* lines of the array in its fullest sets */
+    bool overflows_next; /* one line more of the same array is too many for one of these */
+    uint64_t near_bits;  /* of addresses: all that the array and the lines behind it differ in */
+    size_t agreeing, laps;
+    size_t full, with_room; /* laps that the index foretells to show misses, and not to */
+};
+
+/* Of an xor, of at most 16 bits. PB_INVALID: it is none; PB_NO_MEMORY. */
+enum pb_status pb_conflicts_check_fill(const struct pb_conflicts *conflicts,
+                                       const struct pb_index_fit *fit,
+                                       struct pb_conflict_fill *fill_out, struct pb_error *err);
+
 #endif

@@ -1,7 +1,8 @@
 /*
- * size_bytes, latency_cycles, latency_ns and miss_latency_cycles of a cache.
+ * size_bytes, all_miss_bytes, latency_cycles, latency_ns and miss_latency_cycles of a cache.
  *
- * The size is the largest footprint without misses in its steady state. Where the device's sets
+ * The size is the largest footprint without misses in its steady state; all miss where no larger
+ * footprint misses more often. Where the device's sets
  * fill unevenly, as by a hashed index, misses begin below the capacity: the interval then reaches
  * up to the first footprint where nothing more can miss.
  *
@@ -204,14 +205,25 @@ static enum pb_status find_edge(const struct pb_level *level, const struct pb_la
     return found ? PB_OK : PB_NOT_FOUND;
 }
 
-static void state_size(struct pb_parameter *answer, const struct pb_onset *onset,
+static void state_size(const struct pb_case *at, const struct pb_onset *onset,
                        uint64_t carveout_bytes)
 {
+    struct pb_parameter *answer = pb_case_answer(at, "size_bytes");
+    struct pb_parameter *all_miss = pb_case_answer(at, "all_miss_bytes");
     double fits = (double)onset->fits_bytes, overflow = (double)onset->overflow_bytes;
     struct pb_estimate bytes = {fits, fits, fmax(fits, overflow - (double)onset->stride_bytes)};
     struct pb_votes votes = {0, 0};
     char full[64] = "not reached", carveout[64] = "";
 
+    if (onset->full_bytes > 0)
+        pb_parameter_set_number(
+            all_miss,
+            (struct pb_estimate){(double)onset->full_bytes, overflow, (double)onset->full_bytes},
+            onset->posterior * 0.5,
+            "the smallest footprint from which on as much misses as does "
+            "beyond it");
+    else
+        pb_parameter_set_none(all_miss, "misses still grow at the largest footprint");
     if (overflow - fits > coarsest_step * fits) {
         pb_parameter_set_none(answer, "misses begin between %.0f and %.0f bytes: too coarse a step",
                               fits, overflow);
@@ -240,7 +252,7 @@ static enum pb_status infer_size(const struct pb_case *at, const struct pb_level
     enum pb_status status = find_edge(level, hit, miss_cycles, &onset, &carveout_bytes, err);
 
     if (status == PB_OK)
-        state_size(pb_case_answer(at, "size_bytes"), &onset, carveout_bytes);
+        state_size(at, &onset, carveout_bytes);
     else if (status == PB_NOT_FOUND)
         pb_parameter_set_none(pb_case_answer(at, "size_bytes"), "%s", err->message);
     return status == PB_NOT_FOUND ? PB_OK : status;

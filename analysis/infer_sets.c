@@ -21,6 +21,9 @@ static const double quiet_share = 0.1;
 /* Of laps recorded in several runs, each with victims of its own, the more stay quiet by chance. */
 static const double quiet_share_in_pieces = 0.4;
 
+/* Added lines of which an index must foretell whether they make others miss. */
+static const double foretold_share = 0.97;
+
 /* An index that fits by chance with this probability is none. */
 static const double significance = 1e-3;
 
@@ -253,6 +256,98 @@ static enum pb_status state_seen(const struct pb_case *at, const struct view *vi
     return PB_OK;
 }
 
+/*
+ * The array leaves sets with room: it begins to overflow where the fullest sets do, and the size
+ * that was stated from there is the least that it can be.
+ */
+static void widen_size(const struct pb_case *at, const struct pb_conflicts *conflicts, double most)
+{
+    struct pb_parameter *size =
+        pb_parameters_find(at->parameters, at->inference->memory, "size_bytes");
+
+    if (size == NULL || size->kind != PB_VALUE_NUMBER || !(most > size->numbers[0].high))
+        return;
+    pb_parameter_set_number(
+        size, (struct pb_estimate){size->numbers[0].value, size->numbers[0].low, most},
+        size->confidence / 2.0,
+        "misses begin beyond it; but %zu of %zu lines added there make nothing "
+        "miss: some sets have room for more",
+        conflicts->quiet, conflicts->lap_count);
+}
+
+/* Where the index foretells that the next line is too many, it tells the size. */
+static void restate_size(const struct pb_case *at, const struct view *view,
+                         const struct pb_conflict_fill *fill, double confidence)
+{
+    struct pb_parameter *size =
+        pb_parameters_find(at->parameters, at->inference->memory, "size_bytes");
+    double sets = (double)view->linear.sets, ways = (double)fill->ways;
+    double bytes = sets * ways * (double)view->conflicts.line_bytes;
+
+    if (size == NULL || size->kind != PB_VALUE_NUMBER || bytes < size->numbers[0].low)
+        return;
+    if (!fill->overflows_next)
+        widen_size(at, &view->conflicts, bytes);
+    else
+        pb_parameter_set_number(size, (struct pb_estimate){bytes, bytes, bytes}, confidence,
+                                "%.0f sets of %.0f lines; misses begin beyond %.0f bytes already, "
+                                "where the first sets are full",
+                                sets, ways, size->numbers[0].low);
+}
+
+static void state_uneven(const struct pb_case *at, const struct view *view,
+                         const struct pb_conflict_fill *fill)
+{
+    const struct pb_index_fit *fit = &view->linear;
+    struct pb_votes votes = {0, 0};
+    uint64_t masks[64];
+    double confidence;
+
+    pb_votes_add_share(&votes, fill->agreeing, fill->laps, PIECES_MAX);
+    confidence = (1.0 - fit->chance) * pb_votes_confidence(&votes);
+    state_count(at, (double)fit->sets, (double)fill->ways, confidence,
+                "N14 5.1, solved over GF(2); fullest sets are full", view->conflicts.lines,
+                &fit->seen);
+    pb_parameter_set_word(pb_case_answer(at, "index_kind"), "xor", confidence,
+                          "%zu pairs of lines of one set keep to it, and it foretells for %zu of "
+                          "%zu added lines whether others miss",
+                          fit->pairs, fill->agreeing, fill->laps);
+    for (size_t i = 0; i < fit->mask_count; i++)
+        masks[i] = fit->masks[i] & fill->near_bits;
+    pb_parameter_set_masks(pb_case_answer(at, "index_masks"), masks, fit->mask_count, confidence,
+                           "reduced basis over the address bits of the array; higher bits were "
+                           "seen once each, and depend on where pages lie");
+    restate_size(at, view, fill, confidence);
+}
+
+/* PB_NOT_FOUND: the index does not foretell which sets are full; the size is then left open. */
+static enum pb_status infer_uneven(const struct pb_case *at, struct view *view,
+                                   struct pb_error *err)
+{
+    enum { LAPS_EACH = 4 };
+    const struct pb_conflicts *conflicts = &view->conflicts;
+    struct pb_conflict_fill fill = {.ways = 0};
+    enum pb_status status = pb_conflicts_fit(conflicts, PB_INDEX_XOR, &view->linear, err);
+
+    if (status == PB_OK)
+        status = pb_conflicts_check_fill(conflicts, &view->linear, &fill, NULL);
+    if (status == PB_NO_MEMORY)
+        return pb_fail(err, status, "no memory for the sets of an index");
+    if (status == PB_OK && view->linear.chance <= significance && fill.full >= LAPS_EACH &&
+        fill.with_room >= LAPS_EACH && view->linear.seen.largest <= fill.ways &&
+        (double)fill.agreeing >= foretold_share * (double)fill.laps) {
+        state_uneven(at, view, &fill);
+        return PB_OK;
+    }
+    widen_size(at, conflicts,
+               pb_parameters_number(at->parameters, at->inference->memory, "all_miss_bytes") -
+                   (double)conflicts->line_bytes);
+    return pb_fail(err, PB_NOT_FOUND,
+                   "%zu of %zu added lines make nothing miss: the array of %zu lines does not "
+                   "fill all sets",
+                   conflicts->quiet, conflicts->lap_count, conflicts->lines);
+}
+
 static enum pb_status infer_from(const struct pb_case *at, struct view *view, struct pb_error *err)
 {
     double line = pb_parameters_number(at->parameters, at->inference->memory, "line_bytes");
@@ -272,10 +367,7 @@ static enum pb_status infer_from(const struct pb_case *at, struct view *view, st
                        size->numbers[0].value);
     if ((double)conflicts->quiet >
         (conflicts->in_pieces ? quiet_share_in_pieces : quiet_share) * (double)conflicts->lap_count)
-        return pb_fail(err, PB_NOT_FOUND,
-                       "%zu of %zu added lines make nothing miss: the array of %zu lines does not "
-                       "fill all sets",
-                       conflicts->quiet, conflicts->lap_count, conflicts->lines);
+        return infer_uneven(at, view, err);
     status = pb_conflicts_partition(conflicts, NULL, &view->partition, err);
     if (status != PB_OK)
         return status;

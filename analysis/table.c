@@ -4,8 +4,8 @@
 /* Every cache is asked the same by two tests. */
 #define CAPACITY_ANSWERS                                                                           \
     {                                                                                              \
-        {"size_bytes", "byte"}, {"latency_cycles", "cycle"}, {"latency_ns", "ns"},                 \
-            {"miss_latency_cycles", "cycle"},                                                      \
+        {"size_bytes", "byte"}, {"all_miss_bytes", "byte"}, {"latency_cycles", "cycle"},           \
+            {"latency_ns", "ns"}, {"miss_latency_cycles", "cycle"},                                \
     }
 #define LINE_ANSWERS                                                                               \
     {                                                                                              \
