@@ -1,9 +1,9 @@
 /*
  * Whole distributions of accesses: devices of the same mean and another tail are told apart here.
  *
- * Accesses of one class (hits of a level, or loads that miss everything) are pooled over all tests.
- * Their shape is told by quantiles over the class' own median, and by the shares beyond marks that
- * are multiples of it: both mean the same on any device, whatever its clock.
+ * Accesses of one class (hits of a level, or loads that miss everything) are pooled over all tests,
+ * each as a multiple of its own test's median: a clock that changes between tests makes no tail.
+ * The shape is told by quantiles and by the shares beyond marks: both mean the same on any device.
  *
  * The noise of a share is that of a Poisson count, from no fewer than four accesses more than were
  * seen: a tail of one in ten thousand is a handful of accesses, and a handful is not normal.
@@ -23,14 +23,14 @@ enum { LEAST_ACCESSES = 200 };
 static const double least_lap_ns = 200e3;
 
 static const struct class_kind {
-    const char *name;
+    const char *name, *test; /* where most of them are */
     enum pb_part part;
 } classes[PB_CLASS_COUNT] = {
-    [PB_CLASS_SHARED] = {"shared_hits", PB_PART_SHARED},
-    [PB_CLASS_L1] = {"l1_hits", PB_PART_L1},
-    [PB_CLASS_L2] = {"l2_hits", PB_PART_L2},
-    [PB_CLASS_DRAM_NEAR] = {"dram_near", PB_PART_DRAM},
-    [PB_CLASS_DRAM_FAR] = {"dram_far", PB_PART_DRAM},
+    [PB_CLASS_SHARED] = {"shared_hits", "shared_latency", PB_PART_SHARED},
+    [PB_CLASS_L1] = {"l1_hits", "l1_capacity", PB_PART_L1},
+    [PB_CLASS_L2] = {"l2_hits", "l2_capacity", PB_PART_L2},
+    [PB_CLASS_DRAM_NEAR] = {"dram_near", "dram_latency", PB_PART_DRAM},
+    [PB_CLASS_DRAM_FAR] = {"dram_far", "dram_latency", PB_PART_DRAM},
 };
 
 /* Which points hold accesses of one class only. NULL: any. */
@@ -53,12 +53,18 @@ static void collect_traces(struct pb_observer *observer, const struct pb_recordi
 {
     struct pb_pick pick = {source->path, "trace", source->phase};
     struct pb_sample *pool = &observer->accesses[source->class], found = {NULL, 0, 0};
+    double median, noise;
 
     observer->status = pb_trace_collect(&recording->series, &pick, &found, observer->err);
-    if (observer->status == PB_OK)
+    median = pb_observer_median(observer, &found, &noise);
+    if (median > 0.0 && observer->status == PB_OK) {
+        observer->median_cycles[source->class] = median;
         observer->status = pb_sample_reserve(pool, found.count, observer->err);
-    for (size_t i = 0; observer->status == PB_OK && i < found.count; i++)
-        pool->values[pool->count++] = found.values[i];
+        for (size_t i = 0; observer->status == PB_OK && i < found.count; i++)
+            pool->values[pool->count++] = found.values[i] / median;
+        if (observer->status == PB_OK && source->class == PB_CLASS_L2)
+            observer->status = pb_sample_add(&observer->l2_cycles, median, observer->err);
+    }
     pb_sample_clear(&found);
 }
 
@@ -92,19 +98,20 @@ void pb_observe_collect(struct pb_observer *observer, const struct pb_recording 
     collect_clock(observer, &recording->series);
 }
 
-/* A quantile over the median; half the distance of the quantiles two deviations around its rank. */
-static struct pb_cell quantile_cell(const struct pb_sample *sorted, double fraction, double median)
+/* A quantile; half the distance of the quantiles two deviations around its rank. */
+static struct pb_cell quantile_cell(const struct pb_sample *sorted, double fraction)
 {
     double n = (double)sorted->count, wobble = 2.0 * sqrt(fraction * (1.0 - fraction) / n);
     double low = pb_quantile(sorted->values, sorted->count, fmax(0.0, fraction - wobble));
     double high = pb_quantile(sorted->values, sorted->count, fmin(1.0, fraction + wobble));
-    double value = pb_quantile(sorted->values, sorted->count, fraction);
 
-    return (struct pb_cell){value / median, (high - low) / 4.0 / median, -1};
+    return (struct pb_cell){pb_quantile(sorted->values, sorted->count, fraction),
+                            (high - low) / 4.0, -1};
 }
 
+/* cycle: one of them, as a share of the class' median */
 static void put_quantiles(struct pb_observer *observer, const struct class_kind *class,
-                          const struct pb_sample *sorted, double median)
+                          const struct pb_sample *sorted, double cycle)
 {
     static const struct {
         const char *name;
@@ -112,8 +119,8 @@ static void put_quantiles(struct pb_observer *observer, const struct class_kind 
         size_t least; /* accesses without which it is not told */
         double practical;
     } quantiles[] = {
-        {"q01", 0.01, 500, 0.03},     {"q10", 0.10, 200, 0.03}, {"q25", 0.25, 200, 0.03},
-        {"q75", 0.75, 200, 0.03},     {"q90", 0.90, 200, 0.05}, {"q99", 0.99, 1000, 0.10},
+        {"q01", 0.01, 500, 0.10},     {"q10", 0.10, 200, 0.10}, {"q25", 0.25, 200, 0.10},
+        {"q75", 0.75, 200, 0.10},     {"q90", 0.90, 200, 0.10}, {"q99", 0.99, 1000, 0.15},
         {"q999", 0.999, 10000, 0.25},
     };
 
@@ -122,17 +129,17 @@ static void put_quantiles(struct pb_observer *observer, const struct class_kind 
                                       .part = class->part,
                                       .domain = PB_DOMAIN_FRACTION,
                                       .better = PB_BETTER_LOWER,
-                                      .quantum = 1.0 / median,
-                                      .practical = fmax(quantiles[i].practical, 1.5 / median)};
+                                      .quantum = cycle,
+                                      .practical = fmax(quantiles[i].practical, 1.5 * cycle)};
 
         if (sorted->count >= quantiles[i].least)
-            pb_observer_put(observer, &kind, "", class->name, quantiles[i].name,
-                            quantile_cell(sorted, quantiles[i].fraction, median));
+            pb_observer_put(observer, &kind, class->test, class->name, quantiles[i].name,
+                            quantile_cell(sorted, quantiles[i].fraction));
     }
 }
 
 static void put_tails(struct pb_observer *observer, const struct class_kind *class,
-                      const struct pb_sample *sorted, double median)
+                      const struct pb_sample *sorted, double cycle)
 {
     static const struct {
         const char *name;
@@ -147,32 +154,44 @@ static void put_tails(struct pb_observer *observer, const struct class_kind *cla
 
     for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
         /* two cycles more, so that one step of jitter on a short latency is no tail */
-        double mark = marks[i].factor * median + 2.0, beyond;
+        double mark = marks[i].factor + 2.0 * cycle, beyond;
         size_t first, end;
 
         pb_sorted_range(sorted->values, sorted->count, mark, INFINITY, &first, &end);
         beyond = (double)(end - first);
-        pb_observer_put(observer, &kind, "", class->name, marks[i].name,
+        pb_observer_put(observer, &kind, class->test, class->name, marks[i].name,
                         (struct pb_cell){beyond / n, sqrt(beyond + 4.0) / n, -1});
     }
 }
 
-static void put_class(struct pb_observer *observer, const struct class_kind *class,
-                      const struct pb_sample *accesses)
+static void put_class(struct pb_observer *observer, enum pb_access_class class)
 {
+    const struct pb_sample *accesses = &observer->accesses[class];
     struct pb_sample sorted = {NULL, 0, 0};
-    double median;
+    double cycle = 1.0 / observer->median_cycles[class];
 
     if (accesses->count < LEAST_ACCESSES || observer->status != PB_OK)
         return;
     observer->status = pb_sample_sorted(accesses, &sorted, observer->err);
     if (observer->status != PB_OK)
         return;
-    median = pb_quantile(sorted.values, sorted.count, 0.5);
-    if (median > 0.0) {
-        put_quantiles(observer, class, &sorted, median);
-        put_tails(observer, class, &sorted, median);
-    }
+    put_quantiles(observer, &classes[class], &sorted, cycle);
+    put_tails(observer, &classes[class], &sorted, cycle);
+    pb_sample_clear(&sorted);
+}
+
+/* L2 that answers at two speeds within one run: the slowest test's median over the fastest's. */
+static void put_l2_states(struct pb_observer *observer)
+{
+    static const struct pb_metric_kind kind = {"ratio",         PB_PART_L2, PB_DOMAIN_FRACTION,
+                                               PB_BETTER_LOWER, 0.0,        0.05};
+    struct pb_sample sorted = {NULL, 0, 0};
+
+    if (observer->status == PB_OK && observer->l2_cycles.count > 1)
+        observer->status = pb_sample_sorted(&observer->l2_cycles, &sorted, observer->err);
+    if (sorted.count > 1)
+        pb_observer_put(observer, &kind, "l2_capacity", "l2_hits", "slowest_over_fastest_test",
+                        pb_cell_plain(sorted.values[sorted.count - 1] / sorted.values[0]));
     pb_sample_clear(&sorted);
 }
 
@@ -186,14 +205,15 @@ static void put_clock(struct pb_observer *observer)
     if (observer->status == PB_OK && observer->lap_mhz.count > 1)
         observer->status = pb_sample_sorted(&observer->lap_mhz, &sorted, observer->err);
     if (sorted.count > 1)
-        pb_observer_put(observer, &lowest, "", "clock", "lowest_over_highest",
+        pb_observer_put(observer, &lowest, "sm_latency", "clock", "lowest_over_highest",
                         pb_cell_plain(sorted.values[0] / sorted.values[sorted.count - 1]));
     pb_sample_clear(&sorted);
 }
 
 void pb_observe_accesses(struct pb_observer *observer)
 {
-    for (size_t i = 0; i < PB_CLASS_COUNT; i++)
-        put_class(observer, &classes[i], &observer->accesses[i]);
+    for (int class = 0; class < PB_CLASS_COUNT; class ++)
+        put_class(observer, (enum pb_access_class) class);
+    put_l2_states(observer);
     put_clock(observer);
 }

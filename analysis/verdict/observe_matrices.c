@@ -91,13 +91,18 @@ static void put_host_latency(struct pb_observer *observer, const struct pb_recor
                     pb_cell_plain(matrix->values[7]));
 }
 
-/* Peer × (bandwidth, latency): the median peer, and the worst one with its row as place. */
+/*
+ * Peer × (bandwidth, latency): the median peer, and the worst one with its row as place. All
+ * devices of a node measure at the same time, so that a peer may be at half its rate by chance.
+ */
 static void put_peers(struct pb_observer *observer, const struct pb_recording *recording)
 {
-    static const struct pb_metric_kind rate = {
-        "byte/s", PB_PART_PEER_LINK, PB_DOMAIN_RATE, PB_BETTER_HIGHER, 0.0, 0.06};
+    static const struct pb_metric_kind median = {
+        "byte/s", PB_PART_PEER_LINK, PB_DOMAIN_RATE, PB_BETTER_HIGHER, 0.0, 0.20};
+    static const struct pb_metric_kind worst_kind = {
+        "byte/s", PB_PART_PEER_LINK, PB_DOMAIN_RATE, PB_BETTER_HIGHER, 0.0, 0.55};
     static const struct pb_metric_kind delay = {
-        "ns", PB_PART_PEER_LINK, PB_DOMAIN_NS, PB_BETTER_LOWER, 0.0, 0.25};
+        "ns", PB_PART_PEER_LINK, PB_DOMAIN_NS, PB_BETTER_LOWER, 0.0, 0.50};
     const struct pb_matrix *matrix = &recording->matrix;
     size_t peers = matrix->axes[0].length, worst = 0;
 
@@ -106,9 +111,9 @@ static void put_peers(struct pb_observer *observer, const struct pb_recording *r
     for (size_t i = 1; i < peers; i++)
         if (!(matrix->values[2 * i] >= matrix->values[2 * worst]))
             worst = i;
-    pb_observer_put(observer, &rate, recording->name, recording->name, "median_peer",
+    pb_observer_put(observer, &median, recording->name, recording->name, "median_peer",
                     pb_cell_plain(median_of(observer, matrix->values, peers, 2)));
-    pb_observer_put(observer, &rate, recording->name, recording->name, "worst_peer",
+    pb_observer_put(observer, &worst_kind, recording->name, recording->name, "worst_peer",
                     (struct pb_cell){matrix->values[2 * worst], 0.0, (int64_t)worst});
     pb_observer_put(observer, &delay, recording->name, recording->name, "median_latency",
                     pb_cell_plain(median_of(observer, matrix->values + 1, peers, 2)));

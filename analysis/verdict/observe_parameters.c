@@ -53,6 +53,26 @@ static const struct pb_metric_kind kinds[] = {
     {"", PB_PART_SM, PB_DOMAIN_SIZE, PB_BETTER_NEITHER, 1.0, 0.04},
 };
 
+/* What one run finds and the next does not, on a healthy device (seen on four H200s, run twice). */
+static const struct {
+    const char *memory, *name; /* NULL: any */
+} volatile_ones[] = {
+    {"mshr", NULL},           /* steps of a curve that bends */
+    {NULL, "pattern_cycles"}, /* which half of L2 a page lies in is chance */
+    {NULL, "way_counts"},     /* follow the sizes, where they are found */
+    {"tlb_l3", NULL},         /* beyond what memory reaches */
+};
+
+static bool is_volatile(const struct pb_parameter *parameter)
+{
+    for (size_t i = 0; i < sizeof(volatile_ones) / sizeof(volatile_ones[0]); i++)
+        if ((volatile_ones[i].memory == NULL ||
+             strcmp(volatile_ones[i].memory, parameter->memory) == 0) &&
+            (volatile_ones[i].name == NULL || strcmp(volatile_ones[i].name, parameter->name) == 0))
+            return true;
+    return false;
+}
+
 static bool find_part(const char *memory, enum pb_part *part_out)
 {
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -109,7 +129,7 @@ static void put_parameter(struct pb_observer *observer, const struct pb_paramete
 
     if (found == NULL || !find_part(parameter->memory, &part) || count > LISTED_MAX ||
         (!is_number && parameter->kind != PB_VALUE_LIST) ||
-        parameter->confidence < least_confidence)
+        parameter->confidence < least_confidence || is_volatile(parameter))
         return;
     kind = *found;
     kind.part = part_of_number(parameter, part);
@@ -123,6 +143,22 @@ static void put_parameter(struct pb_observer *observer, const struct pb_paramete
     }
 }
 
+/* The SM clock that NVML told around a test; NaN: not known. */
+static double clock_around(const struct pb_witness *witness, const char *test)
+{
+    double sum = 0.0, count = 0.0;
+
+    for (size_t i = 0; i < witness->state_count; i++) {
+        if (strcmp(witness->states[i].test, test) == 0 &&
+            isfinite(witness->states[i].sm_clock_mhz)) {
+            sum += witness->states[i].sm_clock_mhz;
+            count += 1.0;
+        }
+    }
+    return sum / count;
+}
+
+/* The calibrated clock, changed as NVML saw it change until DRAM was measured. */
 static void put_beyond_l2(struct pb_observer *observer, const struct pb_parameters *parameters)
 {
     static const struct pb_metric_kind kind = {"ns", PB_PART_DRAM, PB_DOMAIN_NS, PB_BETTER_LOWER,
@@ -130,7 +166,11 @@ static void put_beyond_l2(struct pb_observer *observer, const struct pb_paramete
     double dram = pb_parameters_number(parameters, "dram", "latency_cycles");
     double l2 = pb_parameters_number(parameters, "l2", "latency_cycles");
     double mhz = pb_parameters_number(parameters, "clock", "sm_mhz");
+    double change = clock_around(observer->witness, "dram_latency") /
+                    clock_around(observer->witness, "clock_calibration");
 
+    if (isfinite(change) && change > 0.0)
+        mhz *= change;
     pb_observer_put(observer, &kind, "dram_latency", "dram", "beyond_l2_ns",
                     (struct pb_cell){1e3 * (dram - l2) / mhz, 0.0, observer->chase_sm});
 }

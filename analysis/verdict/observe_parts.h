@@ -27,7 +27,9 @@ struct pb_observer {
     struct pb_sheet *sheet;
     size_t subject;
     const struct pb_witness *witness;
-    struct pb_sample accesses[PB_CLASS_COUNT]; /* cycles less overhead */
+    struct pb_sample accesses[PB_CLASS_COUNT]; /* over the median of their own test */
+    double median_cycles[PB_CLASS_COUNT];      /* of the last test, less overhead */
+    struct pb_sample l2_cycles;                /* median hit of each test */
     struct pb_sample lap_mhz;                  /* the SM clock as long laps saw it, by test */
     int64_t chase_sm;                          /* where the chases ran; -1: not known */
     double mismatches;                         /* words found wrong, by all tests */

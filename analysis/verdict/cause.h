@@ -1,0 +1,107 @@
+/*
+ * Causes: what a place's deviations have in common, by one table (facts section 4).
+ *
+ * A row names a cause, what must have moved for it (and which way), what must not have, and what
+ * follows from it. Rows are tried in order; the first one that fits takes its own and what follows,
+ * and the search goes on with the rest: so a device with two faults has two findings, and none has
+ * one for each metric. What nothing takes is unexplained.
+ *
+ * Private to pb_judge().
+ */
+#ifndef PB_ANALYSIS_VERDICT_CAUSE_H
+#define PB_ANALYSIS_VERDICT_CAUSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/verdict/attribute.h"
+
+enum {
+    PB_CAUSE_NEEDS_MAX = 5,
+    PB_CAUSE_SPARES_MAX = 3,
+    PB_CAUSE_SIZES_MAX = 2,
+    PB_CAUSE_FOLLOWS_MAX = 12,
+};
+
+enum pb_direction { PB_ANY_WAY, PB_UP, PB_DOWN };
+
+/* How far a consequence may go, by the size of the cause. */
+enum pb_law {
+    PB_LAW_ANY,   /* as far as it likes */
+    PB_LAW_SAME,  /* as far as the cause itself, relatively */
+    PB_LAW_FAINT, /* a quarter as far */
+    PB_LAW_STEP,  /* as far in the metric's own unit: cycles of L2 within those of DRAM */
+    PB_LAW_PLACE, /* as far as the cause, and at its place */
+    PB_LAW_HERE,  /* any way, and at its place */
+};
+
+#define PB_PARTS_ALL   UINT32_MAX
+#define PB_DOMAINS_ALL UINT32_MAX
+
+/* Which metrics. */
+struct pb_pattern {
+    uint32_t parts, domains; /* bit masks of enum pb_part, enum pb_domain; 0: end of a list */
+    enum pb_direction direction;
+    const char *name; /* as in a shell, `*` for anything; NULL: any */
+    enum pb_law law;  /* of what follows */
+};
+
+struct pb_cause {
+    const char *word;
+    const char *meaning; /* what speaks for it: begins the evidence */
+    const char *advice;
+    enum pb_level level;
+    enum pb_severity most;                           /* it is never worse than this */
+    bool drain;                                      /* when CRITICAL */
+    struct pb_pattern needs[PB_CAUSE_NEEDS_MAX];     /* one of them at least has moved */
+    struct pb_pattern also[PB_CAUSE_NEEDS_MAX];      /* and one of these, if there are any */
+    struct pb_pattern spares[PB_CAUSE_SPARES_MAX];   /* none of them has moved */
+    struct pb_pattern sizes[PB_CAUSE_SIZES_MAX];     /* how big it is, besides those above */
+    struct pb_pattern follows[PB_CAUSE_FOLLOWS_MAX]; /* taken along */
+};
+
+extern const struct pb_cause pb_causes[]; /* in order of trial; ends with a NULL word */
+
+/* What a cause's consequences are measured by. */
+struct pb_extent {
+    double relative;
+    double step[PB_DOMAIN_STATE + 1]; /* by domain, in the metric's unit */
+    int64_t place;
+};
+
+/* What a cause took of a bundle. */
+struct pb_diagnosis {
+    const struct pb_cause *cause;
+    struct pb_extent extent;
+    unsigned number; /* from 1: what pb_move.taken_by says of its moves */
+    size_t lead;     /* the move of `needs` that is farthest out */
+    size_t metrics;  /* that were taken */
+    enum pb_severity severity;
+};
+
+/*
+ * Takes the next cause from the bundle's moves and marks them as explained. False: none is left.
+ * The last row of the table takes anything.
+ */
+bool pb_cause_next(const struct pb_sheet *sheet, struct pb_bundle *bundle, unsigned number,
+                   struct pb_diagnosis *diagnosis_out);
+
+/*
+ * Marks what a diagnosis of a wider place (the node) explains of a narrower one (its device), so
+ * that it is not told twice. Returns how many moves that were.
+ */
+size_t pb_cause_absorb(const struct pb_sheet *sheet, const struct pb_diagnosis *diagnosis,
+                       struct pb_bundle *bundle);
+
+/*
+ * Words a diagnosis as a finding: place, summary, evidence, advice. Moves that this diagnosis took
+ * are told, farthest out first, as far as there is room.
+ */
+void pb_cause_word(const struct pb_sheet *sheet, const struct pb_scores *scores,
+                   const struct pb_bundle *bundle, const struct pb_diagnosis *diagnosis,
+                   struct pb_finding *finding_out);
+
+/* The row of that word, for findings that need no score. */
+const struct pb_cause *pb_cause_find(const char *word);
+
+#endif

@@ -1,0 +1,182 @@
+/*
+ * Judging: deviations are attributed, their causes named, and what needs no score is added.
+ *
+ * Every place is asked for its causes until nothing is left unexplained. Nodes and slots come
+ * first, and what they explain of their devices is not told again.
+ */
+#include "analysis/verdict/judge.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/verdict/cause.h"
+
+enum pb_status pb_verdict_add(struct pb_verdict *verdict, const struct pb_finding *finding)
+{
+    struct pb_findings *findings = &verdict->findings;
+
+    if (findings->count == findings->capacity) {
+        size_t capacity = findings->capacity == 0 ? 16 : 2 * findings->capacity;
+        struct pb_finding *grown = realloc(findings->items, capacity * sizeof(*grown));
+
+        if (grown == NULL)
+            return pb_fail(verdict->err, PB_NO_MEMORY, "no memory for %zu findings", capacity);
+        findings->items = grown;
+        findings->capacity = capacity;
+    }
+    findings->items[findings->count++] = *finding;
+    return PB_OK;
+}
+
+/* What was found of nodes and slots, for their devices. */
+struct wider {
+    struct pb_diagnosis *items;
+    size_t *bundles; /* of each */
+    size_t count, capacity;
+};
+
+static enum pb_status remember(struct pb_verdict *verdict, struct wider *wider,
+                               const struct pb_diagnosis *diagnosis, size_t bundle)
+{
+    if (wider->count == wider->capacity) {
+        size_t capacity = wider->capacity == 0 ? 8 : 2 * wider->capacity;
+        struct pb_diagnosis *items = realloc(wider->items, capacity * sizeof(*items));
+        size_t *bundles;
+
+        if (items == NULL)
+            return pb_fail(verdict->err, PB_NO_MEMORY, "no memory for %zu causes", capacity);
+        wider->items = items;
+        bundles = realloc(wider->bundles, capacity * sizeof(*bundles));
+        if (bundles == NULL)
+            return pb_fail(verdict->err, PB_NO_MEMORY, "no memory for %zu causes", capacity);
+        wider->bundles = bundles;
+        wider->capacity = capacity;
+    }
+    wider->items[wider->count] = *diagnosis;
+    wider->bundles[wider->count++] = bundle;
+    return PB_OK;
+}
+
+/* Does the wider place (a node or a slot) hold this device? */
+static bool holds(const struct pb_sheet *sheet, const struct pb_bundle *place,
+                  const struct pb_bundle *bundle)
+{
+    const struct pb_subject *one = &sheet->subjects[place->subject];
+    const struct pb_subject *other = &sheet->subjects[bundle->subject];
+
+    if (place->level == PB_LEVEL_NODE)
+        return strcmp(one->host, other->host) == 0;
+    return place->group == bundle->group && one->slot == other->slot;
+}
+
+static enum pb_status judge_bundle(struct pb_verdict *verdict, struct pb_bundles *bundles,
+                                   size_t at, struct wider *wider)
+{
+    struct pb_bundle *bundle = &bundles->items[at];
+    struct pb_diagnosis diagnosis;
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; i < wider->count && bundle->level == PB_LEVEL_DEVICE; i++)
+        if (holds(verdict->sheet, &bundles->items[wider->bundles[i]], bundle))
+            pb_cause_absorb(verdict->sheet, &wider->items[i], bundle);
+    for (unsigned number = 1;
+         status == PB_OK && pb_cause_next(verdict->sheet, bundle, number, &diagnosis); number++) {
+        struct pb_finding finding;
+
+        pb_cause_word(verdict->sheet, verdict->scores, bundle, &diagnosis, &finding);
+        status = pb_verdict_add(verdict, &finding);
+        if (status == PB_OK && bundle->level != PB_LEVEL_DEVICE)
+            status = remember(verdict, wider, &diagnosis, at);
+    }
+    return status;
+}
+
+static enum pb_status judge_moves(struct pb_verdict *verdict)
+{
+    struct pb_bundles bundles = {0};
+    struct wider wider = {0};
+    enum pb_status status = pb_attribute(verdict->sheet, verdict->scores, &bundles, verdict->err);
+
+    for (size_t i = 0; i < bundles.count && status == PB_OK; i++)
+        status = judge_bundle(verdict, &bundles, i, &wider);
+    free(wider.items);
+    free(wider.bundles);
+    pb_bundles_clear(&bundles);
+    return status;
+}
+
+/* CRITICAL, then what is not known, then WARNING. */
+static int rank_of(enum pb_severity severity)
+{
+    static const int ranks[] = {[PB_SEVERITY_OK] = 0,
+                                [PB_SEVERITY_WARNING] = 1,
+                                [PB_SEVERITY_UNKNOWN] = 2,
+                                [PB_SEVERITY_CRITICAL] = 3};
+
+    return ranks[severity];
+}
+
+static int worst_first(const void *a, const void *b)
+{
+    const struct pb_finding *left = a, *right = b;
+    double far_left = isnan(left->sigmas) ? 0.0 : fabs(left->sigmas);
+    double far_right = isnan(right->sigmas) ? 0.0 : fabs(right->sigmas);
+
+    if (rank_of(left->severity) != rank_of(right->severity))
+        return rank_of(right->severity) - rank_of(left->severity);
+    if (left->level != right->level)
+        return (int)right->level - (int)left->level;
+    if (far_left != far_right)
+        return far_left < far_right ? 1 : -1;
+    return strcmp(left->place, right->place);
+}
+
+bool pb_verdict_has_scored(const struct pb_verdict *verdict, size_t subject)
+{
+    const struct pb_scores *scores = verdict->scores;
+
+    for (size_t m = 0; m < scores->metric_count; m++)
+        if (verdict->sheet->metrics[m].domain != PB_DOMAIN_COUNT &&
+            !isnan(scores->cells[subject * scores->metric_count + m].sigmas))
+            return true;
+    return false;
+}
+
+static void summarise(struct pb_verdict *verdict)
+{
+    struct pb_findings *findings = &verdict->findings;
+
+    for (size_t i = 0; i < verdict->sheet->subject_count; i++) {
+        bool judged = pb_verdict_has_scored(verdict, i);
+
+        findings->judged += judged;
+        findings->skipped += !judged;
+    }
+    if (findings->count > 1)
+        qsort(findings->items, findings->count, sizeof(*findings->items), worst_first);
+    findings->worst = findings->count > 0 ? findings->items[0].severity : PB_SEVERITY_OK;
+}
+
+enum pb_status pb_judge(const struct pb_sheet *sheet, const struct pb_scores *scores,
+                        struct pb_findings *findings_out, struct pb_error *err)
+{
+    struct pb_verdict verdict = {.sheet = sheet, .scores = scores, .err = err};
+    enum pb_status status = judge_moves(&verdict);
+
+    if (status == PB_OK)
+        status = pb_judge_status(&verdict);
+    if (status == PB_OK)
+        status = pb_judge_splits(&verdict);
+    if (status == PB_OK)
+        status = pb_judge_configuration(&verdict);
+    if (status == PB_OK)
+        status = pb_judge_coverage(&verdict);
+    if (status != PB_OK) {
+        pb_findings_clear(&verdict.findings);
+        return status;
+    }
+    summarise(&verdict);
+    *findings_out = verdict.findings;
+    return PB_OK;
+}

@@ -1,0 +1,30 @@
+/* Private to pb_judge(): its parts, each of which adds findings of one kind. */
+#ifndef PB_ANALYSIS_VERDICT_JUDGE_H
+#define PB_ANALYSIS_VERDICT_JUDGE_H
+
+#include "analysis/verdict/attribute.h"
+
+struct pb_verdict {
+    const struct pb_sheet *sheet;
+    const struct pb_scores *scores;
+    struct pb_findings findings;
+    struct pb_error *err;
+};
+
+/* PB_NO_MEMORY: nothing was added. */
+enum pb_status pb_verdict_add(struct pb_verdict *verdict, const struct pb_finding *finding);
+
+/* Was anything of this device compared with peers? Counts of errors need none, so they do not
+ * count.
+ */
+bool pb_verdict_has_scored(const struct pb_verdict *verdict, size_t subject);
+
+/* judge_status.c: ranks whose device failed, hung, crashed, was lost, absent or measured twice. */
+enum pb_status pb_judge_status(struct pb_verdict *verdict);
+
+/* judge_fleet.c: populations, odd configurations, and what could not be judged. */
+enum pb_status pb_judge_splits(struct pb_verdict *verdict);
+enum pb_status pb_judge_configuration(struct pb_verdict *verdict);
+enum pb_status pb_judge_coverage(struct pb_verdict *verdict);
+
+#endif

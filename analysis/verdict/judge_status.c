@@ -1,0 +1,141 @@
+/*
+ * What needs no score: ranks whose device was not measured to the end. An absence is recorded as
+ * carefully as a number.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/verdict/judge.h"
+
+/* A status of /fleet, and what it means. */
+static const struct fate {
+    const char *status, *cause, *meaning, *advice;
+    enum pb_severity severity;
+    bool drain;
+} fates[] = {
+    {"failed", "failed", "the device could not be measured",
+     "drain, read the message, try plumb-probe on it alone", PB_SEVERITY_CRITICAL, true},
+    {"hung", "hung", "a kernel did not end before its deadline; the probe was killed",
+     "drain, look for Xid errors in the kernel's log, reset the device", PB_SEVERITY_CRITICAL,
+     true},
+    {"crashed", "crashed", "the probe died while it measured",
+     "drain, look for Xid errors in the kernel's log, repeat with plumb-probe",
+     PB_SEVERITY_CRITICAL, true},
+    {"lost", "off_the_bus", "the device fell off the bus while it was measured",
+     "drain, power-cycle the node, reseat the board, replace it if it is lost again",
+     PB_SEVERITY_CRITICAL, true},
+    {"absent", "absent", "no device was there for this rank",
+     "drain, compare lspci and nvidia-smi -L with what the node should have", PB_SEVERITY_CRITICAL,
+     true},
+    {"duplicate", "duplicate", "another rank measured the same device",
+     "start one rank for each device: check --gpus-per-task and the binding", PB_SEVERITY_WARNING,
+     false},
+};
+
+/* Corruption and company explain that tests failed: no second finding for it. */
+static bool is_explained(const struct pb_verdict *verdict, const struct pb_subject *subject)
+{
+    for (size_t i = 0; i < verdict->findings.count; i++) {
+        const struct pb_finding *finding = &verdict->findings.items[i];
+
+        if (strcmp(finding->device, subject->key) == 0 &&
+            (strcmp(finding->cause, "integrity") == 0 || strcmp(finding->cause, "co_tenant") == 0))
+            return true;
+    }
+    return false;
+}
+
+static void place_at(const struct pb_subject *subject, struct pb_finding *finding)
+{
+    if (subject->key[0] != '\0')
+        PB_TEXT_SET(finding->place, subject->key);
+    else if (subject->slot >= 0)
+        snprintf(finding->place, sizeof(finding->place), "%s.gpu%lld", subject->host,
+                 (long long)subject->slot);
+    else
+        snprintf(finding->place, sizeof(finding->place), "rank %lld on %s",
+                 (long long)subject->rank, subject->host);
+    PB_TEXT_SET(finding->host, subject->host);
+    PB_TEXT_SET(finding->device, subject->key);
+    PB_TEXT_SET(finding->model, subject->info.model);
+    PB_TEXT_SET(finding->evidence_path, "/fleet");
+}
+
+static enum pb_status add(struct pb_verdict *verdict, const struct pb_subject *subject,
+                          const struct fate *fate, const char *what)
+{
+    struct pb_finding finding = {.severity = fate->severity,
+                                 .level = PB_LEVEL_DEVICE,
+                                 .value = NAN,
+                                 .expected = NAN,
+                                 .shift = NAN,
+                                 .sigmas = NAN,
+                                 .p = NAN,
+                                 .drain = fate->drain};
+
+    place_at(subject, &finding);
+    PB_TEXT_SET(finding.cause, fate->cause);
+    PB_TEXT_SET(finding.advice, fate->advice);
+    snprintf(finding.summary, sizeof(finding.summary), "%s: %s", fate->meaning, what);
+    snprintf(finding.evidence, sizeof(finding.evidence),
+             "rank %lld of the run has the status %s%s%s", (long long)subject->rank,
+             subject->status, subject->missing[0] == '\0' ? "" : "; ", subject->missing);
+    return pb_verdict_add(verdict, &finding);
+}
+
+/* Did a test end so, other than the status tells? "dram_latency hung; l2_line failed" */
+static bool is_among_missing(const struct pb_subject *subject, const struct fate *fate)
+{
+    char ending[PB_NAME_LENGTH + 2];
+    const char *at = subject->missing;
+    size_t length;
+
+    snprintf(ending, sizeof(ending), " %s", fate->status);
+    length = strlen(ending);
+    while ((at = strstr(at, ending)) != NULL) {
+        at += length;
+        if (*at == ';' || *at == '\0')
+            return strcmp(fate->status, "failed") != 0; /* that is what incomplete tells */
+    }
+    return false;
+}
+
+static enum pb_status judge_one(struct pb_verdict *verdict, const struct pb_subject *subject)
+{
+    static const struct fate incomplete = {
+        "partial",
+        "incomplete",
+        "tests did not end well, so nothing is known of what they measure",
+        "read the messages of the tests, repeat the run",
+        PB_SEVERITY_WARNING,
+        false};
+    bool is_partial = strcmp(subject->status, "partial") == 0 || subject->missing[0] != '\0';
+    enum pb_status status = PB_OK;
+    bool is_told = false;
+
+    for (size_t i = 0; i < sizeof(fates) / sizeof(fates[0]) && status == PB_OK; i++) {
+        bool is_status = strcmp(fates[i].status, subject->status) == 0;
+
+        if (!is_status && !is_among_missing(subject, &fates[i]))
+            continue;
+        is_told = true;
+        status = add(verdict, subject, &fates[i],
+                     is_status && subject->message[0] != '\0' ? subject->message
+                     : subject->missing[0] != '\0'            ? subject->missing
+                                                              : "no message");
+    }
+    if (status == PB_OK && !is_told && is_partial && !is_explained(verdict, subject))
+        status = add(verdict, subject, &incomplete,
+                     subject->message[0] == '\0' ? subject->missing : subject->message);
+    return status;
+}
+
+enum pb_status pb_judge_status(struct pb_verdict *verdict)
+{
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; i < verdict->sheet->subject_count && status == PB_OK; i++)
+        status = judge_one(verdict, &verdict->sheet->subjects[i]);
+    return status;
+}

@@ -1,0 +1,236 @@
+/* Fleets out of simulated devices that were measured once; see fleetbuild.h. */
+#include "verdict/fleetbuild.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/recordings.h"
+#include "analysis/verdict/observe.h"
+#include "core/time.h"
+
+enum { TESTS_MAX = 96 };
+
+static const double spread_latency = 0.002, spread_bandwidth = 0.004;
+
+/* What was measured of one device. */
+struct record {
+    struct pb_subject subject;
+    struct pb_recording recordings[TESTS_MAX];
+    char names[TESTS_MAX][PB_KEY_LENGTH];
+    struct pb_state states[2 * TESTS_MAX];
+    size_t count, state_count;
+};
+
+/* Is this the fault KIND@TEST? */
+static bool strikes(const char *fault, const char *kind, const char *test)
+{
+    size_t length = strlen(kind);
+
+    return strncmp(fault, kind, length) == 0 && fault[length] == '@' &&
+           strcmp(fault + length + 1, test) == 0;
+}
+
+static bool is_fatal(const char *fault)
+{
+    return strncmp(fault, "hang@", 5) == 0 || strncmp(fault, "crash@", 6) == 0;
+}
+
+static enum pb_outcome fate_of(const struct fleetbuild_device *device, const char *test)
+{
+    for (size_t i = 0; i < FLEETBUILD_FAULTS_MAX && device->faults[i] != NULL; i++) {
+        if (strikes(device->faults[i], "hang", test))
+            return PB_TEST_HUNG;
+        if (strikes(device->faults[i], "crash", test))
+            return PB_TEST_CRASHED;
+    }
+    return PB_TEST_OK;
+}
+
+static enum pb_status open_bench(const struct fleetbuild_device *device, struct pb_bench *bench,
+                                 struct pb_error *err)
+{
+    const char *faults[FLEETBUILD_FAULTS_MAX];
+    char selector[16];
+    struct pb_device_request request = {.selector = selector,
+                                        .profile = device->profile,
+                                        .host = device->host,
+                                        .faults = faults,
+                                        .seed = 7,
+                                        .spread_latency = spread_latency,
+                                        .spread_bandwidth = spread_bandwidth};
+
+    snprintf(selector, sizeof(selector), "%lld", (long long)device->slot);
+    for (size_t i = 0; i < FLEETBUILD_FAULTS_MAX && device->faults[i] != NULL; i++)
+        if (!is_fatal(device->faults[i]))
+            faults[request.fault_count++] = device->faults[i];
+    return pb_bench_open(&pb_device_sim, &request, device->battery, bench, err);
+}
+
+static void note(struct record *record, const char *status, const struct pb_recording *recording)
+{
+    PB_TEXT_SET(record->subject.status, status);
+    if (record->subject.message[0] == '\0')
+        snprintf(record->subject.message, sizeof(record->subject.message), "%s %s: %s",
+                 recording->name, pb_outcome_name(recording->outcome), recording->message);
+}
+
+/* The worse of two words of a row of /fleet, as the supervisor ranks them. */
+static void weigh(struct record *record, const struct pb_recording *recording)
+{
+    static const struct {
+        enum pb_outcome outcome;
+        const char *status;
+    } ranks[] = {{PB_TEST_LOST, "lost"},
+                 {PB_TEST_HUNG, "hung"},
+                 {PB_TEST_CRASHED, "crashed"},
+                 {PB_TEST_FAILED, "partial"}};
+
+    for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
+        if (strcmp(record->subject.status, ranks[i].status) == 0)
+            return;
+        if (recording->outcome == ranks[i].outcome) {
+            note(record, ranks[i].status, recording);
+            return;
+        }
+    }
+}
+
+/* A test that the probe did not survive. The next one has a fresh probe. */
+static enum pb_status end_probe(const struct fleetbuild_device *device, struct pb_bench *bench,
+                                enum pb_outcome outcome, struct pb_recording *recording,
+                                struct pb_error *err)
+{
+    recording->outcome = outcome;
+    PB_TEXT_SET(recording->message, outcome == PB_TEST_HUNG
+                                        ? "passed its deadline of 60 s; the probe was killed"
+                                        : "the probe died of signal 11 (Segmentation fault)");
+    pb_bench_close(bench);
+    return open_bench(device, bench, err);
+}
+
+static enum pb_status run_tests(const struct fleetbuild_device *device, struct pb_bench *bench,
+                                struct record *record, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+    bool is_lost = false;
+
+    for (const struct pb_test *test = pb_tests; test->name != NULL && status == PB_OK; test++) {
+        struct pb_recording *recording = &record->recordings[record->count];
+        enum pb_outcome fate = fate_of(device, test->name);
+
+        if (test->battery > device->battery || record->count == TESTS_MAX)
+            continue;
+        PB_TEXT_SET(recording->name, test->name);
+        PB_TEXT_SET(record->names[record->count++], test->name);
+        if (is_lost)
+            recording->outcome = PB_TEST_MISSING;
+        else if (fate != PB_TEST_OK)
+            status = end_probe(device, bench, fate, recording, err);
+        else {
+            is_lost = pb_bench_run(bench, test, recording, record->states + record->state_count,
+                                   err) == PB_LOST;
+            record->state_count += 2;
+        }
+        if (recording->outcome != PB_TEST_OK && recording->outcome != PB_TEST_UNSUPPORTED)
+            weigh(record, recording);
+    }
+    return status;
+}
+
+/* The observation asks for some recordings twice: each time it gets a copy. */
+static enum pb_status load(void *context, const char *test, struct pb_recording *recording_out,
+                           struct pb_error *err)
+{
+    const struct record *record = context;
+
+    for (size_t i = 0; i < record->count; i++)
+        if (strcmp(record->names[i], test) == 0)
+            return recording_copy(&record->recordings[i], recording_out, err);
+    return pb_fail(err, PB_NOT_FOUND, "no test %s", test);
+}
+
+static enum pb_status observe(struct record *record, struct pb_sheet *row_out, struct pb_error *err)
+{
+    struct pb_recordings source = {record, load};
+    struct pb_witness witness = {.subject = &record->subject,
+                                 .states = record->states,
+                                 .state_count = record->state_count,
+                                 .recordings = &source,
+                                 .tests = (const char(*)[PB_KEY_LENGTH])record->names,
+                                 .test_count = record->count};
+
+    return pb_observe(row_out, &witness, err);
+}
+
+enum pb_status fleetbuild_measure(const struct fleetbuild_device *device, struct pb_sheet *row_out,
+                                  struct pb_error *err)
+{
+    struct record *record = calloc(1, sizeof(*record));
+    struct pb_bench bench = {0};
+    enum pb_status status;
+
+    if (record == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for a device");
+    PB_TEXT_SET(record->subject.host, device->host);
+    PB_TEXT_SET(record->subject.status, "ok");
+    record->subject.slot = device->slot;
+    status = open_bench(device, &bench, err);
+    if (status == PB_NOT_FOUND) {
+        PB_TEXT_SET(record->subject.status, "absent");
+        PB_TEXT_SET(record->subject.message, err->message);
+        status = PB_OK;
+    } else if (status == PB_OK) {
+        snprintf(record->subject.key, sizeof(record->subject.key), "%s.gpu%lld", device->host,
+                 (long long)device->slot);
+        record->subject.info = bench.info;
+        status = run_tests(device, &bench, record, err);
+    }
+    if (status == PB_OK)
+        status = observe(record, row_out, err);
+    pb_bench_close(&bench);
+    for (size_t i = 0; i < record->count; i++)
+        pb_recording_clear(&record->recordings[i]);
+    free(record);
+    return status;
+}
+
+enum pb_status fleetbuild_add(struct pb_sheet *fleet, const struct pb_sheet *row,
+                              struct pb_error *err)
+{
+    struct pb_subject subject = row->subjects[0];
+    enum pb_status status;
+    size_t at = 0;
+
+    subject.rank = (int64_t)fleet->subject_count;
+    status = pb_sheet_add_subject(fleet, &subject, &at, err);
+    for (size_t m = 0; m < row->metric_count && status == PB_OK; m++)
+        status = pb_sheet_set(fleet, at, &row->metrics[m], pb_sheet_cell(row, 0, m), err);
+    return status;
+}
+
+enum pb_status fleetbuild_judge(const struct pb_sheet *fleet, struct pb_findings *findings_out,
+                                struct pb_error *err)
+{
+    struct pb_score_options options = PB_SCORE_OPTIONS_DEFAULT;
+    struct pb_scores scores;
+    enum pb_status status = pb_score(fleet, NULL, &options, &scores, err);
+
+    if (status != PB_OK)
+        return status;
+    status = pb_judge(fleet, &scores, findings_out, err);
+    pb_scores_clear(&scores);
+    return status;
+}
+
+const struct pb_finding *fleetbuild_find(const struct pb_findings *findings, const char *cause,
+                                         const char *place)
+{
+    for (size_t i = 0; i < findings->count; i++)
+        if (strcmp(findings->items[i].cause, cause) == 0 &&
+            (strcmp(findings->items[i].place, place) == 0 ||
+             strcmp(findings->items[i].device, place) == 0))
+            return &findings->items[i];
+    return NULL;
+}

@@ -1,0 +1,42 @@
+/*
+ * Fleets out of simulated devices that were measured once: every device becomes a row, and rows are
+ * put together to as many fleets as a test wants.
+ *
+ * Devices are measured in this process, by the battery. What a supervisor would see of a kernel
+ * that hangs or a probe that dies is written down as it does it: the test ends so, the device is
+ * opened anew, the other tests go on.
+ */
+#ifndef PB_TESTS_VERDICT_FLEETBUILD_H
+#define PB_TESTS_VERDICT_FLEETBUILD_H
+
+#include "analysis/verdict/finding.h"
+#include "battery/battery.h"
+
+enum { FLEETBUILD_FAULTS_MAX = 4 };
+
+/* One device of a fleet: where it stands and what is wrong with it. */
+struct fleetbuild_device {
+    const char *profile; /* a name or a file */
+    const char *host;
+    int64_t slot;
+    const char *faults[FLEETBUILD_FAULTS_MAX]; /* design 3.5; NULL behind the last */
+    enum pb_battery battery;
+};
+
+/* Measures and observes a device: a sheet of one subject. Spread as in design 3.5's example. */
+enum pb_status fleetbuild_measure(const struct fleetbuild_device *device, struct pb_sheet *row_out,
+                                  struct pb_error *err);
+
+/* Adds the only subject of `row` to a fleet. */
+enum pb_status fleetbuild_add(struct pb_sheet *fleet, const struct pb_sheet *row,
+                              struct pb_error *err);
+
+/* Scores and judges with the usual options. */
+enum pb_status fleetbuild_judge(const struct pb_sheet *fleet, struct pb_findings *findings_out,
+                                struct pb_error *err);
+
+/* The first finding of that cause at that device or place; NULL: none. */
+const struct pb_finding *fleetbuild_find(const struct pb_findings *findings, const char *cause,
+                                         const char *place);
+
+#endif
