@@ -127,6 +127,17 @@ enum pb_status pb_reader_stored_bytes(struct pb_reader *reader, const char *key,
  */
 enum pb_status pb_file_write_parameters(const char *path, const struct pb_parameter_row *rows,
                                         size_t count, struct pb_error *err);
+
+/* The same, row by row as they come, so that their number is no matter. */
+struct pb_parameter_source {
+    void *context;
+    /* Fills up to `room` rows; *count_out 0 at the end. */
+    enum pb_status (*next)(void *context, struct pb_parameter_row *rows, size_t room,
+                           size_t *count_out, struct pb_error *err);
+};
+enum pb_status pb_file_write_parameters_from(const char *path,
+                                             const struct pb_parameter_source *source,
+                                             struct pb_error *err);
 enum pb_status pb_file_write_findings(const char *path, const struct pb_finding_row *rows,
                                       size_t count, struct pb_error *err);
 

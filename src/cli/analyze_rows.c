@@ -1,9 +1,11 @@
 /* Parameters as rows of the fleet file. */
 #include "cli/analyze_rows.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static size_t append_number(char *text, size_t size, size_t used, double value, bool is_mask)
 {
@@ -58,26 +60,53 @@ static void make_row(const char *key, const struct pb_parameter *parameter,
     PB_TEXT_SET(row->reason, parameter->reason);
 }
 
+static enum pb_status write_rows(FILE *file, const char *key,
+                                 const struct pb_parameters *parameters, struct pb_error *err)
+{
+    for (size_t i = 0; i < parameters->count; i++) {
+        struct pb_parameter_row row;
+
+        make_row(key, &parameters->items[i], &row);
+        if (fwrite(&row, sizeof(row), 1, file) != 1)
+            return pb_fail(err, PB_IO, "temporary file of the parameters: %s", strerror(errno));
+    }
+    return PB_OK;
+}
+
 enum pb_status pb_results_add(struct pb_results *results, const char *key, const char *model,
                               const struct pb_parameters *parameters, struct pb_error *err)
 {
-    size_t devices = results->device_count + 1, count = parameters->count;
+    size_t devices = results->device_count + 1;
     struct pb_analysed *grown = realloc(results->devices, devices * sizeof(*grown));
-    struct pb_parameter_row *rows;
+    enum pb_status status;
 
     if (grown == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for %zu devices", devices);
     results->devices = grown;
-    rows = realloc(results->rows, devices * count * sizeof(*rows));
-    if (rows == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for the parameters of %zu devices", devices);
-    results->rows = rows;
+    if (results->rows == NULL)
+        results->rows = tmpfile();
+    if (results->rows == NULL)
+        return pb_fail(err, PB_IO, "no temporary file for the parameters: %s", strerror(errno));
+    status = write_rows(results->rows, key, parameters, err);
+    if (status != PB_OK)
+        return status;
     PB_TEXT_SET(grown[devices - 1].key, key);
     PB_TEXT_SET(grown[devices - 1].model, model);
-    for (size_t i = 0; i < count; i++)
-        make_row(key, &parameters->items[i], &rows[(devices - 1) * count + i]);
     results->device_count = devices;
-    results->parameter_count = count;
+    results->parameter_count = parameters->count;
+    return PB_OK;
+}
+
+enum pb_status pb_results_read(const struct pb_results *results, size_t first, size_t count,
+                               struct pb_parameter_row *rows_out, struct pb_error *err)
+{
+    size_t bytes = count * sizeof(*rows_out);
+
+    if (count == 0)
+        return PB_OK;
+    if (fflush(results->rows) != 0 || pread(fileno(results->rows), rows_out, bytes,
+                                            (off_t)(first * sizeof(*rows_out))) != (ssize_t)bytes)
+        return pb_fail(err, PB_IO, "temporary file of the parameters: %s", strerror(errno));
     return PB_OK;
 }
 
@@ -86,6 +115,7 @@ void pb_results_clear(struct pb_results *results)
     if (results == NULL)
         return;
     free(results->devices);
-    free(results->rows);
+    if (results->rows != NULL)
+        fclose(results->rows);
     memset(results, 0, sizeof(*results));
 }

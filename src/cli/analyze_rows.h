@@ -14,21 +14,31 @@ struct pb_analysed {
     char model[PB_TEXT_LENGTH];
 };
 
-/* Every device has the same parameters in the same order: row d * parameter_count + p. */
+/*
+ * Every device has the same parameters in the same order: row d * parameter_count + p. They lie in
+ * a temporary file: 55 KB a device would be much memory for a large fleet.
+ */
 struct pb_results {
     struct pb_analysed *devices;
-    struct pb_parameter_row *rows;
+    FILE *rows; /* NULL: none yet */
     size_t device_count, parameter_count;
 };
 
+/* PB_NO_MEMORY; PB_IO: no temporary file, or no room in it. */
 enum pb_status pb_results_add(struct pb_results *results, const char *key, const char *model,
                               const struct pb_parameters *parameters, struct pb_error *err);
 void pb_results_clear(struct pb_results *results); /* NULL is allowed */
 
+/* Rows [first, first + count) into rows_out. PB_IO. */
+enum pb_status pb_results_read(const struct pb_results *results, size_t first, size_t count,
+                               struct pb_parameter_row *rows_out, struct pb_error *err);
+
 /*
  * One table per model. Devices that agree are folded into one line, with the span of their
  * intervals and their lowest confidence; each one that differs has a line of its own below.
+ *
+ * PB_NO_MEMORY, PB_IO
  */
-void pb_results_print(const struct pb_results *results, FILE *file);
+enum pb_status pb_results_print(const struct pb_results *results, FILE *file, struct pb_error *err);
 
 #endif

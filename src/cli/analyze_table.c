@@ -17,16 +17,10 @@ static const double word_confidence = 0.5;
 
 /* One parameter over the devices of a model. */
 struct column {
-    const struct pb_parameter_row **rows; /* [count] */
+    struct pb_parameter_row *rows; /* [count] of room for all devices */
     size_t count;
     const struct pb_parameter_row *typical; /* what most of them say */
 };
-
-static const struct pb_parameter_row *row_at(const struct pb_results *results, size_t device,
-                                             size_t parameter)
-{
-    return &results->rows[device * results->parameter_count + parameter];
-}
 
 static bool is_measured(const char *unit)
 {
@@ -53,17 +47,17 @@ static bool agree(const struct pb_parameter_row *a, const struct pb_parameter_ro
 /* The row with which most others agree, the first of several. */
 static const struct pb_parameter_row *find_typical(const struct column *column)
 {
-    const struct pb_parameter_row *typical = column->rows[0];
+    const struct pb_parameter_row *typical = &column->rows[0];
     size_t most = 0;
 
     for (size_t i = 0; i < column->count; i++) {
         size_t friends = 0;
 
         for (size_t j = 0; j < column->count; j++)
-            friends += agree(column->rows[j], column->rows[i]);
+            friends += agree(&column->rows[j], &column->rows[i]);
         if (friends > most) {
             most = friends;
-            typical = column->rows[i];
+            typical = &column->rows[i];
         }
         if (2 * most > column->count) /* a majority cannot be outnumbered */
             break;
@@ -86,6 +80,8 @@ static void format_number(double value, const char *unit, char *text, size_t siz
 {
     if (strcmp(unit, "byte/s") == 0)
         snprintf(text, size, "%.2f GB/s", value / 1e9);
+    else if (strcmp(unit, "byte") == 0 && value >= 1073741824.0)
+        snprintf(text, size, "%.0f bytes (%.4g GiB)", value, value / 1073741824.0);
     else if (strcmp(unit, "byte") == 0 && value >= 1048576.0)
         snprintf(text, size, "%.0f bytes (%.4g MiB)", value, value / 1048576.0);
     else if (strcmp(unit, "byte") == 0 && value >= 1024.0)
@@ -125,7 +121,7 @@ static void print_typical(const struct column *column, FILE *file)
     size_t agreeing = 0;
 
     for (size_t i = 0; i < column->count; i++) {
-        const struct pb_parameter_row *row = column->rows[i];
+        const struct pb_parameter_row *row = &column->rows[i];
 
         if (!agree(row, typical))
             continue;
@@ -151,7 +147,7 @@ static void print_typical(const struct column *column, FILE *file)
 static void print_others(const struct column *column, FILE *file)
 {
     for (size_t i = 0; i < column->count; i++) {
-        const struct pb_parameter_row *row = column->rows[i];
+        const struct pb_parameter_row *row = &column->rows[i];
         char value[64];
 
         if (agree(row, column->typical) ||
@@ -172,14 +168,18 @@ static bool is_repeated(const struct pb_results *results, size_t device)
     return false;
 }
 
-/* The parameter's rows of all devices of a model. */
-static void collect(const struct pb_results *results, const char *model, size_t parameter,
-                    struct column *column)
+/* Reads the parameter's rows of all devices of a model. */
+static enum pb_status collect(const struct pb_results *results, const char *model, size_t parameter,
+                              struct column *column, struct pb_error *err)
 {
+    enum pb_status status = PB_OK;
+
     column->count = 0;
-    for (size_t i = 0; i < results->device_count; i++)
+    for (size_t i = 0; i < results->device_count && status == PB_OK; i++)
         if (strcmp(results->devices[i].model, model) == 0)
-            column->rows[column->count++] = row_at(results, i, parameter);
+            status = pb_results_read(results, i * results->parameter_count + parameter, 1,
+                                     &column->rows[column->count++], err);
+    return status;
 }
 
 /* No device of the model has a value. The first one's reason stands for all: they differ in noise.
@@ -187,27 +187,28 @@ static void collect(const struct pb_results *results, const char *model, size_t 
 static bool is_void(const struct column *column)
 {
     for (size_t i = 0; i < column->count; i++)
-        if (column->rows[i]->value[0] != '\0')
+        if (column->rows[i].value[0] != '\0')
             return false;
     return true;
 }
 
-/* Parameters from p on, of one memory, that nobody has for one reason; 0: p has values. */
-static size_t count_void(const struct pb_results *results, const char *model, size_t p,
-                         struct column *column)
+/* Counts parameters from p on, of one memory, that nobody has for one reason; 0: p has values. */
+static enum pb_status count_void(const struct pb_results *results, const char *model, size_t p,
+                                 struct column *column, size_t *count_out, struct pb_error *err)
 {
-    const struct pb_parameter_row *first;
+    enum pb_status status = collect(results, model, p, column, err);
+    struct pb_parameter_row first = column->rows[0];
     size_t end = p;
 
-    collect(results, model, p, column);
-    first = column->rows[0];
-    while (is_void(column) && strcmp(column->rows[0]->memory, first->memory) == 0 &&
-           strcmp(column->rows[0]->reason, first->reason) == 0) {
+    while (status == PB_OK && is_void(column) &&
+           strcmp(column->rows[0].memory, first.memory) == 0 &&
+           strcmp(column->rows[0].reason, first.reason) == 0) {
         if (++end == results->parameter_count)
             break;
-        collect(results, model, end, column);
+        status = collect(results, model, end, column, err);
     }
-    return end - p;
+    *count_out = end - p;
+    return status;
 }
 
 static void print_void(const struct pb_parameter_row *row, size_t count, FILE *file)
@@ -219,48 +220,59 @@ static void print_void(const struct pb_parameter_row *row, size_t count, FILE *f
             row->reason);
 }
 
-static void print_model(const struct pb_results *results, size_t first, struct column *column,
-                        FILE *file)
+static void print_head(const char *model, bool is_first, const struct column *column, FILE *file)
+{
+    fprintf(file, "%s%s: ", is_first ? "" : "\n", model[0] == '\0' ? "unnamed model" : model);
+    if (column->count == 1)
+        fprintf(file, "%s\n", column->rows[0].device);
+    else
+        fprintf(file, "%zu devices, %s to %s\n", column->count, column->rows[0].device,
+                column->rows[column->count - 1].device);
+    fprintf(file, ROW_FORMAT "%s\n", "memory", "parameter", "value", "interval", "confidence");
+}
+
+static enum pb_status print_model(const struct pb_results *results, size_t first,
+                                  struct column *column, FILE *file, struct pb_error *err)
 {
     const char *model = results->devices[first].model;
+    enum pb_status status = collect(results, model, 0, column, err);
 
-    collect(results, model, 0, column);
-    fprintf(file, "%s%s: ", first == 0 ? "" : "\n", model[0] == '\0' ? "unnamed model" : model);
-    if (column->count == 1)
-        fprintf(file, "%s\n", column->rows[0]->device);
-    else
-        fprintf(file, "%zu devices, %s to %s\n", column->count, column->rows[0]->device,
-                column->rows[column->count - 1]->device);
-    fprintf(file, ROW_FORMAT "%s\n", "memory", "parameter", "value", "interval", "confidence");
-    for (size_t p = 0; p < results->parameter_count; p++) {
-        size_t voids = count_void(results, model, p, column);
+    if (status == PB_OK)
+        print_head(model, first == 0, column, file);
+    for (size_t p = 0; p < results->parameter_count && status == PB_OK; p++) {
+        size_t voids = 0;
 
+        status = count_void(results, model, p, column, &voids, err);
+        if (status == PB_OK)
+            status = collect(results, model, p, column, err);
+        if (status != PB_OK)
+            break;
         if (voids > 0) {
-            collect(results, model, p, column);
-            print_void(column->rows[0], voids, file);
+            print_void(&column->rows[0], voids, file);
             p += voids - 1;
             continue;
         }
-        collect(results, model, p, column);
         column->typical = find_typical(column);
         print_typical(column, file);
         print_others(column, file);
     }
+    return status;
 }
 
-void pb_results_print(const struct pb_results *results, FILE *file)
+enum pb_status pb_results_print(const struct pb_results *results, FILE *file, struct pb_error *err)
 {
     struct column column = {NULL, 0, NULL};
+    enum pb_status status = PB_OK;
 
     if (results->device_count == 0 || results->parameter_count == 0)
-        return;
-    column.rows = malloc(results->device_count * sizeof(const struct pb_parameter_row *));
-    if (column.rows == NULL) {
-        fprintf(file, "no memory for a table of %zu devices\n", results->device_count);
-        return;
-    }
-    for (size_t i = 0; i < results->device_count; i++)
+        return PB_OK;
+    column.rows = calloc(results->device_count, sizeof(*column.rows));
+    if (column.rows == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for a table of %zu devices",
+                       results->device_count);
+    for (size_t i = 0; i < results->device_count && status == PB_OK; i++)
         if (!is_repeated(results, i))
-            print_model(results, i, &column, file);
+            status = print_model(results, i, &column, file, err);
     free(column.rows);
+    return status;
 }

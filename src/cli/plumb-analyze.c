@@ -125,24 +125,45 @@ static enum pb_status analyse_devices(struct analysis *analysis, const struct op
     return status;
 }
 
+/* Rows as the fleet file takes them. */
+struct row_source {
+    const struct pb_results *results;
+    size_t next;
+};
+
+static enum pb_status next_rows(void *context, struct pb_parameter_row *rows, size_t room,
+                                size_t *count_out, struct pb_error *err)
+{
+    struct row_source *source = context;
+    const struct pb_results *results = source->results;
+    size_t left = results->device_count * results->parameter_count - source->next;
+    size_t count = left < room ? left : room;
+    enum pb_status status = pb_results_read(results, source->next, count, rows, err);
+
+    source->next += count;
+    *count_out = count;
+    return status;
+}
+
 /* Files first, then what people see: nobody reads of parameters that could not be kept. */
 static enum pb_status deliver(struct analysis *analysis, const struct options *options,
                               struct pb_error *err)
 {
     struct pb_results *results = &analysis->results;
+    struct row_source rows = {results, 0};
+    struct pb_parameter_source source = {&rows, next_rows};
     enum pb_status status = PB_OK;
 
     pb_reader_close(analysis->reader);
     analysis->reader = NULL;
     if (!options->read_only && options->device == NULL)
-        status = pb_file_write_parameters(options->file, results->rows,
-                                          results->device_count * results->parameter_count, err);
+        status = pb_file_write_parameters_from(options->file, &source, err);
     if (status == PB_OK && analysis->report != NULL) {
         status = pb_report_commit(analysis->report, err);
         analysis->report = NULL;
     }
     if (status == PB_OK && (options->json == NULL || strcmp(options->json, "-") != 0))
-        pb_results_print(results, stdout);
+        status = pb_results_print(results, stdout, err);
     if (status == PB_OK && fflush(stdout) != 0)
         status = pb_fail(err, PB_IO, "standard output cannot be written");
     return status;
