@@ -88,6 +88,8 @@ const struct pb_inference pb_inferences[] = {
      {"shared_copy"},
      {{"peak_bytes_per_cycle_per_sm", "byte/cycle"}, {"best_config", ""}},
      pb_infer_throughput},
+    {"l1", {"prefetch"}, {{"prefetch_bytes", "byte"}}, pb_infer_prefetch},
+    {"l2", {"prefetch"}, {{"prefetch_bytes", "byte"}}, pb_infer_prefetch},
     {"sm", {"sync"}, {{"sync_cycles", "cycle"}, {"sync_slowdown", ""}}, pb_infer_sync},
     {"sm",
      {"coalesce"},
