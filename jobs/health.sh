@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks this node's GPUs in its idle hours: the quick battery on each, compared with a baseline.
 #
-#   slurm.conf:  HealthCheckProgram=/usr/local/share/plumb/health.sh
+#   slurm.conf:  HealthCheckProgram=/opt/plumb/share/plumb/jobs/health.sh
 #                HealthCheckInterval=300
 #                HealthCheckNodeState=IDLE
 #   by hand:     health.sh --now       measures at once and ends with the verdict as exit code
@@ -13,7 +13,7 @@
 # Settings come from the environment, or from PLUMB_CONF (default /etc/plumb/jobs.conf), a file of
 # shell assignments:
 # PLUMB_STATE           where to keep the verdict              (default: /var/lib/plumb)
-# PLUMB_BIN             folder of the programs                 (default: the PATH's)
+# PLUMB_BIN             folder of the programs    (default: as installed, else the PATH's)
 # PLUMB_BASELINE        a fleet file with healthy devices of this model; without it a node has too
 #                       few peers, and the verdict can only tell of what needs none
 # PLUMB_PROMETHEUS      textfile for the node exporter         (default: none)
@@ -29,7 +29,8 @@ set -u
 conf=${PLUMB_CONF:-/etc/plumb/jobs.conf}
 # shellcheck source=/dev/null
 [ ! -r "$conf" ] || . "$conf"
-PATH=${PLUMB_BIN:+$PLUMB_BIN:}/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin
+bin=${PLUMB_BIN:-$(dirname "$0")/../../../bin}
+PATH=$bin:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin
 export PATH HOME="${HOME:-/root}"
 state=${PLUMB_STATE:-/var/lib/plumb}
 seconds=${PLUMB_HEALTH_SECONDS:-600}

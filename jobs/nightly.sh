@@ -7,14 +7,14 @@
 #   nightly.sh --accept RUN.h5     adds the devices of a good run to the baseline
 #   nightly.sh --rebase RUN.h5     makes a run the baseline, forgetting all before
 #
-#   crontab:  30 2 * * *  /usr/local/share/plumb/nightly.sh -p gpu -N 16 -t 30
+#   crontab:  30 2 * * *  /opt/plumb/share/plumb/jobs/nightly.sh -p gpu -N 16 -t 30
 #
 # PLUMB_LIBRARY     folder on a file system that all nodes see (default: $HOME/plumb)
 #                     baseline.h5        the healthy fleet
 #                     runs/DATE.h5       every night, with .json, .drain, .txt and .log beside it
 # PLUMB_KEEP_DAYS   older runs are deleted                     (default: 60)
 # PLUMB_PROMETHEUS  textfile for the node exporter             (default: none)
-# PLUMB_BIN         folder of the programs                     (default: the PATH's)
+# PLUMB_BIN         folder of the programs        (default: as installed, else the PATH's)
 # and what fleet.sbatch takes: PLUMB_LAUNCH, PLUMB_RANKS.
 #
 # The first complete night without a CRITICAL finding becomes the baseline. Exit codes: the
@@ -24,7 +24,7 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 library=${PLUMB_LIBRARY:-$HOME/plumb}
 baseline=$library/baseline.h5
-[ -z "${PLUMB_BIN:-}" ] || PATH=$PLUMB_BIN:$PATH
+PATH=${PLUMB_BIN:-$here/../../../bin}:$PATH
 
 say() {
     echo "nightly: $*"

@@ -2,7 +2,7 @@
 # Slurm prolog: keeps jobs off a node whose last verdict was bad. Reads one line of one file, which
 # health.sh keeps, in about a millisecond; measures nothing, waits for nothing, asks nobody.
 #
-#   slurm.conf:  Prolog=/usr/local/share/plumb/prolog.sh
+#   slurm.conf:  Prolog=/opt/plumb/share/plumb/jobs/prolog.sh
 #
 # Slurm gives a prolog no environment: settings come from PLUMB_CONF (default /etc/plumb/jobs.conf),
 # a file of shell assignments.

@@ -187,23 +187,39 @@ static size_t count_severity(const struct pb_findings *findings, enum pb_severit
     return count;
 }
 
+/* ": 1 CRITICAL, 2 WARNING" or that there is nothing to tell. */
+static void list_counts(const struct pb_findings *findings, char *text, size_t size)
+{
+    static const enum pb_severity order[] = {PB_SEVERITY_CRITICAL, PB_SEVERITY_UNKNOWN,
+                                             PB_SEVERITY_WARNING};
+    size_t length = 0;
+
+    snprintf(text, size, ": nothing is out of true");
+    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]) && length < size; i++) {
+        size_t count = count_severity(findings, order[i]);
+
+        if (count > 0)
+            length += (size_t)snprintf(text + length, size - length, "%s %zu %s",
+                                       length == 0 ? ":" : ",", count, pb_severity_name(order[i]));
+    }
+}
+
 /* What was judged, what came of it, how often that is a false alarm, what could have been seen. */
 static void print_headline(struct page *page, const struct pb_ruling *ruling)
 {
     const struct pb_findings *findings = &ruling->findings;
-    char text[1024], shifts[256];
+    size_t groups = ruling->scores.group_count;
+    char text[1024], counts[128], shifts[256];
 
     print_severity(page, ruling->status);
     indent_to(page, INDENT);
+    list_counts(findings, counts, sizeof(counts));
     list_visible_shifts(ruling, shifts, sizeof(shifts));
     snprintf(text, sizeof(text),
-             "%zu of %zu devices judged in %zu group%s of like ones by %zu numbers: %zu CRITICAL, "
-             "%zu WARNING, %zu UNKNOWN. A healthy fleet has a CRITICAL in %g%% of runs.%s%s%s",
-             findings->judged, findings->judged + findings->skipped, ruling->scores.group_count,
-             ruling->scores.group_count == 1 ? "" : "s", ruling->scores.metric_count,
-             count_severity(findings, PB_SEVERITY_CRITICAL),
-             count_severity(findings, PB_SEVERITY_WARNING),
-             count_severity(findings, PB_SEVERITY_UNKNOWN), 100.0 * ruling->false_alarm_rate,
+             "%zu of %zu devices judged, in %zu group%s of like ones, by %zu numbers%s. A healthy "
+             "fleet has a false CRITICAL in %g%% of runs.%s%s%s",
+             findings->judged, findings->judged + findings->skipped, groups, groups == 1 ? "" : "s",
+             ruling->scores.metric_count, counts, 100.0 * ruling->false_alarm_rate,
              shifts[0] == '\0' ? "" : " Smallest shifts that would have been one: ", shifts,
              shifts[0] == '\0' ? "" : ".");
     print_folded(page, INDENT, text);

@@ -100,6 +100,10 @@ all_idle() {
 start_cluster() {
     prepare_machine
     write_configuration
+    case $case_name in
+    health_*) configure_health ;;
+    nodes_with_*) configure_different_nodes ;;
+    esac
     head -c 1024 /dev/urandom >munge.key
     chmod 400 munge.key
     munged --force --key-file="$work/munge.key" --socket="$work/munge.socket" \

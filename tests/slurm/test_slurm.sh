@@ -8,6 +8,7 @@ enter "$0" "$@"
 
 export PLUMB_BIN="$1"
 helpers=$2
+fold=$helpers/../slurm/fold
 jobs=$3
 case_name=$4
 work=$(mktemp -d "${TMPDIR:-/tmp}/plumb-slurm-XXXXXX")
@@ -122,6 +123,29 @@ whatever_binding_no_gpu_is_measured_twice() {
     done
 }
 
+# Called by start_cluster() for the next case: one node has but one GPU, of another type.
+configure_different_nodes() {
+    sed -i 's/^\(NodeName=\)n\[1-4\] \(.*Port=\)\[\([0-9]*\)-\([0-9]*\)\] \(.*\) Gres=gpu:2$/\
+\1n[1-3] \2[\3-@] \5 Gres=gpu:big:2\n\1n4 \2\4 \5 Gres=gpu:small:1/' slurm.conf
+    sed -i "s/-@\]/-$((PLUMB_CLUSTER_PORT + 3))]/" slurm.conf
+    {
+        echo "NodeName=n[1-3] Name=gpu Type=big File=$work/gpu[0-1]"
+        echo "NodeName=n4 Name=gpu Type=small File=$work/gpu0"
+    } >gres.conf
+}
+
+nodes_with_different_gpus_have_a_rank_for_each() {
+    for launch in srun mpirun; do
+        export PLUMB_LAUNCH=$launch
+        # shellcheck disable=SC2086
+        submit -N 4 -- $sim --tests $fast
+        ends 0
+        heard 'fleet: 7 GPUs of 4 nodes' || fail "miscounted"
+        count "$file" '^rank . n[1-3]\.gpu[01] ok 5 0' 6
+        count "$file" '^rank . n4\.gpu0 ok 5 0' 1
+    done
+}
+
 # A fleet as the nodes have it, in which n3.gpu1 never ends its last test; or none does.
 write_fleet() {
     rows=
@@ -219,6 +243,108 @@ node_killed_under_srun_costs_only_itself() {
 
 node_killed_under_mpirun_costs_only_itself() {
     node_is_killed_in_mid_job mpirun
+}
+
+# Ours folds, Slurm's own unfolds: the same set must come back.
+hostlist_is_unfolded_by_scontrol() {
+    while read -r names; do
+        # shellcheck disable=SC2086
+        folded=$("$fold" $names) || fail "fold $names"
+        scontrol show hostnames "$folded" | sort >unfolded.txt
+        echo "$names" | tr ' ' '\n' | sort -u >names.txt
+        cmp -s names.txt unfolded.txt || { cat unfolded.txt; fail "$names became $folded"; }
+    done <<END
+n1
+n1 n2 n3 n4
+n01 n02 n03 n04 n07
+n08 n09 n10 n11 n100 n101
+n098 n099 n100 n101 n1 n01 n001 n2 n02
+gpu1 gpu2 gpu3 login n1 n3 n5
+r1n1 r1n2 r2n1 r10n1 r10n02
+rack-1-node-07 rack-1-node-08 rack-2-node-07
+n1-ib n2-ib n10-ib
+10 11 12
+n99999999999999999998 n99999999999999999999
+n3 n1 n3 n2 n1
+END
+    # shellcheck disable=SC2046
+    folded=$("$fold" $(seq -f 'node%05g' 1 3 3000) $(seq -f 'node%05g' 90000 90900))
+    [ "$(scontrol show hostnames "$folded" | sort -u | wc -l)" -eq 1901 ] || fail "a long list"
+}
+
+# A GPU that hangs: its node is in the hostlist, and scontrol would take the line that is printed.
+fleet_job_says_what_to_drain() {
+    write_fleet hang@global_copy
+    submit -N 4 -- --fleet "$work/fleet.json" --tests $fast --deadline 1
+    ends 3
+    [ "$(cat "${file%.h5}.drain")" = n3 ] || fail "expected n3 to be drained"
+    grep '^scontrol update NodeName=n3 State=DRAIN Reason="plumb: ' "$log" >drain.sh ||
+        fail "no line for scontrol"
+    [ "$(sinfo -h -t drain -o %D)" = "" ] || fail "the node was drained: that is the owner's to do"
+    sh drain.sh
+    [ "$(sinfo -h -t drain -o %N)" = n3 ] || fail "scontrol did not take the line"
+}
+
+# Health checks by the nodes' own daemons, and a prolog that believes what they found.
+health_check_and_prolog_work_together() {
+    await verdict_of_all
+    echo "CRITICAL $(date +%s) n2.gpu1: hbm" >n2.state/verdict
+    job=$(sbatch --parsable -w n2 -o /dev/null --wrap true)
+    await is_drained n2
+    job=$(sbatch --parsable -w n4 -o /dev/null --wrap true)
+    ends 0
+}
+
+verdict_of_all() {
+    for node in $nodes; do
+        [ -s "$node.state/verdict" ] || return 1
+    done
+}
+
+is_drained() {
+    [ "$(sinfo -h -n "$1" -t drain,drng -o %N)" = "$1" ]
+}
+
+# Called by start_cluster() for that case: the scripts as slurmd starts them, without environment.
+configure_health() {
+    for script in health prolog; do
+        cat >"$script" <<END
+#!/bin/sh
+export PLUMB_BIN="$PLUMB_BIN" PLUMB_STATE="$work/\$(uname -n).state" PLUMB_GPUS=2
+export PLUMB_RUN_OPTIONS="$sim --tests clock_overhead,shared_latency" PLUMB_CONF=/dev/null
+export TMPDIR="$work/tmp"
+exec sh "$jobs/$script.sh"
+END
+        chmod +x $script
+    done
+    cat >>slurm.conf <<END
+Prolog=$work/prolog
+HealthCheckProgram=$work/health
+HealthCheckInterval=3
+HealthCheckNodeState=IDLE
+END
+}
+
+# The first good night is the baseline; the second finds what has changed since, and says so.
+nights_are_compared_with_the_first() {
+    export PLUMB_LIBRARY="$work/shared"
+    write_fleet
+    night 0 || [ "$code" -eq 3 ] || fail "the first night ended with $code"
+    grep -q 'baseline.h5: now with' night.txt || fail "no baseline"
+    valid shared/baseline.h5
+    write_fleet hang@global_copy
+    night 2 || fail "expected CRITICAL, found $code"
+    grep -q '^scontrol update NodeName=n3 State=DRAIN' night.txt || fail "nothing to drain"
+    [ "$(find shared/runs -name '*.h5' | wc -l)" -eq 2 ] || fail "expected two nights in the library"
+    grep -q '"baseline": ".*baseline.h5"' shared/runs/*.json || fail "not compared"
+}
+
+# night CODE: true if it ended so; the code is $code.
+night() {
+    code=0
+    "$jobs/nightly.sh" -N 4 -- --fleet "$work/fleet.json" --tests $fast --deadline 1 \
+        >night.txt 2>&1 || code=$?
+    [ "$code" -eq "$1" ]
 }
 
 start_cluster
