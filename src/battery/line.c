@@ -4,7 +4,8 @@
  * Views that together tell what one alone cannot:
  *   cold      word by word through an empty cache: how much one miss brings in, and what runs ahead
  *   backward  the same from the end, where nothing that goes forward runs ahead
- *   overflow  a little more than fits, sector by sector: where hits turn into misses
+ *   overflow  a little more than fits, sector by sector: where hits turn into misses; of a large
+ *             cache stretches that are looked for first (phase sampled)
  *   stride    a quarter more than fits, ever sparser: from which stride on it fits again
  */
 #include "battery/search.h"
@@ -138,18 +139,21 @@ static enum pb_status take_overflow(struct pb_bench *bench, const struct pb_sear
                                     uint64_t *alignment_bytes_out, struct pb_error *err)
 {
     uint64_t edge = search->fits_bytes;
-    const uint64_t footprints[] = {edge + sector_bytes,
-                                   edge + 2 * sector_bytes,
-                                   edge + 4 * sector_bytes,
-                                   edge + edge / 32 + sector_bytes,
-                                   edge + edge / 16 + sector_bytes,
-                                   edge + edge / 8 + sector_bytes};
+    /* Of a sampled cache the edge is known to 1/64; the next ones then differ by single lines, so
+     * that not all of them turn at an even one. */
+    uint64_t surely = search->exact ? edge : edge + edge / 24;
+    const uint64_t footprints[] = {surely + sector_bytes,           surely + 2 * sector_bytes,
+                                   surely + 4 * sector_bytes,       edge + edge / 32 + sector_bytes,
+                                   edge + edge / 16 + sector_bytes, edge + edge / 8 + sector_bytes};
     struct turns turns = {.total = 0};
 
     for (size_t i = 0; i < sizeof(footprints) / sizeof(footprints[0]); i++) {
         struct pb_walk_result walk;
-        enum pb_status status = take_steady(bench, search, "overflow", footprints[i], sector_bytes,
-                                            recording, &walk, err);
+        enum pb_status status = search->exact
+                                    ? take_steady(bench, search, "overflow", footprints[i],
+                                                  sector_bytes, recording, &walk, err)
+                                    : pb_search_spread(bench, search, footprints[i], sector_bytes,
+                                                       recording, &walk, err);
 
         if (status != PB_OK)
             return status;

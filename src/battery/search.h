@@ -71,6 +71,16 @@ enum pb_status pb_search_line(struct pb_bench *bench, struct pb_search *search,
                               struct pb_recording *recording, struct pb_error *err);
 
 /*
+ * A walk beyond the edge of a cache that is too large to be recorded: phase "sampled" a few
+ * thousand slots of all of it, phase "overflow" some stretches between hits and misses, slot by
+ * slot. *result_out: the latter; its count is 0 where all samples are alike.
+ */
+enum pb_status pb_search_spread(struct pb_bench *bench, const struct pb_search *search,
+                                uint64_t footprint_bytes, uint64_t stride_bytes,
+                                struct pb_recording *recording, struct pb_walk_result *result_out,
+                                struct pb_error *err);
+
+/*
  * Begins a search of a cache whose edge and line an earlier test has found, or finds them here and
  * now: then fits_bytes is the edge and stride_bytes the line. PB_UNSUPPORTED: it has no edge.
  */

@@ -134,6 +134,40 @@ static void test_constant__the_second_cache_has_its_own_line(void **state)
     pb_bench_close(&bench);
 }
 
+/*
+ * An L2 of 4.5 MiB is sampled. The sets that overflow lie side by side, far from the array's start:
+ * the walk has to look for them, and there shows lines of 128 byte in sectors of 32.
+ */
+static void test_line__of_a_large_cache_is_looked_for_all_over(void **state)
+{
+    static const char *const caches =
+        "{\"id\": \"l2\", \"paths\": [\"global_ca\", \"global_cg\"], \"line_bytes\": 128,"
+        " \"sector_bytes\": 32, \"sets\": 2304, \"ways\": 16, \"index\": {\"kind\": \"modulo\"},"
+        " \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 200}";
+    struct pb_recording recording;
+    const struct pb_point *point;
+    struct pb_bench bench;
+    size_t at = 0, turns = 0;
+
+    (void)state;
+    rig_open_drawn(caches, TLB, "", &bench);
+    rig_run(&bench, "l2_line", &recording);
+    assert_int_equal(bench.known[PB_CACHE_L2].line_bytes, 128);
+    while ((point = rig_next(&recording, "overflow", NULL, &at)) != NULL) {
+        for (size_t i = 1; i < point->count; i++) {
+            bool missed = rig_cycles(&recording, point, i - 1) > 400;
+
+            if (missed == (rig_cycles(&recording, point, i) > 400))
+                continue;
+            assert_int_equal(rig_index(&recording, point, i) % 128, 0);
+            turns++;
+        }
+    }
+    assert_true(turns >= 8);
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
 enum { PLRU_SETS = 16, PLRU_WAYS = 8, PLRU_LINES = PLRU_SETS * PLRU_WAYS };
 
 /* How many lines of the array ever missed in these laps; all of them must be of X's set. */
@@ -323,6 +357,7 @@ int main(void)
         cmocka_unit_test(test_prefetch__what_runs_ahead_can_be_counted),
         cmocka_unit_test(test_constant__the_second_cache_has_its_own_line),
         cmocka_unit_test(test_sets__drawn_orders_show_the_rest_of_a_tree),
+        cmocka_unit_test(test_line__of_a_large_cache_is_looked_for_all_over),
         cmocka_unit_test(test_bases__unequal_sets_move_the_edge),
         cmocka_unit_test(test_tlb__the_first_page_too_many_is_walked_at_every_stride),
         cmocka_unit_test(test_tlb__small_pages_show_at_fine_strides),
