@@ -203,6 +203,54 @@ signal_to_rank_zero_stops_every_rank() {
     others_are_complete f.h5
 }
 
+# What is left of a run that was stopped while rank 2 was in bank_conflict; the rest is resumed.
+stopped_run_is_resumed() {
+    has f.h5 '^rank 2 n1\.gpu2 partial 3 2 bank_conflict missing: the run was stopped by a signal'
+    others_are_complete f.h5
+    [ ! -e f.h5.spool ] || fail "the spool was left behind"
+    are_gone || fail "a probe has outlived its job"
+    write_fleet
+    ranks 0 4 --fleet fleet.json --tests $fast -o f.h5 --resume
+    [ "$(grep -c ' ok ' err.txt)" -eq 2 ] || fail "more was measured than what was missing"
+    count f.h5 '^rank . n1\.gpu. ok 5 0' 4
+    valid f.h5
+}
+
+start_job_to_be_stopped() {
+    write_fleet hang@bank_conflict
+    write_probe
+    mpirun -q -n 4 "$bin/plumb-run" --fleet fleet.json --tests $fast --deadline 100 \
+        --probe ./probe.sh -o f.h5 >out.txt 2>log.txt &
+    job=$!
+    await in_test 'n1.gpu2 shared_latency ok'
+    for slot in 0 1 3; do
+        await in_test "n1.gpu$slot global_copy ok"
+    done
+}
+
+# As srun does it at the time limit: every rank gets the signal.
+signal_to_every_rank_keeps_what_is_measured() {
+    start_job_to_be_stopped
+    # shellcheck disable=SC2046
+    kill -TERM $(ranks_of_job)
+    code=0
+    wait $job || code=$?
+    [ $code -eq 3 ] || fail "expected exit code 3, found $code"
+    stopped_run_is_resumed
+}
+
+# As Slurm does it to mpirun, which passes the signal on, has an exit code of its own, and kills what
+# has not ended after a second, or after this many: it always waits as long.
+signal_to_mpirun_keeps_what_is_measured() {
+    export OMPI_MCA_odls_base_sigkill_timeout=4
+    start_job_to_be_stopped
+    kill -TERM $job
+    code=0
+    wait $job || code=$?
+    [ $code -ne 0 ] || fail "mpirun ended as if nothing had happened"
+    stopped_run_is_resumed
+}
+
 load_lasts_as_long_as_asked_for() {
     run 0 "$bin/plumb-probe" --profile gtx780 --tests sustain --sustain 2.5 -o p.h5
     has p.h5 '^axis .* sustain time [0-9]* 2\.5'
