@@ -11,31 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verdict/faults.h"
 #include "verdict/fleetbuild.h"
 
-enum { NODES = 16, SLOTS = 4, STRENGTHS = 2, KINDS = 14, PLACES = 3 };
-
-/* A fault weak and strong, and what ought to be said of it. */
-static const struct kind {
-    const char *name, *specs[STRENGTHS];
-    const char *causes[3];
-    enum pb_level level;
-} kinds[KINDS] = {
-    {"clock", {"clock=0.96", "clock=0.8"}, {"locked_clocks", "slow_clock"}, PB_LEVEL_DEVICE},
-    {"dram_bandwidth", {"dram_bandwidth=0.95", "dram_bandwidth=0.8"}, {"hbm"}, PB_LEVEL_DEVICE},
-    {"dram_latency", {"dram_latency=1.05", "dram_latency=1.4"}, {"dram_latency"}, PB_LEVEL_DEVICE},
-    {"l2_latency", {"l2_latency=1.04", "l2_latency=1.3"}, {"l2_latency"}, PB_LEVEL_DEVICE},
-    {"l1_size", {"l1_size=0.9", "l1_size=0.5"}, {"l1_defect"}, PB_LEVEL_DEVICE},
-    {"sm_slow", {"sm_slow=3:1.04", "sm_slow=0:1.5"}, {"slow_sm"}, PB_LEVEL_SM},
-    {"tail", {"tail=0.003:400", "tail=0.02:2000"}, {"tail"}, PB_LEVEL_ACCESS},
-    {"throttle", {"throttle=0.9@0.3", "throttle=0.6@0.3"}, {"thermal"}, PB_LEVEL_DEVICE},
-    {"pcie_width", {"pcie_width=8", "pcie_width=4"}, {"pcie_link"}, PB_LEVEL_DEVICE},
-    {"bitflip", {"bitflip=1e-8", "bitflip=1e-6"}, {"integrity"}, PB_LEVEL_DEVICE},
-    {"hang", {"hang@shared_latency", "hang@dram_latency"}, {"hung"}, PB_LEVEL_DEVICE},
-    {"crash", {"crash@bank_conflict", "crash@l2_line"}, {"crashed"}, PB_LEVEL_DEVICE},
-    {"lost", {"lost@memory_pattern", "lost@host_link"}, {"off_the_bus"}, PB_LEVEL_DEVICE},
-    {"absent", {"absent", "absent"}, {"absent"}, PB_LEVEL_DEVICE},
-};
+enum { NODES = 16, SLOTS = 4, STRENGTHS = FAULT_STRENGTHS, KINDS = FAULT_KINDS, PLACES = 3 };
 
 /* Where sick devices stand: one, another of the same node, one of the other model. */
 static const struct place {
@@ -89,7 +68,7 @@ static void measure_all(struct bed *bed)
     for (int p = 0; p < PLACES; p++)
         for (int k = 0; k < KINDS; k++)
             for (int s = 0; s < STRENGTHS; s++)
-                measure(bed, places[p].node, places[p].slot, kinds[k].specs[s], NULL,
+                measure(bed, places[p].node, places[p].slot, fault_kinds[k].specs[s], NULL,
                         &bed->sick[p][k][s]);
 }
 
@@ -128,89 +107,36 @@ static void name_place(int place, char key[PB_KEY_LENGTH])
     snprintf(key, PB_KEY_LENGTH, "%.80s.gpu%d", host, places[place].slot);
 }
 
-/* Does a finding name this device (or a part of it)? */
-static bool names(const struct pb_finding *finding, const char *key)
-{
-    return strcmp(finding->device, key) == 0 || strcmp(finding->place, key) == 0;
-}
-
-/* 0: nothing names the device; 1: something does; 2: with cause and level. */
-static int verdict_of(const struct pb_findings *findings, const struct kind *kind, const char *key)
-{
-    int best = 0;
-
-    for (size_t i = 0; i < findings->count; i++) {
-        const struct pb_finding *finding = &findings->items[i];
-
-        if (!names(finding, key))
-            continue;
-        best = best < 1 ? 1 : best;
-        for (size_t c = 0; c < 3 && kind->causes[c] != NULL; c++)
-            if (strcmp(finding->cause, kind->causes[c]) == 0 && finding->level == kind->level)
-                best = 2;
-    }
-    return best;
-}
-
-/* Findings of anybody that is not sick. */
-static size_t blamed(const struct pb_findings *findings, const struct guest *guests,
-                     size_t guest_count)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < findings->count; i++) {
-        bool is_sick = false;
-
-        for (size_t g = 0; g < guest_count; g++) {
-            char key[PB_KEY_LENGTH];
-
-            name_place(guests[g].place, key);
-            is_sick |= names(&findings->items[i], key);
-        }
-        count += !is_sick;
-    }
-    return count;
-}
-
-static void print_findings(const char *title, const struct pb_findings *findings)
-{
-    printf("  %s\n", title);
-    for (size_t i = 0; i < findings->count; i++) {
-        const struct pb_finding *finding = &findings->items[i];
-
-        printf("    %-8s %-10s %-18s %-16s %3zu  %s\n", pb_severity_name(finding->severity),
-               pb_level_name(finding->level), finding->place, finding->cause,
-               (size_t)finding->metrics, finding->evidence);
-    }
-}
-
-/* One fleet; wanted[i] is at guests[at[i]]. */
+/* One fleet; the fault wanted[i] is that of guests[at[i]]. */
 static void tally_fleet(struct bed *bed, const char *title, const struct guest *guests,
-                        size_t guest_count, const struct kind *const *wanted, const size_t *at,
-                        size_t wanted_count, struct tally *tally)
+                        size_t guest_count, const struct fault_kind *const *wanted,
+                        const size_t *at, size_t wanted_count, struct tally *tally)
 {
+    char keys[PLACES][PB_KEY_LENGTH];
+    const char *sick[PLACES];
     struct pb_findings findings = {0};
     bool is_good;
     size_t others;
 
+    for (size_t i = 0; i < guest_count; i++) {
+        name_place(guests[i].place, keys[i]);
+        sick[i] = keys[i];
+    }
     judge(bed, guests, guest_count, &findings);
-    others = blamed(&findings, guests, guest_count);
+    others = fault_blamed(&findings, sick, guest_count);
     is_good = others == 0;
     tally->fleets++;
     tally->blamed += others;
     for (size_t i = 0; i < wanted_count; i++) {
-        char key[PB_KEY_LENGTH];
-        int verdict;
+        enum fault_verdict verdict = fault_verdict_of(&findings, wanted[i], sick[at[i]]);
 
-        name_place(guests[at[i]].place, key);
-        verdict = verdict_of(&findings, wanted[i], key);
         tally->faults++;
-        tally->found += verdict > 0;
-        tally->right += verdict == 2;
-        is_good &= verdict == 2;
+        tally->found += verdict != FAULT_MISSED;
+        tally->right += verdict == FAULT_RIGHT;
+        is_good &= verdict == FAULT_RIGHT;
     }
     if (bed->verbose && !is_good)
-        print_findings(title, &findings);
+        fault_print(title, &findings);
     pb_findings_clear(&findings);
 }
 
@@ -235,10 +161,10 @@ static void alone(struct bed *bed)
         for (int s = 0; s < STRENGTHS; s++)
             for (int p = 0; p < PLACES; p++) {
                 struct guest guest = {&bed->sick[p][k][s], p};
-                const struct kind *wanted = &kinds[k];
+                const struct fault_kind *wanted = &fault_kinds[k];
                 size_t at = 0;
 
-                tally_fleet(bed, kinds[k].specs[s], &guest, 1, &wanted, &at, 1, &tally);
+                tally_fleet(bed, fault_kinds[k].specs[s], &guest, 1, &wanted, &at, 1, &tally);
             }
     print_tally("one fault", &tally);
 }
@@ -254,11 +180,12 @@ static void pairs(struct bed *bed, int other, const char *what)
                 int s1 = s % STRENGTHS, s2 = s / STRENGTHS;
                 struct guest guests[2] = {{&bed->sick[0][k][s1], 0},
                                           {&bed->sick[other][j][s2], other}};
-                const struct kind *wanted[2] = {&kinds[k], &kinds[j]};
+                const struct fault_kind *wanted[2] = {&fault_kinds[k], &fault_kinds[j]};
                 size_t at[2] = {0, 1};
                 char title[128];
 
-                snprintf(title, sizeof(title), "%s and %s", kinds[k].specs[s1], kinds[j].specs[s2]);
+                snprintf(title, sizeof(title), "%s and %s", fault_kinds[k].specs[s1],
+                         fault_kinds[j].specs[s2]);
                 tally_fleet(bed, title, guests, 2, wanted, at, 2, &tally);
             }
     print_tally(what, &tally);
@@ -274,14 +201,15 @@ static void doubles(struct bed *bed)
             for (int s = 0; s < STRENGTHS; s++) {
                 struct pb_sheet row = {0};
                 struct guest guest = {&row, 0};
-                const struct kind *wanted[2] = {&kinds[j], &kinds[k]};
+                const struct fault_kind *wanted[2] = {&fault_kinds[j], &fault_kinds[k]};
                 size_t at[2] = {0, 0};
-                bool is_absent = strcmp(kinds[j].name, "absent") == 0;
+                bool is_absent = strcmp(fault_kinds[j].name, "absent") == 0;
                 char title[128];
 
-                measure(bed, places[0].node, places[0].slot, kinds[k].specs[s], kinds[j].specs[s],
-                        &row);
-                snprintf(title, sizeof(title), "%s with %s", kinds[k].specs[s], kinds[j].specs[s]);
+                measure(bed, places[0].node, places[0].slot, fault_kinds[k].specs[s],
+                        fault_kinds[j].specs[s], &row);
+                snprintf(title, sizeof(title), "%s with %s", fault_kinds[k].specs[s],
+                         fault_kinds[j].specs[s]);
                 tally_fleet(bed, title, &guest, 1, wanted, at, is_absent ? 1 : 2, &tally);
                 pb_sheet_clear(&row);
             }

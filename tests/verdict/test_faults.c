@@ -1,0 +1,228 @@
+/*
+ * Planted faults in a fleet of 40 simulated devices of two models on 10 nodes: each is found with
+ * its level and cause, alone, beside another one, and together with another one on the same device;
+ * and nobody else is named. bench_faults does the same in fleets of 64, with every pair.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "verdict/faults.h"
+#include "verdict/fleetbuild.h"
+
+enum { NODES = 10, SLOTS = 4, FIRST_NODE = 2, FIRST_SLOT = 1 };
+
+static const char first_key[] = "n03.gpu1", second_key[] = "n03.gpu3";
+
+/* Rows measured once for all tests. */
+struct bed {
+    struct pb_sheet healthy[NODES][SLOTS];
+    struct pb_sheet sick[FAULT_KINDS]; /* weak ones, at the first place */
+};
+
+static void measure(int node, int slot, const char *first, const char *second, struct pb_sheet *row)
+{
+    char host[PB_KEY_LENGTH];
+    struct fleetbuild_device device = {.profile = node < NODES / 2 ? "quadro2000" : "c2070",
+                                       .host = host,
+                                       .slot = slot,
+                                       .faults = {first, second},
+                                       .battery = PB_QUICK};
+    struct pb_error err = PB_ERROR_INIT;
+
+    snprintf(host, sizeof(host), "n%02d", node + 1);
+    if (fleetbuild_measure(&device, row, &err) != PB_OK)
+        fail_msg("%s", err.message);
+}
+
+static int set_up(void **state)
+{
+    static struct bed bed;
+
+    for (int node = 0; node < NODES; node++)
+        for (int slot = 0; slot < SLOTS; slot++)
+            measure(node, slot, NULL, NULL, &bed.healthy[node][slot]);
+    for (int k = 0; k < FAULT_KINDS; k++)
+        measure(FIRST_NODE, FIRST_SLOT, fault_kinds[k].specs[0], NULL, &bed.sick[k]);
+    *state = &bed;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct bed *bed = *state;
+
+    for (int node = 0; node < NODES; node++)
+        for (int slot = 0; slot < SLOTS; slot++)
+            pb_sheet_clear(&bed->healthy[node][slot]);
+    for (int k = 0; k < FAULT_KINDS; k++)
+        pb_sheet_clear(&bed->sick[k]);
+    return 0;
+}
+
+/* The fleet with one or two rows exchanged: at n03.gpu1 and, on the same node, at n03.gpu3. */
+static void judge(struct bed *bed, const struct pb_sheet *first, const struct pb_sheet *second,
+                  struct pb_findings *findings)
+{
+    struct pb_sheet fleet = {0};
+    struct pb_error err = PB_ERROR_INIT;
+
+    for (int node = 0; node < NODES; node++) {
+        for (int slot = 0; slot < SLOTS; slot++) {
+            const struct pb_sheet *row = &bed->healthy[node][slot];
+
+            if (node == FIRST_NODE && slot == FIRST_SLOT && first != NULL)
+                row = first;
+            if (node == FIRST_NODE && slot == 3 && second != NULL)
+                row = second;
+            assert_int_equal(fleetbuild_add(&fleet, row, &err), PB_OK);
+        }
+    }
+    assert_int_equal(fleetbuild_judge(&fleet, findings, &err), PB_OK);
+    pb_sheet_clear(&fleet);
+}
+
+static void expect(const struct pb_findings *findings, const struct fault_kind *kind,
+                   const char *key, const char *title)
+{
+    if (fault_verdict_of(findings, kind, key) == FAULT_RIGHT)
+        return;
+    fault_print(title, findings);
+    fail_msg("%s: %s is not told as %s", title, key, kind->causes[0]);
+}
+
+static void expect_nobody_else(const struct pb_findings *findings, const char *const *sick,
+                               size_t count, const char *title)
+{
+    if (fault_blamed(findings, sick, count) == 0)
+        return;
+    fault_print(title, findings);
+    fail_msg("%s: somebody else is named", title);
+}
+
+static void test_faults__healthy_fleet_has_no_finding(void **state)
+{
+    struct pb_findings findings = {0};
+
+    judge(*state, NULL, NULL, &findings);
+    expect_nobody_else(&findings, NULL, 0, "healthy");
+    assert_int_equal(findings.worst, PB_SEVERITY_OK);
+    assert_int_equal(findings.judged, NODES * SLOTS);
+    assert_int_equal(findings.skipped, 0);
+    pb_findings_clear(&findings);
+}
+
+static void test_faults__each_alone_is_told_with_level_and_cause(void **state)
+{
+    struct bed *bed = *state;
+    const char *sick = first_key;
+
+    for (int k = 0; k < FAULT_KINDS; k++) {
+        struct pb_findings findings = {0};
+
+        judge(bed, &bed->sick[k], NULL, &findings);
+        expect(&findings, &fault_kinds[k], first_key, fault_kinds[k].specs[0]);
+        expect_nobody_else(&findings, &sick, 1, fault_kinds[k].specs[0]);
+        assert_int_equal(findings.worst, PB_SEVERITY_CRITICAL);
+        pb_findings_clear(&findings);
+    }
+}
+
+/* The row of one device as that of another slot of its node. */
+static struct pb_sheet moved(const struct pb_sheet *row, int64_t slot, const char *key)
+{
+    struct pb_sheet copy = {0};
+    struct pb_error err = PB_ERROR_INIT;
+
+    assert_int_equal(fleetbuild_add(&copy, row, &err), PB_OK);
+    copy.subjects[0].slot = slot;
+    if (copy.subjects[0].key[0] != '\0')
+        PB_TEXT_SET(copy.subjects[0].key, key);
+    PB_TEXT_SET(copy.subjects[0].info.uuid, "GPU-second");
+    return copy;
+}
+
+static void test_faults__two_devices_of_a_node_are_told_apart(void **state)
+{
+    struct bed *bed = *state;
+    const char *sick[] = {first_key, second_key};
+
+    for (int k = 0; k < FAULT_KINDS; k++) {
+        int j = (k + 5) % FAULT_KINDS;
+        struct pb_sheet second = moved(&bed->sick[j], 3, second_key);
+        struct pb_findings findings = {0};
+        char title[128];
+
+        snprintf(title, sizeof(title), "%s and %s", fault_kinds[k].specs[0],
+                 fault_kinds[j].specs[0]);
+        judge(bed, &bed->sick[k], &second, &findings);
+        expect(&findings, &fault_kinds[k], first_key, title);
+        expect(&findings, &fault_kinds[j], second_key, title);
+        expect_nobody_else(&findings, sick, 2, title);
+        pb_findings_clear(&findings);
+        pb_sheet_clear(&second);
+    }
+}
+
+static void test_faults__two_faults_of_one_device_are_both_told(void **state)
+{
+    static const int pairs[][2] = {{0, 1}, {0, 3}, {1, 2}, {2, 7}, {3, 6}, {4, 5}, {8, 9}, {0, 10}};
+    const char *sick = first_key;
+
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        const struct fault_kind *one = &fault_kinds[pairs[i][0]],
+                                *other = &fault_kinds[pairs[i][1]];
+        struct pb_sheet row = {0};
+        struct pb_findings findings = {0};
+        char title[128];
+
+        snprintf(title, sizeof(title), "%s with %s", one->specs[0], other->specs[0]);
+        measure(FIRST_NODE, FIRST_SLOT, one->specs[0], other->specs[0], &row);
+        judge(*state, &row, NULL, &findings);
+        expect(&findings, one, first_key, title);
+        expect(&findings, other, first_key, title);
+        expect_nobody_else(&findings, &sick, 1, title);
+        pb_findings_clear(&findings);
+        pb_sheet_clear(&row);
+    }
+}
+
+static void test_faults__slow_sm_is_named(void **state)
+{
+    struct bed *bed = *state;
+    struct pb_findings findings = {0};
+
+    judge(bed, &bed->sick[5], NULL, &findings);
+    assert_non_null(fleetbuild_find(&findings, "slow_sm", "SM 3 of n03.gpu1"));
+    pb_findings_clear(&findings);
+}
+
+static void test_faults__tail_keeps_the_mean(void **state)
+{
+    struct bed *bed = *state;
+    size_t metric = pb_sheet_find(&bed->sick[6], "dram.latency_cycles");
+    double sick = pb_sheet_cell(&bed->sick[6], 0, metric).value;
+    struct pb_sheet *peer = &bed->healthy[FIRST_NODE][FIRST_SLOT];
+    double healthy = pb_sheet_cell(peer, 0, pb_sheet_find(peer, "dram.latency_cycles")).value;
+
+    assert_true(sick <= healthy + 1.0 && sick >= healthy - 1.0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_faults__healthy_fleet_has_no_finding),
+        cmocka_unit_test(test_faults__each_alone_is_told_with_level_and_cause),
+        cmocka_unit_test(test_faults__two_devices_of_a_node_are_told_apart),
+        cmocka_unit_test(test_faults__two_faults_of_one_device_are_both_told),
+        cmocka_unit_test(test_faults__slow_sm_is_named),
+        cmocka_unit_test(test_faults__tail_keeps_the_mean),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
