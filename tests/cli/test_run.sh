@@ -268,6 +268,24 @@ deadline_allows_for_a_long_load() {
     has f.h5 '^test .* sustain hung passed its deadline of 2\.5 s'
 }
 
+# Tests are known by their device, not by the rank that happened to measure it.
+resumed_devices_may_have_other_ranks() {
+    cat >fleet.json <<END
+{"devices": [{"host": "n1", "profile": "gtx780", "count": 2, "faults": {"1": ["crash@bank_conflict"]}},
+             {"host": "n2", "profile": "gtx980", "count": 1}]}
+END
+    ranks 3 3 --fleet fleet.json --tests $fast -o f.h5
+    cat >fleet.json <<END
+{"devices": [{"host": "n2", "profile": "gtx980", "count": 1},
+             {"host": "n1", "profile": "gtx780", "count": 2}]}
+END
+    ranks 0 3 --fleet fleet.json --tests $fast -o f.h5 --resume
+    [ "$(grep -c ' ok ' err.txt)" -eq 1 ] || fail "more was measured than what was missing"
+    has f.h5 '^rank 0 n2\.gpu0 ok 5 0'
+    has f.h5 '^rank 2 n1\.gpu1 ok 5 0'
+    valid f.h5
+}
+
 # ---- links that a node's devices share ----
 
 links=host_link,host_latency,sustain,host_link_together
