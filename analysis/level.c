@@ -9,7 +9,7 @@
 static const struct pb_level_path ways[] = {
     {"l1", "global_ca", "global_cg"},      {"l2", "global_cg", NULL},
     {"readonly", "readonly", "global_cg"}, {"texture", "texture", "global_cg"},
-    {"constant_l1", "constant", NULL},
+    {"constant_l1", "constant", NULL},     {"constant_l15", "constant", NULL},
 };
 
 /* Loads of a cached path are faster than those past the cache this often; 1/2 if there is none. */

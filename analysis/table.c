@@ -58,6 +58,8 @@ const struct pb_inference pb_inferences[] = {
     {"constant_l1", {"constant_line"}, LINE_ANSWERS, pb_infer_line},
     {"constant_l1", {"constant_sets"}, SETS_ANSWERS, pb_infer_sets},
     {"constant_l1", {"constant_policy"}, POLICY_ANSWERS, pb_infer_policy},
+    {"constant_l15", {"constant_l15_capacity"}, CAPACITY_ANSWERS, pb_infer_constant15},
+    {"constant_l15", {"constant_l15_line"}, LINE_ANSWERS, pb_infer_line},
     {"dram", {"dram_latency"}, LATENCY_ANSWERS, pb_infer_dram_latency},
     {"dram",
      {"global_copy"},

@@ -1,0 +1,80 @@
+/*
+ * Parameters of constant_l15, the cache behind the first constant cache.
+ *
+ * It is asked as every cache is, by walks whose every load misses the first one. Where all that
+ * constant memory can hold fits in it, its size has no upper end: the parameter is then open, and
+ * its reason tells how much fits.
+ *
+ * Limit: constant memory is 64 KiB, so no larger size can ever show.
+ *
+ * Source: M16 4.2 for the walks; facts 1 and 2.8 on the second constant cache.
+ */
+#include "analysis/infer.h"
+
+#include <string.h>
+
+#include "analysis/trace.h"
+
+/* Loads that take this part of an L2 hit, or more, are L2 hits. */
+static const double alike_share = 0.9;
+
+/* The largest array that was walked, in bytes. */
+static uint64_t largest_walk(const struct pb_series *series)
+{
+    static const struct pb_pick walks[] = {{"constant", NULL, "coarse"},
+                                           {"constant", NULL, "bisect"}};
+    const struct pb_point *point;
+    uint64_t largest = 0;
+
+    for (size_t i = 0; i < sizeof(walks) / sizeof(walks[0]); i++)
+        for (size_t at = 0; (point = pb_point_next(series, &walks[i], &at)) != NULL;)
+            if (point->footprint_bytes > largest)
+                largest = point->footprint_bytes;
+    return largest;
+}
+
+/* Takes back what was stated of the row's memory, for this reason. */
+static void retract(const struct pb_case *at, const char *reason)
+{
+    const struct pb_answer *answers = at->inference->answers;
+
+    for (size_t i = 0; i < PB_INFERENCE_ANSWERS_MAX && answers[i].name != NULL; i++)
+        pb_parameter_set_none(pb_case_answer(at, answers[i].name), "%s", reason);
+}
+
+/* Loads that are no faster than L2's hits come from there. PB_NOT_FOUND: they do. */
+static enum pb_status check_apart(const struct pb_case *at, struct pb_error *err)
+{
+    double cycles = pb_parameters_number(at->parameters, "constant_l15", "latency_cycles");
+    const struct pb_parameter *l2 = pb_parameters_find(at->parameters, "l2", "latency_cycles");
+
+    if (l2 == NULL || l2->kind != PB_VALUE_NUMBER || !(cycles > alike_share * l2->numbers[0].low))
+        return PB_OK;
+    return pb_fail(err, PB_NOT_FOUND,
+                   "loads past the first constant cache take %.0f cycles, those from L2 %.0f: "
+                   "there is no second one",
+                   cycles, l2->numbers[0].value);
+}
+
+enum pb_status pb_infer_constant15(const struct pb_case *at, struct pb_error *err)
+{
+    uint64_t largest = largest_walk(&at->recordings[0].series);
+    struct pb_error apart = PB_ERROR_INIT;
+    struct pb_parameter *size;
+    enum pb_status status = pb_infer_capacity(at, err);
+
+    if (status == PB_NO_MEMORY)
+        return status;
+    if (check_apart(at, &apart) != PB_OK) {
+        retract(at, apart.message);
+        return PB_OK;
+    }
+    size = pb_case_answer(at, "size_bytes");
+    if (size->kind == PB_VALUE_NONE &&
+        pb_case_answer(at, "latency_cycles")->kind == PB_VALUE_NUMBER && largest > 0 &&
+        largest >= at->info->constant_bytes)
+        pb_parameter_set_none(size,
+                              "all %llu bytes of constant memory fit, so it has at least as many",
+                              (unsigned long long)largest);
+    return status;
+}
