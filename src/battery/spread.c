@@ -81,6 +81,8 @@ static bool place_stretches(const struct pb_bench *bench, const struct pb_search
     for (size_t i = 1; i < samples->count; i++)
         turns += pb_search_is_miss(bench, search, latency[i]) !=
                  pb_search_is_miss(bench, search, latency[i - 1]);
+    if (turns == 0)
+        return false;
     for (size_t i = 1; i < samples->count; i++) {
         if (pb_search_is_miss(bench, search, latency[i]) ==
             pb_search_is_miss(bench, search, latency[i - 1]))
