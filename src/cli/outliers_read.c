@@ -9,7 +9,6 @@
 /* A fleet file that is being read. */
 struct source {
     struct pb_reader *reader;
-    const char *key; /* of the device at hand */
     struct pb_member *members;
     size_t member_count;
     struct pb_key *keys; /* sorted */
@@ -18,10 +17,16 @@ struct source {
     struct pb_sheet *sheet;
 };
 
+/* A device's recordings, as the observer asks for them. */
+struct device_source {
+    struct pb_reader *reader;
+    const char *key;
+};
+
 static enum pb_status load_recording(void *context, const char *test,
                                      struct pb_recording *recording_out, struct pb_error *err)
 {
-    const struct source *source = context;
+    const struct device_source *source = context;
 
     return pb_reader_recording(source->reader, source->key, test, recording_out, err);
 }
@@ -34,7 +39,7 @@ static int compare_keys(const void *a, const void *b)
 /* The device of that key, noted as seen; NULL: there is none. */
 static const struct pb_key *take_device(struct source *source, const char *key)
 {
-    struct pb_key wanted;
+    struct pb_key wanted = {""};
     const struct pb_key *found;
 
     PB_TEXT_SET(wanted.text, key);
@@ -47,13 +52,13 @@ static const struct pb_key *take_device(struct source *source, const char *key)
 static enum pb_status observe_device(struct source *source, struct pb_subject *subject,
                                      struct pb_error *err)
 {
-    struct pb_recordings recordings = {source, load_recording};
+    struct device_source device = {source->reader, subject->key};
+    struct pb_recordings recordings = {&device, load_recording};
     struct pb_witness witness = {.subject = subject, .recordings = &recordings};
     struct pb_state *states = NULL;
     struct pb_key *tests = NULL;
     enum pb_status status = pb_reader_device(source->reader, subject->key, &subject->info, err);
 
-    source->key = subject->key;
     if (status == PB_OK)
         status = pb_reader_states(source->reader, subject->key, &states, &witness.state_count, err);
     if (status == PB_OK)

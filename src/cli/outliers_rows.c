@@ -1,4 +1,5 @@
 /* Findings as rows of the fleet file, and the nodes that they would drain; see outliers.h. */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +83,11 @@ enum pb_status pb_ruling_hostlist(const struct pb_ruling *ruling, char **text_ou
     return status;
 }
 
+static bool is_in_hostlist(char c)
+{
+    return isalnum((unsigned char)c) || (c != '\0' && strchr("[],-_.", c) != NULL);
+}
+
 /* A hostlist is one line of names, brackets, commas and ranges; an HDF5 file begins otherwise. */
 static bool is_hostlist(const char *head, size_t length)
 {
@@ -90,8 +96,7 @@ static bool is_hostlist(const char *head, size_t length)
     if (end != NULL && end != head + length - 1)
         return false;
     for (size_t i = 0; i < length - (end != NULL); i++)
-        if (memchr("[],-_.", head[i], 6) == NULL && (head[i] < '0' || head[i] > '9') &&
-            (head[i] < 'a' || head[i] > 'z') && (head[i] < 'A' || head[i] > 'Z'))
+        if (!is_in_hostlist(head[i]))
             return false;
     return true;
 }

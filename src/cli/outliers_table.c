@@ -157,7 +157,7 @@ static double visible_shift(const struct pb_ruling *ruling, enum pb_part part, d
     return count == 0 ? NAN : scratch[count / 2];
 }
 
-/* "clock 0.2%, l2 0.5%, dram 1.1%"; empty where nothing could be seen. */
+/* "clock 0.2%, l2 0.5%, dram 1.1%"; what could not be seen when it doubled is not worth naming. */
 static void list_visible_shifts(const struct pb_ruling *ruling, char *text, size_t size)
 {
     static const enum pb_part parts[] = {PB_PART_CLOCK, PB_PART_L1, PB_PART_L2, PB_PART_DRAM,
@@ -170,7 +170,7 @@ static void list_visible_shifts(const struct pb_ruling *ruling, char *text, size
     for (size_t i = 0; scratch != NULL && i < sizeof(parts) / sizeof(parts[0]); i++) {
         double shift = visible_shift(ruling, parts[i], scratch);
 
-        if (!isnan(shift) && length < size)
+        if (shift < 1.0 && length < size)
             length +=
                 (size_t)snprintf(text + length, size - length, "%s%s %.2g%%",
                                  length == 0 ? "" : ", ", pb_part_name(parts[i]), 100.0 * shift);

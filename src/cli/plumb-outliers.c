@@ -28,6 +28,22 @@ static const struct argp_option option_table[] = {
     {0},
 };
 
+static bool is_standard_output(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
+/* What is missing, or cannot be had together. */
+static void check_options(const struct options *options, struct argp_state *state)
+{
+    if (options->file == NULL)
+        argp_error(state, "FILE.h5 is missing");
+    if (is_standard_output(options->json) + is_standard_output(options->hostlist) +
+            is_standard_output(options->prometheus) >
+        1)
+        argp_error(state, "only one output can go to standard output");
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct options *options = state->input;
@@ -54,8 +70,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->file = argument;
         return 0;
     case ARGP_KEY_END:
-        if (options->file == NULL)
-            argp_error(state, "FILE is missing");
+        check_options(options, state);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -130,11 +145,6 @@ struct output {
     enum pb_status (*write)(const struct pb_ruling *ruling, FILE *file, struct pb_error *err);
     struct pb_outlet *outlet;
 };
-
-static bool is_standard_output(const char *path)
-{
-    return path != NULL && strcmp(path, "-") == 0;
-}
 
 /* Whatever may fail for want of room or rights fails here, before anything is replaced. */
 static enum pb_status prepare(struct output *outputs, const struct pb_ruling *ruling,

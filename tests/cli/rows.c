@@ -5,6 +5,8 @@
  *   test n1.gpu1 l1_capacity hung MESSAGE
  *   axis n1.gpu1 sustain time 25 1.02      an axis of numbers: how many, and the last
  *   complete 0
+ *   findings 1
+ *   finding CRITICAL device n1.gpu1: hung
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +63,20 @@ static enum pb_status print_tests(struct pb_reader *reader, const char *key, str
     return status;
 }
 
+static void print_findings(struct pb_reader *reader)
+{
+    struct pb_finding_row *rows = NULL;
+    size_t count = 0;
+
+    if (pb_reader_findings(reader, &rows, &count, NULL) != PB_OK)
+        return; /* nobody has looked for any */
+    printf("findings %zu\n", count);
+    for (size_t i = 0; i < count; i++)
+        printf("finding %s %s %s: %s\n", rows[i].severity, rows[i].level, rows[i].place,
+               rows[i].cause);
+    free(rows);
+}
+
 static enum pb_status print_file(const char *path, struct pb_error *err)
 {
     struct pb_reader *reader;
@@ -80,6 +96,8 @@ static enum pb_status print_file(const char *path, struct pb_error *err)
         status = pb_reader_run(reader, &run, err);
     if (status == PB_OK)
         printf("complete %lld\n", (long long)run.complete);
+    if (status == PB_OK)
+        print_findings(reader);
     free(keys);
     pb_reader_close(reader);
     return status;

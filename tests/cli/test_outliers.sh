@@ -1,0 +1,162 @@
+#!/bin/sh
+# plumb-outliers from outside: its outputs, its exit codes, and input that nobody should give it.
+set -eu
+. "$(dirname "$0")/lib.sh"
+
+# fleet NAME N PROFILE [SLOT:FAULT]: the file of N devices on nodes of four, one of them faulty.
+fleet() {
+    rows=
+    for host in $(seq $((($2 + 3) / 4))); do
+        slots=$(($2 - 4 * (host - 1)))
+        [ $slots -le 4 ] || slots=4
+        faults=
+        [ "$host" != 1 ] || [ -z "${4:-}" ] || faults=", \"faults\": {\"${4%%:*}\": [\"${4#*:}\"]}"
+        rows="$rows${rows:+, }{\"host\": \"n0$host\", \"profile\": \"$3\", \"count\": $slots$faults}"
+    done
+    echo "{\"seed\": 7, \"spread\": {\"latency\": 0.002, \"bandwidth\": 0.004}, \"devices\": [$rows]}" \
+        >fleet.json
+    code=0
+    mpirun -q -n "$2" "$bin/plumb-run" --fleet fleet.json --tests $fast --no-progress \
+        --deadline "${deadline:-100}" -o "$1" >out.txt 2>err.txt || code=$?
+    [ $code -eq 0 ] || [ $code -eq 3 ] || fail "plumb-run ended with $code"
+}
+
+# outliers CODE OPTIONS...: expects the exit code.
+outliers() {
+    expected=$1
+    shift
+    run "$expected" "$bin/plumb-outliers" "$@"
+}
+
+# refuses PATTERN OPTIONS...: one line of error, UNKNOWN, and nothing on standard output.
+refuses() {
+    pattern=$1
+    shift
+    outliers 3 "$@"
+    sed -i '/^==[0-9]*==/d' err.txt # a sanitizer's own troubles
+    [ "$(wc -l <err.txt)" -eq 1 ] || fail "expected one line of error"
+    grep -qE -e "^plumb-outliers: UNKNOWN: .*$pattern" err.txt || fail "expected '$pattern'"
+    [ ! -s out.txt ] || fail "expected no output"
+}
+
+hung_device_is_critical_in_every_output() {
+    deadline=1
+    fleet f.h5 4 gtx780 2:hang@global_copy
+    outliers 2 --json o.json --hostlist o.drain --prometheus o.prom f.h5
+    grep -qE '^CRITICAL  n01\.gpu2: hung' out.txt || fail "the table"
+    grep -q '^scontrol update NodeName=n01 State=DRAIN Reason="plumb: ' out.txt || fail "scontrol"
+    [ "$(cat o.drain)" = n01 ] || fail "the hostlist"
+    grep -q '"exit_code": 2' o.json || fail "the JSON"
+    grep -q 'plumb_device_status{host="n01",device="n01.gpu2",.*} 2' o.prom || fail "the metrics"
+    grep -q '^plumb_status 2' o.prom || fail "the metrics"
+    has f.h5 '^finding CRITICAL device n01\.gpu2: hung'
+    valid f.h5
+}
+
+# Sixteen peers carry a CRITICAL; a fifth of the memory's rate is no noise.
+slow_memory_is_found_among_sixteen_peers() {
+    fleet f.h5 18 gtx780 1:dram_bandwidth=0.8
+    outliers 2 f.h5
+    grep -qE '^CRITICAL +n01\.gpu1: ' out.txt || fail "not found"
+    [ "$(grep -cE '^(CRITICAL|WARNING) +n0' out.txt)" -eq 1 ] || fail "others are blamed"
+}
+
+healthy_fleet_is_not_blamed() {
+    fleet f.h5 18 gtx780
+    outliers 0 f.h5
+    grep -q '^OK .*18 of 18 devices judged' out.txt || fail "expected OK"
+    has f.h5 '^findings 0'
+}
+
+few_peers_are_said_to_be_few() {
+    fleet f.h5 2 gtx780
+    outliers 3 f.h5
+    grep -q '^UNKNOWN' out.txt || fail "two devices cannot be OK"
+}
+
+one_device_is_judged_by_a_baseline() {
+    fleet base.h5 18 gtx780
+    fleet f.h5 1 gtx780 0:dram_bandwidth=0.8
+    outliers 2 --baseline base.h5 f.h5
+    grep -qE '^CRITICAL +n01\.gpu0: ' out.txt || fail "not found"
+    fleet g.h5 1 gtx780
+    outliers 0 --baseline base.h5 g.h5
+}
+
+findings_and_parameters_live_side_by_side() {
+    fleet f.h5 4 gtx780
+    outliers 3 f.h5
+    run 0 "$bin/plumb-analyze" f.h5
+    has f.h5 '^findings '
+    valid f.h5
+}
+
+read_only_changes_nothing() {
+    fleet f.h5 2 gtx780
+    before=$(cksum <f.h5)
+    outliers 3 --read-only f.h5
+    [ "$(cksum <f.h5)" = "$before" ] || fail "the file has changed"
+}
+
+outputs_change_only_together() {
+    fleet f.h5 2 gtx780
+    outliers 3 --hostlist o.drain f.h5
+    before=$(cksum f.h5 o.drain)
+    refuses 'nowhere/o\.prom' --hostlist o.drain --json o.json --prometheus nowhere/o.prom f.h5
+    [ "$(cksum f.h5 o.drain)" = "$before" ] || fail "some outputs have changed"
+    nothing_but f.h5 o.drain fleet.json
+}
+
+foreign_outputs_are_refused() {
+    fleet f.h5 2 gtx780
+    before=$(cksum <f.h5)
+    for option in json hostlist prometheus; do
+        refuses "f\.h5 exists and is not a" --$option f.h5 f.h5
+    done
+    [ "$(cksum <f.h5)" = "$before" ] || fail "the file has changed"
+}
+
+standard_output_is_for_one() {
+    fleet f.h5 2 gtx780
+    outliers 3 --json - f.h5
+    grep -q '"tool": "plumb-outliers"' out.txt || fail "no JSON"
+    ! grep -q '^UNKNOWN' out.txt || fail "the table, too"
+    outliers 3 --json - --prometheus - f.h5
+    grep -q 'only one output' err.txt || fail "another message"
+}
+
+bad_input_is_unknown() {
+    refuses 'nix\.h5: cannot be opened' nix.h5
+    : >empty.h5
+    refuses 'empty\.h5: .*no readable HDF5' empty.h5
+    echo "not a fleet" >text.h5
+    refuses 'text\.h5: .*no readable HDF5' text.h5
+    fleet f.h5 2 gtx780
+    head -c $(($(wc -c <f.h5) / 2)) f.h5 >half.h5
+    refuses 'half\.h5' half.h5
+    "$helpers/blank" none.h5 1
+    refuses 'none\.h5: expected devices' none.h5
+    "$helpers/blank" later.h5 2
+    refuses 'later\.h5: .*version' later.h5
+    for bad in nix empty text half none later; do
+        refuses "$bad\.h5" --baseline $bad.h5 --read-only f.h5
+    done
+}
+
+baseline_of_another_model_is_unknown() {
+    fleet f.h5 2 gtx780
+    fleet base.h5 2 gtx980
+    refuses 'base\.h5: expected a model of the fleet, found .*980' --baseline base.h5 f.h5
+}
+
+usage_is_unknown() {
+    outliers 3
+    grep -q 'FILE.h5 is missing' err.txt || fail "another message"
+    outliers 3 a.h5 b.h5
+    outliers 3 --frobnicate a.h5
+    outliers 0 --help
+    outliers 0 --version
+}
+
+"$case_name"
+pass

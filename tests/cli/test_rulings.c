@@ -1,0 +1,288 @@
+/* What plumb-outliers leaves for people, for Prometheus, for Slurm and for programs. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "cli/outliers.h"
+
+/* Two nodes with two GPUs each: one GPU is bad, the other node is warm. */
+struct scene {
+    struct pb_ruling ruling;
+    struct pb_subject subjects[4];
+    struct pb_finding findings[4];
+    char *text; /* of the output under test */
+};
+
+static void set_finding(struct pb_finding *finding, enum pb_severity severity, enum pb_level level,
+                        const char *host, const char *device, const char *cause)
+{
+    *finding = (struct pb_finding){.severity = severity,
+                                   .level = level,
+                                   .value = NAN,
+                                   .expected = NAN,
+                                   .shift = -0.1,
+                                   .sigmas = -25,
+                                   .p = 1e-9,
+                                   .peers = 3};
+    PB_TEXT_SET(finding->place, device[0] == '\0' ? host : device);
+    PB_TEXT_SET(finding->host, host);
+    PB_TEXT_SET(finding->device, device);
+    PB_TEXT_SET(finding->model, "NVIDIA \"H200\"");
+    PB_TEXT_SET(finding->cause, cause);
+    PB_TEXT_SET(finding->summary, "memory is 10% slower than that of 3 peers");
+    PB_TEXT_SET(finding->evidence, "copy, read and write alike");
+    PB_TEXT_SET(finding->advice, "drain the node and run the vendor's memory test");
+}
+
+static int set_scene(void **state)
+{
+    static const char *const keys[] = {"n01.gpu0", "n01.gpu1", "n02.gpu0", "n02.gpu1"};
+    struct scene *scene = calloc(1, sizeof(*scene));
+
+    if (scene == NULL)
+        return -1;
+    for (size_t i = 0; i < 4; i++) {
+        PB_TEXT_SET(scene->subjects[i].key, keys[i]);
+        PB_TEXT_SET(scene->subjects[i].host, i < 2 ? "n01" : "n02");
+        PB_TEXT_SET(scene->subjects[i].info.model, "NVIDIA \"H200\"");
+    }
+    set_finding(&scene->findings[0], PB_SEVERITY_CRITICAL, PB_LEVEL_DEVICE, "n01", "n01.gpu1",
+                "hbm");
+    scene->findings[0].drain = true;
+    set_finding(&scene->findings[1], PB_SEVERITY_WARNING, PB_LEVEL_NODE, "n02", "", "thermal");
+    scene->ruling.file = "fleet.h5";
+    scene->ruling.sheet.subjects = scene->subjects;
+    scene->ruling.sheet.subject_count = 4;
+    scene->ruling.findings = (struct pb_findings){
+        .items = scene->findings, .count = 2, .judged = 4, .worst = PB_SEVERITY_CRITICAL};
+    scene->ruling.status = PB_SEVERITY_CRITICAL;
+    scene->ruling.false_alarm_rate = 0.01;
+    PB_TEXT_SET(scene->ruling.run.created, "2026-11-20T10:09:00Z");
+    *state = scene;
+    return 0;
+}
+
+static int clear_scene(void **state)
+{
+    struct scene *scene = *state;
+
+    free(scene->text);
+    free(scene);
+    return 0;
+}
+
+/* The text that one of the outputs makes of the scene. */
+static const char *write_out(struct scene *scene,
+                             enum pb_status (*write)(const struct pb_ruling *ruling, FILE *file,
+                                                     struct pb_error *err))
+{
+    size_t size;
+    FILE *file;
+
+    free(scene->text);
+    file = open_memstream(&scene->text, &size);
+    assert_non_null(file);
+    assert_int_equal(write(&scene->ruling, file, NULL), PB_OK);
+    fclose(file);
+    return scene->text;
+}
+
+static const char *print(struct scene *scene, size_t width, bool colours)
+{
+    struct pb_terminal terminal = {width, colours};
+    size_t size;
+    FILE *file;
+
+    free(scene->text);
+    file = open_memstream(&scene->text, &size);
+    assert_non_null(file);
+    assert_int_equal(pb_ruling_print(&scene->ruling, terminal, file, NULL), PB_OK);
+    fclose(file);
+    return scene->text;
+}
+
+static void assert_has(const char *text, const char *line)
+{
+    if (strstr(text, line) == NULL)
+        fail_msg("expected %s in\n%s", line, text);
+}
+
+static void assert_lacks(const char *text, const char *line)
+{
+    if (strstr(text, line) != NULL)
+        fail_msg("expected no %s in\n%s", line, text);
+}
+
+static void test_table__says_who_what_and_what_to_do(void **state)
+{
+    const char *text = print(*state, 200, false);
+
+    assert_has(text, "CRITICAL  4 of 4 devices judged");
+    assert_has(text, ": 1 CRITICAL, 1 WARNING. A healthy fleet");
+    assert_has(text, "\nCRITICAL  n01.gpu1: hbm\n          memory is 10% slower");
+    assert_has(text, "because copy, read and write alike\n");
+    assert_has(text, "do: drain the node");
+    assert_has(text,
+               "\nscontrol update NodeName=n01 State=DRAIN Reason=\"plumb: hbm, n01.gpu1\"\n");
+    assert_lacks(text, "NodeName=n02");
+    assert_lacks(text, "\033");
+}
+
+static void test_table__has_colours_only_where_it_should(void **state)
+{
+    assert_has(print(*state, 100, true), "\033[1;31mCRITICAL\033[0m");
+}
+
+static void test_table__no_line_is_wider_than_the_terminal(void **state)
+{
+    const char *text = print(*state, 50, false);
+
+    for (const char *line = text; *line != '\0';) {
+        size_t length = strcspn(line, "\n");
+
+        if (strncmp(line, "scontrol", 8) != 0) /* a command is never broken */
+            assert_true(length <= 50);
+        line += length + (line[length] != '\0');
+    }
+}
+
+static void test_table__a_healthy_fleet_is_one_paragraph(void **state)
+{
+    struct scene *scene = *state;
+    const char *text;
+
+    scene->ruling.findings.count = 0;
+    scene->ruling.status = PB_SEVERITY_OK;
+    text = print(scene, 1000, false);
+    assert_true(strncmp(text, "OK ", 3) == 0);
+    assert_string_equal(strchr(text, '\n'), "\n");
+    assert_has(text,
+               ": nothing is out of true. A healthy fleet has a false CRITICAL in 1% of runs");
+}
+
+static void test_table__what_a_shell_would_expand_is_taken_out(void **state)
+{
+    struct scene *scene = *state;
+
+    PB_TEXT_SET(scene->findings[0].place, "n01\"; rm $HOME `x`");
+    assert_has(print(scene, 100, false), "Reason=\"plumb: hbm, n01 ; rm  HOME  x \"\n");
+}
+
+static void test_prometheus__labels_are_escaped(void **state)
+{
+    const char *text = write_out(*state, pb_ruling_write_prometheus);
+
+    assert_has(text, "# TYPE plumb_finding gauge\n");
+    assert_has(text,
+               "plumb_finding{host=\"n01\",device=\"n01.gpu1\",model=\"NVIDIA \\\"H200\\\"\","
+               "place=\"n01.gpu1\",cause=\"hbm\",level=\"device\",severity=\"CRITICAL\"} 1\n");
+    assert_has(text, "\nplumb_run_timestamp_seconds 1795169340\n");
+    assert_has(text, "\nplumb_devices_judged 4\n");
+    assert_has(text, "\nplumb_nodes_to_drain 1\n");
+}
+
+static void test_prometheus__a_node_speaks_for_its_devices(void **state)
+{
+    const char *text = write_out(*state, pb_ruling_write_prometheus);
+
+    assert_has(text, "device=\"n01.gpu0\",model=\"NVIDIA \\\"H200\\\"\"} 0\n");
+    assert_has(text, "device=\"n01.gpu1\",model=\"NVIDIA \\\"H200\\\"\"} 2\n");
+    assert_has(text, "device=\"n02.gpu0\",model=\"NVIDIA \\\"H200\\\"\"} 1\n");
+    assert_has(text, "device=\"n02.gpu1\",model=\"NVIDIA \\\"H200\\\"\"} 1\n");
+}
+
+/* The node exporter drops a file in which a sample comes twice. */
+static void test_prometheus__equal_findings_are_one_sample(void **state)
+{
+    struct scene *scene = *state;
+    const char *first, *text;
+
+    scene->findings[2] = scene->findings[0];
+    scene->ruling.findings.count = 3;
+    text = write_out(scene, pb_ruling_write_prometheus);
+    first = strstr(text, "cause=\"hbm\"");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "cause=\"hbm\""));
+}
+
+static void test_hostlist__has_each_node_to_drain_once(void **state)
+{
+    struct scene *scene = *state;
+
+    assert_string_equal(write_out(scene, pb_ruling_write_hostlist), "n01\n");
+    scene->findings[1].drain = true;
+    scene->findings[2] = scene->findings[0];
+    scene->ruling.findings.count = 3;
+    assert_string_equal(write_out(scene, pb_ruling_write_hostlist), "n[01-02]\n");
+}
+
+static void test_hostlist__nothing_to_drain_is_an_empty_file(void **state)
+{
+    struct scene *scene = *state;
+
+    scene->findings[0].drain = false;
+    assert_string_equal(write_out(scene, pb_ruling_write_hostlist), "");
+}
+
+static void test_json__is_what_its_document_says(void **state)
+{
+    const char *text = write_out(*state, pb_ruling_write_json);
+    const char *severity, *cause, *host;
+    json_t *root = json_loads(text, 0, NULL);
+    int code, drain;
+
+    assert_non_null(root);
+    assert_true(pb_ruling_json_kind.is_one(text, strlen(text)));
+    assert_int_equal(json_unpack(root, "{s:i, s:[{s:s, s:s, s:b, s:n, s:n}, {s:s, s:n}]}",
+                                 "exit_code", &code, "findings", "severity", &severity, "cause",
+                                 &cause, "drain", &drain, "value", "metric", "host", &host,
+                                 "device"),
+                     0);
+    assert_int_equal(code, 2);
+    assert_true(drain);
+    assert_string_equal(severity, "CRITICAL");
+    assert_string_equal(cause, "hbm");
+    assert_string_equal(host, "n02");
+    assert_int_equal(json_array_size(json_object_get(root, "drain")), 1);
+    json_decref(root);
+}
+
+static void test_kinds__know_their_own_and_refuse_others(void **state)
+{
+    const char *text = write_out(*state, pb_ruling_write_prometheus);
+
+    assert_true(pb_ruling_prometheus_kind.is_one(text, strlen(text)));
+    assert_false(pb_ruling_hostlist_kind.is_one(text, strlen(text)));
+    assert_false(pb_ruling_json_kind.is_one(text, strlen(text)));
+    assert_true(pb_ruling_hostlist_kind.is_one("n[01-02],login\n", 15));
+    assert_false(pb_ruling_hostlist_kind.is_one("n1\nn2\n", 6));
+    assert_false(pb_ruling_hostlist_kind.is_one("\211HDF\r\n\032\n", 8));
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_scene, clear_scene)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(test_table__says_who_what_and_what_to_do),
+        CASE(test_table__has_colours_only_where_it_should),
+        CASE(test_table__no_line_is_wider_than_the_terminal),
+        CASE(test_table__a_healthy_fleet_is_one_paragraph),
+        CASE(test_table__what_a_shell_would_expand_is_taken_out),
+        CASE(test_prometheus__labels_are_escaped),
+        CASE(test_prometheus__a_node_speaks_for_its_devices),
+        CASE(test_prometheus__equal_findings_are_one_sample),
+        CASE(test_hostlist__has_each_node_to_drain_once),
+        CASE(test_hostlist__nothing_to_drain_is_an_empty_file),
+        CASE(test_json__is_what_its_document_says),
+        CASE(test_kinds__know_their_own_and_refuse_others),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
