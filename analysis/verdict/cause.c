@@ -12,26 +12,24 @@ static const double leeway = 1.5;
 /* A faint one this share as far, and half its practical size more. */
 static const double faint = 0.25;
 
-static bool is_end(const struct pb_pattern *pattern)
+static bool is_end(const struct pb_sign *sign)
 {
-    return pattern->parts == 0 && pattern->domains == 0;
+    return sign->parts == 0 && sign->domains == 0;
 }
 
-static bool matches(const struct pb_pattern *pattern, const struct pb_metric *metric,
+static bool matches(const struct pb_sign *sign, const struct pb_metric *metric,
                     const struct pb_move *move)
 {
-    return (pattern->parts >> metric->part & 1) != 0 &&
-           (pattern->domains >> metric->domain & 1) != 0 &&
-           (pattern->direction == PB_ANY_WAY ||
-            (pattern->direction == PB_UP) == (move->shift > 0)) &&
-           (pattern->name == NULL || fnmatch(pattern->name, metric->name, 0) == 0);
+    return (sign->parts >> metric->part & 1) != 0 && (sign->domains >> metric->domain & 1) != 0 &&
+           (sign->direction == PB_ANY_WAY || (sign->direction == PB_UP) == (move->shift > 0)) &&
+           (sign->name == NULL || fnmatch(sign->name, metric->name, 0) == 0);
 }
 
-static bool matches_any(const struct pb_pattern *patterns, size_t count,
-                        const struct pb_metric *metric, const struct pb_move *move)
+static bool matches_any(const struct pb_sign *signs, size_t count, const struct pb_metric *metric,
+                        const struct pb_move *move)
 {
-    for (size_t i = 0; i < count && !is_end(&patterns[i]); i++)
-        if (matches(&patterns[i], metric, move))
+    for (size_t i = 0; i < count && !is_end(&signs[i]); i++)
+        if (matches(&signs[i], metric, move))
             return true;
     return false;
 }
@@ -111,8 +109,8 @@ static bool follows(const struct pb_cause *cause, const struct pb_metric *metric
 }
 
 /* The unexplained move that matches and lies farthest out; count when there is none. */
-static size_t farthest(const struct pb_pattern *patterns, size_t pattern_count,
-                       const struct pb_sheet *sheet, const struct pb_bundle *bundle)
+static size_t farthest(const struct pb_sign *signs, size_t sign_count, const struct pb_sheet *sheet,
+                       const struct pb_bundle *bundle)
 {
     size_t best = bundle->count;
 
@@ -120,7 +118,7 @@ static size_t farthest(const struct pb_pattern *patterns, size_t pattern_count,
         const struct pb_move *move = &bundle->moves[i];
 
         if (move->taken_by == 0 &&
-            matches_any(patterns, pattern_count, &sheet->metrics[move->metric], move) &&
+            matches_any(signs, sign_count, &sheet->metrics[move->metric], move) &&
             (best == bundle->count || fabs(move->sigmas) > fabs(bundle->moves[best].sigmas)))
             best = i;
     }
@@ -193,6 +191,8 @@ size_t pb_cause_absorb(const struct pb_sheet *sheet, const struct pb_diagnosis *
     const struct pb_cause *cause = diagnosis->cause;
     size_t absorbed = 0;
 
+    if (cause[1].word == NULL)
+        return 0; /* what has no explanation explains nothing */
     for (size_t i = 0; i < bundle->count; i++) {
         struct pb_move *move = &bundle->moves[i];
         const struct pb_metric *metric = &sheet->metrics[move->metric];

@@ -39,7 +39,7 @@ enum pb_law {
 #define PB_DOMAINS_ALL UINT32_MAX
 
 /* Which metrics. */
-struct pb_pattern {
+struct pb_sign {
     uint32_t parts, domains; /* bit masks of enum pb_part, enum pb_domain; 0: end of a list */
     enum pb_direction direction;
     const char *name; /* as in a shell, `*` for anything; NULL: any */
@@ -51,13 +51,13 @@ struct pb_cause {
     const char *meaning; /* what speaks for it: begins the evidence */
     const char *advice;
     enum pb_level level;
-    enum pb_severity most;                           /* it is never worse than this */
-    bool drain;                                      /* when CRITICAL */
-    struct pb_pattern needs[PB_CAUSE_NEEDS_MAX];     /* one of them at least has moved */
-    struct pb_pattern also[PB_CAUSE_NEEDS_MAX];      /* and one of these, if there are any */
-    struct pb_pattern spares[PB_CAUSE_SPARES_MAX];   /* none of them has moved */
-    struct pb_pattern sizes[PB_CAUSE_SIZES_MAX];     /* how big it is, besides those above */
-    struct pb_pattern follows[PB_CAUSE_FOLLOWS_MAX]; /* taken along */
+    enum pb_severity most;                        /* it is never worse than this */
+    bool drain;                                   /* when CRITICAL */
+    struct pb_sign needs[PB_CAUSE_NEEDS_MAX];     /* one of them at least has moved */
+    struct pb_sign also[PB_CAUSE_NEEDS_MAX];      /* and one of these, if there are any */
+    struct pb_sign spares[PB_CAUSE_SPARES_MAX];   /* none of them has moved */
+    struct pb_sign sizes[PB_CAUSE_SIZES_MAX];     /* how big it is, besides those above */
+    struct pb_sign follows[PB_CAUSE_FOLLOWS_MAX]; /* taken along */
 };
 
 extern const struct pb_cause pb_causes[]; /* in order of trial; ends with a NULL word */

@@ -1,0 +1,552 @@
+/* Causes: what is said of deviations that are known, and what needs no score at all. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analysis/verdict/cause.h"
+#include "verdict/fleetbuild.h"
+
+enum { NODES = 8, SLOTS = 4, SICK = 9 };
+
+static const char sick_key[] = "n03.gpu1";
+
+/* What healthy devices of these tests have. */
+static const struct normal {
+    struct pb_metric metric;
+    double value, spread; /* spread: relative, or absolute where the value is 0 */
+} normals[] = {
+    {{.name = "clock.sm_mhz",
+      .unit = "MHz",
+      .part = PB_PART_CLOCK,
+      .domain = PB_DOMAIN_RATE,
+      .better = PB_BETTER_HIGHER,
+      .practical = 0.01},
+     1980.0,
+     1e-4},
+    {{.name = "l1.latency_cycles",
+      .unit = "cycle",
+      .part = PB_PART_L1,
+      .domain = PB_DOMAIN_CYCLES,
+      .better = PB_BETTER_LOWER,
+      .quantum = 1.0,
+      .practical = 0.02},
+     32.0,
+     0.0},
+    {{.name = "l1.latency_ns",
+      .unit = "ns",
+      .part = PB_PART_L1,
+      .domain = PB_DOMAIN_NS,
+      .better = PB_BETTER_LOWER,
+      .practical = 0.02},
+     16.16,
+     1e-4},
+    {{.name = "l2.latency_cycles",
+      .unit = "cycle",
+      .part = PB_PART_L2,
+      .domain = PB_DOMAIN_CYCLES,
+      .better = PB_BETTER_LOWER,
+      .practical = 0.02},
+     270.0,
+     2e-3},
+    {{.name = "l2.latency_ns",
+      .unit = "ns",
+      .part = PB_PART_L2,
+      .domain = PB_DOMAIN_NS,
+      .better = PB_BETTER_LOWER,
+      .practical = 0.02},
+     136.4,
+     2e-3},
+    {{.name = "global_copy.peak",
+      .unit = "byte/s",
+      .test = "global_copy",
+      .part = PB_PART_DRAM,
+      .domain = PB_DOMAIN_RATE,
+      .better = PB_BETTER_HIGHER,
+      .practical = 0.03},
+     3.9e12,
+     4e-3},
+    {{.name = "throttle.thermal_hardware",
+      .unit = "look",
+      .part = PB_PART_THERMAL,
+      .domain = PB_DOMAIN_COUNT,
+      .better = PB_BETTER_LOWER,
+      .quantum = 1.0},
+     0.0,
+     0.0},
+    {{.name = "throttle.power_cap",
+      .unit = "share",
+      .part = PB_PART_POWER,
+      .domain = PB_DOMAIN_FRACTION,
+      .better = PB_BETTER_LOWER,
+      .practical = 0.3},
+     0.0,
+     0.0},
+    {{.name = "nvml.other_processes",
+      .unit = "process",
+      .part = PB_PART_COMPANY,
+      .domain = PB_DOMAIN_COUNT,
+      .better = PB_BETTER_LOWER,
+      .quantum = 1.0},
+     0.0,
+     0.0},
+    {{.name = "nvml.ecc_uncorrected_step",
+      .unit = "error",
+      .part = PB_PART_ECC,
+      .domain = PB_DOMAIN_COUNT,
+      .better = PB_BETTER_LOWER,
+      .quantum = 1.0},
+     0.0,
+     0.0},
+    {{.name = "nvml.pcie_width",
+      .unit = "lane",
+      .part = PB_PART_HOST_LINK,
+      .domain = PB_DOMAIN_SIZE,
+      .better = PB_BETTER_HIGHER,
+      .quantum = 1.0,
+      .practical = 0.05},
+     16.0,
+     0.0},
+    {{.name = "peer_link.median_peer",
+      .unit = "byte/s",
+      .part = PB_PART_PEER_LINK,
+      .domain = PB_DOMAIN_RATE,
+      .better = PB_BETTER_HIGHER,
+      .practical = 0.2},
+     3.6e11,
+     0.01},
+    {{.name = "nvml.temperature_most",
+      .unit = "degC",
+      .part = PB_PART_THERMAL,
+      .domain = PB_DOMAIN_STATE,
+      .better = PB_BETTER_LOWER,
+      .quantum = 1.0,
+      .practical = 15.0},
+     52.0,
+     0.03},
+};
+
+/* One number of the sick device, instead of the healthy one. */
+struct planted {
+    const char *name;
+    double value;
+};
+
+static const struct normal *normal_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof(normals) / sizeof(normals[0]); i++)
+        if (strcmp(normals[i].metric.name, name) == 0)
+            return &normals[i];
+    fail_msg("no metric %s", name);
+    return NULL;
+}
+
+static void put(struct pb_sheet *sheet, size_t subject, const char *name, double value)
+{
+    struct pb_error err = PB_ERROR_INIT;
+
+    assert_int_equal(pb_sheet_set(sheet, subject, &normal_of(name)->metric,
+                                  (struct pb_cell){value, 0.0, -1}, &err),
+                     PB_OK);
+}
+
+/* A healthy fleet without a row for what NVML cannot tell. */
+static void make_fleet(int nodes, struct pb_sheet *sheet)
+{
+    struct pb_error err = PB_ERROR_INIT;
+
+    for (int i = 0; i < nodes * SLOTS; i++) {
+        struct pb_subject subject = {.rank = i, .slot = i % SLOTS};
+        size_t at;
+
+        snprintf(subject.host, sizeof(subject.host), "n%02d", i / SLOTS + 1);
+        snprintf(subject.key, sizeof(subject.key), "%.8s.gpu%d", subject.host, i % SLOTS);
+        PB_TEXT_SET(subject.status, "ok");
+        PB_TEXT_SET(subject.info.model, "Tesla T0");
+        PB_TEXT_SET(subject.info.driver_version, "580.1");
+        PB_TEXT_SET(subject.info.vbios, "96.00");
+        snprintf(subject.info.uuid, sizeof(subject.info.uuid), "GPU-%d", i);
+        subject.info.memory_bytes = (uint64_t)8 << 30;
+        subject.info.ecc_enabled = 1;
+        assert_int_equal(pb_sheet_add_subject(sheet, &subject, &at, &err), PB_OK);
+        for (size_t m = 0; m < sizeof(normals) / sizeof(normals[0]); m++)
+            put(sheet, at, normals[m].metric.name,
+                normals[m].value * (1.0 + normals[m].spread * sin(2.1 * i + (double)m)));
+    }
+}
+
+static void plant(struct pb_sheet *sheet, const struct planted *planted, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        put(sheet, SICK, planted[i].name, planted[i].value);
+}
+
+static void judge(struct pb_sheet *sheet, struct pb_findings *findings)
+{
+    struct pb_error err = PB_ERROR_INIT;
+
+    assert_int_equal(fleetbuild_judge(sheet, findings, &err), PB_OK);
+    pb_sheet_clear(sheet);
+}
+
+/* One sick device among healthy ones, told as one cause and nothing else. */
+static void expect_only(const struct planted *planted, size_t count, const char *cause,
+                        enum pb_severity severity)
+{
+    struct pb_sheet sheet = {0};
+    struct pb_findings findings = {0};
+
+    make_fleet(NODES, &sheet);
+    plant(&sheet, planted, count);
+    judge(&sheet, &findings);
+    assert_int_equal(findings.count, 1);
+    assert_string_equal(findings.items[0].cause, cause);
+    assert_string_equal(findings.items[0].device, sick_key);
+    assert_int_equal(findings.items[0].severity, severity);
+    assert_int_equal(findings.items[0].metrics, count);
+    pb_findings_clear(&findings);
+}
+
+#define EXPECT_ONLY(cause, severity, ...)                                                          \
+    do {                                                                                           \
+        static const struct planted planted[] = {__VA_ARGS__};                                     \
+        expect_only(planted, sizeof(planted) / sizeof(planted[0]), cause, severity);               \
+    } while (0)
+
+static void test_cause__slow_clock_is_no_cache_fault(void **state)
+{
+    (void)state;
+    EXPECT_ONLY("slow_clock", PB_SEVERITY_CRITICAL, {"clock.sm_mhz", 1782.0},
+                {"l1.latency_ns", 17.96}, {"l2.latency_ns", 151.5});
+}
+
+static void test_cause__heat_explains_the_clock(void **state)
+{
+    (void)state;
+    EXPECT_ONLY("thermal", PB_SEVERITY_CRITICAL, {"throttle.thermal_hardware", 7.0},
+                {"clock.sm_mhz", 1782.0}, {"l1.latency_ns", 17.96}, {"l2.latency_ns", 151.5},
+                {"nvml.temperature_most", 88.0});
+}
+
+static void test_cause__heat_alone_only_warns(void **state)
+{
+    (void)state;
+    EXPECT_ONLY("thermal", PB_SEVERITY_WARNING, {"nvml.temperature_most", 88.0});
+}
+
+static void test_cause__power_cap_needs_something_slow(void **state)
+{
+    (void)state;
+    EXPECT_ONLY("power_cap", PB_SEVERITY_CRITICAL, {"throttle.power_cap", 1.0},
+                {"global_copy.peak", 3.2e12});
+    EXPECT_ONLY("power_cap", PB_SEVERITY_WARNING, {"throttle.power_cap", 1.0});
+}
+
+static void test_cause__l2_in_cycles_and_ns_is_one_finding(void **state)
+{
+    (void)state;
+    EXPECT_ONLY("l2_latency", PB_SEVERITY_CRITICAL, {"l2.latency_cycles", 297.0},
+                {"l2.latency_ns", 150.0});
+}
+
+static void test_cause__bandwidth_alone_is_memory(void **state)
+{
+    (void)state;
+    EXPECT_ONLY("hbm", PB_SEVERITY_CRITICAL, {"global_copy.peak", 3.4e12});
+}
+
+static void test_cause__memory_errors_are_memory(void **state)
+{
+    (void)state;
+    EXPECT_ONLY("hbm", PB_SEVERITY_CRITICAL, {"nvml.ecc_uncorrected_step", 2.0},
+                {"global_copy.peak", 3.4e12});
+}
+
+static void test_cause__company_explains_what_is_slow(void **state)
+{
+    (void)state;
+    EXPECT_ONLY("co_tenant", PB_SEVERITY_CRITICAL, {"nvml.other_processes", 1.0},
+                {"global_copy.peak", 2.0e12}, {"l2.latency_cycles", 500.0},
+                {"l2.latency_ns", 252.0});
+}
+
+static void test_cause__narrow_link(void **state)
+{
+    (void)state;
+    EXPECT_ONLY("pcie_link", PB_SEVERITY_CRITICAL, {"nvml.pcie_width", 8.0});
+}
+
+static void test_cause__peer_link(void **state)
+{
+    (void)state;
+    EXPECT_ONLY("nvlink", PB_SEVERITY_CRITICAL, {"peer_link.median_peer", 1.8e11});
+}
+
+static void test_cause__better_than_the_peers_only_warns(void **state)
+{
+    (void)state;
+    EXPECT_ONLY("unexplained", PB_SEVERITY_WARNING, {"l2.latency_cycles", 240.0});
+    EXPECT_ONLY("fast_clock", PB_SEVERITY_WARNING, {"clock.sm_mhz", 2178.0},
+                {"l1.latency_ns", 14.69});
+}
+
+static void test_cause__what_a_clock_does_not_explain_is_told_beside_it(void **state)
+{
+    static const struct planted planted[] = {
+        {"clock.sm_mhz", 1782.0}, {"l1.latency_ns", 17.96}, {"l2.latency_cycles", 324.0},
+        {"l2.latency_ns", 181.8}, {"nvml.pcie_width", 4.0},
+    };
+    struct pb_sheet sheet = {0};
+    struct pb_findings findings = {0};
+
+    (void)state;
+    make_fleet(NODES, &sheet);
+    plant(&sheet, planted, sizeof(planted) / sizeof(planted[0]));
+    judge(&sheet, &findings);
+    assert_int_equal(findings.count, 3);
+    assert_non_null(fleetbuild_find(&findings, "slow_clock", sick_key));
+    assert_non_null(fleetbuild_find(&findings, "l2_latency", sick_key));
+    assert_non_null(fleetbuild_find(&findings, "pcie_link", sick_key));
+    pb_findings_clear(&findings);
+}
+
+static void test_cause__evidence_tells_numbers_and_path(void **state)
+{
+    static const struct planted planted[] = {{"global_copy.peak", 3.4e12}};
+    struct pb_sheet sheet = {0};
+    struct pb_findings findings = {0};
+
+    (void)state;
+    make_fleet(NODES, &sheet);
+    plant(&sheet, planted, 1);
+    judge(&sheet, &findings);
+    assert_int_equal(findings.count, 1);
+    assert_non_null(strstr(findings.items[0].summary, "3.4e+12 byte/s"));
+    assert_non_null(strstr(findings.items[0].summary, "31 peers"));
+    assert_string_equal(findings.items[0].evidence_path, "/devices/n03.gpu1/tests/global_copy");
+    assert_true(findings.items[0].shift < -0.12 && findings.items[0].shift > -0.14);
+    assert_true(findings.items[0].sigmas < -5.0);
+    assert_true(findings.items[0].p < 0.01);
+    assert_true(findings.items[0].advice[0] != '\0');
+    pb_findings_clear(&findings);
+}
+
+/* A row of /fleet with that status; without a key it is a rank that found no device. */
+static void expect_status(const char *status, const char *cause, enum pb_severity severity)
+{
+    struct pb_sheet sheet = {0};
+    struct pb_findings findings = {0};
+
+    make_fleet(NODES, &sheet);
+    PB_TEXT_SET(sheet.subjects[SICK].status, status);
+    PB_TEXT_SET(sheet.subjects[SICK].message, "as the supervisor saw it");
+    judge(&sheet, &findings);
+    assert_int_equal(findings.count, 1);
+    assert_string_equal(findings.items[0].cause, cause);
+    assert_string_equal(findings.items[0].place, sick_key);
+    assert_int_equal(findings.items[0].severity, severity);
+    assert_non_null(strstr(findings.items[0].summary, "as the supervisor saw it"));
+    pb_findings_clear(&findings);
+}
+
+static void test_status__each_is_a_finding(void **state)
+{
+    (void)state;
+    expect_status("failed", "failed", PB_SEVERITY_CRITICAL);
+    expect_status("hung", "hung", PB_SEVERITY_CRITICAL);
+    expect_status("crashed", "crashed", PB_SEVERITY_CRITICAL);
+    expect_status("lost", "off_the_bus", PB_SEVERITY_CRITICAL);
+    expect_status("absent", "absent", PB_SEVERITY_CRITICAL);
+    expect_status("duplicate", "duplicate", PB_SEVERITY_WARNING);
+    expect_status("partial", "incomplete", PB_SEVERITY_WARNING);
+}
+
+static void test_status__absence_without_a_key_names_slot_or_rank(void **state)
+{
+    struct pb_sheet sheet = {0};
+    struct pb_findings findings = {0};
+    struct pb_subject gone = {.rank = 40, .slot = -1};
+    struct pb_error err = PB_ERROR_INIT;
+    size_t at;
+
+    (void)state;
+    make_fleet(NODES, &sheet);
+    PB_TEXT_SET(gone.host, "n11");
+    PB_TEXT_SET(gone.status, "absent");
+    assert_int_equal(pb_sheet_add_subject(&sheet, &gone, &at, &err), PB_OK);
+    gone.slot = 3;
+    assert_int_equal(pb_sheet_add_subject(&sheet, &gone, &at, &err), PB_OK);
+    judge(&sheet, &findings);
+    assert_int_equal(findings.count, 2);
+    assert_int_equal(findings.skipped, 2);
+    assert_non_null(fleetbuild_find(&findings, "absent", "rank 40 on n11"));
+    assert_non_null(fleetbuild_find(&findings, "absent", "n11.gpu3"));
+    assert_true(findings.items[0].drain);
+    pb_findings_clear(&findings);
+}
+
+static void test_status__unjudged_device_is_not_ok(void **state)
+{
+    struct pb_sheet sheet = {0};
+    struct pb_findings findings = {0};
+    struct pb_subject lone = {.rank = 40, .slot = 0};
+    struct pb_error err = PB_ERROR_INIT;
+    size_t at;
+
+    (void)state;
+    make_fleet(NODES, &sheet);
+    PB_TEXT_SET(lone.host, "n11");
+    PB_TEXT_SET(lone.key, "n11.gpu0");
+    PB_TEXT_SET(lone.status, "ok");
+    PB_TEXT_SET(lone.info.uuid, "GPU-lone");
+    PB_TEXT_SET(lone.info.model, "Tesla T0");
+    lone.info.memory_bytes = (uint64_t)8 << 30;
+    assert_int_equal(pb_sheet_add_subject(&sheet, &lone, &at, &err), PB_OK);
+    judge(&sheet, &findings);
+    assert_int_equal(findings.worst, PB_SEVERITY_UNKNOWN);
+    assert_non_null(fleetbuild_find(&findings, "not_judged", "n11.gpu0"));
+    pb_findings_clear(&findings);
+}
+
+static void test_fleet__few_peers_are_unknown_and_say_what_could_be_seen(void **state)
+{
+    struct pb_sheet sheet = {0};
+    struct pb_findings findings = {0};
+
+    (void)state;
+    make_fleet(2, &sheet);
+    judge(&sheet, &findings);
+    assert_int_equal(findings.count, 1);
+    assert_int_equal(findings.worst, PB_SEVERITY_UNKNOWN);
+    assert_string_equal(findings.items[0].cause, "insufficient_peers");
+    assert_int_equal(findings.items[0].level, PB_LEVEL_FLEET);
+    assert_non_null(strstr(findings.items[0].evidence, "clock.sm_mhz"));
+    assert_non_null(strstr(findings.items[0].evidence, "%"));
+    pb_findings_clear(&findings);
+}
+
+static void test_fleet__two_populations_name_what_separates_them(void **state)
+{
+    struct pb_sheet sheet = {0};
+    struct pb_findings findings = {0};
+    size_t populations = 0;
+
+    (void)state;
+    make_fleet(NODES, &sheet);
+    for (size_t i = 0; i < sheet.subject_count; i++) {
+        bool is_other = i % 5 < 2; /* 13 of 32: too few for a group of their own */
+
+        if (is_other) {
+            PB_TEXT_SET(sheet.subjects[i].info.driver_version, "570.9");
+            put(&sheet, i, "l2.latency_cycles", 300.0 + 0.4 * sin((double)i));
+        }
+    }
+    judge(&sheet, &findings);
+    for (size_t i = 0; i < findings.count; i++) {
+        if (findings.items[i].level != PB_LEVEL_POPULATION)
+            continue;
+        populations++;
+        assert_string_equal(findings.items[i].cause, "configuration");
+        assert_non_null(strstr(findings.items[i].evidence, "driver"));
+    }
+    assert_int_equal(populations, 1);
+    assert_null(fleetbuild_find(&findings, "l2_latency", "n01.gpu0"));
+    pb_findings_clear(&findings);
+}
+
+static void test_fleet__odd_configuration_is_a_finding(void **state)
+{
+    struct pb_sheet sheet = {0};
+    struct pb_findings findings = {0};
+
+    (void)state;
+    make_fleet(NODES, &sheet);
+    PB_TEXT_SET(sheet.subjects[SICK].info.vbios, "95.02");
+    sheet.subjects[3].info.ecc_enabled = 0;
+    judge(&sheet, &findings);
+    assert_int_equal(findings.count, 2);
+    assert_int_equal(findings.worst, PB_SEVERITY_WARNING);
+    assert_non_null(fleetbuild_find(&findings, "configuration", sick_key));
+    assert_non_null(fleetbuild_find(&findings, "ecc_off", "n01.gpu3"));
+    pb_findings_clear(&findings);
+}
+
+static void test_table__last_row_takes_whatever_moves(void **state)
+{
+    const struct pb_cause *last = pb_causes;
+
+    (void)state;
+    for (const struct pb_cause *row = pb_causes; row->word != NULL; row++) {
+        assert_true(row->meaning[0] != '\0' && row->advice[0] != '\0');
+        assert_true(row->most == PB_SEVERITY_WARNING || row->most == PB_SEVERITY_CRITICAL);
+        assert_int_not_equal(row->needs[0].parts, 0);
+        last = row;
+    }
+    assert_string_equal(last->word, "unexplained");
+    assert_int_equal(last->needs[0].parts, PB_PARTS_ALL);
+    assert_int_equal(last->needs[0].direction, PB_ANY_WAY);
+    assert_ptr_equal(pb_cause_find("unexplained"), last);
+    assert_null(pb_cause_find("gremlins"));
+}
+
+static char *read_file(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    char *text = calloc(1, 1 << 17);
+
+    assert_non_null(file);
+    assert_non_null(text);
+    assert_true(fread(text, 1, (1 << 17) - 1, file) > 0);
+    fclose(file);
+    return text;
+}
+
+static void test_table__every_word_is_documented(void **state)
+{
+    char *text = read_file(PLUMB_TEST_DATA "/../../docs/verdicts.md");
+
+    (void)state;
+    for (const struct pb_cause *row = pb_causes; row->word != NULL; row++) {
+        char quoted[PB_NAME_LENGTH + 2];
+
+        snprintf(quoted, sizeof(quoted), "`%s`", row->word);
+        if (strstr(text, quoted) == NULL)
+            fail_msg("docs/verdicts.md does not explain %s", row->word);
+    }
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cause__slow_clock_is_no_cache_fault),
+        cmocka_unit_test(test_cause__heat_explains_the_clock),
+        cmocka_unit_test(test_cause__heat_alone_only_warns),
+        cmocka_unit_test(test_cause__power_cap_needs_something_slow),
+        cmocka_unit_test(test_cause__l2_in_cycles_and_ns_is_one_finding),
+        cmocka_unit_test(test_cause__bandwidth_alone_is_memory),
+        cmocka_unit_test(test_cause__memory_errors_are_memory),
+        cmocka_unit_test(test_cause__company_explains_what_is_slow),
+        cmocka_unit_test(test_cause__narrow_link),
+        cmocka_unit_test(test_cause__peer_link),
+        cmocka_unit_test(test_cause__better_than_the_peers_only_warns),
+        cmocka_unit_test(test_cause__what_a_clock_does_not_explain_is_told_beside_it),
+        cmocka_unit_test(test_cause__evidence_tells_numbers_and_path),
+        cmocka_unit_test(test_status__each_is_a_finding),
+        cmocka_unit_test(test_status__absence_without_a_key_names_slot_or_rank),
+        cmocka_unit_test(test_status__unjudged_device_is_not_ok),
+        cmocka_unit_test(test_fleet__few_peers_are_unknown_and_say_what_could_be_seen),
+        cmocka_unit_test(test_fleet__two_populations_name_what_separates_them),
+        cmocka_unit_test(test_fleet__odd_configuration_is_a_finding),
+        cmocka_unit_test(test_table__last_row_takes_whatever_moves),
+        cmocka_unit_test(test_table__every_word_is_documented),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
