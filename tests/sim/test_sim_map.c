@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "device/sim/sides.h"
 
@@ -218,6 +219,57 @@ static void test_map__refuses_what_is_not_there(void **state)
     json_decref(root);
 }
 
+static void test_cluster__what_no_gpc_holds_is_unsupported(void **state)
+{
+    struct pb_cluster cluster = {.size = 4, .count = 2};
+    struct pb_error err = PB_ERROR_INIT;
+    uint32_t sms[8];
+    json_t *root = simtest_profile();
+    struct pb_device *device;
+
+    (void)state;
+    simtest_set(root, "sm_count", "8");
+    simtest_set(root, "l2_sides",
+                "{\"far_latency_cycles\": 300, \"mask\": \"0x300\", \"gpc_sms\": [3, 5]}");
+    simtest_set(root, "layout", "{\"cluster_max\": 8}");
+    device = simtest_open(root, NULL);
+    assert_int_equal(device->ops->cluster(device, &cluster, sms, &err), PB_OK);
+    for (int i = 0; i < 8; i++) /* 0, 1 and 4 are the GPC that is too small */
+        assert_true(sms[i] < 8 && sms[i] != 0 && sms[i] != 1 && sms[i] != 4);
+    cluster = (struct pb_cluster){.size = 6, .count = 1};
+    assert_int_equal(device->ops->cluster(device, &cluster, sms, &err), PB_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "no GPC has 6 SMs"));
+    cluster.size = 16;
+    assert_int_equal(device->ops->cluster(device, &cluster, sms, &err), PB_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "clusters of up to 8"));
+    device->ops->close(device);
+    json_decref(root);
+}
+
+/* A slow SM moves its data as slowly alone as beside a healthy one, which it does not hold up. */
+static void test_pair__a_slow_sm_is_slow_in_every_pair(void **state)
+{
+    static const uint32_t sms[][2] = {{2, 2}, {2, 5}, {5, 5}, {8, 0}};
+    struct pb_pair pair = {.kind = PB_STREAM_READ, .sms = sms, .count = 3};
+    struct pb_error err = PB_ERROR_INIT;
+    uint32_t cycles[6];
+    json_t *root;
+    struct pb_device *device = open_with(NULL, "sm_slow=2:2", &root);
+
+    (void)state;
+    assert_int_equal(device->ops->pair(device, &pair, cycles, &err), PB_OK);
+    assert_true(cycles[0] > cycles[4] / 10 * 19);
+    assert_true(cycles[2] > cycles[3] / 10 * 19);
+    assert_true(cycles[3] < cycles[4] + 8);
+    pair.count = 4;
+    assert_int_equal(device->ops->pair(device, &pair, cycles, &err), PB_INVALID);
+    assert_non_null(strstr(err.message, "below 8, found 8"));
+    pair = (struct pb_pair){.kind = PB_STREAM_COPY, .sms = sms, .count = 1};
+    assert_int_equal(device->ops->pair(device, &pair, cycles, &err), PB_INVALID);
+    device->ops->close(device);
+    json_decref(root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +281,8 @@ int main(void)
         cmocka_unit_test(test_map__faults_show),
         cmocka_unit_test(test_map__some_sms_in_any_order),
         cmocka_unit_test(test_map__refuses_what_is_not_there),
+        cmocka_unit_test(test_cluster__what_no_gpc_holds_is_unsupported),
+        cmocka_unit_test(test_pair__a_slow_sm_is_slow_in_every_pair),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
