@@ -1,0 +1,384 @@
+/*
+ * Observation: which numbers a device's recordings and states become. Recordings with known truth
+ * and states by hand; then a simulated device, of which nothing may be missing.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analysis/recordings.h"
+#include "analysis/synthetic.h"
+#include "analysis/verdict/observe.h"
+#include "verdict/fleetbuild.h"
+
+enum { TESTS_MAX = 4, STATES_MAX = 4 };
+
+/* A device made by hand. */
+struct dummy {
+    struct pb_subject subject;
+    struct pb_recording recordings[TESTS_MAX];
+    char names[TESTS_MAX][PB_KEY_LENGTH];
+    size_t count;
+    struct pb_state states[STATES_MAX];
+    size_t state_count;
+    const char *broken; /* a test that cannot be read */
+    struct pb_sheet sheet;
+};
+
+static enum pb_status load(void *context, const char *test, struct pb_recording *recording_out,
+                           struct pb_error *err)
+{
+    const struct dummy *dummy = context;
+
+    if (dummy->broken != NULL && strcmp(dummy->broken, test) == 0)
+        return pb_fail(err, PB_CORRUPT, "test %s: bad checksum", test);
+    for (size_t i = 0; i < dummy->count; i++)
+        if (strcmp(dummy->names[i], test) == 0)
+            return recording_copy(&dummy->recordings[i], recording_out, err);
+    return pb_fail(err, PB_NOT_FOUND, "no test %s", test);
+}
+
+static struct pb_recording *add_test(struct dummy *dummy, const char *name)
+{
+    struct pb_recording *recording = &dummy->recordings[dummy->count];
+
+    synthetic_begin(recording, name);
+    PB_TEXT_SET(dummy->names[dummy->count++], name);
+    return recording;
+}
+
+static struct pb_state *add_state(struct dummy *dummy)
+{
+    struct pb_state *state = &dummy->states[dummy->state_count++];
+
+    pb_state_clear(state);
+    return state;
+}
+
+static void observe(struct dummy *dummy)
+{
+    struct pb_recordings source = {dummy, load};
+    struct pb_witness witness = {.subject = &dummy->subject,
+                                 .states = dummy->states,
+                                 .state_count = dummy->state_count,
+                                 .recordings = &source,
+                                 .tests = (const char(*)[PB_KEY_LENGTH])dummy->names,
+                                 .test_count = dummy->count};
+    struct pb_error err = PB_ERROR_INIT;
+
+    assert_int_equal(pb_observe(&dummy->sheet, &witness, &err), PB_OK);
+    for (size_t i = 0; i < dummy->count; i++)
+        pb_recording_clear(&dummy->recordings[i]);
+}
+
+static struct pb_cell cell_of(const struct pb_sheet *sheet, const char *name)
+{
+    size_t metric = pb_sheet_find(sheet, name);
+
+    if (metric == sheet->metric_count)
+        fail_msg("no metric %s", name);
+    return pb_sheet_cell(sheet, 0, metric);
+}
+
+static bool has(const struct pb_sheet *sheet, const char *name)
+{
+    return pb_sheet_find(sheet, name) < sheet->metric_count;
+}
+
+static void expect_near(const struct pb_sheet *sheet, const char *name, double expected)
+{
+    double value = cell_of(sheet, name).value;
+
+    if (!(fabs(value - expected) <= 1e-9 * fabs(expected) + 1e-12))
+        fail_msg("%s: expected %g, found %g", name, expected, value);
+}
+
+/* Traces of loads from DRAM, `slow` of each hundred so many cycles late. */
+static void add_dram(struct dummy *dummy, uint32_t cycles, unsigned slow, uint32_t late)
+{
+    struct synthetic_noise noise = {.overhead_cycles = 14, .state = 1};
+    struct pb_recording *recording = add_test(dummy, "dram_latency");
+
+    for (unsigned i = 0; i < 100; i++)
+        synthetic_constant(&recording->series, &noise, "global_cg", "near",
+                           i < slow ? cycles + late : cycles, 20);
+}
+
+static void test_observe__tail_moves_shares_and_no_median(void **state)
+{
+    struct dummy healthy = {.count = 0}, sick = {.count = 0};
+
+    (void)state;
+    add_dram(&healthy, 600, 0, 0);
+    add_dram(&sick, 600, 2, 400);
+    observe(&healthy);
+    observe(&sick);
+    expect_near(&healthy.sheet, "dram_near.beyond_112", 0.0);
+    expect_near(&sick.sheet, "dram_near.beyond_112", 0.02);
+    expect_near(&sick.sheet, "dram_near.beyond_150", 0.02);
+    expect_near(&sick.sheet, "dram_near.beyond_300", 0.0);
+    expect_near(&sick.sheet, "dram_near.q75", 1.0);
+    expect_near(&sick.sheet, "dram_near.q99", 1000.0 / 600.0);
+    /* 40 of 2000, and four more for the normal to hold */
+    assert_true(fabs(cell_of(&sick.sheet, "dram_near.beyond_112").noise - sqrt(44.0) / 2000.0) <
+                1e-12);
+    pb_sheet_clear(&healthy.sheet);
+    pb_sheet_clear(&sick.sheet);
+}
+
+static void test_observe__shape_does_not_depend_on_the_latency(void **state)
+{
+    struct dummy fast = {.count = 0}, slow = {.count = 0};
+
+    (void)state;
+    add_dram(&fast, 500, 3, 500);
+    add_dram(&slow, 700, 3, 700);
+    observe(&fast);
+    observe(&slow);
+    expect_near(&slow.sheet, "dram_near.q99", cell_of(&fast.sheet, "dram_near.q99").value);
+    expect_near(&slow.sheet, "dram_near.beyond_150",
+                cell_of(&fast.sheet, "dram_near.beyond_150").value);
+    pb_sheet_clear(&fast.sheet);
+    pb_sheet_clear(&slow.sheet);
+}
+
+static void add_lap(struct pb_recording *recording, const char *phase, int64_t sm, uint64_t cycles)
+{
+    struct pb_point *point;
+
+    synthetic_lap(&recording->series, "global_cg", phase, 65536, 128, 1000, cycles);
+    point = &recording->series.points[recording->series.point_count - 1];
+    point->sm_id = sm;
+    point->total_ns = (double)cycles / 2.0;
+}
+
+static void test_observe__slowest_sms_are_ranked_and_named(void **state)
+{
+    struct dummy dummy = {.subject = {.info = {.sm_count = 16}}};
+    struct pb_recording *recording = add_test(&dummy, "sm_latency");
+
+    (void)state;
+    for (int64_t sm = 0; sm < 16; sm++)
+        add_lap(recording, "l2", sm, sm == 11 ? 300000 : sm == 4 ? 275000 : 250000);
+    observe(&dummy);
+    expect_near(&dummy.sheet, "sm.l2_slowest", 0.2);
+    assert_int_equal(cell_of(&dummy.sheet, "sm.l2_slowest").place, 11);
+    expect_near(&dummy.sheet, "sm.l2_second_slowest", 0.1);
+    assert_int_equal(cell_of(&dummy.sheet, "sm.l2_second_slowest").place, 4);
+    expect_near(&dummy.sheet, "sm.l2_third_slowest", 0.0);
+    expect_near(&dummy.sheet, "sm_median.l2_cycles", 250.0);
+    expect_near(&dummy.sheet, "sm_median.l2_ns", 125.0);
+    expect_near(&dummy.sheet, "sm_map.measured_share", 1.0);
+    expect_near(&dummy.sheet, "sm.clock_slowest", 0.0);
+    pb_sheet_clear(&dummy.sheet);
+}
+
+static void test_observe__clock_that_falls_between_tests_is_seen(void **state)
+{
+    struct dummy dummy = {.count = 0};
+    struct pb_recording *first = add_test(&dummy, "l1_capacity");
+    struct pb_recording *second = add_test(&dummy, "l2_capacity");
+
+    (void)state;
+    add_lap(first, "coarse", 0, 800000);
+    add_lap(second, "coarse", 0, 800000);
+    second->series.points[0].total_ns *= 1.25;
+    observe(&dummy);
+    expect_near(&dummy.sheet, "clock.lowest_over_highest", 0.8);
+    pb_sheet_clear(&dummy.sheet);
+}
+
+static void test_observe__counters_count_by_their_step(void **state)
+{
+    struct dummy dummy = {.count = 0};
+    struct pb_state *first = add_state(&dummy), *last = add_state(&dummy);
+
+    (void)state;
+    first->ecc_corrected = 1000; /* history of other days */
+    last->ecc_corrected = 1003;
+    first->pcie_replays = 7;
+    last->pcie_replays = 2; /* the driver was loaded anew */
+    first->violation_thermal_ns = 5000000;
+    last->violation_thermal_ns = 905000000;
+    last->remap_pending = 1;
+    observe(&dummy);
+    expect_near(&dummy.sheet, "nvml.ecc_corrected_step", 3.0);
+    expect_near(&dummy.sheet, "nvml.pcie_replay_step", 0.0);
+    expect_near(&dummy.sheet, "nvml.slowed_by_heat_ms", 900.0);
+    expect_near(&dummy.sheet, "nvml.remap_pending", 1.0);
+    assert_false(has(&dummy.sheet, "nvml.ecc_uncorrected_step")); /* not known is not 0 */
+    pb_sheet_clear(&dummy.sheet);
+}
+
+static void test_observe__throttle_reasons_are_bits(void **state)
+{
+    struct dummy dummy = {.count = 0};
+    struct pb_state *states[4];
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        states[i] = add_state(&dummy);
+    states[0]->throttle_reasons = 0x1;        /* idle: nothing */
+    states[1]->throttle_reasons = 0x4 | 0x40; /* two at once */
+    states[2]->throttle_reasons = 0x4 | 0x2;
+    states[3]->throttle_reasons = -1; /* not known: no look */
+    observe(&dummy);
+    expect_near(&dummy.sheet, "throttle.thermal_hardware", 1.0);
+    expect_near(&dummy.sheet, "throttle.power_cap", 2.0 / 3.0);
+    expect_near(&dummy.sheet, "throttle.locked_clocks", 1.0 / 3.0);
+    expect_near(&dummy.sheet, "throttle.slowdown", 0.0);
+    pb_sheet_clear(&dummy.sheet);
+}
+
+static void test_observe__company_is_the_least_of_the_run(void **state)
+{
+    struct dummy dummy = {.count = 0};
+    struct pb_state *first = add_state(&dummy), *last = add_state(&dummy);
+
+    (void)state;
+    first->processes = 4; /* neighbours' ranks open contexts here for a moment */
+    first->memory_used_bytes = 9000;
+    last->processes = 1;
+    last->memory_used_bytes = 1000;
+    observe(&dummy);
+    expect_near(&dummy.sheet, "nvml.other_processes", 0.0);
+    expect_near(&dummy.sheet, "nvml.memory_used_least", 1000.0);
+    pb_sheet_clear(&dummy.sheet);
+}
+
+static void test_observe__link_counts_by_its_best(void **state)
+{
+    struct dummy dummy = {.count = 0};
+    struct pb_state *idle = add_state(&dummy), *busy = add_state(&dummy);
+
+    (void)state;
+    idle->pcie_generation = 1;
+    busy->pcie_generation = 5;
+    idle->pcie_width = busy->pcie_width = 8;
+    observe(&dummy);
+    expect_near(&dummy.sheet, "nvml.pcie_generation", 5.0);
+    expect_near(&dummy.sheet, "nvml.pcie_width", 8.0);
+    pb_sheet_clear(&dummy.sheet);
+}
+
+static void test_observe__wrong_words_of_messages_are_counted(void **state)
+{
+    struct dummy dummy = {.count = 0};
+
+    (void)state;
+    PB_TEXT_SET(add_test(&dummy, "global_copy")->message,
+                "20 words were copied wrong with 448 CTAs of 1024, ILP 8");
+    PB_TEXT_SET(add_test(&dummy, "host_link")->message, "2 of 16 SMs cannot be chosen");
+    PB_TEXT_SET(add_test(&dummy, "l2_line")->message,
+                "chase over global_cg: address 0x1040: expected 0x1080, found 0x80 (bits 0x1000)");
+    dummy.recordings[2].outcome = PB_TEST_FAILED;
+    observe(&dummy);
+    expect_near(&dummy.sheet, "integrity.mismatches", 21.0);
+    assert_int_equal(cell_of(&dummy.sheet, "integrity.mismatches").place, 0x1040);
+    pb_sheet_clear(&dummy.sheet);
+}
+
+static void test_observe__unreadable_test_is_named_and_costs_only_itself(void **state)
+{
+    struct dummy dummy = {.broken = "l2_line"};
+
+    (void)state;
+    add_dram(&dummy, 600, 0, 0);
+    add_test(&dummy, "l2_line");
+    add_test(&dummy, "global_copy")->outcome = PB_TEST_HUNG;
+    add_test(&dummy, "l1_line")->outcome = PB_TEST_UNSUPPORTED;
+    observe(&dummy);
+    assert_string_equal(dummy.sheet.subjects[0].missing,
+                        "l2_line cannot be read; global_copy hung");
+    expect_near(&dummy.sheet, "dram_near.q75", 1.0);
+    expect_near(&dummy.sheet, "dram.latency_cycles", 600.0);
+    pb_sheet_clear(&dummy.sheet);
+}
+
+static void test_observe__nothing_known_is_a_row_without_numbers(void **state)
+{
+    struct dummy dummy = {.count = 0};
+
+    (void)state;
+    PB_TEXT_SET(dummy.subject.status, "absent");
+    observe(&dummy);
+    assert_int_equal(dummy.sheet.subject_count, 1);
+    assert_int_equal(dummy.sheet.metric_count, 0);
+    pb_sheet_clear(&dummy.sheet);
+}
+
+/* Every kind of number of a simulated device; the profile is the truth. */
+static void test_observe__simulated_device_has_all_kinds(void **state)
+{
+    static const char *const names[] = {
+        "clock.sm_mhz",
+        "l1.size_bytes",
+        "l1.latency_cycles",
+        "l1.latency_ns",
+        "l2.latency_cycles",
+        "dram.latency_ns",
+        "dram.beyond_l2_ns",
+        "shared.conflict_cycles.5",
+        "global_copy.peak",
+        "global_copy.latency_bound",
+        "host_link.to_device_pinned",
+        "host_latency.to_device_pinned",
+        "memory_pattern.rate",
+        "integrity.mismatches",
+        "sm.l1_slowest",
+        "sm_median.l2_cycles",
+        "l2_hits.beyond_112",
+        "dram_near.q99",
+        "dram_far.beyond_150",
+        "clock.lowest_over_highest",
+        "nvml.pcie_width",
+        "nvml.temperature_most",
+        "throttle.slowdown",
+        "nvml.sm_clock_most_over_max",
+        "device.memory_bytes",
+    };
+    struct fleetbuild_device device = {
+        .profile = "quadro2000", .host = "n01", .slot = 0, .battery = PB_QUICK};
+    struct pb_sheet row = {0};
+    struct pb_error err = PB_ERROR_INIT;
+
+    (void)state;
+    if (fleetbuild_measure(&device, &row, &err) != PB_OK)
+        fail_msg("%s", err.message);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        assert_true(isfinite(cell_of(&row, names[i]).value));
+    expect_near(&row, "l1.size_bytes", 16384.0);
+    expect_near(&row, "integrity.mismatches", 0.0);
+    assert_true(fabs(cell_of(&row, "clock.sm_mhz").value - 1250.0) < 1.0);
+    assert_true(fabs(cell_of(&row, "l2.latency_cycles").value - 351.0) < 4.0);
+    assert_true(fabs(cell_of(&row, "dram.beyond_l2_ns").value - 268.0 / 1.25) < 4.0);
+    assert_string_equal(row.subjects[0].missing, "");
+    pb_sheet_clear(&row);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_observe__tail_moves_shares_and_no_median),
+        cmocka_unit_test(test_observe__shape_does_not_depend_on_the_latency),
+        cmocka_unit_test(test_observe__slowest_sms_are_ranked_and_named),
+        cmocka_unit_test(test_observe__clock_that_falls_between_tests_is_seen),
+        cmocka_unit_test(test_observe__counters_count_by_their_step),
+        cmocka_unit_test(test_observe__throttle_reasons_are_bits),
+        cmocka_unit_test(test_observe__company_is_the_least_of_the_run),
+        cmocka_unit_test(test_observe__link_counts_by_its_best),
+        cmocka_unit_test(test_observe__wrong_words_of_messages_are_counted),
+        cmocka_unit_test(test_observe__unreadable_test_is_named_and_costs_only_itself),
+        cmocka_unit_test(test_observe__nothing_known_is_a_row_without_numbers),
+        cmocka_unit_test(test_observe__simulated_device_has_all_kinds),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
