@@ -25,6 +25,7 @@ struct pb_group {
     char name[PB_MESSAGE_LENGTH]; /* model and what sets it apart from its kin */
     size_t *members;              /* subjects */
     size_t member_count;
+    size_t *baseline;      /* subjects of the baseline that count as peers */
     size_t baseline_count; /* devices of the baseline that count as peers */
     bool sufficient;       /* enough peers for CRITICAL */
 };
@@ -36,18 +37,24 @@ struct pb_norm {
     double critical_sigmas, warning_sigmas; /* single-device thresholds before multiplicity */
     double detectable;                      /* smallest shift that would have been CRITICAL, in the
                                                metric's unit */
-    bool split; /* two populations of near-even size: nobody is an outlier by it */
+    bool split; /* two populations of near-even size: each is measured against itself */
     double split_low, split_high; /* their centers */
+    double independent_peers;     /* peers by what devices of one node have in common */
+    double tail;                  /* one by the degrees of freedom of the healthy; 0: normal */
+    size_t drift_pairs;           /* devices that have a past */
+    double drift_critical_sigmas, drift_warning_sigmas; /* after multiplicity; NaN: no pairs */
 };
 
 /* One metric of one device. */
 struct pb_score {
-    double sigmas;             /* (value - center) / scale, signed; NaN: not scored */
-    double p;                  /* two-sided, for this number of peers, before multiplicity */
-    double shift;              /* relative to center (absolute as pb_metric.practical says) */
+    double sigmas; /* (value - center) / scale, signed, the scale being the device's own noise where
+                      that is greater; NaN: not scored */
+    double p;      /* two-sided, for this number of peers, before multiplicity */
+    double shift;  /* relative to center (absolute as pb_metric.practical says) */
     enum pb_severity severity; /* after Holm (CRITICAL), Benjamini-Hochberg (WARNING), and the
                                   practical effect size */
     double drift_sigmas;       /* against the same UUID in the baseline; NaN: not there */
+    double drift_shift;        /* the same as a shift */
 };
 
 struct pb_scores {
@@ -62,20 +69,31 @@ struct pb_scores {
 struct pb_score_options {
     double critical_rate; /* probability that a healthy fleet has any CRITICAL score; 0.01 */
     double warning_rate;  /* expected share of false ones among WARNING scores; 0.05 */
-    unsigned long seed;   /* of the Monte Carlo */
 };
 
-#define PB_SCORE_OPTIONS_DEFAULT ((struct pb_score_options){0.01, 0.05, 1})
+#define PB_SCORE_OPTIONS_DEFAULT ((struct pb_score_options){0.01, 0.05})
 
 /*
  * Scores a sheet.
+ *
+ * CRITICAL needs p within Holm's bound over all scores of the fleet that may become so (those with
+ * PB_GROUP_MIN_PEERS peers), WARNING within Benjamini and Hochberg's over all; both need the
+ * practical size. With fewer peers a shift of four practical sizes warns at p <= warning_rate, one
+ * by one: so few could never tell otherwise.
+ *
+ * Counts whose healthy value is 0 (none in more than half of the peers) need no peers: more than
+ * the practical size is CRITICAL with p = 0, else p = 1; sigmas is the count. Where most peers have
+ * events, only more than theirs counts, and the scale is at least the root of their number.
+ *
+ * Rounding may have added half a step to any distance; p grants it, sigmas does not. Fewer than
+ * four values of a metric are not scored.
  *
  * baseline    NULL, or the sheet of earlier runs: peers by model and configuration (devices whose
  *             UUID is in `sheet` do not count twice), and each device's own past by UUID
  * scores_out  for pb_scores_clear()
  *
  * PB_NO_MEMORY is the only error.
- * Source: facts section 5.
+ * Source: docs/verdicts.md, with the rates that were seen.
  */
 enum pb_status pb_score(const struct pb_sheet *sheet, const struct pb_sheet *baseline,
                         const struct pb_score_options *options, struct pb_scores *scores_out,

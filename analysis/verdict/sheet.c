@@ -35,6 +35,16 @@ size_t pb_sheet_find(const struct pb_sheet *sheet, const char *name)
     return i;
 }
 
+/* The same as pb_sheet_find(), at once for the metric after the one that was set last. */
+static size_t find_next(const struct pb_sheet *sheet, const char *name)
+{
+    size_t next = sheet->next_metric;
+
+    if (next < sheet->metric_count && strcmp(sheet->metrics[next].name, name) == 0)
+        return next;
+    return pb_sheet_find(sheet, name);
+}
+
 static enum pb_status add_metric(struct pb_sheet *sheet, const struct pb_metric *metric,
                                  struct pb_error *err)
 {
@@ -69,7 +79,7 @@ static enum pb_status grow_cells(const struct pb_sheet *sheet, struct pb_subject
 enum pb_status pb_sheet_set(struct pb_sheet *sheet, size_t subject, const struct pb_metric *metric,
                             struct pb_cell cell, struct pb_error *err)
 {
-    size_t at = pb_sheet_find(sheet, metric->name);
+    size_t at = find_next(sheet, metric->name);
     enum pb_status status = PB_OK;
 
     if (at < sheet->metric_count &&
@@ -85,9 +95,11 @@ enum pb_status pb_sheet_set(struct pb_sheet *sheet, size_t subject, const struct
         status = add_metric(sheet, metric, err);
     if (status == PB_OK && at >= sheet->subjects[subject].cell_capacity)
         status = grow_cells(sheet, &sheet->subjects[subject], err);
-    if (status == PB_OK)
-        sheet->subjects[subject].cells[at] = isfinite(cell.value) ? cell : absent_cell;
-    return status;
+    if (status != PB_OK)
+        return status;
+    sheet->next_metric = at + 1;
+    sheet->subjects[subject].cells[at] = isfinite(cell.value) ? cell : absent_cell;
+    return PB_OK;
 }
 
 struct pb_cell pb_sheet_cell(const struct pb_sheet *sheet, size_t subject, size_t metric)

@@ -88,6 +88,7 @@ struct pb_sheet {
     size_t metric_count, metric_capacity;
     struct pb_subject *subjects;
     size_t subject_count, subject_capacity;
+    size_t next_metric; /* where pb_sheet_set() looks first: devices bring their numbers in order */
 };
 
 /* Adds a device without cells; *subject_out is its row. PB_NO_MEMORY leaves sheet unchanged. */

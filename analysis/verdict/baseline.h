@@ -1,0 +1,59 @@
+/*
+ * The baseline: what is known of devices from earlier runs, found by their UUIDs, wherever they are
+ * plugged in now.
+ */
+#ifndef PB_ANALYSIS_VERDICT_BASELINE_H
+#define PB_ANALYSIS_VERDICT_BASELINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "analysis/verdict/score.h"
+
+struct pb_uuid {
+    const char *text; /* of the sheet */
+    size_t subject;
+};
+
+/* The known UUIDs of a sheet, sorted; equal ones in the order of their rows. */
+struct pb_uuids {
+    struct pb_uuid *items;
+    size_t count;
+};
+
+/* The sheet must outlive it. PB_NO_MEMORY is the only error. */
+enum pb_status pb_uuids_make(const struct pb_sheet *sheet, struct pb_uuids *uuids_out,
+                             struct pb_error *err);
+
+void pb_uuids_clear(struct pb_uuids *uuids); /* NULL is allowed */
+
+/* Items of that UUID; an empty one has none. */
+void pb_uuids_range(const struct pb_uuids *uuids, const char *uuid, size_t *first_out,
+                    size_t *end_out);
+
+bool pb_uuids_have(const struct pb_uuids *uuids, const char *uuid);
+
+/* First and last row of that UUID; `otherwise` when it is empty or not there. */
+size_t pb_uuids_first(const struct pb_uuids *uuids, const char *uuid, size_t otherwise);
+size_t pb_uuids_last(const struct pb_uuids *uuids, const char *uuid, size_t otherwise);
+
+/* The same metric in the baseline, or its metric_count: not there, or in another unit or domain. */
+size_t pb_baseline_metric(const struct pb_sheet *baseline, const struct pb_metric *metric);
+
+/*
+ * Compares each device with its own past: drift_sigmas of scores->cells, and of scores->norms what
+ * concerns drift.
+ *
+ * A device's past is the median of its readings in the baseline. The difference is counted in the
+ * largest of: the repeat noise of both readings, what rounding can do to a difference, a tenth of
+ * the practical size, and with at least four devices in both, Qn of the group's differences, the
+ * usual change from run to run. A change that all devices share is not taken off: that a whole
+ * fleet has moved is worth knowing.
+ *
+ * PB_NO_MEMORY is the only error.
+ */
+enum pb_status pb_drift_score(const struct pb_sheet *sheet, const struct pb_sheet *baseline,
+                              const struct pb_score_options *options, struct pb_scores *scores,
+                              struct pb_error *err);
+
+#endif

@@ -1,0 +1,221 @@
+/* Tails and likeness from all metrics of some domains; see evidence.h. */
+#include "analysis/verdict/evidence.h"
+
+#include <gsl/gsl_sort.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/verdict/critical.h"
+
+enum { PAIRS_MIN = 8, PAIRS_A_DEVICE = 8 /* 16 devices a node */, BISECTIONS = 20 };
+
+#define DEVICE_MAX    0.1 /* the greatest share of one device's scores that counts */
+#define CLIPPED_AT    2.5
+#define CLIPPED_SHARE 0.97757 /* of a normal variance that is left by clipping there */
+#define NORMAL_MEDIAN 0.9539  /* median of |x - y| of two standard normal numbers */
+
+/* Scores from low to high sigmas tell of the tails. */
+struct band {
+    double low, high;
+    double lenience; /* standard errors that it may be off before it counts */
+};
+
+/* The farther one sees what is a mixture, normal within and heavy without; it holds so few scores
+   that one sick device would fill it, hence the lenience. */
+static const struct band bands[] = {{3.0, 6.0, 0.0}, {4.5, 8.0, 1.0}};
+
+/* What one call works on. */
+struct work {
+    const struct pb_sheet *sheet;
+    const struct pb_scores *scores;
+    const struct pb_fit *fits;
+    size_t *by_host; /* the group's members, those of one host beside each other */
+    size_t count;
+    size_t *metrics; /* of the domains, with a measured scale */
+    size_t metric_count;
+    double *numbers; /* one per pair */
+    size_t pair_room;
+    double *ratios;
+};
+
+static const struct pb_score *score_of(const struct work *work, size_t member, size_t metric)
+{
+    return &work->scores->cells[work->by_host[member] * work->scores->metric_count + metric];
+}
+
+static bool same_host(const struct work *work, size_t a, size_t b)
+{
+    return strcmp(work->sheet->subjects[work->by_host[a]].host,
+                  work->sheet->subjects[work->by_host[b]].host) == 0;
+}
+
+static int compare_hosts(const void *a, const void *b, void *sheet)
+{
+    const struct pb_subject *subjects = ((const struct pb_sheet *)sheet)->subjects;
+
+    return strcmp(subjects[*(const size_t *)a].host, subjects[*(const size_t *)b].host);
+}
+
+/* Devices of a node, in the mean over devices. */
+static double node_size(const struct work *work)
+{
+    double sum = 0.0;
+
+    for (size_t first = 0, end; first < work->count; first = end) {
+        for (end = first + 1; end < work->count && same_host(work, first, end);)
+            end++;
+        sum += (double)(end - first) * (double)(end - first);
+    }
+    return sum / (double)work->count;
+}
+
+/* Distances of the two devices of every pair of one node, up to the room there is. */
+static size_t collect_pairs(const struct work *work, size_t metric)
+{
+    size_t pairs = 0;
+
+    for (size_t i = 0; i < work->count; i++)
+        for (size_t j = i + 1; j < work->count && pairs < work->pair_room && same_host(work, i, j);
+             j++) {
+            double apart = score_of(work, i, metric)->sigmas - score_of(work, j, metric)->sigmas;
+
+            if (isfinite(apart))
+                work->numbers[pairs++] = fabs(apart);
+        }
+    return pairs;
+}
+
+/* Variance within nodes by that of all, of one metric; NaN with few pairs. One sick device makes
+   many far pairs, so no pair counts for more than CLIPPED_AT scales of the middle one. */
+static double within_ratio(const struct work *work, size_t metric)
+{
+    size_t pairs = collect_pairs(work, metric);
+    double limit, sum = 0.0;
+
+    if (pairs < PAIRS_MIN)
+        return NAN;
+    gsl_sort(work->numbers, 1, pairs);
+    limit = CLIPPED_AT * pb_robust_center(work->numbers, pairs) / NORMAL_MEDIAN;
+    for (size_t i = 0; i < pairs; i++)
+        sum += fmin(work->numbers[i] * work->numbers[i] / 2.0, limit * limit);
+    return sum / (CLIPPED_SHARE * (double)pairs);
+}
+
+static double read_likeness(const struct work *work)
+{
+    size_t known = 0;
+
+    for (size_t i = 0; i < work->metric_count; i++) {
+        double ratio = within_ratio(work, work->metrics[i]);
+
+        if (isfinite(ratio))
+            work->ratios[known++] = ratio;
+    }
+    if (known == 0)
+        return 0.0;
+    gsl_sort(work->ratios, 1, known);
+    return fmin(fmax(1.0 - pb_robust_center(work->ratios, known), 0.0), 1.0);
+}
+
+/* Share of one device's scores that lie in the band; NaN when it has none. */
+static double band_share(const struct work *work, const struct band *band, size_t member)
+{
+    size_t scored = 0, inside = 0;
+
+    for (size_t i = 0; i < work->metric_count; i++) {
+        double sigmas = fabs(score_of(work, member, work->metrics[i])->sigmas);
+
+        scored += isfinite(sigmas) ? 1 : 0;
+        inside += sigmas >= band->low && sigmas < band->high ? 1 : 0;
+    }
+    return scored > 0 ? fmin((double)inside / (double)scored, DEVICE_MAX) : NAN;
+}
+
+static double expected_share(const struct band *band, double peers, double tail)
+{
+    struct pb_null null;
+
+    pb_null_set(&null, peers, tail);
+    return pb_null_p(&null, band->low) - pb_null_p(&null, band->high);
+}
+
+static double read_tail(const struct work *work, const struct band *band, double peers)
+{
+    double sum = 0.0, squares = 0.0, devices = 0.0, mean, share, low = 0.0;
+    double high = PB_CRITICAL_TAIL_MAX;
+
+    for (size_t i = 0; i < work->count; i++) {
+        double of_device = band_share(work, band, i);
+
+        if (isfinite(of_device)) {
+            sum += of_device;
+            squares += of_device * of_device;
+            devices += 1.0;
+        }
+    }
+    if (devices < PB_POPULATION_MIN)
+        return 0.0;
+    mean = sum / devices;
+    share = mean - band->lenience * sqrt(fmax(squares / devices - mean * mean, 0.0) / devices);
+    if (share <= expected_share(band, peers, low))
+        return low;
+    for (int i = 0; i < BISECTIONS; i++) {
+        double middle = (low + high) / 2.0;
+
+        if (expected_share(band, peers, middle) < share)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+static enum pb_status start(struct work *work, const struct pb_group *group, unsigned domains,
+                            struct pb_error *err)
+{
+    size_t metric_count = work->sheet->metric_count;
+
+    work->count = group->member_count;
+    work->by_host = malloc(work->count * sizeof(*work->by_host));
+    work->pair_room = PAIRS_A_DEVICE * work->count;
+    work->numbers = malloc(work->pair_room * sizeof(*work->numbers));
+    work->metrics = malloc((metric_count + 1) * sizeof(*work->metrics));
+    work->ratios = malloc((metric_count + 1) * sizeof(*work->ratios));
+    if (work->by_host == NULL || work->numbers == NULL || work->metrics == NULL ||
+        work->ratios == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for the scores of %zu devices", work->count);
+    memcpy(work->by_host, group->members, work->count * sizeof(*work->by_host));
+    qsort_r(work->by_host, work->count, sizeof(*work->by_host), compare_hosts, (void *)work->sheet);
+    for (size_t i = 0; i < metric_count; i++)
+        if ((domains >> work->sheet->metrics[i].domain & 1) != 0 && work->fits[i].whole.measured &&
+            !work->fits[i].split)
+            work->metrics[work->metric_count++] = i;
+    return PB_OK;
+}
+
+enum pb_status pb_evidence_read(const struct pb_sheet *sheet, const struct pb_scores *scores,
+                                size_t group, const struct pb_fit *fits, unsigned domains,
+                                struct pb_evidence *evidence_out, struct pb_error *err)
+{
+    struct work work = {.sheet = sheet, .scores = scores, .fits = fits};
+    enum pb_status status = start(&work, &scores->groups[group], domains, err);
+
+    if (status == PB_OK) {
+        double likeness = read_likeness(&work);
+        double share = 1.0 / (1.0 + (node_size(&work) - 1.0) * likeness);
+        size_t peers = scores->groups[group].member_count + scores->groups[group].baseline_count;
+
+        evidence_out->likeness = likeness;
+        evidence_out->peer_share = share;
+        evidence_out->tail = 0.0;
+        for (size_t i = 0; i < sizeof(bands) / sizeof(bands[0]); i++)
+            evidence_out->tail =
+                fmax(evidence_out->tail, read_tail(&work, &bands[i], (double)peers * share));
+    }
+    free(work.by_host);
+    free(work.numbers);
+    free(work.metrics);
+    free(work.ratios);
+    return status;
+}

@@ -1,0 +1,231 @@
+/* Scoring a sheet: groups, then multiplicity over the whole fleet; see score.h. */
+#include "analysis/verdict/score.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/verdict/baseline.h"
+#include "analysis/verdict/critical.h"
+#include "analysis/verdict/group.h"
+#include "analysis/verdict/multiplicity.h"
+#include "analysis/verdict/scoring.h"
+
+/* Practical sizes that warn where too few peers can never tell. */
+#define LARGE_PRACTICALS 4.0
+
+/* The p-values of a fleet, and which of them still mean something. */
+struct family {
+    double *p;
+    size_t count;
+    double cutoff; /* p up to here are rejected; -1: none */
+};
+
+const char *pb_severity_name(enum pb_severity severity)
+{
+    static const char *const names[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
+
+    return (unsigned)severity < sizeof(names) / sizeof(names[0]) ? names[severity] : "UNKNOWN";
+}
+
+/* May one device be CRITICAL by this value? */
+static bool has_peers(const struct pb_group *group, const struct pb_fit *fit, double value)
+{
+    return group->sufficient && pb_fit_part(fit, value)->count >= PB_GROUP_MIN_PEERS;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+
+    return (left > right) - (left < right);
+}
+
+/* All p-values, or those that may become CRITICAL. Events are judged one by one, not by chance. */
+static void collect(const struct pb_scoring *scoring, bool critical, struct family *family)
+{
+    const struct pb_scores *scores = scoring->scores;
+    const struct pb_metric *metrics = scoring->sheet->metrics;
+
+    family->count = 0;
+    for (size_t i = 0; i < scores->subject_count; i++) {
+        size_t group = scores->group_of[i];
+
+        for (size_t j = 0; group < scores->group_count && j < scores->metric_count; j++) {
+            const struct pb_score *score = &scores->cells[i * scores->metric_count + j];
+            const struct pb_fit *fit = &scoring->fits[group * scores->metric_count + j];
+
+            if (isnan(score->p) || pb_scoring_is_event(&metrics[j], fit))
+                continue;
+            if (!critical ||
+                has_peers(&scores->groups[group], fit, pb_sheet_cell(scoring->sheet, i, j).value))
+                family->p[family->count++] = score->p;
+        }
+    }
+    qsort(family->p, family->count, sizeof(*family->p), compare_numbers);
+}
+
+static enum pb_severity severity_of(const struct pb_scoring *scoring, size_t subject, size_t metric,
+                                    double holm, double benjamini_hochberg)
+{
+    const struct pb_scores *scores = scoring->scores;
+    const struct pb_metric *described = &scoring->sheet->metrics[metric];
+    const struct pb_score *score = &scores->cells[subject * scores->metric_count + metric];
+    size_t group = scores->group_of[subject];
+    const struct pb_fit *fit = &scoring->fits[group * scores->metric_count + metric];
+    bool enough = has_peers(&scores->groups[group], fit,
+                            pb_sheet_cell(scoring->sheet, subject, metric).value);
+
+    if (isnan(score->p) || fabs(score->shift) < described->practical)
+        return PB_SEVERITY_OK;
+    if (pb_scoring_is_event(described, fit))
+        return score->p <= 0.0 ? PB_SEVERITY_CRITICAL : PB_SEVERITY_OK;
+    if (enough && score->p <= holm)
+        return PB_SEVERITY_CRITICAL;
+    if (score->p <= benjamini_hochberg)
+        return PB_SEVERITY_WARNING;
+    if (!enough && described->practical > 0.0 && score->p <= scoring->options->warning_rate &&
+        fabs(score->shift) >= LARGE_PRACTICALS * described->practical)
+        return PB_SEVERITY_WARNING;
+    return PB_SEVERITY_OK;
+}
+
+/* The smallest shift that would have been CRITICAL among `count` scores, were the peers enough. */
+static void set_detectable(const struct pb_scoring *scoring, size_t count)
+{
+    const struct pb_scores *scores = scoring->scores;
+    double p = scoring->options->critical_rate / (double)(count > 0 ? count : 1);
+
+    for (size_t i = 0; i < scores->group_count * scores->metric_count; i++) {
+        const struct pb_metric *metric = &scoring->sheet->metrics[i % scores->metric_count];
+        struct pb_norm *norm = &scores->norms[i];
+        double practical = pb_metric_practical(metric, norm->center);
+        struct pb_null null;
+
+        if (isnan(norm->center))
+            continue;
+        if (pb_scoring_is_event(metric, &scoring->fits[i])) {
+            norm->detectable = metric->practical;
+            continue;
+        }
+        pb_null_set(&null, norm->independent_peers, norm->tail);
+        norm->detectable =
+            fmax(pb_null_sigmas(&null, p) * norm->scale + metric->quantum / 2.0, practical);
+    }
+}
+
+static enum pb_status judge(struct pb_scoring *scoring, struct pb_error *err)
+{
+    struct pb_scores *scores = scoring->scores;
+    const struct pb_score_options *options = scoring->options;
+    struct family family = {
+        .p = malloc((scores->subject_count * scores->metric_count + 1) * sizeof(*family.p))};
+    double holm, benjamini_hochberg;
+    size_t scored;
+
+    if (family.p == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu scores",
+                       scores->subject_count * scores->metric_count);
+    collect(scoring, false, &family);
+    benjamini_hochberg =
+        pb_benjamini_hochberg_cutoff(family.p, family.count, options->warning_rate);
+    scored = family.count;
+    collect(scoring, true, &family);
+    holm = pb_holm_cutoff(family.p, family.count, options->critical_rate);
+    set_detectable(scoring, scored);
+    free(family.p);
+    for (size_t i = 0; i < scores->subject_count; i++)
+        for (size_t j = 0; scores->group_of[i] < scores->group_count && j < scores->metric_count;
+             j++)
+            scores->cells[i * scores->metric_count + j].severity =
+                severity_of(scoring, i, j, holm, benjamini_hochberg);
+    return PB_OK;
+}
+
+/* Room for everything whose size the sheet tells. */
+static enum pb_status reserve(struct pb_scoring *scoring, struct pb_error *err)
+{
+    static const struct pb_score no_score = {.sigmas = NAN,
+                                             .p = NAN,
+                                             .shift = NAN,
+                                             .severity = PB_SEVERITY_OK,
+                                             .drift_sigmas = NAN,
+                                             .drift_shift = NAN};
+    struct pb_scores *scores = scoring->scores;
+    size_t cell_count = scoring->sheet->subject_count * scoring->sheet->metric_count;
+
+    scores->subject_count = scoring->sheet->subject_count;
+    scores->metric_count = scoring->sheet->metric_count;
+    scores->group_of = malloc((scores->subject_count + 1) * sizeof(*scores->group_of));
+    scores->cells = malloc((cell_count + 1) * sizeof(*scores->cells));
+    scoring->past_metric = malloc((scores->metric_count + 1) * sizeof(*scoring->past_metric));
+    if (scores->group_of == NULL || scores->cells == NULL || scoring->past_metric == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu scores", cell_count);
+    for (size_t i = 0; i < cell_count; i++)
+        scores->cells[i] = no_score;
+    for (size_t i = 0; i < scores->metric_count; i++) {
+        size_t past = SIZE_MAX;
+
+        if (scoring->baseline != NULL)
+            past = pb_baseline_metric(scoring->baseline, &scoring->sheet->metrics[i]);
+        scoring->past_metric[i] =
+            scoring->baseline != NULL && past < scoring->baseline->metric_count ? past : SIZE_MAX;
+    }
+    return PB_OK;
+}
+
+static enum pb_status make_groups(struct pb_scoring *scoring, struct pb_error *err)
+{
+    struct pb_scores *scores = scoring->scores;
+    enum pb_status status = pb_groups_make(scoring->sheet, scoring->baseline, &scores->groups,
+                                           &scores->group_count, scores->group_of, err);
+    size_t norm_count = scores->group_count * scores->metric_count;
+
+    if (status != PB_OK)
+        return status;
+    scores->norms = calloc(norm_count + 1, sizeof(*scores->norms));
+    scoring->fits = calloc(norm_count + 1, sizeof(*scoring->fits));
+    if (scores->norms == NULL || scoring->fits == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu groups", scores->group_count);
+    return PB_OK;
+}
+
+enum pb_status pb_score(const struct pb_sheet *sheet, const struct pb_sheet *baseline,
+                        const struct pb_score_options *options, struct pb_scores *scores_out,
+                        struct pb_error *err)
+{
+    struct pb_scores scores = {0};
+    struct pb_scoring scoring = {
+        .sheet = sheet, .baseline = baseline, .options = options, .scores = &scores};
+    enum pb_status status = reserve(&scoring, err);
+
+    if (status == PB_OK)
+        status = make_groups(&scoring, err);
+    for (size_t i = 0; i < scores.group_count && status == PB_OK; i++)
+        status = pb_scoring_group(&scoring, i, err);
+    if (status == PB_OK)
+        status = judge(&scoring, err);
+    if (status == PB_OK && baseline != NULL)
+        status = pb_drift_score(sheet, baseline, options, &scores, err);
+    if (status == PB_OK)
+        *scores_out = scores;
+    else
+        pb_scores_clear(&scores);
+    free(scoring.fits);
+    free(scoring.past_metric);
+    pb_robust_clear(&scoring.robust);
+    pb_column_clear(&scoring.column);
+    return status;
+}
+
+void pb_scores_clear(struct pb_scores *scores)
+{
+    if (scores == NULL)
+        return;
+    pb_groups_clear(scores->groups, scores->group_count);
+    free(scores->group_of);
+    free(scores->norms);
+    free(scores->cells);
+    *scores = (struct pb_scores){0};
+}

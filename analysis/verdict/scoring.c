@@ -1,0 +1,196 @@
+/* Sigmas and p of every device of a group; see scoring.h. */
+#include "analysis/verdict/scoring.h"
+
+#include <math.h>
+#include <stdint.h>
+
+#include "analysis/verdict/critical.h"
+#include "analysis/verdict/evidence.h"
+
+enum { DOMAINS = PB_DOMAIN_STATE + 1, ALL_DOMAINS = (1 << DOMAINS) - 1 };
+
+static struct pb_score *score_at(const struct pb_scoring *scoring, size_t subject, size_t metric)
+{
+    return &scoring->scores->cells[subject * scoring->scores->metric_count + metric];
+}
+
+static size_t norm_index(const struct pb_scoring *scoring, size_t group, size_t metric)
+{
+    return group * scoring->scores->metric_count + metric;
+}
+
+static void add_value(struct pb_column *column, struct pb_cell cell)
+{
+    if (!isfinite(cell.value))
+        return;
+    column->values[column->count] = cell.value;
+    column->noise[column->count++] = cell.noise;
+}
+
+/* The finite values of one metric in one group, the baseline's after the group's own. */
+static void gather(struct pb_scoring *scoring, const struct pb_group *group, size_t metric)
+{
+    struct pb_column *column = &scoring->column;
+
+    column->count = 0;
+    for (size_t i = 0; i < group->member_count; i++)
+        add_value(column, pb_sheet_cell(scoring->sheet, group->members[i], metric));
+    column->own = column->count;
+    if (scoring->past_metric[metric] == SIZE_MAX)
+        return;
+    for (size_t i = 0; i < group->baseline_count; i++)
+        add_value(column, pb_sheet_cell(scoring->baseline, group->baseline[i],
+                                        scoring->past_metric[metric]));
+}
+
+bool pb_scoring_is_event(const struct pb_metric *metric, const struct pb_fit *fit)
+{
+    return metric->domain == PB_DOMAIN_COUNT && !(fit->whole.center > 0.0);
+}
+
+/* Sigmas and shift of one value, and in *distance_out the sigmas less what rounding may have done.
+ */
+static void standardize(const struct pb_metric *metric, const struct pb_fit *fit,
+                        struct pb_cell cell, struct pb_score *score, double *distance_out)
+{
+    const struct pb_population *part = pb_fit_part(fit, cell.value);
+    double scale = fmax(part->scale, cell.noise), center = part->center;
+
+    if (pb_scoring_is_event(metric, fit)) {
+        scale = 1.0;
+        center = 0.0;
+    }
+    score->sigmas = isfinite(center) ? pb_sigmas(cell.value - center, scale) : NAN;
+    score->shift = isfinite(center) ? pb_metric_shift(metric, cell.value, center) : NAN;
+    *distance_out =
+        isfinite(center)
+            ? pb_sigmas(fmax(fabs(cell.value - center) - metric->quantum / 2.0, 0.0), scale)
+            : NAN;
+}
+
+static void fit_metric(struct pb_scoring *scoring, size_t group, size_t metric)
+{
+    const struct pb_metric *described = &scoring->sheet->metrics[metric];
+    const struct pb_group *members = &scoring->scores->groups[group];
+    struct pb_fit *fit = &scoring->fits[norm_index(scoring, group, metric)];
+    struct pb_norm *norm = &scoring->scores->norms[norm_index(scoring, group, metric)];
+    double distance;
+
+    gather(scoring, members, metric);
+    pb_fit_column(&scoring->robust, described, &scoring->column, fit);
+    *norm = (struct pb_norm){.peers = scoring->column.count,
+                             .center = fit->whole.center,
+                             .scale = fit->whole.scale,
+                             .split = fit->split,
+                             .split_low = fit->split ? fit->low.center : NAN,
+                             .split_high = fit->split ? fit->high.center : NAN,
+                             .critical_sigmas = NAN,
+                             .warning_sigmas = NAN,
+                             .detectable = NAN,
+                             .drift_critical_sigmas = NAN,
+                             .drift_warning_sigmas = NAN};
+    for (size_t i = 0; i < members->member_count; i++) {
+        struct pb_cell cell = pb_sheet_cell(scoring->sheet, members->members[i], metric);
+
+        if (isfinite(cell.value))
+            standardize(described, fit, cell, score_at(scoring, members->members[i], metric),
+                        &distance);
+    }
+}
+
+/* The null distributions of a metric's populations. */
+struct nulls {
+    struct pb_null whole, low, high;
+};
+
+static void set_null(const struct pb_norm *norm, const struct pb_population *part,
+                     struct pb_null *null_out)
+{
+    pb_null_set(null_out, norm->independent_peers * (double)part->count / (double)norm->peers,
+                norm->tail);
+}
+
+static void set_nulls(const struct pb_norm *norm, const struct pb_fit *fit, struct nulls *nulls_out)
+{
+    set_null(norm, &fit->whole, &nulls_out->whole);
+    if (!fit->split)
+        return;
+    set_null(norm, &fit->low, &nulls_out->low);
+    set_null(norm, &fit->high, &nulls_out->high);
+}
+
+/* p of one value. */
+static double probability(const struct pb_metric *metric, const struct pb_fit *fit,
+                          const struct nulls *nulls, struct pb_cell cell)
+{
+    const struct pb_population *part = pb_fit_part(fit, cell.value);
+    const struct pb_null *null = part == &fit->low    ? &nulls->low
+                                 : part == &fit->high ? &nulls->high
+                                                      : &nulls->whole;
+    struct pb_score score;
+    double distance;
+
+    if (pb_scoring_is_event(metric, fit))
+        return cell.value > metric->practical ? 0.0 : 1.0;
+    if (metric->domain == PB_DOMAIN_COUNT && cell.value < part->center)
+        return 1.0;
+    standardize(metric, fit, cell, &score, &distance);
+    return pb_null_p(null, distance);
+}
+
+static void judge_metric(struct pb_scoring *scoring, size_t group, size_t metric,
+                         const struct pb_evidence *evidence)
+{
+    const struct pb_metric *described = &scoring->sheet->metrics[metric];
+    const struct pb_group *members = &scoring->scores->groups[group];
+    const struct pb_fit *fit = &scoring->fits[norm_index(scoring, group, metric)];
+    struct pb_norm *norm = &scoring->scores->norms[norm_index(scoring, group, metric)];
+    struct nulls nulls;
+
+    norm->tail = evidence->tail;
+    norm->independent_peers = evidence->peer_share * (double)norm->peers;
+    if (norm->peers == 0)
+        return;
+    set_nulls(norm, fit, &nulls);
+    if (norm->peers >= PB_POPULATION_MIN) {
+        norm->critical_sigmas = pb_null_sigmas(&nulls.whole, scoring->options->critical_rate);
+        norm->warning_sigmas = pb_null_sigmas(&nulls.whole, scoring->options->warning_rate);
+    }
+    for (size_t i = 0; i < members->member_count; i++) {
+        struct pb_cell cell = pb_sheet_cell(scoring->sheet, members->members[i], metric);
+
+        if (isfinite(cell.value))
+            score_at(scoring, members->members[i], metric)->p =
+                probability(described, fit, &nulls, cell);
+    }
+}
+
+enum pb_status pb_scoring_group(struct pb_scoring *scoring, size_t group, struct pb_error *err)
+{
+    const struct pb_sheet *sheet = scoring->sheet;
+    const struct pb_group *members = &scoring->scores->groups[group];
+    const struct pb_fit *fits = &scoring->fits[norm_index(scoring, group, 0)];
+    struct pb_evidence overall;
+    enum pb_status status =
+        pb_column_reserve(&scoring->column, members->member_count + members->baseline_count, err);
+
+    if (status == PB_OK)
+        status = pb_robust_reserve(&scoring->robust,
+                                   members->member_count + members->baseline_count, err);
+    if (status != PB_OK)
+        return status;
+    for (size_t metric = 0; metric < sheet->metric_count; metric++)
+        fit_metric(scoring, group, metric);
+    status = pb_evidence_read(sheet, scoring->scores, group, fits, ALL_DOMAINS, &overall, err);
+    for (int domain = 0; domain < DOMAINS && status == PB_OK; domain++) {
+        struct pb_evidence evidence;
+
+        status =
+            pb_evidence_read(sheet, scoring->scores, group, fits, 1u << domain, &evidence, err);
+        evidence.tail = fmax(evidence.tail, overall.tail);
+        for (size_t metric = 0; metric < sheet->metric_count && status == PB_OK; metric++)
+            if (sheet->metrics[metric].domain == (enum pb_domain)domain)
+                judge_metric(scoring, group, metric, &evidence);
+    }
+    return status;
+}
