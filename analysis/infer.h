@@ -37,6 +37,9 @@ enum pb_status pb_infer_sync(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_spill(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_coalesce(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_jump(const struct pb_case *at, struct pb_error *err);
+/* infer_classic.c: of the row's memory, l1 or texture */
+enum pb_status pb_infer_saavedra(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_wong(const struct pb_case *at, struct pb_error *err);
 /* infer_constant15.c */
 enum pb_status pb_infer_constant15(const struct pb_case *at, struct pb_error *err);
 /* infer_prefetch.c: of the row's memory, l1 or l2 */

@@ -24,6 +24,16 @@
         {"page_bytes", "byte"}, {"entry_count", ""}, {"entry_span_bytes", "byte"},                 \
             {"reach_bytes", "byte"}, {"way_counts", ""}, {"penalty_cycles", "cycle"},              \
     }
+#define SAAVEDRA_ANSWERS                                                                           \
+    {                                                                                              \
+        {"saavedra_size_bytes", "byte"}, {"saavedra_line_bytes", "byte"}, {"saavedra_ways", ""},   \
+            {"saavedra_sets", ""},                                                                 \
+    }
+#define WONG_ANSWERS                                                                               \
+    {                                                                                              \
+        {"wong_size_bytes", "byte"}, {"wong_line_bytes", "byte"}, {"wong_ways", ""},               \
+            {"wong_sets", ""},                                                                     \
+    }
 #define LATENCY_ANSWERS                                                                            \
     {                                                                                              \
         {"latency_cycles", "cycle"}, {"latency_ns", "ns"},                                         \
@@ -92,6 +102,10 @@ const struct pb_inference pb_inferences[] = {
      pb_infer_throughput},
     {"l1", {"prefetch"}, {{"prefetch_bytes", "byte"}}, pb_infer_prefetch},
     {"l2", {"prefetch"}, {{"prefetch_bytes", "byte"}}, pb_infer_prefetch},
+    {"l1", {"classic_saavedra"}, SAAVEDRA_ANSWERS, pb_infer_saavedra},
+    {"l1", {"classic_wong"}, WONG_ANSWERS, pb_infer_wong},
+    {"texture", {"classic_saavedra"}, SAAVEDRA_ANSWERS, pb_infer_saavedra},
+    {"texture", {"classic_wong"}, WONG_ANSWERS, pb_infer_wong},
     {"sm", {"sync"}, {{"sync_cycles", "cycle"}, {"sync_slowdown", ""}}, pb_infer_sync},
     {"sm",
      {"coalesce"},
