@@ -226,23 +226,29 @@ struct sets {
     bool whole; /* all entries accounted for */
 };
 
-/* With entry_count entries; walks every number of entries from there on. PB_NO_MEMORY. */
-static enum pb_status follow_sets(const struct view *view, uint64_t entry_count,
-                                  struct sets *sets_out, struct pb_error *err)
+/*
+ * With entry_count entries, walks every number of entries from there on, pages so far apart.
+ * PB_NO_MEMORY.
+ */
+static enum pb_status follow_sets(const struct view *view, uint64_t stride_bytes,
+                                  uint64_t entry_count, struct sets *sets_out, struct pb_error *err)
 {
-    uint64_t per_entry = view->span_bytes / view->stride_bytes;
+    uint64_t per_entry = view->span_bytes / stride_bytes, fits = entry_count * per_entry;
     size_t before = 0, entries = (size_t)(entry_count + PB_LIST_MAX + 2);
     bool *missing = calloc(3 * entries, sizeof(*missing));
     struct sets sets = {.count = 0};
 
     if (missing == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for %zu entries", entries);
-    /* What misses where all fit misses for another reason. */
-    mark_missing(view, view->stride_bytes, view->onset.fits_pages, missing, entries);
+    /* What misses twice where all fit misses for another reason. */
+    mark_missing(view, stride_bytes, fits, missing, entries);
+    mark_missing(view, stride_bytes, fits - 1, missing + entries, entries);
+    for (size_t i = 0; i < entries; i++)
+        missing[i] &= missing[entries + i];
     /* Pages beyond the last whole entry would only half fill one: the walk ends with it. */
     for (uint64_t n = entry_count + 1; n <= entry_count + PB_LIST_MAX && !sets.whole; n++) {
-        size_t here = count_missing(view, view->stride_bytes, n * per_entry, missing,
-                                    missing + entries, missing + 2 * entries, entries);
+        size_t here = count_missing(view, stride_bytes, n * per_entry, missing, missing + entries,
+                                    missing + 2 * entries, entries);
 
         if (here == SIZE_MAX || here <= before || sets.count == PB_LIST_MAX)
             break;
@@ -314,7 +320,10 @@ static enum pb_status state_entries(const struct pb_case *at, const struct view 
                             "reach of %llu bytes by span of %.0f",
                             (unsigned long long)(view->onset.fits_pages * view->stride_bytes),
                             span);
-    status = follow_sets(view, (uint64_t)fits, &sets, err);
+    /* A page an entry makes the shortest walks; several show the same where that was not walked. */
+    status = follow_sets(view, view->span_bytes, (uint64_t)fits, &sets, err);
+    if (status == PB_OK && !sets.whole && view->span_bytes != view->stride_bytes)
+        status = follow_sets(view, view->stride_bytes, (uint64_t)fits, &sets, err);
     if (status == PB_OK)
         state_ways(pb_case_answer(at, "way_counts"), &sets, fits, confidence);
     return status;
