@@ -1,6 +1,7 @@
 #!/bin/sh
 # Everything on this machine: installs what is missing, builds, measures every GPU (or four
-# simulated ones where there is none) through MPI, checks the file, analyses it, shows the result.
+# simulated ones where there is none) through MPI, checks the file, analyses it, shows the result
+# and the verdict.
 #
 #   sh jobs/local.sh [plumb-run options…]
 #
@@ -49,4 +50,5 @@ fi
 
 "$build/src/cli/plumb-check" "$output"
 "$build/src/cli/plumb-analyze" "$output"
+"$build/src/cli/plumb-outliers" "$output" || true # a verdict is no failure of this script
 exit "$status"
