@@ -72,10 +72,10 @@ static void measure_all(struct bed *bed)
                         &bed->sick[p][k][s]);
 }
 
-/* A sick row at a place; NULL row: the place is healthy. */
+/* A sick row instead of the healthy one. */
 struct guest {
     const struct pb_sheet *row;
-    int place;
+    struct place place;
 };
 
 static void judge(struct bed *bed, const struct guest *guests, size_t guest_count,
@@ -88,7 +88,7 @@ static void judge(struct bed *bed, const struct guest *guests, size_t guest_coun
             const struct pb_sheet *row = &bed->healthy[node][slot];
 
             for (size_t i = 0; i < guest_count; i++)
-                if (places[guests[i].place].node == node && places[guests[i].place].slot == slot)
+                if (guests[i].place.node == node && guests[i].place.slot == slot)
                     row = guests[i].row;
             if (fleetbuild_add(&fleet, row, &bed->err) != PB_OK)
                 die(&bed->err);
@@ -99,12 +99,12 @@ static void judge(struct bed *bed, const struct guest *guests, size_t guest_coun
     pb_sheet_clear(&fleet);
 }
 
-static void name_place(int place, char key[PB_KEY_LENGTH])
+static void name_place(struct place place, char key[PB_KEY_LENGTH])
 {
     char host[PB_KEY_LENGTH];
 
-    name_host(places[place].node, host);
-    snprintf(key, PB_KEY_LENGTH, "%.80s.gpu%d", host, places[place].slot);
+    name_host(place.node, host);
+    snprintf(key, PB_KEY_LENGTH, "%.80s.gpu%d", host, place.slot);
 }
 
 /* One fleet; the fault wanted[i] is that of guests[at[i]]. */
@@ -160,7 +160,7 @@ static void alone(struct bed *bed)
     for (int k = 0; k < KINDS; k++)
         for (int s = 0; s < STRENGTHS; s++)
             for (int p = 0; p < PLACES; p++) {
-                struct guest guest = {&bed->sick[p][k][s], p};
+                struct guest guest = {&bed->sick[p][k][s], places[p]};
                 const struct fault_kind *wanted = &fault_kinds[k];
                 size_t at = 0;
 
@@ -178,8 +178,8 @@ static void pairs(struct bed *bed, int other, const char *what)
         for (int j = k + 1; j < KINDS; j++)
             for (int s = 0; s < STRENGTHS * STRENGTHS; s++) {
                 int s1 = s % STRENGTHS, s2 = s / STRENGTHS;
-                struct guest guests[2] = {{&bed->sick[0][k][s1], 0},
-                                          {&bed->sick[other][j][s2], other}};
+                struct guest guests[2] = {{&bed->sick[0][k][s1], places[0]},
+                                          {&bed->sick[other][j][s2], places[other]}};
                 const struct fault_kind *wanted[2] = {&fault_kinds[k], &fault_kinds[j]};
                 size_t at[2] = {0, 1};
                 char title[128];
@@ -200,7 +200,7 @@ static void doubles(struct bed *bed)
         for (int j = k + 1; j < KINDS; j++)
             for (int s = 0; s < STRENGTHS; s++) {
                 struct pb_sheet row = {0};
-                struct guest guest = {&row, 0};
+                struct guest guest = {&row, places[0]};
                 const struct fault_kind *wanted[2] = {&fault_kinds[j], &fault_kinds[k]};
                 size_t at[2] = {0, 0};
                 bool is_absent = strcmp(fault_kinds[j].name, "absent") == 0;
@@ -214,6 +214,62 @@ static void doubles(struct bed *bed)
                 pb_sheet_clear(&row);
             }
     print_tally("two faults of one device", &tally);
+}
+
+/* At the practical size, one by one: what is seen of it is told, not required. */
+static void faint(struct bed *bed)
+{
+    struct tally tally = {0};
+
+    for (int k = 0; k < KINDS; k++) {
+        struct pb_sheet row = {0};
+        struct guest guest = {&row, places[0]};
+        const struct fault_kind *wanted = &fault_kinds[k];
+        size_t at = 0;
+
+        measure(bed, places[0].node, places[0].slot, wanted->faint, NULL, &row);
+        tally_fleet(bed, wanted->faint, &guest, 1, &wanted, &at, 1, &tally);
+        pb_sheet_clear(&row);
+    }
+    print_tally("one faint fault", &tally);
+}
+
+/* One fault of every device of a node, or of one slot of six nodes; told once, as what it is. */
+static void shared_by(struct bed *bed, enum pb_level level)
+{
+    static const int shared[] = {0, 1, 2, 3, 6, 7, 8}; /* what a node or a slot can do to a GPU */
+    struct tally tally = {0};
+
+    for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
+        const struct fault_kind *kind = &fault_kinds[shared[i]];
+        struct pb_sheet rows[6] = {{0}};
+        struct guest guests[6];
+        struct pb_findings findings = {0};
+        size_t count = level == PB_LEVEL_NODE ? SLOTS : 6;
+        const char *place = level == PB_LEVEL_NODE ? "n04" : "slot 2";
+        enum fault_verdict verdict;
+
+        for (size_t k = 0; k < count; k++) {
+            guests[k].place =
+                level == PB_LEVEL_NODE ? (struct place){3, (int)k} : (struct place){(int)k + 1, 2};
+            guests[k].row = &rows[k];
+            measure(bed, guests[k].place.node, guests[k].place.slot, kind->specs[0], NULL,
+                    &rows[k]);
+        }
+        judge(bed, guests, count, &findings);
+        verdict = fault_verdict_at(&findings, kind, level, place);
+        tally.fleets++;
+        tally.faults++;
+        tally.found += findings.count > 0;
+        tally.right += verdict == FAULT_RIGHT;
+        tally.blamed += fault_blamed(&findings, &place, 1);
+        if (bed->verbose && (verdict != FAULT_RIGHT || findings.count != 1))
+            fault_print(kind->specs[0], &findings);
+        pb_findings_clear(&findings);
+        for (size_t k = 0; k < count; k++)
+            pb_sheet_clear(&rows[k]);
+    }
+    print_tally(level == PB_LEVEL_NODE ? "all devices of a node" : "one slot of six nodes", &tally);
 }
 
 static void clear(struct bed *bed)
@@ -243,6 +299,9 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);
     measure_all(&bed);
     alone(&bed);
+    faint(&bed);
+    shared_by(&bed, PB_LEVEL_NODE);
+    shared_by(&bed, PB_LEVEL_SLOT);
     pairs(&bed, 2, "two devices, other models");
     pairs(&bed, 1, "two devices of one node");
     doubles(&bed);
