@@ -64,6 +64,7 @@ static void draw_index(uint64_t *state, struct blind_cache *cache)
     }
 }
 
+/* Weights are told apart for caches of few ways only; see infer_policy.c. */
 static void draw_policy(uint64_t *state, struct blind_cache *cache)
 {
     static const char *const policies[] = {"lru", "fifo", "plru", "random", "weighted"};
@@ -74,15 +75,32 @@ static void draw_policy(uint64_t *state, struct blind_cache *cache)
     cache->weights[0] += 3; /* clearly uneven */
 }
 
+/* Half of all sets are powers of two: only these can be hashed. */
+static uint32_t draw_sets(uint64_t *state, uint32_t low, uint32_t high)
+{
+    uint32_t sets = between(state, low, high), power = 1;
+
+    while (2 * power <= sets)
+        power *= 2;
+    return draw(state) % 2 == 0 ? sets : power;
+}
+
+static uint64_t draw_sector(uint64_t *state, uint64_t line_bytes)
+{
+    uint64_t sector_bytes = ONE_OF(state, 32, 32, 64, line_bytes, line_bytes);
+
+    return sector_bytes < line_bytes ? sector_bytes : line_bytes;
+}
+
 static void draw_l1(uint64_t *state, struct blind_cache *l1)
 {
     *l1 = (struct blind_cache){.id = "l1", .paths = "[\"global_ca\"]"};
     l1->line_bytes = ONE_OF(state, 32, 64, 128);
-    l1->sector_bytes = draw(state) % 2 == 0 ? 32 : l1->line_bytes;
-    l1->sets = (uint32_t)ONE_OF(state, 4, 6, 8, 12, 16, 24, 32, 48, 64);
+    l1->sector_bytes = draw_sector(state, l1->line_bytes);
+    l1->sets = draw_sets(state, 4, 64);
     do
         l1->ways = between(state, 2, 32);
-    while (blind_cache_bytes(l1) > 65536 || blind_cache_bytes(l1) < 2048);
+    while (blind_cache_bytes(l1) > 131072 || blind_cache_bytes(l1) < 512);
     l1->latency_cycles = between(state, 25, 110);
     draw_index(state, l1);
     draw_policy(state, l1);
@@ -91,11 +109,14 @@ static void draw_l1(uint64_t *state, struct blind_cache *l1)
 /* 32-byte lines, four of them in a row in one set (M16 4.3), or a plain modulo. */
 static void draw_texture(uint64_t *state, struct blind_cache *texture)
 {
+    static const char *const policies[] = {"lru", "lru", "fifo", "plru", "random"};
+
     *texture = (struct blind_cache){
         .id = "texture", .paths = "[\"texture\"]", .line_bytes = 32, .sector_bytes = 32, .sets = 4};
-    texture->ways = (uint32_t)ONE_OF(state, 48, 64, 96);
+    texture->ways =
+        draw(state) % 2 == 0 ? (uint32_t)ONE_OF(state, 48, 64, 96) : between(state, 48, 96);
     texture->latency_cycles = between(state, 70, 120);
-    texture->policy = draw(state) % 2 == 0 ? "lru" : "fifo";
+    texture->policy = policies[draw(state) % 5];
     if (draw(state) % 2 == 0)
         return;
     texture->is_xor = true;
@@ -109,10 +130,11 @@ static void draw_l2(uint64_t *state, struct blind_cache *l2, uint64_t least_byte
     *l2 = (struct blind_cache){.id = "l2", .paths = "[\"global_ca\", \"global_cg\", \"texture\"]"};
     do {
         l2->line_bytes = ONE_OF(state, 32, 64, 128);
-        l2->sets = (uint32_t)ONE_OF(state, 256, 384, 512, 768, 1024);
-        l2->ways = (uint32_t)ONE_OF(state, 4, 8, 12, 16, 24);
-    } while (blind_cache_bytes(l2) > 2097152 || blind_cache_bytes(l2) < least_bytes);
-    l2->sector_bytes = draw(state) % 2 == 0 ? 32 : l2->line_bytes;
+        l2->sets = draw_sets(state, 256, 1024);
+        l2->ways = between(state, 2, 32);
+    } while (blind_cache_bytes(l2) > 2097152 || blind_cache_bytes(l2) < 65536 ||
+             blind_cache_bytes(l2) < least_bytes);
+    l2->sector_bytes = draw_sector(state, l2->line_bytes);
     l2->latency_cycles = between(state, 170, 330);
     draw_index(state, l2);
     draw_policy(state, l2);
@@ -138,7 +160,7 @@ static void draw_shared(uint64_t *state, struct blind_profile *profile)
 {
     uint32_t step = between(state, 2, 35);
 
-    profile->bank_bytes = (uint32_t)ONE_OF(state, 4, 8);
+    profile->bank_bytes = (uint32_t)ONE_OF(state, 4, 8, 16);
     profile->shared_cycles = between(state, 20, 60);
     for (uint32_t i = 0; i < BLIND_CONFLICTS; i++)
         profile->conflict_cycles[i] = profile->shared_cycles + step * ((2u << i) - 1);
@@ -157,7 +179,7 @@ void blind_draw(uint64_t seed, struct blind_profile *profile_out)
     profile.dram_cycles = profile.caches[BLIND_L2].latency_cycles + between(&state, 120, 350);
     draw_tlbs(&state, &profile);
     draw_shared(&state, &profile);
-    profile.per_warp = between(&state, 6, 15);
+    profile.per_warp = between(&state, 6, 16);
     profile.per_sm = between(&state, 32, 128);
     profile.jitter_cycles = between(&state, 0, 2);
     if (draw(&state) % 2 == 0) {
