@@ -16,7 +16,9 @@ enum {
     COARSE_MAX = 64,
     MANY_MISSES = 8, /* and one in MANY_SHARE: no spikes, need not be asked twice */
     MANY_SHARE = 256,
-    ASK_TIMES = 6,    /* one walk, where its few misses might be spikes */
+    ASK_TIMES = 6,    /* one walk, where its few misses might be spikes, */
+    ASK_MISSES = 3,   /* which of all its times together are no more than so many, */
+    ASK_SHARE = 2048, /* and one in so many */
     MISSED_MAX = 2048 /* slots that are remembered from one asking to the next */
 };
 
@@ -90,8 +92,8 @@ static uint64_t first_window(const struct pb_bench *bench, const struct pb_searc
 
 /*
  * Does the walk still miss in its steady state? Few misses are asked for again: those of a set that
- * overflows come back to its lines, whatever the policy; spikes, which may look like misses, fall
- * on a line once.
+ * overflows come back, to one of its lines or at least at all, whatever the policy; spikes, which
+ * may look like misses, are rare and fall on a line once.
  */
 static enum pb_status overflows(struct pb_bench *bench, const struct pb_search *search,
                                 const char *phase, uint64_t footprint_bytes,
@@ -101,7 +103,7 @@ static enum pb_status overflows(struct pb_bench *bench, const struct pb_search *
     struct pb_walk walk = pb_search_steady(search, phase, footprint_bytes, search->stride_bytes);
     uint64_t loads = walk.record, window = first_window(bench, search, &walk);
     struct missed missed = {.count = 0};
-    size_t times = search->exact ? ASK_TIMES : 1;
+    size_t times = search->exact ? ASK_TIMES : 1, sum = 0, asked = 0;
     bool over = false;
 
     for (size_t time = window > 0 ? 0 : 1; time <= times && !over; time++) {
@@ -115,7 +117,12 @@ static enum pb_status overflows(struct pb_bench *bench, const struct pb_search *
         if (status != PB_OK)
             return status;
         misses = note_misses(bench, search, recording, &result, &missed);
-        over = misses >= many_of(search, result.count) || (time > 0 && missed.again);
+        over = misses >= many_of(search, result.count);
+        if (time > 0 && search->exact) {
+            sum += misses;
+            asked += result.count;
+            over = over || missed.again || sum > ASK_MISSES + asked / ASK_SHARE;
+        }
         if (time == 1 && misses == 0)
             break;
     }

@@ -4,7 +4,8 @@
  * Views that together tell what one alone cannot:
  *   cold      word by word through an empty cache: how much one miss brings in, and what runs ahead
  *   backward  the same from the end, where nothing that goes forward runs ahead
- *   overflow  a little more than fits, sector by sector: where hits turn into misses; of a large
+ *   overflow  a little more than fits, sector by sector, each walk twice, so that a spike is told
+ *             from a miss: where hits turn into misses; of a large
  *             cache stretches that are looked for first (phase sampled)
  *   stride    a quarter more than fits, ever sparser: from which stride on it fits again
  */
@@ -86,7 +87,7 @@ static enum pb_status take_cold_both(struct pb_bench *bench, const struct pb_sea
 }
 
 static enum pb_status take_steady(struct pb_bench *bench, const struct pb_search *search,
-                                  const char *phase, uint64_t footprint_bytes,
+                                  const char *phase, uint64_t repeat, uint64_t footprint_bytes,
                                   uint64_t stride_bytes, struct pb_recording *recording,
                                   struct pb_walk_result *result_out, struct pb_error *err)
 {
@@ -94,26 +95,44 @@ static enum pb_status take_steady(struct pb_bench *bench, const struct pb_search
 
     footprint_bytes -= footprint_bytes % stride_bytes;
     walk = pb_search_steady(search, phase, footprint_bytes, stride_bytes);
+    walk.repeat = repeat;
     walk.order = PB_ORDER_SEQUENTIAL; /* neighbours must follow each other */
     if (pb_walk_slots(&walk) > STEADY_LOADS)
         walk.record = STEADY_LOADS;
     return pb_walk_take(bench, &walk, recording, result_out, err);
 }
 
-/* Counts by their alignment the addresses where hits turn into misses or back. */
+/* Access i of two walks that are alike: did it miss in both, in neither, or is that open? */
+enum fate { HIT, MISS, OPEN };
+
+static enum fate fate_of(const struct pb_bench *bench, const struct pb_search *search,
+                         const struct pb_recording *recording, const struct pb_walk_result walks[2],
+                         size_t i)
+{
+    const uint32_t *latency = recording->series.latency_cycles;
+    bool first = pb_search_is_miss(bench, search, latency[walks[0].first + i]);
+    bool second = pb_search_is_miss(bench, search, latency[walks[1].first + i]);
+
+    if (first != second)
+        return OPEN;
+    return first ? MISS : HIT;
+}
+
+/* Counts by their alignment the addresses where hits turn into misses or back, in both walks. */
 static void count_turns(const struct pb_bench *bench, const struct pb_search *search,
-                        const struct pb_recording *recording, const struct pb_walk_result *walk,
+                        const struct pb_recording *recording, const struct pb_walk_result walks[2],
                         struct turns *turns)
 {
-    const uint32_t *latency = recording->series.latency_cycles + walk->first;
-    const uint64_t *index = recording->series.index_bytes + walk->first;
+    const uint64_t *index = recording->series.index_bytes + walks[0].first;
+    enum fate before = OPEN;
 
-    for (size_t i = 1; i < walk->count; i++) {
+    for (size_t i = 0; i < walks[0].count; i++) {
+        enum fate here = fate_of(bench, search, recording, walks, i);
         unsigned alignment = 0;
+        bool is_turn = here != before && here != OPEN && before != OPEN && index[i] > index[i - 1];
 
-        if (pb_search_is_miss(bench, search, latency[i]) ==
-                pb_search_is_miss(bench, search, latency[i - 1]) ||
-            index[i] <= index[i - 1])
+        before = here;
+        if (!is_turn)
             continue;
         while (alignment < ALIGNMENTS - 1 && (index[i] >> alignment & 1) == 0)
             alignment++;
@@ -134,6 +153,25 @@ static uint64_t alignment_of(const struct turns *turns)
     return (uint64_t)1 << alignment;
 }
 
+/* The same walk twice; of a sampled cache once, which then stands for both. */
+static enum pb_status take_overflow_walks(struct pb_bench *bench, const struct pb_search *search,
+                                          uint64_t footprint_bytes, uint64_t sector_bytes,
+                                          struct pb_recording *recording,
+                                          struct pb_walk_result walks_out[2], struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; i < 2 && search->exact && status == PB_OK; i++)
+        status = take_steady(bench, search, "overflow", i, footprint_bytes, sector_bytes, recording,
+                             &walks_out[i], err);
+    if (search->exact)
+        return status;
+    status = pb_search_spread(bench, search, footprint_bytes, sector_bytes, recording,
+                              &walks_out[0], err);
+    walks_out[1] = walks_out[0];
+    return status;
+}
+
 static enum pb_status take_overflow(struct pb_bench *bench, const struct pb_search *search,
                                     uint64_t sector_bytes, struct pb_recording *recording,
                                     uint64_t *alignment_bytes_out, struct pb_error *err)
@@ -148,16 +186,13 @@ static enum pb_status take_overflow(struct pb_bench *bench, const struct pb_sear
     struct turns turns = {.total = 0};
 
     for (size_t i = 0; i < sizeof(footprints) / sizeof(footprints[0]); i++) {
-        struct pb_walk_result walk;
-        enum pb_status status = search->exact
-                                    ? take_steady(bench, search, "overflow", footprints[i],
-                                                  sector_bytes, recording, &walk, err)
-                                    : pb_search_spread(bench, search, footprints[i], sector_bytes,
-                                                       recording, &walk, err);
+        struct pb_walk_result walks[2];
+        enum pb_status status =
+            take_overflow_walks(bench, search, footprints[i], sector_bytes, recording, walks, err);
 
         if (status != PB_OK)
             return status;
-        count_turns(bench, search, recording, &walk, &turns);
+        count_turns(bench, search, recording, walks, &turns);
     }
     *alignment_bytes_out = alignment_of(&turns);
     return PB_OK;
@@ -172,7 +207,7 @@ static enum pb_status take_strides(struct pb_bench *bench, const struct pb_searc
 
     for (int i = 0; i < STRIDE_STEPS; i++) {
         struct pb_walk_result walk;
-        enum pb_status status = take_steady(bench, search, "stride", search->fits_bytes / 4 * 5,
+        enum pb_status status = take_steady(bench, search, "stride", 0, search->fits_bytes / 4 * 5,
                                             sector_bytes << i, recording, &walk, err);
 
         if (status != PB_OK)

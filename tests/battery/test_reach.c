@@ -84,6 +84,93 @@ static void test_tlb__a_small_device_says_how_far_it_went(void **state)
     pb_recording_clear(&recording);
 }
 
+/* Latencies at n pages of a stride; 0: n was not walked. */
+static double pages_median(const struct pb_recording *recording, const char *phase, uint64_t n)
+{
+    const struct pb_point *point;
+    size_t at = 0;
+
+    while ((point = rig_next(recording, phase, NULL, &at)) != NULL)
+        if (point->footprint_bytes == n * point->stride_bytes)
+            return rig_median(recording, point);
+    return 0;
+}
+
+/* Entries of eight pages in sets of 17 and six times 8: 65 entries, 520 pages, 1,040 MiB. */
+static void test_tlb__the_first_page_too_many_is_walked_at_every_stride(void **state)
+{
+    static const char *const caches =
+        "{\"id\": \"l2\", \"paths\": [\"global_ca\", \"global_cg\"], \"line_bytes\": 128,"
+        " \"sector_bytes\": 32, \"sets\": 1024, \"ways\": 16, \"index\": {\"kind\": \"modulo\"},"
+        " \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 200}";
+    static const char *const tlbs =
+        "{\"id\": \"tlb\", \"page_bytes\": 2097152, \"entry_span_bytes\": 16777216,"
+        " \"ways\": [17, 8, 8, 8, 8, 8, 8], \"policy\": {\"kind\": \"lru\"}, \"penalty_cycles\": "
+        "80}";
+    static const char *const tests[] = {"tlb_reach", "tlb_alias"};
+    struct pb_bench bench;
+
+    (void)state;
+    rig_open_drawn(caches, tlbs, "", &bench);
+    for (size_t i = 0; i < COUNT(tests); i++) {
+        struct pb_recording recording;
+
+        rig_run(&bench, tests[i], &recording);
+        assert_true(fabs(pages_median(&recording, "stride2", 520) - 200) <= 1);
+        assert_true(pages_median(&recording, "stride2", 521) > 0);
+        for (uint64_t sets = 1; sets <= 7; sets++) { /* they overflow one after another */
+            assert_true(pages_median(&recording, "stride2", 8 * (65 + sets)) > 0);
+            assert_true(pages_median(&recording, "stride2", 8 * (65 + sets) + 1) > 0);
+        }
+        assert_true(fabs(pages_median(&recording, "stride32", 65) - 200) <= 1);
+        assert_true(fabs(pages_median(&recording, "stride32", 72) - 280) <= 1);
+        pb_recording_clear(&recording);
+    }
+    pb_bench_close(&bench);
+}
+
+/* Pages of 64 KiB: sixteen entries reach 1 MiB, which strides of 2 MiB cannot tell. */
+static void test_tlb__small_pages_show_at_fine_strides(void **state)
+{
+    static const char *const caches =
+        "{\"id\": \"l2\", \"paths\": [\"global_ca\", \"global_cg\"], \"line_bytes\": 128,"
+        " \"sector_bytes\": 32, \"sets\": 1024, \"ways\": 16, \"index\": {\"kind\": \"modulo\"},"
+        " \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 200}";
+    static const char *const tlbs =
+        "{\"id\": \"tlb\", \"page_bytes\": 65536, \"entry_span_bytes\": 65536, \"ways\": 16,"
+        " \"policy\": {\"kind\": \"lru\"}, \"penalty_cycles\": 80}";
+    struct pb_recording recording;
+    struct pb_bench bench;
+
+    (void)state;
+    rig_open_drawn(caches, tlbs, "", &bench);
+    rig_run(&bench, "tlb_reach", &recording);
+    assert_true(fabs(pages_median(&recording, "fine64k", 16) - 200) <= 1);
+    assert_true(fabs(pages_median(&recording, "fine64k", 17) - 280) <= 1);
+    assert_true(fabs(pages_median(&recording, "fine512k", 17) - 280) <= 1);
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
+/* An aliased block is walked in words of the same few lines: 4,096 pages 32 MiB apart. */
+static void test_tlb__alias_stays_in_few_lines_however_far(void **state)
+{
+    struct pb_recording recording;
+    const struct pb_point *point;
+    size_t at = 0;
+    uint64_t most = 0;
+
+    (void)state;
+    rig_record("h200", "tlb_alias", &recording);
+    while ((point = rig_next(&recording, "stride32", NULL, &at)) != NULL) {
+        most = point->footprint_bytes > most ? point->footprint_bytes : most;
+        for (size_t i = 0; i < point->count; i++)
+            assert_true(rig_index(&recording, point, i) % (32 << 20) < 512 * 128);
+    }
+    assert_int_equal(most, (uint64_t)128 << 30);
+    pb_recording_clear(&recording);
+}
+
 /* M16 table of P1 to P6, with L1 off. */
 static void test_pattern__latencies_of_the_paper(void **state)
 {
@@ -195,6 +282,9 @@ int main(void)
         cmocka_unit_test(test_tlb__reach_counts_entries_at_every_stride),
         cmocka_unit_test(test_tlb__aliased_pages_miss_like_others),
         cmocka_unit_test(test_tlb__a_small_device_says_how_far_it_went),
+        cmocka_unit_test(test_tlb__the_first_page_too_many_is_walked_at_every_stride),
+        cmocka_unit_test(test_tlb__small_pages_show_at_fine_strides),
+        cmocka_unit_test(test_tlb__alias_stays_in_few_lines_however_far),
         cmocka_unit_test(test_pattern__latencies_of_the_paper),
         cmocka_unit_test(test_pattern__l1_answers_before_l2_does),
         cmocka_unit_test(test_prefetch__the_same_slots_in_both_orders),
