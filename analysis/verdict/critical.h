@@ -1,16 +1,17 @@
 /*
  * How far a healthy device lies from its peers by chance.
  *
- * With few peers the scale itself is uncertain: among 16 healthy devices one of a million lies
- * beyond 8.6 robust sigmas, among 256 beyond 5.0. No closed form tells, so critical_table.c holds
- * the result of a Monte Carlo through the very same estimators (median and Qn of all peers, the
- * device among them), made by tests/bench/generate_critical.c. Between its rows the logarithm of
- * the critical value is interpolated over 1/peers and over the weight of the tails.
+ * With few peers the scale itself is uncertain: among 16 healthy devices one of 100,000 lies beyond
+ * 7.5 robust sigmas, among 256 beyond 4.5. No closed form tells, so critical_table.c holds the
+ * result of a Monte Carlo through the very same estimators (median and Qn of all peers, the device
+ * among them), made by tests/bench/generate_critical.c. Between its rows the logarithm of the
+ * critical value is interpolated over 1/peers and over the weight of the tails.
  *
  * The tails of a healthy population are those of Student's t with 1/tail degrees of freedom; 0 is
  * the normal distribution.
  *
- * Limit: below p = 1e-10 the last slope goes on, which overstates p.
+ * Limit: below p = 1e-10, and with few peers where its rare samples become too few, the last slope
+ * goes on, which overstates p.
  */
 #ifndef PB_ANALYSIS_VERDICT_CRITICAL_H
 #define PB_ANALYSIS_VERDICT_CRITICAL_H

@@ -14,7 +14,7 @@
  * RARE_MIN samples carry an average, log t goes on in log p with the last slope; t falls off as a
  * power of p there, and the slope can only shrink, so p is overstated.
  *
- * The same seeds give the same table. About half an hour of one core.
+ * The same seeds give the same table but for rounding. About half an hour of one core.
  */
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>

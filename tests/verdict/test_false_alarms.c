@@ -14,7 +14,7 @@
 
 #include "verdict/fleet.h"
 
-enum { METRICS = 48, SHIFTED = 4, DEVICES_MAX = 256, NAIVE_METRICS = 30, NAIVE_DEVICES = 8 };
+enum { METRICS = 48, SHIFTED = 4, NAIVE_METRICS = 30, NAIVE_DEVICES = 8 };
 
 #define SHIFTED_SPREAD 2.6 /* ns: one standard deviation of the shifted metric */
 
@@ -131,7 +131,7 @@ static bool naive_rule_fires(struct fleet_random *random)
     return 0.6745 * (values[0] - median) / mad < -2.0;
 }
 
-/* The published rule, on the very numbers the scores keep quiet about: it flags most devices. */
+/* A usual rule where the scores keep quiet: it flags 76% of all healthy devices. */
 static void test_naive__a_modified_z_score_flags_most_healthy_devices(void **state)
 {
     struct fleet_random random = {1};
@@ -145,7 +145,7 @@ static void test_naive__a_modified_z_score_flags_most_healthy_devices(void **sta
             fires = naive_rule_fires(&random) || fires;
         flagged += fires ? 1 : 0;
     }
-    assert_in_range(flagged, 2000 * 70 / 100, 2000 * 95 / 100);
+    assert_in_range(flagged, 2000 * 73 / 100, 2000 * 79 / 100);
 }
 
 int main(void)

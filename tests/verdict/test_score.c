@@ -380,6 +380,33 @@ static void test_drift__a_fleet_of_one_has_only_its_past(void **state)
     assert_float_equal(at(rig, 0, L2_NS)->drift_sigmas, 0.0, 0.0);
 }
 
+static void test_sheet__numbers_in_any_order_find_their_metric(void **state)
+{
+    static const size_t orders[][3] = {{0, 1, 2}, {0, 1, 2}, {2, 0, 1}, {1, 1, 0}, {2, 2, 2}};
+    struct rig *rig = *state;
+    struct pb_subject subject = {.rank = 0};
+    struct pb_metric metric = {.domain = PB_DOMAIN_NS};
+
+    for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+        size_t row;
+
+        assert_int_equal(pb_sheet_add_subject(&rig->sheet, &subject, &row, NULL), PB_OK);
+        for (size_t j = 0; j < 3; j++) {
+            struct pb_cell cell = {(double)(10 * i + orders[i][j]), 0.0, -1};
+
+            snprintf(metric.name, sizeof(metric.name), "metric%zu", orders[i][j]);
+            assert_int_equal(pb_sheet_set(&rig->sheet, i, &metric, cell, NULL), PB_OK);
+        }
+        for (size_t j = 0; j < 3; j++)
+            assert_float_equal(pb_sheet_cell(&rig->sheet, i, orders[i][j]).value,
+                               10.0 * (double)i + (double)orders[i][j], 0.0);
+    }
+    assert_int_equal(rig->sheet.metric_count, 3);
+    metric.domain = PB_DOMAIN_RATE; /* metric2 is there with another domain */
+    assert_int_equal(pb_sheet_set(&rig->sheet, 0, &metric, (struct pb_cell){1.0, 0.0, -1}, NULL),
+                     PB_INVALID);
+}
+
 static void test_score__an_empty_sheet_has_no_scores(void **state)
 {
     struct rig *rig = *state;
@@ -415,6 +442,7 @@ int main(void)
         RIG(test_score__a_baseline_in_another_unit_is_no_peer),
         RIG(test_drift__a_device_that_moved_is_compared_with_its_past),
         RIG(test_drift__a_fleet_of_one_has_only_its_past),
+        RIG(test_sheet__numbers_in_any_order_find_their_metric),
         RIG(test_score__an_empty_sheet_has_no_scores),
     };
 
