@@ -1,0 +1,215 @@
+/* Running the tests of an open device as frames, in turn with the node's others; see measure.h. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "run/measure.h"
+
+static void describe_note(const struct pb_bench *bench, const char *key, const char *test,
+                          struct pb_test_note *note_out)
+{
+    *note_out = (struct pb_test_note){.key = ""};
+    PB_TEXT_SET(note_out->key, key);
+    PB_TEXT_SET(note_out->uuid, bench->info.uuid);
+    PB_TEXT_SET(note_out->test, test);
+    PB_TEXT_SET(note_out->outcome, pb_outcome_name(PB_TEST_OK));
+}
+
+/* Before the packer is there: this thread may use HDF5. */
+static enum pb_status send_device(const struct pb_bench *bench, const char *key, size_t test_count,
+                                  const struct pb_sink *sink, struct pb_error *err)
+{
+    struct pb_frame frame = {.type = PB_FRAME_DEVICE};
+    struct pb_image image = {NULL, 0};
+    struct pb_test_note note;
+    char *text;
+    enum pb_status status = pb_image_of_device(key, &bench->info, &image, err);
+
+    if (status != PB_OK)
+        return status;
+    describe_note(bench, key, "", &note);
+    note.test_count = (int64_t)test_count;
+    snprintf(note.message, sizeof(note.message), "%s%s", bench->info.model,
+             bench->device->ops == &pb_device_sim ? ", simulated" : "");
+    frame.note = text = pb_note_test(&note);
+    frame.body = image.bytes;
+    frame.body_size = image.size;
+    status = text == NULL ? pb_fail(err, PB_NO_MEMORY, "no memory for a note")
+                          : sink->take(sink->context, &frame, err);
+    free(text);
+    free(image.bytes);
+    return status;
+}
+
+/* What the functions below share: one run of tests on an open device. */
+struct series {
+    struct pb_bench *bench;
+    const char *key;
+    struct pb_packer *packer;
+    const struct pb_others *others; /* NULL: there are none */
+};
+
+/* Asks the others, and waits for the answer. */
+static enum pb_status ask(const struct series *series, const char *test, const char *what,
+                          int64_t number, int64_t *count_out, struct pb_error *err)
+{
+    struct pb_test_note note;
+    enum pb_status status;
+
+    describe_note(series->bench, series->key, test, &note);
+    PB_TEXT_SET(note.outcome, what);
+    note.test_count = number;
+    status = pb_packer_tell(series->packer, PB_FRAME_READY, &note, err);
+    return status != PB_OK ? status
+                           : series->others->answer(series->others->context, count_out, err);
+}
+
+static enum pb_status meet(void *context, const char *test, int64_t number, int64_t *count_out,
+                           struct pb_error *err)
+{
+    return ask(context, test, "meet", number, count_out, err);
+}
+
+/* Runs one test and gives what it has recorded to the packer. */
+static enum pb_status run_test(const struct series *series, const struct pb_test *test,
+                               enum pb_outcome *outcome_out, struct pb_error *err)
+{
+    struct pb_recording recording;
+    struct pb_test_note note;
+    struct pb_state states[2];
+    enum pb_status status;
+
+    describe_note(series->bench, series->key, test->name, &note);
+    if (pb_test_company(test) != PB_COMPANY_ANY)
+        pb_packer_rest(series->packer); /* the host is part of what is measured */
+    status = pb_packer_tell(series->packer, PB_FRAME_START, &note, err);
+    if (status != PB_OK)
+        return status;
+    pb_bench_run(series->bench, test, &recording, states, NULL); /* PB_LOST is an outcome, too */
+
+    PB_TEXT_SET(note.outcome, pb_outcome_name(recording.outcome));
+    PB_TEXT_SET(note.message, recording.message);
+    note.seconds = recording.seconds;
+    *outcome_out = recording.outcome;
+    return pb_packer_put(series->packer, &note, &recording, states, err);
+}
+
+/* Can this process still use the device? A failed kernel may have spoilt it for good. */
+static bool still_answers(struct pb_bench *bench)
+{
+    uint32_t cycles[4];
+
+    return bench->device->ops->stamp(bench->device, PB_STAMP_EMPTY, 4, cycles, NULL) == PB_OK;
+}
+
+/* Runs a test and looks after the device. PB_LOST: it is gone; the test's frame tells that. */
+static enum pb_status run_and_look(const struct series *series, const struct pb_test *test,
+                                   struct pb_error *err)
+{
+    enum pb_outcome outcome = PB_TEST_OK;
+    enum pb_status status = run_test(series, test, &outcome, err);
+
+    if (status == PB_OK && outcome == PB_TEST_LOST)
+        return pb_fail(err, PB_LOST, "the device was lost in %s", test->name);
+    if (status == PB_OK && outcome == PB_TEST_FAILED && !still_answers(series->bench))
+        return pb_fail(err, PB_DEVICE, "the device does not answer after %s", test->name);
+    return status;
+}
+
+/* Puts a test off while another GPU has the links; false: it may run now. */
+static enum pb_status must_wait(const struct series *series, const struct pb_test *test,
+                                bool is_patient, bool *must_wait_out, struct pb_error *err)
+{
+    int64_t count = 1;
+    enum pb_status status = PB_OK;
+
+    if (series->others != NULL && pb_test_company(test) == PB_COMPANY_ALONE)
+        status = ask(series, test->name, is_patient ? "turn" : "try", 0, &count, err);
+    *must_wait_out = count == 0;
+    return status;
+}
+
+/* Runs what was put off, now waiting for each turn; empties the list. */
+static enum pb_status catch_up(const struct series *series, const struct pb_test **put_off,
+                               struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; put_off[i] != NULL && status == PB_OK; i++) {
+        bool waits;
+
+        status = must_wait(series, put_off[i], true, &waits, err);
+        if (status == PB_OK)
+            status = run_and_look(series, put_off[i], err);
+    }
+    put_off[0] = NULL;
+    return status;
+}
+
+/* put_off[]: room for all tests, ends with NULL. Before all GPUs meet, each has had its turns. */
+static enum pb_status run_tests(const struct series *series, const struct pb_test *const *tests,
+                                const struct pb_test **put_off, struct pb_error *err)
+{
+    size_t put_off_count = 0;
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; tests[i] != NULL && status == PB_OK; i++) {
+        bool waits = false;
+
+        if (pb_test_company(tests[i]) == PB_COMPANY_TOGETHER) {
+            status = catch_up(series, put_off, err);
+            put_off_count = 0;
+        }
+        if (status == PB_OK)
+            status = must_wait(series, tests[i], false, &waits, err);
+        if (status == PB_OK && waits) {
+            put_off[put_off_count++] = tests[i];
+            put_off[put_off_count] = NULL;
+        } else if (status == PB_OK) {
+            status = run_and_look(series, tests[i], err);
+        }
+    }
+    return status != PB_OK ? status : catch_up(series, put_off, err);
+}
+
+/* The tests of an open device, packed beside each other. */
+static enum pb_status run_packed(struct series *series, const struct pb_test *const *tests,
+                                 const struct pb_packer_request *request, struct pb_error *err)
+{
+    const struct pb_test **put_off = NULL;
+    size_t count = 0;
+    enum pb_status status, packed;
+
+    while (tests[count] != NULL)
+        count++;
+    put_off = calloc(count + 1, sizeof(const struct pb_test *));
+    if (put_off == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu tests", count);
+    status = pb_packer_open(request, &series->packer, err);
+    if (status == PB_OK)
+        status = run_tests(series, tests, put_off, err);
+    if (status == PB_LOST) /* told */
+        status = PB_OK;
+    packed = pb_packer_close(series->packer, status == PB_OK ? err : NULL); /* the first is told */
+    free(put_off);
+    return status == PB_OK ? packed : status;
+}
+
+enum pb_status pb_measure_run(struct pb_bench *bench, const char *key,
+                              const struct pb_test *const *tests, const struct pb_sink *sink,
+                              const struct pb_others *others, struct pb_error *err)
+{
+    const struct pb_packer_request request = {key, *sink, pb_image_of_test};
+    const struct pb_frame done = {.type = PB_FRAME_DONE};
+    struct series series = {bench, key, NULL, others};
+    size_t count = 0;
+    enum pb_status status;
+
+    while (tests[count] != NULL)
+        count++;
+    bench->meeting = (struct pb_meeting){others != NULL ? meet : NULL, &series};
+    status = send_device(bench, key, count, sink, err);
+    if (status == PB_OK)
+        status = run_packed(&series, tests, &request, err);
+    bench->meeting = (struct pb_meeting){NULL, NULL};
+    return status != PB_OK ? status : sink->take(sink->context, &done, err);
+}
