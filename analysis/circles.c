@@ -1,6 +1,7 @@
 /* A union-find that counts: the root of a circle is its least member. */
 #include "analysis/circles.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,8 +35,10 @@ void pb_circles_close(struct pb_circles *circles)
     memset(circles, 0, sizeof(*circles));
 }
 
-static size_t root_of(const struct pb_circles *circles, size_t i)
+size_t pb_circles_first(const struct pb_circles *circles, size_t member)
 {
+    size_t i = member;
+
     while (circles->parent[i] != i)
         i = circles->parent[i] = circles->parent[circles->parent[i]];
     return i;
@@ -43,7 +46,7 @@ static size_t root_of(const struct pb_circles *circles, size_t i)
 
 void pb_circles_join(struct pb_circles *circles, size_t a, size_t b)
 {
-    size_t root_a = root_of(circles, a), root_b = root_of(circles, b);
+    size_t root_a = pb_circles_first(circles, a), root_b = pb_circles_first(circles, b);
 
     if (root_a < root_b)
         circles->parent[root_b] = root_a;
@@ -60,7 +63,31 @@ void pb_circles_count(struct pb_circles *circles)
         if (circles->parent[i] != i)
             continue;
         for (size_t j = i; j < circles->members; j++)
-            size += root_of(circles, j) == i;
+            size += pb_circles_first(circles, j) == i;
         circles->sizes[circles->count++] = size;
     }
+}
+
+void pb_circles_state(const struct pb_circles *circles, double confidence,
+                      struct pb_parameter *count_answer, struct pb_parameter *sizes_answer,
+                      const char *method)
+{
+    double count = (double)circles->count, first = (double)circles->sizes[0];
+    struct pb_estimate sizes[PB_LIST_MAX];
+    bool alike = true;
+
+    for (size_t i = 0; i < circles->count; i++) {
+        double size = (double)circles->sizes[i];
+
+        alike = alike && circles->sizes[i] == circles->sizes[0];
+        if (i < PB_LIST_MAX)
+            sizes[i] = (struct pb_estimate){size, size, size};
+    }
+    pb_parameter_set_number(count_answer, (struct pb_estimate){count, count, count}, confidence,
+                            "%s", method);
+    if (alike)
+        pb_parameter_set_number(sizes_answer, (struct pb_estimate){first, first, first}, confidence,
+                                "%s", method);
+    else
+        pb_parameter_set_list(sizes_answer, sizes, circles->count, confidence, "%s", method);
 }

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "core/error.h"
+#include "analysis/parameter.h"
 
 struct pb_circles {
     size_t members;
@@ -23,5 +23,13 @@ void pb_circles_join(struct pb_circles *circles, size_t a, size_t b);
 
 /* Sets count and sizes. */
 void pb_circles_count(struct pb_circles *circles);
+
+/* The least member of the circle, which names it. */
+size_t pb_circles_first(const struct pb_circles *circles, size_t member);
+
+/* States count and sizes: one number where all are alike, else a list. `method` is a whole text. */
+void pb_circles_state(const struct pb_circles *circles, double confidence,
+                      struct pb_parameter *count_answer, struct pb_parameter *sizes_answer,
+                      const char *method);
 
 #endif

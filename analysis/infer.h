@@ -44,7 +44,7 @@ enum pb_status pb_infer_wong(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_constant15(const struct pb_case *at, struct pb_error *err);
 /* infer_prefetch.c: of the row's memory, l1 or l2 */
 enum pb_status pb_infer_prefetch(const struct pb_case *at, struct pb_error *err);
-/* infer_topology.c, infer_topology_map.c */
+/* infer_topology.c, infer_topology_pairs.c, infer_topology_map.c */
 enum pb_status pb_infer_gpcs(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_tpcs(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_sm_groups(const struct pb_case *at, struct pb_error *err);

@@ -1,21 +1,23 @@
 /*
- * sm.gpc_count and sm.gpc_sm_counts, sm.tpc_count and sm.tpc_sm_counts: which SMs belong together.
+ * sm.gpc_count and sm.gpc_sm_counts: which SMs are of one GPC.
  *
- * GPCs: all CTAs of a cluster run on one GPC. SMs that met in a cluster, in whatever launch, are
- * joined; what is joined in the end is a GPC, or a part of one if its SMs never met.
+ * All CTAs of a cluster run on one GPC, so SMs that met in a cluster, in whatever launch, are
+ * joined. Some TPCs run no cluster but their own, though (an H200 has five): SMs that only ever met
+ * in the smallest clusters join the GPC of the SM whose way to L2 resembles theirs most (test
+ * l2_map). How far that can be trusted, the other SMs tell: most of them must resemble one of their
+ * own GPC most. Without the map, or if resemblance tells nothing, GPCs stay open.
  *
- * TPCs: two SMs of one share their way out, so that both are slower when they move data at the same
- * time. The pairs that are clearly slower than all others must make up closed circles (whoever
- * shares with one member shares with all); each is a TPC.
+ * gpc_sm_counts is one number where all are alike, else a list, that of the SM with the least
+ * number first.
  *
- * *_sm_counts is one number where all are alike, else a list, that of the SM with the least number
- * first.
+ * Limit: SMs of one GPC that neither met nor resemble each other would count as two.
  *
- * Source: CUDA C programming guide on thread block clusters; facts 4 on maps of SMs.
+ * Source: CUDA C programming guide on thread block clusters; facts 2.10.
  */
 #include "analysis/infer.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,40 +25,15 @@
 #include "analysis/axes.h"
 #include "analysis/circles.h"
 #include "analysis/confidence.h"
+#include "analysis/sm_map.h"
 
 enum { SIZE, LAUNCH, CLUSTER, RANK };
-
-/* How much slower, at least, the least of a TPC's pairs is than the slowest other one. */
-static const double least_gap = 0.05;
-
 enum { PIECES_MAX = 30, SMS_MAX = 4096 };
 
-/* States how many circles there are and of how many members. */
-static void state_circles(const struct pb_circles *circles, double confidence,
-                          struct pb_parameter *count_answer, struct pb_parameter *sizes_answer,
-                          const char *method)
-{
-    double count = (double)circles->count, first = (double)circles->sizes[0];
-    struct pb_estimate sizes[PB_LIST_MAX];
-    bool alike = true;
+/* Of the SMs whose GPC is known, so many must resemble one of their own most. */
+static const double least_trust = 0.9;
 
-    for (size_t i = 0; i < circles->count; i++) {
-        double size = (double)circles->sizes[i];
-
-        alike = alike && circles->sizes[i] == circles->sizes[0];
-        if (i < PB_LIST_MAX)
-            sizes[i] = (struct pb_estimate){size, size, size};
-    }
-    pb_parameter_set_number(count_answer, (struct pb_estimate){count, count, count}, confidence,
-                            "%s", method);
-    if (alike)
-        pb_parameter_set_number(sizes_answer, (struct pb_estimate){first, first, first}, confidence,
-                                "%s", method);
-    else
-        pb_parameter_set_list(sizes_answer, sizes, circles->count, confidence, "%s", method);
-}
-
-/* ---- GPCs ---- */
+/* ---- clusters ---- */
 
 static enum pb_status check_clusters(const struct pb_case *at, struct pb_error *err)
 {
@@ -132,6 +109,144 @@ static struct pb_votes vote_gpcs(const struct pb_case *at, size_t count, bool *s
     return votes;
 }
 
+/* ---- SMs that ran in no cluster but the smallest ---- */
+
+/* A circle no larger than the smallest cluster: its SMs never met others. */
+static bool is_lonely(const struct pb_circles *circles, size_t sm, double smallest)
+{
+    size_t first = pb_circles_first(circles, sm), members = 0;
+
+    for (size_t i = 0; i < circles->members; i++)
+        members += pb_circles_first(circles, i) == first;
+    return (double)members <= smallest;
+}
+
+/* The SM with company whose profile is nearest; the number of SMs when there is none. */
+static size_t nearest(const float *profiles, const struct pb_sm_map *map, const bool *lonely,
+                      size_t sm)
+{
+    size_t best = map->sms;
+    double least = INFINITY;
+
+    for (size_t i = 0; i < map->sms; i++) {
+        double sum = 0.0;
+
+        if (i == sm || lonely[i])
+            continue;
+        for (size_t j = 0; j < map->lines && sum < least; j++)
+            sum += fabsf(profiles[i * map->lines + j] - profiles[sm * map->lines + j]);
+        if (sum < least) {
+            least = sum;
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* Do the SMs whose GPC is known resemble their own? Votes by their share. */
+static bool is_trusted(const float *profiles, const struct pb_sm_map *map, const bool *lonely,
+                       const struct pb_circles *circles, struct pb_votes *votes)
+{
+    size_t known = 0, own = 0;
+
+    for (size_t sm = 0; sm < map->sms; sm++) {
+        size_t like = lonely[sm] ? map->sms : nearest(profiles, map, lonely, sm);
+
+        if (like == map->sms)
+            continue;
+        known++;
+        own += pb_circles_first(circles, like) == pb_circles_first(circles, sm);
+    }
+    pb_votes_add_share(votes, own, known, PIECES_MAX);
+    return known > 0 && (double)own >= least_trust * (double)known;
+}
+
+/* Joins every lonely SM to the circle it resembles; all of a lonely circle must agree. */
+static enum pb_status join_alike(const struct pb_sm_map *map, const float *profiles,
+                                 const bool *lonely, struct pb_circles *circles,
+                                 struct pb_votes *votes, struct pb_error *err)
+{
+    size_t joined[SMS_MAX];
+
+    if (!is_trusted(profiles, map, lonely, circles, votes))
+        return pb_fail(err, PB_NOT_FOUND,
+                       "some SMs met no others in clusters, and their ways to L2 do not tell whom "
+                       "they resemble");
+    for (size_t sm = 0; sm < map->sms; sm++) {
+        size_t first = pb_circles_first(circles, sm);
+
+        if (!lonely[sm])
+            continue;
+        joined[sm] = pb_circles_first(circles, nearest(profiles, map, lonely, sm));
+        if (joined[sm] != joined[first])
+            return pb_fail(err, PB_NOT_FOUND,
+                           "SMs %zu and %zu met in clusters, but do not resemble the same GPC",
+                           first, sm);
+    }
+    for (size_t sm = 0; sm < map->sms; sm++)
+        if (lonely[sm])
+            pb_circles_join(circles, joined[sm], sm);
+    return PB_OK;
+}
+
+static enum pb_status place_lonely(const struct pb_case *at, const bool *lonely, size_t count,
+                                   struct pb_circles *circles, struct pb_votes *votes,
+                                   struct pb_error *err)
+{
+    struct pb_sm_map map;
+    struct pb_error cause = PB_ERROR_INIT;
+    float *profiles = NULL;
+    double *work = NULL;
+    enum pb_status status = pb_sm_map_open(&at->recordings[1].matrix, &map, &cause);
+
+    if (status != PB_OK || map.sms != circles->members)
+        return pb_fail(err, PB_NOT_FOUND,
+                       "%zu SMs met no others in clusters, and no map tells more", count);
+    profiles = malloc(map.sms * map.lines * sizeof(*profiles));
+    work = malloc((map.sms + map.lines) * sizeof(*work));
+    if (profiles == NULL || work == NULL)
+        status = pb_fail(err, PB_NO_MEMORY, "no memory for profiles of %zu SMs", map.sms);
+    if (status == PB_OK) {
+        pb_sm_map_profiles(&map, false, work, profiles);
+        status = join_alike(&map, profiles, lonely, circles, votes, err);
+    }
+    free(work);
+    free(profiles);
+    return status;
+}
+
+/* ---- all together ---- */
+
+static enum pb_status complete(const struct pb_case *at, bool *lonely, struct pb_circles *circles,
+                               struct pb_votes *votes, struct pb_error *err)
+{
+    double smallest = at->recordings[0].matrix.axes[SIZE].values[0];
+    size_t count = 0, with_company;
+    char method[PB_MESSAGE_LENGTH];
+    enum pb_status status = PB_OK;
+
+    for (size_t sm = 0; sm < circles->members; sm++) {
+        lonely[sm] = is_lonely(circles, sm, smallest);
+        count += lonely[sm];
+    }
+    with_company = circles->members - count;
+    if (with_company == 0)
+        return pb_fail(err, PB_NOT_FOUND, "no SMs met but in clusters of %g", smallest);
+    if (count > 0)
+        status = place_lonely(at, lonely, count, circles, votes, err);
+    if (status != PB_OK)
+        return status;
+    pb_circles_count(circles);
+    snprintf(
+        method, sizeof(method),
+        "%zu SMs met others in clusters of CTAs, which run on one GPC; %zu that did not joined "
+        "those whose way to L2 they resemble",
+        with_company, count);
+    pb_circles_state(circles, pb_votes_confidence(votes), pb_case_answer(at, "gpc_count"),
+                     pb_case_answer(at, "gpc_sm_counts"), method);
+    return PB_OK;
+}
+
 enum pb_status pb_infer_gpcs(const struct pb_case *at, struct pb_error *err)
 {
     struct pb_circles circles = {0};
@@ -148,175 +263,10 @@ enum pb_status pb_infer_gpcs(const struct pb_case *at, struct pb_error *err)
         struct pb_votes votes = vote_gpcs(at, circles.count, seen, &circles);
 
         status = find_gpcs(at, SIZE_MAX, seen, &circles, err);
-        state_circles(&circles, pb_votes_confidence(&votes), pb_case_answer(at, "gpc_count"),
-                      pb_case_answer(at, "gpc_sm_counts"),
-                      "SMs that met in clusters of CTAs, which run on one GPC, over all launches");
+        if (status == PB_OK) /* seen has done its work */
+            status = complete(at, seen, &circles, &votes, err);
     }
     free(seen);
-    pb_circles_close(&circles);
-    return status;
-}
-
-/* ---- TPCs ---- */
-
-/* How much slower both of a pair are than alone: the less slow of the two, so no spike counts. */
-static double slowdown(const double *cycles, size_t sms, size_t a, size_t b)
-{
-    return fmin(cycles[a * sms + b] / cycles[a * sms + a],
-                cycles[b * sms + a] / cycles[b * sms + b]);
-}
-
-static int falling(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-
-    return (left < right) - (left > right);
-}
-
-/* Joins the pairs that are slower than `least`; are the circles closed, and is nobody left out? */
-static bool join_pairs(const double *cycles, double least, struct pb_circles *circles)
-{
-    size_t sms = circles->members, joined = 0, within = 0;
-
-    pb_circles_reset(circles);
-    for (size_t a = 0; a < sms; a++)
-        for (size_t b = a + 1; b < sms; b++)
-            if (slowdown(cycles, sms, a, b) > least) {
-                pb_circles_join(circles, a, b);
-                joined++;
-            }
-    pb_circles_count(circles);
-    for (size_t i = 0; i < circles->count; i++) {
-        within += circles->sizes[i] * (circles->sizes[i] - 1) / 2;
-        if (circles->sizes[i] < 2)
-            return false;
-    }
-    return joined == within && circles->count > 1;
-}
-
-/*
- * The clearest gap in the slowdowns above which the pairs make up closed circles.
- *
- * sorted[count]  falling; *least_out: the middle of the gap; returns the gap, 0: there is none
- */
-static double find_gap(const double *cycles, const double *sorted, size_t count,
-                       struct pb_circles *circles, double *least_out)
-{
-    double widest = 0.0;
-
-    for (size_t i = 0; i + 1 < count; i++) {
-        double gap = sorted[i] / sorted[i + 1] - 1.0, middle = (sorted[i] + sorted[i + 1]) / 2.0;
-
-        if (gap < least_gap || gap <= widest || !join_pairs(cycles, middle, circles))
-            continue;
-        widest = gap;
-        *least_out = middle;
-    }
-    return widest;
-}
-
-/* Every pair measured by both its members, and all slowdowns sorted. PB_NOT_FOUND: some were not.
- */
-static enum pb_status sort_slowdowns(const double *cycles, size_t sms, double *sorted_out,
-                                     size_t *count_out, struct pb_error *err)
-{
-    size_t count = 0;
-
-    for (size_t a = 0; a < sms; a++)
-        for (size_t b = a + 1; b < sms; b++) {
-            double slow = slowdown(cycles, sms, a, b);
-
-            if (!isfinite(slow) || slow <= 0.0)
-                return pb_fail(err, PB_NOT_FOUND, "SMs %zu and %zu were not measured together", a,
-                               b);
-            sorted_out[count++] = slow;
-        }
-    qsort(sorted_out, count, sizeof(*sorted_out), falling);
-    *count_out = count;
-    return PB_OK;
-}
-
-/* The kind of traffic that shows circles by the widest gap. PB_NOT_FOUND: none does. */
-static enum pb_status find_tpcs(const struct pb_matrix *matrix, double *sorted,
-                                struct pb_circles *circles, double *least_out, double *gap_out,
-                                size_t *kind_out, struct pb_error *err)
-{
-    size_t sms = matrix->axes[1].length, count = 0, kinds = matrix->axes[0].length;
-    enum pb_status status = PB_NOT_FOUND;
-
-    *gap_out = 0.0;
-    for (size_t kind = 0; kind < kinds; kind++) {
-        const double *cycles = matrix->values + kind * sms * sms;
-        double least = 0.0, gap;
-
-        status = sort_slowdowns(cycles, sms, sorted, &count, err);
-        if (status != PB_OK)
-            continue;
-        gap = find_gap(cycles, sorted, count, circles, &least);
-        if (gap <= *gap_out)
-            continue;
-        *gap_out = gap;
-        *least_out = least;
-        *kind_out = kind;
-    }
-    if (*gap_out > 0.0)
-        return PB_OK;
-    return status != PB_OK
-               ? status
-               : pb_fail(err, PB_NOT_FOUND,
-                         "no pairs of SMs are slower together than others by %.0f%% or more and "
-                         "make up closed circles; the slowest pair takes %.2f times as long",
-                         100.0 * least_gap, sorted[0]);
-}
-
-static enum pb_status check_pairs(const struct pb_matrix *matrix, struct pb_error *err)
-{
-    static const struct pb_axis_wish wishes[] = {{"kind", true}, {"sm", false}, {"other", false}};
-    enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
-
-    if (status == PB_OK && (matrix->axes[1].length != matrix->axes[2].length ||
-                            matrix->axes[1].length < 3 || matrix->axes[1].length > SMS_MAX))
-        status = pb_fail(err, PB_NOT_FOUND, "pairs of %zu and %zu SMs", matrix->axes[1].length,
-                         matrix->axes[2].length);
-    return status;
-}
-
-static void state_tpcs(const struct pb_case *at, const struct pb_circles *circles, double least,
-                       double gap, const char *kind)
-{
-    char method[PB_MESSAGE_LENGTH];
-    struct pb_votes votes = {0, 0};
-
-    pb_votes_add_share(&votes, circles->members, circles->members, PIECES_MAX);
-    snprintf(method, sizeof(method),
-             "pairs of SMs that %.*s together over %.2f times as long as alone; %.0f%% above all "
-             "others, in closed circles",
-             PB_NAME_LENGTH - 1, kind, least, 100.0 * gap);
-    state_circles(circles, pb_votes_confidence(&votes), pb_case_answer(at, "tpc_count"),
-                  pb_case_answer(at, "tpc_sm_counts"), method);
-}
-
-enum pb_status pb_infer_tpcs(const struct pb_case *at, struct pb_error *err)
-{
-    const struct pb_matrix *matrix = &at->recordings[0].matrix;
-    struct pb_circles circles = {0};
-    double *sorted = NULL, least = 0.0, gap = 0.0;
-    enum pb_status status = check_pairs(matrix, err);
-    size_t kind = 0, sms;
-
-    if (status != PB_OK)
-        return status;
-    sms = matrix->axes[1].length;
-    status = pb_circles_open(sms, &circles, err);
-    if (status == PB_OK && (sorted = malloc(sms * sms * sizeof(*sorted))) == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for pairs of %zu SMs", sms);
-    if (status == PB_OK)
-        status = find_tpcs(matrix, sorted, &circles, &least, &gap, &kind, err);
-    if (status == PB_OK) {
-        join_pairs(matrix->values + kind * sms * sms, least, &circles);
-        state_tpcs(at, &circles, least, gap, matrix->axes[0].labels[kind]);
-    }
-    free(sorted);
     pb_circles_close(&circles);
     return status;
 }

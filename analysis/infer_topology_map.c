@@ -1,13 +1,13 @@
 /*
- * sm.group_sm_counts, l2.line_group_counts and l2.slice_count: what the map of SM × line shows.
+ * sm.group_sm_counts, l2.line_group_count and l2.slice_count: what the map of SM × line shows.
  *
  * What atomics from one SM take, line by line, less what is common to all SMs and to all lines, is
  * the SM's profile; turned around, the line's. Profiles that are alike make groups. SMs of a group
  * have the same way to every part of L2, lines of a group lie in the same part.
  *
- * group_sm_counts and line_group_counts are lists of how many SMs, and how many of the measured
- * lines, the finest clear groups hold, the group of the first one first. A group of lines is a
- * slice where groups do not fall apart any further, not even a little; else slice_count is open.
+ * group_sm_counts lists how many SMs the finest clear groups hold, the group of the first one
+ * first; line_group_count is how many such groups lines make up. A group of lines is a slice where
+ * groups do not fall apart any further, not even a little; else slice_count is open.
  *
  * Limit: SMs at mirrored places look alike, and so do slices; a group need not be one GPC.
  *
@@ -15,81 +15,19 @@
  */
 #include "analysis/infer.h"
 
-#include <math.h>
 #include <stdlib.h>
 
-#include "analysis/axes.h"
 #include "analysis/confidence.h"
 #include "analysis/grouping.h"
+#include "analysis/sm_map.h"
 
-enum { SM = 1, LINE = 2, PIECES_MAX = 30 };
+enum { PIECES_MAX = 30 };
 
 /* The least gap that parts groups, and the least one that makes them doubtful as the last. */
 static const double least_gap = 2.0, doubtful_gap = 1.1;
 
-/* One touch of the map. */
-struct map {
-    const double *cycles; /* [sms][lines] */
-    size_t sms, lines;
-};
-
-static enum pb_status open_map(const struct pb_case *at, struct map *map_out, struct pb_error *err)
-{
-    static const struct pb_axis_wish wishes[] = {{"touch", true}, {"sm", false}, {"line", false}};
-    const struct pb_matrix *matrix = &at->recordings[0].matrix;
-    enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
-    struct map map;
-    size_t touch;
-
-    if (status != PB_OK)
-        return status;
-    touch = pb_axis_label(&matrix->axes[0], "atomic");
-    if (touch == matrix->axes[0].length)
-        return pb_fail(err, PB_NOT_FOUND, "lines were not touched by an atomic");
-    map.sms = matrix->axes[SM].length;
-    map.lines = matrix->axes[LINE].length;
-    map.cycles = matrix->values + touch * map.sms * map.lines;
-    for (size_t i = 0; i < map.sms * map.lines; i++)
-        if (!(fabs(map.cycles[i]) < UINT32_MAX))
-            return pb_fail(err, PB_NOT_FOUND, "some SMs were not measured");
-    *map_out = map;
-    return PB_OK;
-}
-
-/* What is common to a row, or to a column, of the map. */
-static double mean_of(const double *values, size_t count, size_t step)
-{
-    double sum = 0.0;
-
-    for (size_t i = 0; i < count; i++)
-        sum += values[i * step];
-    return sum / (double)count;
-}
-
-/*
- * Profiles of the SMs, or of the lines, less both means: profiles_out[sms * lines], row by row.
- * work[sms + lines] is for the means.
- */
-static void make_profiles(const struct map *map, bool of_lines, double *work, float *profiles_out)
-{
-    double *by_sm = work, *by_line = work + map->sms, all;
-
-    for (size_t sm = 0; sm < map->sms; sm++)
-        by_sm[sm] = mean_of(map->cycles + sm * map->lines, map->lines, 1);
-    for (size_t line = 0; line < map->lines; line++)
-        by_line[line] = mean_of(map->cycles + line, map->sms, map->lines);
-    all = mean_of(by_sm, map->sms, 1);
-    for (size_t sm = 0; sm < map->sms; sm++)
-        for (size_t line = 0; line < map->lines; line++) {
-            size_t place = of_lines ? line * map->sms + sm : sm * map->lines + line;
-
-            profiles_out[place] =
-                (float)(map->cycles[sm * map->lines + line] - by_sm[sm] - by_line[line] + all);
-        }
-}
-
 /* Groups of SMs, or of lines. *groups_out[number of them] is to be freed. */
-static enum pb_status group_map(const struct map *map, bool of_lines, size_t **groups_out,
+static enum pb_status group_map(const struct pb_sm_map *map, bool of_lines, size_t **groups_out,
                                 struct pb_grouping *grouping_out, struct pb_error *err)
 {
     size_t count = of_lines ? map->lines : map->sms, length = of_lines ? map->sms : map->lines;
@@ -101,13 +39,13 @@ static enum pb_status group_map(const struct map *map, bool of_lines, size_t **g
     if (profiles == NULL || work == NULL || groups == NULL)
         status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu profiles of %zu", count, length);
     if (status == PB_OK) {
-        make_profiles(map, of_lines, work, profiles);
+        pb_sm_map_profiles(map, of_lines, work, profiles);
         status = pb_grouping_find(profiles, count, length, least_gap, groups, grouping_out, err);
     }
     if (status == PB_OK && grouping_out->count < 2)
         status = pb_fail(err, PB_NOT_FOUND, "the profiles of %zu %s do not fall into groups", count,
                          of_lines ? "lines" : "SMs");
-    if (status == PB_OK && grouping_out->count > PB_LIST_MAX)
+    if (status == PB_OK && !of_lines && grouping_out->count > PB_LIST_MAX)
         status = pb_fail(err, PB_NOT_FOUND, "%zu groups are too many to list", grouping_out->count);
     free(work);
     free(profiles);
@@ -129,7 +67,7 @@ static double confidence_of(const struct pb_grouping *grouping, size_t count)
 }
 
 static void state_sizes(struct pb_parameter *answer, const size_t *groups, size_t count,
-                        const struct pb_grouping *grouping, const char *what)
+                        const struct pb_grouping *grouping)
 {
     struct pb_estimate sizes[PB_LIST_MAX] = {{0, 0, 0}};
 
@@ -141,27 +79,40 @@ static void state_sizes(struct pb_parameter *answer, const size_t *groups, size_
         sizes[groups[i]].high++;
     }
     pb_parameter_set_list(answer, sizes, grouping->count, confidence_of(grouping, count),
-                          "profiles of %zu %s by atomics, single linkage: steps of %.1f cycles "
+                          "profiles of %zu SMs by atomics, single linkage: steps of %.1f cycles "
                           "between groups, of %.1f inside; %zu strays",
-                          count, what, grouping->between, grouping->within, grouping->strays);
+                          count, grouping->between, grouping->within, grouping->strays);
 }
 
 enum pb_status pb_infer_sm_groups(const struct pb_case *at, struct pb_error *err)
 {
     struct pb_grouping grouping;
-    struct map map;
+    struct pb_sm_map map;
     size_t *groups = NULL;
-    enum pb_status status = open_map(at, &map, err);
+    enum pb_status status = pb_sm_map_open(&at->recordings[0].matrix, &map, err);
 
     if (status == PB_OK)
         status = group_map(&map, false, &groups, &grouping, err);
     if (status == PB_OK)
-        state_sizes(pb_case_answer(at, "group_sm_counts"), groups, map.sms, &grouping, "SMs");
+        state_sizes(pb_case_answer(at, "group_sm_counts"), groups, map.sms, &grouping);
     free(groups);
     return status;
 }
 
-static void state_slices(const struct pb_case *at, const struct map *map,
+static void state_lines(const struct pb_case *at, const struct pb_sm_map *map,
+                        const struct pb_grouping *grouping)
+{
+    double count = (double)grouping->count;
+
+    pb_parameter_set_number(pb_case_answer(at, "line_group_count"),
+                            (struct pb_estimate){count, count, count},
+                            confidence_of(grouping, map->lines),
+                            "profiles of %zu lines by atomics, single linkage: steps of %.1f "
+                            "cycles between groups, of %.1f inside; %zu strays",
+                            map->lines, grouping->between, grouping->within, grouping->strays);
+}
+
+static void state_slices(const struct pb_case *at, const struct pb_sm_map *map,
                          const struct pb_grouping *grouping)
 {
     struct pb_parameter *answer = pb_case_answer(at, "slice_count");
@@ -183,14 +134,14 @@ static void state_slices(const struct pb_case *at, const struct map *map,
 enum pb_status pb_infer_slices(const struct pb_case *at, struct pb_error *err)
 {
     struct pb_grouping grouping;
-    struct map map;
+    struct pb_sm_map map;
     size_t *groups = NULL;
-    enum pb_status status = open_map(at, &map, err);
+    enum pb_status status = pb_sm_map_open(&at->recordings[0].matrix, &map, err);
 
     if (status == PB_OK)
         status = group_map(&map, true, &groups, &grouping, err);
     if (status == PB_OK) {
-        state_sizes(pb_case_answer(at, "line_group_counts"), groups, map.lines, &grouping, "lines");
+        state_lines(at, &map, &grouping);
         state_slices(at, &map, &grouping);
     }
     free(groups);
