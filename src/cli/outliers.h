@@ -29,9 +29,13 @@ struct pb_ruling {
  * Reads every device of a fleet file into a sheet, and a row for each rank without a device; one
  * test of one device is in memory at a time. pb_sheet_clear() the sheet, on failure too.
  *
+ * announce  told before each rank how many have been read; NULL: nobody is
+ *
  * PB_INVALID: no fleet file of this schema, or no rank in it.
  */
-enum pb_status pb_outliers_read(const char *path, struct pb_run *run_out, struct pb_sheet *sheet,
+enum pb_status pb_outliers_read(const char *path,
+                                void (*announce)(const char *path, size_t done, size_t count),
+                                struct pb_run *run_out, struct pb_sheet *sheet,
                                 struct pb_error *err);
 
 /*

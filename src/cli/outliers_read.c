@@ -8,6 +8,8 @@
 
 /* A fleet file that is being read. */
 struct source {
+    const char *path;
+    void (*announce)(const char *path, size_t done, size_t count); /* NULL: nobody listens */
     struct pb_reader *reader;
     struct pb_member *members;
     size_t member_count;
@@ -111,18 +113,23 @@ static enum pb_status observe_all(struct source *source, struct pb_error *err)
     source->seen = calloc(source->key_count + 1, sizeof(*source->seen));
     if (source->seen == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for %zu devices", source->key_count);
-    for (size_t i = 0; i < source->member_count && status == PB_OK; i++)
+    for (size_t i = 0; i < source->member_count && status == PB_OK; i++) {
+        if (source->announce != NULL)
+            source->announce(source->path, i, source->member_count);
         status = observe_member(source, &source->members[i], err);
+    }
     for (size_t i = 0; i < source->key_count && status == PB_OK; i++)
         if (!source->seen[i])
             status = observe_stray(source, source->keys[i].text, err);
     return status;
 }
 
-enum pb_status pb_outliers_read(const char *path, struct pb_run *run_out, struct pb_sheet *sheet,
+enum pb_status pb_outliers_read(const char *path,
+                                void (*announce)(const char *path, size_t done, size_t count),
+                                struct pb_run *run_out, struct pb_sheet *sheet,
                                 struct pb_error *err)
 {
-    struct source source = {.sheet = sheet};
+    struct source source = {.path = path, .announce = announce, .sheet = sheet};
     enum pb_status status = pb_reader_open(path, &source.reader, err);
 
     if (status != PB_OK)

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/outliers.h"
 #include "h5schema/file.h"
@@ -79,6 +80,28 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 /* ---- judging ---- */
 
+/* Reading takes a second or so for a device's standard battery: on a terminal one sees how far. */
+static void show_progress(const char *path, size_t done, size_t count)
+{
+    fprintf(stderr, "\r%s: %zu of %zu devices \033[K", path, done, count);
+}
+
+static void clear_progress(void)
+{
+    if (isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
+}
+
+static enum pb_status read_fleet(const char *path, struct pb_run *run_out, struct pb_sheet *sheet,
+                                 struct pb_error *err)
+{
+    enum pb_status status =
+        pb_outliers_read(path, isatty(STDERR_FILENO) ? show_progress : NULL, run_out, sheet, err);
+
+    clear_progress();
+    return status;
+}
+
 /* Does the baseline have any device of a model that the fleet has? */
 static enum pb_status check_baseline(const struct pb_sheet *fleet, const struct pb_sheet *base,
                                      const char *path, struct pb_error *err)
@@ -106,7 +129,7 @@ static enum pb_status read_baseline(const struct options *options, const struct 
 
     if (options->baseline == NULL)
         return PB_OK;
-    status = pb_outliers_read(options->baseline, &run, base, err);
+    status = read_fleet(options->baseline, &run, base, err);
     if (status == PB_OK)
         status = check_baseline(fleet, base, options->baseline, err);
     return status;
@@ -117,7 +140,7 @@ static enum pb_status judge(const struct options *options, struct pb_ruling *rul
 {
     const struct pb_score_options rates = PB_SCORE_OPTIONS_DEFAULT;
     struct pb_sheet base = {0};
-    enum pb_status status = pb_outliers_read(options->file, &ruling->run, &ruling->sheet, err);
+    enum pb_status status = read_fleet(options->file, &ruling->run, &ruling->sheet, err);
 
     if (status == PB_OK)
         status = read_baseline(options, &ruling->sheet, &base, err);

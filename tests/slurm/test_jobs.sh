@@ -145,6 +145,35 @@ health_check_that_cannot_measure_is_unknown() {
     grep -qE '^UNKNOWN [0-9]+ .*no-such-gpu' state/verdict || fail "another verdict"
 }
 
+# measure FILE PROFILE HOST: two devices of one node.
+measure() {
+    echo "{\"seed\": 7, \"devices\": [{\"host\": \"$3\", \"profile\": \"$2\", \"count\": 2}]}" >fleet.json
+    run 0 mpirun -q --oversubscribe -n 2 "$PLUMB_BIN/plumb-run" --backend sim --fleet fleet.json \
+        --tests clock_overhead,shared_latency --no-progress -o "$1"
+}
+
+devices_of() {
+    "$helpers/rows" "$1" | sed -n 's/^rank . \([^ ]*\) .*/\1/p' | sort | paste -sd' '
+}
+
+night_accepts_a_run_into_the_baseline() {
+    export PLUMB_LIBRARY="$work/library" OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    measure first.h5 gtx780 n1
+    measure second.h5 gtx780 n2
+    run 3 sh "$jobs/nightly.sh" --accept first.h5
+    grep -q 'rebase makes it' out.txt || fail "another message"
+    run 0 sh "$jobs/nightly.sh" --rebase first.h5
+    run 0 sh "$jobs/nightly.sh" --accept second.h5
+    [ "$(devices_of library/baseline.h5)" = "n1.gpu0 n1.gpu1 n2.gpu0 n2.gpu1" ] || fail "devices"
+    run 0 sh "$jobs/nightly.sh" --rebase second.h5
+    [ "$(devices_of library/baseline.h5)" = "n2.gpu0 n2.gpu1" ] || fail "devices after --rebase"
+    before=$(cksum <library/baseline.h5)
+    head -c 1000 first.h5 >half.h5
+    run 3 sh "$jobs/nightly.sh" --accept half.h5
+    run 3 sh "$jobs/nightly.sh" --rebase half.h5
+    [ "$(cksum <library/baseline.h5)" = "$before" ] || fail "the baseline was lost"
+}
+
 case $0 in /*) script=$0 ;; *) script=$OLDPWD/$0 ;; esac
 "$case_name"
 cd /
