@@ -241,6 +241,81 @@ static void test_gpcs__an_sm_that_never_ran_leaves_them_open(void **state)
     device_clear(&device);
 }
 
+/* Atomics: SMs 6 … 9 are near to the odd lines, the others to the even ones. For every reader. */
+static void record_map(struct device *device)
+{
+    static const char *const touches[] = {"atomic"};
+    struct synthetic_noise noise = {0, 3, 0, 0, 8};
+    double places[LENGTH];
+
+    for (size_t i = 0; i < LENGTH; i++)
+        places[i] = (double)i;
+    for (size_t copy = 0; copy < 4;
+         copy++) { /* each recording is read once; four rows read it by then */
+        struct pb_matrix *matrix = &device_record(device, "l2_map")->matrix;
+
+        pb_axis_set_labels(&matrix->axes[0], "touch", "", touches, 1, NULL);
+        pb_axis_set_values(&matrix->axes[1], "sm", "", "", places, SMS, NULL);
+        pb_axis_set_values(&matrix->axes[2], "line", "", "", places, LENGTH, NULL);
+        assert_int_equal(pb_matrix_allocate(matrix, "cycle", "", NULL), PB_OK);
+        for (size_t i = 0; i < SMS * LENGTH; i++) {
+            size_t sm = i / LENGTH, second = sm >= 6 && sm < 10;
+
+            matrix->values[i] = synthetic_latency(&noise, i % 2 == second ? 300 : 320);
+        }
+    }
+}
+
+/*
+ * Clusters of two everywhere, of four among SMs 0 … 5 and 6 … 9: SMs 10 and 11 met nobody else. By
+ * the map they resemble the first ones.
+ */
+static void record_lonely(struct device *device, bool with_map)
+{
+    static const double sizes[] = {2, 4}, places[] = {0, 1, 2, 3, 4, 5};
+    static const double fours[2][2] = {{0, 6}, {2, 6}};
+    struct pb_matrix *matrix = &device_record(device, "sm_clusters")->matrix;
+
+    pb_axis_set_values(&matrix->axes[0], "size", "", "", sizes, 2, NULL);
+    pb_axis_set_values(&matrix->axes[1], "launch", "", "", places, 2, NULL);
+    pb_axis_set_values(&matrix->axes[2], "cluster", "", "", places, 6, NULL);
+    pb_axis_set_values(&matrix->axes[3], "rank", "", "", places, 4, NULL);
+    assert_int_equal(pb_matrix_allocate(matrix, "", "", NULL), PB_OK);
+    for (size_t launch = 0; launch < 2; launch++) {
+        for (size_t i = 0; i < SMS; i++)
+            matrix->values[launch * 24 + i / 2 * 4 + i % 2] = (double)i;
+        for (size_t i = 0; i < 8; i++)
+            matrix->values[48 + launch * 24 + i] = fours[launch][i / 4] + (double)(i % 4);
+    }
+    device->info.sm_count = SMS;
+    if (with_map)
+        record_map(device);
+}
+
+static void test_gpcs__lonely_tpcs_join_whom_they_resemble(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record_lonely(&device, true);
+    device_infer(&device);
+    assert_value(&device, "sm", "gpc_count", 2);
+    assert_float_equal(device_parameter(&device, "sm", "gpc_sm_counts")->numbers[0].value, 8, 0);
+    assert_float_equal(device_parameter(&device, "sm", "gpc_sm_counts")->numbers[1].value, 4, 0);
+    device_clear(&device);
+}
+
+static void test_gpcs__lonely_tpcs_without_a_map_leave_them_open(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record_lonely(&device, false);
+    device_infer(&device);
+    assert_none(&device, "sm", "gpc_count", "2 SMs met no others in clusters");
+    device_clear(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +328,8 @@ int main(void)
         cmocka_unit_test(test_tpcs__are_closed_circles),
         cmocka_unit_test(test_tpcs__noise_alone_makes_none),
         cmocka_unit_test(test_gpcs__join_over_the_launches),
+        cmocka_unit_test(test_gpcs__lonely_tpcs_join_whom_they_resemble),
+        cmocka_unit_test(test_gpcs__lonely_tpcs_without_a_map_leave_them_open),
         cmocka_unit_test(test_gpcs__an_sm_that_never_ran_leaves_them_open),
     };
 
