@@ -6,66 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POLISH_ROUNDS = 8, LEAST_NODES = 3, LEAST_SLOT_NODES = 3, SIGMAS_MAX = 1000000 };
+enum { LEAST_NODES = 3, LEAST_SLOT_NODES = 3, LEAST_DEVICES = 3 };
 
 /* A device goes along with its node when it has this share of the node's own deviation. */
 static const double alike_share = 0.4;
+
 /* Nearly all: of four devices three, of eight six. */
 static const double nearly_all = 0.75;
-
-void pb_bundles_clear(struct pb_bundles *bundles)
-{
-    if (bundles == NULL)
-        return;
-    for (size_t i = 0; i < bundles->count; i++)
-        free(bundles->items[i].moves);
-    free(bundles->items);
-    *bundles = (struct pb_bundles){0};
-}
-
-static double median_in(double *values, size_t count)
-{
-    if (count == 0)
-        return 0.0;
-    gsl_sort(values, 1, count);
-    return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2.0;
-}
-
-/* Takes the median off every line of a table, lines being rows or columns. */
-static void sweep_lines(size_t lines, size_t length, size_t line_step, size_t step, double *values,
-                        double *scratch, double *effect)
-{
-    for (size_t i = 0; i < lines; i++) {
-        double *line = values + i * line_step, median;
-        size_t count = 0;
-
-        for (size_t k = 0; k < length; k++)
-            if (!isnan(line[k * step]))
-                scratch[count++] = line[k * step];
-        median = median_in(scratch, count);
-        for (size_t k = 0; k < length; k++)
-            line[k * step] -= median;
-        effect[i] += median;
-    }
-}
-
-enum pb_status pb_median_polish(size_t rows, size_t columns, double *values_inout, double *row_out,
-                                double *column_out, struct pb_error *err)
-{
-    double *scratch = malloc((rows + columns + 1) * sizeof(*scratch));
-
-    if (scratch == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory to fit %zu nodes", rows);
-    memset(row_out, 0, rows * sizeof(*row_out));
-    memset(column_out, 0, columns * sizeof(*column_out));
-    for (int round = 0; round < POLISH_ROUNDS; round++) {
-        /* Columns first: most devices are healthy, so a slot's median is that of healthy ones. */
-        sweep_lines(columns, rows, 1, columns, values_inout, scratch, column_out);
-        sweep_lines(rows, columns, columns, 1, values_inout, scratch, row_out);
-    }
-    free(scratch);
-    return PB_OK;
-}
 
 /* A group laid out as nodes by slots. */
 struct layout {
@@ -73,7 +20,8 @@ struct layout {
     size_t *node_of, *slot_of; /* per member */
     size_t *subjects;          /* [nodes][slots]; SIZE_MAX: nobody */
     double *values, *row, *column;
-    bool *claimed; /* per member: its deviation in this metric is a node's or a slot's */
+    struct pb_move *moves; /* per member: what this metric says of it */
+    bool *claimed;         /* per member: that is its node's, its slot's or the group's */
 };
 
 static void free_layout(struct layout *layout)
@@ -84,6 +32,7 @@ static void free_layout(struct layout *layout)
     free(layout->values);
     free(layout->row);
     free(layout->column);
+    free(layout->moves);
     free(layout->claimed);
 }
 
@@ -117,8 +66,10 @@ static enum pb_status lay_out(const struct pb_sheet *sheet, const struct pb_grou
 
     *layout = (struct layout){.node_of = calloc(count + 1, sizeof(*layout->node_of)),
                               .slot_of = calloc(count + 1, sizeof(*layout->slot_of)),
+                              .moves = calloc(count + 1, sizeof(*layout->moves)),
                               .claimed = calloc(count + 1, sizeof(*layout->claimed))};
-    if (layout->node_of == NULL || layout->slot_of == NULL || layout->claimed == NULL)
+    if (layout->node_of == NULL || layout->slot_of == NULL || layout->moves == NULL ||
+        layout->claimed == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for %zu devices of a group", count);
     number_members(sheet, group, layout);
     cells = layout->nodes * layout->slots + 1;
@@ -136,249 +87,210 @@ static enum pb_status lay_out(const struct pb_sheet *sheet, const struct pb_grou
     return PB_OK;
 }
 
-static const struct pb_score *score_of(const struct pb_scores *scores, size_t subject,
-                                       size_t metric)
-{
-    return &scores->cells[subject * scores->metric_count + metric];
-}
+/* One metric of one group, against the peers or against the devices' own past. */
+struct fit {
+    const struct pb_sheet *sheet;
+    const struct pb_scores *scores;
+    const struct pb_group *group;
+    size_t group_index;
+    struct layout layout;
+    struct pb_bundles *bundles;
+    struct pb_error *err;
+};
 
-static double clamp(double sigmas)
-{
-    return sigmas > SIGMAS_MAX ? SIGMAS_MAX : sigmas < -SIGMAS_MAX ? -SIGMAS_MAX : sigmas;
-}
-
-static bool has_moved(const struct pb_score *score)
-{
-    return score->severity == PB_SEVERITY_WARNING || score->severity == PB_SEVERITY_CRITICAL;
-}
-
-static struct pb_bundle *find_bundle(struct pb_bundles *bundles, enum pb_level level, size_t group,
-                                     size_t subject)
-{
-    for (size_t i = bundles->count; i-- > 0;) {
-        struct pb_bundle *bundle = &bundles->items[i];
-
-        if (bundle->level == level && bundle->group == group && bundle->subject == subject)
-            return bundle;
-    }
-    return NULL;
-}
-
-static enum pb_status add_bundle(struct pb_bundles *bundles, const struct pb_bundle *bundle,
-                                 struct pb_error *err)
-{
-    if (bundles->count == bundles->capacity) {
-        size_t capacity = bundles->capacity == 0 ? 16 : 2 * bundles->capacity;
-        struct pb_bundle *grown = realloc(bundles->items, capacity * sizeof(*grown));
-
-        if (grown == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "no memory for %zu places", capacity);
-        bundles->items = grown;
-        bundles->capacity = capacity;
-    }
-    bundles->items[bundles->count++] = *bundle;
-    return PB_OK;
-}
-
-/* Adds a move to the bundle of that place, made when there is none. */
-static enum pb_status add_move(struct pb_bundles *bundles, enum pb_level level, size_t group,
-                               size_t subject, const struct pb_move *move, struct pb_error *err)
-{
-    struct pb_bundle *bundle = find_bundle(bundles, level, group, subject);
-    struct pb_bundle fresh = {.level = level, .group = group, .subject = subject};
-    enum pb_status status;
-
-    if (bundle == NULL) {
-        status = add_bundle(bundles, &fresh, err);
-        if (status != PB_OK)
-            return status;
-        bundle = &bundles->items[bundles->count - 1];
-    }
-    if (bundle->count == bundle->capacity) {
-        size_t capacity = bundle->capacity == 0 ? 16 : 2 * bundle->capacity;
-        struct pb_move *grown = realloc(bundle->moves, capacity * sizeof(*grown));
-
-        if (grown == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "no memory for %zu deviations", capacity);
-        bundle->moves = grown;
-        bundle->capacity = capacity;
-    }
-    bundle->moves[bundle->count++] = *move;
-    return PB_OK;
-}
-
-static struct pb_move move_of(const struct pb_sheet *sheet, const struct pb_scores *scores,
-                              size_t group, size_t subject, size_t metric)
-{
-    const struct pb_score *score = score_of(scores, subject, metric);
-    const struct pb_norm *norm = &scores->norms[group * scores->metric_count + metric];
-    struct pb_cell cell = pb_sheet_cell(sheet, subject, metric);
-
-    return (struct pb_move){.metric = metric,
-                            .value = cell.value,
-                            .expected = norm->center,
-                            .shift = score->shift,
-                            .sigmas = score->sigmas,
-                            .p = score->p,
-                            .severity = score->severity,
-                            .place = cell.place,
-                            .peers = norm->peers > 0 ? norm->peers - 1 : 0};
-}
-
-/* One node's row or one slot's column of the layout. */
+/* A node's row, a slot's column, or all of a group. */
 struct line {
+    enum pb_level level;
     size_t length, step;
     const size_t *members; /* first of them; SIZE_MAX: nobody */
-    double effect;         /* of the fit */
+    double effect;         /* sigmas, of the fit */
+    size_t least;          /* devices that must deviate together */
+    double share;          /* of those that are there */
 };
 
 /*
- * Do the devices of a line deviate together? Every one of them but a few in the line's direction,
- * by a fair share of its effect; at least half of them have moved by themselves.
+ * Do the devices of a line deviate together? So many of them in the line's direction and by a fair
+ * share of its effect; at least half of those, and two, have moved by themselves and are nobody's
+ * yet.
  */
-static bool moves_together(const struct pb_scores *scores, const struct pb_group *group,
-                           const struct line *line, size_t metric, size_t least, double share)
+static bool moves_together(const struct fit *fit, const struct line *line)
 {
     size_t present = 0, alike = 0, moved = 0;
 
     for (size_t k = 0; k < line->length; k++) {
         size_t member = line->members[k * line->step];
-        const struct pb_score *score;
+        const struct pb_move *move;
 
-        if (member == SIZE_MAX)
+        if (member == SIZE_MAX || isnan(fit->layout.moves[member].sigmas))
             continue;
-        score = score_of(scores, group->members[member], metric);
-        if (isnan(score->sigmas))
-            continue;
+        move = &fit->layout.moves[member];
         present++;
-        if (score->sigmas * line->effect > 0.0 &&
-            fabs(score->sigmas) >= alike_share * fabs(line->effect)) {
+        if (move->sigmas * line->effect > 0.0 &&
+            fabs(move->sigmas) >= alike_share * fabs(line->effect)) {
             alike++;
-            moved += has_moved(score);
+            moved += pb_move_is_one(move) && !fit->layout.claimed[member];
         }
     }
-    return alike >= least && (double)alike >= share * (double)present && 2 * moved >= alike &&
-           moved >= 2;
+    return alike >= line->least && (double)alike >= line->share * (double)present &&
+           2 * moved >= alike && moved >= 2;
 }
 
-/* Puts the line's median device, in the scale of its shift, down as the line's deviation. */
-static enum pb_status claim(const struct pb_sheet *sheet, const struct pb_scores *scores,
-                            size_t group_index, struct layout *layout, const struct line *line,
-                            enum pb_level level, size_t metric, struct pb_bundles *bundles,
-                            struct pb_error *err)
+/* Puts the device that lies nearest to the line's effect down as the line's deviation. */
+static enum pb_status claim(struct fit *fit, const struct line *line)
 {
-    const struct pb_group *group = &scores->groups[group_index];
     size_t first = SIZE_MAX, best = SIZE_MAX;
     double nearest = INFINITY;
     struct pb_move move;
 
     for (size_t k = 0; k < line->length; k++) {
         size_t member = line->members[k * line->step];
-        const struct pb_score *score;
         double distance;
 
         if (member == SIZE_MAX)
             continue;
         if (first == SIZE_MAX)
             first = member;
-        score = score_of(scores, group->members[member], metric);
-        if (!has_moved(score) || score->sigmas * line->effect < 0.0)
+        if (!pb_move_is_one(&fit->layout.moves[member]) || fit->layout.claimed[member] ||
+            fit->layout.moves[member].sigmas * line->effect < 0.0)
             continue;
-        layout->claimed[member] = true;
-        distance = fabs(score->sigmas - line->effect);
-        if (distance < nearest || best == SIZE_MAX) {
+        fit->layout.claimed[member] = true;
+        distance = fabs(fit->layout.moves[member].sigmas - line->effect);
+        if (best == SIZE_MAX || distance < nearest) {
             nearest = distance;
             best = member;
         }
     }
-    move = move_of(sheet, scores, group_index, group->members[best], metric);
+    move = fit->layout.moves[best];
     move.place = -1;
-    return add_move(bundles, level, group_index, group->members[first], &move, err);
+    return pb_bundles_put(fit->bundles, line->level, fit->group_index, fit->group->members[first],
+                          &move, fit->err);
 }
 
-static enum pb_status claim_nodes(const struct pb_sheet *sheet, const struct pb_scores *scores,
-                                  size_t group_index, struct layout *layout, size_t metric,
-                                  struct pb_bundles *bundles, struct pb_error *err)
+static enum pb_status claim_nodes(struct fit *fit)
 {
-    const struct pb_group *group = &scores->groups[group_index];
+    const struct layout *layout = &fit->layout;
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < layout->nodes && status == PB_OK && layout->nodes >= LEAST_NODES; i++) {
-        struct line line = {layout->slots, 1, layout->subjects + i * layout->slots, layout->row[i]};
+        struct line line = {PB_LEVEL_NODE,
+                            layout->slots,
+                            1,
+                            layout->subjects + i * layout->slots,
+                            layout->row[i],
+                            2,
+                            nearly_all};
 
-        if (moves_together(scores, group, &line, metric, 2, nearly_all))
-            status = claim(sheet, scores, group_index, layout, &line, PB_LEVEL_NODE, metric,
-                           bundles, err);
+        if (moves_together(fit, &line))
+            status = claim(fit, &line);
     }
     return status;
 }
 
-static enum pb_status claim_slots(const struct pb_sheet *sheet, const struct pb_scores *scores,
-                                  size_t group_index, struct layout *layout, size_t metric,
-                                  struct pb_bundles *bundles, struct pb_error *err)
+static enum pb_status claim_slots(struct fit *fit)
 {
-    const struct pb_group *group = &scores->groups[group_index];
+    const struct layout *layout = &fit->layout;
     enum pb_status status = PB_OK;
 
     for (size_t k = 0; k < layout->slots && status == PB_OK && layout->slots > 1; k++) {
-        struct line line = {layout->nodes, layout->slots, layout->subjects + k, layout->column[k]};
+        struct line line = {PB_LEVEL_SLOT,
+                            layout->nodes,
+                            layout->slots,
+                            layout->subjects + k,
+                            layout->column[k],
+                            LEAST_SLOT_NODES,
+                            0.5};
 
-        if (moves_together(scores, group, &line, metric, LEAST_SLOT_NODES, 0.5))
-            status = claim(sheet, scores, group_index, layout, &line, PB_LEVEL_SLOT, metric,
-                           bundles, err);
+        if (moves_together(fit, &line))
+            status = claim(fit, &line);
     }
     return status;
 }
 
-static bool any_moved(const struct pb_scores *scores, const struct pb_group *group, size_t metric)
+static double median_move(struct fit *fit)
 {
-    for (size_t i = 0; i < group->member_count; i++)
-        if (has_moved(score_of(scores, group->members[i], metric)))
-            return true;
-    return false;
+    size_t count = 0;
+
+    for (size_t i = 0; i < fit->group->member_count; i++)
+        if (!isnan(fit->layout.moves[i].sigmas))
+            fit->layout.values[count++] = fit->layout.moves[i].sigmas;
+    gsl_sort(fit->layout.values, 1, count);
+    return count > 0 ? fit->layout.values[count / 2] : 0.0;
 }
 
-static enum pb_status fit(const struct pb_scores *scores, const struct pb_group *group,
-                          struct layout *layout, size_t metric, struct pb_error *err)
+/* Against the past a whole group may have moved; against each other that cannot be. */
+static enum pb_status claim_group(struct fit *fit)
 {
-    for (size_t i = 0; i < layout->nodes * layout->slots; i++) {
-        size_t member = layout->subjects[i];
+    const struct layout *layout = &fit->layout;
+    struct line line = {PB_LEVEL_POPULATION,
+                        layout->nodes * layout->slots,
+                        1,
+                        layout->subjects,
+                        median_move(fit),
+                        LEAST_DEVICES,
+                        nearly_all};
 
-        layout->values[i] = NAN; /* a count out of nothing may lie infinitely far */
-        if (member != SIZE_MAX)
-            layout->values[i] = clamp(score_of(scores, group->members[member], metric)->sigmas);
+    return moves_together(fit, &line) ? claim(fit, &line) : PB_OK;
+}
+
+/* The devices' readings of one metric; false: none of them has moved. */
+static bool read_moves(struct fit *fit, size_t metric, enum pb_against against)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < fit->group->member_count; i++) {
+        fit->layout.moves[i] = pb_move_read(fit->sheet, fit->scores, fit->group_index,
+                                            fit->group->members[i], metric, against);
+        any |= pb_move_is_one(&fit->layout.moves[i]);
     }
-    memset(layout->claimed, 0, group->member_count * sizeof(*layout->claimed));
+    memset(fit->layout.claimed, 0, fit->group->member_count * sizeof(*fit->layout.claimed));
+    return any;
+}
+
+static enum pb_status polish(struct fit *fit)
+{
+    struct layout *layout = &fit->layout;
+
+    for (size_t i = 0; i < layout->nodes * layout->slots; i++)
+        layout->values[i] =
+            layout->subjects[i] == SIZE_MAX ? NAN : layout->moves[layout->subjects[i]].sigmas;
     return pb_median_polish(layout->nodes, layout->slots, layout->values, layout->row,
-                            layout->column, err);
+                            layout->column, fit->err);
 }
 
-static enum pb_status attribute_group(const struct pb_sheet *sheet, const struct pb_scores *scores,
-                                      size_t group_index, struct pb_bundles *bundles,
-                                      struct pb_error *err)
+static enum pb_status attribute_metric(struct fit *fit, size_t metric, enum pb_against against)
 {
-    const struct pb_group *group = &scores->groups[group_index];
-    struct layout layout;
-    enum pb_status status = lay_out(sheet, group, &layout, err);
+    enum pb_status status = PB_OK;
 
-    for (size_t m = 0; m < scores->metric_count && status == PB_OK; m++) {
-        if (!any_moved(scores, group, m))
-            continue;
-        status = fit(scores, group, &layout, m, err);
-        if (status == PB_OK)
-            status = claim_slots(sheet, scores, group_index, &layout, m, bundles, err);
-        if (status == PB_OK)
-            status = claim_nodes(sheet, scores, group_index, &layout, m, bundles, err);
-        for (size_t i = 0; i < group->member_count && status == PB_OK; i++) {
-            struct pb_move move;
+    if (!read_moves(fit, metric, against))
+        return PB_OK;
+    if (against == PB_AGAINST_PAST)
+        status = claim_group(fit);
+    if (status == PB_OK)
+        status = polish(fit);
+    if (status == PB_OK)
+        status = claim_slots(fit);
+    if (status == PB_OK)
+        status = claim_nodes(fit);
+    for (size_t i = 0; i < fit->group->member_count && status == PB_OK; i++)
+        if (!fit->layout.claimed[i] && pb_move_is_one(&fit->layout.moves[i]))
+            status = pb_bundles_put(fit->bundles, PB_LEVEL_DEVICE, fit->group_index,
+                                    fit->group->members[i], &fit->layout.moves[i], fit->err);
+    return status;
+}
 
-            if (layout.claimed[i] || !has_moved(score_of(scores, group->members[i], m)))
-                continue;
-            move = move_of(sheet, scores, group_index, group->members[i], m);
-            status = add_move(bundles, PB_LEVEL_DEVICE, group_index, group->members[i], &move, err);
-        }
+static enum pb_status attribute_group(struct fit *fit, size_t group_index)
+{
+    enum pb_status status;
+
+    fit->group_index = group_index;
+    fit->group = &fit->scores->groups[group_index];
+    status = lay_out(fit->sheet, fit->group, &fit->layout, fit->err);
+    for (size_t m = 0; m < fit->scores->metric_count && status == PB_OK; m++) {
+        status = attribute_metric(fit, m, PB_AGAINST_PEERS);
+        if (status == PB_OK)
+            status = attribute_metric(fit, m, PB_AGAINST_PAST);
     }
-    free_layout(&layout);
+    free_layout(&fit->layout);
     return status;
 }
 
@@ -396,10 +308,11 @@ enum pb_status pb_attribute(const struct pb_sheet *sheet, const struct pb_scores
                             struct pb_bundles *bundles_out, struct pb_error *err)
 {
     struct pb_bundles bundles = {0};
+    struct fit fit = {.sheet = sheet, .scores = scores, .bundles = &bundles, .err = err};
     enum pb_status status = PB_OK;
 
     for (size_t g = 0; g < scores->group_count && status == PB_OK; g++)
-        status = attribute_group(sheet, scores, g, &bundles, err);
+        status = attribute_group(&fit, g);
     if (status != PB_OK) {
         pb_bundles_clear(&bundles);
         return status;

@@ -6,6 +6,9 @@
  * a slot when it deviates alike on at least three nodes and on half of those that have it.
  * Everything else is a device's own: a sick device never takes its node along.
  *
+ * Against a baseline the same is asked of the devices' own past; there a whole group can have moved
+ * too, which is then one finding and not one for each device.
+ *
  * Limit: with fewer than three nodes in the group, nothing tells a node from its devices; with one
  * device a node neither.
  */
@@ -18,9 +21,15 @@
 
 #define PB_TAKEN_BY_WIDER UINT_MAX /* explained by what was found of its node or slot */
 
+enum pb_against {
+    PB_AGAINST_PEERS,
+    PB_AGAINST_PAST, /* the device's own, by its UUID in the baseline */
+};
+
 /* One metric that moved, at the place it was attributed to. */
 struct pb_move {
     size_t metric;
+    enum pb_against against;
     double value, expected;
     double shift, sigmas, p; /* of a node or a slot: of its median device */
     enum pb_severity severity;
@@ -31,7 +40,7 @@ struct pb_move {
 
 /* All that moved at one place. */
 struct pb_bundle {
-    enum pb_level level; /* DEVICE, SLOT or NODE */
+    enum pb_level level; /* DEVICE, SLOT, NODE; POPULATION: the whole group, against its past */
     size_t group;
     size_t subject; /* the device, or one of those of the node or slot */
     struct pb_move *moves;
@@ -48,6 +57,20 @@ enum pb_status pb_attribute(const struct pb_sheet *sheet, const struct pb_scores
                             struct pb_bundles *bundles_out, struct pb_error *err);
 
 void pb_bundles_clear(struct pb_bundles *bundles); /* NULL is allowed */
+
+/* Adds a move to the bundle of that place, made when there is none. PB_NO_MEMORY. */
+enum pb_status pb_bundles_put(struct pb_bundles *bundles, enum pb_level level, size_t group,
+                              size_t subject, const struct pb_move *move, struct pb_error *err);
+
+/*
+ * What the scores say of one number. Against the past: WARNING or CRITICAL where drift_sigmas pass
+ * the norm's bounds, the practical size is reached, and the peers do not show it already.
+ */
+struct pb_move pb_move_read(const struct pb_sheet *sheet, const struct pb_scores *scores,
+                            size_t group, size_t subject, size_t metric, enum pb_against against);
+
+/* WARNING or CRITICAL. */
+bool pb_move_is_one(const struct pb_move *move);
 
 /*
  * Median polish of a table with holes: value = overall + row + column + rest.

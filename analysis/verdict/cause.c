@@ -280,13 +280,17 @@ static void write_evidence(const struct pb_sheet *sheet, const struct pb_bundle 
     }
 }
 
-static void write_place(const struct pb_sheet *sheet, const struct pb_bundle *bundle,
-                        const struct pb_move *lead, struct pb_finding *finding)
+static void write_place(const struct pb_sheet *sheet, const struct pb_scores *scores,
+                        const struct pb_bundle *bundle, const struct pb_move *lead,
+                        struct pb_finding *finding)
 {
     const struct pb_subject *subject = &sheet->subjects[bundle->subject];
 
     PB_TEXT_SET(finding->model, subject->info.model);
     switch (finding->level) {
+    case PB_LEVEL_POPULATION:
+        PB_TEXT_SET(finding->place, scores->groups[bundle->group].name);
+        return;
     case PB_LEVEL_SLOT:
         snprintf(finding->place, sizeof(finding->place), "slot %lld", (long long)subject->slot);
         return;
@@ -312,7 +316,9 @@ static void write_summary(const struct pb_metric *metric, const struct pb_move *
     char line[PB_MESSAGE_LENGTH];
 
     write_move(metric, lead, line, sizeof(line));
-    if (lead->peers > 0)
+    if (lead->against == PB_AGAINST_PAST)
+        snprintf(finding->summary, sizeof(finding->summary), "%s, its own past", line);
+    else if (lead->peers > 0)
         snprintf(finding->summary, sizeof(finding->summary), "%s, the center of %zu peers", line,
                  lead->peers);
     else
@@ -349,13 +355,13 @@ void pb_cause_word(const struct pb_sheet *sheet, const struct pb_scores *scores,
 
     if (finding.level == PB_LEVEL_SM && lead->place < 0)
         finding.level = PB_LEVEL_DEVICE;
-    write_place(sheet, bundle, lead, &finding);
+    write_place(sheet, scores, bundle, lead, &finding);
     write_summary(metric, lead, &finding);
     write_evidence(sheet, bundle, diagnosis, finding.evidence, sizeof(finding.evidence));
     PB_TEXT_SET(finding.cause, cause->word);
     PB_TEXT_SET(finding.advice, cause->advice);
     finding.drain =
-        cause->drain && finding.severity == PB_SEVERITY_CRITICAL && finding.level != PB_LEVEL_SLOT;
+        cause->drain && finding.severity == PB_SEVERITY_CRITICAL && finding.host[0] != '\0';
     if (metric->test[0] != '\0')
         snprintf(finding.evidence_path, sizeof(finding.evidence_path), "/devices/%s/tests/%s",
                  sheet->subjects[bundle->subject].key, metric->test);

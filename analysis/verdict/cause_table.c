@@ -29,6 +29,7 @@
             {PART(DRAM), DOMAIN(RATE), PB_ANY_WAY, "*latency_bound", PB_LAW_SAME},                 \
             {PART(DRAM), DOMAIN(RATE), PB_ANY_WAY, NULL, PB_LAW_FAINT},                            \
             {PART(SHARED) | CACHES | PART(L2), DOMAIN(RATE), PB_ANY_WAY, NULL, PB_LAW_SAME},       \
+            {PART(DRAM), DOMAIN(FRACTION), PB_ANY_WAY, "dram_far.q*", PB_LAW_SAME},                \
             {PART(SM), DOMAIN(FRACTION), PB_ANY_WAY, "sm.clock*", PB_LAW_ANY},                     \
             {PART(POWER) | PART(THERMAL), DOMAIN(STATE), PB_ANY_WAY, NULL, PB_LAW_ANY},            \
     }
@@ -176,7 +177,8 @@ const struct pb_cause pb_causes[] = {
      .drain = true,
      .needs = {{OUTER | CACHES, DOMAIN(FRACTION), PB_UP, "*.beyond*", PB_LAW_ANY},
                {OUTER | CACHES, DOMAIN(FRACTION), PB_UP, "*.q99*", PB_LAW_ANY}},
-     .spares = {{OUTER, DOMAIN(FRACTION), PB_UP, "*.q75", PB_LAW_ANY}},
+     .spares = {{PART(L2), DOMAIN(FRACTION), PB_UP, "l2_hits.q75", PB_LAW_ANY},
+                {PART(DRAM), DOMAIN(FRACTION), PB_UP, "dram_near.q75", PB_LAW_ANY}},
      .follows = {{OUTER | CACHES, DOMAIN(FRACTION), PB_ANY_WAY, NULL, PB_LAW_ANY},
                  {PART(L2) | PART(TLB), DOMAIN(CYCLES) | DOMAIN(NS), PB_UP, "sm_median*",
                   PB_LAW_ANY},

@@ -67,6 +67,8 @@ static bool holds(const struct pb_sheet *sheet, const struct pb_bundle *place,
 
     if (place->level == PB_LEVEL_NODE)
         return strcmp(one->host, other->host) == 0;
+    if (place->level == PB_LEVEL_POPULATION)
+        return place->group == bundle->group;
     return place->group == bundle->group && one->slot == other->slot;
 }
 
