@@ -45,15 +45,14 @@ static struct pb_tally slower_than(const struct pb_sample *sample, double cycles
     return tally;
 }
 
-/* Bands keep a margin, so they may touch: then the middle parts them. */
-static void part(struct pb_classes *classes)
+/*
+ * Bands keep a margin, so they may touch: then what lies between the hits and the least of what is
+ * slower is parted in the middle. The margin of misses of several kinds may reach far below that.
+ */
+static void part(struct pb_classes *classes, double least_slower)
 {
-    double middle = (classes->hit.high + classes->miss.low) / 2.0;
-
-    if (classes->miss.low > classes->hit.high)
-        return;
-    classes->hit.high = nextafter(middle, -INFINITY);
-    classes->miss.low = middle;
+    if (classes->miss.low <= classes->hit.high)
+        classes->miss.low = (classes->hit.high + least_slower) / 2.0;
 }
 
 enum pb_status pb_classes_find(const struct pb_sample *reference, const struct pb_sample *beyond,
@@ -80,7 +79,7 @@ enum pb_status pb_classes_find(const struct pb_sample *reference, const struct p
     while (first < end && sorted.values[first] <= classes.hit.high)
         first++;
     classes.miss = bulk_of(sorted.values + first, end - first);
-    part(&classes);
+    part(&classes, sorted.values[first]);
     pb_sample_clear(&sorted);
     *classes_out = classes;
     return PB_OK;

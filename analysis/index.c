@@ -185,6 +185,24 @@ static double chance_of(const struct pairs *pairs, const struct draft *draft, ui
     return exp2(-fmax(0.0, (double)count_distances(pairs, draft, room) - (double)needed));
 }
 
+/* Far laps with one pair: were it a stray, a bit of the masks would be wrong unnoticed. */
+static size_t count_thin(const struct pairs *pairs)
+{
+    const struct pb_conflicts *conflicts = pairs->conflicts;
+    uint64_t near_bytes = 4 * conflicts->lines * conflicts->line_bytes;
+    size_t thin = 0;
+
+    for (size_t i = 0; i < conflicts->lap_count; i++) {
+        const struct pb_conflict_lap *lap = &conflicts->laps[i];
+        size_t used = 0;
+
+        for (size_t k = lap->first; k < lap->first + lap->count; k++)
+            used += !pairs->is_stray[k];
+        thin += used == 1 && lap->added - conflicts->base >= near_bytes;
+    }
+    return thin;
+}
+
 /* Pairs beyond those that define the index: each would have broken a finer one by chance. */
 static double surplus(const struct pairs *pairs, const struct draft *draft)
 {
@@ -290,6 +308,7 @@ enum pb_status pb_conflicts_fit(const struct pb_conflicts *conflicts, enum pb_in
     fit.strays = pairs.strays;
     fit.pairs = pairs.count - pairs.strays;
     fit.chance = chance_of(&pairs, &draft, room);
+    fit.thin = count_thin(&pairs);
     if (fit.pairs > 0 && sets < ldexp(1.0, 32))
         fit.sets = (uint64_t)sets;
     if (shape == PB_INDEX_MODULO) {

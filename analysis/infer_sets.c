@@ -192,6 +192,11 @@ static void state_index(const struct pb_case *at, const struct view *view,
     if (fit->mask_count == 0)
         pb_parameter_set_none(masks, "line number modulo %llu: no power of two, no masks",
                               (unsigned long long)fit->sets);
+    else if (fit->shape == PB_INDEX_XOR && fit->thin > 0)
+        pb_parameter_set_none(masks,
+                              "%zu far lines conflicted with a single other one: whether their "
+                              "address bits belong to the index is not certain",
+                              fit->thin);
     else
         pb_parameter_set_masks(masks, fit->masks, fit->mask_count, confidence,
                                "reduced basis over the address bits that were walked; any other "
