@@ -1,6 +1,10 @@
 /*
  * Peaks of throughput and the shapes that reach them: of DRAM by copying, reading and writing, of
- * shared memory, of the host link. A row's first answer is the peak, its second the shape.
+ * shared memory, of the host link. A row's first answer is the peak, its second the shape. DRAM's
+ * rows have two more:
+ *   *_share   of the theoretical peak, where the driver tells it
+ *   *_little  bytes that the best shape has in flight at most, by those that must be (Little's
+ * law); below 1, what was measured cannot have come from DRAM, and the peak is open
  *
  * Source: M16 sections 5.1 and 6.1, with Little's law from there.
  */
@@ -18,7 +22,10 @@
 static const double plateau_share = 0.97, neighbour_share = 0.9;
 
 /* Launch shapes on one plateau are no more independent pieces of evidence than this. */
-enum { PIECES_MAX = 20 };
+enum { PIECES_MAX = 20, WORD_BYTES = 4 };
+
+/* Places of DRAM's further answers in its rows. */
+enum { SHARE = 2, LITTLE = 3 };
 
 /* Above the theoretical peak by more than rounding: something else than DRAM was measured. */
 static const double impossible_share = 1.02;
@@ -161,6 +168,72 @@ static void describe_dram(const struct pb_case *at, double rate, char *text, siz
                  rate * reads * latency_ns * 1e-9 / 1e3);
 }
 
+/* Number on an axis at a cell; NaN when there is no such axis. */
+static double place_on(const struct pb_matrix *matrix, size_t cell, const char *name)
+{
+    for (size_t i = 0; i < matrix->rank; i++)
+        if (strncmp(matrix->axes[i].name, name, PB_NAME_LENGTH) == 0 &&
+            matrix->axes[i].values != NULL)
+            return matrix->axes[i].values[cell / step_of(matrix, i) % matrix->axes[i].length];
+    return NAN;
+}
+
+/*
+ * Bytes that the shape of a cell can have on their way at once, by those that its rate and the
+ * latency ask for; NaN when something of it is not known. Words are of 4 bytes.
+ */
+static double little_of(const struct pb_case *at, const struct peak *peak)
+{
+    const struct pb_matrix *matrix = &at->recordings[0].matrix;
+    double threads =
+        place_on(matrix, peak->cell, "cta_count") * place_on(matrix, peak->cell, "cta_size");
+    double room = (double)at->info->sm_count * at->info->max_threads_per_sm;
+    double latency_ns = pb_parameters_number(at->parameters, "dram", "latency_ns");
+    double reads = read_share(at->inference->tests[0]);
+
+    if (room > 0.0)
+        threads = fmin(threads, room);
+    return threads * place_on(matrix, peak->cell, "ilp") * WORD_BYTES /
+           (peak->value * reads * latency_ns * 1e-9);
+}
+
+/* DRAM's further answers; the row may have none. PB_NOT_FOUND: Little's law is broken. */
+static enum pb_status check_dram(const struct pb_case *at, const struct peak *peak,
+                                 double confidence, struct pb_error *err)
+{
+    const struct pb_answer *answers = at->inference->answers;
+    double theoretical = at->info->theoretical_bytes_per_s, share = peak->value / theoretical;
+    double little = little_of(at, peak);
+
+    if (answers[SHARE].name == NULL)
+        return PB_OK;
+    if (little < 1.0)
+        return pb_fail(
+            err, PB_NOT_FOUND,
+            "%.4g byte/s need %.1f times the bytes in flight that the shape has: not all "
+            "of it was DRAM",
+            peak->value, 1.0 / little);
+    if (theoretical > 0.0)
+        pb_parameter_set_number(
+            pb_case_answer(at, answers[SHARE].name),
+            (struct pb_estimate){share, peak->plateau_median / theoretical, share}, confidence,
+            "the peak by the theoretical %.4g byte/s", theoretical);
+    else
+        pb_parameter_set_none(pb_case_answer(at, answers[SHARE].name),
+                              "the theoretical peak is not known");
+    if (isfinite(little))
+        pb_parameter_set_number(pb_case_answer(at, answers[LITTLE].name),
+                                (struct pb_estimate){little, little, little}, confidence,
+                                "M16 5.1: threads times ILP times %d bytes, by rate of reads times "
+                                "latency",
+                                WORD_BYTES);
+    else
+        pb_parameter_set_none(
+            pb_case_answer(at, answers[LITTLE].name),
+            "without reads, their latency or the shape, Little's law says nothing");
+    return PB_OK;
+}
+
 /* A copy reads half of what it moves, a warp 4 bytes a lane (M16 6.1). */
 static void describe_shared(const struct pb_case *at, double rate, char *text, size_t size)
 {
@@ -212,6 +285,9 @@ enum pb_status pb_infer_throughput(const struct pb_case *at, struct pb_error *er
         return status;
     pb_votes_add_many(&votes, peak.neighbours_close, peak.neighbours);
     pb_votes_add_share(&votes, peak.plateau_count - 1, peak.plateau_count - 1, PIECES_MAX);
+    status = check_dram(at, &peak, pb_votes_confidence(&votes), err);
+    if (status != PB_OK)
+        return status;
     describe_limits(at, peak.value, limits, sizeof(limits));
     describe_cell(matrix, peak.cell, config, sizeof(config));
     pb_parameter_set_number(pb_case_answer(at, answers[0].name),

@@ -1,0 +1,88 @@
+/* Peaks against what limits them: the pins of DRAM, and Little's law. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "analysis/device.h"
+#include "analysis/synthetic.h"
+
+/* 700 cycles at 1 GHz: reads take 700 ns. */
+static void record_latency(struct device *device)
+{
+    struct synthetic_noise noise = {0, 1, 0, 0, 4};
+
+    synthetic_clock(device_record(device, "clock_calibration"), 1000, 1000);
+    synthetic_constant(&device_record(device, "dram_latency")->series, &noise, "global_cg", "near",
+                       700, 256);
+}
+
+/* Copies by 2 or 4 CTAs of 32 or 64 threads, one word each; the largest shape reaches `peak`. */
+static void record_copy(struct device *device, double peak)
+{
+    static const double counts[] = {2, 4}, sizes[] = {32, 64}, words[] = {1};
+    struct pb_matrix *matrix = &device_record(device, "global_copy")->matrix;
+
+    pb_axis_set_values(&matrix->axes[0], "cta_count", "", "", counts, 2, NULL);
+    pb_axis_set_values(&matrix->axes[1], "cta_size", "", "", sizes, 2, NULL);
+    pb_axis_set_values(&matrix->axes[2], "ilp", "", "", words, 1, NULL);
+    assert_int_equal(pb_matrix_allocate(matrix, "byte/s", "", NULL), PB_OK);
+    for (size_t i = 0; i < 4; i++)
+        matrix->values[i] = peak * (i == 3 ? 1.0 : 0.5);
+}
+
+/* 4 x 64 threads have 1,024 bytes on their way; at 700 ns these are 1.46e9 byte/s, read and written
+ * 2.93e9. */
+static void test_throughput__little_bounds_the_rate(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record_latency(&device);
+    record_copy(&device, 2e9);
+    device_infer(&device);
+    assert_float_equal(device_parameter(&device, "dram", "peak_little")->numbers[0].value, 1.463,
+                       0.01);
+    assert_value(&device, "dram", "peak_bytes_per_s", 2e9);
+    assert_none(&device, "dram", "peak_share", "is not known");
+    device_clear(&device);
+}
+
+static void test_throughput__more_than_littles_law_allows_is_not_stated(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record_latency(&device);
+    record_copy(&device, 4e9);
+    device_infer(&device);
+    assert_none(&device, "dram", "peak_bytes_per_s", "times the bytes in flight");
+    device_clear(&device);
+}
+
+static void test_throughput__share_of_the_pins(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    device.info.theoretical_bytes_per_s = 4e9;
+    record_copy(&device, 3e9);
+    device_infer(&device);
+    assert_float_equal(device_parameter(&device, "dram", "peak_share")->numbers[0].value, 0.75,
+                       1e-9);
+    assert_none(&device, "dram", "peak_little", "Little's law says nothing");
+    device_clear(&device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_throughput__little_bounds_the_rate),
+        cmocka_unit_test(test_throughput__more_than_littles_law_allows_is_not_stated),
+        cmocka_unit_test(test_throughput__share_of_the_pins),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
