@@ -11,7 +11,7 @@ enum {
     CLOSE_PAGES = 16,  /* every number of pages so far beyond a knee, */
     FAR_PAGES = 72,    /* then two of eight, which is what an entry may span */
     GROUP_PAGES = 8,
-    EXACT_PAGES = 4096 /* laps of more are too long for every number: to one in 2,048 */
+    BEYOND_PAGES = 4096 /* laps of more are too long to walk many of them */
 };
 
 /* The trace of one number of pages, by its place in the recording. */
@@ -44,6 +44,25 @@ static enum pb_status take(struct pb_bench *bench, const struct pb_reach *reach,
     return status;
 }
 
+/* More cycles than in the lap before, at access i, and what counts as many. */
+static double more_cycles(const struct pb_recording *recording, const struct lap *before,
+                          const struct lap *lap, size_t i)
+{
+    const uint32_t *latency = recording->series.latency_cycles;
+
+    return (double)latency[lap->first + i] - (double)latency[before->first + i];
+}
+
+static double many_cycles(const struct lap *before)
+{
+    return fmax(8, before->median_cycles / 10);
+}
+
+static size_t common_count(const struct lap *before, const struct lap *lap)
+{
+    return before->count < lap->count ? before->count : lap->count;
+}
+
 /*
  * Is the second lap slower where both load the same lines? By a few cycles in a quarter of its
  * loads, as behind a small first level, or by a tenth and more in some of them, as where one of
@@ -52,19 +71,29 @@ static enum pb_status take(struct pb_bench *bench, const struct pb_reach *reach,
 static bool is_slower(const struct pb_recording *recording, const struct lap *before,
                       const struct lap *lap)
 {
-    double few_cycles = fmax(4, before->median_cycles / 50);
-    const uint32_t *was = recording->series.latency_cycles + before->first;
-    const uint32_t *is = recording->series.latency_cycles + lap->first;
-    size_t common = before->count < lap->count ? before->count : lap->count;
-    size_t slower = 0, much_slower = 0;
+    double few = fmax(4, before->median_cycles / 50), many = many_cycles(before);
+    size_t common = common_count(before, lap), slower = 0, much_slower = 0;
 
     for (size_t i = 0; i < common; i++) {
-        double more = (double)is[i] - (double)was[i];
+        double more = more_cycles(recording, before, lap, i);
 
-        slower += more >= few_cycles;
-        much_slower += more >= 2 * few_cycles && more >= before->median_cycles / 10;
+        slower += more >= few;
+        much_slower += more >= many;
     }
     return 4 * slower > common || much_slower > 1;
+}
+
+/* Is any one access much slower in both laps? A spike does not come twice. */
+static bool is_slower_twice(const struct pb_recording *recording, const struct lap *before,
+                            const struct lap *lap, const struct lap *again)
+{
+    double many = many_cycles(before);
+
+    for (size_t i = 0; i < common_count(before, lap); i++)
+        if (more_cycles(recording, before, lap, i) >= many &&
+            more_cycles(recording, before, again, i) >= many)
+            return true;
+    return false;
 }
 
 /* From the slower number on: finely, as far as pages go. */
@@ -75,7 +104,7 @@ static enum pb_status walk_beyond(struct pb_bench *bench, const struct pb_reach 
     uint64_t last = pages + FAR_PAGES < reach->most_pages ? pages + FAR_PAGES : reach->most_pages;
     enum pb_status status = PB_OK;
 
-    for (uint64_t n = pages + 1; n <= last && n <= EXACT_PAGES; n++) {
+    for (uint64_t n = pages + 1; n <= last && n <= BEYOND_PAGES; n++) {
         struct lap lap;
 
         if (n > pages + CLOSE_PAGES && n % GROUP_PAGES > 1)
@@ -92,16 +121,18 @@ static enum pb_status find_knee(struct pb_bench *bench, const struct pb_reach *r
                                 const struct lap *before, uint64_t slower_pages,
                                 struct pb_recording *recording, struct pb_error *err)
 {
-    uint64_t low = before->pages, high = slower_pages, grain = 1 + low / EXACT_PAGES * 2;
+    uint64_t low = before->pages, high = slower_pages;
 
-    while (high - low > grain) {
+    while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
-        struct lap lap;
+        struct lap lap, again;
         enum pb_status status = take(bench, reach, middle, recording, &lap, err);
 
+        if (status == PB_OK)
+            status = take(bench, reach, middle, recording, &again, err);
         if (status != PB_OK)
             return status;
-        if (is_slower(recording, before, &lap))
+        if (is_slower(recording, before, &lap) || is_slower_twice(recording, before, &lap, &again))
             high = middle;
         else
             low = middle;
