@@ -12,7 +12,8 @@ enum {
     WALKS_MIN = 8,     /* fewer are no sweep */
     PAGES_MIN = 8,     /* walks over fewer have a mean of little worth */
     PLACES_MAX = 4096, /* by walk */
-    CONFIRM = 2,       /* walks in a row that must be higher */
+    CONFIRM = 2,       /* walks in a row that must be higher, */
+    LASTING = 8,       /* and of so many all but one */
 };
 
 /* A step is at least so many cycles, and so many standard errors. */
@@ -101,21 +102,31 @@ static double mean_over(const struct sweep *sweep, size_t first, size_t end, dou
     return places > 0.0 ? sum / places : NAN;
 }
 
-/* Is this walk, and those behind it, higher than [first, at), by at least so much? */
+/* Is this walk higher than the walks over `places` whose mean is `base`, by at least so much? */
+static bool is_higher(const struct sweep *sweep, size_t walk, double base, double places,
+                      double least)
+{
+    double here = fmax(1.0, (double)sweep->seen[walk]);
+    double error = sweep->noise_cycles * sqrt(1.0 / here + 1.0 / places);
+
+    return sweep->means[walk] - base > fmax(least, least_errors * error);
+}
+
+/* Are this walk and those behind it higher than [first, at)? Spikes lift a walk or two, not more.
+ */
 static bool rises_at(const struct sweep *sweep, size_t first, size_t at, double least)
 {
     double places, base = mean_over(sweep, first, at, &places);
+    size_t end = at + LASTING < sweep->count ? at + LASTING : sweep->count, lower = 0;
 
     if (at + CONFIRM > sweep->count || !(places > 0.0))
         return false;
-    for (size_t w = at; w < at + CONFIRM; w++) {
-        double here = (double)sweep->seen[w];
-        double error = sweep->noise_cycles * sqrt(1.0 / fmax(1.0, here) + 1.0 / places);
-
-        if (!(sweep->means[w] - base > fmax(least, least_errors * error)))
+    for (size_t w = at; w < at + CONFIRM; w++)
+        if (!is_higher(sweep, w, base, places, least))
             return false;
-    }
-    return true;
+    for (size_t w = at + CONFIRM; w < end; w++)
+        lower += !is_higher(sweep, w, base, places, least);
+    return lower <= 1;
 }
 
 /* The walk from which on the means stay, once they have risen at `at` from `base`. */
