@@ -42,6 +42,11 @@ enum pb_status pb_infer_saavedra(const struct pb_case *at, struct pb_error *err)
 enum pb_status pb_infer_wong(const struct pb_case *at, struct pb_error *err);
 /* infer_constant15.c */
 enum pb_status pb_infer_constant15(const struct pb_case *at, struct pb_error *err);
+/* infer_link.c */
+enum pb_status pb_infer_host_latency(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_host_together(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_peers(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_peers_together(const struct pb_case *at, struct pb_error *err);
 /* infer_prefetch.c: of the row's memory, l1 or l2 */
 enum pb_status pb_infer_prefetch(const struct pb_case *at, struct pb_error *err);
 /* infer_topology.c, infer_topology_pairs.c, infer_topology_map.c */

@@ -1,0 +1,81 @@
+/* Links as numbers: what was recorded of them, and what is missing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "analysis/device.h"
+
+static const char *const directions[] = {"to_device", "from_device"};
+static const char *const memories[] = {"pageable", "pinned"};
+
+/* Cells 1, 2, … 8 of direction × memory × those quantities. */
+static void record_host(struct device *device, const char *test, const char *const *quantities)
+{
+    struct pb_matrix *matrix = &device_record(device, test)->matrix;
+
+    pb_axis_set_labels(&matrix->axes[0], "direction", "", directions, 2, NULL);
+    pb_axis_set_labels(&matrix->axes[1], "memory", "", memories, 2, NULL);
+    pb_axis_set_labels(&matrix->axes[2], "quantity", "", quantities, 2, NULL);
+    assert_int_equal(pb_matrix_allocate(matrix, "", "", NULL), PB_OK);
+    for (size_t i = 0; i < 8; i++)
+        matrix->values[i] = (double)i + 1.0;
+}
+
+static void test_link__of_the_host_by_direction(void **state)
+{
+    static const char *const latency[] = {"median", "least"};
+    static const char *const together[] = {"throughput", "devices"};
+    struct device device = {0};
+
+    (void)state;
+    record_host(&device, "host_latency", latency);
+    record_host(&device, "host_link_together", together);
+    device.recordings[0].matrix.values[3] = 2.5; /* the least is less than the median, 3 */
+    device_infer(&device);
+    assert_value(&device, "host_link", "to_latency_ns", 3);
+    assert_float_equal(device_parameter(&device, "host_link", "to_latency_ns")->numbers[0].low, 2.5,
+                       0);
+    assert_value(&device, "host_link", "from_latency_ns", 7);
+    assert_value(&device, "host_link", "to_together_bytes_per_s", 3);
+    assert_value(&device, "host_link", "from_together_bytes_per_s", 7);
+    device_clear(&device);
+}
+
+static void test_link__of_peers_as_lists(void **state)
+{
+    static const char *const peers[] = {"a", "b", "c"}, *const quantities[] = {"bandwidth",
+                                                                               "latency"};
+    struct device device = {0};
+    struct pb_matrix *matrix = &device_record(&device, "peer_link")->matrix;
+    const struct pb_parameter *rates;
+
+    (void)state;
+    pb_axis_set_labels(&matrix->axes[0], "peer", "", peers, 3, NULL);
+    pb_axis_set_labels(&matrix->axes[1], "quantity", "", quantities, 2, NULL);
+    assert_int_equal(pb_matrix_allocate(matrix, "", "", NULL), PB_OK);
+    for (size_t i = 0; i < 4; i++) /* the third was not reached */
+        matrix->values[i] = (double)i + 1.0;
+    device_infer(&device);
+    rates = device_parameter(&device, "peer_link", "bytes_per_s");
+    assert_int_equal(rates->number_count, 3);
+    assert_float_equal(rates->numbers[1].value, 3, 0);
+    assert_true(isnan(rates->numbers[2].value));
+    assert_float_equal(device_parameter(&device, "peer_link", "latency_ns")->numbers[1].value, 4,
+                       0);
+    assert_none(&device, "peer_link", "together_bytes_per_s", "was not recorded");
+    device_clear(&device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_link__of_the_host_by_direction),
+        cmocka_unit_test(test_link__of_peers_as_lists),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
