@@ -5,7 +5,8 @@
  * The reach is the largest footprint without misses at the smallest stride. The span of an entry is
  * the smaller of two views, as with lines of caches: neighbouring pages of one entry hit and miss
  * together; and up to that stride, the reach stays the same. Ways: with an LRU, every page beyond
- * the reach makes one set more miss as a whole; the counts must add up to all entries.
+ * the reach makes one set more miss as a whole; the counts must add up to all entries. Where pages
+ * say less than two strides and more do, the span is open.
  *
  * way_counts is one number where sets are equal, else a list, the largest set first: where the
  * first one begins depends on the address.
@@ -34,6 +35,7 @@ struct view {
     uint64_t stride_bytes;
     uint64_t span_bytes;
     size_t strides_agreeing, strides; /* that keep to span and reach */
+    bool disputed;                    /* pages say less than several strides do */
 };
 
 /* Fits and overflows in pages at a stride; false where the onset does not show. */
@@ -170,6 +172,7 @@ static enum pb_status look(const struct pb_tlb *tlb, size_t level, struct view *
     shared = pages_of_entry(view) * view->stride_bytes;
     strides = span_by_strides(view);
     view->span_bytes = shared > 0 && shared < strides ? shared : strides;
+    view->disputed = shared > 0 && shared < strides && view->strides_agreeing > 1;
     return PB_OK;
 }
 
@@ -346,9 +349,11 @@ static enum pb_status state_level(const struct pb_case *at, const struct view *v
         (struct pb_estimate){fits, fits, fmax(fits, next - (double)view->stride_bytes)}, confidence,
         "M16 4.4: largest footprint without misses, pages %llu bytes apart; %.0f misses",
         (unsigned long long)view->stride_bytes, next);
-    if (view->strides == 0) {
+    if (view->strides == 0 || view->disputed) {
         pb_parameter_set_none(pb_case_answer(at, "entry_span_bytes"),
-                              "misses show at one stride only");
+                              view->disputed
+                                  ? "pages of an entry seem fewer than strides that keep the reach"
+                                  : "misses show at one stride only");
         pb_parameter_set_none(pb_case_answer(at, "entry_count"), "entry_span_bytes is open");
         pb_parameter_set_none(pb_case_answer(at, "way_counts"), "entry_span_bytes is open");
         pb_parameter_set_none(pb_case_answer(at, "page_bytes"), "entry_span_bytes is open");

@@ -1,0 +1,146 @@
+/*
+ * Levels of translation behind an L2 whose lines differ by more than a level costs: planted TLBs,
+ * walked as the battery does, every line with a latency of its own.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include "analysis/rise.h"
+#include "analysis/synthetic.h"
+
+enum { PAGES_MAX = 600, TRACE_LOADS = 256, SPREAD_CYCLES = 60 };
+
+static const uint64_t mib = (uint64_t)1 << 20;
+
+/* Fully associative, LRU: over cyclic walks all entries hit, or all miss. */
+struct level {
+    uint64_t entries, span_bytes;
+    uint32_t cycles;
+};
+
+static uint32_t penalty(const struct level *levels, size_t count, uint64_t stride, uint64_t pages,
+                        uint64_t page)
+{
+    uint32_t cycles = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t per_entry = levels[i].span_bytes > stride ? levels[i].span_bytes / stride : 1;
+        uint64_t used = (pages + per_entry - 1) / per_entry;
+
+        if (used > levels[i].entries && page % per_entry == 0)
+            cycles += levels[i].cycles;
+    }
+    return cycles;
+}
+
+static void add_walk(struct pb_series *series, struct synthetic_noise *noise,
+                     const struct level *levels, size_t count, uint64_t stride, uint64_t pages)
+{
+    struct pb_point point = {.footprint_bytes = pages * stride,
+                             .stride_bytes = stride,
+                             .base_address = (uint64_t)1 << 40,
+                             .sm_id = 7,
+                             .overhead_cycles = noise->overhead_cycles};
+    uint32_t latency[TRACE_LOADS];
+    uint64_t index[TRACE_LOADS];
+
+    point.count = point.window = pages < TRACE_LOADS ? pages : TRACE_LOADS;
+    PB_TEXT_SET(point.mode, "trace");
+    PB_TEXT_SET(point.phase, "stride");
+    for (uint64_t page = 0; page < point.count; page++) {
+        uint32_t own = 250 + (uint32_t)(page * 2654435761u % SPREAD_CYCLES);
+
+        index[page] = page * stride;
+        latency[page] = synthetic_latency(noise, own + penalty(levels, count, stride, pages, page));
+    }
+    assert_int_equal(pb_series_append(series, &point, latency, index, NULL), PB_OK);
+}
+
+static void record(struct pb_recording *recording, const struct level *levels, size_t count)
+{
+    struct synthetic_noise noise = {16, 6, 0.0, 0, 5};
+
+    synthetic_begin(recording, "tlb_reach");
+    for (uint64_t stride = 2 * mib; stride <= 64 * mib; stride *= 2)
+        for (uint64_t pages = 1; pages <= PAGES_MAX; pages += pages < 160 ? 1 : 20)
+            add_walk(&recording->series, &noise, levels, count, stride, pages);
+}
+
+static struct pb_rise find(const struct level *levels, size_t count)
+{
+    struct pb_recording recording;
+    struct pb_rise rise;
+    struct pb_error err = PB_ERROR_INIT;
+
+    record(&recording, levels, count);
+    assert_int_equal(pb_rise_find(&recording, 1, 200.0, &rise, &err), PB_OK);
+    pb_recording_clear(&recording);
+    return rise;
+}
+
+static void test_rise__finds_levels_smaller_than_the_lines_differ(void **state)
+{
+    static const struct level levels[] = {{16, 16 * 1048576, 10}, {64, 32 * 1048576, 90}};
+    struct pb_rise rise = find(levels, 2);
+    struct pb_rise_level level;
+    struct pb_error err = PB_ERROR_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(pb_rise_level(&rise, i + 1, &level, &err), PB_OK);
+        assert_true(level.count >= 4);
+        for (size_t k = 0; k < level.count; k++) {
+            uint64_t stride = level.sweeps[k]->stride_bytes;
+            const struct pb_rise_step *step = level.steps[k];
+            double share =
+                stride < levels[i].span_bytes ? (double)stride / (double)levels[i].span_bytes : 1.0;
+            uint64_t fits = (uint64_t)((double)levels[i].entries / share);
+
+            assert_true(step->fits_pages <= fits && fits < step->overflow_pages);
+            if (stride > levels[i].span_bytes) /* every page takes an entry */
+                assert_float_equal(step->cycles, levels[i].cycles, 1.5);
+        }
+    }
+    assert_int_equal(pb_rise_level(&rise, 3, &level, &err), PB_NOT_FOUND);
+}
+
+static void test_rise__flat_walks_show_no_level(void **state)
+{
+    struct pb_rise rise = find(NULL, 0);
+    struct pb_rise_level level;
+    struct pb_error err = PB_ERROR_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < rise.sweep_count; i++)
+        assert_int_equal(rise.sweeps[i].step_count, 0);
+    assert_int_equal(pb_rise_level(&rise, 1, &level, &err), PB_NOT_FOUND);
+}
+
+static void test_rise__no_walks_are_not_found(void **state)
+{
+    struct pb_recording recording;
+    struct pb_rise rise;
+    struct pb_error err = PB_ERROR_INIT;
+
+    (void)state;
+    synthetic_begin(&recording, "tlb_reach");
+    assert_int_equal(pb_rise_find(&recording, 1, 200.0, &rise, &err), PB_NOT_FOUND);
+    assert_string_not_equal(err.message, "");
+    pb_recording_clear(&recording);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rise__finds_levels_smaller_than_the_lines_differ),
+        cmocka_unit_test(test_rise__flat_walks_show_no_level),
+        cmocka_unit_test(test_rise__no_walks_are_not_found),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
