@@ -56,7 +56,7 @@ conclude() {
 
 # Measures until it is done, time is up, or a job arrives: then 1, and no verdict is better.
 measure() {
-    gpus=${PLUMB_GPUS:-$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')}
+    gpus=${PLUMB_GPUS:-$(timeout 60 nvidia-smi -L 2>/dev/null | grep -c '^GPU')}
     [ "$gpus" -gt 0 ] || return 2
     rm -rf "$state/new.h5" "$state/new.h5.spool"
     # Open MPI asks root to confirm.

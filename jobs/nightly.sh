@@ -11,9 +11,9 @@
 #
 # PLUMB_LIBRARY     folder on a file system that all nodes see (default: $HOME/plumb)
 #                     baseline.h5        the healthy fleet
-#                     runs/DATE.h5       every night, with .json, .drain, .txt and .log beside it
+#                     runs/DATE.h5       every night, with .json, .txt, .drain, .prom, .log beside it
 # PLUMB_KEEP_DAYS   older runs are deleted                     (default: 60)
-# PLUMB_PROMETHEUS  textfile for the node exporter             (default: none)
+# PLUMB_PROMETHEUS  textfile for this node's exporter          (default: none)
 # PLUMB_BIN         folder of the programs        (default: as installed, else the PATH's)
 # and what fleet.sbatch takes: PLUMB_LAUNCH, PLUMB_RANKS.
 #
@@ -77,7 +77,8 @@ done
 [ "${split:-no}" = yes ] || set -- "$@" "$here/fleet.sbatch"
 
 run=$library/runs/$(date -u +%Y-%m-%dT%H%M%SZ)
-export PLUMB_OUTPUT="$run.h5"
+textfile=${PLUMB_PROMETHEUS:-}
+export PLUMB_OUTPUT="$run.h5" PLUMB_PROMETHEUS="$run.prom" # the job writes it on another node
 [ ! -e "$baseline" ] || export PLUMB_BASELINE="$baseline"
 sbatch --wait --parsable --output="$run.log" "$@" >"$run.job" 9>&-
 code=$?
@@ -89,6 +90,9 @@ rm -f "$run.job"
 verdict=$(sed -n 's/^ "exit_code": \([0-3]\),*$/\1/p' "$run.json")
 say "$run.h5, job $job"
 cat "$run.txt"
+if [ -n "$textfile" ]; then
+    cp "$run.prom" "$textfile.new" && mv "$textfile.new" "$textfile"
+fi
 if [ ! -e "$baseline" ]; then
     if [ "$code" -eq 0 ] && [ "$verdict" -ne 2 ]; then
         take "$run.h5" rebase

@@ -182,6 +182,7 @@ time_limit_leaves_a_valid_partial_file() {
     ends 3
     heard 'asked to stop' || fail "the job was not warned"
     all_but_one "$file"
+    [ "$(cat "${file%.h5}.drain")" = "" ] || fail "a node is blamed for it"
 }
 
 cancelled_job_leaves_a_valid_partial_file() {
@@ -327,7 +328,7 @@ END
 
 # The first good night is the baseline; the second finds what has changed since, and says so.
 nights_are_compared_with_the_first() {
-    export PLUMB_LIBRARY="$work/shared"
+    export PLUMB_LIBRARY="$work/shared" PLUMB_PROMETHEUS="$work/plumb.prom"
     write_fleet
     night 0 || [ "$code" -eq 3 ] || fail "the first night ended with $code"
     grep -q 'baseline.h5: now with' night.txt || fail "no baseline"
@@ -336,6 +337,7 @@ nights_are_compared_with_the_first() {
     night 2 || fail "expected CRITICAL, found $code"
     grep -q '^scontrol update NodeName=n3 State=DRAIN' night.txt || fail "nothing to drain"
     [ "$(find shared/runs -name '*.h5' | wc -l)" -eq 2 ] || fail "expected two nights in the library"
+    grep -q '^plumb_status 2' plumb.prom || fail "the textfile"
     grep -q '"baseline": ".*baseline.h5"' shared/runs/*.json || fail "not compared"
 }
 
