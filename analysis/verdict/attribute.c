@@ -73,7 +73,7 @@ static enum pb_status lay_out(const struct pb_sheet *sheet, const struct pb_grou
         return pb_fail(err, PB_NO_MEMORY, "no memory for %zu devices of a group", count);
     number_members(sheet, group, layout);
     cells = layout->nodes * layout->slots + 1;
-    layout->subjects = malloc(cells * sizeof(*layout->subjects));
+    layout->subjects = calloc(cells, sizeof(*layout->subjects));
     layout->values = malloc(cells * sizeof(*layout->values));
     layout->row = malloc((layout->nodes + 1) * sizeof(*layout->row));
     layout->column = malloc((layout->slots + 1) * sizeof(*layout->column));

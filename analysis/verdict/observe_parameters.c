@@ -1,9 +1,10 @@
 /*
- * Inferred parameters as metrics: every one that is a number, and every number of a short list.
+ * Inferred parameters as metrics: those that repeat, numbers and every number of a short list.
  *
- * The unit tells the kind of number, the memory tells the part. Intervals become noise. What the
- * inference itself is not sure of is left out: a value that may be another next time would be an
- * outlier by itself.
+ * The unit tells the kind of number, the memory tells the part. What the inference itself is not
+ * sure of is left out: a value that may be another next time would be an outlier by itself.
+ * Intervals of rates and sizes become noise; those of latencies do not, since they tell how far the
+ * accesses lie apart (the slices of L2, the banks of DRAM) and not how well their middle repeats.
  *
  * One number is added: how much longer DRAM takes than L2, in ns. DRAM has its own clock, so this
  * stays the same when the SM's clock changes, while DRAM's cycles fall and its ns rise (facts 4).
@@ -53,22 +54,44 @@ static const struct pb_metric_kind kinds[] = {
     {"", PB_PART_SM, PB_DOMAIN_SIZE, PB_BETTER_NEITHER, 1.0, 0.04},
 };
 
-/* What one run finds and the next does not, on a healthy device (seen on four H200s, run twice). */
-static const struct {
-    const char *memory, *name; /* NULL: any */
-} volatile_ones[] = {
-    {"mshr", NULL},           /* steps of a curve that bends */
-    {NULL, "pattern_cycles"}, /* which half of L2 a page lies in is chance */
-    {NULL, "way_counts"},     /* follow the sizes, where they are found */
-    {"tlb_l3", NULL},         /* beyond what memory reaches */
+/*
+ * What repeats from run to run on a healthy device, so that a difference means something. Others do
+ * not (where on a plateau a peak lies, which half of L2 a page falls in, how MSHRs bend a curve),
+ * or differ legitimately (floor-sweeping). A new parameter joins when two runs agree on it.
+ */
+static const char *const repeatable[] = {
+    "size_bytes",
+    "carveout_size_bytes",
+    "line_bytes",
+    "sector_bytes",
+    "fetch_bytes",
+    "prefetch_bytes",
+    "set_count",
+    "latency_cycles",
+    "latency_ns",
+    "miss_latency_cycles",
+    "overhead_cycles",
+    "sm_mhz",
+    "peak_bytes_per_s",
+    "read_peak_bytes_per_s",
+    "write_peak_bytes_per_s",
+    "peak_bytes_per_cycle_per_sm",
+    "banks",
+    "bank_bytes",
+    "conflict_cycles",
+    "page_bytes",
+    "entry_count",
+    "entry_span_bytes",
+    "reach_bytes",
+    "penalty_cycles",
 };
 
-static bool is_volatile(const struct pb_parameter *parameter)
+static bool is_repeatable(const struct pb_parameter *parameter)
 {
-    for (size_t i = 0; i < sizeof(volatile_ones) / sizeof(volatile_ones[0]); i++)
-        if ((volatile_ones[i].memory == NULL ||
-             strcmp(volatile_ones[i].memory, parameter->memory) == 0) &&
-            (volatile_ones[i].name == NULL || strcmp(volatile_ones[i].name, parameter->name) == 0))
+    if (strcmp(parameter->memory, "tlb_l3") == 0)
+        return false; /* beyond what memory reaches */
+    for (size_t i = 0; i < sizeof(repeatable) / sizeof(repeatable[0]); i++)
+        if (strcmp(repeatable[i], parameter->name) == 0)
             return true;
     return false;
 }
@@ -112,7 +135,7 @@ static struct pb_cell cell_of(const struct pb_observer *observer, const struct p
                               const struct pb_estimate *estimate)
 {
     bool by_chase = kind->domain == PB_DOMAIN_CYCLES || kind->domain == PB_DOMAIN_NS;
-    double noise = (estimate->high - estimate->low) / 4.0;
+    double noise = by_chase ? 0.0 : (estimate->high - estimate->low) / 4.0;
 
     return (struct pb_cell){estimate->value, isfinite(noise) ? noise : 0.0,
                             by_chase ? observer->chase_sm : -1};
@@ -129,7 +152,7 @@ static void put_parameter(struct pb_observer *observer, const struct pb_paramete
 
     if (found == NULL || !find_part(parameter->memory, &part) || count > LISTED_MAX ||
         (!is_number && parameter->kind != PB_VALUE_LIST) ||
-        parameter->confidence < least_confidence || is_volatile(parameter))
+        parameter->confidence < least_confidence || !is_repeatable(parameter))
         return;
     kind = *found;
     kind.part = part_of_number(parameter, part);
