@@ -36,6 +36,9 @@ enum { OFTEN = 8 };
 /* Sets that tell for all others, and a set so small that few of its lines tell for it. */
 enum { SETS_MIN = 4, FEW_WAYS = 64 };
 
+/* With so many pairs strays would show: a far lap's single one is then believed. */
+enum { MANY_PAIRS = 100 };
+
 /* Laps are no more independent pieces of evidence than this. */
 enum { PIECES_MAX = 60 };
 
@@ -192,7 +195,7 @@ static void state_index(const struct pb_case *at, const struct view *view,
     if (fit->mask_count == 0)
         pb_parameter_set_none(masks, "line number modulo %llu: no power of two, no masks",
                               (unsigned long long)fit->sets);
-    else if (fit->shape == PB_INDEX_XOR && fit->thin > 0)
+    else if (fit->shape == PB_INDEX_XOR && fit->thin > 0 && fit->pairs < MANY_PAIRS)
         pb_parameter_set_none(masks,
                               "%zu far lines conflicted with a single other one: whether their "
                               "address bits belong to the index is not certain",
