@@ -26,11 +26,13 @@ static void copy_points(const struct pb_series *from, const struct fuzz_part *pa
     for (size_t i = part->first; i < from->point_count && to->point_count < part->points;
          i += part->step) {
         struct pb_point point = from->points[i];
+        const uint32_t *latency =
+            from->access_count > 0 ? from->latency_cycles + point.first : NULL;
+        const uint64_t *index = from->access_count > 0 ? from->index_bytes + point.first : NULL;
 
         if (point.count > part->accesses)
             point.count = part->accesses;
-        if (pb_series_append(to, &point, from->latency_cycles + from->points[i].first,
-                             from->index_bytes + from->points[i].first, NULL) != PB_OK)
+        if (pb_series_append(to, &point, latency, index, NULL) != PB_OK)
             exit(2);
     }
 }
