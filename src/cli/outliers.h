@@ -26,8 +26,9 @@ struct pb_ruling {
 };
 
 /*
- * Reads every device of a fleet file into a sheet, and a row for each rank without a device; one
- * test of one device is in memory at a time. pb_sheet_clear() the sheet, on failure too.
+ * Reads every device of a fleet file into a sheet, and a row for each rank without a device, with
+ * as many processes as there are processors; each has one test of one device in memory at a time.
+ * pb_sheet_clear() the sheet, on failure too.
  *
  * announce  told before each rank how many have been read; NULL: nobody is
  *

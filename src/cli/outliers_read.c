@@ -4,6 +4,7 @@
 
 #include "analysis/verdict/observe.h"
 #include "cli/outliers.h"
+#include "cli/outliers_share.h"
 #include "h5schema/file.h"
 
 /* A fleet file that is being read. */
@@ -14,7 +15,6 @@ struct source {
     struct pb_member *members;
     size_t member_count;
     struct pb_key *keys; /* sorted */
-    bool *seen;          /* has a row of /fleet */
     size_t key_count;
     struct pb_sheet *sheet;
 };
@@ -38,17 +38,52 @@ static int compare_keys(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* The device of that key, noted as seen; NULL: there is none. */
-static const struct pb_key *take_device(struct source *source, const char *key)
+/* The device of that key; NULL: there is none. */
+static const struct pb_key *find_device(const struct source *source, const char *key)
 {
     struct pb_key wanted = {""};
-    const struct pb_key *found;
 
     PB_TEXT_SET(wanted.text, key);
-    found = bsearch(&wanted, source->keys, source->key_count, sizeof(wanted), compare_keys);
-    if (found != NULL)
-        source->seen[found - source->keys] = true;
-    return found;
+    return bsearch(&wanted, source->keys, source->key_count, sizeof(wanted), compare_keys);
+}
+
+/* The row that /fleet should have for a device: its run did not end as it ought to. */
+static void write_row(const char *key, struct pb_member *row_out)
+{
+    const char *dot = strrchr(key, '.');
+
+    *row_out = (struct pb_member){.rank = -1, .slot = -1, .message = "no row of /fleet has it"};
+    PB_TEXT_SET(row_out->key, key);
+    PB_TEXT_SET(row_out->status, pb_member_status_name(PB_MEMBER_PARTIAL));
+    snprintf(row_out->host, sizeof(row_out->host), "%.*s",
+             dot == NULL ? (int)strlen(key) : (int)(dot - key), key);
+}
+
+/* Gives a row to each device that no row of /fleet speaks of. */
+static enum pb_status adopt_strays(struct source *source, struct pb_error *err)
+{
+    size_t count = source->member_count;
+    bool *known = calloc(source->key_count + 1, sizeof(*known));
+    struct pb_member *members =
+        realloc(source->members, (count + source->key_count + 1) * sizeof(*members));
+
+    if (members != NULL)
+        source->members = members;
+    if (known == NULL || members == NULL) {
+        free(known);
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu devices", source->key_count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct pb_key *key = find_device(source, members[i].key);
+
+        if (key != NULL)
+            known[key - source->keys] = true;
+    }
+    for (size_t i = 0; i < source->key_count; i++)
+        if (!known[i])
+            write_row(source->keys[i].text, &members[source->member_count++]);
+    free(known);
+    return PB_OK;
 }
 
 static enum pb_status observe_device(struct source *source, struct pb_subject *subject,
@@ -85,7 +120,7 @@ static enum pb_status observe_member(struct source *source, const struct pb_memb
     PB_TEXT_SET(subject.host, member->host);
     PB_TEXT_SET(subject.status, member->status);
     PB_TEXT_SET(subject.message, member->message);
-    if (take_device(source, member->key) != NULL)
+    if (find_device(source, member->key) != NULL)
         return observe_device(source, &subject, err);
     PB_TEXT_SET(subject.info.model, member->model);
     PB_TEXT_SET(subject.info.uuid, member->uuid);
@@ -93,34 +128,47 @@ static enum pb_status observe_member(struct source *source, const struct pb_memb
     return pb_observe(source->sheet, &nobody, err);
 }
 
-/* A device that no row of /fleet speaks of: its run did not end as it should. */
-static enum pb_status observe_stray(struct source *source, const char *key, struct pb_error *err)
+/* Every so-maniest row, through a reader of its own. */
+static enum pb_status observe_share(void *context, size_t worker, size_t workers,
+                                    struct pb_sheet *sheet, struct pb_error *err)
 {
-    struct pb_subject subject = {.rank = -1, .slot = -1, .message = "no row of /fleet has it"};
-    const char *dot = strrchr(key, '.');
+    struct source source = *(const struct source *)context;
+    enum pb_status status = pb_reader_open(source.path, &source.reader, err);
 
-    PB_TEXT_SET(subject.key, key);
-    PB_TEXT_SET(subject.status, pb_member_status_name(PB_MEMBER_PARTIAL));
-    snprintf(subject.host, sizeof(subject.host), "%.*s",
-             dot == NULL ? (int)strlen(key) : (int)(dot - key), key);
-    return observe_device(source, &subject, err);
+    if (status != PB_OK)
+        return status;
+    source.sheet = sheet;
+    for (size_t i = worker; i < source.member_count && status == PB_OK; i += workers) {
+        if (source.announce != NULL)
+            source.announce(source.path, i, source.member_count);
+        status = observe_member(&source, &source.members[i], err);
+        if (status != PB_OK)
+            pb_error_prefix(err, "%s", source.path);
+    }
+    pb_reader_close(source.reader);
+    return status;
 }
 
-static enum pb_status observe_all(struct source *source, struct pb_error *err)
+/* Who is there; the reader is closed again, so that no two processes share it. */
+static enum pb_status read_lists(struct source *source, struct pb_run *run_out,
+                                 struct pb_error *err)
 {
-    enum pb_status status = PB_OK;
+    enum pb_status status = pb_reader_open(source->path, &source->reader, err);
 
-    source->seen = calloc(source->key_count + 1, sizeof(*source->seen));
-    if (source->seen == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu devices", source->key_count);
-    for (size_t i = 0; i < source->member_count && status == PB_OK; i++) {
-        if (source->announce != NULL)
-            source->announce(source->path, i, source->member_count);
-        status = observe_member(source, &source->members[i], err);
-    }
-    for (size_t i = 0; i < source->key_count && status == PB_OK; i++)
-        if (!source->seen[i])
-            status = observe_stray(source, source->keys[i].text, err);
+    if (status != PB_OK)
+        return status;
+    status = pb_reader_run(source->reader, run_out, err);
+    if (status == PB_OK)
+        status = pb_reader_members(source->reader, &source->members, &source->member_count, err);
+    if (status == PB_OK)
+        status = pb_reader_devices(source->reader, &source->keys, &source->key_count, err);
+    pb_reader_close(source->reader);
+    source->reader = NULL;
+    if (status == PB_OK)
+        status = adopt_strays(source, err);
+    if (status == PB_OK && source->member_count == 0)
+        status =
+            pb_fail(err, PB_INVALID, "%s: expected devices, found an empty fleet", source->path);
     return status;
 }
 
@@ -129,26 +177,15 @@ enum pb_status pb_outliers_read(const char *path,
                                 struct pb_run *run_out, struct pb_sheet *sheet,
                                 struct pb_error *err)
 {
-    struct source source = {.path = path, .announce = announce, .sheet = sheet};
-    enum pb_status status = pb_reader_open(path, &source.reader, err);
+    struct source source = {.path = path, .announce = announce};
+    size_t workers = pb_share_processors();
+    enum pb_status status = read_lists(&source, run_out, err);
 
-    if (status != PB_OK)
-        return status;
-    status = pb_reader_run(source.reader, run_out, err);
+    if (workers > source.member_count)
+        workers = source.member_count;
     if (status == PB_OK)
-        status = pb_reader_members(source.reader, &source.members, &source.member_count, err);
-    if (status == PB_OK)
-        status = pb_reader_devices(source.reader, &source.keys, &source.key_count, err);
-    if (status == PB_OK && source.member_count + source.key_count == 0)
-        status = pb_fail(err, PB_INVALID, "%s: expected devices, found an empty fleet", path);
-    if (status == PB_OK) {
-        status = observe_all(&source, err);
-        if (status != PB_OK)
-            pb_error_prefix(err, "%s", path);
-    }
-    free(source.seen);
+        status = pb_share_fill(workers, observe_share, &source, sheet, err);
     free(source.keys);
     free(source.members);
-    pb_reader_close(source.reader);
     return status;
 }
