@@ -4,8 +4,8 @@
  *   sm_clusters   axes size, launch, cluster, rank: the SM that the CTA of this rank of a cluster
  *                 ran on. A cluster runs on one GPC, so SMs that ever met in one share it.
  *   sm_pairs      axes kind, sm, other: cycles of an SM that moves 256 KiB of L2 while the other
- * one does the same; on the diagonal alone. SMs of a TPC share their way out, those of a GPC theirs
- * to the rest of the chip; what is slower together shares more.
+ *                 one does the same; on the diagonal alone. SMs of a TPC share their way out, those
+ * of a GPC theirs to the rest of the chip; what is slower together shares more.
  *
  * Nothing here is read from a data sheet.
  */
@@ -14,9 +14,13 @@
 #include "battery/grid.h"
 #include "battery/tests.h"
 
-enum { SIZES = 4, SIZE_MAX_CTAS = 16, LAUNCHES = 8 };
+enum { SIZES = 9, SIZE_MAX_CTAS = 16, LAUNCHES = 8 };
 
-static const double sizes[SIZES] = {2, 4, 8, 16};
+/*
+ * Powers of two alone would leave over what a GPC of 18 SMs has beyond 16; of these, some fill
+ * every GPC of an even number of SMs up to 18.
+ */
+static const double sizes[SIZES] = {2, 3, 4, 6, 8, 10, 12, 14, 16};
 
 static enum pb_status open_clusters(const struct pb_bench *bench, struct pb_matrix *matrix,
                                     struct pb_error *err)

@@ -56,6 +56,60 @@ static void test_clusters__meet_within_a_gpc_only(void **state)
     pb_bench_close(&bench);
 }
 
+/* The root of an SM among those that it met, directly or through others. */
+static size_t root_of(const size_t *met, size_t sm)
+{
+    while (met[sm] != sm)
+        sm = met[sm];
+    return sm;
+}
+
+/* GPCs of an H200 have 16 or 18 SMs: clusters larger than a TPC link every one of them. */
+static void test_clusters__larger_than_a_tpc_link_every_sm_to_its_gpc(void **state)
+{
+    struct pb_recording recording;
+    const struct pb_matrix *matrix = &recording.matrix;
+    struct pb_bench bench;
+    size_t met[132], gpcs = 0, ranks, of_size;
+
+    (void)state;
+    rig_open("h200", NULL, &bench);
+    rig_run(&bench, "sm_clusters", &recording);
+    ranks = matrix->axes[3].length;
+    of_size = pb_matrix_size(matrix) / matrix->axes[0].length;
+    for (size_t sm = 0; sm < COUNT(met); sm++)
+        met[sm] = sm;
+    for (size_t i = 0; i < pb_matrix_size(matrix); i++) {
+        double first = matrix->values[i / ranks * ranks], sm = matrix->values[i];
+
+        if (!isnan(sm) && matrix->axes[0].values[i / of_size] > 2)
+            met[root_of(met, (size_t)sm)] = root_of(met, (size_t)first);
+    }
+    for (size_t sm = 0; sm < COUNT(met); sm++)
+        gpcs += met[sm] == sm;
+    assert_int_equal(gpcs, 8);
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
+/* Clusters of two are whole TPCs, always the same ones. */
+static void test_clusters__of_two_are_always_the_same(void **state)
+{
+    struct pb_recording recording;
+    const struct pb_matrix *matrix = &recording.matrix;
+    struct pb_bench bench;
+
+    (void)state;
+    open_uneven(&bench);
+    rig_run(&bench, "sm_clusters", &recording);
+    assert_float_equal(matrix->axes[0].values[0], 2, 0);
+    for (size_t i = 0; i < pb_matrix_size(matrix) / matrix->axes[0].length; i += 16)
+        if (!isnan(matrix->values[i]))
+            assert_int_equal(tpc[(size_t)matrix->values[i]], tpc[(size_t)matrix->values[i + 1]]);
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
 /* Clusters of 8 CTAs do not exist here: their places stay empty, the others are filled. */
 static void test_clusters__sizes_that_do_not_exist_stay_empty(void **state)
 {
@@ -103,6 +157,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clusters__meet_within_a_gpc_only),
         cmocka_unit_test(test_clusters__sizes_that_do_not_exist_stay_empty),
+        cmocka_unit_test(test_clusters__larger_than_a_tpc_link_every_sm_to_its_gpc),
+        cmocka_unit_test(test_clusters__of_two_are_always_the_same),
         cmocka_unit_test(test_pairs__share_a_tpc_or_a_gpc_or_nothing),
     };
 

@@ -1,8 +1,9 @@
 /*
  * SMs that belong together: device.h says what, sides.h where they stand.
  *
- * Clusters take the SMs of one GPC, whole TPCs first; from which TPC on is drawn. Two SMs of a TPC
- * that move data at once slow each other down, and so do two of a GPC, as the profile says.
+ * Clusters take the SMs of one GPC, whole TPCs first and the same in every launch, as those of an
+ * H200 do: what a GPC has beyond a multiple of a cluster's size runs none of that size. Two SMs of
+ * a TPC that move data at once slow each other down, and so do two of a GPC, as the profile says.
  */
 #include <stdlib.h>
 
@@ -34,28 +35,33 @@ static enum pb_status open_layout(const struct pb_sim_device *device, struct lay
     return PB_OK;
 }
 
-/* The SMs of a GPC from a drawn TPC on, and round; returns how many there are. */
-static uint32_t list_gpc(struct pb_sim_device *device, const struct layout *layout, uint32_t gpc,
+/* Is the SM's TPC one of as many SMs as a TPC can have? */
+static bool has_whole_tpc(const struct layout *layout, uint32_t sm, uint32_t tpc_sms)
+{
+    uint32_t members = 0;
+
+    for (uint32_t other = 0; other < layout->sm_count; other++)
+        members += layout->tpc[other] == layout->tpc[sm];
+    return members == tpc_sms;
+}
+
+/* The SMs of a GPC, those of whole TPCs first; returns how many there are. */
+static uint32_t list_gpc(const struct layout *layout, uint32_t gpc, uint32_t tpc_sms,
                          uint32_t *sms_out)
 {
-    uint32_t count = 0, first;
+    uint32_t count = 0;
 
-    for (uint32_t sm = 0; sm < layout->sm_count; sm++)
-        count += layout->gpc[sm] == gpc;
-    if (count == 0)
-        return 0;
-    first = pb_sim_random_below(&device->random, count);
-    first -= first % device->profile->layout.tpc_sms;
-    for (uint32_t sm = 0, i = 0; sm < layout->sm_count; sm++)
-        if (layout->gpc[sm] == gpc)
-            sms_out[(i++ + count - first) % count] = sm;
+    for (uint32_t whole = 2; whole-- > 0;)
+        for (uint32_t sm = 0; sm < layout->sm_count; sm++)
+            if (layout->gpc[sm] == gpc && has_whole_tpc(layout, sm, tpc_sms) == whole)
+                sms_out[count++] = sm;
     return count;
 }
 
 /* GPC after GPC, as many clusters of it as it holds, and again until all have run. */
-static enum pb_status place_clusters(struct pb_sim_device *device, const struct layout *layout,
-                                     const struct pb_cluster *cluster, uint32_t *sms_out,
-                                     struct pb_error *err)
+static enum pb_status place_clusters(const struct pb_sim_device *device,
+                                     const struct layout *layout, const struct pb_cluster *cluster,
+                                     uint32_t *sms_out, struct pb_error *err)
 {
     uint32_t *sms = calloc(layout->sm_count, sizeof(*sms));
     size_t placed = 0, before = SIZE_MAX;
@@ -65,7 +71,7 @@ static enum pb_status place_clusters(struct pb_sim_device *device, const struct 
     while (placed < cluster->count && placed != before) {
         before = placed;
         for (uint32_t gpc = 0; gpc < PB_SIM_GPCS_MAX; gpc++) {
-            uint32_t count = list_gpc(device, layout, gpc, sms);
+            uint32_t count = list_gpc(layout, gpc, device->profile->layout.tpc_sms, sms);
 
             for (uint32_t at = 0; at + cluster->size <= count && placed < cluster->count;
                  at += cluster->size, placed++)
