@@ -1,4 +1,5 @@
 /* The verdict for people: findings worst first, folded to the terminal's width; see outliers.h. */
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,13 @@ static size_t columns_of(const char *text, size_t length)
     return columns;
 }
 
+/* Files come from anywhere: what would steer a terminal is shown as a question mark. */
+static void print_word(FILE *file, const char *word, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        fputc(iscntrl((unsigned char)word[i]) ? '?' : word[i], file);
+}
+
 /* Prints words from the page's column on, and in later lines from `indent` on. */
 static void print_folded(struct page *page, size_t indent, const char *text)
 {
@@ -97,7 +105,7 @@ static void print_folded(struct page *page, size_t indent, const char *text)
         }
         if (!first)
             fputc(' ', page->file);
-        fwrite(text, 1, length, page->file);
+        print_word(page->file, text, length);
         page->column += columns + !first;
         first = false;
         text += length;
@@ -235,7 +243,16 @@ static void print_reason(FILE *file, const struct pb_finding *finding)
 
     snprintf(reason, sizeof(reason), "plumb: %s, %s", finding->cause, finding->place);
     for (const char *at = reason; *at != '\0'; at++)
-        fputc(strchr("\"\\$`", *at) == NULL ? *at : ' ', file);
+        fputc(iscntrl((unsigned char)*at) || strchr("\"\\$`", *at) != NULL ? ' ' : *at, file);
+}
+
+/* Is it a host's name, and nothing that a shell would do something else with? */
+static bool is_host(const char *name)
+{
+    for (const char *at = name; *at != '\0'; at++)
+        if (!isalnum((unsigned char)*at) && strchr("-._", *at) == NULL)
+            return false;
+    return name[0] != '\0' && name[0] != '-';
 }
 
 static enum pb_status print_drains(struct page *page, const struct pb_ruling *ruling,
@@ -252,6 +269,12 @@ static enum pb_status print_drains(struct page *page, const struct pb_ruling *ru
     for (size_t i = 0; i < count; i++) {
         const struct pb_finding *finding = &ruling->findings.items[rows[i]];
 
+        if (!is_host(finding->host)) {
+            fputs("# a host that scontrol cannot know: ", page->file);
+            print_word(page->file, finding->host, strlen(finding->host));
+            fputc('\n', page->file);
+            continue;
+        }
         fprintf(page->file, "scontrol update NodeName=%s State=DRAIN Reason=\"", finding->host);
         print_reason(page->file, finding);
         fputs("\"\n", page->file);

@@ -174,6 +174,20 @@ static void test_table__what_a_shell_would_expand_is_taken_out(void **state)
     assert_has(print(scene, 100, false), "Reason=\"plumb: hbm, n01 ; rm  HOME  x \"\n");
 }
 
+static void test_table__nothing_steers_the_terminal_or_the_shell(void **state)
+{
+    struct scene *scene = *state;
+    const char *text;
+
+    PB_TEXT_SET(scene->findings[0].summary, "it is \033[2J gone");
+    PB_TEXT_SET(scene->findings[0].host, "n1;reboot");
+    text = print(scene, 100, false);
+    assert_has(text, "it is ?[2J gone");
+    assert_lacks(text, "\033");
+    assert_lacks(text, "NodeName=n1;");
+    assert_has(text, "# a host that scontrol cannot know: n1;reboot\n");
+}
+
 static void test_prometheus__labels_are_escaped(void **state)
 {
     const char *text = write_out(*state, pb_ruling_write_prometheus);
@@ -275,6 +289,7 @@ int main(void)
         CASE(test_table__no_line_is_wider_than_the_terminal),
         CASE(test_table__a_healthy_fleet_is_one_paragraph),
         CASE(test_table__what_a_shell_would_expand_is_taken_out),
+        CASE(test_table__nothing_steers_the_terminal_or_the_shell),
         CASE(test_prometheus__labels_are_escaped),
         CASE(test_prometheus__a_node_speaks_for_its_devices),
         CASE(test_prometheus__equal_findings_are_one_sample),
