@@ -206,14 +206,6 @@ size_t pb_cause_absorb(const struct pb_sheet *sheet, const struct pb_diagnosis *
     return absorbed;
 }
 
-const struct pb_cause *pb_cause_find(const char *word)
-{
-    for (const struct pb_cause *cause = pb_causes; cause->word != NULL; cause++)
-        if (strcmp(cause->word, word) == 0)
-            return cause;
-    return NULL;
-}
-
 /* "905.4 MHz against 1006 MHz (-10.0%, 23 sigmas)" */
 static void write_move(const struct pb_metric *metric, const struct pb_move *move, char *text,
                        size_t size)

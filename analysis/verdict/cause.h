@@ -101,7 +101,4 @@ void pb_cause_word(const struct pb_sheet *sheet, const struct pb_scores *scores,
                    const struct pb_bundle *bundle, const struct pb_diagnosis *diagnosis,
                    struct pb_finding *finding_out);
 
-/* The row of that word, for findings that need no score. */
-const struct pb_cause *pb_cause_find(const char *word);
-
 #endif

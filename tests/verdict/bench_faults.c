@@ -285,7 +285,7 @@ static void clear(struct bed *bed)
 
 int main(int argc, char **argv)
 {
-    static struct bed bed = {.profiles = {"c2070", "gtx560ti"}};
+    static struct bed bed = {.profiles = {"quadro2000", "c2070"}};
     int at = 1;
 
     if (at < argc && strcmp(argv[at], "-v") == 0) {

@@ -574,8 +574,6 @@ static void test_table__last_row_takes_whatever_moves(void **state)
     assert_string_equal(last->word, "unexplained");
     assert_int_equal(last->needs[0].parts, PB_PARTS_ALL);
     assert_int_equal(last->needs[0].direction, PB_ANY_WAY);
-    assert_ptr_equal(pb_cause_find("unexplained"), last);
-    assert_null(pb_cause_find("gremlins"));
 }
 
 static char *read_file(const char *path)
