@@ -226,7 +226,8 @@ static void test_describe__tells_the_profile(void **state)
     assert_int_equal(info.capabilities, PB_CAP_CLOCK | PB_CAP_GLOBAL_CA | PB_CAP_GLOBAL_CG |
                                             PB_CAP_SHARED | PB_CAP_STREAM | PB_CAP_BURST |
                                             PB_CAP_ATOMIC | PB_CAP_STUDY | PB_CAP_LINK |
-                                            PB_CAP_PEER | PB_CAP_PATTERN | PB_CAP_ALIAS);
+                                            PB_CAP_PEER | PB_CAP_PATTERN | PB_CAP_ALIAS |
+                                            PB_CAP_CLUSTER | PB_CAP_PAIR);
     assert_int_equal(info.sm_count, 2);
     assert_int_equal(info.l2_bytes, 16384);
     assert_int_equal(info.memory_bytes, 1 << 30);
