@@ -169,6 +169,8 @@ enum pb_status pb_judge(const struct pb_sheet *sheet, const struct pb_scores *sc
     if (status == PB_OK)
         status = pb_judge_status(&verdict);
     if (status == PB_OK)
+        status = pb_judge_gaps(&verdict);
+    if (status == PB_OK)
         status = pb_judge_splits(&verdict);
     if (status == PB_OK)
         status = pb_judge_configuration(&verdict);

@@ -22,6 +22,9 @@ bool pb_verdict_has_scored(const struct pb_verdict *verdict, size_t subject);
 /* judge_status.c: ranks whose device failed, hung, crashed, was lost, absent or measured twice. */
 enum pb_status pb_judge_status(struct pb_verdict *verdict);
 
+/* judge_gaps.c: tests that nearly all peers have numbers of. After all that may explain a gap. */
+enum pb_status pb_judge_gaps(struct pb_verdict *verdict);
+
 /* judge_fleet.c: populations, odd configurations, and what could not be judged. */
 enum pb_status pb_judge_splits(struct pb_verdict *verdict);
 enum pb_status pb_judge_configuration(struct pb_verdict *verdict);

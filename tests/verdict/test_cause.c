@@ -48,6 +48,7 @@ static const struct normal {
      16.16,
      1e-4},
     {{.name = "l2.latency_cycles",
+      .test = "l2_capacity",
       .unit = "cycle",
       .part = PB_PART_L2,
       .domain = PB_DOMAIN_CYCLES,
@@ -414,6 +415,22 @@ static void test_status__unjudged_device_is_not_ok(void **state)
     pb_findings_clear(&findings);
 }
 
+static void test_status__test_without_numbers_is_a_gap(void **state)
+{
+    struct pb_sheet sheet = {0};
+    struct pb_findings findings = {0};
+
+    (void)state;
+    make_fleet(NODES, &sheet);
+    put(&sheet, SICK, "global_copy.peak", NAN); /* as when a test was unsupported only here */
+    judge(&sheet, &findings);
+    assert_int_equal(findings.count, 1);
+    assert_string_equal(findings.items[0].cause, "incomplete");
+    assert_string_equal(findings.items[0].device, sick_key);
+    assert_non_null(strstr(findings.items[0].summary, "global_copy"));
+    pb_findings_clear(&findings);
+}
+
 static void test_fleet__few_peers_are_unknown_and_say_what_could_be_seen(void **state)
 {
     struct pb_sheet sheet = {0};
@@ -622,6 +639,7 @@ int main(void)
         cmocka_unit_test(test_status__each_is_a_finding),
         cmocka_unit_test(test_status__absence_without_a_key_names_slot_or_rank),
         cmocka_unit_test(test_status__unjudged_device_is_not_ok),
+        cmocka_unit_test(test_status__test_without_numbers_is_a_gap),
         cmocka_unit_test(test_fleet__few_peers_are_unknown_and_say_what_could_be_seen),
         cmocka_unit_test(test_fleet__two_populations_name_what_separates_them),
         cmocka_unit_test(test_fleet__odd_configuration_is_a_finding),

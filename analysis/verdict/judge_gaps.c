@@ -1,0 +1,137 @@
+/*
+ * Gaps: tests that nearly all peers have numbers of and a device has none, whatever its status
+ * says. A test that was skipped or could say nothing is no test that went well.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/verdict/judge.h"
+
+enum { TESTS_MAX = 64, LEAST_MEMBERS = 4 };
+
+/* A test is expected where this share of the group has numbers of it. */
+static const double expected_share = 0.9;
+
+/* Tests that metrics come from, as bits of a mask. */
+struct tests {
+    const char *names[TESTS_MAX];
+    size_t count;
+};
+
+/* The test's bit; TESTS_MAX: the metric comes from none, or there are too many. */
+static size_t bit_of(struct tests *tests, const char *name)
+{
+    size_t i = 0;
+
+    if (name[0] == '\0')
+        return TESTS_MAX;
+    while (i < tests->count && strcmp(tests->names[i], name) != 0)
+        i++;
+    if (i == tests->count && i < TESTS_MAX)
+        tests->names[tests->count++] = name;
+    return i;
+}
+
+/* masks[member_count]: of which tests each member has at least one number. */
+static void read_masks(const struct pb_sheet *sheet, const struct pb_group *group,
+                       struct tests *tests, uint64_t *masks)
+{
+    for (size_t m = 0; m < sheet->metric_count; m++) {
+        size_t bit = bit_of(tests, sheet->metrics[m].test);
+
+        for (size_t i = 0; i < group->member_count && bit < TESTS_MAX; i++)
+            if (!isnan(pb_sheet_cell(sheet, group->members[i], m).value))
+                masks[i] |= UINT64_C(1) << bit;
+    }
+}
+
+static uint64_t expected_mask(const struct pb_group *group, const struct tests *tests,
+                              const uint64_t *masks)
+{
+    uint64_t expected = 0;
+
+    for (size_t bit = 0; bit < tests->count; bit++) {
+        size_t have = 0;
+
+        for (size_t i = 0; i < group->member_count; i++)
+            have += masks[i] >> bit & 1;
+        if ((double)have >= expected_share * (double)group->member_count)
+            expected |= UINT64_C(1) << bit;
+    }
+    return expected;
+}
+
+/* Whatever else was found of a device may have cost it a test. */
+static bool is_told(const struct pb_verdict *verdict, const struct pb_subject *subject)
+{
+    for (size_t i = 0; i < verdict->findings.count; i++)
+        if (strcmp(verdict->findings.items[i].device, subject->key) == 0)
+            return true;
+    return false;
+}
+
+static enum pb_status add_gap(struct pb_verdict *verdict, const struct pb_subject *subject,
+                              const struct tests *tests, uint64_t gaps, size_t peers)
+{
+    struct pb_finding finding = {.severity = PB_SEVERITY_WARNING,
+                                 .level = PB_LEVEL_DEVICE,
+                                 .value = NAN,
+                                 .expected = NAN,
+                                 .shift = NAN,
+                                 .sigmas = NAN,
+                                 .p = NAN,
+                                 .peers = peers};
+    size_t length;
+
+    PB_TEXT_SET(finding.place, subject->key);
+    PB_TEXT_SET(finding.host, subject->host);
+    PB_TEXT_SET(finding.device, subject->key);
+    PB_TEXT_SET(finding.model, subject->info.model);
+    PB_TEXT_SET(finding.cause, "incomplete");
+    PB_TEXT_SET(finding.summary, "tests that its peers have numbers of say nothing here:");
+    for (size_t bit = 0; bit < tests->count; bit++) {
+        length = strlen(finding.summary);
+        if ((gaps >> bit & 1) != 0)
+            snprintf(finding.summary + length, sizeof(finding.summary) - length, " %s",
+                     tests->names[bit]);
+    }
+    PB_TEXT_SET(finding.evidence, "the device's tests, beside those of its peers");
+    snprintf(finding.evidence_path, sizeof(finding.evidence_path), "/devices/%s/tests",
+             subject->key);
+    PB_TEXT_SET(finding.advice, "read the messages of these tests, repeat the run");
+    return pb_verdict_add(verdict, &finding);
+}
+
+static enum pb_status judge_group(struct pb_verdict *verdict, const struct pb_group *group)
+{
+    uint64_t *masks = calloc(group->member_count + 1, sizeof(*masks)), expected;
+    struct tests tests = {.count = 0};
+    enum pb_status status = PB_OK;
+
+    if (masks == NULL)
+        return pb_fail(verdict->err, PB_NO_MEMORY, "no memory for %zu devices",
+                       group->member_count);
+    read_masks(verdict->sheet, group, &tests, masks);
+    expected = expected_mask(group, &tests, masks);
+    for (size_t i = 0; i < group->member_count && status == PB_OK; i++) {
+        const struct pb_subject *subject = &verdict->sheet->subjects[group->members[i]];
+        uint64_t gaps = expected & ~masks[i];
+
+        if (gaps != 0 && masks[i] != 0 && !is_told(verdict, subject))
+            status = add_gap(verdict, subject, &tests, gaps, group->member_count - 1);
+    }
+    free(masks);
+    return status;
+}
+
+enum pb_status pb_judge_gaps(struct pb_verdict *verdict)
+{
+    enum pb_status status = PB_OK;
+
+    for (size_t g = 0; g < verdict->scores->group_count && status == PB_OK; g++)
+        if (verdict->scores->groups[g].member_count >= LEAST_MEMBERS)
+            status = judge_group(verdict, &verdict->scores->groups[g]);
+    return status;
+}
