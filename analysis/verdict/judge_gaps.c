@@ -34,12 +34,23 @@ static size_t bit_of(struct tests *tests, const char *name)
     return i;
 }
 
+/*
+ * Read off the recording itself (a matrix under its test's name, a share of accesses), and not
+ * inferred: the inference may be unsure of a healthy device now and then.
+ */
+static bool is_direct(const struct pb_metric *metric)
+{
+    return metric->domain == PB_DOMAIN_FRACTION ||
+           strncmp(metric->name, metric->test, strlen(metric->test)) == 0;
+}
+
 /* masks[member_count]: of which tests each member has at least one number. */
 static void read_masks(const struct pb_sheet *sheet, const struct pb_group *group,
                        struct tests *tests, uint64_t *masks)
 {
     for (size_t m = 0; m < sheet->metric_count; m++) {
-        size_t bit = bit_of(tests, sheet->metrics[m].test);
+        size_t bit =
+            is_direct(&sheet->metrics[m]) ? bit_of(tests, sheet->metrics[m].test) : TESTS_MAX;
 
         for (size_t i = 0; i < group->member_count && bit < TESTS_MAX; i++)
             if (!isnan(pb_sheet_cell(sheet, group->members[i], m).value))

@@ -115,6 +115,7 @@ static const struct normal {
      16.0,
      0.0},
     {{.name = "peer_link.median_peer",
+      .test = "peer_link",
       .unit = "byte/s",
       .part = PB_PART_PEER_LINK,
       .domain = PB_DOMAIN_RATE,
