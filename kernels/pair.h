@@ -36,21 +36,33 @@ struct pb_kernel_pairs_state {
     uint32_t present, fault;
     uint32_t turn;          /* the pair that works */
     uint32_t arrived, done; /* of its SMs */
-    uint32_t mismatches;    /* words read that are wrong */
+    uint32_t mismatches;    /* threads that read something wrong */
     uint32_t is_taken[1];   /* by SM; as many as there are CTAs follow */
 };
 
+enum pb_kernel_pairs_kind {
+    PB_KERNEL_PAIRS_READ,
+    PB_KERNEL_PAIRS_WRITE,
+    PB_KERNEL_PAIRS_ATOMIC,
+    PB_KERNEL_PAIRS_CONSTANT,
+    PB_KERNEL_PAIRS_TRANSLATE,
+    PB_KERNEL_PAIRS_KINDS
+};
+
 /*
- * One CTA on every SM. Pair after pair, its SMs move `bytes` each, at the same time: first once for
- * practice, then between two stamps. SM 0 of a pair has the first half of the data.
+ * One CTA on every SM. Pair after pair, its SMs do the same work at the same time: first once for
+ * practice, then between two stamps. SM 0 of a pair has the first half of data and slots.
  */
 struct pb_kernel_pairs {
     uint64_t state;  /* struct pb_kernel_pairs_state */
     uint64_t sms;    /* uint32_t[count][2] */
     uint64_t stamps; /* uint32_t[count][2][2], raw */
     uint64_t data;   /* 2 * bytes: the pattern, by words of 32 bits */
+    uint64_t slots;  /* TRANSLATE: 2 * pages zeros of 64 bits, slot_step apart */
+    uint64_t slot_step;
+    uint32_t pages;
     uint32_t count, bytes, salt;
-    uint32_t is_write; /* 0 or 1 */
+    enum pb_kernel_pairs_kind kind;
     uint32_t cta_count, shared_bytes;
 };
 

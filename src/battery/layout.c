@@ -103,7 +103,7 @@ static void list_pairs(uint32_t sm_count, uint32_t (*sms_out)[2])
 static enum pb_status open_pairs(const struct pb_bench *bench, struct pb_matrix *matrix,
                                  struct pb_error *err)
 {
-    static const char *const kinds[] = {"read", "write"};
+    static const char *const kinds[] = {"read", "write", "atomic", "constant", "translate"};
     uint32_t sm_count = bench->info.sm_count;
     double *sms = calloc(sm_count, sizeof(*sms));
     const struct pb_grid_axis axes[] = {
@@ -125,11 +125,12 @@ static enum pb_status open_pairs(const struct pb_bench *bench, struct pb_matrix 
 static enum pb_status take_pairs(struct pb_bench *bench, struct pb_pair *pair, uint32_t *cycles,
                                  struct pb_matrix *matrix, struct pb_error *err)
 {
-    static const enum pb_stream_kind kinds[] = {PB_STREAM_READ, PB_STREAM_WRITE};
+    static const enum pb_pair_kind kinds[] = {PB_PAIR_READ, PB_PAIR_WRITE, PB_PAIR_ATOMIC,
+                                              PB_PAIR_CONSTANT, PB_PAIR_TRANSLATE};
     size_t sm_count = bench->info.sm_count;
     enum pb_status status = PB_OK;
 
-    for (size_t k = 0; k < 2 && status == PB_OK; k++) {
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]) && status == PB_OK; k++) {
         double *values = matrix->values + k * sm_count * sm_count;
 
         pair->kind = kinds[k];

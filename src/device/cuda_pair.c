@@ -45,9 +45,19 @@ enum pb_status pb_cuda_cluster(struct pb_device *device, const struct pb_cluster
     return status;
 }
 
-/* Where the parts lie in the arena: data, then what SMs there are, stamps, and the state. */
+static const enum pb_kernel_pairs_kind kernel_kinds[PB_PAIR_KIND_COUNT] = {
+    [PB_PAIR_READ] = PB_KERNEL_PAIRS_READ,
+    [PB_PAIR_WRITE] = PB_KERNEL_PAIRS_WRITE,
+    [PB_PAIR_ATOMIC] = PB_KERNEL_PAIRS_ATOMIC,
+    [PB_PAIR_CONSTANT] = PB_KERNEL_PAIRS_CONSTANT,
+    [PB_PAIR_TRANSLATE] = PB_KERNEL_PAIRS_TRANSLATE};
+
+/* From one page's slot to the next: no two share an entry of any TLB known, or a set of L2. */
+static const uint64_t slot_step = ((uint64_t)32 << 20) + 4224;
+
+/* Where the parts lie in the arena: data, then what SMs there are, stamps, the state, and slots. */
 struct parts {
-    uint64_t sms, stamps, state;
+    uint64_t sms, stamps, state, slots;
     size_t state_bytes;
     uint64_t bytes; /* in all */
 };
@@ -60,8 +70,19 @@ static struct parts lay_out(const struct pb_cuda_device *cuda, const struct pb_p
     parts.state = parts.stamps + pair->count * sizeof(uint32_t[2][2]);
     parts.state_bytes =
         offsetof(struct pb_kernel_pairs_state, is_taken) + cuda->info.sm_count * sizeof(uint32_t);
-    parts.bytes = parts.state + parts.state_bytes;
+    parts.slots = (parts.state + parts.state_bytes + 255) / 256 * 256;
+    parts.bytes =
+        parts.slots + (pair->kind == PB_PAIR_TRANSLATE ? 2 * PB_PAIR_PAGES * slot_step : 0);
     return parts;
+}
+
+static enum pb_status zero_slots(struct pb_cuda_device *cuda, uint64_t slots, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    for (uint64_t i = 0; i < 2 * PB_PAIR_PAGES && status == PB_OK; i++)
+        status = pb_cuda_zero(cuda, slots + i * slot_step, sizeof(uint64_t), "pairs of SMs", err);
+    return status;
 }
 
 /* Memory, the pattern in it, the pairs, and a state of zeros. */
@@ -83,16 +104,21 @@ static enum pb_status set_up(struct pb_cuda_device *cuda, const struct pb_pair *
                                 pair->count * sizeof(pair->sms[0]), "pairs of SMs", err);
     if (status == PB_OK)
         status = pb_cuda_zero(cuda, base + parts->state, parts->state_bytes, "pairs of SMs", err);
+    if (status == PB_OK && pair->kind == PB_PAIR_TRANSLATE)
+        status = zero_slots(cuda, base + parts->slots, err);
     if (status != PB_OK)
         return status;
     *launch_out = (struct pb_kernel_pairs){.state = base + parts->state,
                                            .sms = base + parts->sms,
                                            .stamps = base + parts->stamps,
                                            .data = base,
+                                           .slots = base + parts->slots,
+                                           .slot_step = slot_step,
+                                           .pages = PB_PAIR_PAGES,
                                            .count = (uint32_t)pair->count,
                                            .bytes = PB_PAIR_BYTES,
                                            .salt = salt,
-                                           .is_write = pair->kind == PB_STREAM_WRITE,
+                                           .kind = kernel_kinds[pair->kind],
                                            .cta_count = cuda->info.sm_count,
                                            .shared_bytes = (uint32_t)cuda->shared_optin_bytes};
     return PB_OK;
@@ -119,7 +145,7 @@ static enum pb_status check_state(struct pb_cuda_device *cuda, const struct pb_k
         return pb_fail(err, PB_DEVICE, "GPU %d: pairs of SMs: %" PRIu32 " of %" PRIu32 " worked",
                        cuda->ordinal, state.turn, launch->count);
     if (state.mismatches > 0)
-        return pb_fail(err, PB_DEVICE, "GPU %d: pairs of SMs: %" PRIu32 " words were read wrong",
+        return pb_fail(err, PB_DEVICE, "GPU %d: pairs of SMs: %" PRIu32 " threads read wrong words",
                        cuda->ordinal, state.mismatches);
     return PB_OK;
 }
@@ -169,9 +195,9 @@ static enum pb_status collect(struct pb_cuda_device *cuda, const struct pb_kerne
 static enum pb_status check_request(const struct pb_cuda_device *cuda, const struct pb_pair *pair,
                                     struct pb_error *err)
 {
-    if (pair->kind != PB_STREAM_READ && pair->kind != PB_STREAM_WRITE)
-        return pb_fail(err, PB_INVALID, "pair: expected reads or writes, found %d",
-                       (int)pair->kind);
+    if ((unsigned)pair->kind >= PB_PAIR_KIND_COUNT)
+        return pb_fail(err, PB_INVALID, "pair: expected a kind from 0 to %d, found %d",
+                       PB_PAIR_KIND_COUNT - 1, (int)pair->kind);
     for (size_t i = 0; i < 2 * pair->count; i++)
         if (pair->sms[i / 2][i % 2] >= cuda->info.sm_count)
             return pb_fail(err, PB_INVALID, "pair: SM %" PRIu32 ": expected 0 to %" PRIu32,

@@ -204,13 +204,20 @@ struct pb_cluster {
 };
 
 /*
- * Pairs of SMs, one pair after the other, that move data at the same time, PB_PAIR_BYTES of L2
- * each: cycles_out[count][2]. What is slower than alone (both the same SM) shares something on its
- * way.
+ * Pairs of SMs, one pair after the other, that do the same at the same time: cycles_out[count][2].
+ * What is slower than alone (both the same SM) shares something on its way.
  */
-enum { PB_PAIR_BYTES = 262144 };
+enum { PB_PAIR_BYTES = 262144, PB_PAIR_PAGES = 12 };
+enum pb_pair_kind {
+    PB_PAIR_READ,      /* each its own PB_PAIR_BYTES of L2 */
+    PB_PAIR_WRITE,     /* the same */
+    PB_PAIR_ATOMIC,    /* additions to every sector of them */
+    PB_PAIR_CONSTANT,  /* both all of constant memory, more than its first cache holds */
+    PB_PAIR_TRANSLATE, /* each its own PB_PAIR_PAGES lines of L2, 32 MiB apart, one by one */
+    PB_PAIR_KIND_COUNT
+};
 struct pb_pair {
-    enum pb_stream_kind kind; /* read or write */
+    enum pb_pair_kind kind;
     const uint32_t (*sms)[2]; /* [count] */
     size_t count;
 };

@@ -131,7 +131,7 @@ static void test_clusters__sizes_that_do_not_exist_stay_empty(void **state)
 
 static void test_pairs__share_a_tpc_or_a_gpc_or_nothing(void **state)
 {
-    static const char *const kinds[] = {"read", "write"};
+    static const char *const kinds[] = {"read", "write", "atomic", "constant", "translate"};
     struct pb_recording recording;
     const struct pb_matrix *matrix = &recording.matrix;
     struct pb_bench bench;

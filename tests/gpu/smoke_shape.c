@@ -114,7 +114,7 @@ static void clusters(struct smoke *smoke, uint32_t size)
     free(sms);
 }
 
-static void pairs(struct smoke *smoke, enum pb_stream_kind kind, const char *name)
+static void pairs(struct smoke *smoke, enum pb_pair_kind kind, const char *name)
 {
     const uint32_t last = smoke->info.sm_count - 1;
     const uint32_t sms[][2] = {{0, 0}, {0, 1}, {0, last}, {last, last}};
@@ -132,12 +132,15 @@ static void pairs(struct smoke *smoke, enum pb_stream_kind kind, const char *nam
 void smoke_neighbours(struct smoke *smoke)
 {
     if ((smoke->info.capabilities & PB_CAP_CLUSTER) != 0)
-        for (uint32_t size = 1; size <= 16; size *= 2)
+        for (uint32_t size = 1; size <= 16; size++)
             clusters(smoke, size);
     if ((smoke->info.capabilities & PB_CAP_PAIR) == 0)
         return;
-    pairs(smoke, PB_STREAM_READ, "read");
-    pairs(smoke, PB_STREAM_WRITE, "write");
+    pairs(smoke, PB_PAIR_READ, "read");
+    pairs(smoke, PB_PAIR_WRITE, "write");
+    pairs(smoke, PB_PAIR_ATOMIC, "add");
+    pairs(smoke, PB_PAIR_CONSTANT, "read constants");
+    pairs(smoke, PB_PAIR_TRANSLATE, "walk over pages");
 }
 
 static void study(struct smoke *smoke, enum pb_study_kind kind, const char *name,

@@ -250,7 +250,7 @@ static void test_cluster__what_no_gpc_holds_is_unsupported(void **state)
 static void test_pair__a_slow_sm_is_slow_in_every_pair(void **state)
 {
     static const uint32_t sms[][2] = {{2, 2}, {2, 5}, {5, 5}, {8, 0}};
-    struct pb_pair pair = {.kind = PB_STREAM_READ, .sms = sms, .count = 3};
+    struct pb_pair pair = {.kind = PB_PAIR_READ, .sms = sms, .count = 3};
     struct pb_error err = PB_ERROR_INIT;
     uint32_t cycles[6];
     json_t *root;
@@ -264,7 +264,7 @@ static void test_pair__a_slow_sm_is_slow_in_every_pair(void **state)
     pair.count = 4;
     assert_int_equal(device->ops->pair(device, &pair, cycles, &err), PB_INVALID);
     assert_non_null(strstr(err.message, "below 8, found 8"));
-    pair = (struct pb_pair){.kind = PB_STREAM_COPY, .sms = sms, .count = 1};
+    pair = (struct pb_pair){.kind = PB_PAIR_KIND_COUNT, .sms = sms, .count = 1};
     assert_int_equal(device->ops->pair(device, &pair, cycles, &err), PB_INVALID);
     device->ops->close(device);
     json_decref(root);

@@ -132,8 +132,9 @@ enum pb_status pb_sim_pair(struct pb_device *base, const struct pb_pair *pair, u
     enum pb_status status = pb_sim_device_check(device, err);
     struct layout layout;
 
-    if (status == PB_OK && pair->kind != PB_STREAM_READ && pair->kind != PB_STREAM_WRITE)
-        status = pb_fail(err, PB_INVALID, "pair: expected reads or writes, found %d", pair->kind);
+    if (status == PB_OK && (unsigned)pair->kind >= PB_PAIR_KIND_COUNT)
+        status = pb_fail(err, PB_INVALID, "pair: expected a kind from 0 to %d, found %d",
+                         PB_PAIR_KIND_COUNT - 1, (int)pair->kind);
     for (size_t i = 0; status == PB_OK && i < 2 * pair->count; i++)
         if (pair->sms[i / 2][i % 2] >= device->profile->sm_count)
             status = pb_fail(err, PB_INVALID, "pair: expected an SM below %u, found %u",
