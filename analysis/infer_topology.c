@@ -1,11 +1,12 @@
 /*
  * sm.gpc_count and sm.gpc_sm_counts: which SMs are of one GPC.
  *
- * All CTAs of a cluster run on one GPC, so SMs that met in a cluster, in whatever launch, are
- * joined. Some TPCs run no cluster but their own, though (an H200 has five): SMs that only ever met
- * in the smallest clusters join the GPC of the SM whose way to L2 resembles theirs most (test
- * l2_map). How far that can be trusted, the other SMs tell: most of them must resemble one of their
- * own GPC most. Without the map, or if resemblance tells nothing, GPCs stay open.
+ * All CTAs of a cluster run on one GPC, so SMs that met in a cluster, in whatever launch and of
+ * whatever size, are joined. Where no size fills a GPC, some TPCs run no cluster but their own
+ * (five of an H200 with powers of two): SMs that only ever met in the smallest clusters join the
+ * GPC of the SM whose way to L2 resembles theirs most (test l2_map). How far that can be trusted,
+ * the other SMs tell: most of them must resemble one of their own GPC most. Without the map, or if
+ * resemblance tells nothing, GPCs stay open.
  *
  * gpc_sm_counts is one number where all are alike, else a list, that of the SM with the least
  * number first.
@@ -110,6 +111,18 @@ static struct pb_votes vote_gpcs(const struct pb_case *at, size_t count, bool *s
 }
 
 /* ---- SMs that ran in no cluster but the smallest ---- */
+
+/* The smallest size that ran; infinite when none did. */
+static double smallest_size(const struct pb_matrix *matrix)
+{
+    size_t of_size = pb_matrix_size(matrix) / matrix->axes[SIZE].length;
+    double smallest = INFINITY;
+
+    for (size_t i = 0; i < pb_matrix_size(matrix); i++)
+        if (!isnan(matrix->values[i]))
+            smallest = fmin(smallest, matrix->axes[SIZE].values[i / of_size]);
+    return smallest;
+}
 
 /* A circle no larger than the smallest cluster: its SMs never met others. */
 static bool is_lonely(const struct pb_circles *circles, size_t sm, double smallest)
@@ -220,7 +233,7 @@ static enum pb_status place_lonely(const struct pb_case *at, const bool *lonely,
 static enum pb_status complete(const struct pb_case *at, bool *lonely, struct pb_circles *circles,
                                struct pb_votes *votes, struct pb_error *err)
 {
-    double smallest = at->recordings[0].matrix.axes[SIZE].values[0];
+    double smallest = smallest_size(&at->recordings[0].matrix);
     size_t count = 0, with_company;
     char method[PB_MESSAGE_LENGTH];
     enum pb_status status = PB_OK;
@@ -237,11 +250,12 @@ static enum pb_status complete(const struct pb_case *at, bool *lonely, struct pb
     if (status != PB_OK)
         return status;
     pb_circles_count(circles);
-    snprintf(
-        method, sizeof(method),
-        "%zu SMs met others in clusters of CTAs, which run on one GPC; %zu that did not joined "
-        "those whose way to L2 they resemble",
-        with_company, count);
+    snprintf(method, sizeof(method),
+             count > 0
+                 ? "%zu SMs met others in clusters of CTAs, which run on one GPC; %zu that did "
+                   "not joined those whose way to L2 they resemble"
+                 : "all of %zu SMs met others in clusters of CTAs, which run on one GPC",
+             with_company, count);
     pb_circles_state(circles, pb_votes_confidence(votes), pb_case_answer(at, "gpc_count"),
                      pb_case_answer(at, "gpc_sm_counts"), method);
     return PB_OK;

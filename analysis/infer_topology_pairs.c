@@ -1,188 +1,256 @@
 /*
- * sm.tpc_count and sm.tpc_sm_counts: which SMs share their way out.
+ * sm.tpc_count and sm.tpc_sm_counts: which SMs share a TPC.
  *
- * Two SMs of a TPC share it, so that both are slower when they move data at the same time. The
- * pairs that are clearly slower than all others must make up closed circles (whoever shares with
- * one member shares with all); each is a TPC. tpc_sm_counts is one number where all are alike, else
- * a list, the circle of the SM with the least number first.
+ * Two witnesses. Pairs (test sm_pairs): SMs of a TPC may share their way out, so that both are
+ * slower when they move data at the same time. Clusters (test sm_clusters): those of two CTAs run
+ * on one TPC each time; SMs that have always one and the same partner there are taken for one,
+ * with modest confidence, as nothing but habit says so.
  *
- * Limit: a way out that is wide enough for both shows nothing (an H200's).
+ * Where both speak they must agree: circles of pairs that part partners, or ways out that more than
+ * two partners share, leave TPCs open. What is no way out (constants, translations) may be shared
+ * by more than a TPC; it can bear out partners, and tells nothing alone.
  *
- * Source: facts 4 on maps of SMs.
+ * tpc_sm_counts is one number where all are alike, else a list, the circle of the SM with the least
+ * number first.
+ *
+ * Source: facts 4 on maps of SMs; CUDA C programming guide on thread block clusters.
  */
 #include "analysis/infer.h"
 
-#include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/axes.h"
 #include "analysis/circles.h"
 #include "analysis/confidence.h"
+#include "analysis/pairs.h"
 
-/* How much slower, at least, the least of a TPC's pairs is than the slowest other one. */
-static const double least_gap = 0.05;
+enum { SIZE, LAUNCH, CLUSTER, RANK };
+enum { PIECES_MAX = 30 };
 
-enum { PIECES_MAX = 30, SMS_MAX = 4096 };
+static const double confidence_of_habit = 0.7;
 
-/* How much slower both of a pair are than alone: the less slow of the two, so no spike counts. */
-static double slowdown(const double *cycles, size_t sms, size_t a, size_t b)
+/* ---- partners ---- */
+
+/* Notes that two SMs ran in one cluster. False: one of them had another partner before. */
+static bool note_partners(size_t *partner, size_t a, size_t b)
 {
-    return fmin(cycles[a * sms + b] / cycles[a * sms + a],
-                cycles[b * sms + a] / cycles[b * sms + b]);
-}
-
-static int falling(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-
-    return (left < right) - (left > right);
-}
-
-/* Joins the pairs that are slower than `least`; are the circles closed, and is nobody left out? */
-static bool join_pairs(const double *cycles, double least, struct pb_circles *circles)
-{
-    size_t sms = circles->members, joined = 0, within = 0;
-
-    pb_circles_reset(circles);
-    for (size_t a = 0; a < sms; a++)
-        for (size_t b = a + 1; b < sms; b++)
-            if (slowdown(cycles, sms, a, b) > least) {
-                pb_circles_join(circles, a, b);
-                joined++;
-            }
-    pb_circles_count(circles);
-    for (size_t i = 0; i < circles->count; i++) {
-        within += circles->sizes[i] * (circles->sizes[i] - 1) / 2;
-        if (circles->sizes[i] < 2)
-            return false;
-    }
-    return joined == within && circles->count > 1;
+    if ((partner[a] != SIZE_MAX && partner[a] != b) || (partner[b] != SIZE_MAX && partner[b] != a))
+        return false;
+    partner[a] = b;
+    partner[b] = a;
+    return true;
 }
 
 /*
- * The clearest gap in the slowdowns above which the pairs make up closed circles.
- *
- * sorted[count]  falling; *least_out: the middle of the gap; returns the gap, 0: there is none
+ * Joins the SMs of clusters of two. Returns how many clusters there were; 0: not every SM had a
+ * partner in at least two launches' worth of clusters, or not always the same one.
  */
-static double find_gap(const double *cycles, const double *sorted, size_t count,
-                       struct pb_circles *circles, double *least_out)
+static size_t join_partners(const struct pb_matrix *matrix, size_t sms, size_t *partner,
+                            struct pb_circles *circles)
 {
-    double widest = 0.0;
+    size_t two = pb_axis_number(&matrix->axes[SIZE], 2.0), ranks = matrix->axes[RANK].length;
+    size_t of_size = matrix->axes[LAUNCH].length * matrix->axes[CLUSTER].length, clusters = 0;
 
-    for (size_t i = 0; i + 1 < count; i++) {
-        double gap = sorted[i] / sorted[i + 1] - 1.0, middle = (sorted[i] + sorted[i + 1]) / 2.0;
+    if (two == matrix->axes[SIZE].length || ranks < 2)
+        return 0;
+    for (size_t i = 0; i < of_size; i++) {
+        const double *cluster = matrix->values + (two * of_size + i) * ranks;
 
-        if (gap < least_gap || gap <= widest || !join_pairs(cycles, middle, circles))
+        if (!(cluster[0] >= 0 && cluster[0] < (double)sms && cluster[1] >= 0 &&
+              cluster[1] < (double)sms))
             continue;
-        widest = gap;
-        *least_out = middle;
+        if (!note_partners(partner, (size_t)cluster[0], (size_t)cluster[1]))
+            return 0;
+        pb_circles_join(circles, (size_t)cluster[0], (size_t)cluster[1]);
+        clusters++;
     }
-    return widest;
+    for (size_t sm = 0; sm < sms; sm++)
+        if (partner[sm] == SIZE_MAX || partner[sm] == sm)
+            return 0;
+    return clusters >= sms ? clusters : 0; /* sms / 2 of them in each launch */
 }
 
-/* Every pair measured by both its members, and all slowdowns sorted. PB_NOT_FOUND: some were not.
- */
-static enum pb_status sort_slowdowns(const double *cycles, size_t sms, double *sorted_out,
-                                     size_t *count_out, struct pb_error *err)
+/* *clusters_out 0: no partners are known. */
+static enum pb_status find_partners(const struct pb_matrix *matrix, size_t sms,
+                                    struct pb_circles *circles, size_t *clusters_out,
+                                    struct pb_error *err)
 {
-    size_t count = 0;
+    static const struct pb_axis_wish wishes[] = {
+        {"size", false}, {"launch", false}, {"cluster", false}, {"rank", false}};
+    struct pb_error ignored = PB_ERROR_INIT;
+    size_t *partner;
 
-    for (size_t a = 0; a < sms; a++)
-        for (size_t b = a + 1; b < sms; b++) {
-            double slow = slowdown(cycles, sms, a, b);
-
-            if (!isfinite(slow) || slow <= 0.0)
-                return pb_fail(err, PB_NOT_FOUND, "SMs %zu and %zu were not measured together", a,
-                               b);
-            sorted_out[count++] = slow;
-        }
-    qsort(sorted_out, count, sizeof(*sorted_out), falling);
-    *count_out = count;
+    *clusters_out = 0;
+    if (pb_axes_check(matrix, wishes, 4, &ignored) != PB_OK)
+        return PB_OK;
+    partner = malloc(sms * sizeof(*partner));
+    if (partner == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for partners of %zu SMs", sms);
+    memset(partner, 0xff, sms * sizeof(*partner)); /* SIZE_MAX: nobody */
+    *clusters_out = join_partners(matrix, sms, partner, circles);
+    pb_circles_count(circles);
+    free(partner);
     return PB_OK;
 }
 
-/* The kind of traffic that shows circles by the widest gap. PB_NOT_FOUND: none does. */
-static enum pb_status find_tpcs(const struct pb_matrix *matrix, double *sorted,
-                                struct pb_circles *circles, double *least_out, double *gap_out,
-                                size_t *kind_out, struct pb_error *err)
+/* ---- both together ---- */
+
+/* What the circles of a kind of work are to partners. */
+enum relation { SAME, WIDER, PARTING };
+
+static enum relation relate(const struct pb_circles *circles, const struct pb_circles *partners)
 {
-    size_t sms = matrix->axes[1].length, count = 0, kinds = matrix->axes[0].length;
-    enum pb_status status = PB_NOT_FOUND;
+    for (size_t sm = 0; sm < partners->members; sm++) {
+        size_t first = pb_circles_first(partners, sm);
 
-    *gap_out = 0.0;
-    for (size_t kind = 0; kind < kinds; kind++) {
-        const double *cycles = matrix->values + kind * sms * sms;
-        double least = 0.0, gap;
-
-        status = sort_slowdowns(cycles, sms, sorted, &count, err);
-        if (status != PB_OK)
-            continue;
-        gap = find_gap(cycles, sorted, count, circles, &least);
-        if (gap <= *gap_out)
-            continue;
-        *gap_out = gap;
-        *least_out = least;
-        *kind_out = kind;
+        if (pb_circles_first(circles, sm) != pb_circles_first(circles, first))
+            return PARTING;
     }
-    if (*gap_out > 0.0)
-        return PB_OK;
-    return status != PB_OK
-               ? status
-               : pb_fail(err, PB_NOT_FOUND,
-                         "no pairs of SMs are slower together than others by %.0f%% or more and "
-                         "make up closed circles; the slowest pair takes %.2f times as long",
-                         100.0 * least_gap, sorted[0]);
+    return circles->count == partners->count ? SAME : WIDER;
 }
 
-static enum pb_status check_pairs(const struct pb_matrix *matrix, struct pb_error *err)
+static bool is_way_out(const char *kind)
 {
-    static const struct pb_axis_wish wishes[] = {{"kind", true}, {"sm", false}, {"other", false}};
-    enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
-
-    if (status == PB_OK && (matrix->axes[1].length != matrix->axes[2].length ||
-                            matrix->axes[1].length < 3 || matrix->axes[1].length > SMS_MAX))
-        status = pb_fail(err, PB_NOT_FOUND, "pairs of %zu and %zu SMs", matrix->axes[1].length,
-                         matrix->axes[2].length);
-    return status;
+    return strcmp(kind, "read") == 0 || strcmp(kind, "write") == 0 || strcmp(kind, "atomic") == 0;
 }
 
-static void state_tpcs(const struct pb_case *at, const struct pb_circles *circles, double least,
-                       double gap, const char *kind)
+/* What is known so far. */
+struct tpcs {
+    const struct pb_matrix *pairs;
+    struct pb_circles partners, circles, best; /* circles: of the kind at hand */
+    size_t clusters;                           /* of two; 0: no partners are known */
+    struct pb_pairs_gap gap;                   /* of the best kind */
+    const char *kind;                          /* NULL: no kind tells yet */
+};
+
+static void keep_best(struct tpcs *tpcs, const char *kind, struct pb_pairs_gap gap)
+{
+    struct pb_circles before = tpcs->best;
+
+    if (gap.share <= tpcs->gap.share)
+        return;
+    tpcs->best = tpcs->circles;
+    tpcs->circles = before;
+    tpcs->gap = gap;
+    tpcs->kind = kind;
+}
+
+/* One kind of work. PB_INVALID: it contradicts the clusters. PB_NOT_FOUND: it tells nothing. */
+static enum pb_status hear(struct tpcs *tpcs, size_t kind, struct pb_error *err)
+{
+    const char *name = tpcs->pairs->axes[0].labels[kind];
+    struct pb_pairs_gap gap;
+    enum pb_status status = pb_pairs_circles(tpcs->pairs, kind, &tpcs->circles, &gap, err);
+    enum relation relation = SAME;
+
+    if (status != PB_OK)
+        return status;
+    if (tpcs->clusters > 0)
+        relation = relate(&tpcs->circles, &tpcs->partners);
+    if (relation == PARTING || (relation == WIDER && is_way_out(name)))
+        return pb_fail(err, PB_INVALID,
+                       "SMs that %.*s slow others down than those they run clusters of two with",
+                       PB_NAME_LENGTH - 1, name);
+    if (relation == WIDER || (tpcs->clusters == 0 && !is_way_out(name)))
+        return pb_fail(err, PB_NOT_FOUND, "SMs that %.*s share what may be of more than a TPC",
+                       PB_NAME_LENGTH - 1, name);
+    keep_best(tpcs, name, gap);
+    return PB_OK;
+}
+
+/* All kinds. PB_NOT_FOUND: no kind tells, for the last one's reason. */
+static enum pb_status hear_all(struct tpcs *tpcs, struct pb_error *err)
+{
+    enum pb_status status = pb_pairs_check(tpcs->pairs, err);
+
+    if (status != PB_OK)
+        return status;
+    for (size_t kind = 0; kind < tpcs->pairs->axes[0].length; kind++) {
+        status = hear(tpcs, kind, err);
+        if (status == PB_INVALID || status == PB_NO_MEMORY)
+            return status;
+    }
+    return tpcs->kind != NULL ? PB_OK : PB_NOT_FOUND;
+}
+
+static void state_pairs(const struct pb_case *at, const struct tpcs *tpcs)
 {
     char method[PB_MESSAGE_LENGTH];
     struct pb_votes votes = {0, 0};
 
-    pb_votes_add_share(&votes, circles->members, circles->members, PIECES_MAX);
+    pb_votes_add_share(&votes, tpcs->best.members, tpcs->best.members, PIECES_MAX);
     snprintf(method, sizeof(method),
              "pairs of SMs that %.*s together over %.2f times as long as alone; %.0f%% above all "
-             "others, in closed circles",
-             PB_NAME_LENGTH - 1, kind, least, 100.0 * gap);
-    pb_circles_state(circles, pb_votes_confidence(&votes), pb_case_answer(at, "tpc_count"),
+             "others, in closed circles%s",
+             PB_NAME_LENGTH - 1, tpcs->kind, tpcs->gap.slowdown, 100.0 * tpcs->gap.share,
+             tpcs->clusters > 0 ? "; clusters of two run on the same" : "");
+    pb_circles_state(&tpcs->best, pb_votes_confidence(&votes), pb_case_answer(at, "tpc_count"),
                      pb_case_answer(at, "tpc_sm_counts"), method);
+}
+
+/* The evidence of a parameter lies in that test. */
+static void point_to(struct pb_parameter *parameter, const char *test)
+{
+    char *name = strrchr(parameter->evidence, '/');
+
+    if (name != NULL)
+        snprintf(name + 1, sizeof(parameter->evidence) - (size_t)(name + 1 - parameter->evidence),
+                 "%s", test);
+}
+
+static void state_partners(const struct pb_case *at, const struct tpcs *tpcs)
+{
+    struct pb_parameter *count = pb_case_answer(at, "tpc_count");
+    struct pb_parameter *sizes = pb_case_answer(at, "tpc_sm_counts");
+    char method[PB_MESSAGE_LENGTH];
+
+    snprintf(method, sizeof(method),
+             "in all of %zu clusters of two CTAs an SM ran with one and the same other",
+             tpcs->clusters);
+    point_to(count, "sm_clusters");
+    point_to(sizes, "sm_clusters");
+    pb_circles_state(&tpcs->partners, confidence_of_habit, count, sizes, method);
+}
+
+static enum pb_status conclude(const struct pb_case *at, struct tpcs *tpcs, struct pb_error *err)
+{
+    enum pb_status status = find_partners(&at->recordings[1].matrix, tpcs->partners.members,
+                                          &tpcs->partners, &tpcs->clusters, err);
+
+    if (status == PB_OK)
+        status = hear_all(tpcs, err);
+    if (status == PB_OK)
+        state_pairs(at, tpcs);
+    else if (status == PB_NOT_FOUND && tpcs->clusters > 0)
+        state_partners(at, tpcs);
+    else
+        return status;
+    return PB_OK;
 }
 
 enum pb_status pb_infer_tpcs(const struct pb_case *at, struct pb_error *err)
 {
-    const struct pb_matrix *matrix = &at->recordings[0].matrix;
-    struct pb_circles circles = {0};
-    double *sorted = NULL, least = 0.0, gap = 0.0;
-    enum pb_status status = check_pairs(matrix, err);
-    size_t kind = 0, sms;
+    struct tpcs tpcs = {.pairs = &at->recordings[0].matrix};
+    size_t sms = tpcs.pairs->rank == 3 ? tpcs.pairs->axes[1].length : at->info->sm_count;
+    enum pb_status status = PB_OK;
 
-    if (status != PB_OK)
-        return status;
-    sms = matrix->axes[1].length;
-    status = pb_circles_open(sms, &circles, err);
-    if (status == PB_OK && (sorted = malloc(sms * sms * sizeof(*sorted))) == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for pairs of %zu SMs", sms);
+    if (tpcs.pairs->rank == 0 && at->recordings[1].matrix.rank == 0)
+        return pb_fail(err, PB_NOT_FOUND,
+                       "neither of the tests sm_pairs and sm_clusters is there and ok");
+    if (sms == 0)
+        return pb_fail(err, PB_NOT_FOUND, "a device without SMs");
+    status = pb_circles_open(sms, &tpcs.partners, err);
     if (status == PB_OK)
-        status = find_tpcs(matrix, sorted, &circles, &least, &gap, &kind, err);
-    if (status == PB_OK) {
-        join_pairs(matrix->values + kind * sms * sms, least, &circles);
-        state_tpcs(at, &circles, least, gap, matrix->axes[0].labels[kind]);
-    }
-    free(sorted);
-    pb_circles_close(&circles);
+        status = pb_circles_open(sms, &tpcs.circles, err);
+    if (status == PB_OK)
+        status = pb_circles_open(sms, &tpcs.best, err);
+    if (status == PB_OK)
+        status = conclude(at, &tpcs, err);
+    pb_circles_close(&tpcs.best);
+    pb_circles_close(&tpcs.circles);
+    pb_circles_close(&tpcs.partners);
     return status;
 }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/circles.h"
 #include "analysis/device.h"
@@ -113,6 +114,7 @@ static void test_topology__planted_layout_of_an_h200(void **state)
 
     (void)state;
     selected_infer("h200", "sm_clusters,sm_pairs,l2_map", &parameters);
+    assert_non_null(strstr(selected_find(&parameters, "sm", "gpc_count")->method, "all of 132"));
     assert_number(&parameters, "sm", "tpc_count", 66, 0);
     assert_number(&parameters, "sm", "tpc_sm_counts", 2, 0);
     assert_number(&parameters, "sm", "gpc_count", 8, 0);
@@ -135,7 +137,7 @@ static void test_topology__a_device_without_clusters_says_so(void **state)
     (void)state;
     selected_infer("gtx780", "sm_clusters,l2_map", &parameters);
     assert_open(&parameters, "sm", "gpc_count", "unsupported");
-    assert_open(&parameters, "sm", "tpc_count", "was not recorded");
+    assert_open(&parameters, "sm", "tpc_count", "neither of the tests");
     pb_parameters_clear(&parameters);
 }
 
@@ -192,6 +194,82 @@ static void test_tpcs__noise_alone_makes_none(void **state)
     device_infer(&device);
     assert_none(&device, "sm", "tpc_count", "no pairs of SMs");
     device_clear(&device);
+}
+
+/* Clusters of two: SM 2i and its neighbour, by launch; the last launch pairs otherwise if told. */
+static void record_partners(struct device *device, bool always)
+{
+    static const double numbers[] = {0, 1, 2, 3, 4, 5};
+    static const char *const names[] = {"size", "launch", "cluster", "rank"};
+    static const double sizes[] = {1, 2};
+    const size_t lengths[] = {2, 3, 6, 2};
+
+    for (size_t copy = 0; copy < 2; copy++) { /* each recording is read once; two rows read it */
+        struct pb_matrix *matrix = &device_record(device, "sm_clusters")->matrix;
+
+        for (size_t i = 0; i < 4; i++)
+            pb_axis_set_values(&matrix->axes[i], names[i], "", "", i == 0 ? sizes : numbers,
+                               lengths[i], NULL);
+        assert_int_equal(pb_matrix_allocate(matrix, "", "", NULL), PB_OK);
+        for (size_t i = 0; i < 3 * SMS; i++)
+            matrix->values[3 * SMS + i] = (double)((i % SMS + (!always && i >= 2 * SMS)) % SMS);
+    }
+    device->info.sm_count = SMS;
+}
+
+static void test_tpcs__constant_partners_make_them(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record_partners(&device, true);
+    record_pairs(&device, 2, 1.0, false);
+    device_infer(&device);
+    assert_value(&device, "sm", "tpc_count", 6);
+    assert_value(&device, "sm", "tpc_sm_counts", 2);
+    assert_true(device_parameter(&device, "sm", "tpc_count")->confidence <= 0.7);
+    assert_non_null(strstr(device_parameter(&device, "sm", "tpc_count")->evidence, "sm_clusters"));
+    device_clear(&device);
+}
+
+static void test_tpcs__changing_partners_make_none(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record_partners(&device, false);
+    record_pairs(&device, 2, 1.0, false);
+    device_infer(&device);
+    assert_none(&device, "sm", "tpc_count", "no pairs of SMs");
+    device_clear(&device);
+}
+
+static void test_tpcs__pairs_that_agree_with_partners_are_sure(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record_partners(&device, true);
+    record_pairs(&device, 2, 1.4, false);
+    device_infer(&device);
+    assert_value(&device, "sm", "tpc_count", 6);
+    assert_true(device_parameter(&device, "sm", "tpc_count")->confidence > 0.7);
+    device_clear(&device);
+}
+
+/* Circles of three part partners; circles of four hold two pairs of them each. */
+static void test_tpcs__pairs_that_contradict_partners_leave_them_open(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    for (size_t size = 3; size <= 4; size++) {
+        record_partners(&device, true);
+        record_pairs(&device, size, 1.4, false);
+        device_infer(&device);
+        assert_none(&device, "sm", "tpc_count", "run clusters of two with");
+        device_clear(&device);
+    }
 }
 
 /* Clusters of two: neighbours in the ring of their GPC (SMs 0 … 6, and 7 … 11), by launch. */
@@ -327,6 +405,10 @@ int main(void)
         cmocka_unit_test(test_topology__a_device_without_clusters_says_so),
         cmocka_unit_test(test_tpcs__are_closed_circles),
         cmocka_unit_test(test_tpcs__noise_alone_makes_none),
+        cmocka_unit_test(test_tpcs__constant_partners_make_them),
+        cmocka_unit_test(test_tpcs__changing_partners_make_none),
+        cmocka_unit_test(test_tpcs__pairs_that_agree_with_partners_are_sure),
+        cmocka_unit_test(test_tpcs__pairs_that_contradict_partners_leave_them_open),
         cmocka_unit_test(test_gpcs__join_over_the_launches),
         cmocka_unit_test(test_gpcs__lonely_tpcs_join_whom_they_resemble),
         cmocka_unit_test(test_gpcs__lonely_tpcs_without_a_map_leave_them_open),
