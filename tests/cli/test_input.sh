@@ -158,8 +158,12 @@ check_and_merge() {
 damaged_file_is_not_clean() {
     run 0 "$bin/plumb-probe" $sim --no-progress -o f.h5
     size=$(wc -c <f.h5)
-    # In the middle of the data: a chunk's checksum, or what leads to it, must be wrong then.
-    printf 'DAMAGEDAMAGEDAMAGE' | dd of=f.h5 bs=1 seek=$((size / 2)) conv=notrunc 2>/dev/null
+    # All over the data: some of the marks hit what HDF5 left unused, but never all of them. A
+    # chunk's checksum, or what leads to it, must be wrong then.
+    for sixteenth in 4 5 6 7 8 9 10 11 12; do
+        printf 'DAMAGEDAMAGEDAMAGE' |
+            dd of=f.h5 bs=1 seek=$((size * sixteenth / 16)) conv=notrunc 2>/dev/null
+    done
     code=0
     "$bin/plumb-check" f.h5 >out.txt 2>err.txt || code=$?
     [ $code -eq 1 ] || [ $code -eq 2 ] || fail "plumb-check took a damaged file for a good one"
