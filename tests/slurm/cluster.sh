@@ -12,6 +12,7 @@ nodes="n1 n2 n3 n4"
 # skip REASON: CTest shows it as skipped.
 skip() {
     echo "skipped: $*"
+    [ -z "${work:-}" ] || leave_nothing
     exit 77
 }
 
@@ -110,6 +111,7 @@ start_cluster() {
         --pid-file="$work/munge.pid" --log-file="$work/munge.log" --seed-file="$work/munge.seed" ||
         skip "munged does not start"
     slurmctld -D >slurmctld.out 2>&1 &
+    echo $! >controller.node
     for node in $nodes; do
         start_node "$node"
     done
@@ -121,4 +123,17 @@ start_cluster() {
     all_idle || { tail -n 5 slurmctld.log n1.log n1.out; skip "Slurm's nodes do not come up"; }
     export TMPDIR="$work/tmp" # each node's own, under one name
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+}
+
+# Everybody ends, then the folder goes: whoever still writes into it would keep it.
+leave_nothing() {
+    for file in ./*.node munge.pid; do
+        kill -9 "$(cat "$file")" 2>/dev/null || true
+    done
+    cd /
+    for _ in $(seq 50); do
+        rm -rf "$work" 2>/dev/null && return 0
+        sleep 0.2
+    done
+    echo "left in $work"
 }

@@ -351,6 +351,4 @@ night() {
 
 start_cluster
 "$case_name"
-cd /
-umount "$work/tmp" 2>/dev/null || true
-rm -rf "$work"
+leave_nothing
