@@ -6,10 +6,10 @@
  *   entry_span_bytes   with which the onsets of all strides, in pages beyond it and in bytes below,
  *                      lead to one number of entries; below it only the first page of an entry
  *                      misses, so that the rises are as much smaller as the strides
- *   entry_count        what these onsets leave
- *   reach_bytes        the largest footprint most of which is translated, at the strides up to the
- *                      span; the interval begins where nothing misses
- *   way_counts         one set, where one page too many makes all of them miss (LRU)
+ *   entry_count        what these onsets leave; where they differ by a few, because other pages
+ * take entries, the most that fit reach_bytes        the largest footprint without misses, at the
+ * strides up to the span way_counts         one set, where one page too many makes all of them miss
+ * (LRU)
  *
  * Limit: what is less than a few cycles, or seen at one stride only, leaves span and entries open.
  */
@@ -27,6 +27,9 @@ static const double whole_share = 0.75, least_share = 0.04;
 
 /* Entries by two strides are the same where they are so near to each other, in parts of them. */
 static const double same_share = 1.0 / 8.0;
+
+/* Counts that differ by no more than this part are one: other pages take some entries. */
+static const double taken_share = 1.0 / 32.0;
 
 /* So many pages miss on average, and at any stride, when one is too many: they share one set. */
 static const double all_share = 0.9, most_share = 0.7;
@@ -83,7 +86,17 @@ static void bounds_of(const struct view *view, size_t i, uint64_t span_bytes, do
     double by_entry = fmax(1.0, (double)span_bytes / stride);
 
     *low_out = ceil((double)step->fits_pages / by_entry);
-    *high_out = fmax(*low_out, ceil((double)step->beyond_pages / by_entry) - 1.0);
+    *high_out = fmax(*low_out, ceil((double)step->overflow_pages / by_entry) - 1.0);
+}
+
+/* Is there a better view of where this step begins? Sets that overflow one by one hide it. */
+static bool is_blurred(const struct view *view, size_t i)
+{
+    bool sharp = false;
+
+    for (size_t k = 0; k < view->level->count; k++)
+        sharp |= view->level->steps[k]->sharp;
+    return sharp && !view->level->steps[i]->sharp;
 }
 
 /* What all strides leave; low > high: nothing. */
@@ -95,6 +108,8 @@ static void find_entries(const struct view *view, uint64_t span_bytes, double *l
     for (size_t i = 0; i < view->level->count; i++) {
         double low, high;
 
+        if (is_blurred(view, i))
+            continue;
         bounds_of(view, i, span_bytes, &low, &high);
         *low_out = fmax(*low_out, low);
         *high_out = fmin(*high_out, high);
@@ -160,10 +175,10 @@ static size_t count_near(const struct view *view)
     return near;
 }
 
-/* What strides leave together of the reach; where they contradict each other, all they span. */
+/* The most that fits at one of the strides, and what they leave together, or all they span. */
 static void state_reach(const struct pb_case *at, const struct view *view)
 {
-    struct pb_estimate common = {0.0, 0.0, INFINITY}, all = {0.0, INFINITY, 0.0};
+    struct pb_estimate reach = {0.0, INFINITY, INFINITY};
     size_t near = count_near(view);
     struct pb_votes votes = {0, 0};
     bool agree;
@@ -172,23 +187,23 @@ static void state_reach(const struct pb_case *at, const struct view *view)
         const struct pb_rise_step *step = view->level->steps[i];
         double stride = (double)view->level->sweeps[i]->stride_bytes;
         double fits = (double)step->fits_pages * stride;
-        double beyond = fmax(fits, ((double)step->beyond_pages - 1.0) * stride);
 
-        common.value = fmax(common.value, (double)step->most_pages * stride);
-        common.low = fmax(common.low, fits);
-        common.high = fmin(common.high, beyond);
-        all.low = fmin(all.low, fits);
-        all.high = fmax(all.high, beyond);
+        if (is_blurred(view, i))
+            continue;
+        reach.value = fmax(reach.value, fits);
+        reach.high = fmin(reach.high, fmax(fits, ((double)step->overflow_pages - 1.0) * stride));
     }
-    agree = common.low <= common.high;
-    all.value = fmin(common.value, all.high);
-    common.high = fmax(common.high, common.value);
+    if (isinf(reach.high)) /* the strides up to the span are all blurred */
+        return;
+    agree = reach.value <= reach.high;
+    reach.low = fmin(reach.value, reach.high);
+    if (!agree) /* other pages take entries: as many may be hidden where most fits */
+        reach.high = reach.value + (reach.value - reach.low);
     pb_votes_add_many(&votes, agree ? near : near / 2, near);
-    pb_parameter_set_number(pb_case_answer(at, "reach_bytes"), agree ? common : all,
-                            pb_votes_confidence(&votes),
-                            "lines compared with themselves: largest footprint most of which is "
-                            "translated, %s %zu strides from %llu bytes on",
-                            agree ? "by" : "more than one of", near,
+    pb_parameter_set_number(pb_case_answer(at, "reach_bytes"), reach, pb_votes_confidence(&votes),
+                            "lines compared with themselves: largest footprint without misses, %s "
+                            "%zu strides from %llu bytes on",
+                            agree ? "by" : "at one of", near,
                             (unsigned long long)view->level->sweeps[0]->stride_bytes);
 }
 
@@ -226,6 +241,7 @@ static void state_ways(const struct pb_case *at, const struct view *view)
         const struct pb_rise_step *step = view->level->steps[i];
 
         if (view->level->sweeps[i]->stride_bytes < view->span_bytes ||
+            step->cycles < whole_share * view->penalty.value ||
             step->overflow_pages != step->fits_pages + 1)
             continue;
         sum += step->first_share;
@@ -247,6 +263,22 @@ static void state_ways(const struct pb_case *at, const struct view *view)
                                 entries, 100.0 * fmin(1.0, sum / votes.seen), votes.seen);
 }
 
+/*
+ * Some strides miss a few pages earlier than others fit: what else the device translates takes
+ * entries. The most that fit anywhere is the best guess, and as many again may be hidden there.
+ */
+static void state_taken(struct pb_parameter *answer, const struct view *view)
+{
+    double most = view->entries_low, taken = view->entries_low - view->entries_high;
+    struct pb_votes votes = {0, 0};
+
+    pb_votes_add_many(&votes, view->level->count / 2, view->level->count);
+    pb_parameter_set_number(answer, (struct pb_estimate){most, most - taken, most + taken},
+                            pb_votes_confidence(&votes),
+                            "the most that fit at one of %zu strides; up to %.0f serve other pages",
+                            view->level->count, taken);
+}
+
 static void state_entries(const struct pb_case *at, const struct view *view)
 {
     struct pb_parameter *answer = pb_case_answer(at, "entry_count");
@@ -256,6 +288,9 @@ static void state_entries(const struct pb_case *at, const struct view *view)
     pb_parameter_set_none(pb_case_answer(at, "way_counts"), "entry_count is not determined");
     if (view->span_bytes == 0)
         pb_parameter_set_none(answer, "entry_span_bytes is open");
+    else if (view->entries_low > view->entries_high &&
+             view->entries_low * (1.0 - taken_share) <= view->entries_high)
+        state_taken(answer, view);
     else if (view->entries_low > view->entries_high)
         pb_parameter_set_none(answer,
                               "strides leave no common number: some fit %.0f entries, some miss "

@@ -14,6 +14,7 @@ enum {
     PLACES_MAX = 4096, /* by walk */
     CONFIRM = 2,       /* walks in a row that must be higher, */
     LASTING = 8,       /* and of so many all but one */
+    MISS_ROUNDS = 3,   /* until what misses is told from what does not */
 };
 
 /* A step is at least so many cycles, and so many standard errors. */
@@ -22,6 +23,12 @@ static const double least_cycles = 2.0, least_errors = 5.0;
 /* A walk this near to the next one's mean, in parts of the step, stands on its flat part. */
 static const double flat_share = 0.05;
 
+/* Single places tell a miss where it costs so many times the noise. */
+static const double noise_misses = 8.0;
+
+/* So many times as many as stray elsewhere: misses. */
+static const double stray_factor = 3.0;
+
 /* Two steps are at the same place where they are so near to each other, in parts of it. */
 static const double same_share = 1.0 / 8.0;
 
@@ -29,14 +36,17 @@ static const double same_share = 1.0 / 8.0;
 struct sweep {
     const struct pb_tlb_walk *walks;
     size_t count;
+    size_t places;
+    double *cells; /* [count * places] */
     double *means; /* [count] cycles above the places' own */
     size_t *seen;  /* [count] places */
     double noise_cycles;
 };
 
 /* Cells of the sweep: every walk's last access to each of its pages. */
-static double *make_cells(const struct sweep *sweep, size_t places)
+static double *make_cells(const struct sweep *sweep)
 {
+    size_t places = sweep->places;
     double *cells = malloc((sweep->count * places + 1) * sizeof(*cells));
 
     for (size_t i = 0; cells != NULL && i < sweep->count * places; i++)
@@ -67,23 +77,22 @@ static size_t places_of(const struct sweep *sweep)
 /* Means of all walks. PB_NO_MEMORY, or PB_INVALID: no walk holds an access. */
 static enum pb_status measure(struct sweep *sweep, double most_cycles, struct pb_error *err)
 {
-    size_t places = places_of(sweep);
-    double *cells = make_cells(sweep, places);
     struct pb_polish polish = {NULL};
     enum pb_status status;
 
+    sweep->places = places_of(sweep);
+    sweep->cells = make_cells(sweep);
     sweep->means = calloc(sweep->count + 1, sizeof(*sweep->means));
     sweep->seen = calloc(sweep->count + 1, sizeof(*sweep->seen));
-    if (cells == NULL || sweep->means == NULL || sweep->seen == NULL)
+    if (sweep->cells == NULL || sweep->means == NULL || sweep->seen == NULL)
         status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu walks", sweep->count);
     else
-        status = pb_polish_fit(cells, sweep->count, places, &polish, err);
+        status = pb_polish_fit(sweep->cells, sweep->count, sweep->places, &polish, err);
     for (size_t w = 0; status == PB_OK && w < sweep->count; w++)
         sweep->means[w] = pb_polish_mean(&polish, w, most_cycles, &sweep->seen[w]);
     if (status == PB_OK)
         sweep->noise_cycles = fmax(polish.noise_cycles, 0.5);
     pb_polish_clear(&polish);
-    free(cells);
     return status;
 }
 
@@ -143,18 +152,27 @@ static size_t settle(const struct sweep *sweep, size_t at, double base)
     return at;
 }
 
+static int ascending(const void *a, const void *b)
+{
+    const double *left = a, *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
 static void take_step(const struct sweep *sweep, size_t first, size_t at, size_t flat, size_t end,
                       struct pb_rise_sweep *out)
 {
     double before, behind;
     double low = mean_over(sweep, first, at, &before), high = mean_over(sweep, flat, end, &behind);
     struct pb_rise_step *step = &out->steps[out->step_count++];
-    size_t most = at;
+    size_t most = at, below = at - 1;
 
+    while (below > first && sweep->walks[below].pages == sweep->walks[at].pages)
+        below--;
     while (most < flat && sweep->means[most] - low < (high - low) / 2.0)
         most++;
     *step = (struct pb_rise_step){
-        .fits_pages = sweep->walks[at - 1].pages,
+        .fits_pages = sweep->walks[below].pages,
         .overflow_pages = sweep->walks[at].pages,
         .most_pages = sweep->walks[most - 1].pages,
         .beyond_pages = sweep->walks[most].pages,
@@ -166,31 +184,152 @@ static void take_step(const struct sweep *sweep, size_t first, size_t at, size_t
     };
 }
 
-/* What is small beside the step before is the end of that. */
-static void find_steps(const struct sweep *sweep, struct pb_rise_sweep *out)
+/* What every place takes in walks [first, at): NaN where it was not seen. */
+static enum pb_status find_bases(const struct sweep *sweep, size_t first, size_t at,
+                                 double **bases_out, struct pb_error *err)
 {
+    double *bases = malloc((sweep->places + 1) * sizeof(*bases));
+    double *column = malloc((at - first + 1) * sizeof(*column));
+
+    if (bases == NULL || column == NULL) {
+        free(bases);
+        free(column);
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu places", sweep->places);
+    }
+    for (size_t place = 0; place < sweep->places; place++) {
+        size_t seen = 0;
+
+        for (size_t w = first; w < at; w++)
+            if (!isnan(sweep->cells[w * sweep->places + place]))
+                column[seen++] = sweep->cells[w * sweep->places + place];
+        bases[place] = NAN;
+        if (seen > 0) {
+            qsort(column, seen, sizeof(*column), ascending);
+            bases[place] = column[seen / 2];
+        }
+    }
+    free(column);
+    *bases_out = bases;
+    return PB_OK;
+}
+
+/* Places of a walk that take more than so many cycles above their base, and their mean excess. */
+static size_t count_above(const struct sweep *sweep, const double *bases, size_t walk, double least,
+                          double *sum)
+{
+    size_t count = 0;
+
+    for (size_t place = 0; place < sweep->places; place++) {
+        double excess = sweep->cells[walk * sweep->places + place] - bases[place];
+
+        if (!(excess > least)) /* NaN: not seen */
+            continue;
+        *sum += excess;
+        count++;
+    }
+    return count;
+}
+
+/* What one miss costs: the mean of what clearly rises behind the step. */
+static double miss_of(const struct sweep *sweep, const double *bases, size_t flat, size_t end,
+                      double cycles)
+{
+    for (int round = 0; round < MISS_ROUNDS; round++) {
+        double sum = 0.0;
+        size_t count = 0;
+
+        for (size_t w = flat; w < end; w++)
+            count += count_above(sweep, bases, w, cycles / 2.0, &sum);
+        if (count > 0)
+            cycles = sum / (double)count;
+    }
+    return cycles;
+}
+
+/* Places of a walk that look like misses where nothing misses yet: clearly before the step. */
+static double count_strays(const struct sweep *sweep, const double *bases, size_t first, size_t at,
+                           double least)
+{
+    double end = (double)sweep->walks[at].pages * (1.0 - same_share), sum = 0.0;
+    size_t strays = 0, walks = 0;
+
+    for (size_t w = first; w < at && (double)sweep->walks[w].pages < end; w++, walks++)
+        strays += count_above(sweep, bases, w, least, &sum);
+    return walks > 0 ? (double)strays / (double)walks : 0.0;
+}
+
+/*
+ * A set that overflows lifts a walk's mean by less than can be seen, but its own places by a whole
+ * miss. So the step begins with the first walk of those before it where any place misses.
+ */
+static enum pb_status sharpen(const struct sweep *sweep, size_t first, size_t at, size_t flat,
+                              struct pb_rise_step *step, struct pb_error *err)
+{
+    size_t behind = flat + step->walks < sweep->count ? flat + step->walks : sweep->count;
+    double *bases = NULL, miss, strays, sum = 0.0;
+    enum pb_status status = find_bases(sweep, first, at, &bases, err);
+
+    if (status != PB_OK)
+        return status;
+    miss = miss_of(sweep, bases, flat, behind, step->cycles);
+    strays = count_strays(sweep, bases, first, at, miss / 2.0);
+    while (miss > noise_misses * sweep->noise_cycles && at > first + 1 &&
+           (sweep->walks[at - 1].pages == sweep->walks[at].pages ||
+            (double)count_above(sweep, bases, at - 1, miss / 2.0, &sum) > stray_factor * strays))
+        at--;
+    /* Misses far below are not of this level: its places are too uneven to tell. */
+    if ((double)sweep->walks[at].pages >= (1.0 - same_share) * (double)step->overflow_pages &&
+        sweep->walks[at - 1].pages < sweep->walks[at].pages) {
+        step->overflow_pages = sweep->walks[at].pages;
+        step->fits_pages = sweep->walks[at - 1].pages;
+        step->sharp = miss > noise_misses * sweep->noise_cycles && strays < 1.0;
+    }
+    free(bases);
+    return PB_OK;
+}
+
+/* The next walk behind `flat` at which the sweep rises again; count: none. */
+static size_t next_rise(const struct sweep *sweep, size_t flat, double least)
+{
+    size_t next = flat + 1;
+
+    while (next < sweep->count && !rises_at(sweep, flat, next, least))
+        next++;
+    return next < sweep->count ? next : sweep->count;
+}
+
+/* Rises this near to each other are one: sets that overflow one after the other. */
+static bool rises_on(const struct sweep *sweep, size_t flat, size_t next)
+{
+    return next < sweep->count && (double)sweep->walks[next].pages <=
+                                      (double)sweep->walks[flat].pages * (1.0 + same_share);
+}
+
+/* What is small beside the step before is the end of that. */
+static enum pb_status find_steps(const struct sweep *sweep, struct pb_rise_sweep *out,
+                                 struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
     double least = least_cycles;
     size_t first = 0, at;
 
     while (first < sweep->count && sweep->walks[first].pages < PAGES_MIN)
         first++;
-    for (at = first + 1; out->step_count < PB_RISE_STEPS_MAX;) {
-        size_t onset, flat, next;
-        double places;
+    at = next_rise(sweep, first, least);
+    while (at < sweep->count && status == PB_OK && out->step_count < PB_RISE_STEPS_MAX) {
+        double places, base = mean_over(sweep, first, at, &places);
+        size_t flat = settle(sweep, at, base), next;
 
-        while (at < sweep->count && !rises_at(sweep, first, at, least))
-            at++;
-        if (at >= sweep->count)
-            return;
-        onset = at;
-        flat = settle(sweep, at, mean_over(sweep, first, at, &places));
-        least = fmax(least_cycles, flat_share * (sweep->means[flat] - sweep->means[onset - 1]));
-        for (next = flat + 1; next < sweep->count && !rises_at(sweep, flat, next, least);)
-            next++;
-        take_step(sweep, first, onset, flat, next, out);
+        least = fmax(least_cycles, flat_share * (sweep->means[flat] - sweep->means[at - 1]));
+        for (next = next_rise(sweep, flat, least); rises_on(sweep, flat, next);
+             next = next_rise(sweep, flat, least))
+            flat = settle(sweep, next, base);
+        take_step(sweep, first, at, flat, next, out);
+        status = sharpen(sweep, first, at, flat, &out->steps[out->step_count - 1], err);
         first = flat;
         at = next;
     }
+    return status;
 }
 
 /* Adds the steps of one sweep, if it is one. */
@@ -207,9 +346,10 @@ static enum pb_status add_sweep(const struct pb_tlb_walk *walks, size_t count, d
     if (status == PB_OK) {
         *out = (struct pb_rise_sweep){.stride_bytes = walks[0].stride_bytes,
                                       .most_pages = walks[count - 1].pages};
-        find_steps(&sweep, out);
+        status = find_steps(&sweep, out, err);
         rise->sweep_count++;
     }
+    free(sweep.cells);
     free(sweep.means);
     free(sweep.seen);
     return status == PB_INVALID ? PB_OK : status;

@@ -12,6 +12,7 @@
 #ifndef PB_ANALYSIS_RISE_H
 #define PB_ANALYSIS_RISE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,7 @@ struct pb_rise_step {
     double error_cycles;                 /* standard error of that */
     double first_share;                  /* of the rise, that the first walk beyond shows already */
     size_t walks;                        /* on the flat part behind */
+    bool sharp;                          /* the first page that misses shows by itself */
 };
 
 struct pb_rise_sweep {

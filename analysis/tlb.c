@@ -14,8 +14,11 @@ enum { MODES_MAX = 64 };
 /* A kind of access with less than this share of all walks is no level. */
 static const double least_share = 0.005;
 
-/* Hits of L2 are one kind where this share of the reference is. */
+/* Hits of L2 are one kind where this share of the reference is, */
 static const double one_kind = 0.9;
+
+/* and where most of them, but for as many at either end, lie within so many cycles. */
+static const double kind_edge = 0.05, kind_cycles = 12.0;
 
 /* An access looks like a miss without being one no more often than this. */
 static const double stray_rate = 1e-4;
@@ -111,6 +114,23 @@ void pb_tlb_range(const struct pb_tlb *tlb, uint64_t stride_bytes, size_t *first
     *count_out = end - first;
 }
 
+/* PB_UNSUPPORTED: hits scatter more than the smallest level of translation may cost. */
+static enum pb_status check_width(const struct pb_sample *hits, struct pb_error *err)
+{
+    struct pb_sample sorted = {NULL, 0, 0};
+    enum pb_status status = pb_sample_sorted(hits, &sorted, err);
+    double width;
+
+    if (status != PB_OK)
+        return status;
+    width = pb_quantile(sorted.values, sorted.count, 1.0 - kind_edge) -
+            pb_quantile(sorted.values, sorted.count, kind_edge);
+    pb_sample_clear(&sorted);
+    if (width > kind_cycles)
+        return pb_fail(err, PB_UNSUPPORTED, "L2 hits scatter by %.0f cycles", width);
+    return PB_OK;
+}
+
 /* Level 0: the reference, packed into one page. */
 static enum pb_status read_reference(const struct pb_recording *recording, struct pb_tlb *tlb,
                                      struct pb_error *err)
@@ -126,6 +146,8 @@ static enum pb_status read_reference(const struct pb_recording *recording, struc
         status = pb_fail(err, PB_UNSUPPORTED,
                          "L2 hits come in %zu kinds, so that penalties of translation do not show",
                          latency.modes);
+    if (status == PB_OK)
+        status = check_width(&hits, err);
     if (status == PB_OK) {
         tlb->cycles[0] = latency.cycles;
         tlb->bands[0] = latency.band;
