@@ -2,11 +2,9 @@
  * sm.gpc_count and sm.gpc_sm_counts: which SMs are of one GPC.
  *
  * All CTAs of a cluster run on one GPC, so SMs that met in a cluster, in whatever launch and of
- * whatever size, are joined. Where no size fills a GPC, some TPCs run no cluster but their own
- * (five of an H200 with powers of two): SMs that only ever met in the smallest clusters join the
- * GPC of the SM whose way to L2 resembles theirs most (test l2_map). How far that can be trusted,
- * the other SMs tell: most of them must resemble one of their own GPC most. Without the map, or if
- * resemblance tells nothing, GPCs stay open.
+ * whatever size, are joined. Some TPCs run no cluster but their own, though (four or five of an
+ * H200): SMs that only ever met in the smallest clusters join the GPC whose SMs they resemble
+ * (lonely.h). If nothing tells whom they resemble, GPCs stay open.
  *
  * gpc_sm_counts is one number where all are alike, else a list, that of the SM with the least
  * number first.
@@ -26,13 +24,10 @@
 #include "analysis/axes.h"
 #include "analysis/circles.h"
 #include "analysis/confidence.h"
-#include "analysis/sm_map.h"
+#include "analysis/lonely.h"
 
 enum { SIZE, LAUNCH, CLUSTER, RANK };
-enum { PIECES_MAX = 30, SMS_MAX = 4096 };
-
-/* Of the SMs whose GPC is known, so many must resemble one of their own most. */
-static const double least_trust = 0.9;
+enum { SMS_MAX = PB_LONELY_SMS_MAX };
 
 /* ---- clusters ---- */
 
@@ -134,100 +129,6 @@ static bool is_lonely(const struct pb_circles *circles, size_t sm, double smalle
     return (double)members <= smallest;
 }
 
-/* The SM with company whose profile is nearest; the number of SMs when there is none. */
-static size_t nearest(const float *profiles, const struct pb_sm_map *map, const bool *lonely,
-                      size_t sm)
-{
-    size_t best = map->sms;
-    double least = INFINITY;
-
-    for (size_t i = 0; i < map->sms; i++) {
-        double sum = 0.0;
-
-        if (i == sm || lonely[i])
-            continue;
-        for (size_t j = 0; j < map->lines && sum < least; j++)
-            sum += fabsf(profiles[i * map->lines + j] - profiles[sm * map->lines + j]);
-        if (sum < least) {
-            least = sum;
-            best = i;
-        }
-    }
-    return best;
-}
-
-/* Do the SMs whose GPC is known resemble their own? Votes by their share. */
-static bool is_trusted(const float *profiles, const struct pb_sm_map *map, const bool *lonely,
-                       const struct pb_circles *circles, struct pb_votes *votes)
-{
-    size_t known = 0, own = 0;
-
-    for (size_t sm = 0; sm < map->sms; sm++) {
-        size_t like = lonely[sm] ? map->sms : nearest(profiles, map, lonely, sm);
-
-        if (like == map->sms)
-            continue;
-        known++;
-        own += pb_circles_first(circles, like) == pb_circles_first(circles, sm);
-    }
-    pb_votes_add_share(votes, own, known, PIECES_MAX);
-    return known > 0 && (double)own >= least_trust * (double)known;
-}
-
-/* Joins every lonely SM to the circle it resembles; all of a lonely circle must agree. */
-static enum pb_status join_alike(const struct pb_sm_map *map, const float *profiles,
-                                 const bool *lonely, struct pb_circles *circles,
-                                 struct pb_votes *votes, struct pb_error *err)
-{
-    size_t joined[SMS_MAX];
-
-    if (!is_trusted(profiles, map, lonely, circles, votes))
-        return pb_fail(err, PB_NOT_FOUND,
-                       "some SMs met no others in clusters, and their ways to L2 do not tell whom "
-                       "they resemble");
-    for (size_t sm = 0; sm < map->sms; sm++) {
-        size_t first = pb_circles_first(circles, sm);
-
-        if (!lonely[sm])
-            continue;
-        joined[sm] = pb_circles_first(circles, nearest(profiles, map, lonely, sm));
-        if (joined[sm] != joined[first])
-            return pb_fail(err, PB_NOT_FOUND,
-                           "SMs %zu and %zu met in clusters, but do not resemble the same GPC",
-                           first, sm);
-    }
-    for (size_t sm = 0; sm < map->sms; sm++)
-        if (lonely[sm])
-            pb_circles_join(circles, joined[sm], sm);
-    return PB_OK;
-}
-
-static enum pb_status place_lonely(const struct pb_case *at, const bool *lonely, size_t count,
-                                   struct pb_circles *circles, struct pb_votes *votes,
-                                   struct pb_error *err)
-{
-    struct pb_sm_map map;
-    struct pb_error cause = PB_ERROR_INIT;
-    float *profiles = NULL;
-    double *work = NULL;
-    enum pb_status status = pb_sm_map_open(&at->recordings[1].matrix, &map, &cause);
-
-    if (status != PB_OK || map.sms != circles->members)
-        return pb_fail(err, PB_NOT_FOUND,
-                       "%zu SMs met no others in clusters, and no map tells more", count);
-    profiles = malloc(map.sms * map.lines * sizeof(*profiles));
-    work = malloc((map.sms + map.lines) * sizeof(*work));
-    if (profiles == NULL || work == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for profiles of %zu SMs", map.sms);
-    if (status == PB_OK) {
-        pb_sm_map_profiles(&map, false, work, profiles);
-        status = join_alike(&map, profiles, lonely, circles, votes, err);
-    }
-    free(work);
-    free(profiles);
-    return status;
-}
-
 /* ---- all together ---- */
 
 static enum pb_status complete(const struct pb_case *at, bool *lonely, struct pb_circles *circles,
@@ -235,6 +136,7 @@ static enum pb_status complete(const struct pb_case *at, bool *lonely, struct pb
 {
     double smallest = smallest_size(&at->recordings[0].matrix);
     size_t count = 0, with_company;
+    const char *witness = "";
     char method[PB_MESSAGE_LENGTH];
     enum pb_status status = PB_OK;
 
@@ -246,16 +148,20 @@ static enum pb_status complete(const struct pb_case *at, bool *lonely, struct pb
     if (with_company == 0)
         return pb_fail(err, PB_NOT_FOUND, "no SMs met but in clusters of %g", smallest);
     if (count > 0)
-        status = place_lonely(at, lonely, count, circles, votes, err);
+        status = pb_lonely_join(&at->recordings[2].matrix, &at->recordings[1].matrix, lonely,
+                                circles, votes, &witness, err);
     if (status != PB_OK)
         return status;
     pb_circles_count(circles);
-    snprintf(method, sizeof(method),
-             count > 0
-                 ? "%zu SMs met others in clusters of CTAs, which run on one GPC; %zu that did "
-                   "not joined those whose way to L2 they resemble"
-                 : "all of %zu SMs met others in clusters of CTAs, which run on one GPC",
-             with_company, count);
+    if (count > 0)
+        snprintf(method, sizeof(method),
+                 "%zu SMs met others in clusters of CTAs, which run on one GPC; %zu that did not "
+                 "joined those they resemble by %s",
+                 with_company, count, witness);
+    else
+        snprintf(method, sizeof(method),
+                 "all of %zu SMs met others in clusters of CTAs, which run on one GPC",
+                 with_company);
     pb_circles_state(circles, pb_votes_confidence(votes), pb_case_answer(at, "gpc_count"),
                      pb_case_answer(at, "gpc_sm_counts"), method);
     return PB_OK;

@@ -20,8 +20,7 @@ static const double least_gap = 0.05, least_gap_of_many = 0.01;
 
 enum { MANY = 8, SMS_MAX = 4096 };
 
-/* How much slower both of a pair are than alone: the less slow of the two, so no spike counts. */
-static double slowdown(const double *cycles, size_t sms, size_t a, size_t b)
+double pb_pairs_slowdown(const double *cycles, size_t sms, size_t a, size_t b)
 {
     return fmin(cycles[a * sms + b] / cycles[a * sms + a],
                 cycles[b * sms + a] / cycles[b * sms + b]);
@@ -42,7 +41,7 @@ static bool join_pairs(const double *cycles, double least, struct pb_circles *ci
     pb_circles_reset(circles);
     for (size_t a = 0; a < sms; a++)
         for (size_t b = a + 1; b < sms; b++)
-            if (slowdown(cycles, sms, a, b) > least) {
+            if (pb_pairs_slowdown(cycles, sms, a, b) > least) {
                 pb_circles_join(circles, a, b);
                 joined++;
             }
@@ -86,7 +85,7 @@ static enum pb_status sort_slowdowns(const double *cycles, size_t sms, double *s
 
     for (size_t a = 0; a < sms; a++)
         for (size_t b = a + 1; b < sms; b++) {
-            double slow = slowdown(cycles, sms, a, b);
+            double slow = pb_pairs_slowdown(cycles, sms, a, b);
 
             if (!isfinite(slow) || slow <= 0.0)
                 return pb_fail(err, PB_NOT_FOUND, "SMs %zu and %zu were not measured together", a,

@@ -22,6 +22,12 @@ struct pb_pairs_gap {
 enum pb_status pb_pairs_check(const struct pb_matrix *matrix, struct pb_error *err);
 
 /*
+ * How much slower both of a pair are than alone: the less slow of the two, so no spike counts.
+ * cycles[sms][sms] of one kind.
+ */
+double pb_pairs_slowdown(const double *cycles, size_t sms, size_t a, size_t b);
+
+/*
  * The circles of one kind of work, of a matrix that was checked: those behind the widest gap.
  *
  * circles  open, of as many members as the matrix has SMs; undefined unless PB_OK

@@ -223,6 +223,7 @@ static void test_tpcs__constant_partners_make_them(void **state)
 
     (void)state;
     record_partners(&device, true);
+    record_pairs(&device, 2, 1.0, false); /* the other row reads this one */
     record_pairs(&device, 2, 1.0, false);
     device_infer(&device);
     assert_value(&device, "sm", "tpc_count", 6);
@@ -239,6 +240,7 @@ static void test_tpcs__changing_partners_make_none(void **state)
     (void)state;
     record_partners(&device, false);
     record_pairs(&device, 2, 1.0, false);
+    record_pairs(&device, 2, 1.0, false);
     device_infer(&device);
     assert_none(&device, "sm", "tpc_count", "no pairs of SMs");
     device_clear(&device);
@@ -250,6 +252,7 @@ static void test_tpcs__pairs_that_agree_with_partners_are_sure(void **state)
 
     (void)state;
     record_partners(&device, true);
+    record_pairs(&device, 2, 1.0, false); /* the other row reads this one */
     record_pairs(&device, 2, 1.4, false);
     device_infer(&device);
     assert_value(&device, "sm", "tpc_count", 6);
@@ -265,6 +268,7 @@ static void test_tpcs__pairs_that_contradict_partners_leave_them_open(void **sta
     (void)state;
     for (size_t size = 3; size <= 4; size++) {
         record_partners(&device, true);
+        record_pairs(&device, 2, 1.0, false);
         record_pairs(&device, size, 1.4, false);
         device_infer(&device);
         assert_none(&device, "sm", "tpc_count", "run clusters of two with");
@@ -383,6 +387,58 @@ static void test_gpcs__lonely_tpcs_join_whom_they_resemble(void **state)
     device_clear(&device);
 }
 
+/* SMs of a GPC (0 … 5, 10, 11 | 6 … 9) read constants 1% faster in company; noise is 0.5%. */
+static void record_company(struct device *device, double faster)
+{
+    static const char *const kinds[] = {"write", "constant"};
+    struct synthetic_noise noise = {0, 50, 0, 0, 3};
+    double sms[SMS];
+
+    for (size_t i = 0; i < SMS; i++)
+        sms[i] = (double)i;
+    for (size_t copy = 0; copy < 2; copy++) {
+        struct pb_matrix *matrix = &device_record(device, "sm_pairs")->matrix;
+
+        pb_axis_set_labels(&matrix->axes[0], "kind", "", kinds, 2, NULL);
+        pb_axis_set_values(&matrix->axes[1], "sm", "", "", sms, SMS, NULL);
+        pb_axis_set_values(&matrix->axes[2], "other", "", "", sms, SMS, NULL);
+        assert_int_equal(pb_matrix_allocate(matrix, "cycle", "", NULL), PB_OK);
+        for (size_t i = 0; i < (size_t)2 * SMS * SMS; i++) {
+            size_t a = i / SMS % SMS, b = i % SMS;
+            bool shares =
+                i >= (size_t)SMS * SMS && a != b && (a >= 6 && a < 10) == (b >= 6 && b < 10);
+
+            matrix->values[i] = synthetic_latency(&noise, 0) + 10000.0 * (shares ? faster : 1.0);
+        }
+    }
+}
+
+static void test_gpcs__lonely_tpcs_join_whose_constants_they_share(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record_lonely(&device, false);
+    record_company(&device, 0.99);
+    device_infer(&device);
+    assert_value(&device, "sm", "gpc_count", 2);
+    assert_float_equal(device_parameter(&device, "sm", "gpc_sm_counts")->numbers[0].value, 8, 0);
+    assert_non_null(strstr(device_parameter(&device, "sm", "gpc_count")->method, "constants"));
+    device_clear(&device);
+}
+
+static void test_gpcs__company_that_changes_nothing_is_no_witness(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record_lonely(&device, false);
+    record_company(&device, 1.0);
+    device_infer(&device);
+    assert_none(&device, "sm", "gpc_count", "no map tells whom they resemble");
+    device_clear(&device);
+}
+
 static void test_gpcs__lonely_tpcs_without_a_map_leave_them_open(void **state)
 {
     struct device device = {0};
@@ -390,7 +446,7 @@ static void test_gpcs__lonely_tpcs_without_a_map_leave_them_open(void **state)
     (void)state;
     record_lonely(&device, false);
     device_infer(&device);
-    assert_none(&device, "sm", "gpc_count", "2 SMs met no others in clusters");
+    assert_none(&device, "sm", "gpc_count", "no map tells whom they resemble");
     device_clear(&device);
 }
 
@@ -411,6 +467,8 @@ int main(void)
         cmocka_unit_test(test_tpcs__pairs_that_contradict_partners_leave_them_open),
         cmocka_unit_test(test_gpcs__join_over_the_launches),
         cmocka_unit_test(test_gpcs__lonely_tpcs_join_whom_they_resemble),
+        cmocka_unit_test(test_gpcs__lonely_tpcs_join_whose_constants_they_share),
+        cmocka_unit_test(test_gpcs__company_that_changes_nothing_is_no_witness),
         cmocka_unit_test(test_gpcs__lonely_tpcs_without_a_map_leave_them_open),
         cmocka_unit_test(test_gpcs__an_sm_that_never_ran_leaves_them_open),
     };
