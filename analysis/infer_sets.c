@@ -33,8 +33,11 @@ static const double steady_share = 0.5;
 /* Lines seen so often, each, have been seen with all others of their sets. */
 enum { OFTEN = 8 };
 
-/* Sets that tell for all others, and a set so small that few of its lines tell for it. */
-enum { SETS_MIN = 4, FEW_WAYS = 64 };
+/*
+ * Sets that tell for all others; a set so small that few of its lines tell for it; and one larger
+ * than any that is known to be built, most of which must have missed at once.
+ */
+enum { SETS_MIN = 4, FEW_WAYS = 64, MOST_WAYS = 128 };
 
 /* With so many pairs strays would show: a far lap's single one is then believed. */
 enum { MANY_PAIRS = 100 };
@@ -61,6 +64,8 @@ static bool could_be(const struct pb_index_fit *fit, size_t lines, size_t ways)
         return false;
     if (lines / ways < seen->sets && fit->pairs >= OFTEN * seen->lines)
         return false;
+    if (ways > MOST_WAYS)
+        return 2 * seen->per_lap > ways;
     return ways <= FEW_WAYS || 4 * seen->largest > ways;
 }
 
@@ -230,7 +235,7 @@ static enum pb_status state_seen(const struct pb_case *at, const struct view *vi
                                  struct pb_error *err)
 {
     const struct pb_partition *seen = &view->partition;
-    bool whole = seen->lines == view->conflicts.lines &&
+    bool whole = seen->lines == view->conflicts.lines && seen->least > 1 &&
                  view->conflicts.missing_count >= OFTEN * seen->lines;
     double confidence = confidence_of(seen->lines, 0, seen->laps, known_line);
     struct pb_estimate ways[PB_LIST_MAX];

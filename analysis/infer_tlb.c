@@ -35,6 +35,7 @@ struct view {
     uint64_t stride_bytes;
     uint64_t span_bytes;
     size_t strides_agreeing, strides; /* that keep to span and reach */
+    size_t strides_keeping;           /* that keep to the reach, whatever those below do */
     bool disputed;                    /* pages say less than several strides do */
 };
 
@@ -134,7 +135,10 @@ static uint64_t span_by_strides(struct view *view)
             continue;
         view->strides++;
         /* the reach must lie where this stride's does, as finely as both were walked */
-        if (stride != 2 * span || fits * stride >= next || over * stride <= reach)
+        if (fits * stride >= next || over * stride <= reach)
+            continue;
+        view->strides_keeping++;
+        if (stride != 2 * span)
             continue;
         span = stride;
         view->strides_agreeing++;
@@ -172,7 +176,8 @@ static enum pb_status look(const struct pb_tlb *tlb, size_t level, struct view *
     shared = pages_of_entry(view) * view->stride_bytes;
     strides = span_by_strides(view);
     view->span_bytes = shared > 0 && shared < strides ? shared : strides;
-    view->disputed = shared > 0 && shared < strides && view->strides_agreeing > 1;
+    view->disputed = shared > 0 && ((shared < strides && view->strides_agreeing > 1) ||
+                                    view->strides_keeping > view->strides_agreeing + 1);
     return PB_OK;
 }
 
