@@ -1,32 +1,53 @@
 /*
  * plumb-analyze: parameters of every device in a fleet file, each with its evidence.
  *
- * Prints a table for people or JSON, and keeps the parameters in the file. One device's one test is
- * in memory at a time.
+ * Prints a table for people or JSON, and keeps the parameters in the file. Workers analyse a device
+ * each at a time, of which one test is in memory; their results are taken in the file's order.
  */
 #include <argp.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "analysis/inference.h"
 #include "cli/analyze_report.h"
 #include "cli/analyze_rows.h"
+#include "cli/analyze_workers.h"
 #include "h5schema/file.h"
 
 enum exit_code { EXIT_COMPLETE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_PARTIAL = 3 };
 
 struct options {
     const char *file, *json, *device;
+    size_t jobs;
     bool read_only;
 };
 
 static const struct argp_option option_table[] = {
     {"json", 'j', "OUT", 0, "Write JSON to OUT, or to standard output for -", 0},
     {"device", 'd', "KEY", 0, "Only this device, as HOST.gpuSLOT; FILE is not changed then", 0},
+    {"jobs", 'J', "N", 0, "Analyse N devices at a time; as many as there are processors online", 0},
     {"read-only", 'r', NULL, 0, "Do not keep the parameters in FILE", 0},
     {0},
 };
+
+static bool parse_jobs(const char *text, size_t *jobs_out)
+{
+    char *end;
+    unsigned long jobs = strtoul(text, &end, 10);
+
+    if (end == text || *end != '\0' || jobs < 1 || jobs > PB_WORKERS_MAX)
+        return false;
+    *jobs_out = jobs;
+    return true;
+}
+
+static size_t processors_online(void)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return processors > 0 ? (size_t)processors : 1;
+}
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
@@ -38,6 +59,11 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case 'd':
         options->device = argument;
+        return 0;
+    case 'J':
+        if (!parse_jobs(argument, &options->jobs))
+            argp_error(state, "--jobs: 1 to %d are possible, found \"%s\"", PB_WORKERS_MAX,
+                       argument);
         return 0;
     case 'r':
         options->read_only = true;
@@ -56,72 +82,72 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
-/* A device's recordings, as the inference asks for them. */
-struct device_source {
-    struct pb_reader *reader;
-    const char *key;
-};
-
-static enum pb_status load_recording(void *context, const char *test,
-                                     struct pb_recording *recording_out, struct pb_error *err)
-{
-    const struct device_source *source = context;
-
-    return pb_reader_recording(source->reader, source->key, test, recording_out, err);
-}
-
 /* What is gathered over all devices. */
 struct analysis {
-    struct pb_reader *reader;
+    struct pb_key *keys; /* [count] to be analysed */
+    size_t count;
     struct pb_report *report; /* NULL: no JSON is wanted */
     struct pb_results results;
     size_t empty; /* devices with nothing to analyse */
 };
 
-static enum pb_status analyse_device(struct analysis *analysis, const char *key,
-                                     struct pb_error *err)
+/* The devices of the file, or the one that was asked for. */
+static enum pb_status list_devices(struct analysis *analysis, const struct options *options,
+                                   struct pb_error *err)
 {
-    struct device_source source = {analysis->reader, key};
-    struct pb_recordings recordings = {&source, load_recording};
-    struct pb_parameters parameters = {NULL, 0, 0};
-    struct pb_device_info info;
-    char place[PB_MESSAGE_LENGTH];
-    size_t analysed = 0;
-    enum pb_status status = pb_reader_device(analysis->reader, key, &info, err);
+    struct pb_reader *reader = NULL;
+    enum pb_status status = pb_reader_open(options->file, &reader, err);
+    size_t found = 0;
 
-    if (status != PB_OK)
-        return status;
-    snprintf(place, sizeof(place), "/devices/%s", key);
-    status = pb_infer_device(&info, place, &recordings, &parameters, &analysed, err);
-    if (status == PB_OK && analysis->report != NULL)
-        status = pb_report_add(analysis->report, key, info.model, &parameters, err);
     if (status == PB_OK)
-        status = pb_results_add(&analysis->results, key, info.model, &parameters, err);
-    analysis->empty += analysed == 0;
-    pb_parameters_clear(&parameters);
+        status = pb_reader_devices(reader, &analysis->keys, &analysis->count, err);
+    pb_reader_close(reader);
+    if (status != PB_OK || options->device == NULL)
+        return status;
+    for (size_t i = 0; i < analysis->count; i++)
+        if (strcmp(analysis->keys[i].text, options->device) == 0)
+            analysis->keys[found++] = analysis->keys[i];
+    if (found == 0)
+        status = pb_fail(err, PB_INVALID, "%s: no device %s among %zu (the first is %s)",
+                         options->file, options->device, analysis->count,
+                         analysis->count > 0 ? analysis->keys[0].text : "none");
+    analysis->count = found;
     return status;
 }
 
-/* All devices, or the one that was asked for. */
+static enum pb_status keep_result(struct analysis *analysis, const char *key,
+                                  const struct pb_device_result *result, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    if (analysis->report != NULL)
+        status = pb_report_add(analysis->report, key, result->model, &result->parameters, err);
+    if (status == PB_OK)
+        status = pb_results_add(&analysis->results, key, result->model, &result->parameters, err);
+    analysis->empty += result->analysed == 0;
+    return status;
+}
+
 static enum pb_status analyse_devices(struct analysis *analysis, const struct options *options,
                                       struct pb_error *err)
 {
-    struct pb_key *keys = NULL;
-    size_t count = 0, matched = 0;
-    enum pb_status status = pb_reader_devices(analysis->reader, &keys, &count, err);
+    struct pb_workers *workers = NULL;
+    enum pb_status status = PB_OK;
 
-    for (size_t i = 0; i < count && status == PB_OK; i++) {
-        if (options->device != NULL && strcmp(keys[i].text, options->device) != 0)
-            continue;
-        matched++;
-        status = analyse_device(analysis, keys[i].text, err);
+    if (analysis->count > 0)
+        status = pb_workers_start(options->file, analysis->keys, analysis->count, options->jobs,
+                                  &workers, err);
+    for (size_t i = 0; i < analysis->count && status == PB_OK; i++) {
+        struct pb_device_result result = {.analysed = 0};
+
+        status = pb_workers_next(workers, &result, err);
         if (status != PB_OK)
-            pb_error_prefix(err, "%s: device %s", options->file, keys[i].text);
+            pb_error_prefix(err, "%s: device %s", options->file, analysis->keys[i].text);
+        else
+            status = keep_result(analysis, analysis->keys[i].text, &result, err);
+        pb_parameters_clear(&result.parameters);
     }
-    if (status == PB_OK && matched == 0 && options->device != NULL)
-        status = pb_fail(err, PB_INVALID, "%s: no device %s among %zu (the first is %s)",
-                         options->file, options->device, count, count > 0 ? keys[0].text : "none");
-    free(keys);
+    pb_workers_stop(workers);
     return status;
 }
 
@@ -154,8 +180,6 @@ static enum pb_status deliver(struct analysis *analysis, const struct options *o
     struct pb_parameter_source source = {&rows, next_rows};
     enum pb_status status = PB_OK;
 
-    pb_reader_close(analysis->reader);
-    analysis->reader = NULL;
     if (!options->read_only && options->device == NULL)
         status = pb_file_write_parameters_from(options->file, &source, err);
     if (status == PB_OK && analysis->report != NULL) {
@@ -184,7 +208,7 @@ static enum exit_code run(const struct options *options)
     struct analysis analysis = {0};
     struct pb_error err = PB_ERROR_INIT;
     enum exit_code code;
-    enum pb_status status = pb_reader_open(options->file, &analysis.reader, &err);
+    enum pb_status status = list_devices(&analysis, options, &err);
 
     if (status == PB_OK && options->json != NULL)
         status = pb_report_open(options->json, &analysis.report, &err);
@@ -199,7 +223,7 @@ static enum exit_code run(const struct options *options)
         fprintf(stderr, "plumb-analyze: %s: %zu of %zu devices have nothing to analyse\n",
                 options->file, analysis.empty, analysis.results.device_count);
     pb_report_abandon(analysis.report);
-    pb_reader_close(analysis.reader);
+    free(analysis.keys);
     pb_results_clear(&analysis.results);
     return code;
 }
@@ -215,7 +239,7 @@ int main(int argc, char **argv)
                "Exit codes: 0 complete, 1 failed, 2 usage or no fleet file, 3 some device had "
                "nothing to analyse.",
     };
-    struct options options = {0};
+    struct options options = {.jobs = processors_online()};
 
     argp_program_version = "plumb-analyze " PLUMB_VERSION;
     argp_err_exit_status = EXIT_USAGE;

@@ -276,6 +276,27 @@ static void check_refusal(const char *arguments, int code, const char *message)
     assert_non_null(end);
 }
 
+/* One worker, as many as devices do not divide by, and more than there are devices. */
+static void test_jobs__change_neither_order_nor_results(void **state)
+{
+    static struct program_run one, other;
+    const char *path = write_fleet("jobs.h5", true);
+    static const int jobs[] = {2, 3, 64};
+
+    (void)state;
+    run_program(&one, "--read-only --json - --jobs 1 %s", path);
+    assert_int_equal(one.code, 3); /* n2.gpu0 has nothing to analyse */
+    assert_non_null(strstr(one.output, "n1.gpu3"));
+    for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
+        run_program(&other, "--read-only --json - --jobs %d %s", jobs[i], path);
+        assert_int_equal(other.code, 3);
+        assert_string_equal(other.output, one.output);
+    }
+    run_program(&other, "--jobs 0 %s", path);
+    assert_int_equal(other.code, 2);
+    assert_non_null(strstr(other.errors, "--jobs"));
+}
+
 static void test_refusals__name_the_file_and_leave_nothing(void **state)
 {
     const char *path = write_fleet("refuse.h5", false);
@@ -319,6 +340,7 @@ int main(void)
         cmocka_unit_test(test_table__folds_like_devices_and_shows_the_odd_one),
         cmocka_unit_test(test_file__keeps_the_parameters_and_stays_whole),
         cmocka_unit_test(test_device__only_that_one_and_the_file_is_not_touched),
+        cmocka_unit_test(test_jobs__change_neither_order_nor_results),
         cmocka_unit_test(test_refusals__name_the_file_and_leave_nothing),
         cmocka_unit_test(test_file__truncated_is_refused),
     };
