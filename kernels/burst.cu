@@ -9,7 +9,7 @@
 
 #include "kernels/stamp.cuh"
 
-static const uint32_t warp_size = 32;
+enum : uint32_t { warp_size = 32 };
 
 __global__ void pb_burst_fill_lines(uint64_t base, uint64_t line_bytes, uint64_t count,
                                     uint32_t salt)
@@ -55,10 +55,11 @@ __device__ __forceinline__ void pb_load_word(uint32_t &word, uint64_t at, uint32
  * lanes of a warp store the same stamps to the same pair, in one instruction: no predicate, which
  * would become a branch here. */
 template <enum pb_kernel_path path, int loads>
-__global__ void __launch_bounds__(1024) pb_burst_loads(struct pb_kernel_burst burst)
+__global__ void __launch_bounds__(PB_KERNEL_BURST_WARPS(loads) * warp_size, 1)
+    pb_burst_loads(struct pb_kernel_burst burst)
 {
-    __shared__ uint32_t sums[1024];
-    __shared__ uint2 stamps[32];
+    __shared__ uint32_t sums[PB_KERNEL_BURST_WARPS(loads) * warp_size];
+    __shared__ uint2 stamps[PB_KERNEL_BURST_WARPS(loads)];
     uint32_t warp = threadIdx.x / warp_size, lane = threadIdx.x % warp_size;
     uint32_t slot = (uint32_t)__cvta_generic_to_shared(&sums[threadIdx.x]);
     uint32_t pair = (uint32_t)__cvta_generic_to_shared(&stamps[warp]);

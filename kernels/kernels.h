@@ -234,7 +234,10 @@ struct pb_kernel_span {
  * Independent loads; see struct pb_burst. Load i of lane l of warp w reads line
  * (i * warps + w) * lanes + l, whose first 32-bit word is PB_KERNEL_PATTERN(line).
  */
-enum { PB_KERNEL_BURST_LOADS = 32 };
+enum { PB_KERNEL_BURST_LOADS = 48 };
+
+/* Warps there may be: each load needs a register of its own for each thread. */
+#define PB_KERNEL_BURST_WARPS(loads) ((loads) <= 32 ? 32u : 16u)
 
 struct pb_kernel_burst {
     uint64_t base;

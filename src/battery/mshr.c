@@ -15,13 +15,13 @@
 #include "battery/grid.h"
 #include "battery/tests.h"
 
-enum { COUNT_MAX = 32, LOADS_MAX = 16, STRIDE_BYTES = 256, REPEATS = 3 };
+enum { COUNT_MAX = 32, LOADS_MAX = 48, STRIDE_BYTES = 256, REPEATS = 3 };
 
 static const char *const traffics[] = {"l2", "dram"};
 static const char *const statistics[] = {"least", "median"};
-static const double every[COUNT_MAX] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
-                                        12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22,
-                                        23, 24, 25, 26, 27, 28, 29, 30, 31, 32};
+static const double every[LOADS_MAX] = {
+    1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
+    25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48};
 
 /* The slowest warp of one burst; *cycles_out stays as it is where the device cannot do it. */
 static enum pb_status take(struct pb_bench *bench, const struct pb_burst *burst, double *cycles_out,
@@ -47,7 +47,7 @@ enum pb_status pb_test_mshr(struct pb_bench *bench, struct pb_recording *recordi
         PB_GRID_LABELS("traffic", "what serves the loads", traffics),
         PB_GRID_VALUES("lanes", "", "threads of a warp that load", lanes),
         PB_GRID_VALUES("warps", "", "warps of the one CTA", warps),
-        {"loads", "", "independent loads of a thread", every, NULL, LOADS_MAX},
+        {"loads", "", "independent loads of a thread", every, NULL, COUNT_MAX},
     };
     struct pb_matrix *matrix = &recording->matrix;
     enum pb_status status =
@@ -91,6 +91,7 @@ static enum pb_status repeat(struct pb_bench *bench, const struct pb_burst *burs
 struct fine {
     struct pb_grid_axis coarse;
     const char *name, *description;
+    size_t most; /* of the last axis */
     void (*set)(struct pb_burst *burst, uint32_t coarse, uint32_t every);
 };
 
@@ -101,7 +102,7 @@ static enum pb_status take_fine(struct pb_bench *bench, const struct fine *fine,
         PB_GRID_LABELS("statistic", "of the repeats", statistics),
         PB_GRID_LABELS("traffic", "what serves the loads", traffics),
         fine->coarse,
-        {fine->name, "", fine->description, every, NULL, COUNT_MAX},
+        {fine->name, "", fine->description, every, NULL, fine->most},
     };
     struct pb_matrix *matrix = &recording->matrix;
     enum pb_status status =
@@ -150,7 +151,7 @@ enum pb_status pb_test_mshr_loads(struct pb_bench *bench, struct pb_recording *r
 {
     static const double lanes[] = {1, 2, 4, 8, 16, 32};
     const struct fine fine = {PB_GRID_VALUES("lanes", "", "threads of the warp that load", lanes),
-                              "loads", "independent loads of a thread", set_lanes_loads};
+                              "loads", "independent loads of a thread", LOADS_MAX, set_lanes_loads};
 
     return take_fine(bench, &fine, recording, err);
 }
@@ -160,7 +161,7 @@ enum pb_status pb_test_mshr_warps(struct pb_bench *bench, struct pb_recording *r
 {
     static const double loads[] = {1, 2, 4, 8, 16, 32};
     const struct fine fine = {PB_GRID_VALUES("loads", "", "independent loads of a thread", loads),
-                              "warps", "warps of the one CTA", set_loads_warps};
+                              "warps", "warps of the one CTA", COUNT_MAX, set_loads_warps};
 
     return take_fine(bench, &fine, recording, err);
 }
@@ -170,7 +171,7 @@ enum pb_status pb_test_mshr_lanes(struct pb_bench *bench, struct pb_recording *r
 {
     static const double warps[] = {1, 2, 4, 8, 16, 32};
     const struct fine fine = {PB_GRID_VALUES("warps", "", "warps of the one CTA", warps), "lanes",
-                              "threads of a warp that load", set_warps_lanes};
+                              "threads of a warp that load", COUNT_MAX, set_warps_lanes};
 
     return take_fine(bench, &fine, recording, err);
 }

@@ -39,12 +39,14 @@ static enum pb_status check_request(const struct pb_burst *burst, struct pb_erro
 {
     const uint64_t sector_bytes = 32; /* the least that memory moves: then no two share a line */
 
-    if (burst->warps < 1 || burst->warps > 32 || burst->lanes < 1 || burst->lanes > 32 ||
+    const uint32_t warps_max = PB_KERNEL_BURST_WARPS(burst->loads);
+
+    if (burst->warps < 1 || burst->warps > warps_max || burst->lanes < 1 || burst->lanes > 32 ||
         burst->loads < 1 || burst->loads > PB_KERNEL_BURST_LOADS)
         return pb_fail(err, PB_INVALID,
                        "burst: %" PRIu32 " warps, %" PRIu32 " lanes, %" PRIu32
-                       " loads: expected 1 to 32 of each",
-                       burst->warps, burst->lanes, burst->loads);
+                       " loads: expected 1 to %" PRIu32 ", 32 and %d",
+                       burst->warps, burst->lanes, burst->loads, warps_max, PB_KERNEL_BURST_LOADS);
     if (burst->stride_bytes < sector_bytes || burst->stride_bytes % 4 != 0)
         return pb_fail(err, PB_INVALID,
                        "burst: lines %" PRIu64 " bytes apart: expected a multiple of 4, 32 or more",

@@ -173,7 +173,7 @@ struct pb_stream_result {
  */
 struct pb_burst {
     enum pb_path path;
-    uint32_t warps, lanes, loads; /* loads: 1 to 32 */
+    uint32_t warps, lanes, loads; /* loads: 1 to 48; of more than 32, 16 warps at most */
     uint64_t stride_bytes;
     bool flush; /* the lines come from DRAM, else from L2 */
 };

@@ -36,7 +36,7 @@ static void all_bursts(struct smoke *smoke)
 
     for (size_t p = 0; p < sizeof(paths) / sizeof(paths[0]); p++) {
         printf("2 warps %s, loads=cycles:", pb_path_name(paths[p]));
-        for (uint32_t loads = 1; loads <= 32; loads++)
+        for (uint32_t loads = 1; loads <= 48; loads++)
             printf(" %u=%u", loads, burst(smoke, paths[p], 2, 31, loads, false));
         printf("\n");
     }

@@ -81,7 +81,7 @@ static void check_bursts(const struct objects *objects, unsigned arch)
     char kernel[128];
 
     for (int path = 0; path < 3; path++) {
-        for (unsigned loads = 1; loads <= 32; loads++) {
+        for (unsigned loads = 1; loads <= 48; loads++) {
             snprintf(kernel, sizeof(kernel),
                      "_Z14pb_burst_loadsIL14pb_kernel_path%dELi%uEEv15pb_kernel_burst", path,
                      loads);

@@ -126,8 +126,8 @@ static void test_burst__refuses_what_it_cannot_do(void **state)
 {
     json_t *root = simtest_profile();
     struct pb_device *device = simtest_open(root, NULL);
-    struct pb_burst bad[] = {of(0, 1, 1),  of(33, 1, 1), of(1, 0, 1),
-                             of(1, 33, 1), of(1, 1, 0),  of(1, 1, 33)};
+    struct pb_burst bad[] = {of(0, 1, 1), of(33, 1, 1), of(1, 0, 1),  of(1, 33, 1),
+                             of(1, 1, 0), of(1, 1, 49), of(17, 1, 33)};
     struct pb_burst burst = of(1, 1, 1);
     struct pb_error err = PB_ERROR_INIT;
     uint32_t cycles[WARPS_MAX];

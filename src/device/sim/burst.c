@@ -6,7 +6,8 @@
 #include "device/sim/mshr.h"
 #include "device/sim/simulator.h"
 
-enum { LOADS_MAX = 32, SLOT_BYTES = 8 };
+/* Of more loads than MANY, each thread needs so many registers that only half the warps fit. */
+enum { LOADS_MAX = 48, MANY = 32, SLOT_BYTES = 8 };
 
 /* From one load to the next; N14's footnote 4: more instructions take a bit longer. */
 static const double issue_cycles = 2.0;
@@ -19,7 +20,8 @@ static size_t count_of(const struct pb_burst *burst)
 
 static enum pb_status check_shape(const struct pb_burst *burst, struct pb_error *err)
 {
-    const uint32_t warps_max = PB_SIM_CTA_THREADS_MAX / PB_SIM_WARP_SIZE;
+    const uint32_t warps_max =
+        PB_SIM_CTA_THREADS_MAX / PB_SIM_WARP_SIZE / (burst->loads > MANY ? 2 : 1);
 
     if (burst->warps == 0 || burst->warps > warps_max || burst->lanes == 0 ||
         burst->lanes > PB_SIM_WARP_SIZE || burst->loads == 0 || burst->loads > LOADS_MAX)
