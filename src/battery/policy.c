@@ -4,6 +4,8 @@
  *   members   the array fills the cache to the edge and the line after it comes last in every lap:
  *             what misses is that line's set. Repeated, since a drawn victim hides the others, and
  *             every second time in a drawn order, which a tree-PLRU needs to show them.
+ *   overflow  the lines found so far alone, lap after lap: where none misses they fit, so that some
+ *             of the set are still unknown and the search goes on
  *   victim    only the lines of that set, one more than it has ways, lap after lap from an empty
  *             cache: the hits and misses show which way each miss has emptied
  *   random    the same lines in random order, each several times by other words of it: tells
@@ -18,9 +20,10 @@
 #include "battery/tests.h"
 
 enum {
-    MEMBER_LAPS = 16,
+    MEMBER_LAPS = 64,
     QUIET_LAPS = 2,    /* in a row without a new member: all are known */
     LAPS_AT_ONCE = 16, /* recorded together where the window holds them */
+    OVERFLOW_LAPS = 4,
     VICTIM_REPEATS = 16,
     RANDOM_REPEATS = 8,
     RANDOM_LAPS = 4,
@@ -72,35 +75,6 @@ static uint64_t member_loads(const struct pb_bench *bench, size_t lines)
     return (laps > 0 ? laps : 1) * lines;
 }
 
-static enum pb_status find_members(struct pb_bench *bench, const struct pb_search *search,
-                                   struct members *members, struct pb_recording *recording,
-                                   struct pb_error *err)
-{
-    struct pb_walk walk = {.path = search->target->path,
-                           .order = PB_ORDER_SEQUENTIAL,
-                           .phase = "members",
-                           .footprint_bytes = members->lines * search->stride_bytes,
-                           .stride_bytes = search->stride_bytes,
-                           .record = member_loads(bench, members->lines)};
-
-    members->is_member[members->lines - 1] = true; /* the line after the array */
-    /* Every second time the lap is drawn: a tree-PLRU lets the same few miss in one order. */
-    for (size_t quiet = 0; walk.repeat < MEMBER_LAPS && quiet < QUIET_LAPS; walk.repeat++) {
-        struct pb_walk_result lap;
-        enum pb_status status;
-
-        walk.warm = (2 + walk.repeat) * members->lines;
-        walk.order = walk.repeat % 2 == 0 ? PB_ORDER_SEQUENTIAL : PB_ORDER_RANDOM;
-        walk.seed = walk.repeat;
-        status = pb_walk_take(bench, &walk, recording, &lap, err);
-        if (status != PB_OK)
-            return status;
-        quiet = mark_misses(bench, search, recording, &lap, members) > 0 ? 0 : quiet + 1;
-    }
-    gather_members(search, members);
-    return PB_OK;
-}
-
 /* A chase over given slots from an empty cache. */
 static struct pb_walk cold_walk(const struct pb_search *search, const struct members *members,
                                 const char *phase, const uint64_t *offsets, size_t count)
@@ -113,6 +87,76 @@ static struct pb_walk cold_walk(const struct pb_search *search, const struct mem
                             .offset_bytes = offsets,
                             .offset_count = count,
                             .prefill = true};
+}
+
+/* Do the lines found so far, alone, miss again once all were loaded? offsets has room for them. */
+static enum pb_status check_overflow(struct pb_bench *bench, const struct pb_search *search,
+                                     struct members *members, struct pb_recording *recording,
+                                     bool *overflow_out, struct pb_error *err)
+{
+    struct pb_walk walk;
+    struct pb_walk_result laps;
+    uint64_t window = bench->info.trace_window;
+    enum pb_status status;
+    size_t misses = 0;
+
+    gather_members(search, members);
+    walk = cold_walk(search, members, "overflow", members->offset_bytes, members->count);
+    walk.record = OVERFLOW_LAPS * members->count;
+    walk.record = window < walk.record ? window : walk.record;
+    status = pb_walk_take(bench, &walk, recording, &laps, err);
+    if (status != PB_OK)
+        return status;
+    for (size_t i = members->count; i < laps.count; i++)
+        misses +=
+            pb_search_is_miss(bench, search, recording->series.latency_cycles[laps.first + i]);
+    *overflow_out = misses + 1 >= OVERFLOW_LAPS; /* one in every lap but the first: no spike */
+    return PB_OK;
+}
+
+/* One more lap over the array and the line after it. Every second one is drawn. */
+static enum pb_status take_lap(struct pb_bench *bench, const struct pb_search *search,
+                               struct members *members, uint32_t repeat,
+                               struct pb_recording *recording, size_t *found_out,
+                               struct pb_error *err)
+{
+    struct pb_walk walk = {.path = search->target->path,
+                           .order = repeat % 2 == 0 ? PB_ORDER_SEQUENTIAL : PB_ORDER_RANDOM,
+                           .phase = "members",
+                           .footprint_bytes = members->lines * search->stride_bytes,
+                           .stride_bytes = search->stride_bytes,
+                           .warm = (2 + repeat) * members->lines,
+                           .record = member_loads(bench, members->lines),
+                           .seed = repeat,
+                           .repeat = repeat};
+    struct pb_walk_result lap;
+    enum pb_status status = pb_walk_take(bench, &walk, recording, &lap, err);
+
+    if (status == PB_OK)
+        *found_out = mark_misses(bench, search, recording, &lap, members);
+    return status;
+}
+
+/* Laps until nothing new is found and what was found is more than fits, or too many were taken. */
+static enum pb_status find_members(struct pb_bench *bench, const struct pb_search *search,
+                                   struct members *members, struct pb_recording *recording,
+                                   struct pb_error *err)
+{
+    bool overflow = false;
+
+    members->is_member[members->lines - 1] = true; /* the line after the array */
+    for (uint32_t quiet = 0, repeat = 0; repeat < MEMBER_LAPS && !overflow; repeat++) {
+        size_t found = 0;
+        enum pb_status status = take_lap(bench, search, members, repeat, recording, &found, err);
+
+        quiet = found > 0 ? 0 : quiet + 1;
+        if (status == PB_OK && quiet >= QUIET_LAPS)
+            status = check_overflow(bench, search, members, recording, &overflow, err);
+        if (status != PB_OK)
+            return status;
+    }
+    gather_members(search, members);
+    return PB_OK;
 }
 
 static enum pb_status take_victims(struct pb_bench *bench, const struct pb_search *search,

@@ -21,9 +21,11 @@
 enum {
     CANDIDATES_MIN = 16, /* lines after the array */
     CANDIDATES_MAX = 512,
-    CANDIDATES_CHIP_WIDE = 8, /* a lap of L2 is long */
-    SHUFFLED_MAX = 64,        /* of them in a drawn order too */
-    LOADS_BUDGET = 1 << 22,   /* of all candidates' laps and their windows */
+    CANDIDATES_CHIP_WIDE = 16, /* a lap of L2 is long, */
+    CANDIDATES_SHORT = 48,     /* but for a small one: random victims take many laps to tell sets */
+    LAP_SHORT = 8192,          /* lines */
+    SHUFFLED_MAX = 64,         /* of them in a drawn order too */
+    LOADS_BUDGET = 1 << 22,    /* of all candidates' laps and their windows */
     HIGH_BIT = 30
 };
 
@@ -50,7 +52,7 @@ static size_t candidate_count(const struct pb_bench *bench, const struct pb_sear
     uint64_t count = loads > 0 ? LOADS_BUDGET / loads : CANDIDATES_MAX;
 
     if (search->target->chip_wide && bench->battery < PB_FULL)
-        return CANDIDATES_CHIP_WIDE;
+        return lines < LAP_SHORT ? CANDIDATES_SHORT : CANDIDATES_CHIP_WIDE;
     count = count < CANDIDATES_MIN ? CANDIDATES_MIN : count;
     return (size_t)(count < CANDIDATES_MAX ? count : CANDIDATES_MAX);
 }
