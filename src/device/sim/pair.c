@@ -4,6 +4,7 @@
  * Clusters take the SMs of one GPC, whole TPCs first and the same in every launch, as those of an
  * H200 do: what a GPC has beyond a multiple of a cluster's size runs none of that size. Two SMs of
  * a TPC that move data at once slow each other down, and so do two of a GPC, as the profile says.
+ * Two of a GPC that read constants may help each other.
  */
 #include <stdlib.h>
 
@@ -107,10 +108,12 @@ enum pb_status pb_sim_cluster(struct pb_device *base, const struct pb_cluster *c
 
 /* What the other SM's traffic makes of this one's time. */
 static double slowdown(const struct pb_sim_layout_spec *spec, const struct layout *layout,
-                       uint32_t sm, uint32_t other)
+                       enum pb_pair_kind kind, uint32_t sm, uint32_t other)
 {
     if (sm == other)
         return 1.0;
+    if (kind == PB_PAIR_CONSTANT)
+        return layout->gpc[sm] == layout->gpc[other] ? spec->constant_slowdown : 1.0;
     if (layout->tpc[sm] == layout->tpc[other])
         return spec->tpc_slowdown;
     return layout->gpc[sm] == layout->gpc[other] ? spec->gpc_slowdown : 1.0;
@@ -145,7 +148,8 @@ enum pb_status pb_sim_pair(struct pb_device *base, const struct pb_pair *pair, u
         return status;
     for (size_t i = 0; i < 2 * pair->count; i++) {
         uint32_t sm = pair->sms[i / 2][i % 2], other = pair->sms[i / 2][1 - i % 2];
-        double cycles = move(device, sm) * slowdown(&device->profile->layout, &layout, sm, other);
+        double cycles =
+            move(device, sm) * slowdown(&device->profile->layout, &layout, pair->kind, sm, other);
 
         cycles_out[i] = pb_sim_device_stamped(device, cycles);
         pb_sim_device_pass(device, cycles);

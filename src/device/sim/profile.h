@@ -9,7 +9,8 @@
  *   "shared": {…, "achieved_bytes_per_cycle": 36.7}
  *   "l2_sides": {"far_latency_cycles": 414, "mask": "0xb3000",
  *                "gpc_sms": [16, 18], "slices": 96, "slice_spread_cycles": 24}
- *   "layout": {"tpc_sms": 2, "tpc_slowdown": 1.6, "gpc_slowdown": 1.0, "cluster_max": 16},
+ *   "layout": {"tpc_sms": 2, "tpc_slowdown": 1.6, "gpc_slowdown": 1.0, "constant_slowdown": 1.0,
+ *              "cluster_max": 16},
  *   "study": {"sync": {"write_cycles": 32, "barrier_cycles": 57, "warp_share": 0.02},
  *             "coalesce": {"group_lanes": 32, "line_cycles": 38, "miss_line_cycles": 46},
  *             "spill": {"variables": 64, "move_cycles": 52, "spilled_cycles": 619,
@@ -115,10 +116,11 @@ struct pb_sim_sides_spec {
 
 /* SMs that share a way to the rest of the chip; their GPCs are those of pb_sim_sides_spec. */
 struct pb_sim_layout_spec {
-    uint32_t tpc_sms;     /* neighbours by number */
-    double tpc_slowdown;  /* of both, when two SMs of a TPC move data at the same time */
-    double gpc_slowdown;  /* when two of a GPC do */
-    uint32_t cluster_max; /* CTAs; 0: the device has no clusters */
+    uint32_t tpc_sms;         /* neighbours by number */
+    double tpc_slowdown;      /* of both, when two SMs of a TPC move data at the same time */
+    double gpc_slowdown;      /* when two of a GPC do */
+    double constant_slowdown; /* when two of a GPC read constants; below 1: they help each other */
+    uint32_t cluster_max;     /* CTAs; 0: the device has no clusters */
 };
 
 /* F13 3.4.2 to 3.4.4: what shapes of a kernel cost. See study.h for the models. */

@@ -89,12 +89,13 @@ static void read_sides(struct pb_sim_reader *reader, const struct pb_json *root,
 static void read_layout(struct pb_sim_reader *reader, const struct pb_json *root,
                         struct pb_sim_profile *profile)
 {
-    static const char *const keys[] = {"tpc_sms", "tpc_slowdown", "gpc_slowdown", "cluster_max",
-                                       NULL};
+    static const char *const keys[] = {"tpc_sms",           "tpc_slowdown", "gpc_slowdown",
+                                       "constant_slowdown", "cluster_max",  NULL};
     struct pb_json at = pb_sim_read_optional(reader, root, "layout");
     struct pb_sim_layout_spec *layout = &profile->layout;
 
-    *layout = (struct pb_sim_layout_spec){.tpc_sms = 2, .tpc_slowdown = 1.6, .gpc_slowdown = 1.0};
+    *layout = (struct pb_sim_layout_spec){
+        .tpc_sms = 2, .tpc_slowdown = 1.6, .gpc_slowdown = 1.0, .constant_slowdown = 1.0};
     layout->cluster_max = profile->compute_capability >= 90 ? 16 : 0;
     if (reader->status != PB_OK || at.value == NULL)
         return;
@@ -102,6 +103,7 @@ static void read_layout(struct pb_sim_reader *reader, const struct pb_json *root
     pb_sim_read_integer_or(reader, &at, "tpc_sms", 1, profile->sm_count, &layout->tpc_sms);
     pb_sim_read_number_or(reader, &at, "tpc_slowdown", 1, 100, &layout->tpc_slowdown);
     pb_sim_read_number_or(reader, &at, "gpc_slowdown", 1, 100, &layout->gpc_slowdown);
+    pb_sim_read_number_or(reader, &at, "constant_slowdown", 0.01, 100, &layout->constant_slowdown);
     pb_sim_read_integer_or(reader, &at, "cluster_max", 0, 16, &layout->cluster_max);
 }
 
