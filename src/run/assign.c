@@ -133,13 +133,15 @@ static void write_ticket(const struct pb_arrival *arrivals, size_t rank, struct 
     memset(ticket, 0, sizeof(*ticket));
     PB_TEXT_SET(ticket->host, arrival->host);
     ticket->slot = -1;
+    if (arrival->opened.host[0] != '\0')
+        PB_TEXT_SET(ticket->host, arrival->opened.host);
     if (arrival->status != PB_OK) {
+        if (arrival->opened.host[0] != '\0')
+            ticket->slot = arrival->opened.slot;
         ticket->member_status = arrival->member_status;
         PB_TEXT_SET(ticket->message, arrival->message);
         return;
     }
-    if (arrival->opened.host[0] != '\0')
-        PB_TEXT_SET(ticket->host, arrival->opened.host);
     ticket->slot = arrival->opened.slot >= 0 ? arrival->opened.slot : arrival->local_rank;
     twin = find_twin(arrivals, rank);
     if (twin != rank) {

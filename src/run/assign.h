@@ -38,7 +38,7 @@ struct pb_arrival {
     enum pb_status status;               /* PB_OK: the device is open */
     enum pb_member_status member_status; /* if it is not */
     char message[PB_MESSAGE_LENGTH];
-    struct pb_opened opened;
+    struct pb_opened opened; /* if it is not: host and slot of a simulated fleet, if any */
 };
 
 /* What a rank is to do. */
@@ -66,7 +66,8 @@ enum pb_status pb_assign_seats(const struct pb_sighting *sightings, size_t rank_
 
 /*
  * Finds devices that were opened twice and names the others HOST.gpuSLOT; where that name is taken
- * (instances of one GPU, equal host names) ".RANK" follows.
+ * (instances of one GPU, equal host names) ".RANK" follows. A rank without its device gets the host
+ * and slot that a simulated fleet has for it, else slot -1 of its own host.
  *
  * PB_INVALID: a probe refused the device's description, or the fleet has more devices than there
  * are ranks. PB_NOT_FOUND: no rank has a device.

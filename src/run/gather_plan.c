@@ -77,6 +77,8 @@ static void arrive(struct pb_gather *gather, const struct pb_sighting *sighting,
     arrival->status = status == PB_OK ? failure->status : status;
     arrival->member_status = status == PB_OK ? failure->member_status : PB_MEMBER_FAILED;
     PB_TEXT_SET(arrival->message, status == PB_OK ? failure->message : err.message);
+    PB_TEXT_SET(arrival->opened.host, failure->host);
+    arrival->opened.slot = failure->slot;
 }
 
 static enum pb_status take_seat(struct pb_gather *gather, const struct pb_sighting *sighting,

@@ -54,7 +54,8 @@ static const struct member opened_members[] = {
     TEXT(pb_opened, host), WHOLE(pb_opened, slot), WHOLE(pb_opened, fleet_size), END};
 
 static const struct member refusal_members[] = {
-    WHOLE(pb_refusal, status), TEXT(pb_refusal, message), END};
+    WHOLE(pb_refusal, status), TEXT(pb_refusal, message), TEXT(pb_refusal, host),
+    WHOLE(pb_refusal, slot), END};
 
 static const struct member test_members[] = {
     TEXT(pb_test_note, key), TEXT(pb_test_note, uuid), TEXT(pb_test_note, test),

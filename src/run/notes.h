@@ -50,6 +50,8 @@ struct pb_opened {
 struct pb_refusal {
     int64_t status; /* enum pb_status, never PB_OK */
     char message[PB_ERROR_LENGTH];
+    char host[PB_KEY_LENGTH]; /* the node of a simulated fleet that has no such device … */
+    int64_t slot;             /* … in this slot; empty: this one, and the slot is not known */
 };
 
 /*

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 
+#include "device/sim/fleet.h"
 #include "run/measure.h"
 
 struct server {
@@ -13,6 +14,7 @@ struct server {
     struct pb_bench bench; /* device is NULL until it is open */
     FILE *orders;
     int frames_fd;
+    int64_t vacant_rank; /* whose device could not be opened; -1: none */
 };
 
 static enum pb_status take(void *context, const struct pb_frame *frame, struct pb_error *err)
@@ -58,7 +60,23 @@ static enum pb_status open_device(struct server *server, const struct pb_order *
     pb_bench_close(&server->bench);
     status = pb_measure_open(&server->measure, order->selector, order->rank, &server->bench,
                              &opened, err);
+    if (status != PB_OK)
+        server->vacant_rank = order->rank;
     return status != PB_OK ? status : say(server, PB_FRAME_OPENED, pb_note_opened(&opened), err);
+}
+
+/* Where the fleet has the device that could not be opened, so that its node can be blamed. */
+static void tell_place(const struct server *server, struct pb_refusal *refusal)
+{
+    struct pb_fleet_device device;
+
+    refusal->slot = -1;
+    if (server->measure.plan == NULL || server->vacant_rank < 0 ||
+        pb_fleet_plan_device(server->measure.plan, (size_t)server->vacant_rank, &device, NULL) !=
+            PB_OK)
+        return;
+    PB_TEXT_SET(refusal->host, device.host);
+    refusal->slot = device.slot;
 }
 
 /* Waits for the order that follows a READY frame. */
@@ -148,7 +166,7 @@ static enum pb_status serve(struct server *server, const struct pb_selection *se
 enum pb_status pb_serve(const struct pb_selection *selection, FILE *orders, int frames_fd,
                         struct pb_error *err)
 {
-    struct server server = {.orders = orders, .frames_fd = frames_fd};
+    struct server server = {.orders = orders, .frames_fd = frames_fd, .vacant_rank = -1};
     struct pb_refusal refusal = {.status = PB_OK};
     struct pb_error cause = PB_ERROR_INIT;
     enum pb_status status;
@@ -159,6 +177,7 @@ enum pb_status pb_serve(const struct pb_selection *selection, FILE *orders, int 
     if (status != PB_OK) {
         refusal.status = status;
         PB_TEXT_SET(refusal.message, cause.message);
+        tell_place(&server, &refusal);
         say(&server, PB_FRAME_REFUSED, pb_note_refusal(&refusal), NULL);
         pb_fail(err, status, "%s", cause.message);
     }

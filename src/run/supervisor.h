@@ -54,6 +54,8 @@ struct pb_failure {
     enum pb_member_status member_status;
     enum pb_status status;
     char message[PB_ERROR_LENGTH];
+    char host[PB_KEY_LENGTH]; /* where a simulated fleet has it … */
+    int64_t slot;             /* … and in which slot; empty: on this node, who knows where */
 };
 
 /*

@@ -119,6 +119,8 @@ static enum pb_status on_refused(struct pb_supervisor *supervisor, const struct 
     if (!supervisor->was_opened) {
         pb_supervisor_fail(supervisor, pb_member_status_of((enum pb_status)refusal.status),
                            (enum pb_status)refusal.status, refusal.message);
+        PB_TEXT_SET(supervisor->failure.host, refusal.host);
+        supervisor->failure.slot = refusal.slot;
         return PB_OK;
     }
     lost = refusal.status == PB_LOST || refusal.status == PB_NOT_FOUND;

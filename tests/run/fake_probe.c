@@ -57,7 +57,7 @@ static void say_test(enum pb_frame_type type, const char *test, enum pb_outcome 
 
 static void refuse(enum pb_status status, const char *message)
 {
-    struct pb_refusal refusal = {.status = status};
+    struct pb_refusal refusal = {.status = status, .slot = -1};
 
     PB_TEXT_SET(refusal.message, message);
     say(PB_FRAME_REFUSED, pb_note_refusal(&refusal), NULL);

@@ -148,6 +148,26 @@ static void test_keys__two_devices_of_one_name_stay_apart(void **state)
     assert_string_equal(tickets[1].key, "n1.gpu0.1");
 }
 
+static void test_keys__absent_device_of_a_fleet_keeps_its_place(void **state)
+{
+    struct pb_arrival arrivals[] = {arrive("here", 0, "a"), arrive("here", 0, ""),
+                                    arrive("here", 0, "")};
+    struct pb_ticket tickets[3];
+
+    (void)state;
+    arrivals[1].status = arrivals[2].status = PB_NOT_FOUND;
+    arrivals[1].member_status = arrivals[2].member_status = PB_MEMBER_ABSENT;
+    PB_TEXT_SET(arrivals[1].opened.host, "n07");
+    arrivals[1].opened.slot = 3;
+    assert_int_equal(pb_assign_keys(arrivals, 3, &nothing_selected, tickets, NULL), PB_OK);
+    assert_int_equal(tickets[1].member_status, PB_MEMBER_ABSENT);
+    assert_string_equal(tickets[1].host, "n07");
+    assert_int_equal(tickets[1].slot, 3);
+    assert_string_equal(tickets[1].key, "");
+    assert_string_equal(tickets[2].host, "here"); /* no fleet tells more */
+    assert_int_equal(tickets[2].slot, -1);
+}
+
 static void test_keys__fleet_with_more_devices_than_ranks_is_refused(void **state)
 {
     const struct pb_selection selection = {.backend = "sim", .fleet = "f.json"};
@@ -187,6 +207,7 @@ int main(void)
         cmocka_unit_test(test_keys__are_host_and_slot),
         cmocka_unit_test(test_keys__same_device_twice_is_a_duplicate),
         cmocka_unit_test(test_keys__two_devices_of_one_name_stay_apart),
+        cmocka_unit_test(test_keys__absent_device_of_a_fleet_keeps_its_place),
         cmocka_unit_test(test_keys__fleet_with_more_devices_than_ranks_is_refused),
         cmocka_unit_test(test_keys__no_device_at_all_is_not_found),
     };
