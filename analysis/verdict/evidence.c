@@ -15,6 +15,11 @@ enum { PAIRS_MIN = 8, PAIRS_A_DEVICE = 8 /* 16 devices a node */, BISECTIONS = 2
 #define CLIPPED_SHARE 0.97757 /* of a normal variance that is left by clipping there */
 #define NORMAL_MEDIAN 0.9539  /* median of |x - y| of two standard normal numbers */
 
+/* A node's or a slot's devices that deviate together, as attribute.h blames them. */
+enum { NODE_LEAST = 2, SLOT_LEAST = 3 };
+#define NODE_SHARE 0.75
+#define SLOT_SHARE 0.5
+
 /* Scores from low to high sigmas tell of the tails. */
 struct band {
     double low, high;
@@ -24,6 +29,11 @@ struct band {
 /* The farther one sees what is a mixture, normal within and heavy without; it holds so few scores
    that one sick device would fill it, hence the lenience. */
 static const struct band bands[] = {{3.0, 6.0, 0.0}, {4.5, 8.0, 1.0}};
+
+/* Members of one node or one slot, and what one metric says of them. */
+struct line {
+    size_t present, far[2]; /* far: in the band or beyond, below and above the center */
+};
 
 /* What one call works on. */
 struct work {
@@ -37,6 +47,12 @@ struct work {
     double *numbers; /* one per pair */
     size_t pair_room;
     double *ratios;
+    size_t *node_of, *slot_of; /* of every member, counted from 0 */
+    size_t node_count, slot_count;
+    int64_t *slots;
+    struct line *lines;      /* nodes, then slots */
+    double *scored, *inside; /* of every member: scores, and those in the band by themselves … */
+    double *alike;           /* … and those in it together with its node */
 };
 
 static const struct pb_score *score_of(const struct work *work, size_t member, size_t metric)
@@ -118,18 +134,78 @@ static double read_likeness(const struct work *work)
     return fmin(fmax(1.0 - pb_robust_center(work->ratios, known), 0.0), 1.0);
 }
 
-/* Share of one device's scores that lie in the band; NaN when it has none. */
-static double band_share(const struct work *work, const struct band *band, size_t member)
+/* On which side this member's score is far out: in the band or beyond it. */
+static int side_of(const struct work *work, const struct band *band, size_t metric, size_t member)
 {
-    size_t scored = 0, inside = 0;
+    double sigmas = score_of(work, member, metric)->sigmas;
 
-    for (size_t i = 0; i < work->metric_count; i++) {
-        double sigmas = fabs(score_of(work, member, work->metrics[i])->sigmas);
+    if (!(fabs(sigmas) >= band->low))
+        return 0;
+    return sigmas > 0.0 ? 1 : -1;
+}
 
-        scored += isfinite(sigmas) ? 1 : 0;
-        inside += sigmas >= band->low && sigmas < band->high ? 1 : 0;
+static void add_to_line(struct line *line, int side)
+{
+    line->present++;
+    line->far[0] += side < 0 ? 1 : 0;
+    line->far[1] += side > 0 ? 1 : 0;
+}
+
+/* Do these devices deviate together, as a node's or a slot's fault makes them? Chance hardly can.
+ */
+static bool are_together(const struct line *line, int side, size_t least, double share)
+{
+    size_t alike = line->far[side > 0 ? 1 : 0];
+
+    return alike >= least && (double)alike >= share * (double)line->present;
+}
+
+/* Adds to every member's sums what one metric says. */
+static void weigh_metric(struct work *work, const struct band *band, size_t metric)
+{
+    memset(work->lines, 0, (work->node_count + work->slot_count) * sizeof(*work->lines));
+    for (size_t i = 0; i < work->count; i++) {
+        int side = side_of(work, band, metric, i);
+
+        if (!isfinite(score_of(work, i, metric)->sigmas))
+            continue;
+        work->scored[i] += 1.0;
+        add_to_line(&work->lines[work->node_of[i]], side);
+        add_to_line(&work->lines[work->node_count + work->slot_of[i]], side);
     }
-    return scored > 0 ? fmin((double)inside / (double)scored, DEVICE_MAX) : NAN;
+    for (size_t i = 0; i < work->count; i++) {
+        int side = side_of(work, band, metric, i);
+        const struct line *node = &work->lines[work->node_of[i]];
+        const struct line *slot = &work->lines[work->node_count + work->slot_of[i]];
+
+        if (side == 0 || fabs(score_of(work, i, metric)->sigmas) >= band->high ||
+            are_together(slot, side, SLOT_LEAST, SLOT_SHARE))
+            continue;
+        if (are_together(node, side, NODE_LEAST, NODE_SHARE))
+            work->alike[i] += 1.0;
+        else
+            work->inside[i] += 1.0;
+    }
+}
+
+/* Of every member: how many scores it has, and how many of them lie in the band. */
+static void weigh(struct work *work, const struct band *band)
+{
+    memset(work->scored, 0, work->count * sizeof(*work->scored));
+    memset(work->inside, 0, work->count * sizeof(*work->inside));
+    memset(work->alike, 0, work->count * sizeof(*work->alike));
+    for (size_t i = 0; i < work->metric_count; i++)
+        weigh_metric(work, band, work->metrics[i]);
+}
+
+/* Share of a member's scores that lie in the band. What it shares with its node counts as far as
+   devices of a node are alike in the healthy, and no device for more than DEVICE_MAX. */
+static double band_share(const struct work *work, size_t member, double likeness)
+{
+    double own = work->inside[member] / work->scored[member];
+    double alike = work->alike[member] / work->scored[member];
+
+    return fmin(own + likeness * fmin(alike, DEVICE_MAX), DEVICE_MAX);
 }
 
 static double expected_share(const struct band *band, double peers, double tail)
@@ -140,19 +216,21 @@ static double expected_share(const struct band *band, double peers, double tail)
     return pb_null_p(&null, band->low) - pb_null_p(&null, band->high);
 }
 
-static double read_tail(const struct work *work, const struct band *band, double peers)
+static double read_tail(struct work *work, const struct band *band, double peers, double likeness)
 {
     double sum = 0.0, squares = 0.0, devices = 0.0, mean, share, low = 0.0;
     double high = PB_CRITICAL_TAIL_MAX;
 
+    weigh(work, band);
     for (size_t i = 0; i < work->count; i++) {
-        double of_device = band_share(work, band, i);
+        double of_device;
 
-        if (isfinite(of_device)) {
-            sum += of_device;
-            squares += of_device * of_device;
-            devices += 1.0;
-        }
+        if (work->scored[i] <= 0.0)
+            continue;
+        of_device = band_share(work, i, likeness);
+        sum += of_device;
+        squares += of_device * of_device;
+        devices += 1.0;
     }
     if (devices < PB_POPULATION_MIN)
         return 0.0;
@@ -171,6 +249,37 @@ static double read_tail(const struct work *work, const struct band *band, double
     return high;
 }
 
+/* One number is a sum of what its node and its device have in common with others, whose tails show
+   less than theirs: the excess kurtosis of a sum is that of its parts by the sum of squares of
+   their shares of the variance. */
+static double tail_of_parts(double tail, double likeness)
+{
+    double left = likeness * likeness + (1.0 - likeness) * (1.0 - likeness);
+    double kurtosis;
+
+    if (tail <= 0.0)
+        return tail;
+    kurtosis = 6.0 * tail / (1.0 - 4.0 * tail) / left;
+    return fmin(kurtosis / (6.0 + 4.0 * kurtosis), PB_CRITICAL_TAIL_MAX);
+}
+
+/* Numbers the members' nodes, which lie beside each other, and their slots. */
+static void number_lines(struct work *work)
+{
+    for (size_t i = 0; i < work->count; i++) {
+        int64_t slot = work->sheet->subjects[work->by_host[i]].slot;
+        size_t at = 0;
+
+        work->node_count += i == 0 || !same_host(work, i - 1, i) ? 1 : 0;
+        work->node_of[i] = work->node_count - 1;
+        while (at < work->slot_count && work->slots[at] != slot)
+            at++;
+        if (at == work->slot_count)
+            work->slots[work->slot_count++] = slot;
+        work->slot_of[i] = at;
+    }
+}
+
 static enum pb_status start(struct work *work, const struct pb_group *group, unsigned domains,
                             struct pb_error *err)
 {
@@ -182,11 +291,21 @@ static enum pb_status start(struct work *work, const struct pb_group *group, uns
     work->numbers = malloc(work->pair_room * sizeof(*work->numbers));
     work->metrics = malloc((metric_count + 1) * sizeof(*work->metrics));
     work->ratios = malloc((metric_count + 1) * sizeof(*work->ratios));
-    if (work->by_host == NULL || work->numbers == NULL || work->metrics == NULL ||
-        work->ratios == NULL)
+    work->node_of = malloc(work->count * sizeof(*work->node_of));
+    work->slot_of = malloc(work->count * sizeof(*work->slot_of));
+    work->slots = malloc(work->count * sizeof(*work->slots));
+    work->lines = malloc(2 * work->count * sizeof(*work->lines));
+    work->scored = malloc(work->count * sizeof(*work->scored));
+    work->inside = malloc(work->count * sizeof(*work->inside));
+    work->alike = malloc(work->count * sizeof(*work->alike));
+    if (work->alike == NULL || work->node_of == NULL || work->slot_of == NULL ||
+        work->slots == NULL || work->lines == NULL || work->scored == NULL ||
+        work->inside == NULL || work->by_host == NULL || work->numbers == NULL ||
+        work->metrics == NULL || work->ratios == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for the scores of %zu devices", work->count);
     memcpy(work->by_host, group->members, work->count * sizeof(*work->by_host));
     qsort_r(work->by_host, work->count, sizeof(*work->by_host), compare_hosts, (void *)work->sheet);
+    number_lines(work);
     for (size_t i = 0; i < metric_count; i++)
         if ((domains >> work->sheet->metrics[i].domain & 1) != 0 && work->fits[i].whole.measured &&
             !work->fits[i].split)
@@ -207,15 +326,24 @@ enum pb_status pb_evidence_read(const struct pb_sheet *sheet, const struct pb_sc
         size_t peers = scores->groups[group].member_count + scores->groups[group].baseline_count;
 
         evidence_out->likeness = likeness;
+        evidence_out->metrics = work.metric_count;
         evidence_out->peer_share = share;
         evidence_out->tail = 0.0;
         for (size_t i = 0; i < sizeof(bands) / sizeof(bands[0]); i++)
-            evidence_out->tail =
-                fmax(evidence_out->tail, read_tail(&work, &bands[i], (double)peers * share));
+            evidence_out->tail = fmax(evidence_out->tail,
+                                      read_tail(&work, &bands[i], (double)peers * share, likeness));
+        evidence_out->tail = tail_of_parts(evidence_out->tail, likeness);
     }
     free(work.by_host);
     free(work.numbers);
     free(work.metrics);
     free(work.ratios);
+    free(work.node_of);
+    free(work.slot_of);
+    free(work.slots);
+    free(work.lines);
+    free(work.scored);
+    free(work.inside);
+    free(work.alike);
     return status;
 }

@@ -18,6 +18,7 @@ struct pb_evidence {
     double tail;       /* of the null: see critical.h */
     double likeness;   /* share of the variance that devices of one node have in common */
     double peer_share; /* independent peers by devices: 1 when nodes do not matter */
+    size_t metrics;    /* that it was read from */
 };
 
 /*
@@ -33,7 +34,10 @@ struct pb_evidence {
  *
  * Tails: the share of scores from 3 to 6 sigmas against that of Student's t, and that from 4.5 to 8
  * but for one standard error over devices; the heavier of both. Farther out lie the sick, which
- * must not speak for themselves, and no device's share counts for more than a tenth.
+ * must not speak for themselves, and no device's share counts for more than a tenth. Where three
+ * quarters of a node or half of a slot's devices deviate together, that is theirs and no tail, but
+ * for the likeness of healthy nodes. What devices have in common makes a number a sum, whose tails
+ * are lighter than its parts': by the excess kurtosis of a sum the parts' are taken.
  *
  * Without metrics whose scale is measured: normal tails and no likeness. PB_NO_MEMORY is the only
  * error.

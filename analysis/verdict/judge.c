@@ -134,6 +134,17 @@ static int worst_first(const void *a, const void *b)
     return strcmp(left->place, right->place);
 }
 
+bool pb_verdict_has_past(const struct pb_verdict *verdict, size_t subject)
+{
+    const struct pb_scores *scores = verdict->scores;
+
+    for (size_t m = 0; m < scores->metric_count; m++)
+        if (verdict->sheet->metrics[m].domain != PB_DOMAIN_COUNT &&
+            !isnan(scores->cells[subject * scores->metric_count + m].drift_sigmas))
+            return true;
+    return false;
+}
+
 bool pb_verdict_has_scored(const struct pb_verdict *verdict, size_t subject)
 {
     const struct pb_scores *scores = verdict->scores;
@@ -142,7 +153,7 @@ bool pb_verdict_has_scored(const struct pb_verdict *verdict, size_t subject)
         if (verdict->sheet->metrics[m].domain != PB_DOMAIN_COUNT &&
             !isnan(scores->cells[subject * scores->metric_count + m].sigmas))
             return true;
-    return false;
+    return pb_verdict_has_past(verdict, subject);
 }
 
 static void summarise(struct pb_verdict *verdict)

@@ -14,10 +14,10 @@ struct pb_verdict {
 /* PB_NO_MEMORY: nothing was added. */
 enum pb_status pb_verdict_add(struct pb_verdict *verdict, const struct pb_finding *finding);
 
-/* Was anything of this device compared with peers? Counts of errors need none, so they do not
- * count.
- */
+/* Was anything of this device compared with peers, or with its own past? Counts of errors need
+ * neither, so they do not count. */
 bool pb_verdict_has_scored(const struct pb_verdict *verdict, size_t subject);
+bool pb_verdict_has_past(const struct pb_verdict *verdict, size_t subject);
 
 /* judge_status.c: ranks whose device failed, hung, crashed, was lost, absent or measured twice. */
 enum pb_status pb_judge_status(struct pb_verdict *verdict);

@@ -216,6 +216,43 @@ static void write_detectable(const struct pb_verdict *verdict, size_t group, cha
         snprintf(text, size, "none");
 }
 
+/* Numbers of a group that were compared with their own past. */
+static size_t count_drifts(const struct pb_scores *scores, size_t group)
+{
+    size_t count = 0;
+
+    for (size_t m = 0; m < scores->metric_count; m++)
+        count += scores->norms[group * scores->metric_count + m].drift_pairs > 0 ? 1 : 0;
+    return count;
+}
+
+/* Too few for each other, but each was compared with what it was itself: that is a verdict. */
+static enum pb_status judge_own_past(struct pb_verdict *verdict, size_t group_index,
+                                     struct pb_finding *finding)
+{
+    const struct pb_group *group = &verdict->scores->groups[group_index];
+
+    finding->severity = PB_SEVERITY_OK;
+    PB_TEXT_SET(finding->cause, "own_past");
+    snprintf(finding->summary, sizeof(finding->summary),
+             "%zu of %zu devices compared with their own past; too few peers to compare with each "
+             "other",
+             group->member_count, group->member_count);
+    snprintf(finding->evidence, sizeof(finding->evidence),
+             "%zu numbers have a past; what drifted is told of its device",
+             count_drifts(verdict->scores, group_index));
+    return pb_verdict_add(verdict, finding);
+}
+
+static size_t count_pasts(const struct pb_verdict *verdict, const struct pb_group *group)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < group->member_count; i++)
+        count += pb_verdict_has_past(verdict, group->members[i]) ? 1 : 0;
+    return count;
+}
+
 static enum pb_status judge_peers(struct pb_verdict *verdict, size_t group_index)
 {
     const struct pb_group *group = &verdict->scores->groups[group_index];
@@ -227,6 +264,8 @@ static enum pb_status judge_peers(struct pb_verdict *verdict, size_t group_index
     PB_TEXT_SET(finding.place, group->name);
     if (group->member_count > 0)
         PB_TEXT_SET(finding.model, verdict->sheet->subjects[group->members[0]].info.model);
+    if (group->member_count > 0 && count_pasts(verdict, group) == group->member_count)
+        return judge_own_past(verdict, group_index, &finding);
     PB_TEXT_SET(finding.cause, "insufficient_peers");
     finding.peers = group->member_count + group->baseline_count;
     snprintf(finding.summary, sizeof(finding.summary),

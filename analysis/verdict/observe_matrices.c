@@ -70,7 +70,7 @@ static void put_host_link(struct pb_observer *observer, const struct pb_recordin
     if (matrix->rank != 3 || pb_matrix_size(matrix) != 4 * sizes)
         return;
     for (size_t i = 0; i < 4; i++) {
-        kind.practical = i % 2 == 0 ? 0.20 : 0.06; /* pageable copies are the host's business too */
+        kind.practical = i % 2 == 0 ? 0.35 : 0.06; /* pageable copies are the host's business too */
         pb_observer_put(observer, &kind, recording->name, recording->name, names[i],
                         pb_cell_plain(largest(matrix->values + i * sizes, sizes, &at)));
     }

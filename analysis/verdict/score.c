@@ -66,8 +66,24 @@ static void collect(const struct pb_scoring *scoring, bool critical, struct fami
     qsort(family->p, family->count, sizeof(*family->p), compare_numbers);
 }
 
+/* The p up to which each number of a device warns though its peers are too few. */
+static double few_peers_cutoff(const struct pb_scoring *scoring, size_t subject)
+{
+    const struct pb_scores *scores = scoring->scores;
+    size_t scored = 0;
+
+    for (size_t j = 0; j < scores->metric_count; j++)
+        scored += isnan(scores->cells[subject * scores->metric_count + j].p) ? 0 : 1;
+    return scoring->options->warning_rate / (double)(scored > 0 ? scored : 1);
+}
+
+/* p up to which a number is rejected, by what may then be said of it. */
+struct cutoffs {
+    double critical, warning, few_peers;
+};
+
 static enum pb_severity severity_of(const struct pb_scoring *scoring, size_t subject, size_t metric,
-                                    double holm, double benjamini_hochberg)
+                                    const struct cutoffs *cutoffs)
 {
     const struct pb_scores *scores = scoring->scores;
     const struct pb_metric *described = &scoring->sheet->metrics[metric];
@@ -81,11 +97,11 @@ static enum pb_severity severity_of(const struct pb_scoring *scoring, size_t sub
         return PB_SEVERITY_OK;
     if (pb_scoring_is_event(described, fit))
         return score->p <= 0.0 ? PB_SEVERITY_CRITICAL : PB_SEVERITY_OK;
-    if (enough && score->p <= holm)
+    if (enough && score->p <= cutoffs->critical)
         return PB_SEVERITY_CRITICAL;
-    if (score->p <= benjamini_hochberg)
+    if (score->p <= cutoffs->warning)
         return PB_SEVERITY_WARNING;
-    if (!enough && described->practical > 0.0 && score->p <= scoring->options->warning_rate &&
+    if (!enough && described->practical > 0.0 && score->p <= cutoffs->few_peers &&
         fabs(score->shift) >= LARGE_PRACTICALS * described->practical)
         return PB_SEVERITY_WARNING;
     return PB_SEVERITY_OK;
@@ -121,25 +137,26 @@ static enum pb_status judge(struct pb_scoring *scoring, struct pb_error *err)
     const struct pb_score_options *options = scoring->options;
     struct family family = {
         .p = malloc((scores->subject_count * scores->metric_count + 1) * sizeof(*family.p))};
-    double holm, benjamini_hochberg;
+    struct cutoffs cutoffs;
     size_t scored;
 
     if (family.p == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for %zu scores",
                        scores->subject_count * scores->metric_count);
     collect(scoring, false, &family);
-    benjamini_hochberg =
-        pb_benjamini_hochberg_cutoff(family.p, family.count, options->warning_rate);
+    cutoffs.warning = pb_benjamini_hochberg_cutoff(family.p, family.count, options->warning_rate);
     scored = family.count;
     collect(scoring, true, &family);
-    holm = pb_holm_cutoff(family.p, family.count, options->critical_rate);
+    cutoffs.critical = pb_holm_cutoff(family.p, family.count, options->critical_rate);
     set_detectable(scoring, scored);
     free(family.p);
-    for (size_t i = 0; i < scores->subject_count; i++)
+    for (size_t i = 0; i < scores->subject_count; i++) {
+        cutoffs.few_peers = few_peers_cutoff(scoring, i);
         for (size_t j = 0; scores->group_of[i] < scores->group_count && j < scores->metric_count;
              j++)
             scores->cells[i * scores->metric_count + j].severity =
-                severity_of(scoring, i, j, holm, benjamini_hochberg);
+                severity_of(scoring, i, j, &cutoffs);
+    }
     return PB_OK;
 }
 

@@ -78,8 +78,8 @@ struct pb_score_options {
  *
  * CRITICAL needs p within Holm's bound over all scores of the fleet that may become so (those with
  * PB_GROUP_MIN_PEERS peers), WARNING within Benjamini and Hochberg's over all; both need the
- * practical size. With fewer peers a shift of four practical sizes warns at p <= warning_rate, one
- * by one: so few could never tell otherwise.
+ * practical size. With fewer peers a shift of four practical sizes warns within Bonferroni's bound
+ * at warning_rate over the numbers of that device alone: so few could never tell otherwise.
  *
  * Counts whose healthy value is 0 (none in more than half of the peers) need no peers: more than
  * the practical size is CRITICAL with p = 0, else p = 1; sigmas is the count. Where most peers have

@@ -9,6 +9,9 @@
 
 enum { DOMAINS = PB_DOMAIN_STATE + 1, ALL_DOMAINS = (1 << DOMAINS) - 1 };
 
+/* Metrics of a domain without which all domains of the group speak for it. */
+enum { EVIDENCE_LEAST = 4 };
+
 static struct pb_score *score_at(const struct pb_scoring *scoring, size_t subject, size_t metric)
 {
     return &scoring->scores->cells[subject * scoring->scores->metric_count + metric];
@@ -187,6 +190,8 @@ enum pb_status pb_scoring_group(struct pb_scoring *scoring, size_t group, struct
 
         status =
             pb_evidence_read(sheet, scoring->scores, group, fits, 1u << domain, &evidence, err);
+        if (evidence.metrics < EVIDENCE_LEAST)
+            evidence = overall;
         evidence.tail = fmax(evidence.tail, overall.tail);
         for (size_t metric = 0; metric < sheet->metric_count && status == PB_OK; metric++)
             if (sheet->metrics[metric].domain == (enum pb_domain)domain)

@@ -578,6 +578,38 @@ static void test_past__fleet_of_one_is_judged_by_a_baseline(void **state)
     pb_sheet_clear(&fleet);
 }
 
+static void test_past__few_that_have_not_changed_are_well(void **state)
+{
+    struct pb_sheet sheet = {0}, baseline = {0};
+    struct pb_findings findings = {0};
+
+    (void)state;
+    make_fleet(1, &sheet);
+    make_fleet(1, &baseline);
+    judge_against(&sheet, &baseline, &findings);
+    assert_int_equal(findings.worst, PB_SEVERITY_OK);
+    assert_int_equal(findings.count, 1);
+    assert_string_equal(findings.items[0].cause, "own_past");
+    assert_non_null(strstr(findings.items[0].summary, "compared with their own past"));
+    pb_findings_clear(&findings);
+}
+
+/* One that was not there then keeps the others from vouching for it. */
+static void test_past__few_with_a_newcomer_are_not_well(void **state)
+{
+    struct pb_sheet sheet = {0}, baseline = {0};
+    struct pb_findings findings = {0};
+
+    (void)state;
+    make_fleet(1, &sheet);
+    make_fleet(1, &baseline);
+    PB_TEXT_SET(sheet.subjects[0].info.uuid, "GPU-new");
+    judge_against(&sheet, &baseline, &findings);
+    assert_int_equal(findings.worst, PB_SEVERITY_UNKNOWN);
+    assert_non_null(strstr(findings.items[0].cause, "insufficient_peers"));
+    pb_findings_clear(&findings);
+}
+
 static void test_table__last_row_takes_whatever_moves(void **state)
 {
     const struct pb_cause *last = pb_causes;
@@ -647,6 +679,8 @@ int main(void)
         cmocka_unit_test(test_past__device_that_has_moved_among_unlike_peers_is_seen),
         cmocka_unit_test(test_past__group_that_has_moved_is_one_finding),
         cmocka_unit_test(test_past__fleet_of_one_is_judged_by_a_baseline),
+        cmocka_unit_test(test_past__few_that_have_not_changed_are_well),
+        cmocka_unit_test(test_past__few_with_a_newcomer_are_not_well),
         cmocka_unit_test(test_table__last_row_takes_whatever_moves),
         cmocka_unit_test(test_table__every_word_is_documented),
     };

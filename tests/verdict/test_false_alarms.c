@@ -93,6 +93,44 @@ static void test_alarms__heavy_tails(void **state)
     check(plan, 100, 5);
 }
 
+/* The hardest: what a number is made of has heavy tails, its node's part too. */
+static void test_alarms__heavy_tails_of_nodes_and_devices(void **state)
+{
+    struct fleet_plan plan = {.devices = 64,
+                              .devices_per_node = 4,
+                              .node_share = 0.3,
+                              .device_share = 0.2,
+                              .freedom = 8.0};
+
+    (void)state;
+    check(plan, 100, 5);
+    plan.devices = 256;
+    check(plan, 20, 2);
+}
+
+/* Four devices of 32 that deviate alike: their node's, not heavy tails. */
+static void test_power__a_whole_node_is_no_heavy_tail(void **state)
+{
+    struct pb_score_options options = PB_SCORE_OPTIONS_DEFAULT;
+    struct fleet_plan plan = {.devices = 32, .devices_per_node = 4, .metrics = METRICS};
+    struct pb_sheet sheet = {0};
+    struct pb_scores scores;
+    size_t found = 0;
+
+    (void)state;
+    fleet_make(&plan, 77, &sheet);
+    for (size_t device = 12; device < 16; device++)
+        for (size_t metric = SHIFTED; metric < METRICS; metric += 24)
+            fleet_shift(&sheet, device, metric, 9.0 * SHIFTED_SPREAD);
+    assert_int_equal(pb_score(&sheet, NULL, &options, &scores, NULL), PB_OK);
+    for (size_t device = 12; device < 16; device++)
+        for (size_t metric = SHIFTED; metric < METRICS; metric += 24)
+            found += scores.cells[device * METRICS + metric].severity >= PB_SEVERITY_WARNING;
+    assert_int_equal(found, 8);
+    pb_scores_clear(&scores);
+    pb_sheet_clear(&sheet);
+}
+
 static void test_power__eight_sigmas_are_found_among_64(void **state)
 {
     struct fleet_plan plan = {.devices = 64, .devices_per_node = 4, .metrics = METRICS};
@@ -155,6 +193,8 @@ int main(void)
         cmocka_unit_test(test_alarms__metrics_that_move_together),
         cmocka_unit_test(test_alarms__devices_of_a_node_that_resemble_each_other),
         cmocka_unit_test(test_alarms__heavy_tails),
+        cmocka_unit_test(test_alarms__heavy_tails_of_nodes_and_devices),
+        cmocka_unit_test(test_power__a_whole_node_is_no_heavy_tail),
         cmocka_unit_test(test_power__eight_sigmas_are_found_among_64),
         cmocka_unit_test(test_naive__a_modified_z_score_flags_most_healthy_devices),
     };

@@ -128,6 +128,8 @@ static void test_faults__each_alone_is_told_with_level_and_cause(void **state)
         judge(bed, &bed->sick[k], NULL, &findings);
         expect(&findings, &fault_kinds[k], first_key, fault_kinds[k].specs[0]);
         expect_nobody_else(&findings, &sick, 1, fault_kinds[k].specs[0]);
+        if (findings.worst != PB_SEVERITY_CRITICAL)
+            fault_print(fault_kinds[k].specs[0], &findings);
         assert_int_equal(findings.worst, PB_SEVERITY_CRITICAL);
         pb_findings_clear(&findings);
     }
@@ -192,6 +194,22 @@ static void test_faults__two_faults_of_one_device_are_both_told(void **state)
     }
 }
 
+/* One access in a thousand is 300 cycles late, beside healthy ones of which one in ten thousand is.
+ */
+static void test_faults__faint_tail_is_found(void **state)
+{
+    struct pb_sheet row = {0};
+    struct pb_findings findings = {0};
+    const char *sick = first_key, *faint = "tail=0.0015:300";
+
+    measure(FIRST_NODE, FIRST_SLOT, faint, NULL, &row);
+    judge(*state, &row, NULL, &findings);
+    expect(&findings, &fault_kinds[6], first_key, faint);
+    expect_nobody_else(&findings, &sick, 1, faint);
+    pb_findings_clear(&findings);
+    pb_sheet_clear(&row);
+}
+
 static void test_faults__slow_sm_is_named(void **state)
 {
     struct bed *bed = *state;
@@ -220,6 +238,7 @@ int main(void)
         cmocka_unit_test(test_faults__each_alone_is_told_with_level_and_cause),
         cmocka_unit_test(test_faults__two_devices_of_a_node_are_told_apart),
         cmocka_unit_test(test_faults__two_faults_of_one_device_are_both_told),
+        cmocka_unit_test(test_faults__faint_tail_is_found),
         cmocka_unit_test(test_faults__slow_sm_is_named),
         cmocka_unit_test(test_faults__tail_keeps_the_mean),
     };

@@ -134,6 +134,19 @@ static void test_score__few_peers_only_warn_and_say_what_they_could_have_seen(vo
     assert_int_equal(fleet_count(&rig->scores, PB_SEVERITY_CRITICAL), 0);
 }
 
+/* Of 24 numbers of four devices one in a hundred lies so far out by chance: nobody is warned. */
+static void test_score__few_peers_do_not_warn_of_what_chance_does(void **state)
+{
+    struct rig *rig = *state;
+
+    make(&rig->sheet, 4, 4);
+    fleet_shift(&rig->sheet, 2, DRAM_NS, 30.0);
+    score(rig);
+    assert_true(fabs(at(rig, 2, DRAM_NS)->shift) >= 4.0 * rig->sheet.metrics[DRAM_NS].practical);
+    assert_true(at(rig, 2, DRAM_NS)->p < 0.05);
+    assert_int_equal(fleet_count(&rig->scores, PB_SEVERITY_WARNING), 0);
+}
+
 static void test_score__events_need_no_peers(void **state)
 {
     struct rig *rig = *state;
@@ -426,6 +439,7 @@ int main(void)
         RIG(test_score__a_planted_quarter_is_found_whole),
         RIG(test_score__near_even_halves_are_measured_against_themselves),
         RIG(test_score__few_peers_only_warn_and_say_what_they_could_have_seen),
+        RIG(test_score__few_peers_do_not_warn_of_what_chance_does),
         RIG(test_score__events_need_no_peers),
         RIG(test_score__events_within_the_practical_size_are_none),
         RIG(test_score__events_that_all_have_are_compared),
