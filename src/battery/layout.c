@@ -3,9 +3,11 @@
  *
  *   sm_clusters   axes size, launch, cluster, rank: the SM that the CTA of this rank of a cluster
  *                 ran on. A cluster runs on one GPC, so SMs that ever met in one share it.
- *   sm_pairs      axes kind, sm, other: cycles of an SM that moves 256 KiB of L2 while the other
- *                 one does the same; on the diagonal alone. SMs of a TPC share their way out, those
- * of a GPC theirs to the rest of the chip; what is slower together shares more.
+ *   sm_pairs      axes kind, sm, other: cycles of an SM while the other one does the same; on the
+ *                 diagonal alone. read, write: 256 KiB of L2 each; atomic: an addition to every
+ *                 sector of them; constant: both all of constant memory; translate: 12 lines of L2
+ *                 each, 32 MiB apart. What is slower together shares its way, its TLB or a cache;
+ *                 what is faster together shares a cache that each fills for the other.
  *
  * Nothing here is read from a data sheet.
  */
