@@ -64,6 +64,21 @@ static void test_burst__every_lane_with_a_line_of_its_own_takes_an_entry(void **
     json_decref(root);
 }
 
+/* 40 loads of a warp under way: more than a lane could ask for with 32. */
+static void test_burst__limits_beyond_32_show(void **state)
+{
+    json_t *root = simtest_profile();
+    struct pb_device *device;
+
+    (void)state;
+    simtest_set(root, "mshr", "{\"per_sm\": 64, \"per_warp\": 40}");
+    device = simtest_open(root, NULL);
+    assert_int_equal(longest(device, of(1, 1, 40)), 200 + 39 * 2);
+    assert_true(longest(device, of(1, 1, 41)) >= 2 * 200);
+    device->ops->close(device);
+    json_decref(root);
+}
+
 static void test_burst__flush_sends_the_loads_to_dram(void **state)
 {
     json_t *root = simtest_profile();
@@ -155,6 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_burst__gtx470_shows_figure_9),
         cmocka_unit_test(test_burst__every_lane_with_a_line_of_its_own_takes_an_entry),
+        cmocka_unit_test(test_burst__limits_beyond_32_show),
         cmocka_unit_test(test_burst__flush_sends_the_loads_to_dram),
         cmocka_unit_test(test_burst__what_overflows_l2_comes_from_dram),
         cmocka_unit_test(test_burst__faults_show),
