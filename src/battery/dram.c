@@ -2,7 +2,7 @@
 #include "battery/tests.h"
 #include "battery/walk.h"
 
-enum { REPEATS = 3, NEAR_LOADS = 2048, FAR_LOADS = 2048 };
+enum { REPEATS = 24, NEAR_LOADS = 2048, FAR_LOADS = 2048 };
 
 static enum pb_status take_near(struct pb_bench *bench, uint64_t repeat,
                                 struct pb_recording *recording, struct pb_error *err)

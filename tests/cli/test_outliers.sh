@@ -1,6 +1,7 @@
 #!/bin/sh
 # plumb-outliers from outside: its outputs, its exit codes, and input that nobody should give it.
 set -eu
+data=$(dirname "$0")/../data
 . "$(dirname "$0")/lib.sh"
 
 # fleet NAME N PROFILE [SLOT:FAULT]: the file of N devices on nodes of four, one of them faulty.
@@ -81,6 +82,65 @@ one_device_is_judged_by_a_baseline() {
     grep -qE '^CRITICAL +n01\.gpu0: ' out.txt || fail "not found"
     fleet g.h5 1 gtx780
     outliers 0 --baseline base.h5 g.h5
+}
+
+# node NUMBER PROFILE [SLOT:FAULT]: four devices, one of them faulty.
+node() {
+    faults=
+    [ -z "${3:-}" ] || faults=", \"faults\": {\"${3%%:*}\": [\"${3#*:}\"]}"
+    echo "{\"host\": \"$(printf 'n%02d' "$1")\", \"profile\": \"$2\", \"count\": 4$faults}"
+}
+
+# A whole fleet, alive: two models on sixteen nodes, one rank a device, the quick battery. Slow
+# builds (sanitizers) take five nodes of one model.
+live_fleet_is_judged_as_planted() {
+    nodes=16
+    [ "${PLUMB_SANITIZE:-OFF}" = OFF ] || nodes=5
+    for number in $(seq $nodes); do
+        profile=quadro2000
+        [ "$number" -le 8 ] || profile=c2070
+        case $number in
+        2) fault=1:dram_bandwidth=0.8 ;;
+        4) fault=3:absent ;;
+        11) fault=2:clock=0.8 ;;
+        13) fault=0:tail=0.02:2000 ;;
+        *) fault= ;;
+        esac
+        [ "$number" = 1 ] || echo ,
+        node "$number" $profile $fault
+    done >devices.txt
+    echo "{\"seed\": 7, \"spread\": {\"latency\": 0.002, \"bandwidth\": 0.004}," \
+        "\"devices\": [$(cat devices.txt)]}" >fleet.json
+    ranks 3 $((4 * nodes)) --fleet fleet.json --battery quick --no-progress -o f.h5
+    valid f.h5
+    outliers 2 --hostlist o.drain f.h5
+    grep -qE '^CRITICAL +n02\.gpu1: hbm' out.txt || fail "the slow memory"
+    grep -qE '^CRITICAL +n04\.gpu3: absent' out.txt || fail "the absent device"
+    drain='n[02,04]'
+    if [ $nodes -eq 16 ]; then
+        grep -qE '^CRITICAL +n11\.gpu2: (locked_clocks|slow_clock)' out.txt || fail "the slow clock"
+        grep -qE '^CRITICAL +n13\.gpu0: tail' out.txt || fail "the tail"
+        drain='n[02,04,11,13]'
+    fi
+    [ "$(cat o.drain)" = "$drain" ] || fail "the hostlist: $(cat o.drain)"
+    blamed=$(grep -E '^(CRITICAL|WARNING|UNKNOWN) +n[0-9]' out.txt |
+        grep -vcE '^[A-Z]+ +n(02\.gpu1|04\.gpu3|11\.gpu2|13\.gpu0): ' || true)
+    [ "$blamed" -eq 0 ] || fail "somebody else is blamed"
+}
+
+# Four real GPUs in good health, as recorded: too few to say more of.
+recorded_h200s_are_well_but_few() {
+    cp "$data/h200-four.h5" f.h5
+    outliers 3 f.h5
+    grep -qE '^UNKNOWN +NVIDIA H200.*: insufficient_peers' out.txt || fail "they are few"
+    ! grep -qE '^(CRITICAL|WARNING) +vm' out.txt || fail "a healthy one is blamed"
+}
+
+# Each against its own past: unchanged, so they are well however few they are.
+recorded_h200s_are_as_they_were() {
+    cp "$data/h200-four.h5" f.h5
+    outliers 0 --baseline "$data/h200-four.h5" f.h5
+    grep -q '4 of 4 devices compared with their own past' out.txt || fail "expected their past"
 }
 
 findings_and_parameters_live_side_by_side() {
