@@ -1,6 +1,8 @@
 /* The greatest common power of two, robust against strays. */
 #include "analysis/alignment.h"
 
+#include <stdlib.h>
+
 enum { ADDRESS_BITS = 64, ADDRESSES_MIN = 2, STRAYS_ONE_IN = 16 };
 
 struct pb_alignment pb_alignment_find(const uint64_t *address, size_t count)
@@ -41,4 +43,30 @@ struct pb_alignment pb_alignment_at(const uint64_t *address, size_t count, uint6
         found.at_double += address[i] % (2 * bytes) == 0;
     }
     return found;
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const uint64_t *left = a, *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
+uint64_t pb_alignment_of_repeated(uint64_t *address, size_t count, uint64_t bytes)
+{
+    uint64_t finest = bytes;
+    size_t repeated = 0;
+
+    qsort(address, count, sizeof(*address), by_address);
+    for (size_t i = 0, next; i < count; i = next) {
+        uint64_t unit = address[i] & -address[i];
+
+        for (next = i + 1; next < count && address[next] == address[i];)
+            next++;
+        if (next - i < 2 || unit >= bytes) /* 0 has no unit: it is a multiple of all */
+            continue;
+        repeated += unit > 0;
+        finest = unit > 0 && unit < finest ? unit : finest;
+    }
+    return repeated >= 2 ? finest : bytes;
 }

@@ -25,4 +25,10 @@ struct pb_alignment pb_alignment_find(const uint64_t *address, size_t count);
 /* How many of the addresses keep to a given power of two, and to its double. */
 struct pb_alignment pb_alignment_at(const uint64_t *address, size_t count, uint64_t bytes);
 
+/*
+ * The same, made finer where two addresses or more that it does not divide come again: strays do
+ * not. Sorts the addresses.
+ */
+uint64_t pb_alignment_of_repeated(uint64_t *address, size_t count, uint64_t bytes);
+
 #endif

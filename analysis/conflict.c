@@ -15,14 +15,32 @@ void pb_conflicts_clear(struct pb_conflicts *conflicts)
     memset(conflicts, 0, sizeof(*conflicts));
 }
 
-/* Room for all accesses of the phase. */
-static enum pb_status reserve(const struct pb_level *level, const struct pb_pick *pick,
-                              struct pb_conflicts *conflicts, struct pb_error *err)
+/* The array in an order of its own, where other parts of sets miss than in the next such lap. */
+static bool is_drawn(const struct pb_point *point)
+{
+    return strncmp(point->phase, "conflict_shuffled", PB_NAME_LENGTH) == 0;
+}
+
+/* The next lap with one line more, in the array's order or in one of its own. */
+static const struct pb_point *next_lap(const struct pb_level *level, size_t *at)
+{
+    struct pb_pick pick = {level->way->path, "trace", NULL};
+    const struct pb_point *point;
+
+    while ((point = pb_point_next(level->series, &pick, at)) != NULL)
+        if (strncmp(point->phase, "conflict", PB_NAME_LENGTH) == 0 || is_drawn(point))
+            return point;
+    return NULL;
+}
+
+/* Room for all accesses of the laps. */
+static enum pb_status reserve(const struct pb_level *level, struct pb_conflicts *conflicts,
+                              struct pb_error *err)
 {
     const struct pb_point *point;
     size_t laps = 0, accesses = 0;
 
-    for (size_t at = 0; (point = pb_point_next(level->series, pick, &at)) != NULL; laps++)
+    for (size_t at = 0; (point = next_lap(level, &at)) != NULL; laps++)
         accesses += pb_point_accesses(level->series, point).count;
     if (laps == 0)
         return pb_fail(err, PB_NOT_FOUND, "the recording holds no laps with one line more");
@@ -53,6 +71,7 @@ static void add_lap(const struct pb_level *level, const struct pb_point *point,
     conflicts->in_pieces |= point->window < walk.count;
     lap.count = conflicts->missing_count - lap.first;
     conflicts->quiet += lap.count == 0 && !lap.added_missed;
+    conflicts->drawn += lap.count > 0 && is_drawn(point);
     conflicts->laps[conflicts->lap_count++] = lap;
 }
 
@@ -128,12 +147,11 @@ static bool is_alike(const struct pb_conflicts *conflicts, const struct pb_acces
 enum pb_status pb_conflicts_read(const struct pb_level *level, struct pb_conflicts *conflicts_out,
                                  struct pb_error *err)
 {
-    struct pb_pick pick = {level->way->path, "trace", "conflict"};
     struct pb_conflicts conflicts = {0};
     const struct pb_point *point;
-    enum pb_status status = reserve(level, &pick, &conflicts, err);
+    enum pb_status status = reserve(level, &conflicts, err);
 
-    for (size_t at = 0; status == PB_OK && (point = pb_point_next(level->series, &pick, &at));) {
+    for (size_t at = 0; status == PB_OK && (point = next_lap(level, &at)) != NULL;) {
         struct pb_accesses walk = pb_point_accesses(level->series, point);
 
         if (conflicts.lap_count == 0) {

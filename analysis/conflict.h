@@ -38,6 +38,7 @@ struct pb_conflicts {
     uint64_t *missing; /* addresses */
     size_t missing_count;
     size_t quiet;   /* laps without any miss */
+    size_t drawn;   /* laps in orders of their own, with a miss */
     bool in_pieces; /* laps were recorded in several runs (R16's windows) */
 };
 

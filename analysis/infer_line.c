@@ -111,7 +111,7 @@ static void add_transitions(const struct pb_level *level, const struct pb_point 
 /*
  * All events of a phase, but of walks so large that the next cache overflows too. A walk alone may
  * keep to a smaller unit than all together, where most of them happen to overflow whole groups of
- * sets: the smaller one counts.
+ * sets: the smaller one counts. So does one at which the same places turn again and again.
  */
 static enum pb_status gather(const struct pb_level *level, const char *phase,
                              void (*add)(const struct pb_level *, const struct pb_point *,
@@ -122,7 +122,7 @@ static enum pb_status gather(const struct pb_level *level, const char *phase,
     struct pb_pick pick = {level->way->path, "trace", phase};
     struct events events = {NULL, 0, 0};
     const struct pb_point *point;
-    uint64_t finest = 0;
+    uint64_t finest = 0, repeated;
     enum pb_status status = reserve_events(level, &pick, &events, err);
 
     if (status != PB_OK)
@@ -135,10 +135,13 @@ static enum pb_status gather(const struct pb_level *level, const char *phase,
             continue;
         add(level, point, &events);
         own = pb_alignment_find(events.address + before, events.count - before);
-        if (own.seen >= WALK_EVENTS && own.bytes > 0 && (finest == 0 || own.bytes < finest))
+        if (own.seen >= WALK_EVENTS && own.bytes > 0 &&
+            4 * (own.seen - own.at_double) >= own.seen && (finest == 0 || own.bytes < finest))
             finest = own.bytes;
     }
     *alignment_out = pb_alignment_find(events.address, events.count);
+    repeated = pb_alignment_of_repeated(events.address, events.count, alignment_out->bytes);
+    finest = finest == 0 || repeated < finest ? repeated : finest;
     if (finest > 0 && finest < alignment_out->bytes)
         *alignment_out = pb_alignment_at(events.address, events.count, finest);
     *tried_out = events.tried;

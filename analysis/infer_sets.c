@@ -39,6 +39,9 @@ enum { OFTEN = 8 };
  */
 enum { SETS_MIN = 4, FEW_WAYS = 64, MOST_WAYS = 128 };
 
+/* So many laps in orders of their own show all parts of sets; a set may still seem this many. */
+enum { DRAWN = 8, MOST_PARTS = 4 };
+
 /* With so many pairs strays would show: a far lap's single one is then believed. */
 enum { MANY_PAIRS = 100 };
 
@@ -54,15 +57,19 @@ struct view {
 
 /*
  * Could the sets have so many lines? Lines that were seen again and again lie in no more sets than
- * there are; and of a large set much was seen. Of a small one a tree-PLRU may show two lines only.
+ * there are, or in few parts of each where a tree-PLRU went through many orders; and of a large set
+ * much was seen. Of a small one a tree-PLRU may show two lines only.
  */
-static bool could_be(const struct pb_index_fit *fit, size_t lines, size_t ways)
+static bool could_be(const struct pb_index_fit *fit, const struct pb_conflicts *conflicts,
+                     size_t ways)
 {
     const struct pb_partition *seen = &fit->seen;
+    size_t sets = conflicts->lines / ways;
 
     if (seen->largest > ways)
         return false;
-    if (lines / ways < seen->sets && fit->pairs >= OFTEN * seen->lines)
+    if (conflicts->drawn >= DRAWN ? seen->sets > MOST_PARTS * sets
+                                  : seen->sets > sets && fit->pairs >= OFTEN * seen->lines)
         return false;
     if (ways > MOST_WAYS)
         return 2 * seen->per_lap > ways;
@@ -92,7 +99,8 @@ static void count_halves(const struct pb_conflicts *conflicts, uint64_t sets, si
  * A policy that lets the same part of a set miss in every lap, as a tree-PLRU may, shows regular
  * places only, every second one or every fourth: the sets then seem twice as many. But not by added
  * lines that lie an odd as well as an even number of the smaller indexes away; nor where so many
- * lines were added next to each other; nor where the number of sets is odd.
+ * lines were added next to each other; nor where the number of sets is odd; nor in many orders,
+ * each of which shows other places.
  */
 static bool is_seen_as_fine(const struct view *view, const struct pb_index_fit *fit)
 {
@@ -102,7 +110,8 @@ static bool is_seen_as_fine(const struct view *view, const struct pb_index_fit *
     uint64_t ways = conflicts->lines / fit->sets, end = conflicts->lines + fit->sets;
     size_t neighbours = 0, odd, even;
 
-    if ((double)seen->per_lap_laps < steady_share * (double)seen->laps || seen->per_lap >= ways)
+    if ((double)seen->per_lap_laps < steady_share * (double)seen->laps || seen->per_lap >= ways ||
+        conflicts->drawn >= DRAWN)
         return true;
     for (size_t i = 0; i < conflicts->lap_count; i++)
         neighbours += (conflicts->laps[i].added - conflicts->base) / conflicts->line_bytes < end;
@@ -132,7 +141,7 @@ static bool is_index(const struct view *view, const struct pb_index_fit *fit)
         return false;
     return fit->sets > 0 && is_seen_as_fine(view, fit) && fit->chance <= significance &&
            view->conflicts.lines % fit->sets == 0 &&
-           could_be(fit, view->conflicts.lines, (size_t)(view->conflicts.lines / fit->sets));
+           could_be(fit, &view->conflicts, (size_t)(view->conflicts.lines / fit->sets));
 }
 
 /* The finer index; of two as fine that with fewer strays, then the modulo. NULL: none holds. */
