@@ -1,17 +1,19 @@
 /*
  * What the scores promise, and what they cost.
  *
- *   bench_verdict alarms [FLEETS]   healthy fleets with any CRITICAL score, by size and kind
- *   bench_verdict power [FLEETS]    how often one shifted number is found, by size and shift
- *   bench_verdict cost              seconds to score 10,000 devices of 200 metrics
+ *   bench_verdict alarms [FLEETS [ROW]]  healthy fleets with any CRITICAL score, by size and kind
+ *   bench_verdict power [FLEETS [ROW]]   how often one shifted number is found, by size and shift
+ *   bench_verdict cost                   seconds to score 10,000 devices of 200 metrics
  *
- * FLEETS is the number of fleets of each row (1,000). The tables of docs/verdicts.md are made by
- * it. No metric has a practical size here, so that the statistics alone must keep the rate.
+ * FLEETS is the number of fleets of each cell (1,000), ROW the only one wanted, from 1. The tables
+ * of docs/verdicts.md are made by it. No metric has a practical size here, so that the statistics
+ * alone must keep the rate.
  *
  * Shifts are in standard deviations of the healthy devices, put on one continuous metric of one
  * device, with nothing else wrong.
  */
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,13 +76,20 @@ static enum pb_severity score_fleet(const struct fleet_plan *plan, unsigned long
     return worst;
 }
 
-static void alarms(unsigned long fleets)
+static bool is_wanted(unsigned long wanted, size_t row)
+{
+    return wanted == 0 || wanted == row + 1;
+}
+
+static void alarms(unsigned long fleets, unsigned long row)
 {
     printf("%-24s", "CRITICAL (any), %");
     for (size_t i = 0; i < SIZES; i++)
         printf("   N = %-8zu", sizes[i]);
     printf("\n");
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (!is_wanted(row, i))
+            continue;
         printf("%-24s", kinds[i].name);
         for (size_t j = 0; j < SIZES; j++) {
             struct fleet_plan plan = plan_of(&kinds[i], sizes[j]);
@@ -100,7 +109,7 @@ static void alarms(unsigned long fleets)
     }
 }
 
-static void power(unsigned long fleets)
+static void power(unsigned long fleets, unsigned long row)
 {
     static const double shifts[] = {4, 6, 8, 12, 24};
 
@@ -109,6 +118,8 @@ static void power(unsigned long fleets)
         printf("  %4.0f sd    ", shifts[j]);
     printf("\n");
     for (size_t i = 0; i < SIZES; i++) {
+        if (!is_wanted(row, i))
+            continue;
         printf("N = %-6zu", sizes[i]);
         for (size_t j = 0; j < sizeof(shifts) / sizeof(shifts[0]); j++) {
             struct fleet_plan plan = plan_of(&kinds[1], sizes[i]);
@@ -151,15 +162,17 @@ static void cost(void)
 int main(int argc, char **argv)
 {
     unsigned long fleets = argc > 2 ? strtoul(argv[2], NULL, 10) : 1000;
+    unsigned long row = argc > 3 ? strtoul(argv[3], NULL, 10) : 0;
 
     if (argc > 1 && strcmp(argv[1], "alarms") == 0)
-        alarms(fleets);
+        alarms(fleets, row);
     else if (argc > 1 && strcmp(argv[1], "power") == 0)
-        power(fleets);
+        power(fleets, row);
     else if (argc > 1 && strcmp(argv[1], "cost") == 0)
         cost();
     else {
-        fprintf(stderr, "usage: bench_verdict alarms [FLEETS] | power [FLEETS] | cost\n");
+        fprintf(stderr,
+                "usage: bench_verdict alarms [FLEETS [ROW]] | power [FLEETS [ROW]] | cost\n");
         return 2;
     }
     return EXIT_SUCCESS;
