@@ -222,6 +222,15 @@ static void test_alignment__survives_strays_but_not_structure(void **state)
     assert_int_equal(pb_alignment_find(address, 64).bytes, 32);
 }
 
+static void test_alignment__what_comes_again_is_no_stray(void **state)
+{
+    uint64_t once[] = {256, 512, 768, 1056, 1312}, again[] = {256, 512, 1056, 1312, 1056, 1312};
+
+    (void)state;
+    assert_int_equal(pb_alignment_of_repeated(once, 5, 128), 128);
+    assert_int_equal(pb_alignment_of_repeated(again, 6, 128), 32);
+}
+
 static void test_alignment__says_nothing_of_nothing(void **state)
 {
     const uint64_t zeros[8] = {0}, one[1] = {4096};
@@ -295,6 +304,7 @@ int main(void)
         cmocka_unit_test(test_modes__bulk_leaves_a_stray_mode_out),
         cmocka_unit_test(test_bootstrap_median__holds_the_median_and_narrows),
         cmocka_unit_test(test_alignment__survives_strays_but_not_structure),
+        cmocka_unit_test(test_alignment__what_comes_again_is_no_stray),
         cmocka_unit_test(test_alignment__says_nothing_of_nothing),
         cmocka_unit_test(test_slope__outliers_do_not_move_it_and_drift_shows),
         cmocka_unit_test(test_slope__time_that_stands_still_is_refused),
