@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/polish.h"
-#include "analysis/tlb.h"
+#include "analysis/rise_place.h"
 
 enum {
     WALKS_MIN = 8,     /* fewer are no sweep */
@@ -14,7 +14,6 @@ enum {
     PLACES_MAX = 4096, /* by walk */
     CONFIRM = 2,       /* walks in a row that must be higher, */
     LASTING = 8,       /* and of so many all but one */
-    MISS_ROUNDS = 3,   /* until what misses is told from what does not */
 };
 
 /* A step is at least so many cycles, and so many standard errors. */
@@ -23,28 +22,11 @@ static const double least_cycles = 2.0, least_errors = 5.0;
 /* A walk this near to the next one's mean, in parts of the step, stands on its flat part. */
 static const double flat_share = 0.05;
 
-/* Single places tell a miss where it costs so many times the noise. */
-static const double noise_misses = 8.0;
-
-/* So many times as many as stray elsewhere: misses. */
-static const double stray_factor = 3.0;
-
 /* Two steps are at the same place where they are so near to each other, in parts of it. */
 static const double same_share = 1.0 / 8.0;
 
-/* The walks of one sweep. */
-struct sweep {
-    const struct pb_tlb_walk *walks;
-    size_t count;
-    size_t places;
-    double *cells; /* [count * places] */
-    double *means; /* [count] cycles above the places' own */
-    size_t *seen;  /* [count] places */
-    double noise_cycles;
-};
-
 /* Cells of the sweep: every walk's last access to each of its pages. */
-static double *make_cells(const struct sweep *sweep)
+static double *make_cells(const struct pb_rise_walks *sweep)
 {
     size_t places = sweep->places;
     double *cells = malloc((sweep->count * places + 1) * sizeof(*cells));
@@ -64,7 +46,7 @@ static double *make_cells(const struct sweep *sweep)
     return cells;
 }
 
-static size_t places_of(const struct sweep *sweep)
+static size_t places_of(const struct pb_rise_walks *sweep)
 {
     size_t most = 0;
 
@@ -75,7 +57,7 @@ static size_t places_of(const struct sweep *sweep)
 }
 
 /* Means of all walks. PB_NO_MEMORY, or PB_INVALID: no walk holds an access. */
-static enum pb_status measure(struct sweep *sweep, double most_cycles, struct pb_error *err)
+static enum pb_status measure(struct pb_rise_walks *sweep, double most_cycles, struct pb_error *err)
 {
     struct pb_polish polish = {NULL};
     enum pb_status status;
@@ -97,7 +79,8 @@ static enum pb_status measure(struct sweep *sweep, double most_cycles, struct pb
 }
 
 /* Mean over walks [first, end), each by its places, and how many places that were. */
-static double mean_over(const struct sweep *sweep, size_t first, size_t end, double *places_out)
+static double mean_over(const struct pb_rise_walks *sweep, size_t first, size_t end,
+                        double *places_out)
 {
     double sum = 0.0, places = 0.0;
 
@@ -112,7 +95,7 @@ static double mean_over(const struct sweep *sweep, size_t first, size_t end, dou
 }
 
 /* Is this walk higher than the walks over `places` whose mean is `base`, by at least so much? */
-static bool is_higher(const struct sweep *sweep, size_t walk, double base, double places,
+static bool is_higher(const struct pb_rise_walks *sweep, size_t walk, double base, double places,
                       double least)
 {
     double here = fmax(1.0, (double)sweep->seen[walk]);
@@ -123,7 +106,7 @@ static bool is_higher(const struct sweep *sweep, size_t walk, double base, doubl
 
 /* Are this walk and those behind it higher than [first, at)? Spikes lift a walk or two, not more.
  */
-static bool rises_at(const struct sweep *sweep, size_t first, size_t at, double least)
+static bool rises_at(const struct pb_rise_walks *sweep, size_t first, size_t at, double least)
 {
     double places, base = mean_over(sweep, first, at, &places);
     size_t end = at + LASTING < sweep->count ? at + LASTING : sweep->count, lower = 0;
@@ -139,7 +122,7 @@ static bool rises_at(const struct sweep *sweep, size_t first, size_t at, double 
 }
 
 /* The walk from which on the means stay, once they have risen at `at` from `base`. */
-static size_t settle(const struct sweep *sweep, size_t at, double base)
+static size_t settle(const struct pb_rise_walks *sweep, size_t at, double base)
 {
     for (; at + 1 < sweep->count; at++) {
         double here = sweep->means[at], next = sweep->means[at + 1];
@@ -152,15 +135,8 @@ static size_t settle(const struct sweep *sweep, size_t at, double base)
     return at;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double *left = a, *right = b;
-
-    return (*left > *right) - (*left < *right);
-}
-
-static void take_step(const struct sweep *sweep, size_t first, size_t at, size_t flat, size_t end,
-                      struct pb_rise_sweep *out)
+static void take_step(const struct pb_rise_walks *sweep, size_t first, size_t at, size_t flat,
+                      size_t end, struct pb_rise_sweep *out)
 {
     double before, behind;
     double low = mean_over(sweep, first, at, &before), high = mean_over(sweep, flat, end, &behind);
@@ -184,112 +160,8 @@ static void take_step(const struct sweep *sweep, size_t first, size_t at, size_t
     };
 }
 
-/* What every place takes in walks [first, at): NaN where it was not seen. */
-static enum pb_status find_bases(const struct sweep *sweep, size_t first, size_t at,
-                                 double **bases_out, struct pb_error *err)
-{
-    double *bases = malloc((sweep->places + 1) * sizeof(*bases));
-    double *column = malloc((at - first + 1) * sizeof(*column));
-
-    if (bases == NULL || column == NULL) {
-        free(bases);
-        free(column);
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu places", sweep->places);
-    }
-    for (size_t place = 0; place < sweep->places; place++) {
-        size_t seen = 0;
-
-        for (size_t w = first; w < at; w++)
-            if (!isnan(sweep->cells[w * sweep->places + place]))
-                column[seen++] = sweep->cells[w * sweep->places + place];
-        bases[place] = NAN;
-        if (seen > 0) {
-            qsort(column, seen, sizeof(*column), ascending);
-            bases[place] = column[seen / 2];
-        }
-    }
-    free(column);
-    *bases_out = bases;
-    return PB_OK;
-}
-
-/* Places of a walk that take more than so many cycles above their base, and their mean excess. */
-static size_t count_above(const struct sweep *sweep, const double *bases, size_t walk, double least,
-                          double *sum)
-{
-    size_t count = 0;
-
-    for (size_t place = 0; place < sweep->places; place++) {
-        double excess = sweep->cells[walk * sweep->places + place] - bases[place];
-
-        if (!(excess > least)) /* NaN: not seen */
-            continue;
-        *sum += excess;
-        count++;
-    }
-    return count;
-}
-
-/* What one miss costs: the mean of what clearly rises behind the step. */
-static double miss_of(const struct sweep *sweep, const double *bases, size_t flat, size_t end,
-                      double cycles)
-{
-    for (int round = 0; round < MISS_ROUNDS; round++) {
-        double sum = 0.0;
-        size_t count = 0;
-
-        for (size_t w = flat; w < end; w++)
-            count += count_above(sweep, bases, w, cycles / 2.0, &sum);
-        if (count > 0)
-            cycles = sum / (double)count;
-    }
-    return cycles;
-}
-
-/* Places of a walk that look like misses where nothing misses yet: clearly before the step. */
-static double count_strays(const struct sweep *sweep, const double *bases, size_t first, size_t at,
-                           double least)
-{
-    double end = (double)sweep->walks[at].pages * (1.0 - same_share), sum = 0.0;
-    size_t strays = 0, walks = 0;
-
-    for (size_t w = first; w < at && (double)sweep->walks[w].pages < end; w++, walks++)
-        strays += count_above(sweep, bases, w, least, &sum);
-    return walks > 0 ? (double)strays / (double)walks : 0.0;
-}
-
-/*
- * A set that overflows lifts a walk's mean by less than can be seen, but its own places by a whole
- * miss. So the step begins with the first walk of those before it where any place misses.
- */
-static enum pb_status sharpen(const struct sweep *sweep, size_t first, size_t at, size_t flat,
-                              struct pb_rise_step *step, struct pb_error *err)
-{
-    size_t behind = flat + step->walks < sweep->count ? flat + step->walks : sweep->count;
-    double *bases = NULL, miss, strays, sum = 0.0;
-    enum pb_status status = find_bases(sweep, first, at, &bases, err);
-
-    if (status != PB_OK)
-        return status;
-    miss = miss_of(sweep, bases, flat, behind, step->cycles);
-    strays = count_strays(sweep, bases, first, at, miss / 2.0);
-    while (miss > noise_misses * sweep->noise_cycles && at > first + 1 &&
-           (sweep->walks[at - 1].pages == sweep->walks[at].pages ||
-            (double)count_above(sweep, bases, at - 1, miss / 2.0, &sum) > stray_factor * strays))
-        at--;
-    /* Misses far below are not of this level: its places are too uneven to tell. */
-    if ((double)sweep->walks[at].pages >= (1.0 - same_share) * (double)step->overflow_pages &&
-        sweep->walks[at - 1].pages < sweep->walks[at].pages) {
-        step->overflow_pages = sweep->walks[at].pages;
-        step->fits_pages = sweep->walks[at - 1].pages;
-        step->sharp = miss > noise_misses * sweep->noise_cycles && strays < 1.0;
-    }
-    free(bases);
-    return PB_OK;
-}
-
 /* The next walk behind `flat` at which the sweep rises again; count: none. */
-static size_t next_rise(const struct sweep *sweep, size_t flat, double least)
+static size_t next_rise(const struct pb_rise_walks *sweep, size_t flat, double least)
 {
     size_t next = flat + 1;
 
@@ -299,14 +171,14 @@ static size_t next_rise(const struct sweep *sweep, size_t flat, double least)
 }
 
 /* Rises this near to each other are one: sets that overflow one after the other. */
-static bool rises_on(const struct sweep *sweep, size_t flat, size_t next)
+static bool rises_on(const struct pb_rise_walks *sweep, size_t flat, size_t next)
 {
     return next < sweep->count && (double)sweep->walks[next].pages <=
                                       (double)sweep->walks[flat].pages * (1.0 + same_share);
 }
 
 /* What is small beside the step before is the end of that. */
-static enum pb_status find_steps(const struct sweep *sweep, struct pb_rise_sweep *out,
+static enum pb_status find_steps(const struct pb_rise_walks *sweep, struct pb_rise_sweep *out,
                                  struct pb_error *err)
 {
     enum pb_status status = PB_OK;
@@ -325,7 +197,7 @@ static enum pb_status find_steps(const struct sweep *sweep, struct pb_rise_sweep
              next = next_rise(sweep, flat, least))
             flat = settle(sweep, next, base);
         take_step(sweep, first, at, flat, next, out);
-        status = sharpen(sweep, first, at, flat, &out->steps[out->step_count - 1], err);
+        status = pb_rise_sharpen(sweep, first, at, flat, &out->steps[out->step_count - 1], err);
         first = flat;
         at = next;
     }
@@ -336,7 +208,7 @@ static enum pb_status find_steps(const struct sweep *sweep, struct pb_rise_sweep
 static enum pb_status add_sweep(const struct pb_tlb_walk *walks, size_t count, double most_cycles,
                                 struct pb_rise *rise, struct pb_error *err)
 {
-    struct sweep sweep = {.walks = walks, .count = count};
+    struct pb_rise_walks sweep = {.walks = walks, .count = count};
     struct pb_rise_sweep *out = &rise->sweeps[rise->sweep_count];
     enum pb_status status;
 
