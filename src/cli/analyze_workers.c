@@ -114,23 +114,33 @@ static bool send_answer(int pipe, enum pb_status status, const struct pb_device_
                      answer.parameters * sizeof(*result->parameters.items));
 }
 
+/* One device by a reader of its own: what HDF5 keeps of a file's objects grows while it is open. */
+static enum pb_status open_and_analyse(const char *path, const char *key,
+                                       struct pb_device_result *result_out, struct pb_error *err)
+{
+    struct pb_reader *reader = NULL;
+    enum pb_status status = pb_reader_open(path, &reader, err);
+
+    if (status == PB_OK)
+        status = analyse(reader, key, result_out, err);
+    pb_reader_close(reader);
+    return status;
+}
+
 /* The whole life of worker number `first`: its share of the devices, up to the first error. */
 static void work(const struct pb_workers *workers, size_t first, int pipe)
 {
     struct pb_error err = PB_ERROR_INIT;
-    struct pb_reader *reader = NULL;
-    enum pb_status status = pb_reader_open(workers->path, &reader, &err);
     bool heard = true;
 
     for (size_t i = first; i < workers->count && heard; i += workers->jobs) {
         struct pb_device_result result = {.analysed = 0};
+        enum pb_status status =
+            open_and_analyse(workers->path, workers->keys[i].text, &result, &err);
 
-        if (status == PB_OK)
-            status = analyse(reader, workers->keys[i].text, &result, &err);
         heard = send_answer(pipe, status, &result, &err) && status == PB_OK;
         pb_parameters_clear(&result.parameters);
     }
-    pb_reader_close(reader);
 }
 
 static enum pb_status start_worker(struct pb_workers *workers, size_t number, struct pb_error *err)
