@@ -16,6 +16,7 @@
  * Source: facts 4 on maps of SMs; CUDA C programming guide on thread block clusters.
  */
 #include "analysis/infer.h"
+#include "analysis/lonely.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -240,8 +241,8 @@ enum pb_status pb_infer_tpcs(const struct pb_case *at, struct pb_error *err)
     if (tpcs.pairs->rank == 0 && at->recordings[1].matrix.rank == 0)
         return pb_fail(err, PB_NOT_FOUND,
                        "neither of the tests sm_pairs and sm_clusters is there and ok");
-    if (sms == 0)
-        return pb_fail(err, PB_NOT_FOUND, "a device without SMs");
+    if (sms == 0 || sms > PB_LONELY_SMS_MAX) /* what no device has is not worth its memory */
+        return pb_fail(err, PB_NOT_FOUND, "a device of %zu SMs", sms);
     status = pb_circles_open(sms, &tpcs.partners, err);
     if (status == PB_OK)
         status = pb_circles_open(sms, &tpcs.circles, err);

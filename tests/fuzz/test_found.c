@@ -41,11 +41,33 @@ static void test_found__labels_without_an_end(void **state)
     device_clear(&device);
 }
 
+/* Memory was asked for as many SMs as a damaged file said there are. */
+static void test_found__more_sms_than_any_device_has(void **state)
+{
+    static const double launches[] = {0.0};
+    struct device device = {0};
+    struct pb_matrix *matrix = &device_record(&device, "sm_clusters")->matrix;
+    const struct pb_parameter *count;
+
+    (void)state;
+    matrix->rank = 1;
+    assert_int_equal(pb_axis_set_values(&matrix->axes[0], "launch", "", "", launches, 1, NULL),
+                     PB_OK);
+    assert_int_equal(pb_matrix_allocate(matrix, "", "", NULL), PB_OK);
+    device.info.sm_count = UINT32_MAX;
+    device_infer(&device);
+    count = device_parameter(&device, "sm", "tpc_count");
+    assert_int_equal(count->kind, PB_VALUE_NONE);
+    assert_string_equal(count->reason, "a device of 4294967295 SMs");
+    device_clear(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_found__modes_of_numbers_without_a_middle),
         cmocka_unit_test(test_found__labels_without_an_end),
+        cmocka_unit_test(test_found__more_sms_than_any_device_has),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
