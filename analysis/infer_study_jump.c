@@ -78,7 +78,8 @@ static enum pb_status read_all(const struct pb_series *series, struct jumps *jum
         else
             pb_sample_clear(&jumps_out[count].sorted);
     }
-    qsort(jumps_out, count, sizeof(*jumps_out), by_bytes);
+    if (count > 0)
+        qsort(jumps_out, count, sizeof(*jumps_out), by_bytes);
     *count_out = count;
     return status;
 }

@@ -72,9 +72,10 @@ static void find_penalty(struct view *view)
         view->penalty.low = fmin(view->penalty.low, step->cycles - 2.0 * step->error_cycles);
         view->penalty.high = fmax(view->penalty.high, step->cycles + 2.0 * step->error_cycles);
     }
+    if (view->whole == 0)
+        return;
     qsort(cycles, view->whole, sizeof(cycles[0]), ascending);
-    if (view->whole > 0)
-        view->penalty.value = (cycles[view->whole / 2] + cycles[(view->whole - 1) / 2]) / 2.0;
+    view->penalty.value = (cycles[view->whole / 2] + cycles[(view->whole - 1) / 2]) / 2.0;
 }
 
 /* Entries that a step leaves, if an entry spans so much. */

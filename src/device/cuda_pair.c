@@ -154,7 +154,7 @@ static enum pb_status check_state(struct pb_cuda_device *cuda, const struct pb_k
 static enum pb_status check_data(struct pb_cuda_device *cuda, const struct pb_kernel_pairs *launch,
                                  struct pb_error *err)
 {
-    struct pb_kernel_fault fault;
+    struct pb_kernel_fault fault = {0, 0, 0, 0};
     uint64_t fault_address = 0;
     enum pb_status status = pb_cuda_fault_clear(cuda, &fault_address, err);
 
