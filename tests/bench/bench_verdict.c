@@ -6,8 +6,8 @@
  *   bench_verdict cost                   seconds to score 10,000 devices of 200 metrics
  *
  * FLEETS is the number of fleets of each cell (1,000), ROW the only one wanted, from 1. The tables
- * of docs/verdicts.md are made by it. No metric has a practical size here, so that the statistics
- * alone must keep the rate.
+ * of docs/verdict-statistics.md are made by it. No metric has a practical size here, so that the
+ * statistics alone must keep the rate.
  *
  * Shifts are in standard deviations of the healthy devices, put on one continuous metric of one
  * device, with nothing else wrong.

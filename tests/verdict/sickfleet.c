@@ -1,0 +1,206 @@
+/* A fleet made by hand, with one sick device among healthy ones; see sickfleet.h. */
+#include "verdict/sickfleet.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "verdict/fleetbuild.h"
+
+const char sick_key[] = "n03.gpu1";
+
+/* What healthy devices of these tests have. */
+static const struct normal {
+    struct pb_metric metric;
+    double value, spread; /* spread: relative, or absolute where the value is 0 */
+} normals[] = {
+    {{.name = "clock.sm_mhz",
+      .unit = "MHz",
+      .part = PB_PART_CLOCK,
+      .domain = PB_DOMAIN_RATE,
+      .better = PB_BETTER_HIGHER,
+      .practical = 0.01},
+     1980.0,
+     1e-4},
+    {{.name = "l1.latency_cycles",
+      .unit = "cycle",
+      .part = PB_PART_L1,
+      .domain = PB_DOMAIN_CYCLES,
+      .better = PB_BETTER_LOWER,
+      .quantum = 1.0,
+      .practical = 0.02},
+     32.0,
+     0.0},
+    {{.name = "l1.latency_ns",
+      .unit = "ns",
+      .part = PB_PART_L1,
+      .domain = PB_DOMAIN_NS,
+      .better = PB_BETTER_LOWER,
+      .practical = 0.02},
+     16.16,
+     1e-4},
+    {{.name = "l2.latency_cycles",
+      .test = "l2_capacity",
+      .unit = "cycle",
+      .part = PB_PART_L2,
+      .domain = PB_DOMAIN_CYCLES,
+      .better = PB_BETTER_LOWER,
+      .practical = 0.02},
+     270.0,
+     2e-3},
+    {{.name = "l2.latency_ns",
+      .unit = "ns",
+      .part = PB_PART_L2,
+      .domain = PB_DOMAIN_NS,
+      .better = PB_BETTER_LOWER,
+      .practical = 0.02},
+     136.4,
+     2e-3},
+    {{.name = "global_copy.peak",
+      .unit = "byte/s",
+      .test = "global_copy",
+      .part = PB_PART_DRAM,
+      .domain = PB_DOMAIN_RATE,
+      .better = PB_BETTER_HIGHER,
+      .practical = 0.03},
+     3.9e12,
+     4e-3},
+    {{.name = "throttle.thermal_hardware",
+      .unit = "look",
+      .part = PB_PART_THERMAL,
+      .domain = PB_DOMAIN_COUNT,
+      .better = PB_BETTER_LOWER,
+      .quantum = 1.0},
+     0.0,
+     0.0},
+    {{.name = "throttle.power_cap",
+      .unit = "share",
+      .part = PB_PART_POWER,
+      .domain = PB_DOMAIN_FRACTION,
+      .better = PB_BETTER_LOWER,
+      .practical = 0.3},
+     0.0,
+     0.0},
+    {{.name = "nvml.other_processes",
+      .unit = "process",
+      .part = PB_PART_COMPANY,
+      .domain = PB_DOMAIN_COUNT,
+      .better = PB_BETTER_LOWER,
+      .quantum = 1.0},
+     0.0,
+     0.0},
+    {{.name = "nvml.ecc_uncorrected_step",
+      .unit = "error",
+      .part = PB_PART_ECC,
+      .domain = PB_DOMAIN_COUNT,
+      .better = PB_BETTER_LOWER,
+      .quantum = 1.0},
+     0.0,
+     0.0},
+    {{.name = "nvml.pcie_width",
+      .unit = "lane",
+      .part = PB_PART_HOST_LINK,
+      .domain = PB_DOMAIN_SIZE,
+      .better = PB_BETTER_HIGHER,
+      .quantum = 1.0,
+      .practical = 0.05},
+     16.0,
+     0.0},
+    {{.name = "peer_link.median_peer",
+      .test = "peer_link",
+      .unit = "byte/s",
+      .part = PB_PART_PEER_LINK,
+      .domain = PB_DOMAIN_RATE,
+      .better = PB_BETTER_HIGHER,
+      .practical = 0.2},
+     3.6e11,
+     0.01},
+    {{.name = "nvml.temperature_most",
+      .unit = "degC",
+      .part = PB_PART_THERMAL,
+      .domain = PB_DOMAIN_STATE,
+      .better = PB_BETTER_LOWER,
+      .quantum = 1.0,
+      .practical = 15.0},
+     52.0,
+     0.03},
+};
+
+static const struct normal *normal_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof(normals) / sizeof(normals[0]); i++)
+        if (strcmp(normals[i].metric.name, name) == 0)
+            return &normals[i];
+    fail_msg("no metric %s", name);
+    return NULL;
+}
+
+void put(struct pb_sheet *sheet, size_t subject, const char *name, double value)
+{
+    struct pb_error err = PB_ERROR_INIT;
+
+    assert_int_equal(pb_sheet_set(sheet, subject, &normal_of(name)->metric,
+                                  (struct pb_cell){value, 0.0, -1}, &err),
+                     PB_OK);
+}
+
+void make_fleet(int nodes, struct pb_sheet *sheet)
+{
+    struct pb_error err = PB_ERROR_INIT;
+
+    for (int i = 0; i < nodes * SLOTS; i++) {
+        struct pb_subject subject = {.rank = i, .slot = i % SLOTS};
+        size_t at;
+
+        snprintf(subject.host, sizeof(subject.host), "n%02d", i / SLOTS + 1);
+        snprintf(subject.key, sizeof(subject.key), "%.8s.gpu%d", subject.host, i % SLOTS);
+        PB_TEXT_SET(subject.status, "ok");
+        PB_TEXT_SET(subject.info.model, "Tesla T0");
+        PB_TEXT_SET(subject.info.driver_version, "580.1");
+        PB_TEXT_SET(subject.info.vbios, "96.00");
+        snprintf(subject.info.uuid, sizeof(subject.info.uuid), "GPU-%d", i);
+        subject.info.memory_bytes = (uint64_t)8 << 30;
+        subject.info.ecc_enabled = 1;
+        assert_int_equal(pb_sheet_add_subject(sheet, &subject, &at, &err), PB_OK);
+        for (size_t m = 0; m < sizeof(normals) / sizeof(normals[0]); m++)
+            put(sheet, at, normals[m].metric.name,
+                normals[m].value * (1.0 + normals[m].spread * sin(2.1 * i + (double)m)));
+    }
+}
+
+void plant(struct pb_sheet *sheet, const struct planted *planted, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        put(sheet, SICK, planted[i].name, planted[i].value);
+}
+
+void judge(struct pb_sheet *sheet, struct pb_findings *findings)
+{
+    struct pb_error err = PB_ERROR_INIT;
+
+    assert_int_equal(fleetbuild_judge(sheet, findings, &err), PB_OK);
+    pb_sheet_clear(sheet);
+}
+
+void expect_only(const struct planted *planted, size_t count, const char *cause,
+                 enum pb_severity severity)
+{
+    struct pb_sheet sheet = {0};
+    struct pb_findings findings = {0};
+
+    make_fleet(NODES, &sheet);
+    plant(&sheet, planted, count);
+    judge(&sheet, &findings);
+    assert_int_equal(findings.count, 1);
+    assert_string_equal(findings.items[0].cause, cause);
+    assert_string_equal(findings.items[0].device, sick_key);
+    assert_int_equal(findings.items[0].severity, severity);
+    assert_int_equal(findings.items[0].metrics, count);
+    pb_findings_clear(&findings);
+}
