@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "analysis/inference.h"
+#include "cli/source.h"
 
 struct worker {
     pid_t process; /* 0: none */
@@ -32,25 +33,11 @@ struct answer {
     size_t analysed, parameters;
 };
 
-/* A device's recordings, as the inference asks for them. */
-struct device_source {
-    struct pb_reader *reader;
-    const char *key;
-};
-
-static enum pb_status load_recording(void *context, const char *test,
-                                     struct pb_recording *recording_out, struct pb_error *err)
-{
-    const struct device_source *source = context;
-
-    return pb_reader_recording(source->reader, source->key, test, recording_out, err);
-}
-
 static enum pb_status analyse(struct pb_reader *reader, const char *key,
                               struct pb_device_result *result_out, struct pb_error *err)
 {
-    struct device_source source = {reader, key};
-    struct pb_recordings recordings = {&source, load_recording};
+    struct pb_device_source source = {reader, key};
+    struct pb_recordings recordings = {&source, pb_device_source_load};
     struct pb_device_result result = {.analysed = 0};
     struct pb_device_info info;
     char place[PB_MESSAGE_LENGTH];

@@ -5,6 +5,7 @@
 #include "analysis/verdict/observe.h"
 #include "cli/outliers.h"
 #include "cli/outliers_share.h"
+#include "cli/source.h"
 #include "h5schema/file.h"
 
 /* A fleet file that is being read. */
@@ -18,20 +19,6 @@ struct source {
     size_t key_count;
     struct pb_sheet *sheet;
 };
-
-/* A device's recordings, as the observer asks for them. */
-struct device_source {
-    struct pb_reader *reader;
-    const char *key;
-};
-
-static enum pb_status load_recording(void *context, const char *test,
-                                     struct pb_recording *recording_out, struct pb_error *err)
-{
-    const struct device_source *source = context;
-
-    return pb_reader_recording(source->reader, source->key, test, recording_out, err);
-}
 
 static int compare_keys(const void *a, const void *b)
 {
@@ -89,8 +76,8 @@ static enum pb_status adopt_strays(struct source *source, struct pb_error *err)
 static enum pb_status observe_device(struct source *source, struct pb_subject *subject,
                                      struct pb_error *err)
 {
-    struct device_source device = {source->reader, subject->key};
-    struct pb_recordings recordings = {&device, load_recording};
+    struct pb_device_source device = {source->reader, subject->key};
+    struct pb_recordings recordings = {&device, pb_device_source_load};
     struct pb_witness witness = {.subject = subject, .recordings = &recordings};
     struct pb_state *states = NULL;
     struct pb_key *tests = NULL;
