@@ -281,9 +281,12 @@ static void write_place(const struct pb_sheet *sheet, const struct pb_scores *sc
     PB_TEXT_SET(finding->model, subject->info.model);
     switch (finding->level) {
     case PB_LEVEL_POPULATION:
+        finding->group = bundle->group + 1;
         PB_TEXT_SET(finding->place, scores->groups[bundle->group].name);
         return;
     case PB_LEVEL_SLOT:
+        finding->group = bundle->group + 1;
+        finding->slot = subject->slot;
         snprintf(finding->place, sizeof(finding->place), "slot %lld", (long long)subject->slot);
         return;
     case PB_LEVEL_NODE:

@@ -32,6 +32,8 @@ struct pb_finding {
     char host[PB_KEY_LENGTH];   /* empty: several */
     char device[PB_KEY_LENGTH]; /* key; empty: several or none */
     char model[PB_TEXT_LENGTH];
+    size_t group;                       /* all of it, or its devices of one slot; from 1, 0: none */
+    int64_t slot;                       /* of level SLOT */
     char cause[PB_NAME_LENGTH];         /* a word of docs/verdicts.md, or "unexplained" */
     char metric[PB_METRIC_NAME_LENGTH]; /* the one that moved most; empty: none */
     char unit[PB_NAME_LENGTH];
@@ -45,6 +47,16 @@ struct pb_finding {
     char evidence_path[PB_MESSAGE_LENGTH]; /* a path in the fleet file */
     char advice[PB_MESSAGE_LENGTH];        /* what to do */
 };
+
+/* A finding without numbers and place yet. */
+struct pb_finding pb_finding_blank(enum pb_severity severity, enum pb_level level);
+
+/* Its place is that device. */
+void pb_finding_place(const struct pb_subject *subject, struct pb_finding *finding);
+
+/* Is it said of this device: by itself, by its node, by its slot of a group, or by all of one? */
+bool pb_finding_concerns(const struct pb_finding *finding, const struct pb_sheet *sheet,
+                         const struct pb_scores *scores, size_t subject);
 
 struct pb_findings {
     struct pb_finding *items; /* worst first */

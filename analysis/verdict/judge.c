@@ -108,25 +108,14 @@ static enum pb_status judge_moves(struct pb_verdict *verdict)
     return status;
 }
 
-/* CRITICAL, then what is not known, then WARNING. */
-static int rank_of(enum pb_severity severity)
-{
-    static const int ranks[] = {[PB_SEVERITY_OK] = 0,
-                                [PB_SEVERITY_WARNING] = 1,
-                                [PB_SEVERITY_UNKNOWN] = 2,
-                                [PB_SEVERITY_CRITICAL] = 3};
-
-    return ranks[severity];
-}
-
 static int worst_first(const void *a, const void *b)
 {
     const struct pb_finding *left = a, *right = b;
     double far_left = isnan(left->sigmas) ? 0.0 : fabs(left->sigmas);
     double far_right = isnan(right->sigmas) ? 0.0 : fabs(right->sigmas);
 
-    if (rank_of(left->severity) != rank_of(right->severity))
-        return rank_of(right->severity) - rank_of(left->severity);
+    if (left->severity != right->severity)
+        return pb_severity_rank(right->severity) - pb_severity_rank(left->severity);
     if (left->level != right->level)
         return (int)right->level - (int)left->level;
     if (far_left != far_right)

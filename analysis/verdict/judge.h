@@ -25,9 +25,11 @@ enum pb_status pb_judge_status(struct pb_verdict *verdict);
 /* judge_gaps.c: tests that nearly all peers have numbers of. After all that may explain a gap. */
 enum pb_status pb_judge_gaps(struct pb_verdict *verdict);
 
-/* judge_fleet.c: populations, odd configurations, and what could not be judged. */
+/* judge_fleet.c: populations, and odd configurations. */
 enum pb_status pb_judge_splits(struct pb_verdict *verdict);
 enum pb_status pb_judge_configuration(struct pb_verdict *verdict);
+
+/* judge_coverage.c: what could not be judged. */
 enum pb_status pb_judge_coverage(struct pb_verdict *verdict);
 
 #endif

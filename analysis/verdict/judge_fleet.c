@@ -1,7 +1,4 @@
-/*
- * What concerns groups: two populations, devices set up unlike their peers, and what could not be
- * judged at all.
- */
+/* What concerns groups: two populations, and devices set up unlike their peers. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,17 +12,6 @@ enum { ATTRIBUTE_PCIE = PB_ATTRIBUTE_COUNT, ATTRIBUTE_NONE };
 
 /* A side of a split keeps to one value of the attribute that separates it, but for a tenth. */
 static const double agreement = 0.9;
-
-static struct pb_finding blank(enum pb_severity severity, enum pb_level level)
-{
-    return (struct pb_finding){.severity = severity,
-                               .level = level,
-                               .value = NAN,
-                               .expected = NAN,
-                               .shift = NAN,
-                               .sigmas = NAN,
-                               .p = NAN};
-}
 
 static const char *name_of(int attribute)
 {
@@ -110,7 +96,7 @@ static enum pb_status judge_split_group(struct pb_verdict *verdict, size_t group
     enum pb_status status = PB_OK;
 
     for (int attribute = 0; attribute <= ATTRIBUTE_NONE; attribute++)
-        findings[attribute] = blank(PB_SEVERITY_WARNING, PB_LEVEL_POPULATION);
+        findings[attribute] = pb_finding_blank(PB_SEVERITY_WARNING, PB_LEVEL_POPULATION);
     for (size_t m = 0; m < scores->metric_count; m++) {
         const struct pb_norm *norm = &scores->norms[group_index * scores->metric_count + m];
         int attribute;
@@ -143,10 +129,7 @@ static void word_odd(const struct pb_subject *subject, enum pb_attribute attribu
 {
     bool is_ecc_off = attribute == PB_ATTRIBUTE_ECC && strcmp(text, "off") == 0;
 
-    PB_TEXT_SET(finding->place, subject->key);
-    PB_TEXT_SET(finding->host, subject->host);
-    PB_TEXT_SET(finding->device, subject->key);
-    PB_TEXT_SET(finding->model, subject->info.model);
+    pb_finding_place(subject, finding);
     PB_TEXT_SET(finding->cause, is_ecc_off ? "ecc_off" : "configuration");
     finding->peers = others;
     snprintf(finding->summary, sizeof(finding->summary), "%s is %s, but %s with %zu of its peers",
@@ -164,7 +147,7 @@ static enum pb_status judge_odd(struct pb_verdict *verdict, const struct pb_grou
 
     for (size_t i = 0; i < group->member_count && status == PB_OK; i++) {
         const struct pb_subject *subject = &verdict->sheet->subjects[group->members[i]];
-        struct pb_finding finding = blank(PB_SEVERITY_WARNING, PB_LEVEL_DEVICE);
+        struct pb_finding finding = pb_finding_blank(PB_SEVERITY_WARNING, PB_LEVEL_DEVICE);
         char text[PB_TEXT_LENGTH];
 
         pb_attribute_text(&subject->info, attribute, text);
@@ -190,121 +173,5 @@ enum pb_status pb_judge_configuration(struct pb_verdict *verdict)
             if (a != PB_ATTRIBUTE_SM_COUNT && usual.text[a][0] != '\0') /* floor-sweeping is fine */
                 status = judge_odd(verdict, group, (enum pb_attribute)a, &usual);
     }
-    return status;
-}
-
-/* "l2.latency_cycles 9%, clock.sm_mhz 4%": what would have been CRITICAL at the least. */
-static void write_detectable(const struct pb_verdict *verdict, size_t group, char *text,
-                             size_t size)
-{
-    static const char *const telling[] = {"dram.peak_bytes_per_s", "l2.latency_cycles",
-                                          "clock.sm_mhz", "host_link.peak_bytes_per_s"};
-
-    text[0] = '\0';
-    for (size_t i = 0; i < sizeof(telling) / sizeof(telling[0]); i++) {
-        size_t metric = pb_sheet_find(verdict->sheet, telling[i]), length = strlen(text);
-        const struct pb_norm *norm;
-
-        if (metric == verdict->sheet->metric_count)
-            continue;
-        norm = &verdict->scores->norms[group * verdict->scores->metric_count + metric];
-        if (isfinite(norm->detectable) && norm->center != 0.0)
-            snprintf(text + length, size - length, "%s%s %.1f%%", length == 0 ? "" : ", ",
-                     telling[i], 100.0 * fabs(norm->detectable / norm->center));
-    }
-    if (text[0] == '\0')
-        snprintf(text, size, "none");
-}
-
-/* Numbers of a group that were compared with their own past. */
-static size_t count_drifts(const struct pb_scores *scores, size_t group)
-{
-    size_t count = 0;
-
-    for (size_t m = 0; m < scores->metric_count; m++)
-        count += scores->norms[group * scores->metric_count + m].drift_pairs > 0 ? 1 : 0;
-    return count;
-}
-
-/* Too few for each other, but each was compared with what it was itself: that is a verdict. */
-static enum pb_status judge_own_past(struct pb_verdict *verdict, size_t group_index,
-                                     struct pb_finding *finding)
-{
-    const struct pb_group *group = &verdict->scores->groups[group_index];
-
-    finding->severity = PB_SEVERITY_OK;
-    PB_TEXT_SET(finding->cause, "own_past");
-    snprintf(finding->summary, sizeof(finding->summary),
-             "%zu of %zu devices compared with their own past; too few peers to compare with each "
-             "other",
-             group->member_count, group->member_count);
-    snprintf(finding->evidence, sizeof(finding->evidence),
-             "%zu numbers have a past; what drifted is told of its device",
-             count_drifts(verdict->scores, group_index));
-    return pb_verdict_add(verdict, finding);
-}
-
-static size_t count_pasts(const struct pb_verdict *verdict, const struct pb_group *group)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < group->member_count; i++)
-        count += pb_verdict_has_past(verdict, group->members[i]) ? 1 : 0;
-    return count;
-}
-
-static enum pb_status judge_peers(struct pb_verdict *verdict, size_t group_index)
-{
-    const struct pb_group *group = &verdict->scores->groups[group_index];
-    struct pb_finding finding = blank(PB_SEVERITY_UNKNOWN, PB_LEVEL_FLEET);
-    char detectable[PB_MESSAGE_LENGTH];
-
-    if (group->sufficient)
-        return PB_OK;
-    PB_TEXT_SET(finding.place, group->name);
-    if (group->member_count > 0)
-        PB_TEXT_SET(finding.model, verdict->sheet->subjects[group->members[0]].info.model);
-    if (group->member_count > 0 && count_pasts(verdict, group) == group->member_count)
-        return judge_own_past(verdict, group_index, &finding);
-    PB_TEXT_SET(finding.cause, "insufficient_peers");
-    finding.peers = group->member_count + group->baseline_count;
-    snprintf(finding.summary, sizeof(finding.summary),
-             "%zu devices and %zu of a baseline: fewer than %d peers can only warn",
-             group->member_count, group->baseline_count, PB_GROUP_MIN_PEERS);
-    write_detectable(verdict, group_index, detectable, sizeof(detectable));
-    snprintf(finding.evidence, sizeof(finding.evidence),
-             "smallest shifts that could have been seen: %.200s", detectable);
-    PB_TEXT_SET(finding.advice, "compare with a baseline (--baseline) of this model");
-    return pb_verdict_add(verdict, &finding);
-}
-
-/* Devices with a status that says all is well, but without a number that was scored. */
-static enum pb_status judge_unscored(struct pb_verdict *verdict, size_t subject_index)
-{
-    const struct pb_subject *subject = &verdict->sheet->subjects[subject_index];
-    struct pb_finding finding = blank(PB_SEVERITY_UNKNOWN, PB_LEVEL_DEVICE);
-
-    if (strcmp(subject->status, "ok") != 0 && strcmp(subject->status, "partial") != 0)
-        return PB_OK; /* found already */
-    if (pb_verdict_has_scored(verdict, subject_index))
-        return PB_OK;
-    snprintf(finding.place, sizeof(finding.place), "%s", subject->key);
-    PB_TEXT_SET(finding.host, subject->host);
-    PB_TEXT_SET(finding.device, subject->key);
-    PB_TEXT_SET(finding.model, subject->info.model);
-    PB_TEXT_SET(finding.cause, "not_judged");
-    PB_TEXT_SET(finding.summary, "nothing that was measured here could be compared with peers");
-    PB_TEXT_SET(finding.advice, "measure it with the same battery as its peers, or a baseline");
-    return pb_verdict_add(verdict, &finding);
-}
-
-enum pb_status pb_judge_coverage(struct pb_verdict *verdict)
-{
-    enum pb_status status = PB_OK;
-
-    for (size_t g = 0; g < verdict->scores->group_count && status == PB_OK; g++)
-        status = judge_peers(verdict, g);
-    for (size_t i = 0; i < verdict->sheet->subject_count && status == PB_OK; i++)
-        status = judge_unscored(verdict, i);
     return status;
 }

@@ -86,20 +86,11 @@ static bool is_told(const struct pb_verdict *verdict, const struct pb_subject *s
 static enum pb_status add_gap(struct pb_verdict *verdict, const struct pb_subject *subject,
                               const struct tests *tests, uint64_t gaps, size_t peers)
 {
-    struct pb_finding finding = {.severity = PB_SEVERITY_WARNING,
-                                 .level = PB_LEVEL_DEVICE,
-                                 .value = NAN,
-                                 .expected = NAN,
-                                 .shift = NAN,
-                                 .sigmas = NAN,
-                                 .p = NAN,
-                                 .peers = peers};
+    struct pb_finding finding = pb_finding_blank(PB_SEVERITY_WARNING, PB_LEVEL_DEVICE);
     size_t length;
 
-    PB_TEXT_SET(finding.place, subject->key);
-    PB_TEXT_SET(finding.host, subject->host);
-    PB_TEXT_SET(finding.device, subject->key);
-    PB_TEXT_SET(finding.model, subject->info.model);
+    pb_finding_place(subject, &finding);
+    finding.peers = peers;
     PB_TEXT_SET(finding.cause, "incomplete");
     PB_TEXT_SET(finding.summary, "tests that its peers have numbers of say nothing here:");
     for (size_t bit = 0; bit < tests->count; bit++) {

@@ -2,7 +2,6 @@
  * What needs no score: ranks whose device was not measured to the end. An absence is recorded as
  * carefully as a number.
  */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,34 +45,27 @@ static bool is_explained(const struct pb_verdict *verdict, const struct pb_subje
     return false;
 }
 
+/* A rank without a device is known by its slot, or by itself. */
 static void place_at(const struct pb_subject *subject, struct pb_finding *finding)
 {
+    pb_finding_place(subject, finding);
+    PB_TEXT_SET(finding->evidence_path, "/fleet");
     if (subject->key[0] != '\0')
-        PB_TEXT_SET(finding->place, subject->key);
-    else if (subject->slot >= 0)
+        return;
+    if (subject->slot >= 0)
         snprintf(finding->place, sizeof(finding->place), "%s.gpu%lld", subject->host,
                  (long long)subject->slot);
     else
         snprintf(finding->place, sizeof(finding->place), "rank %lld on %s",
                  (long long)subject->rank, subject->host);
-    PB_TEXT_SET(finding->host, subject->host);
-    PB_TEXT_SET(finding->device, subject->key);
-    PB_TEXT_SET(finding->model, subject->info.model);
-    PB_TEXT_SET(finding->evidence_path, "/fleet");
 }
 
 static enum pb_status add(struct pb_verdict *verdict, const struct pb_subject *subject,
                           const struct fate *fate, const char *what)
 {
-    struct pb_finding finding = {.severity = fate->severity,
-                                 .level = PB_LEVEL_DEVICE,
-                                 .value = NAN,
-                                 .expected = NAN,
-                                 .shift = NAN,
-                                 .sigmas = NAN,
-                                 .p = NAN,
-                                 .drain = fate->drain};
+    struct pb_finding finding = pb_finding_blank(fate->severity, PB_LEVEL_DEVICE);
 
+    finding.drain = fate->drain;
     place_at(subject, &finding);
     PB_TEXT_SET(finding.cause, fate->cause);
     PB_TEXT_SET(finding.advice, fate->advice);

@@ -29,6 +29,16 @@ const char *pb_severity_name(enum pb_severity severity)
     return (unsigned)severity < sizeof(names) / sizeof(names[0]) ? names[severity] : "UNKNOWN";
 }
 
+int pb_severity_rank(enum pb_severity severity)
+{
+    static const int ranks[] = {[PB_SEVERITY_OK] = 0,
+                                [PB_SEVERITY_WARNING] = 1,
+                                [PB_SEVERITY_UNKNOWN] = 2,
+                                [PB_SEVERITY_CRITICAL] = 3};
+
+    return ranks[severity];
+}
+
 /* May one device be CRITICAL by this value? */
 static bool has_peers(const struct pb_group *group, const struct pb_fit *fit, double value)
 {

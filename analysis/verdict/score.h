@@ -18,6 +18,9 @@ enum pb_severity { PB_SEVERITY_OK, PB_SEVERITY_WARNING, PB_SEVERITY_CRITICAL, PB
 /* "OK", "WARNING", "CRITICAL", "UNKNOWN" */
 const char *pb_severity_name(enum pb_severity severity);
 
+/* The worse the higher: CRITICAL beats UNKNOWN beats WARNING beats OK. */
+int pb_severity_rank(enum pb_severity severity);
+
 /* Devices that should be alike. Without GROUP_MIN_PEERS and without a baseline it can only warn. */
 enum { PB_GROUP_MIN_PEERS = 16 };
 

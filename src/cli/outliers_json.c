@@ -54,6 +54,9 @@ static json_t *describe_finding(const struct pb_finding *finding)
     set_text_or_null(object, "host", finding->host);
     set_text_or_null(object, "device", finding->device);
     set_text_or_null(object, "model", finding->model);
+    json_object_set_new(object, "slot",
+                        finding->level == PB_LEVEL_SLOT ? json_integer(finding->slot)
+                                                        : json_null());
     set_text(object, "cause", finding->cause);
     set_text_or_null(object, "metric", finding->metric);
     set_text_or_null(object, "unit", finding->unit);

@@ -76,31 +76,18 @@ static void print_findings(const struct pb_findings *findings, FILE *file)
     }
 }
 
-/* CRITICAL beats UNKNOWN beats WARNING beats OK, as for the whole fleet. */
-static int rank_of(enum pb_severity severity)
+/* The worst that is said of a device: of itself, its node, its slot, or all of its group. */
+static enum pb_severity status_of(const struct pb_ruling *ruling, size_t subject)
 {
-    static const int ranks[] = {[PB_SEVERITY_OK] = 0,
-                                [PB_SEVERITY_WARNING] = 1,
-                                [PB_SEVERITY_UNKNOWN] = 2,
-                                [PB_SEVERITY_CRITICAL] = 3};
-
-    return ranks[severity];
-}
-
-/* The worst that is said of a device, or of its node as a whole. */
-static enum pb_severity status_of(const struct pb_findings *findings,
-                                  const struct pb_subject *subject)
-{
+    const struct pb_findings *findings = &ruling->findings;
     enum pb_severity worst = PB_SEVERITY_OK;
 
     for (size_t i = 0; i < findings->count; i++) {
-        const struct pb_finding *finding = &findings->items[i];
-        bool is_its_own = finding->device[0] != '\0' && strcmp(finding->device, subject->key) == 0;
-        bool is_its_node =
-            finding->level == PB_LEVEL_NODE && strcmp(finding->host, subject->host) == 0;
+        enum pb_severity severity = findings->items[i].severity;
 
-        if ((is_its_own || is_its_node) && rank_of(finding->severity) > rank_of(worst))
-            worst = finding->severity;
+        if (pb_severity_rank(severity) > pb_severity_rank(worst) &&
+            pb_finding_concerns(&findings->items[i], &ruling->sheet, &ruling->scores, subject))
+            worst = severity;
     }
     return worst;
 }
@@ -117,7 +104,7 @@ static void print_devices(const struct pb_ruling *ruling, FILE *file)
         print_label(file, "{", "host", subject->host);
         print_label(file, ",", "device", subject->key);
         print_label(file, ",", "model", subject->info.model);
-        fprintf(file, "} %d\n", (int)status_of(&ruling->findings, subject));
+        fprintf(file, "} %d\n", (int)status_of(ruling, i));
     }
 }
 

@@ -16,6 +16,8 @@ struct scene {
     struct pb_ruling ruling;
     struct pb_subject subjects[4];
     struct pb_finding findings[4];
+    struct pb_group group; /* of the two GPUs that are in slot 1, and one in slot 0 */
+    size_t members[3];
     char *text; /* of the output under test */
 };
 
@@ -51,7 +53,13 @@ static int set_scene(void **state)
         PB_TEXT_SET(scene->subjects[i].key, keys[i]);
         PB_TEXT_SET(scene->subjects[i].host, i < 2 ? "n01" : "n02");
         PB_TEXT_SET(scene->subjects[i].info.model, "NVIDIA \"H200\"");
+        scene->subjects[i].slot = (int64_t)i % 2;
     }
+    for (size_t i = 0; i < 3; i++)
+        scene->members[i] = i + 1;
+    scene->group = (struct pb_group){.members = scene->members, .member_count = 3};
+    scene->ruling.scores.groups = &scene->group;
+    scene->ruling.scores.group_count = 1;
     set_finding(&scene->findings[0], PB_SEVERITY_CRITICAL, PB_LEVEL_DEVICE, "n01", "n01.gpu1",
                 "hbm");
     scene->findings[0].drain = true;
@@ -211,6 +219,41 @@ static void test_prometheus__a_node_speaks_for_its_devices(void **state)
     assert_has(text, "device=\"n02.gpu1\",model=\"NVIDIA \\\"H200\\\"\"} 1\n");
 }
 
+/* What is said of a slot has no host; it is said of that slot's devices, of that group. */
+static void test_prometheus__a_slot_speaks_for_its_devices(void **state)
+{
+    struct scene *scene = *state;
+    const char *text;
+
+    set_finding(&scene->findings[0], PB_SEVERITY_CRITICAL, PB_LEVEL_SLOT, "", "", "pcie_link");
+    PB_TEXT_SET(scene->findings[0].place, "slot 1");
+    scene->findings[0].group = 1;
+    scene->findings[0].slot = 1;
+    scene->ruling.findings.count = 1;
+    text = write_out(scene, pb_ruling_write_prometheus);
+    assert_has(text, "place=\"slot 1\",cause=\"pcie_link\",level=\"slot\"");
+    assert_has(text, "device=\"n01.gpu0\",model=\"NVIDIA \\\"H200\\\"\"} 0\n");
+    assert_has(text, "device=\"n01.gpu1\",model=\"NVIDIA \\\"H200\\\"\"} 2\n");
+    assert_has(text, "device=\"n02.gpu0\",model=\"NVIDIA \\\"H200\\\"\"} 0\n");
+    assert_has(text, "device=\"n02.gpu1\",model=\"NVIDIA \\\"H200\\\"\"} 2\n");
+}
+
+/* A device that could not be judged for want of peers is not OK. */
+static void test_prometheus__a_group_speaks_for_its_devices(void **state)
+{
+    struct scene *scene = *state;
+    const char *text;
+
+    set_finding(&scene->findings[0], PB_SEVERITY_UNKNOWN, PB_LEVEL_FLEET, "", "",
+                "insufficient_peers");
+    scene->findings[0].group = 1;
+    scene->ruling.findings.count = 1;
+    text = write_out(scene, pb_ruling_write_prometheus);
+    assert_has(text, "device=\"n01.gpu0\",model=\"NVIDIA \\\"H200\\\"\"} 0\n");
+    assert_has(text, "device=\"n01.gpu1\",model=\"NVIDIA \\\"H200\\\"\"} 3\n");
+    assert_has(text, "device=\"n02.gpu0\",model=\"NVIDIA \\\"H200\\\"\"} 3\n");
+}
+
 /* The node exporter drops a file in which a sample comes twice. */
 static void test_prometheus__equal_findings_are_one_sample(void **state)
 {
@@ -292,6 +335,8 @@ int main(void)
         CASE(test_table__nothing_steers_the_terminal_or_the_shell),
         CASE(test_prometheus__labels_are_escaped),
         CASE(test_prometheus__a_node_speaks_for_its_devices),
+        CASE(test_prometheus__a_slot_speaks_for_its_devices),
+        CASE(test_prometheus__a_group_speaks_for_its_devices),
         CASE(test_prometheus__equal_findings_are_one_sample),
         CASE(test_hostlist__has_each_node_to_drain_once),
         CASE(test_hostlist__nothing_to_drain_is_an_empty_file),

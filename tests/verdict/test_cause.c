@@ -209,6 +209,25 @@ static void test_status__unjudged_device_is_not_ok(void **state)
     pb_findings_clear(&findings);
 }
 
+/* One finding says it all: the model is too few, and which devices those are. */
+static void test_status__lone_model_is_one_finding(void **state)
+{
+    struct pb_sheet sheet = {0};
+    struct pb_findings findings = {0};
+
+    (void)state;
+    make_fleet(NODES, &sheet);
+    PB_TEXT_SET(sheet.subjects[SICK].info.model, "Tesla T1");
+    judge(&sheet, &findings);
+    assert_int_equal(findings.worst, PB_SEVERITY_UNKNOWN);
+    assert_int_equal(findings.count, 1);
+    assert_string_equal(findings.items[0].cause, "insufficient_peers");
+    assert_string_equal(findings.items[0].device, sick_key);
+    assert_non_null(strstr(findings.items[0].summary, ": not compared"));
+    assert_non_null(strstr(findings.items[0].advice, "16 or more"));
+    pb_findings_clear(&findings);
+}
+
 static void test_status__test_without_numbers_is_a_gap(void **state)
 {
     struct pb_sheet sheet = {0};
@@ -465,6 +484,7 @@ int main(void)
         cmocka_unit_test(test_status__each_is_a_finding),
         cmocka_unit_test(test_status__absence_without_a_key_names_slot_or_rank),
         cmocka_unit_test(test_status__unjudged_device_is_not_ok),
+        cmocka_unit_test(test_status__lone_model_is_one_finding),
         cmocka_unit_test(test_status__test_without_numbers_is_a_gap),
         cmocka_unit_test(test_fleet__few_peers_are_unknown_and_say_what_could_be_seen),
         cmocka_unit_test(test_fleet__two_populations_name_what_separates_them),

@@ -1,0 +1,183 @@
+/*
+ * What could not be judged, and why: groups with too few peers, and devices without a number that
+ * was compared with anything.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/verdict/judge.h"
+#include "analysis/verdict/population.h"
+
+/* "l2.latency_cycles 9%, clock.sm_mhz 4%": what would have been CRITICAL at the least. */
+static void write_detectable(const struct pb_verdict *verdict, size_t group, char *text,
+                             size_t size)
+{
+    static const char *const telling[] = {"dram.peak_bytes_per_s", "l2.latency_cycles",
+                                          "clock.sm_mhz", "host_link.peak_bytes_per_s"};
+
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof(telling) / sizeof(telling[0]); i++) {
+        size_t metric = pb_sheet_find(verdict->sheet, telling[i]), length = strlen(text);
+        const struct pb_norm *norm;
+
+        if (metric == verdict->sheet->metric_count)
+            continue;
+        norm = &verdict->scores->norms[group * verdict->scores->metric_count + metric];
+        if (isfinite(norm->detectable) && norm->center != 0.0)
+            snprintf(text + length, size - length, "%s%s %.1f%%", length == 0 ? "" : ", ",
+                     telling[i], 100.0 * fabs(norm->detectable / norm->center));
+    }
+    if (text[0] == '\0')
+        snprintf(text, size, "none");
+}
+
+/* Numbers of a group that were compared with their own past. */
+static size_t count_drifts(const struct pb_scores *scores, size_t group)
+{
+    size_t count = 0;
+
+    for (size_t m = 0; m < scores->metric_count; m++)
+        count += scores->norms[group * scores->metric_count + m].drift_pairs > 0 ? 1 : 0;
+    return count;
+}
+
+/* Too few for each other, but each was compared with what it was itself: that is a verdict. */
+static enum pb_status judge_own_past(struct pb_verdict *verdict, size_t group_index,
+                                     struct pb_finding *finding)
+{
+    const struct pb_group *group = &verdict->scores->groups[group_index];
+
+    finding->severity = PB_SEVERITY_OK;
+    PB_TEXT_SET(finding->cause, "own_past");
+    snprintf(finding->summary, sizeof(finding->summary),
+             "%zu of %zu devices compared with their own past; too few peers to compare with each "
+             "other",
+             group->member_count, group->member_count);
+    snprintf(finding->evidence, sizeof(finding->evidence),
+             "%zu numbers have a past; what drifted is told of its device",
+             count_drifts(verdict->scores, group_index));
+    return pb_verdict_add(verdict, finding);
+}
+
+/* Members for which the answer is yes. */
+static size_t count_members(const struct pb_verdict *verdict, const struct pb_group *group,
+                            bool (*is_so)(const struct pb_verdict *verdict, size_t subject))
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < group->member_count; i++)
+        count += is_so(verdict, group->members[i]) ? 1 : 0;
+    return count;
+}
+
+/* So few devices that none was compared with anything: they are named together. */
+static bool is_too_small(const struct pb_verdict *verdict, const struct pb_group *group)
+{
+    return group->member_count + group->baseline_count < PB_POPULATION_MIN &&
+           count_members(verdict, group, pb_verdict_has_scored) == 0;
+}
+
+static void word_too_small(const struct pb_verdict *verdict, const struct pb_group *group,
+                           struct pb_finding *finding)
+{
+    char *text = finding->summary;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < group->member_count; i++) {
+        size_t length = strlen(text);
+
+        snprintf(text + length, sizeof(finding->summary) - length, "%s%s", i == 0 ? "" : ", ",
+                 verdict->sheet->subjects[group->members[i]].key);
+    }
+    snprintf(text + strlen(text), sizeof(finding->summary) - strlen(text),
+             ": not compared; that takes %d devices of one model, and %d before a shift can be "
+             "CRITICAL",
+             PB_POPULATION_MIN, PB_GROUP_MIN_PEERS);
+    PB_TEXT_SET(finding->evidence,
+                "so few leave only what needs no peers: errors, throttling, devices "
+                "that failed");
+    if (group->member_count == 1)
+        pb_finding_place(&verdict->sheet->subjects[group->members[0]], finding);
+}
+
+static void word_few(const struct pb_verdict *verdict, size_t group_index,
+                     struct pb_finding *finding)
+{
+    const struct pb_group *group = &verdict->scores->groups[group_index];
+    char detectable[PB_MESSAGE_LENGTH];
+
+    snprintf(finding->summary, sizeof(finding->summary),
+             "%zu devices and %zu of a baseline: fewer than %d peers can only warn",
+             group->member_count, group->baseline_count, PB_GROUP_MIN_PEERS);
+    write_detectable(verdict, group_index, detectable, sizeof(detectable));
+    snprintf(finding->evidence, sizeof(finding->evidence),
+             "smallest shifts that could have been seen: %.200s", detectable);
+}
+
+static enum pb_status judge_peers(struct pb_verdict *verdict, size_t group_index)
+{
+    const struct pb_group *group = &verdict->scores->groups[group_index];
+    struct pb_finding finding = pb_finding_blank(PB_SEVERITY_UNKNOWN, PB_LEVEL_FLEET);
+
+    if (group->sufficient)
+        return PB_OK;
+    PB_TEXT_SET(finding.place, group->name);
+    finding.group = group_index + 1;
+    if (group->member_count > 0)
+        PB_TEXT_SET(finding.model, verdict->sheet->subjects[group->members[0]].info.model);
+    if (group->member_count > 0 &&
+        count_members(verdict, group, pb_verdict_has_past) == group->member_count)
+        return judge_own_past(verdict, group_index, &finding);
+    PB_TEXT_SET(finding.cause, "insufficient_peers");
+    finding.peers = group->member_count + group->baseline_count;
+    if (is_too_small(verdict, group))
+        word_too_small(verdict, group, &finding);
+    else
+        word_few(verdict, group_index, &finding);
+    snprintf(finding.advice, sizeof(finding.advice),
+             "measure %d or more of this model in one run, or compare with a baseline (--baseline)",
+             PB_GROUP_MIN_PEERS);
+    return pb_verdict_add(verdict, &finding);
+}
+
+/* The group's finding has told already that this one was not compared. */
+static bool is_told_by_group(const struct pb_verdict *verdict, size_t subject)
+{
+    for (size_t g = 0; g < verdict->scores->group_count; g++) {
+        const struct pb_group *group = &verdict->scores->groups[g];
+
+        for (size_t i = 0; i < group->member_count; i++)
+            if (group->members[i] == subject)
+                return is_too_small(verdict, group);
+    }
+    return false;
+}
+
+/* Devices with a status that says all is well, but without a number that was scored. */
+static enum pb_status judge_unscored(struct pb_verdict *verdict, size_t subject_index)
+{
+    const struct pb_subject *subject = &verdict->sheet->subjects[subject_index];
+    struct pb_finding finding = pb_finding_blank(PB_SEVERITY_UNKNOWN, PB_LEVEL_DEVICE);
+
+    if (strcmp(subject->status, "ok") != 0 && strcmp(subject->status, "partial") != 0)
+        return PB_OK; /* found already */
+    if (pb_verdict_has_scored(verdict, subject_index) || is_told_by_group(verdict, subject_index))
+        return PB_OK;
+    pb_finding_place(subject, &finding);
+    PB_TEXT_SET(finding.cause, "not_judged");
+    PB_TEXT_SET(finding.summary, "nothing that was measured here could be compared with peers");
+    PB_TEXT_SET(finding.advice, "measure it with the same battery as its peers, or a baseline");
+    return pb_verdict_add(verdict, &finding);
+}
+
+enum pb_status pb_judge_coverage(struct pb_verdict *verdict)
+{
+    enum pb_status status = PB_OK;
+
+    for (size_t g = 0; g < verdict->scores->group_count && status == PB_OK; g++)
+        status = judge_peers(verdict, g);
+    for (size_t i = 0; i < verdict->sheet->subject_count && status == PB_OK; i++)
+        status = judge_unscored(verdict, i);
+    return status;
+}
