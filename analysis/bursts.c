@@ -1,11 +1,12 @@
 /* The matrix of bursts, and its times against a model's. */
 #include "analysis/bursts.h"
 
-#include <gsl/gsl_statistics.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "analysis/sort.h"
 
 enum { AXIS_TRAFFIC, AXIS_LANES, AXIS_WARPS, AXIS_LOADS, AXES };
 
@@ -37,11 +38,11 @@ static double time_at(const struct pb_bursts *bursts, size_t row, size_t cell)
     return bursts->matrix->values[bursts->first + row * pb_bursts_loads(bursts) + cell];
 }
 
-/* Whole numbers from 1 to most. */
+/* Whole numbers from 1 to most, each larger than the one before: no more than `most` of them. */
 static bool counts_to(const struct pb_axis *axis, double most)
 {
     for (size_t i = 0; i < axis->length; i++)
-        if (!(axis->values[i] >= 1.0 && axis->values[i] <= most) ||
+        if (!(axis->values[i] > (i == 0 ? 0.0 : axis->values[i - 1]) && axis->values[i] <= most) ||
             axis->values[i] != floor(axis->values[i]))
             return false;
     return true;
@@ -59,7 +60,7 @@ static bool is_readable(const struct pb_matrix *matrix)
             return false;
     return matrix->axes[AXIS_TRAFFIC].labels != NULL &&
            counts_to(&matrix->axes[AXIS_WARPS], PB_FLIGHT_WARPS_MAX) &&
-           counts_to(&matrix->axes[AXIS_LOADS], PB_BURSTS_LOADS_MAX);
+           counts_to(&matrix->axes[AXIS_LOADS], PB_FLIGHT_LOADS_MAX);
 }
 
 /* Cells with so few loads that none waits for a register. */
@@ -93,7 +94,7 @@ static double median_of_free(const struct pb_bursts *bursts, double issue_cycles
                 values[count++] = (time - time_at(bursts, 0, 0)) / more;
         }
     }
-    return count == 0 ? NAN : gsl_stats_median(values, 1, count);
+    return count == 0 ? NAN : pb_median(values, count);
 }
 
 enum pb_status pb_bursts_read(const struct pb_recording *recording, const char *traffic,
@@ -115,7 +116,7 @@ enum pb_status pb_bursts_read(const struct pb_recording *recording, const char *
         matrix->axes[AXIS_LOADS].values[0] != 1.0)
         return pb_fail(err, PB_NOT_FOUND, "no load by one lane of one warp");
     bursts.latency_cycles = time_at(&bursts, 0, 0);
-    if (!(bursts.latency_cycles > 0.0))
+    if (!(bursts.latency_cycles > 0.0) || !isfinite(bursts.latency_cycles))
         return pb_fail(err, PB_NOT_FOUND, "one load alone has no time");
     if (recording->overhead_cycles > 0.0 &&
         recording->overhead_cycles < bursts.latency_cycles / 2.0)
@@ -128,24 +129,44 @@ enum pb_status pb_bursts_read(const struct pb_recording *recording, const char *
     return PB_OK;
 }
 
+/* The most loads of a row's cells that the range takes in; 0: the row lies outside. */
+static unsigned most_loads(const struct pb_bursts *bursts, const struct pb_bursts_range *range,
+                           unsigned warps)
+{
+    unsigned most = 0;
+
+    if (warps < range->warps_least || warps > range->warps_most)
+        return 0;
+    for (size_t cell = 0; cell < pb_bursts_loads(bursts); cell++) {
+        unsigned loads = pb_bursts_loads_at(bursts, cell);
+
+        if (warps * loads <= range->total_most)
+            most = loads;
+    }
+    return most;
+}
+
+/* Gives up once the error is beyond `bound`: then the fit is worse than that, and says no more. */
 static struct pb_bursts_fit judge(const struct pb_bursts *bursts,
                                   const struct pb_bursts_range *range, double stamp_cycles,
-                                  struct pb_flight *flight)
+                                  double bound, struct pb_flight *flight)
 {
     struct pb_bursts_fit fit = {0, 0, 0.0};
-    double most = close_share * flight->latency;
+    double most = close_share * flight->latency, last[PB_FLIGHT_LOADS_MAX];
 
-    for (size_t row = 0; row < pb_bursts_warps(bursts); row++) {
+    for (size_t row = 0; row < pb_bursts_warps(bursts) && !(fit.error_cycles > bound); row++) {
         unsigned warps = pb_bursts_warps_at(bursts, row);
+        unsigned loads_most = most_loads(bursts, range, warps);
 
+        if (loads_most > 0)
+            pb_flight_play(flight, warps, loads_most, last);
         for (size_t cell = 0; cell < pb_bursts_loads(bursts); cell++) {
             unsigned loads = pb_bursts_loads_at(bursts, cell);
             double time = time_at(bursts, row, cell) - stamp_cycles, error;
 
-            if (!isfinite(time) || warps < range->warps_least || warps > range->warps_most ||
-                warps * loads > range->total_most)
+            if (!isfinite(time) || loads > loads_most)
                 continue;
-            error = fabs(time - pb_flight_last(flight, warps, loads));
+            error = fabs(time - last[loads - 1]);
             fit.seen++;
             fit.explained += error < most;
             fit.error_cycles += fmin(error, most);
@@ -155,15 +176,16 @@ static struct pb_bursts_fit judge(const struct pb_bursts *bursts,
 }
 
 struct pb_bursts_fit pb_bursts_judge(const struct pb_bursts *bursts,
-                                     const struct pb_bursts_range *range, struct pb_flight *flight)
+                                     const struct pb_bursts_range *range, double bound,
+                                     struct pb_flight *flight)
 {
     flight->latency = bursts->latency_cycles - bursts->overhead_cycles;
     flight->issue = bursts->issue_cycles;
-    return judge(bursts, range, bursts->overhead_cycles, flight);
+    return judge(bursts, range, bursts->overhead_cycles, bound, flight);
 }
 
 struct pb_bursts_fit pb_bursts_judge_fitted(const struct pb_bursts *bursts,
-                                            const struct pb_bursts_range *range,
+                                            const struct pb_bursts_range *range, double bound,
                                             struct pb_flight *flight)
 {
     static const double jitters[] = {0.0, 0.5, 1.0, 1.5, 2.0};
@@ -178,7 +200,7 @@ struct pb_bursts_fit pb_bursts_judge_fitted(const struct pb_bursts *bursts,
 
             flight->latency = bursts->latency_cycles - stamp_cycles;
             flight->issue = fmax(0.0, bursts->issue_cycles + issue_steps[k]);
-            fit = judge(bursts, range, stamp_cycles, flight);
+            fit = judge(bursts, range, stamp_cycles, fmin(bound, best.error_cycles), flight);
             if (fit.error_cycles < best.error_cycles)
                 best = fit;
         }

@@ -10,8 +10,6 @@
 #include "analysis/flight.h"
 #include "core/record.h"
 
-enum { PB_BURSTS_LOADS_MAX = 64 };
-
 /* Times by one lane a warp of one kind of traffic. */
 struct pb_bursts {
     const struct pb_matrix *matrix;
@@ -45,9 +43,16 @@ struct pb_bursts_fit {
     double error_cycles;    /* sum over the cells, each at most that quarter */
 };
 
-/* Plays every cell of the range through. flight: its limits and its room; the rest is set here. */
+/*
+ * Plays every cell of the range through.
+ *
+ * bound   an error beyond it is of no interest: then the fit's error is beyond it too, no more is
+ *         said of it
+ * flight  its limits; the rest is set here
+ */
 struct pb_bursts_fit pb_bursts_judge(const struct pb_bursts *bursts,
-                                     const struct pb_bursts_range *range, struct pb_flight *flight);
+                                     const struct pb_bursts_range *range, double bound,
+                                     struct pb_flight *flight);
 
 /*
  * The same, but where jitter of the stamps may have lengthened every time, up to two cycles of the
@@ -55,7 +60,7 @@ struct pb_bursts_fit pb_bursts_judge(const struct pb_bursts *bursts,
  * over loads that wait for each other; more freedom than this would make up for a wrong limit.
  */
 struct pb_bursts_fit pb_bursts_judge_fitted(const struct pb_bursts *bursts,
-                                            const struct pb_bursts_range *range,
+                                            const struct pb_bursts_range *range, double bound,
                                             struct pb_flight *flight);
 
 #endif

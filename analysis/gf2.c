@@ -6,13 +6,17 @@ static unsigned highest_bit(uint64_t vector)
     return 63u - (unsigned)__builtin_clzll(vector);
 }
 
-/* What is left of a vector without the span's pivots. */
+/*
+ * What is left of a vector without the span's pivots. No row has another one's pivot, so that the
+ * vector itself says which rows it takes; branches would mostly be foretold wrong.
+ */
 static uint64_t reduce(const struct pb_gf2_span *span, uint64_t vector)
 {
+    uint64_t left = vector;
+
     for (size_t i = 0; i < span->rank; i++)
-        if ((vector >> highest_bit(span->row[i]) & 1) != 0)
-            vector ^= span->row[i];
-    return vector;
+        left ^= span->row[i] & (0 - (vector >> span->pivot[i] & 1));
+    return left;
 }
 
 bool pb_gf2_holds(const struct pb_gf2_span *span, uint64_t vector)
@@ -20,18 +24,33 @@ bool pb_gf2_holds(const struct pb_gf2_span *span, uint64_t vector)
     return reduce(span, vector) == 0;
 }
 
+uint64_t pb_gf2_parts(const struct pb_gf2_span *span, uint64_t vector)
+{
+    uint64_t parts = 0;
+
+    for (size_t i = 0; i < span->rank; i++)
+        parts ^= span->made_of[i] & (0 - (vector >> span->pivot[i] & 1));
+    return parts;
+}
+
 bool pb_gf2_add(struct pb_gf2_span *span, uint64_t vector)
 {
+    uint64_t made_of = pb_gf2_parts(span, vector) ^ (uint64_t)1 << (span->rank & 63);
     unsigned pivot;
 
     vector = reduce(span, vector);
     if (vector == 0)
         return false;
     pivot = highest_bit(vector);
-    for (size_t i = 0; i < span->rank; i++)
-        if ((span->row[i] >> pivot & 1) != 0)
-            span->row[i] ^= vector;
-    span->row[span->rank++] = vector;
+    for (size_t i = 0; i < span->rank; i++) {
+        if ((span->row[i] >> pivot & 1) == 0)
+            continue;
+        span->row[i] ^= vector;
+        span->made_of[i] ^= made_of;
+    }
+    span->row[span->rank] = vector;
+    span->made_of[span->rank] = made_of;
+    span->pivot[span->rank++] = pivot;
     return true;
 }
 
@@ -40,7 +59,7 @@ static uint64_t pivots_of(const struct pb_gf2_span *span)
     uint64_t pivots = 0;
 
     for (size_t i = 0; i < span->rank; i++)
-        pivots |= (uint64_t)1 << highest_bit(span->row[i]);
+        pivots |= (uint64_t)1 << span->pivot[i];
     return pivots;
 }
 
@@ -57,7 +76,7 @@ static uint64_t reverse(uint64_t vector)
 size_t pb_gf2_masks(const struct pb_gf2_span *tried, const struct pb_gf2_span *same,
                     uint64_t masks_out[64])
 {
-    struct pb_gf2_span kernel = {{0}, 0}, masks = {{0}, 0};
+    struct pb_gf2_span kernel = {.rank = 0}, masks = {.rank = 0};
     uint64_t pivots = pivots_of(tried), free_bits;
     size_t count = 0;
 
@@ -72,12 +91,12 @@ size_t pb_gf2_masks(const struct pb_gf2_span *tried, const struct pb_gf2_span *s
             continue;
         for (size_t i = 0; i < kernel.rank; i++)
             if ((kernel.row[i] >> bit & 1) != 0)
-                mask |= (uint64_t)1 << highest_bit(kernel.row[i]);
+                mask |= (uint64_t)1 << kernel.pivot[i];
         pb_gf2_add(&masks, reverse(mask));
     }
     for (unsigned bit = 0; bit < 64; bit++)
         for (size_t i = 0; i < masks.rank; i++)
-            if (63 - highest_bit(masks.row[i]) == bit)
+            if (63 - masks.pivot[i] == bit)
                 masks_out[count++] = reverse(masks.row[i]);
     return count;
 }

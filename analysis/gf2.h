@@ -11,9 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A subspace in reduced echelon form: row[i] alone has its highest bit, pivot i. */
+/* A subspace in reduced echelon form: row[i] alone has its highest bit, pivot[i]. */
 struct pb_gf2_span {
     uint64_t row[64];
+    unsigned pivot[64];
+    uint64_t made_of[64]; /* row[i] is the sum of these of the vectors that added to the span */
     size_t rank;
 };
 
@@ -21,6 +23,12 @@ struct pb_gf2_span {
 bool pb_gf2_add(struct pb_gf2_span *span, uint64_t vector);
 
 bool pb_gf2_holds(const struct pb_gf2_span *span, uint64_t vector);
+
+/*
+ * Which of the vectors that added to the span, by the order in which they did, sum up to one that
+ * it holds. Without any single one of them the span holds just those sums that do without it too.
+ */
+uint64_t pb_gf2_parts(const struct pb_gf2_span *span, uint64_t vector);
 
 /*
  * The masks m with parity(m & v) == 0 for all v of `same`, among those on the pivots of `tried`,

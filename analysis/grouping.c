@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROFILES_MIN = 3, STRAY_SHARE = 20, BLOCK = 16 };
+enum { PROFILES_MIN = 3, STRAY_SHARE = 20, BLOCK = 16, ABREAST = 4 };
 
 /* Differences below this are rounding: a gap against nothing is no gap. */
 static const double least_step = 0.25;
@@ -27,30 +27,43 @@ static int by_length(const void *a, const void *b)
     return (left->to > right->to) - (left->to < right->to);
 }
 
-/* Mean absolute difference of two profiles, or anything above `bound` once it must exceed that. */
-static double distance(const float *a, const float *b, size_t length, double bound)
+/*
+ * Mean absolute differences of some profiles from another one, or anything above `bounds` once they
+ * all must exceed those. Several side by side: each is a sum that waits for itself.
+ */
+static void distances(const float *const *a, const float *b, size_t length, const double *bounds,
+                      double *means_out)
 {
-    double sum = 0.0, most = bound * (double)length;
+    double sums[ABREAST] = {0.0};
+    bool wanted = true;
     size_t i = 0;
 
-    while (i < length && sum <= most) {
+    while (i < length && wanted) {
         size_t end = i + BLOCK < length ? i + BLOCK : length;
-        float part = 0.0F;
+        float parts[ABREAST] = {0.0F};
 
         for (; i < end; i++)
-            part += fabsf(a[i] - b[i]);
-        sum += part;
+            for (size_t k = 0; k < ABREAST; k++)
+                parts[k] += fabsf(a[k][i] - b[i]);
+        wanted = false;
+        for (size_t k = 0; k < ABREAST; k++) {
+            sums[k] += parts[k];
+            wanted |= sums[k] <= bounds[k] * (double)length;
+        }
     }
-    return sum / (double)length;
+    for (size_t k = 0; k < ABREAST; k++)
+        means_out[k] = sums[k] / (double)length;
 }
 
 /* Everything that the search needs; one allocation each. */
 struct tree {
     size_t count;
     struct step *steps; /* [count - 1] */
-    double *nearest;    /* [count] distance from the tree so far; negative: in it */
+    double *nearest;    /* [count] distance from the tree so far */
     size_t *parent;     /* [count] */
     size_t *members;    /* [count] of a group */
+    size_t *others;     /* [other_count] not in the tree yet, ascending */
+    size_t other_count;
 };
 
 static void tree_clear(struct tree *tree)
@@ -59,15 +72,21 @@ static void tree_clear(struct tree *tree)
     free(tree->nearest);
     free(tree->parent);
     free(tree->members);
+    free(tree->others);
 }
 
 static enum pb_status tree_allocate(size_t count, struct tree *tree_out, struct pb_error *err)
 {
-    struct tree tree = {count, calloc(count, sizeof(*tree.steps)),
-                        calloc(count, sizeof(*tree.nearest)), calloc(count, sizeof(*tree.parent)),
-                        calloc(count, sizeof(*tree.members))};
+    struct tree tree = {count,
+                        calloc(count, sizeof(*tree.steps)),
+                        calloc(count, sizeof(*tree.nearest)),
+                        calloc(count, sizeof(*tree.parent)),
+                        calloc(count, sizeof(*tree.members)),
+                        calloc(count, sizeof(*tree.others)),
+                        0};
 
-    if (tree.steps == NULL || tree.nearest == NULL || tree.parent == NULL || tree.members == NULL) {
+    if (tree.steps == NULL || tree.nearest == NULL || tree.parent == NULL || tree.members == NULL ||
+        tree.others == NULL) {
         tree_clear(&tree);
         return pb_fail(err, PB_NO_MEMORY, "no memory to group %zu profiles", count);
     }
@@ -75,26 +94,40 @@ static enum pb_status tree_allocate(size_t count, struct tree *tree_out, struct 
     return PB_OK;
 }
 
-/* Takes `last` into the tree; returns the profile nearest to it now. */
-static size_t grow(struct tree *tree, const float *profiles, size_t length, size_t last)
+/* How far the first few of `others` are from `last`, which came into the tree last. */
+static void compare(struct tree *tree, const float *profiles, size_t length, size_t last,
+                    const size_t *others, size_t count)
 {
-    size_t next = tree->count;
+    const float *a[ABREAST];
+    double bounds[ABREAST], to_last[ABREAST];
 
-    tree->nearest[last] = -1.0;
-    for (size_t i = 0; i < tree->count; i++) {
-        double to_last;
+    for (size_t k = 0; k < ABREAST; k++) { /* the last one again where there are fewer */
+        size_t other = others[k < count ? k : count - 1];
 
-        if (tree->nearest[i] < 0.0)
-            continue;
-        to_last =
-            distance(profiles + i * length, profiles + last * length, length, tree->nearest[i]);
-        if (to_last < tree->nearest[i]) {
-            tree->nearest[i] = to_last;
-            tree->parent[i] = last;
-        }
-        if (next == tree->count || tree->nearest[i] < tree->nearest[next])
-            next = i;
+        a[k] = profiles + other * length;
+        bounds[k] = tree->nearest[other];
     }
+    distances(a, profiles + last * length, length, bounds, to_last);
+    for (size_t k = 0; k < ABREAST && k < count; k++) {
+        if (to_last[k] < tree->nearest[others[k]]) {
+            tree->nearest[others[k]] = to_last[k];
+            tree->parent[others[k]] = last;
+        }
+    }
+}
+
+/* Takes others[at] from the profiles that are not in the tree, and measures the rest by it. */
+static size_t grow(struct tree *tree, const float *profiles, size_t length, size_t at)
+{
+    size_t *others = tree->others, last = others[at], next = 0;
+
+    tree->other_count--;
+    memmove(others + at, others + at + 1, (tree->other_count - at) * sizeof(*others));
+    for (size_t i = 0; i < tree->other_count; i += ABREAST)
+        compare(tree, profiles, length, last, others + i, tree->other_count - i);
+    for (size_t i = 1; i < tree->other_count; i++)
+        if (tree->nearest[others[i]] < tree->nearest[others[next]])
+            next = i;
     return next;
 }
 
@@ -102,11 +135,17 @@ static void span(struct tree *tree, const float *profiles, size_t length)
 {
     size_t next = 0;
 
-    for (size_t i = 0; i < tree->count; i++)
+    for (size_t i = 0; i < tree->count; i++) {
         tree->nearest[i] = HUGE_VAL;
+        tree->others[i] = i;
+    }
+    tree->other_count = tree->count;
     for (size_t i = 0; i + 1 < tree->count; i++) {
+        size_t other;
+
         next = grow(tree, profiles, length, next);
-        tree->steps[i] = (struct step){tree->nearest[next], tree->parent[next], next};
+        other = tree->others[next];
+        tree->steps[i] = (struct step){tree->nearest[other], tree->parent[other], other};
     }
     qsort(tree->steps, tree->count - 1, sizeof(*tree->steps), by_length);
 }

@@ -1,41 +1,39 @@
 /* The indexes that explain pairs of lines of one set; quadratic in the bits of an address. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/conflict.h"
 
 /* Strays by pairs at most, and the chance below which an index is no accident of few pairs. */
 static const double stray_share = 0.03, stray_chance = 1e-6;
 
-/* Pairs that made the index coarser; only they can be strays that matter. */
-enum { TURNING_MAX = 64 };
+enum { TURNING_MAX = 64 }; /* as many as an address has bits */
 
-/* An index under construction, and the pairs that made it coarser. */
+/*
+ * An index under construction. Pairs turned it that made it coarser: only they can be strays that
+ * matter. Of an xor they are the vectors that its span is made of.
+ */
 struct draft {
     enum pb_index_shape shape;
     uint64_t line_bytes;
-    uint64_t divisor;               /* modulo */
-    struct pb_gf2_span same;        /* xor: differences within a set */
-    size_t turning[TURNING_MAX][2]; /* lap and place among the missing lines */
+    uint64_t divisor;        /* modulo */
+    struct pb_gf2_span same; /* xor: differences within a set */
     size_t turning_count;
 };
 
 /* The pairs that are left; a stray is one no more. */
 struct pairs {
     const struct pb_conflicts *conflicts;
-    bool *is_stray; /* [missing_count] */
+    struct pb_gf2_span array; /* what the array's own lines can tell apart */
+    bool *is_stray;           /* [missing_count] */
+    uint64_t *made_of;        /* [missing_count] which turning pairs sum up to this one */
     size_t count, strays;
 };
 
 static uint64_t distance_of(const struct draft *draft, uint64_t a, uint64_t b)
 {
     return (a > b ? a - b : b - a) / draft->line_bytes;
-}
-
-/* Takes a pair into an xor; true when it made the index coarser. */
-static bool take_pair(struct draft *draft, uint64_t a, uint64_t b)
-{
-    return pb_gf2_add(&draft->same, a ^ b);
 }
 
 /* Does the index keep these two together? */
@@ -48,28 +46,39 @@ static bool keeps(const struct draft *draft, uint64_t a, uint64_t b)
 
 static struct pb_gf2_span span_array(const struct pb_conflicts *conflicts)
 {
-    struct pb_gf2_span span = {{0}, 0};
+    struct pb_gf2_span span = {.rank = 0};
 
     for (size_t i = 0; i < conflicts->lines; i++)
         pb_gf2_add(&span, conflicts->base ^ (conflicts->base + i * conflicts->line_bytes));
     return span;
 }
 
-/* What walked addresses can tell apart: the array's lines, and added ones that kept a pair. */
-static struct pb_gf2_span span_tried(const struct pairs *pairs, const struct draft *draft)
+/* Does the index keep a pair of the lap together? Of an xor: it, or it without a turning pair. */
+static bool keeps_any(const struct pairs *pairs, const struct draft *draft, uint64_t without,
+                      const struct pb_conflict_lap *lap)
+{
+    for (size_t k = lap->first; k < lap->first + lap->count; k++)
+        if (!pairs->is_stray[k] &&
+            (without != 0 ? (pairs->made_of[k] & without) == 0
+                          : keeps(draft, lap->added, pairs->conflicts->missing[k])))
+            return true;
+    return false;
+}
+
+/*
+ * What walked addresses can tell apart: the array's lines, and added ones that kept a pair.
+ *
+ * without  the bit of a turning pair that the index is to do without; 0: none
+ */
+static struct pb_gf2_span span_tried(const struct pairs *pairs, const struct draft *draft,
+                                     uint64_t without)
 {
     const struct pb_conflicts *conflicts = pairs->conflicts;
-    struct pb_gf2_span tried = span_array(conflicts);
+    struct pb_gf2_span tried = pairs->array;
 
-    for (size_t i = 0; i < conflicts->lap_count; i++) {
-        const struct pb_conflict_lap *lap = &conflicts->laps[i];
-        bool used = false;
-
-        for (size_t k = lap->first; k < lap->first + lap->count && !used; k++)
-            used = !pairs->is_stray[k] && keeps(draft, lap->added, conflicts->missing[k]);
-        if (used)
-            pb_gf2_add(&tried, conflicts->base ^ lap->added);
-    }
+    for (size_t i = 0; i < conflicts->lap_count; i++)
+        if (keeps_any(pairs, draft, without, &conflicts->laps[i]))
+            pb_gf2_add(&tried, conflicts->base ^ conflicts->laps[i].added);
     return tried;
 }
 
@@ -77,7 +86,7 @@ static double sets_of(const struct pairs *pairs, const struct draft *draft)
 {
     if (draft->shape == PB_INDEX_MODULO)
         return (double)draft->divisor;
-    return ldexp(1.0, (int)span_tried(pairs, draft).rank - (int)draft->same.rank);
+    return ldexp(1.0, (int)span_tried(pairs, draft, 0).rank - (int)draft->same.rank);
 }
 
 /* The xor of all pairs that are left. */
@@ -86,32 +95,45 @@ static void make_draft(const struct pairs *pairs, struct draft *draft)
     const struct pb_conflicts *conflicts = pairs->conflicts;
 
     draft->same.rank = 0;
-    draft->turning_count = 0;
+    for (size_t i = 0; i < conflicts->lap_count; i++) {
+        const struct pb_conflict_lap *lap = &conflicts->laps[i];
+
+        for (size_t k = lap->first; k < lap->first + lap->count; k++)
+            if (!pairs->is_stray[k])
+                pb_gf2_add(&draft->same, lap->added ^ conflicts->missing[k]);
+    }
+    draft->turning_count = draft->same.rank;
+}
+
+/* Which turning pairs make up each pair, and how many need each: torn apart without it. */
+static void take_apart(const struct pairs *pairs, const struct draft *draft,
+                       size_t torn_out[TURNING_MAX])
+{
+    const struct pb_conflicts *conflicts = pairs->conflicts;
+
+    memset(torn_out, 0, TURNING_MAX * sizeof(*torn_out));
     for (size_t i = 0; i < conflicts->lap_count; i++) {
         const struct pb_conflict_lap *lap = &conflicts->laps[i];
 
         for (size_t k = lap->first; k < lap->first + lap->count; k++) {
-            if (pairs->is_stray[k] || !take_pair(draft, lap->added, conflicts->missing[k]) ||
-                draft->turning_count == TURNING_MAX)
+            if (pairs->is_stray[k])
                 continue;
-            draft->turning[draft->turning_count][0] = i;
-            draft->turning[draft->turning_count++][1] = k;
+            pairs->made_of[k] = pb_gf2_parts(&draft->same, lap->added ^ conflicts->missing[k]);
+            for (uint64_t left = pairs->made_of[k]; left != 0; left &= left - 1)
+                torn_out[__builtin_ctzll(left)]++;
         }
     }
 }
 
-/* The xor of the pairs that turned it, but for one. */
-static void make_without(const struct pairs *pairs, const struct draft *draft, size_t without,
-                         struct draft *trial)
+/* Pairs that need the turning pair are strays from now on. */
+static void drop_with(struct pairs *pairs, uint64_t turning)
 {
-    const struct pb_conflicts *conflicts = pairs->conflicts;
-
-    *trial = *draft;
-    trial->same.rank = 0;
-    for (size_t i = 0; i < draft->turning_count; i++)
-        if (i != without)
-            take_pair(trial, conflicts->laps[draft->turning[i][0]].added,
-                      conflicts->missing[draft->turning[i][1]]);
+    for (size_t k = 0; k < pairs->count; k++) {
+        if (pairs->is_stray[k] || (pairs->made_of[k] & turning) == 0)
+            continue;
+        pairs->is_stray[k] = true;
+        pairs->strays++;
+    }
 }
 
 /* Pairs that an index tears apart; where `drop`, they are strays from now on. */
@@ -177,8 +199,7 @@ static double chance_of(const struct pairs *pairs, const struct draft *draft, ui
     size_t needed = draft->turning_count;
 
     if (draft->shape == PB_INDEX_XOR) { /* the array's own bits; far lines define theirs */
-        struct pb_gf2_span array = span_array(pairs->conflicts);
-        size_t far = span_tried(pairs, draft).rank - array.rank;
+        size_t far = span_tried(pairs, draft, 0).rank - pairs->array.rank;
 
         needed = draft->same.rank > far ? draft->same.rank - far : 0;
     }
@@ -217,27 +238,26 @@ static bool drop_strays(struct pairs *pairs, struct draft *draft)
 {
     double before = sets_of(pairs, draft), finest = before;
     double most = 1.0 + stray_share * (double)pairs->count - (double)pairs->strays;
-    struct draft trial, best;
-    size_t least = SIZE_MAX;
+    size_t least = SIZE_MAX, torn[TURNING_MAX];
+    uint64_t best = 0;
 
+    take_apart(pairs, draft, torn);
     for (size_t i = 0; i < draft->turning_count; i++) {
-        size_t torn;
-        double sets;
+        uint64_t turning = (uint64_t)1 << i;
+        double sets =
+            ldexp(1.0, (int)span_tried(pairs, draft, turning).rank - ((int)draft->same.rank - 1));
 
-        make_without(pairs, draft, i, &trial);
-        sets = sets_of(pairs, &trial);
-        torn = torn_by(pairs, &trial, false);
-        if (sets < 2.0 * before || (double)torn > most || sets < finest ||
-            (sets == finest && torn >= least) ||
-            (surplus(pairs, draft) - (double)torn) * log(before / sets) > log(stray_chance))
+        if (sets < 2.0 * before || (double)torn[i] > most || sets < finest ||
+            (sets == finest && torn[i] >= least) ||
+            (surplus(pairs, draft) - (double)torn[i]) * log(before / sets) > log(stray_chance))
             continue;
         finest = sets;
-        least = torn;
-        best = trial;
+        least = torn[i];
+        best = turning;
     }
-    if (least == SIZE_MAX)
+    if (best == 0)
         return false;
-    pairs->strays += torn_by(pairs, &best, true);
+    drop_with(pairs, best);
     make_draft(pairs, draft);
     return sets_of(pairs, draft) > before;
 }
@@ -287,16 +307,16 @@ static void mask_modulo(const struct pb_conflicts *conflicts, struct pb_index_fi
 enum pb_status pb_conflicts_fit(const struct pb_conflicts *conflicts, enum pb_index_shape shape,
                                 struct pb_index_fit *fit_out, struct pb_error *err)
 {
-    struct pairs pairs = {conflicts, NULL, conflicts->missing_count, 0};
+    struct pairs pairs = {.conflicts = conflicts, .count = conflicts->missing_count};
     struct draft draft = {.shape = shape, .line_bytes = conflicts->line_bytes};
     struct pb_index_fit fit = {.shape = shape};
     enum pb_status status;
-    uint64_t *room;
     double sets;
 
+    pairs.array = span_array(conflicts);
     pairs.is_stray = calloc(conflicts->missing_count + 1, sizeof(*pairs.is_stray));
-    room = calloc(pairs.count + 1, sizeof(*room));
-    if (pairs.is_stray == NULL || room == NULL) {
+    pairs.made_of = calloc(conflicts->missing_count + 1, sizeof(*pairs.made_of));
+    if (pairs.is_stray == NULL || pairs.made_of == NULL) {
         status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu pairs", pairs.count);
         goto out;
     }
@@ -307,14 +327,14 @@ enum pb_status pb_conflicts_fit(const struct pb_conflicts *conflicts, enum pb_in
     sets = sets_of(&pairs, &draft);
     fit.strays = pairs.strays;
     fit.pairs = pairs.count - pairs.strays;
-    fit.chance = chance_of(&pairs, &draft, room);
+    fit.chance = chance_of(&pairs, &draft, pairs.made_of);
     fit.thin = count_thin(&pairs);
     if (fit.pairs > 0 && sets < ldexp(1.0, 32))
         fit.sets = (uint64_t)sets;
     if (shape == PB_INDEX_MODULO) {
         mask_modulo(conflicts, &fit);
     } else {
-        struct pb_gf2_span tried = span_tried(&pairs, &draft);
+        struct pb_gf2_span tried = span_tried(&pairs, &draft, 0);
 
         fit.mask_count = pb_gf2_masks(&tried, &draft.same, fit.masks);
     }
@@ -322,7 +342,7 @@ enum pb_status pb_conflicts_fit(const struct pb_conflicts *conflicts, enum pb_in
     if (status == PB_OK)
         *fit_out = fit;
 out:
-    free(room);
+    free(pairs.made_of);
     free(pairs.is_stray);
     return status;
 }

@@ -35,7 +35,7 @@ struct search {
     bool of_sm; /* else of a warp */
     unsigned per_warp;
     unsigned most; /* number that can ever be in flight: as good as no limit */
-    struct pb_flight flight;
+    struct pb_flight *flight;
 };
 
 /* What one kind of traffic says. */
@@ -46,13 +46,14 @@ struct finding {
     char reason[PB_TEXT_LENGTH];
 };
 
-/* `fitted`: takes nine times as long, and tells neighbours apart. */
-static struct pb_bursts_fit try_limit(struct search *search, unsigned limit, bool fitted)
+/* `fitted`: takes 25 times as long, and tells neighbours apart. */
+static struct pb_bursts_fit try_limit(struct search *search, unsigned limit, bool fitted,
+                                      double bound)
 {
-    search->flight.per_warp = search->of_sm ? search->per_warp : limit;
-    search->flight.per_sm = search->of_sm ? limit : LIMIT_MAX;
-    return fitted ? pb_bursts_judge_fitted(search->bursts, &search->range, &search->flight)
-                  : pb_bursts_judge(search->bursts, &search->range, &search->flight);
+    search->flight->per_warp = search->of_sm ? search->per_warp : limit;
+    search->flight->per_sm = search->of_sm ? limit : LIMIT_MAX;
+    return fitted ? pb_bursts_judge_fitted(search->bursts, &search->range, bound, search->flight)
+                  : pb_bursts_judge(search->bursts, &search->range, bound, search->flight);
 }
 
 /* The number with the least error of [low, high], and the error of the best of all others. */
@@ -64,7 +65,7 @@ static unsigned find_best(struct search *search, unsigned low, unsigned high, bo
     unsigned at = low;
 
     for (unsigned limit = low; limit <= high; limit++) {
-        struct pb_bursts_fit fit = try_limit(search, limit, fitted);
+        struct pb_bursts_fit fit = try_limit(search, limit, fitted, second);
 
         if (fit.error_cycles < best.error_cycles) {
             second = best.error_cycles;
@@ -134,21 +135,16 @@ static enum pb_status find_limit(struct search *search, struct finding *finding,
     double second;
 
     search->most = most_in_flight(search);
-    search->flight.warp_free = calloc((size_t)PB_FLIGHT_WARPS_MAX * LIMIT_MAX, sizeof(double));
-    search->flight.sm_free = calloc(LIMIT_MAX, sizeof(double));
+    search->flight = calloc(1, sizeof(*search->flight));
     *finding = (struct finding){.is_seen = false};
-    if (search->flight.warp_free == NULL || search->flight.sm_free == NULL) {
-        free(search->flight.warp_free);
-        free(search->flight.sm_free);
+    if (search->flight == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for %d loads in flight", LIMIT_MAX);
-    }
     near = find_best(search, 1, search->most, false, &finding->fit, &second);
     finding->limit = find_best(search, near > NEAR ? near - NEAR : 1,
                                near + NEAR < search->most ? near + NEAR : search->most, true,
                                &finding->fit, &second);
     weigh(search, second, finding);
-    free(search->flight.warp_free);
-    free(search->flight.sm_free);
+    free(search->flight);
     return PB_OK;
 }
 
@@ -204,7 +200,7 @@ static void state(struct pb_parameter *answer, const struct finding *near,
 static unsigned per_warp_of(const struct pb_parameter *answer)
 {
     return answer->kind == PB_VALUE_NUMBER ? (unsigned)answer->numbers[0].value
-                                           : PB_BURSTS_LOADS_MAX;
+                                           : PB_FLIGHT_LOADS_MAX;
 }
 
 enum pb_status pb_infer_mshr(const struct pb_case *at, struct pb_error *err)

@@ -1,10 +1,11 @@
 /* Median polish; see polish.h. Few rounds do: medians settle at once or not at all. */
 #include "analysis/polish.h"
 
-#include <gsl/gsl_statistics.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "analysis/sort.h"
 
 enum { ROUNDS = 3 };
 
@@ -24,7 +25,7 @@ static double cell_at(const struct pb_polish *polish, size_t walk, size_t place)
 
 static double median_of(double *room, size_t count)
 {
-    return count == 0 ? NAN : gsl_stats_median(room, 1, count);
+    return count == 0 ? NAN : pb_median(room, count);
 }
 
 static void fit_places(struct pb_polish *polish, double *room)

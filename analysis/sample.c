@@ -2,10 +2,11 @@
 #include "analysis/sample.h"
 
 #include <gsl/gsl_cdf.h>
-#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "analysis/sort.h"
 
 void pb_sample_clear(struct pb_sample *sample)
 {
@@ -51,8 +52,7 @@ enum pb_status pb_sample_sorted(const struct pb_sample *sample, struct pb_sample
     for (size_t i = 0; i < sample->count; i++)
         if (!isnan(sample->values[i]))
             sorted.values[sorted.count++] = sample->values[i];
-    if (sorted.count > 1)
-        gsl_sort(sorted.values, 1, sorted.count);
+    pb_sort(sorted.values, sorted.count);
     *sorted_out = sorted;
     return PB_OK;
 }

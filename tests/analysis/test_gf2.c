@@ -18,7 +18,7 @@ static unsigned parity(uint64_t vector)
 
 static struct pb_gf2_span all_bits(void)
 {
-    struct pb_gf2_span span = {{0}, 0};
+    struct pb_gf2_span span = {.rank = 0};
 
     for (unsigned bit = 0; bit < BITS; bit++)
         pb_gf2_add(&span, (uint64_t)1 << bit);
@@ -28,7 +28,7 @@ static struct pb_gf2_span all_bits(void)
 /* Differences of addresses that every planted mask maps to 0. */
 static struct pb_gf2_span kernel_of(const uint64_t *masks, size_t count)
 {
-    struct pb_gf2_span same = {{0}, 0};
+    struct pb_gf2_span same = {.rank = 0};
 
     for (uint64_t vector = 0; vector < (uint64_t)1 << BITS; vector += 1 + vector / 64) {
         bool all = true;
@@ -43,7 +43,7 @@ static struct pb_gf2_span kernel_of(const uint64_t *masks, size_t count)
 
 static void test_gf2_add__tells_what_is_new(void **state)
 {
-    struct pb_gf2_span span = {{0}, 0};
+    struct pb_gf2_span span = {.rank = 0};
 
     (void)state;
     assert_true(pb_gf2_add(&span, 0x6));
@@ -58,7 +58,7 @@ static void test_gf2_add__tells_what_is_new(void **state)
 static void test_gf2_masks__returns_what_was_planted(void **state)
 {
     static const uint64_t planted[] = {0x11080, 0x20100, 0x88200};
-    struct pb_gf2_span tried = all_bits(), same = kernel_of(planted, 3), truth = {{0}, 0};
+    struct pb_gf2_span tried = all_bits(), same = kernel_of(planted, 3), truth = {.rank = 0};
     uint64_t masks[64];
 
     (void)state;
@@ -94,13 +94,43 @@ static void test_gf2_masks__contradictory_differences_leave_no_mask(void **state
 
 static void test_gf2_masks__of_nothing_are_none(void **state)
 {
-    struct pb_gf2_span nothing = {{0}, 0};
+    struct pb_gf2_span nothing = {.rank = 0};
     uint64_t masks[64];
 
     (void)state;
     assert_int_equal(pb_gf2_masks(&nothing, &nothing, masks), 0);
     assert_true(pb_gf2_holds(&nothing, 0));
     assert_false(pb_gf2_holds(&nothing, 1));
+}
+
+/* Without the i'th of the vectors that added to it, the span holds what did not need that one. */
+static void test_gf2_parts__say_what_falls_with_a_vector(void **state)
+{
+    static const uint64_t vectors[] = {0x84210, 0x0ffff, 0x12345, 0x84210 ^ 0x12345, 0x00003};
+    struct pb_gf2_span span = {.rank = 0};
+    uint64_t added[64];
+    size_t rank = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++)
+        if (pb_gf2_add(&span, vectors[i]))
+            added[rank++] = vectors[i];
+    assert_int_equal(rank, 4);
+    for (size_t without = 0; without < rank; without++) {
+        struct pb_gf2_span less = {.rank = 0};
+
+        for (size_t i = 0; i < rank; i++)
+            if (i != without)
+                pb_gf2_add(&less, added[i]);
+        for (uint64_t sum = 0; sum < (uint64_t)1 << rank; sum++) {
+            uint64_t vector = 0;
+
+            for (size_t i = 0; i < rank; i++)
+                vector ^= (sum >> i & 1) != 0 ? added[i] : 0;
+            assert_int_equal(pb_gf2_parts(&span, vector), sum);
+            assert_int_equal(pb_gf2_holds(&less, vector), (sum >> without & 1) == 0);
+        }
+    }
 }
 
 int main(void)
@@ -111,6 +141,7 @@ int main(void)
         cmocka_unit_test(test_gf2_masks__equivalent_bases_are_one),
         cmocka_unit_test(test_gf2_masks__contradictory_differences_leave_no_mask),
         cmocka_unit_test(test_gf2_masks__of_nothing_are_none),
+        cmocka_unit_test(test_gf2_parts__say_what_falls_with_a_vector),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
