@@ -1,7 +1,7 @@
 #!/bin/sh
-# Everything on this machine: installs what is missing, builds, measures every GPU (or four
-# simulated ones where there is none) through MPI, checks the file, analyses it, shows the result
-# and the verdict.
+# Everything on this machine: installs what is missing, builds, measures every GPU (or, where there
+# is none, a simulated fleet with planted faults) through MPI, checks the file, analyses it, shows
+# the result and the verdict.
 #
 #   sh jobs/local.sh [plumb-run options…]
 #
@@ -36,19 +36,30 @@ if "$build/src/cli/plumb-probe" --version | grep -q cuda && command -v nvidia-sm
 then
     gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true)
 fi
-status=0
+fleet=$here/demo-fleet.json
+demo=no
 if [ "$gpus" -gt 0 ]; then
     echo "Measuring $gpus GPU(s) …"
-    mpirun --oversubscribe -n "$gpus" "$build/src/cli/plumb-run" --backend cuda -o "$output" "$@" ||
-        status=$?
+    set -- --backend cuda "$@"
 else
-    echo "No GPU here: measuring four simulated ones …"
-    mpirun --oversubscribe -n 4 "$build/src/cli/plumb-run" --backend sim \
-        --fleet "$here/demo-fleet.json" -o "$output" "$@" || status=$?
+    demo=yes
+    gpus=$(grep -o '"count": *[0-9]*' "$fleet" | awk '{sum += $2} END {print sum}')
+    echo "No GPU here: measuring $gpus simulated ones, some out of true; about a minute …"
+    [ -t 2 ] || set -- --no-progress "$@"
+    set -- --backend sim --fleet "$fleet" "$@"
 fi
+status=0
+mpirun --oversubscribe -n "$gpus" "$build/src/cli/plumb-run" -o "$output" "$@" || status=$?
 [ "$status" -eq 0 ] || [ "$status" -eq 3 ] || exit "$status"
 
 "$build/src/cli/plumb-check" "$output"
 "$build/src/cli/plumb-analyze" "$output"
+echo
 "$build/src/cli/plumb-outliers" "$output" || true # a verdict is no failure of this script
+if [ $demo = yes ]; then
+    echo
+    echo "What was planted, in $fleet:"
+    sed -n 's/.*"host": "\([^"]*\)".*"faults": {"\([0-9]*\)": \["\([^"]*\)"\].*/  \1.gpu\2  \3/p' \
+        "$fleet"
+fi
 exit "$status"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # plumb-outliers from outside: its outputs, its exit codes, and input that nobody should give it.
 set -eu
-data=$(dirname "$0")/../data
+data=$(cd "$(dirname "$0")/../data" && pwd)
 . "$(dirname "$0")/lib.sh"
 
 # fleet NAME N PROFILE [SLOT:FAULT]: the file of N devices on nodes of four, one of them faulty.
@@ -127,6 +127,16 @@ live_fleet_is_judged_as_planted() {
     blamed=$(grep -E '^(CRITICAL|WARNING|UNKNOWN) +n[0-9]' out.txt |
         grep -vcE '^[A-Z]+ +n(02\.gpu1|04\.gpu3|11\.gpu2|13\.gpu0): ' || true)
     [ "$blamed" -eq 0 ] || fail "somebody else is blamed"
+}
+
+# What jobs/local.sh shows where there is no GPU.
+demo_fleet_is_judged_as_planted() {
+    ranks 0 16 --fleet "$data/../../jobs/demo-fleet.json" --battery quick --no-progress -o f.h5
+    outliers 2 f.h5
+    for found in 'n2\.gpu2: hbm' 'SM 2 of n3\.gpu0: slow_sm' 'n4\.gpu1: pcie_link'; do
+        grep -qE "^CRITICAL +$found\$" out.txt || fail "expected $found"
+    done
+    [ "$(grep -cE '^(CRITICAL|WARNING|UNKNOWN) ' out.txt)" -eq 4 ] || fail "others are blamed"
 }
 
 # Four real GPUs in good health, as recorded: too few to say more of.
