@@ -25,11 +25,11 @@ for cuda in "${CUDA_HOME:-}" /usr/local/cuda; do
     [ -n "$cuda" ] && [ -x "$cuda/bin/nvcc" ] && PATH=$PATH:$cuda/bin
 done
 
+trap 'rm -f "$root/.build.log"' EXIT
 cmake -S "$root" -B "$build" -G Ninja -DPLUMB_TESTS=OFF >"$root/.build.log" 2>&1 ||
     { cat "$root/.build.log" >&2; exit 1; }
 grep '^-- CUDA backend' "$root/.build.log" | sed 's/^-- //'
 cmake --build "$build" >"$root/.build.log" 2>&1 || { cat "$root/.build.log" >&2; exit 1; }
-rm -f "$root/.build.log"
 
 gpus=0
 if "$build/src/cli/plumb-probe" --version | grep -q cuda && command -v nvidia-smi >/dev/null 2>&1
