@@ -27,8 +27,12 @@ static const double least_posterior = 0.99;
 /* Chases that must side with the policy by themselves. */
 static const double least_agreeing = 0.7;
 
-/* More accesses than this against what a policy foretells: it is another one. */
-static const double stray_share = 0.02;
+/*
+ * More accesses than this against what a policy foretells, or more chases: it is another one. Laps
+ * alone look alike under many policies; an H200's L1 is an LRU to all chases but those that hit
+ * some lines again, which it then keeps before others.
+ */
+static const double stray_share = 0.02, against_share = 0.1;
 
 /* All chases of the recording, with lines numbered by address. */
 struct chases {
@@ -198,6 +202,15 @@ static void state_policy(const struct pb_case *at, const struct pb_replacement *
                               "%s explains most, with %.3f of the likelihood and %zu of %zu "
                               "accesses against it",
                               pb_policy_name(best), posterior, fit->strays[best], fit->accesses);
+        pb_parameter_set_none(victims, "the policy is open");
+        return;
+    }
+    if (!drawn && (double)fit->against[best] > against_share * (double)fit->traces) {
+        pb_parameter_set_none(
+            answer,
+            "%s explains most, but %zu of %zu chases go against it: it is none of "
+            "these policies",
+            pb_policy_name(best), fit->against[best], fit->traces);
         pb_parameter_set_none(victims, "the policy is open");
         return;
     }

@@ -10,6 +10,10 @@
 /* One access in two hundred may look like what it is not. */
 static const double stray_rate = 0.005;
 
+/* More strays than these, and this part of a trace: the policy does not foretell it. */
+static const double against_share = 0.02;
+enum { STRAYS_MAX = 1 };
+
 enum { EMPTY = UINT32_MAX };
 
 const char *pb_policy_name(enum pb_policy policy)
@@ -209,8 +213,12 @@ static void fit_trace(const struct pb_set_trace *trace, uint32_t ways, struct tr
     size_t victims[PB_WAYS_MAX] = {0};
 
     for (int policy = PB_POLICY_LRU; policy <= PB_POLICY_PLRU; policy++) {
+        size_t strays = 0;
+
         empty_set(&tracker->set, ways);
-        own[policy] = replay(trace, (enum pb_policy)policy, &tracker->set, &fit->strays[policy]);
+        own[policy] = replay(trace, (enum pb_policy)policy, &tracker->set, &strays);
+        fit->strays[policy] += strays;
+        fit->against[policy] += (double)strays > STRAYS_MAX + against_share * (double)trace->count;
     }
     empty_set(&tracker->set, ways);
     tracker->victims = victims;

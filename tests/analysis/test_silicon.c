@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,11 +129,136 @@ static void test_l2__two_runs_agree(void **state)
     device_clear(&first);
 }
 
+enum { SET_LINES = 5, SET_WAYS = 4, KEPT = 2, CHASE = 80 };
+
+/* Moves entry `at` of a list to its end. */
+static void renew(uint32_t *list, size_t count, size_t at)
+{
+    uint32_t line = list[at];
+
+    for (; at + 1 < count; at++)
+        list[at] = list[at + 1];
+    list[count - 1] = line;
+}
+
+/*
+ * A set of 4 ways that keeps the two lines that hit last, whatever is loaded; the others are an
+ * LRU. list[0 … others - 1] are those, the oldest first, behind them the kept ones. True: a hit.
+ */
+static bool access_keeping(uint32_t *list, size_t *others, size_t *kept, uint32_t line)
+{
+    size_t at = 0, count = *others + *kept;
+
+    while (at < count && list[at] != line)
+        at++;
+    if (at == count && count < SET_WAYS) {
+        for (size_t i = count; i > *others; i--)
+            list[i] = list[i - 1];
+        list[(*others)++] = line;
+    } else if (at == count) {
+        list[0] = line;
+        renew(list, *others, 0);
+    } else if (at >= *others) {
+        renew(list + *others, *kept, at - *others);
+    } else { /* where two are kept already, the older of them becomes the newest other one */
+        renew(list, count, at);
+        *kept += *kept < KEPT;
+        *others = count - *kept;
+        return true;
+    }
+    return at < count;
+}
+
+/* The same without keeping any. */
+static bool access_lru(uint32_t *list, size_t *others, uint32_t line)
+{
+    size_t at = 0;
+
+    while (at < *others && list[at] != line)
+        at++;
+    if (at < *others) {
+        renew(list, *others, at);
+        return true;
+    }
+    if (*others < SET_WAYS)
+        ++*others;
+    else
+        renew(list, *others, 0);
+    list[*others - 1] = line;
+    return false;
+}
+
+/* One chase over the lines of a set, in turn or at random. */
+static void add_chase(struct pb_series *series, struct synthetic_noise *noise, bool random,
+                      bool keeping)
+{
+    struct pb_point point = {.footprint_bytes = SET_LINES * STRIDE,
+                             .stride_bytes = STRIDE,
+                             .count = CHASE,
+                             .window = CHASE,
+                             .overhead_cycles = 2};
+    uint32_t latency[CHASE], list[SET_WAYS + 1] = {0};
+    uint64_t index[CHASE];
+    size_t others = 0, kept = 0;
+
+    PB_TEXT_SET(point.path, "global_ca");
+    PB_TEXT_SET(point.order, "given");
+    PB_TEXT_SET(point.mode, "trace");
+    PB_TEXT_SET(point.phase, random ? "random" : "victim");
+    for (uint32_t i = 0; i < CHASE; i++) {
+        uint32_t line = random ? (uint32_t)synthetic_random(noise, SET_LINES) : i % SET_LINES;
+        bool hits =
+            keeping ? access_keeping(list, &others, &kept, line) : access_lru(list, &others, line);
+
+        index[i] = line * STRIDE;
+        latency[i] = 2 + (hits ? 32 : 280);
+    }
+    assert_int_equal(pb_series_append(series, &point, latency, index, NULL), PB_OK);
+}
+
+static void record_policy(struct device *device, bool keeping)
+{
+    struct synthetic_noise noise = {2, 0, 0, 0, 7};
+    struct pb_series *series = &device_record(device, "l1_policy")->series;
+
+    synthetic_constant(series, &noise, "global_ca", "reference", 32, 256);
+    synthetic_constant(series, &noise, "global_cg", "reference", 280, 256);
+    synthetic_constant(series, &noise, "global_ca", "miss", 280, 256);
+    for (int i = 0; i < 24; i++)
+        add_chase(series, &noise, i >= 16, keeping);
+}
+
+/* An H200's L1: chases in turn never hit and look like an LRU's, but those at random do not. */
+static void test_policy__a_set_that_keeps_what_has_hit_is_no_lru(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record_policy(&device, true);
+    device_infer(&device);
+    assert_none(&device, "l1", "policy", "none of these policies");
+    assert_none(&device, "l1", "victim_probabilities", "the policy is open");
+    device_clear(&device);
+}
+
+static void test_policy__an_lru_by_the_same_chases_is_one(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record_policy(&device, false);
+    device_infer(&device);
+    assert_string_equal(device_parameter(&device, "l1", "policy")->word, "lru");
+    device_clear(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_l2__halves_and_a_soft_onset),
         cmocka_unit_test(test_l2__two_runs_agree),
+        cmocka_unit_test(test_policy__a_set_that_keeps_what_has_hit_is_no_lru),
+        cmocka_unit_test(test_policy__an_lru_by_the_same_chases_is_one),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
