@@ -34,6 +34,8 @@ enum pb_status pb_infer_pattern(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_sharing(const struct pb_case *at, struct pb_error *err);
 /* infer_agreement.c: of all caches of one path, once what they share is known */
 enum pb_status pb_infer_agreement(const struct pb_case *at, struct pb_error *err);
+/* infer_onsets.c: of l1 and what shares it */
+enum pb_status pb_infer_onsets(const struct pb_case *at, struct pb_error *err);
 /* infer_study.c, infer_study_coalesce.c, infer_study_jump.c: the last of the row's memory */
 enum pb_status pb_infer_sync(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_spill(const struct pb_case *at, struct pb_error *err);

@@ -1,14 +1,14 @@
 /*
  * One cache, one answer: paths that share a cache (shares_with) were measured one by one. Their
  * sizes become one interval, which holds what each path saw; what they state of sets and policy
- * stands where they agree, and is taken away from both where they do not.
- *
- * Limit: a path that states nothing does not take away what the other one does.
+ * stands where they agree, is taken away from both where they do not, and holds for both where one
+ * of them alone could show it.
  */
 #include "analysis/infer.h"
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const paths[] = {"l1", "readonly", "texture"};
@@ -72,6 +72,41 @@ static bool are_equal(const struct pb_parameter *a, const struct pb_parameter *b
     return true;
 }
 
+/* What one path showed of the cache, stated for the other one too; the evidence is the former's. */
+static void adopt(struct pb_parameter *to, const struct pb_parameter *from, double sharing)
+{
+    struct pb_parameter own = *to;
+
+    *to = *from;
+    PB_TEXT_SET(to->memory, own.memory);
+    to->confidence *= sharing;
+    snprintf(to->method, sizeof(to->method), "shared with %s: %.200s", from->memory, from->method);
+}
+
+/* How sure it is that both paths go through one cache. */
+static double sharing_of(const struct pb_parameters *parameters, const char *a, const char *b)
+{
+    return fmin(pb_parameters_find(parameters, a, "shares_with")->confidence,
+                pb_parameters_find(parameters, b, "shares_with")->confidence);
+}
+
+/* Where only one path states the first of `names`, all of them hold for the other one as well. */
+static void share_out(const struct pb_parameters *parameters, const char *a, const char *b,
+                      const char *const *names)
+{
+    double sharing = sharing_of(parameters, a, b);
+    struct pb_parameter *both[2];
+
+    if (find_both(parameters, names[0], a, b, both) || both[0] == NULL || both[1] == NULL ||
+        both[0]->kind == both[1]->kind)
+        return;
+    for (bool stated = both[1]->kind != PB_VALUE_NONE; *names != NULL; names++) {
+        find_both(parameters, *names, a, b, both);
+        if (both[0] != NULL && both[1] != NULL)
+            adopt(both[!stated], both[stated], sharing);
+    }
+}
+
 /* Takes all `names` from both paths where the first one of them differs. */
 static void keep_equal(const struct pb_parameters *parameters, const char *a, const char *b,
                        const char *const *names)
@@ -103,6 +138,8 @@ enum pb_status pb_infer_agreement(const struct pb_case *at, struct pb_error *err
             join_sizes(parameters, paths[a], paths[b]);
             keep_equal(parameters, paths[a], paths[b], sets);
             keep_equal(parameters, paths[a], paths[b], policy);
+            share_out(parameters, paths[a], paths[b], sets);
+            share_out(parameters, paths[a], paths[b], policy);
         }
     return PB_OK;
 }

@@ -101,12 +101,55 @@ static void test_agreement__caches_of_their_own_may_differ(void **state)
     pb_parameters_clear(&paths.parameters);
 }
 
+/* Of an H200 only the global path shows sets: by the read-only one the data are full before. */
+static void test_agreement__what_one_path_shows_holds_for_the_other(void **state)
+{
+    struct paths paths = {.parameters = {NULL, 0, 0}};
+    const struct pb_parameter *sets, *policy;
+
+    (void)state;
+    state_sets(&paths, "l1", 512, 4);
+    pb_parameter_set_word(declare(&paths, "l1", "policy"), "lru", 0.8, "replayed");
+    for (int i = 0; i < 3; i++)
+        pb_parameter_set_none(
+            declare(&paths, "readonly", ((const char *[]){"set_count", "way_counts", "policy"})[i]),
+            "no index explains the conflicts");
+    share(&paths, "readonly", "l1");
+    settle(&paths);
+    sets = find(&paths, "readonly", "set_count");
+    policy = find(&paths, "readonly", "policy");
+    assert_true(sets->kind == PB_VALUE_NUMBER && sets->numbers[0].value == 512);
+    assert_true(find(&paths, "readonly", "way_counts")->numbers[0].value == 4);
+    assert_non_null(strstr(sets->method, "shared with l1"));
+    assert_string_equal(sets->memory, "readonly");
+    assert_true(sets->confidence < find(&paths, "l1", "set_count")->confidence);
+    assert_string_equal(policy->word, "lru");
+    assert_true(find(&paths, "l1", "set_count")->numbers[0].value == 512);
+    pb_parameters_clear(&paths.parameters);
+}
+
+static void test_agreement__nothing_is_shared_by_what_shares_nothing(void **state)
+{
+    struct paths paths = {.parameters = {NULL, 0, 0}};
+
+    (void)state;
+    state_sets(&paths, "l1", 512, 4);
+    pb_parameter_set_none(declare(&paths, "readonly", "set_count"), "open");
+    share(&paths, "none", "none");
+    settle(&paths);
+    assert_int_equal(find(&paths, "readonly", "set_count")->kind, PB_VALUE_NONE);
+    assert_string_equal(find(&paths, "readonly", "set_count")->reason, "open");
+    pb_parameters_clear(&paths.parameters);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_agreement__one_interval_holds_both_sizes),
         cmocka_unit_test(test_agreement__sets_that_differ_are_nobodys),
         cmocka_unit_test(test_agreement__caches_of_their_own_may_differ),
+        cmocka_unit_test(test_agreement__what_one_path_shows_holds_for_the_other),
+        cmocka_unit_test(test_agreement__nothing_is_shared_by_what_shares_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

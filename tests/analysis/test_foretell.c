@@ -1,0 +1,228 @@
+/* Where misses begin by where an array begins, and what an index foretells of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/foretell.h"
+#include "analysis/infer.h"
+#include "analysis/synthetic.h"
+
+/* 4 sets of 4 lines of 128 bytes; bit 9 is hashed into both bits of the set. */
+enum { LINE = 128, SETS = 4, WAYS = 4, HIT = 30, MISS = 280 };
+static const uint64_t masks[] = {0xa80, 0x700};
+
+struct bench {
+    struct pb_parameters parameters;
+    struct pb_recording recordings[3];
+    struct pb_case at;
+};
+
+static const struct pb_inference row = {"l1", {"l1_bases"}, {{"onset_bytes", "byte"}}, NULL};
+
+static struct pb_parameter *declare(struct bench *bench, const char *memory, const char *name)
+{
+    assert_int_equal(
+        pb_parameters_declare(&bench->parameters, memory, name, "", "/devices/n1.gpu0", NULL),
+        PB_OK);
+    return pb_parameters_find(&bench->parameters, memory, name);
+}
+
+static void state(struct bench *bench, const char *memory, const char *name, double low,
+                  double high)
+{
+    pb_parameter_set_number(declare(bench, memory, name), (struct pb_estimate){low, low, high}, 0.9,
+                            "test");
+}
+
+static size_t set_of(uint64_t address)
+{
+    return (size_t)__builtin_parityll(address & masks[0]) |
+           (size_t)__builtin_parityll(address & masks[1]) << 1;
+}
+
+/* One lap over `lines` lines. Those of crowded sets miss, and others where `store` are too few. */
+static void walk(struct pb_series *series, const char *path, const char *phase, uint64_t base,
+                 size_t lines, size_t store)
+{
+    struct pb_point point = {.footprint_bytes = lines * LINE,
+                             .stride_bytes = LINE,
+                             .base_address = base,
+                             .carveout_bytes = 1024,
+                             .count = lines,
+                             .window = lines,
+                             .overhead_cycles = 2};
+    uint32_t *latency = calloc(lines, sizeof(*latency));
+    uint64_t *index = calloc(lines, sizeof(*index));
+    size_t filled[SETS] = {0};
+
+    PB_TEXT_SET(point.path, path);
+    PB_TEXT_SET(point.order, "sequential");
+    PB_TEXT_SET(point.mode, "trace");
+    PB_TEXT_SET(point.phase, phase);
+    for (size_t i = 0; i < lines; i++)
+        filled[set_of(base + i * LINE)]++;
+    for (size_t i = 0; i < lines; i++) {
+        bool crowded = filled[set_of(base + i * LINE)] > WAYS, full = lines > store && i < 5;
+
+        index[i] = i * LINE;
+        latency[i] = 2 + (crowded || full ? MISS : HIT) + (uint32_t)(i % 2);
+    }
+    assert_int_equal(pb_series_append(series, &point, latency, index, NULL), PB_OK);
+    free(index);
+    free(latency);
+}
+
+static void refer(struct pb_series *series, const char *path)
+{
+    struct synthetic_noise noise = {2, 1, 0, 0, 1};
+
+    synthetic_constant(series, &noise, path, "reference", HIT, 256);
+    synthetic_constant(series, &noise, path, "miss", MISS, 256);
+}
+
+static void set_up(struct bench *bench)
+{
+    *bench = (struct bench){.parameters = {NULL, 0, 0}};
+    for (int i = 0; i < 3; i++)
+        synthetic_begin(&bench->recordings[i], "walks");
+    refer(&bench->recordings[0].series, "global_ca");
+    refer(&bench->recordings[2].series, "readonly");
+    state(bench, "l1", "size_bytes", 12 * LINE, SETS * WAYS * LINE);
+    state(bench, "readonly", "size_bytes", 12 * LINE, SETS * WAYS * LINE);
+    state(bench, "l1", "line_bytes", LINE, LINE);
+    state(bench, "l1", "way_counts", WAYS, WAYS);
+    pb_parameter_set_masks(declare(bench, "l1", "index_masks"), masks, 2, 0.9, "test");
+    declare(bench, "l1", "onset_bytes");
+    pb_parameter_set_word(declare(bench, "readonly", "shares_with"), "l1", 0.9, "test");
+}
+
+static void infer(struct bench *bench)
+{
+    struct pb_error err = PB_ERROR_INIT;
+
+    bench->at = (struct pb_case){&row, NULL, bench->recordings, &bench->parameters};
+    assert_int_equal(pb_infer_onsets(&bench->at, &err), PB_OK);
+}
+
+static void tear_down(struct bench *bench)
+{
+    for (int i = 0; i < 3; i++)
+        pb_recording_clear(&bench->recordings[i]);
+    pb_parameters_clear(&bench->parameters);
+}
+
+static const struct pb_parameter *find(const struct bench *bench, const char *memory,
+                                       const char *name)
+{
+    return pb_parameters_find(&bench->parameters, memory, name);
+}
+
+/* From four starts; whatever the start, 17 lines are more than 4 sets of 4 can hold. */
+static void walk_all(struct bench *bench, size_t most, size_t store)
+{
+    for (uint64_t start = 0; start < 4; start++)
+        for (size_t lines = 4; lines <= most; lines++)
+            walk(&bench->recordings[0].series, "global_ca", "shifted", start * LINE, lines, store);
+}
+
+static void test_onsets__the_index_foretells_where_sets_overflow(void **unused)
+{
+    struct bench bench;
+    const struct pb_estimate *onset;
+
+    (void)unused;
+    set_up(&bench);
+    walk_all(&bench, 17, 99);
+    infer(&bench);
+    onset = find(&bench, "l1", "onset_bytes")->numbers;
+    assert_true(onset->low < onset->high && onset->value == onset->high);
+    assert_true(onset->high == SETS * WAYS * LINE);
+    assert_non_null(strstr(find(&bench, "l1", "onset_bytes")->method, "56 of 56 walks"));
+    assert_true(find(&bench, "l1", "size_bytes")->numbers[0].high == SETS * WAYS * LINE);
+    tear_down(&bench);
+}
+
+static void test_onsets__data_that_are_full_before_the_sets_tell_the_size(void **unused)
+{
+    struct bench bench;
+
+    (void)unused;
+    set_up(&bench);
+    walk_all(&bench, 17, 15);
+    walk(&bench.recordings[2].series, "readonly", "bisect", 0, 15, 15);
+    walk(&bench.recordings[2].series, "readonly", "bisect", 0, 16, 15);
+    infer(&bench);
+    for (int i = 0; i < 2; i++) {
+        const struct pb_parameter *size = find(&bench, i == 0 ? "l1" : "readonly", "size_bytes");
+
+        assert_true(size->numbers[0].value == 15 * LINE && size->numbers[0].high == 15 * LINE);
+        assert_non_null(strstr(size->method, "data are full"));
+        assert_non_null(strstr(size->method, "1024 bytes set aside"));
+    }
+    tear_down(&bench);
+}
+
+/* An index that foretells wrongly proves nothing of the data. */
+static void test_onsets__a_wrong_index_tells_no_size(void **unused)
+{
+    static const uint64_t wrong[] = {0x80, 0x100};
+    struct bench bench;
+
+    (void)unused;
+    set_up(&bench);
+    pb_parameter_set_masks(pb_parameters_find(&bench.parameters, "l1", "index_masks"), wrong, 2,
+                           0.9, "test");
+    walk_all(&bench, 17, 99);
+    infer(&bench);
+    assert_true(find(&bench, "l1", "size_bytes")->numbers[0].value == 12 * LINE);
+    tear_down(&bench);
+}
+
+static void test_onsets__without_an_index_starts_still_differ(void **unused)
+{
+    struct bench bench;
+
+    (void)unused;
+    set_up(&bench);
+    pb_parameter_set_none(pb_parameters_find(&bench.parameters, "l1", "index_masks"), "test");
+    walk_all(&bench, 17, 99);
+    infer(&bench);
+    assert_true(find(&bench, "l1", "onset_bytes")->numbers[0].high == SETS * WAYS * LINE);
+    assert_null(strstr(find(&bench, "l1", "onset_bytes")->method, "foretells"));
+    tear_down(&bench);
+}
+
+/* Masks say nothing of address bits above them. */
+static void test_foretell__bits_beyond_the_masks_are_unknown(void **unused)
+{
+    struct pb_sets sets = {.masks = {0x280, 0x300}, .bits = 2, .line_bytes = LINE, .ways = WAYS};
+    uint32_t latency[2] = {HIT, HIT};
+    uint64_t index[2] = {0, LINE};
+    struct pb_accesses two = {latency, index, 2, 0.0};
+    struct pb_classes classes = {{20, 40}, {200, 300}};
+    struct pb_foretold foretold;
+
+    (void)unused;
+    assert_int_equal(pb_sets_foretell(&sets, &two, 0, &classes, &foretold, NULL), PB_OK);
+    assert_int_equal(pb_sets_foretell(&sets, &two, 1024 - LINE, &classes, &foretold, NULL),
+                     PB_NOT_FOUND);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_onsets__the_index_foretells_where_sets_overflow),
+        cmocka_unit_test(test_onsets__data_that_are_full_before_the_sets_tell_the_size),
+        cmocka_unit_test(test_onsets__a_wrong_index_tells_no_size),
+        cmocka_unit_test(test_onsets__without_an_index_starts_still_differ),
+        cmocka_unit_test(test_foretell__bits_beyond_the_masks_are_unknown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
