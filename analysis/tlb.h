@@ -34,7 +34,9 @@ struct pb_tlb {
     size_t walk_count;
     uint64_t strides[PB_TLB_STRIDES_MAX]; /* ascending */
     size_t stride_count;
-    size_t levels;                                    /* that miss anywhere */
+    double dram_cycles; /* what a miss of L2 takes more than a hit; NaN: not known */
+    size_t sure_pages;  /* walks over no more fit in L2 as the reference does */
+    size_t levels;      /* that miss anywhere */
     struct pb_band bands[PB_TLB_LEVELS_MAX + 1];      /* of accesses that miss so many levels */
     struct pb_estimate cycles[PB_TLB_LEVELS_MAX + 1]; /* their latencies */
 };
@@ -60,7 +62,7 @@ enum pb_status pb_tlb_read_walks(const struct pb_recording *recordings, size_t c
 void pb_tlb_range(const struct pb_tlb *tlb, uint64_t stride_bytes, size_t *first_out,
                   size_t *count_out);
 
-/* Does access i miss this level (1, 2, …)? */
+/* Does access i miss this level (1, 2, …), whether it hits in L2 or not? */
 bool pb_tlb_misses(const struct pb_tlb *tlb, const struct pb_tlb_walk *walk, size_t i,
                    size_t level);
 

@@ -1,0 +1,158 @@
+/*
+ * Levels of translation of simulated devices that are easily taken for something else: each case is
+ * a device with two levels planted in it, of which some tests of the battery must say all.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/blind/profile.h"
+#include "analysis/selected.h"
+
+static const uint64_t mib = (uint64_t)1 << 20;
+
+/* A drawn device with an L2 that holds all lines of a walk, without noise. */
+static struct blind_profile draw(void)
+{
+    struct blind_profile profile;
+    struct blind_cache *l2 = &profile.caches[BLIND_L2];
+
+    blind_draw(1, &profile);
+    *l2 = (struct blind_cache){.id = "l2",
+                               .paths = "[\"global_ca\", \"global_cg\", \"texture\"]",
+                               .line_bytes = 128,
+                               .sector_bytes = 32,
+                               .sets = 512,
+                               .ways = 16,
+                               .policy = "lru",
+                               .latency_cycles = 230};
+    profile.dram_cycles = 400;
+    profile.jitter_cycles = 1;
+    profile.spike_probability = 0.0;
+    return profile;
+}
+
+static struct blind_tlb plant(uint64_t span_bytes, uint32_t penalty_cycles, size_t sets,
+                              const uint32_t *ways)
+{
+    struct blind_tlb tlb = {
+        .span_bytes = span_bytes, .sets = sets, .penalty_cycles = penalty_cycles};
+
+    memcpy(tlb.ways, ways, sets * sizeof(*ways));
+    return tlb;
+}
+
+static void assert_level(const struct pb_parameters *parameters, const char *memory,
+                         const struct blind_tlb *tlb)
+{
+    double entries = blind_tlb_entries(tlb), ways[BLIND_SETS_MAX];
+    bool equal = true;
+
+    for (size_t i = 0; i < tlb->sets; i++) {
+        ways[i] = tlb->ways[i];
+        equal &= ways[i] == ways[0];
+    }
+    assert_number(parameters, memory, "entry_count", entries, 0.0);
+    assert_number(parameters, memory, "entry_span_bytes", (double)tlb->span_bytes, 0.0);
+    assert_number(parameters, memory, "reach_bytes", entries * (double)tlb->span_bytes, 0.0);
+    assert_numbers(parameters, memory, "way_counts", ways, equal ? 1 : tlb->sets, 0.0);
+    assert_number(parameters, memory, "penalty_cycles", tlb->penalty_cycles, 1.0);
+}
+
+/* Measures the device and expects both levels as they were planted. */
+static void assert_found(const struct blind_profile *profile)
+{
+    char path[] = "/tmp/plumb-test-tlb-XXXXXX.json";
+    struct pb_parameters parameters = {NULL, 0, 0};
+    int file = mkstemps(path, 5);
+
+    assert_true(file >= 0);
+    close(file);
+    assert_int_equal(blind_write(profile, path), 0);
+    selected_infer(path, "clock_overhead,l2_capacity,dram_latency,tlb_reach,tlb_alias",
+                   &parameters);
+    remove(path);
+    assert_level(&parameters, "tlb_l1", &profile->tlbs[0]);
+    assert_level(&parameters, "tlb_l2", &profile->tlbs[1]);
+    pb_parameters_clear(&parameters);
+}
+
+/* Eight numbers of pages miss the first level alone: next to nothing among all walks. */
+static void test_tlb__levels_of_almost_one_reach_are_two(void **state)
+{
+    struct blind_profile profile = draw();
+
+    (void)state;
+    profile.caches[BLIND_L2].ways = 2; /* where lines displace each other, the battery walks on */
+    profile.jitter_cycles = 2;
+    profile.tlbs[0] = plant(2 * mib, 28, 1, (const uint32_t[]){8});
+    profile.tlbs[1] = plant(2 * mib, 64, 1, (const uint32_t[]){16});
+    assert_found(&profile);
+}
+
+/* What misses both levels takes as long as what misses L2. */
+static void test_tlb__penalties_may_look_like_a_miss_of_l2(void **state)
+{
+    struct blind_profile profile = draw();
+
+    (void)state;
+    profile.dram_cycles = 230 + 125;
+    profile.tlbs[0] = plant(16 * mib, 60, 1, (const uint32_t[]){8});
+    profile.tlbs[1] = plant(16 * mib, 66, 1, (const uint32_t[]){16});
+    assert_found(&profile);
+}
+
+/* An L2 of two ways: lines of near pages displace each other, whatever is translated. */
+static void test_tlb__misses_of_l2_are_no_level_and_hide_none(void **state)
+{
+    static const uint64_t masks[] = {0x408080, 0x800100, 0x800200, 0x400,
+                                     0x240800, 0x1000,   0x92000,  0x14000};
+    struct blind_profile profile = draw();
+    struct blind_cache *l2 = &profile.caches[BLIND_L2];
+
+    (void)state;
+    l2->sets = 256;
+    l2->ways = 2;
+    l2->policy = "fifo";
+    l2->is_xor = true;
+    l2->mask_count = sizeof(masks) / sizeof(masks[0]);
+    memcpy(l2->masks, masks, sizeof(masks));
+    profile.dram_cycles = 230 + 122;
+    profile.tlbs[0] = plant(16 * mib, 22, 1, (const uint32_t[]){17});
+    profile.tlbs[1] = plant(16 * mib, 63, 7, (const uint32_t[]){15, 8, 8, 8, 8, 8, 8});
+    assert_found(&profile);
+}
+
+/* Twice the span leaves out half of the sets, so that it reaches as far; pages tell better. */
+static void test_tlb__strides_that_leave_out_sets_are_no_span(void **state)
+{
+    struct blind_profile profile = draw();
+
+    (void)state;
+    profile.tlbs[0] = plant(16 * mib, 56, 1, (const uint32_t[]){8});
+    profile.tlbs[1] = plant(16 * mib, 79, 4, (const uint32_t[]){14, 8, 8, 8});
+    assert_found(&profile);
+    profile.tlbs[0] = plant(2 * mib, 20, 1, (const uint32_t[]){12});
+    profile.tlbs[1] = plant(2 * mib, 70, 4, (const uint32_t[]){8, 8, 8, 8});
+    assert_found(&profile);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tlb__levels_of_almost_one_reach_are_two),
+        cmocka_unit_test(test_tlb__penalties_may_look_like_a_miss_of_l2),
+        cmocka_unit_test(test_tlb__misses_of_l2_are_no_level_and_hide_none),
+        cmocka_unit_test(test_tlb__strides_that_leave_out_sets_are_no_span),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
