@@ -38,12 +38,14 @@ struct pb_known {
 };
 
 /*
- * The way to the node's other GPUs: returns when all that take part are ready to begin as well.
- * number: 0, 1, … of the meetings of a test. *count_out: how many begin, this one among them.
+ * The way to the node's other GPUs. meet() returns when all that take part are ready to begin as
+ * well; number: 0, 1, … of the meetings of a test; *count_out: how many begin, this one among them.
+ * take_turn() returns when the links are this one's until the test is over.
  */
 struct pb_meeting {
     enum pb_status (*meet)(void *context, const char *test, int64_t number, int64_t *count_out,
                            struct pb_error *err);
+    enum pb_status (*take_turn)(void *context, const char *test, struct pb_error *err);
     void *context;
 };
 
@@ -58,7 +60,7 @@ struct pb_bench {
     struct pb_stream best_copy;   /* the fastest copy so far */
     double best_copy_bytes_per_s; /* 0: none was taken yet */
     double sustain_seconds;       /* of load in the test sustain; 0: by the battery */
-    struct pb_meeting meeting;    /* meet is NULL: there is nobody to meet */
+    struct pb_meeting meeting;    /* meet is NULL, and take_turn: there is nobody to meet */
     double waited_seconds;        /* for others, in the test at hand: no part of its duration */
 };
 
@@ -79,7 +81,7 @@ extern const struct pb_test pb_tests[]; /* ends with a NULL name; runs in this o
 enum pb_company_wish {
     PB_COMPANY_ANY,      /* nothing */
     PB_COMPANY_ALONE,    /* that they leave the links alone meanwhile */
-    PB_COMPANY_TOGETHER, /* that they do the same at the same time: pb_bench_meet() */
+    PB_COMPANY_TOGETHER, /* that they come, too: pb_bench_meet() */
 };
 enum pb_company_wish pb_test_company(const struct pb_test *test);
 
@@ -107,6 +109,12 @@ void pb_bench_close(struct pb_bench *bench);
 /* Waits for the meeting with this number; *count_out GPUs begin now, 1: nobody else. */
 enum pb_status pb_bench_meet(struct pb_bench *bench, const char *test, int64_t number,
                              int64_t *count_out, struct pb_error *err);
+
+/*
+ * Waits until the links are this GPU's for the rest of the test. After a meeting the others of that
+ * test wait likewise, or are through with it: then nothing else runs on any of them.
+ */
+enum pb_status pb_bench_take_turn(struct pb_bench *bench, const char *test, struct pb_error *err);
 
 /*
  * Runs one test with the device's state read before and after.

@@ -99,6 +99,19 @@ enum pb_status pb_bench_meet(struct pb_bench *bench, const char *test, int64_t n
     return status;
 }
 
+enum pb_status pb_bench_take_turn(struct pb_bench *bench, const char *test, struct pb_error *err)
+{
+    const struct pb_meeting *meeting = &bench->meeting;
+    double start = pb_time_monotonic_seconds();
+    enum pb_status status;
+
+    if (meeting->take_turn == NULL)
+        return PB_OK;
+    status = meeting->take_turn(meeting->context, test, err);
+    bench->waited_seconds += pb_time_monotonic_seconds() - start;
+    return status;
+}
+
 static void read_state(struct pb_bench *bench, const char *test, const char *when,
                        struct pb_state *state_out)
 {

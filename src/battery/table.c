@@ -1,4 +1,8 @@
-/* The tests in the order they run: later ones build on what earlier ones have found. */
+/*
+ * The tests in the order they run: later ones build on what earlier ones have found. The host link
+ * comes early, because the GPUs of a node take turns at it while the others go on; what reads the
+ * memory of other GPUs comes last, where none of them has anything else to do.
+ */
 #include "battery/tests.h"
 
 const struct pb_test pb_tests[] = {
@@ -8,6 +12,10 @@ const struct pb_test pb_tests[] = {
     {"clock_calibration", "SM clock against the global timer", "cycle",
      "spin on one SM, both clocks read at the same moments", PB_CAP_CLOCK, PB_QUICK,
      pb_test_clock_calibration},
+    {"host_link", "throughput of the host link", "byte/s",
+     "transfers of rising size, pageable and pinned", PB_CAP_LINK, PB_QUICK, pb_test_host_link},
+    {"host_latency", "latency of the host link", "ns", "transfers of 4 bytes", PB_CAP_LINK,
+     PB_QUICK, pb_test_host_latency},
     {"l1_capacity", "largest array that stays in L1", "cycle",
      "M16 4.2 stage 1: footprint sweep, laps and traces", PB_CAP_GLOBAL_CA, PB_QUICK,
      pb_test_l1_capacity},
@@ -157,18 +165,15 @@ const struct pb_test pb_tests[] = {
     {"sm_pairs", "what SMs share with each other", "cycle",
      "two SMs do the same at the same time, every pair of them", PB_CAP_PAIR, PB_STANDARD,
      pb_test_sm_pairs},
-    {"host_link", "throughput of the host link", "byte/s",
-     "transfers of rising size, pageable and pinned", PB_CAP_LINK, PB_QUICK, pb_test_host_link},
-    {"host_latency", "latency of the host link", "ns", "transfers of 4 bytes", PB_CAP_LINK,
-     PB_QUICK, pb_test_host_latency},
-    {"peer_link", "links from the other devices of the node", "byte/s",
-     "transfers from each of them", PB_CAP_PEER, PB_STANDARD, pb_test_peer_link},
     {"sustain", "throughput, clocks, power and temperature under a lasting load", "",
      "the fastest copy in slices of 50 ms, the state after each", PB_CAP_STREAM, PB_STANDARD,
      pb_test_sustain},
     {"memory_pattern", "words written to memory and read back", "",
      "address-dependent words over a part of memory, or all of it", PB_CAP_PATTERN, PB_QUICK,
      pb_test_memory_pattern},
+    {"peer_link", "links from the other devices of the node", "byte/s",
+     "transfers from each of them, all GPUs of the node at rest", PB_CAP_PEER, PB_STANDARD,
+     pb_test_peer_link},
     {"host_link_together", "the host link while the node's other GPUs use theirs", "byte/s",
      "transfers of 64 MiB, begun by all GPUs at once", PB_CAP_LINK, PB_STANDARD,
      pb_test_host_link_together},
@@ -180,7 +185,7 @@ const struct pb_test pb_tests[] = {
 
 enum pb_company_wish pb_test_company(const struct pb_test *test)
 {
-    if (test->run == pb_test_host_link_together || test->run == pb_test_peer_link_together)
+    if ((test->needs & PB_CAP_PEER) != 0 || test->run == pb_test_host_link_together)
         return PB_COMPANY_TOGETHER;
-    return (test->needs & (PB_CAP_LINK | PB_CAP_PEER)) != 0 ? PB_COMPANY_ALONE : PB_COMPANY_ANY;
+    return (test->needs & PB_CAP_LINK) != 0 ? PB_COMPANY_ALONE : PB_COMPANY_ANY;
 }

@@ -7,6 +7,7 @@
 
 struct member {
     bool asks, is_due, is_gone;
+    bool is_late; /* a meeting or a turn went on without it, and nothing was heard of it since */
     struct pb_letter ask;
     size_t ask_order;  /* who asked first */
     double since;      /* of the ask; of a meeting, its beginning */
@@ -91,6 +92,7 @@ void pb_company_hear(struct pb_company *company, size_t at, const struct pb_lett
 {
     struct member *member = &company->members[at];
 
+    member->is_late = false;
     switch (letter->kind) {
     case PB_LETTER_TRY:
     case PB_LETTER_TURN:
@@ -115,16 +117,20 @@ void pb_company_hear(struct pb_company *company, size_t at, const struct pb_lett
 
 /* ---- turns ---- */
 
-/* The turn is free, and nobody is in the middle of a meeting. */
-static bool may_take_turn(struct pb_company *company, double seconds)
+/* Nobody has it, or forfeits it. */
+static bool turn_is_free(const struct pb_company *company, double seconds)
 {
-    if (company->holder != NULL && seconds - company->holder_since > company->rules.turn_seconds)
-        end_turn(company, seconds); /* forfeited */
+    return company->holder == NULL || seconds - company->holder_since > company->rules.turn_seconds;
+}
+
+/* The turn is free, and nobody is in the middle of a meeting. */
+static bool may_take_turn(const struct pb_company *company, double seconds)
+{
     for (size_t i = 0; i < company->rules.member_count; i++)
         if (company->members[i].meets &&
             seconds - company->members[i].since <= company->rules.turn_seconds)
             return false;
-    return company->holder == NULL;
+    return turn_is_free(company, seconds);
 }
 
 /* The member that waits longest for a turn, or wants to know whether there is one. */
@@ -153,6 +159,8 @@ static void give_turns(struct pb_company *company, double seconds)
     struct member *member = next_in_line(company);
 
     if (member != NULL && may_take_turn(company, seconds)) {
+        if (company->holder != NULL)
+            company->holder->is_late = true;
         company->holder = member;
         company->holder_since = company->turned_seconds = seconds;
         answer_with(member, 1);
@@ -171,8 +179,8 @@ static bool is_at(const struct member *member, const struct pb_letter *meeting)
            member->ask.number == meeting->number && strcmp(member->ask.test, meeting->test) == 0;
 }
 
-/* Will this member still come to the meeting? */
-static bool is_awaited(const struct pb_company *company, struct member *member,
+/* May this member still come to the meeting? */
+static bool is_to_come(const struct pb_company *company, struct member *member,
                        const struct pb_letter *meeting)
 {
     return !member->is_gone && !is_at(member, meeting) &&
@@ -191,8 +199,10 @@ static void open_meeting(struct pb_company *company, struct pb_letter meeting, d
         int64_t *meetings = meetings_of(company, member, meeting.test);
 
         if (!is_at(member, &meeting)) {
-            if (is_awaited(company, member, &meeting))
-                *meetings = all_meetings; /* later ones do not wait again */
+            if (is_to_come(company, member, &meeting)) {
+                *meetings = all_meetings; /* later ones do not wait again … */
+                member->is_late = true; /* … nor those of other tests, as long as it is silent */
+            }
             continue;
         }
         *meetings = meeting.number + 1;
@@ -206,12 +216,13 @@ static void hold_meetings(struct pb_company *company, double seconds)
 {
     for (size_t i = 0; i < company->rules.member_count; i++) {
         struct member *first = &company->members[i];
-        bool complete = true;
+        bool complete = turn_is_free(company, seconds);
 
         if (!first->asks || first->is_due || first->ask.kind != PB_LETTER_MEET)
             continue;
         for (size_t k = 0; k < company->rules.member_count; k++)
-            complete &= !is_awaited(company, &company->members[k], &first->ask);
+            complete &= company->members[k].is_late ||
+                        !is_to_come(company, &company->members[k], &first->ask);
         if (complete ||
             seconds - fmax(first->since, company->turned_seconds) > company->rules.meet_seconds)
             open_meeting(company, first->ask, seconds);

@@ -2,10 +2,15 @@
  * The GPUs of one node and the links they share: who may measure alone now, and who meets whom.
  *
  * One process of the node keeps the company; the others send it letters and get GO letters back. A
- * turn is one member's alone. A meeting begins when all who will ever come are there. Whoever is
- * late forfeits: a turn ends after turn_seconds, a meeting waits meet_seconds at most, or so long
- * after the last turn began or ended, since those in line for one cannot come. So a device that
- * hangs costs the others that much and no more.
+ * turn is one member's alone. A meeting begins when all who will ever come are there and nobody has
+ * the turn. Whoever is late forfeits: a turn ends after turn_seconds, a meeting waits meet_seconds
+ * at most, or so long after the last turn began or ended, since those in line for one cannot come.
+ * Who was late is not waited for again until it is heard of. So a device that hangs costs the
+ * others that much and no more.
+ *
+ * Who was at a meeting is in the middle of it until its next letter, and meanwhile nobody gets a
+ * turn. So those who all ask for a turn after a meeting get it one after the other, each while the
+ * others do nothing but wait, or are through with it.
  *
  * Limit: it knows nothing of MPI, probes or clocks: letters and the time come from the caller.
  */

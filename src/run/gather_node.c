@@ -242,5 +242,5 @@ double pb_node_patience_seconds(const struct pb_node *node)
 {
     if (!node->is_open || node->count == 1)
         return INFINITY;
-    return node->asks ? 0.002 : 0.02;
+    return node->asks || node->company != NULL ? 0.002 : 0.02; /* others may wait for an answer */
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "run/agenda.h"
 #include "run/measure.h"
 
 static void describe_note(const struct pb_bench *bench, const char *key, const char *test,
@@ -48,7 +49,7 @@ struct series {
     const struct pb_others *others; /* NULL: there are none */
 };
 
-/* Asks the others, and waits for the answer. */
+/* Asks the others, and waits for the answer. number: as in notes.h. */
 static enum pb_status ask(const struct series *series, const char *test, const char *what,
                           int64_t number, int64_t *count_out, struct pb_error *err)
 {
@@ -67,6 +68,14 @@ static enum pb_status meet(void *context, const char *test, int64_t number, int6
                            struct pb_error *err)
 {
     return ask(context, test, "meet", number, count_out, err);
+}
+
+/* In the middle of a test: until that is measured. */
+static enum pb_status take_turn(void *context, const char *test, struct pb_error *err)
+{
+    int64_t count;
+
+    return ask(context, test, "turn", 1, &count, err);
 }
 
 /* Runs one test and gives what it has recorded to the packer. */
@@ -115,82 +124,58 @@ static enum pb_status run_and_look(const struct series *series, const struct pb_
     return status;
 }
 
-/* Puts a test off while another GPU has the links; false: it may run now. */
-static enum pb_status must_wait(const struct series *series, const struct pb_test *test,
-                                bool is_patient, bool *must_wait_out, struct pb_error *err)
+/* Asks for a turn; who has no others has it. */
+static enum pb_status ask_for_turn(const struct series *series, const struct pb_agenda_step *step,
+                                   bool *granted_out, struct pb_error *err)
 {
     int64_t count = 1;
     enum pb_status status = PB_OK;
 
-    if (series->others != NULL && pb_test_company(test) == PB_COMPANY_ALONE)
-        status = ask(series, test->name, is_patient ? "turn" : "try", 0, &count, err);
-    *must_wait_out = count == 0;
+    if (series->others != NULL)
+        status = ask(series, step->test->name, step->kind == PB_AGENDA_TURN ? "turn" : "try",
+                     step->count, &count, err);
+    *granted_out = count > 0;
     return status;
 }
 
-/* Runs what was put off, now waiting for each turn; empties the list. */
-static enum pb_status catch_up(const struct series *series, const struct pb_test **put_off,
-                               struct pb_error *err)
+static enum pb_status run_tests(const struct series *series, struct pb_agenda *agenda,
+                                struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 
-    for (size_t i = 0; put_off[i] != NULL && status == PB_OK; i++) {
-        bool waits;
+    while (status == PB_OK) {
+        struct pb_agenda_step step = pb_agenda_next(agenda);
+        bool granted;
 
-        status = must_wait(series, put_off[i], true, &waits, err);
-        if (status == PB_OK)
-            status = run_and_look(series, put_off[i], err);
+        if (step.kind == PB_AGENDA_END)
+            break;
+        if (step.kind == PB_AGENDA_RUN) {
+            status = run_and_look(series, step.test, err);
+        } else {
+            status = ask_for_turn(series, &step, &granted, err);
+            if (status == PB_OK)
+                pb_agenda_answer(agenda, granted);
+        }
     }
-    put_off[0] = NULL;
     return status;
-}
-
-/* put_off[]: room for all tests, ends with NULL. Before all GPUs meet, each has had its turns. */
-static enum pb_status run_tests(const struct series *series, const struct pb_test *const *tests,
-                                const struct pb_test **put_off, struct pb_error *err)
-{
-    size_t put_off_count = 0;
-    enum pb_status status = PB_OK;
-
-    for (size_t i = 0; tests[i] != NULL && status == PB_OK; i++) {
-        bool waits = false;
-
-        if (pb_test_company(tests[i]) == PB_COMPANY_TOGETHER) {
-            status = catch_up(series, put_off, err);
-            put_off_count = 0;
-        }
-        if (status == PB_OK)
-            status = must_wait(series, tests[i], false, &waits, err);
-        if (status == PB_OK && waits) {
-            put_off[put_off_count++] = tests[i];
-            put_off[put_off_count] = NULL;
-        } else if (status == PB_OK) {
-            status = run_and_look(series, tests[i], err);
-        }
-    }
-    return status != PB_OK ? status : catch_up(series, put_off, err);
 }
 
 /* The tests of an open device, packed beside each other. */
 static enum pb_status run_packed(struct series *series, const struct pb_test *const *tests,
                                  const struct pb_packer_request *request, struct pb_error *err)
 {
-    const struct pb_test **put_off = NULL;
-    size_t count = 0;
-    enum pb_status status, packed;
+    struct pb_agenda *agenda = NULL;
+    enum pb_status status = pb_agenda_create(tests, &agenda, err), packed;
 
-    while (tests[count] != NULL)
-        count++;
-    put_off = calloc(count + 1, sizeof(const struct pb_test *));
-    if (put_off == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu tests", count);
+    if (status != PB_OK)
+        return status;
     status = pb_packer_open(request, &series->packer, err);
     if (status == PB_OK)
-        status = run_tests(series, tests, put_off, err);
+        status = run_tests(series, agenda, err);
     if (status == PB_LOST) /* told */
         status = PB_OK;
     packed = pb_packer_close(series->packer, status == PB_OK ? err : NULL); /* the first is told */
-    free(put_off);
+    pb_agenda_free(agenda);
     return status == PB_OK ? packed : status;
 }
 
@@ -206,10 +191,11 @@ enum pb_status pb_measure_run(struct pb_bench *bench, const char *key,
 
     while (tests[count] != NULL)
         count++;
-    bench->meeting = (struct pb_meeting){others != NULL ? meet : NULL, &series};
+    if (others != NULL)
+        bench->meeting = (struct pb_meeting){meet, take_turn, &series};
     status = send_device(bench, key, count, sink, err);
     if (status == PB_OK)
         status = run_packed(&series, tests, &request, err);
-    bench->meeting = (struct pb_meeting){NULL, NULL};
+    bench->meeting = (struct pb_meeting){NULL, NULL, NULL};
     return status != PB_OK ? status : sink->take(sink->context, &done, err);
 }

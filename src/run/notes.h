@@ -57,7 +57,8 @@ struct pb_refusal {
 /*
  * DEVICE, START, TEST and MEMBER: what they are about. Only a TEST has everything; the outcome of a
  * MEMBER is its status, the message of a DEVICE its model. Of a READY, the outcome is what is asked
- * for: "try" or "turn" (company.h) before a test, "meet" in one, which test_count then numbers.
+ * for: "try" or "turn" (company.h), for the next test_count tests or the one that is running, or
+ * "meet" in one, whose meetings test_count numbers.
  */
 struct pb_test_note {
     char key[PB_KEY_LENGTH];

@@ -83,7 +83,7 @@ void pb_supervisor_go(struct pb_supervisor *supervisor, int64_t count);
 enum pb_asked {
     PB_ASKED_NONE,    /* it asked for nothing, or that is over, or the probe is */
     PB_ASKED_WAITS,   /* for pb_supervisor_go() */
-    PB_ASKED_GRANTED, /* until the test is measured, or it asks for more */
+    PB_ASKED_GRANTED, /* until the tests of it are measured, or it asks for more */
 };
 enum pb_asked pb_supervisor_asked(const struct pb_supervisor *supervisor);
 

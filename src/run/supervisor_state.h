@@ -46,6 +46,7 @@ struct pb_supervisor {
     size_t task_count;
     struct pb_task *current; /* begun and not finished; NULL: between tests */
     enum pb_asked asked;     /* only while it runs */
+    int64_t asked_tests;     /* to be measured before what was granted is over */
 
     struct pb_hello hello;
     struct pb_opened opened;

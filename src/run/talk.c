@@ -155,6 +155,16 @@ static enum pb_status on_start(struct pb_supervisor *supervisor, struct pb_event
     return PB_OK;
 }
 
+/* One test fewer for which something was granted. */
+static void count_measured(struct pb_supervisor *supervisor)
+{
+    supervisor->current = NULL;
+    if (supervisor->asked_tests > 1)
+        supervisor->asked_tests--;
+    else
+        supervisor->asked = PB_ASKED_NONE;
+}
+
 static enum pb_status on_measured(struct pb_supervisor *supervisor, const struct pb_event *event,
                                   struct pb_error *err)
 {
@@ -163,8 +173,7 @@ static enum pb_status on_measured(struct pb_supervisor *supervisor, const struct
         return pb_fail(err, PB_CORRUPT, "measured test \"%s\", which was not running",
                        event->note.test);
     supervisor->current->state = TASK_MEASURED;
-    supervisor->current = NULL;
-    supervisor->asked = PB_ASKED_NONE;
+    count_measured(supervisor);
     supervisor->since = pb_time_monotonic_seconds();
     return PB_OK;
 }
@@ -178,6 +187,7 @@ static enum pb_status on_ready(struct pb_supervisor *supervisor, struct pb_event
         return pb_fail(err, PB_CORRUPT, "is ready for test \"%s\", which was not ordered",
                        event->note.test);
     supervisor->asked = PB_ASKED_WAITS;
+    supervisor->asked_tests = strcmp(event->note.outcome, "meet") == 0 ? 1 : event->note.test_count;
     event->kind = PB_EVENT_READY;
     return PB_OK;
 }
@@ -192,10 +202,8 @@ static enum pb_status on_test(struct pb_supervisor *supervisor, struct pb_event 
     if (task == NULL || (task != supervisor->current && task->state != TASK_MEASURED))
         return pb_fail(err, PB_CORRUPT, "finished test \"%s\", which was not running",
                        event->note.test);
-    if (task == supervisor->current) {
-        supervisor->current = NULL;
-        supervisor->asked = PB_ASKED_NONE;
-    }
+    if (task == supervisor->current)
+        count_measured(supervisor);
     if (supervisor->current == NULL) /* else a deadline runs that is none of this test's */
         supervisor->since = pb_time_monotonic_seconds();
     task->state = TASK_DONE;

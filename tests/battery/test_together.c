@@ -1,5 +1,6 @@
 /* Links used by all of a node at once: what is recorded of whom one meets, or does not. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "rig.h"
@@ -27,7 +28,7 @@ static void run_with(struct others *others, struct pb_recording *recording_out)
     struct pb_bench bench;
 
     rig_open("gtx780", NULL, &bench);
-    bench.meeting = (struct pb_meeting){meet, others};
+    bench.meeting = (struct pb_meeting){meet, NULL, others};
     rig_run(&bench, "host_link_together", recording_out);
     pb_bench_close(&bench);
 }
@@ -99,12 +100,83 @@ static void test_together__nobody_to_meet_is_unsupported(void **state)
     assert_nobody("peer_link_together");
 }
 
+/* What peer_link asks of the others, as "meet0 turn1 ". */
+struct notes {
+    char asked[100];
+};
+
+static void note(void *context, const char *what, int64_t number)
+{
+    struct notes *notes = context;
+    size_t used = strlen(notes->asked);
+
+    snprintf(notes->asked + used, sizeof(notes->asked) - used, "%s%lld ", what, (long long)number);
+}
+
+static enum pb_status note_meeting(void *context, const char *test, int64_t number,
+                                   int64_t *count_out, struct pb_error *err)
+{
+    (void)err;
+    assert_string_equal(test, "peer_link");
+    note(context, "meet", number);
+    *count_out = 4;
+    return PB_OK;
+}
+
+static enum pb_status note_turn(void *context, const char *test, struct pb_error *err)
+{
+    (void)err;
+    assert_string_equal(test, "peer_link");
+    note(context, "turn", 1);
+    return PB_OK;
+}
+
+/* Others are at rest while it measures, and all the while before. */
+static void test_peer_link__meets_the_others_and_then_takes_its_turn(void **state)
+{
+    struct pb_recording recording;
+    struct pb_bench bench;
+    struct notes notes = {""};
+
+    (void)state;
+    rig_open("h200", NULL, &bench);
+    bench.meeting = (struct pb_meeting){note_meeting, note_turn, &notes};
+    rig_run(&bench, "peer_link", &recording);
+    assert_string_equal(notes.asked, "meet0 turn1 ");
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
+static enum pb_status refuse_turn(void *context, const char *test, struct pb_error *err)
+{
+    (void)context;
+    return pb_fail(err, PB_IO, "%s: the orders end", test);
+}
+
+static void test_peer_link__without_an_answer_measures_nothing(void **state)
+{
+    struct pb_recording recording;
+    struct pb_state states[2];
+    struct pb_bench bench;
+    struct notes notes = {""};
+
+    (void)state;
+    rig_open("h200", NULL, &bench);
+    bench.meeting = (struct pb_meeting){note_meeting, refuse_turn, &notes};
+    assert_int_equal(pb_bench_run(&bench, pb_test_find("peer_link"), &recording, states, NULL),
+                     PB_OK);
+    assert_int_equal(recording.outcome, PB_TEST_FAILED);
+    assert_int_equal(pb_matrix_size(&recording.matrix), 0);
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
 static void test_company__of_tests_is_by_the_links_they_use(void **state)
 {
     (void)state;
     assert_int_equal(pb_test_company(pb_test_find("l1_capacity")), PB_COMPANY_ANY);
     assert_int_equal(pb_test_company(pb_test_find("host_link")), PB_COMPANY_ALONE);
-    assert_int_equal(pb_test_company(pb_test_find("peer_link")), PB_COMPANY_ALONE);
+    assert_int_equal(pb_test_company(pb_test_find("peer_link")), PB_COMPANY_TOGETHER);
     assert_int_equal(pb_test_company(pb_test_find("peer_link_together")), PB_COMPANY_TOGETHER);
 }
 
@@ -115,6 +187,8 @@ int main(void)
         cmocka_unit_test(test_host_link_together__who_stays_away_shows),
         cmocka_unit_test(test_host_link_together__agrees_with_the_link_alone),
         cmocka_unit_test(test_together__nobody_to_meet_is_unsupported),
+        cmocka_unit_test(test_peer_link__meets_the_others_and_then_takes_its_turn),
+        cmocka_unit_test(test_peer_link__without_an_answer_measures_nothing),
         cmocka_unit_test(test_company__of_tests_is_by_the_links_they_use),
     };
 

@@ -5,6 +5,7 @@
  *   hang die exit garbage torn mute lost wrong failed: in a test
  *   late, late-for-ever: the next test begins and hangs, and only then this one's result comes, or
  *   never; dropped, dropped-once: the probe dies there instead, always or only in its first life
+ *   turn: before the test, it asks for a turn for this one and the next, and waits for the answer
  *   hello=refuse hello=garbage hello=die hello=mute, open=refuse open=die, other: before any
  */
 #include <signal.h>
@@ -103,6 +104,22 @@ static void open_device(void)
     say(PB_FRAME_OPENED, pb_note_opened(&opened), NULL);
 }
 
+static void ask_for_turn(const char *test)
+{
+    struct pb_test_note note = {.test_count = 2};
+    char *text, *line = NULL;
+    size_t size = 0;
+
+    PB_TEXT_SET(note.test, test);
+    PB_TEXT_SET(note.outcome, "turn");
+    text = pb_note_test(&note);
+    say(PB_FRAME_READY, text, NULL);
+    free(text);
+    if (getline(&line, &size, stdin) < 0)
+        _exit(7);
+    free(line);
+}
+
 /* A test that is measured, and the next one begun before its result is there. */
 static void run_overlapped(const char *test, const char *next)
 {
@@ -121,6 +138,8 @@ static void run_test(const char *test, const char *next, bool is_first_life)
     bool overlaps = is_told("late", test) || is_told("late-for-ever", test) ||
                     is_told("dropped", test) || (is_told("dropped-once", test) && is_first_life);
 
+    if (is_told("turn", test))
+        ask_for_turn(test);
     say_test(PB_FRAME_START, test, PB_TEST_OK, NULL);
     if (overlaps)
         run_overlapped(test, next);

@@ -9,7 +9,7 @@
 
 enum { STEPS_MAX = 4000 }; /* of 10 ms: far more than any of this takes */
 
-/* Everything a supervisor said, as text: "HELLO OPENED DEVICE START:a TEST:a=ok … OVER". */
+/* Everything a supervisor said, as text: "DEVICE STARTa a=ok …", with a * while a turn lasts. */
 struct story {
     char text[2000];
     struct pb_tally tally;
@@ -24,17 +24,18 @@ static void tell(struct story *story, const char *word)
     snprintf(story->text + used, sizeof(story->text) - used, "%s%s", used == 0 ? "" : " ", word);
 }
 
-static void tell_frame(struct story *story, const struct pb_event *event)
+static void tell_frame(struct story *story, const struct pb_event *event, enum pb_asked asked)
 {
+    const char *mark = asked == PB_ASKED_GRANTED ? "*" : "";
     char word[160];
 
     assert_non_null(event->frame_bytes);
     assert_true(event->frame_size >= PB_FRAME_HEADER_SIZE);
     if (event->frame.type == PB_FRAME_TEST)
-        snprintf(word, sizeof(word), "%s=%s", event->note.test, event->note.outcome);
+        snprintf(word, sizeof(word), "%s=%s%s", event->note.test, event->note.outcome, mark);
     else
-        snprintf(word, sizeof(word), "%s%s", pb_frame_type_name(event->frame.type),
-                 event->note.test);
+        snprintf(word, sizeof(word), "%s%s%s", pb_frame_type_name(event->frame.type),
+                 event->note.test, mark);
     tell(story, word);
     if (event->frame.type == PB_FRAME_TEST && strcmp(event->note.outcome, "ok") != 0)
         PB_TEXT_SET(story->message, event->note.message);
@@ -53,7 +54,11 @@ static enum pb_event_kind act(struct pb_supervisor *supervisor, const struct pb_
             PB_OK);
         break;
     case PB_EVENT_FRAME:
-        tell_frame(story, event);
+        tell_frame(story, event, pb_supervisor_asked(supervisor));
+        break;
+    case PB_EVENT_READY:
+        tell(story, event->note.outcome);
+        pb_supervisor_go(supervisor, 1);
         break;
     case PB_EVENT_REFUSED:
         tell(story, "REFUSED");
@@ -219,6 +224,24 @@ static void test_supervisor__measured_and_packed_is_a_test(void **state)
     assert_string_equal(story.text, "DEVICE STARTa a=ok STARTb b=ok STARTc c=ok");
 }
 
+/* Of two tests. */
+static void test_supervisor__a_turn_lasts_until_its_tests_are_measured(void **state)
+{
+    struct story story = run("measures", "turn@a", 60);
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE turn STARTa* a=ok* STARTb* b=ok STARTc c=ok");
+}
+
+/* The next probe has to ask for itself. */
+static void test_supervisor__a_turn_ends_with_the_probe(void **state)
+{
+    struct story story = run("die@a", "turn@a", 60);
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE turn STARTa* a=crashed STARTb b=ok STARTc c=ok");
+}
+
 /* The next test hangs before this one's result is there: it is waited for. */
 static void test_supervisor__hang_does_not_cost_the_test_before(void **state)
 {
@@ -356,6 +379,8 @@ int main(void)
         cmocka_unit_test(test_supervisor__death_before_the_device_is_open),
         cmocka_unit_test(test_supervisor__missing_program_is_invalid),
         cmocka_unit_test(test_supervisor__measured_and_packed_is_a_test),
+        cmocka_unit_test(test_supervisor__a_turn_lasts_until_its_tests_are_measured),
+        cmocka_unit_test(test_supervisor__a_turn_ends_with_the_probe),
         cmocka_unit_test(test_supervisor__hang_does_not_cost_the_test_before),
         cmocka_unit_test(test_supervisor__death_with_a_result_measures_it_again),
         cmocka_unit_test(test_supervisor__death_with_a_result_is_not_repeated_for_ever),

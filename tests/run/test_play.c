@@ -1,0 +1,286 @@
+/*
+ * A node's GPUs at their battery, on a virtual clock: what the rules of company.c and agenda.c come
+ * to together. The seconds are those of a recorded H200.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/times.h"
+#include "run/unit.h"
+
+enum { MEMBERS_MAX = 8, TURN_SECONDS = 30, MEET_SECONDS = 60 };
+
+static const double answer_seconds = 0.005;
+
+static void read_times(size_t member_count, struct times *times)
+{
+    assert_int_equal(times_read(PLUMB_TEST_DATA "/h200-standard.h5", times, NULL), PB_OK);
+    times->member_count = member_count;
+}
+
+static struct play_request request_of(struct times *times)
+{
+    return (struct play_request){.member_count = times->member_count,
+                                 .tests = times->tests,
+                                 .seconds = times_of,
+                                 .context = times,
+                                 .answer_seconds = answer_seconds,
+                                 .opening_factor = 1,
+                                 .turn_seconds = TURN_SECONDS,
+                                 .meet_seconds = MEET_SECONDS};
+}
+
+static void play_times(struct times *times, struct play *play)
+{
+    const struct play_request request = request_of(times);
+
+    assert_int_equal(play_node(&request, play, NULL), PB_OK);
+}
+
+static bool is_alone(const struct play_span *span)
+{
+    return !span->waits && pb_test_company(span->test) == PB_COMPANY_ALONE;
+}
+
+static bool overlap(const struct play_span *a, const struct play_span *b)
+{
+    return a->member != b->member && a->begin_seconds < b->end_seconds &&
+           b->begin_seconds < a->end_seconds;
+}
+
+/* Who has the links has them for itself; who measures a peer has the whole node to itself. */
+static void assert_exclusive(const struct play *play)
+{
+    for (size_t i = 0; i < play->count; i++) {
+        const struct play_span *span = &play->spans[i];
+
+        assert_true(!is_alone(span) || span->has_turn);
+        for (size_t k = 0; k < play->count && span->has_turn; k++) {
+            const struct play_span *other = &play->spans[k];
+
+            if (other->waits || !overlap(span, other))
+                continue;
+            assert_false(other->has_turn || other->others > 0);
+            assert_string_not_equal(span->test->name, "peer_link");
+        }
+    }
+}
+
+/* Seconds that a member spent on a test; waiting apart. */
+static double seconds_in(const struct play *play, size_t member, const struct pb_test *test)
+{
+    double seconds = 0;
+
+    for (size_t i = 0; i < play->count; i++)
+        if (play->spans[i].member == member && play->spans[i].test == test && !play->spans[i].waits)
+            seconds += play->spans[i].end_seconds - play->spans[i].begin_seconds;
+    return seconds;
+}
+
+static void test_play__nobody_shares_a_turn(void **state)
+{
+    (void)state;
+    for (size_t count = 1; count <= MEMBERS_MAX; count++) {
+        struct times times;
+        struct play play;
+
+        read_times(count, &times);
+        play_times(&times, &play);
+        assert_exclusive(&play);
+        free(play.spans);
+    }
+}
+
+/* As long as it takes: so neither twice nor in part. */
+static void test_play__everybody_runs_each_test_once(void **state)
+{
+    (void)state;
+    for (size_t count = 1; count <= MEMBERS_MAX; count++) {
+        struct times times;
+        struct play play;
+
+        read_times(count, &times);
+        play_times(&times, &play);
+        for (size_t member = 0; member < count; member++)
+            for (size_t i = 0; times.tests[i] != NULL; i++)
+                assert_true(fabs(seconds_in(&play, member, times.tests[i]) -
+                                 times_of(&times, member, times.tests[i])) < 1e-6);
+        free(play.spans);
+    }
+}
+
+/* Did anybody have the links at this time, or just before or after? */
+static bool has_anybody(const struct play *play, double seconds)
+{
+    for (size_t i = 0; i < play->count; i++)
+        if (play->spans[i].has_turn &&
+            play->spans[i].begin_seconds < seconds + 2 * answer_seconds &&
+            play->spans[i].end_seconds > seconds - 2 * answer_seconds)
+            return true;
+    return false;
+}
+
+static double begin_of(const struct play *play, size_t member, const char *test)
+{
+    for (size_t i = 0; i < play->count; i++)
+        if (play->spans[i].member == member && !play->spans[i].waits &&
+            strcmp(play->spans[i].test->name, test) == 0)
+            return play->spans[i].begin_seconds;
+    return INFINITY;
+}
+
+/* Who still has to measure the host link begins no other test while nobody has the links. */
+static void test_play__links_are_taken_as_soon_as_they_are_free(void **state)
+{
+    struct times times;
+    struct play play;
+
+    (void)state;
+    read_times(4, &times);
+    play_times(&times, &play);
+    for (size_t i = 0; i < play.count; i++) {
+        const struct play_span *span = &play.spans[i];
+
+        if (!span->waits && strncmp(span->test->name, "clock", 5) != 0 &&
+            span->begin_seconds < begin_of(&play, span->member, "host_link"))
+            assert_true(has_anybody(&play, span->begin_seconds));
+    }
+    for (size_t member = 0; member < 4; member++)
+        assert_true(begin_of(&play, member, "host_link") < begin_of(&play, member, "global_copy"));
+    free(play.spans);
+}
+
+static double wall_seconds(size_t count)
+{
+    struct times times;
+    struct play play;
+    double seconds;
+
+    read_times(count, &times);
+    times_leave_crowds_out(&times);
+    play_times(&times, &play);
+    seconds = play.wall_seconds;
+    free(play.spans);
+    return seconds;
+}
+
+/* Against one that has the same peers to read from, and the node to itself. */
+static void test_play__turns_hide_behind_other_tests(void **state)
+{
+    struct times times;
+    double alone = 0;
+
+    (void)state;
+    read_times(4, &times);
+    times_leave_crowds_out(&times);
+    for (size_t i = 0; times.tests[i] != NULL; i++)
+        alone += times_of(&times, 0, times.tests[i]);
+    assert_true(alone > wall_seconds(1));
+    assert_true(wall_seconds(4) <= 1.05 * alone);
+    assert_true(wall_seconds(4) <= 1.10 * wall_seconds(1));
+}
+
+/* ---- members that fail ---- */
+
+/* A member that takes its time, or dies (seconds < 0), in one test. */
+struct failing {
+    struct times times;
+    size_t member;
+    const char *test;
+    double seconds;
+};
+
+static double failing_seconds(void *context, size_t member, const struct pb_test *test)
+{
+    struct failing *failing = context;
+
+    if (member == failing->member && strcmp(test->name, failing->test) == 0)
+        return failing->seconds;
+    return times_of(&failing->times, member, test);
+}
+
+static void play_failing(struct failing *failing, struct play *play)
+{
+    struct play_request request;
+
+    read_times(4, &failing->times);
+    request = request_of(&failing->times);
+    request.seconds = failing_seconds;
+    request.context = failing;
+    assert_int_equal(play_node(&request, play, NULL), PB_OK);
+}
+
+static double end_of(const struct play *play, size_t member)
+{
+    double seconds = 0;
+
+    for (size_t i = 0; i < play->count; i++)
+        if (play->spans[i].member == member)
+            seconds = fmax(seconds, play->spans[i].end_seconds);
+    return seconds;
+}
+
+static void test_play__who_dies_keeps_nobody_waiting(void **state)
+{
+    static const char *const tests[] = {"clock_overhead", "host_link", "host_latency",
+                                        "tlb_reach",      "peer_link", "host_link_together"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+        struct failing failing = {.member = 1, .test = tests[i], .seconds = -1};
+        struct play play;
+
+        play_failing(&failing, &play);
+        assert_exclusive(&play);
+        assert_true(end_of(&play, 0) < 25);
+        for (size_t k = 0; failing.times.tests[k] != NULL; k++)
+            assert_true(seconds_in(&play, 3, failing.times.tests[k]) > 0);
+        free(play.spans);
+    }
+}
+
+/* It has the links, and never gives them back: that costs the others one turn's time at most. */
+static void test_play__who_hangs_with_the_links_forfeits_them(void **state)
+{
+    struct failing failing = {.member = 0, .test = "host_link", .seconds = 600};
+    struct play play;
+
+    (void)state;
+    play_failing(&failing, &play);
+    for (size_t i = 0; i < play.count; i++)
+        if (play.spans[i].member != 0 && play.spans[i].has_turn)
+            assert_true(play.spans[i].begin_seconds >= TURN_SECONDS);
+    for (size_t member = 1; member < 4; member++)
+        assert_true(end_of(&play, member) < 25 + TURN_SECONDS);
+    free(play.spans);
+}
+
+static void test_play__who_hangs_before_a_meeting_is_waited_for_only_so_long(void **state)
+{
+    struct failing failing = {.member = 2, .test = "sustain", .seconds = 600};
+    struct play play;
+
+    (void)state;
+    play_failing(&failing, &play);
+    for (size_t member = 0; member < 4; member++)
+        if (member != 2)
+            assert_true(end_of(&play, member) < 25 + MEET_SECONDS);
+    free(play.spans);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_play__nobody_shares_a_turn),
+        cmocka_unit_test(test_play__everybody_runs_each_test_once),
+        cmocka_unit_test(test_play__links_are_taken_as_soon_as_they_are_free),
+        cmocka_unit_test(test_play__turns_hide_behind_other_tests),
+        cmocka_unit_test(test_play__who_dies_keeps_nobody_waiting),
+        cmocka_unit_test(test_play__who_hangs_with_the_links_forfeits_them),
+        cmocka_unit_test(test_play__who_hangs_before_a_meeting_is_waited_for_only_so_long),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
