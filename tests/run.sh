@@ -12,6 +12,7 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${PLUMB_BUILD:-$root/build-tests}
 
+# shellcheck source=../jobs/setup.sh
 . "$root/jobs/setup.sh"
 # shellcheck disable=SC2086
 plumb_setup $PLUMB_BUILD_PACKAGES $PLUMB_TEST_PACKAGES
@@ -21,6 +22,7 @@ for cuda in "${CUDA_HOME:-}" /usr/local/cuda; do
 done
 jobs=$(nproc)
 
+# shellcheck disable=SC2015  # whichever of the two fails
 configure_and_build() {
     folder=$1
     shift

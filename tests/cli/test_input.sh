@@ -1,23 +1,17 @@
 #!/bin/sh
 # Bad input of every kind: one clear line, the right exit code, nothing half-written.
+# shellcheck disable=SC2086,SC2317  # $sim and $fast are words; cases are called by name
 set -eu
 . "$(dirname "$0")/lib.sh"
-
-# says PATTERN: the error is one line, and this one.
-says() {
-    sed -i '/^==[0-9]*==/d' err.txt # a sanitizer's own troubles
-    [ "$(wc -l <err.txt)" -eq 1 ] || fail "expected one line of error"
-    grep -qE -e "$1" err.txt || fail "expected a message like '$1'"
-}
 
 # both PATTERN OPTIONS...: the probe alone and two ranks refuse with exit code 2.
 both() {
     pattern=$1
     shift
     run 2 "$bin/plumb-probe" -o f.h5 "$@"
-    says "^plumb-probe: .*$pattern"
+    one_line_like "^plumb-probe: .*$pattern"
     ranks 2 2 -o f.h5 "$@"
-    says "^plumb-run: .*$pattern"
+    one_line_like "^plumb-run: .*$pattern"
 }
 
 unknown_option() {
@@ -29,9 +23,9 @@ unknown_option() {
 
 missing_output() {
     run 2 "$bin/plumb-probe" --backend sim
-    says 'expected -o FILE.h5'
+    one_line_like 'expected -o FILE.h5'
     ranks 2 2 --backend sim
-    says 'expected -o FILE.h5'
+    one_line_like 'expected -o FILE.h5'
 }
 
 wrong_values() {
@@ -43,12 +37,12 @@ wrong_values() {
     both '--sustain: expected seconds from above 0 to 3600, found "0"' --sustain 0
     for seconds in -1 3601 nan inf 5s ''; do
         run 2 "$bin/plumb-probe" -o f.h5 --sustain "$seconds"
-        says '--sustain: expected seconds from above 0 to 3600'
+        one_line_like '--sustain: expected seconds from above 0 to 3600'
     done
     ranks 2 2 -o f.h5 --deadline 0
-    says '--deadline: expected seconds'
+    one_line_like '--deadline: expected seconds'
     ranks 2 2 -o f.h5 --deadline soon
-    says '--deadline: expected seconds'
+    one_line_like '--deadline: expected seconds'
     nothing_but
 }
 
@@ -69,33 +63,33 @@ wrong_fault() {
 
 wrong_fleet() {
     ranks 2 2 -o f.h5 --fleet none.json
-    says 'none\.json'
+    one_line_like 'none\.json'
     echo '{"seed": 7, "devices": [{"host": "n1", "count": 2}]}' >f.json
     ranks 2 2 -o f.h5 --fleet f.json
-    says 'f\.json: \$\.devices\[0\]\.profile'
+    one_line_like 'f\.json: \$\.devices\[0\]\.profile'
     echo '{"devices": [{"host": "n1", "profile": "gtx780", "count": 2}]}' >f.json
     ranks 2 2 -o f.h5 --fleet f.json --profile gtx980
-    says 'f\.json: says itself'
+    one_line_like 'f\.json: says itself'
     ranks 2 2 -o f.h5 --fleet f.json --backend cuda
-    says 'only simulated devices'
+    one_line_like 'only simulated devices'
     nothing_but f.json
 }
 
 no_gpu() {
     export CUDA_VISIBLE_DEVICES=
     run 1 "$bin/plumb-probe" --backend cuda -o f.h5
-    says '^plumb-probe: '
+    one_line_like '^plumb-probe: '
     ranks 1 2 --backend cuda -o f.h5
-    says '^plumb-run: '
+    one_line_like '^plumb-run: '
     nothing_but
 }
 
 foreign_output() {
     echo "precious" >f.h5
     run 2 "$bin/plumb-probe" $sim -o f.h5
-    says 'f\.h5: exists and is no fleet file'
+    one_line_like 'f\.h5: exists and is no fleet file'
     ranks 2 2 $sim -o f.h5
-    says 'f\.h5: exists and is no fleet file'
+    one_line_like 'f\.h5: exists and is no fleet file'
     run 2 "$bin/plumb-merge" -o f.h5 f.h5
     [ "$(cat f.h5)" = precious ] || fail "the file was changed"
     nothing_but f.h5
@@ -103,21 +97,21 @@ foreign_output() {
 
 unwritable_output() {
     run 2 "$bin/plumb-probe" $sim -o none/f.h5
-    says 'none/f\.h5'
+    one_line_like 'none/f\.h5'
     ranks 2 2 $sim -o none/f.h5
-    says 'none/f\.h5'
+    one_line_like 'none/f\.h5'
     nothing_but
 }
 
 unwritable_spool() {
     ranks 2 2 $sim --spool none/spool -o f.h5
-    says 'none/spool: cannot be made'
+    one_line_like 'none/spool: cannot be made'
     nothing_but
 }
 
 missing_probe() {
     ranks 2 2 $sim --probe ./none -o f.h5
-    says '\./none: cannot be started'
+    one_line_like '\./none: cannot be started'
     nothing_but
 }
 
@@ -125,7 +119,7 @@ foreign_probe() {
     printf '#!/bin/sh\necho hello >&3\n' >probe.sh
     chmod +x probe.sh
     ranks 1 2 $sim --probe ./probe.sh -o f.h5
-    says 'nothing to measure: the probe'
+    one_line_like 'nothing to measure: the probe'
     nothing_but probe.sh
 }
 
@@ -134,24 +128,24 @@ check_and_merge() {
     run 0 "$bin/plumb-check" f.h5
     grep -q '^f.h5: ok, 1 device' out.txt || fail "another line"
     run 2 "$bin/plumb-check" none.h5
-    says 'none\.h5'
+    one_line_like 'none\.h5'
     head -c 3000 f.h5 >torn.h5
     run 2 "$bin/plumb-check" torn.h5
-    says 'torn\.h5'
+    one_line_like 'torn\.h5'
     run 2 "$bin/plumb-merge" -o m.h5 torn.h5
-    says 'torn\.h5'
+    one_line_like 'torn\.h5'
     run 2 "$bin/plumb-merge" -o m.h5 f.h5 none.h5
-    says 'none\.h5'
+    one_line_like 'none\.h5'
     run 2 "$bin/plumb-check"
-    says 'expected FILE.h5'
+    one_line_like 'expected FILE.h5'
     run 2 "$bin/plumb-check" f.h5 torn.h5
-    says 'unexpected argument "torn.h5"'
+    one_line_like 'unexpected argument "torn.h5"'
     run 2 "$bin/plumb-check" --fast f.h5
-    says '--fast: unknown'
+    one_line_like '--fast: unknown'
     run 2 "$bin/plumb-merge" -o m.h5
-    says 'expected -o OUT.h5 IN...'
+    one_line_like 'expected -o OUT.h5 IN...'
     run 2 "$bin/plumb-merge" f.h5
-    says 'expected -o OUT.h5 IN...'
+    one_line_like 'expected -o OUT.h5 IN...'
     nothing_but f.h5 torn.h5
 }
 

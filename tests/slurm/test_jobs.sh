@@ -1,44 +1,27 @@
 #!/bin/sh
-# The scripts of jobs/ that need no Slurm: the prolog, the health check, and what shellcheck says.
+# The scripts of jobs/ that need no Slurm: the prolog and the health check.
 #
 #   test_jobs.sh PROGRAMS HELPERS JOBS CASE
+# shellcheck disable=SC2317  # cases are called by name
 set -eu
 
-export PLUMB_BIN="$1"
+bin=$1
 helpers=$2
 jobs=$3
 case_name=$4
-work=$(mktemp -d "${TMPDIR:-/tmp}/plumb-jobs-XXXXXX")
-cd "$work"
+. "$(dirname "$0")/../shell.sh"
+export PLUMB_BIN="$bin"
+evidence="$evidence state/log state/verdict"
 
 export PLUMB_STATE="$work/state" PLUMB_CONF="$work/jobs.conf"
 export PLUMB_GPUS=2 PLUMB_BUSY="test -e $work/busy"
-export PLUMB_RUN_OPTIONS="--backend sim --profile gtx780 --tests clock_overhead,shared_latency"
+export PLUMB_RUN_OPTIONS="$sim --tests clock_overhead,shared_latency"
 export OMPI_MCA_hwloc_base_binding_policy=none
 mkdir state
 
-fail() {
-    echo "FAILED: $*"
-    cat out.txt state/log state/verdict 2>/dev/null
-    echo "left in $work"
-    exit 1
-}
-
-# run CODE COMMAND...: expects the exit code, keeps the words in out.txt.
-run() {
-    expected=$1
-    shift
-    found=0
-    timeout 120 "$@" >out.txt 2>&1 </dev/null || found=$?
-    [ "$found" -eq "$expected" ] || fail "expected exit code $expected, found $found: $*"
-}
-
-await() {
-    for _ in $(seq 300); do
-        "$@" && return 0
-        sleep 0.2
-    done
-    fail "waited in vain: $*"
+# said PATTERN: the last command did, to whomever.
+said() {
+    cat out.txt err.txt | grep -q "$1"
 }
 
 # verdict WORD [AGE-IN-DAYS]: the last one of this node.
@@ -46,17 +29,9 @@ verdict() {
     echo "$1 $(($(date +%s) - ${2:-0} * 86400)) n1.gpu0: hbm" >state/verdict
 }
 
-scripts_are_clean_shell() {
-    command -v shellcheck >/dev/null || { echo "no shellcheck here"; exit 77; }
-    (cd "$jobs" && shellcheck -s sh -x fleet.sbatch health.sh local.sh nightly.sh prolog.sh) \
-        >out.txt || fail "shellcheck"
-    here=$(dirname "$script")
-    (cd "$here" && shellcheck -s sh -x test_jobs.sh test_slurm.sh) >out.txt || fail "shellcheck"
-}
-
 prolog_lets_jobs_start_on_good_nodes() {
     for word in OK WARNING UNKNOWN; do
-        verdict $word
+        verdict "$word"
         run 0 sh "$jobs/prolog.sh"
     done
 }
@@ -64,7 +39,7 @@ prolog_lets_jobs_start_on_good_nodes() {
 prolog_keeps_jobs_off_a_critical_node() {
     verdict CRITICAL
     run 1 sh "$jobs/prolog.sh"
-    grep -q 'CRITICAL: n1.gpu0: hbm' out.txt || fail "no reason"
+    said 'CRITICAL: n1.gpu0: hbm' || fail "no reason"
     echo 'PLUMB_BLOCK=' >jobs.conf
     run 0 sh "$jobs/prolog.sh"
 }
@@ -85,7 +60,7 @@ prolog_takes_a_damaged_verdict_for_none() {
     for text in '' 'CRITICAL' 'CRITICAL soon' 'critical 1 x' 'CRITICAL -1 x'; do
         echo "$text" >state/verdict
         run 0 sh "$jobs/prolog.sh"
-        grep -q . out.txt && fail "expected silence for '$text'"
+        ! said . || fail "expected silence for '$text'"
     done
     printf 'CRITICAL' >state/verdict
     run 0 sh "$jobs/prolog.sh"
@@ -116,7 +91,7 @@ health_check_does_nothing_while_a_job_runs() {
 }
 
 health_check_gives_way_to_a_job() {
-    export PLUMB_RUN_OPTIONS="--backend sim --profile gtx780 --tests shared_latency \
+    export PLUMB_RUN_OPTIONS="$sim --tests shared_latency \
         --fault hang@shared_latency --deadline 100"
     run 0 sh "$jobs/health.sh"
     await test -s state/log -o -d state/new.h5.spool
@@ -126,7 +101,7 @@ health_check_gives_way_to_a_job() {
 }
 
 health_check_finds_a_gpu_that_hangs() {
-    export PLUMB_RUN_OPTIONS="--backend sim --profile gtx780 --tests clock_overhead,shared_latency \
+    export PLUMB_RUN_OPTIONS="$sim --tests clock_overhead,shared_latency \
         --fault hang@shared_latency --deadline 1"
     run 2 sh "$jobs/health.sh" --now
     grep -qE '^CRITICAL [0-9]+ .*hung' state/verdict || fail "another verdict"
@@ -161,7 +136,7 @@ night_accepts_a_run_into_the_baseline() {
     measure first.h5 gtx780 n1
     measure second.h5 gtx780 n2
     run 3 sh "$jobs/nightly.sh" --accept first.h5
-    grep -q 'rebase makes it' out.txt || fail "another message"
+    said 'rebase makes it' || fail "another message"
     run 0 sh "$jobs/nightly.sh" --rebase first.h5
     run 0 sh "$jobs/nightly.sh" --accept second.h5
     [ "$(devices_of library/baseline.h5)" = "n1.gpu0 n1.gpu1 n2.gpu0 n2.gpu1" ] || fail "devices"
@@ -174,7 +149,5 @@ night_accepts_a_run_into_the_baseline() {
     [ "$(cksum <library/baseline.h5)" = "$before" ] || fail "the baseline was lost"
 }
 
-case $0 in /*) script=$0 ;; *) script=$OLDPWD/$0 ;; esac
 "$case_name"
-cd /
-rm -rf "$work"
+pass

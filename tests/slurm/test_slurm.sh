@@ -2,37 +2,19 @@
 # The batch scripts of jobs/ under a real Slurm: one case, one cluster of its own.
 #
 #   test_slurm.sh PROGRAMS HELPERS JOBS CASE
+# shellcheck disable=SC2086,SC2317  # $sim is words; cases are called by name
 set -eu
 . "$(dirname "$0")/cluster.sh"
 enter "$0" "$@"
 
-export PLUMB_BIN="$1"
+bin=$1
 helpers=$2
 fold=$helpers/../slurm/fold
 jobs=$3
 case_name=$4
-work=$(mktemp -d "${TMPDIR:-/tmp}/plumb-slurm-XXXXXX")
-cd "$work"
-
-# Tests that take milliseconds, in the battery's order.
-fast=clock_overhead,clock_calibration,shared_latency,bank_conflict,global_copy
-sim="--backend sim --profile gtx780"
-
-fail() {
-    echo "FAILED: $*"
-    tail -n 40 shared/*.log ./*.log 2>/dev/null
-    echo "left in $work"
-    exit 1
-}
-
-# await COMMAND...: until it succeeds, for a minute and a half.
-await() {
-    for _ in $(seq 450); do
-        "$@" && return 0
-        sleep 0.2
-    done
-    fail "waited in vain: $*"
-}
+. "$(dirname "$0")/../shell.sh"
+export PLUMB_BIN="$bin"
+evidence="$evidence shared/*.log ./*.log"
 
 # submit SBATCH-OPTIONS... -- OPTIONS-OF-PLUMB-RUN...: the fleet job; its number is $job.
 submit() {
@@ -42,7 +24,6 @@ submit() {
         shift
     done
     shift
-    # shellcheck disable=SC2086
     job=$(cd shared && sbatch --parsable $before "$jobs/fleet.sbatch" "$@") || fail "sbatch"
     file=shared/plumb-$job.h5
     log=shared/plumb-$job.log
@@ -67,22 +48,6 @@ heard() {
     grep -q "$1" "$log" 2>/dev/null
 }
 
-has() {
-    "$helpers/rows" "$1" >rows.txt || fail "$1 cannot be read"
-    grep -qE "$2" rows.txt || { cat rows.txt; fail "$1: expected a line like '$2'"; }
-}
-
-# count FILE PATTERN N: so many lines say so.
-count() {
-    "$helpers/rows" "$1" >rows.txt || fail "$1 cannot be read"
-    lines=$(grep -cE "$2" rows.txt || true)
-    [ "$lines" -eq "$3" ] || { cat rows.txt; fail "$1: expected $3 lines like '$2', found $lines"; }
-}
-
-valid() {
-    "$PLUMB_BIN/plumb-check" "$1" >check.txt 2>&1 || { cat check.txt; fail "plumb-check $1"; }
-}
-
 # Eight devices of four nodes, each measured once, by the rank that sits on its node.
 all_eight() {
     count "$1" '^rank . n[1-4]\.gpu[01] ok 5 0' 8
@@ -92,7 +57,6 @@ all_eight() {
 }
 
 fleet_job_through_srun() {
-    # shellcheck disable=SC2086
     submit -N 4 -- $sim --tests $fast
     ends 0
     heard 'fleet: 8 GPUs of 4 nodes, by srun' || fail "not by srun"
@@ -101,7 +65,6 @@ fleet_job_through_srun() {
 
 fleet_job_through_mpirun() {
     export PLUMB_LAUNCH=mpirun
-    # shellcheck disable=SC2086
     submit -N 4 -- $sim --tests $fast
     ends 0
     heard 'by mpirun' || fail "not by mpirun"
@@ -112,12 +75,10 @@ fleet_job_through_mpirun() {
 whatever_binding_no_gpu_is_measured_twice() {
     for launch in srun mpirun; do
         export PLUMB_LAUNCH=$launch
-        # shellcheck disable=SC2086
-        submit -N 4 --ntasks-per-node=2 --gpus-per-task=1 -- $sim --tests $fast
+            submit -N 4 --ntasks-per-node=2 --gpus-per-task=1 -- $sim --tests $fast
         ends 0
         all_eight "$file"
-        # shellcheck disable=SC2086
-        submit -N 4 --gpus-per-node=2 --gpu-bind=closest -- $sim --tests $fast
+            submit -N 4 --gpus-per-node=2 --gpu-bind=closest -- $sim --tests $fast
         ends 0
         all_eight "$file"
     done
@@ -137,8 +98,7 @@ configure_different_nodes() {
 nodes_with_different_gpus_have_a_rank_for_each() {
     for launch in srun mpirun; do
         export PLUMB_LAUNCH=$launch
-        # shellcheck disable=SC2086
-        submit -N 4 -- $sim --tests $fast
+            submit -N 4 -- $sim --tests $fast
         ends 0
         heard 'fleet: 7 GPUs of 4 nodes' || fail "miscounted"
         count "$file" '^rank . n[1-3]\.gpu[01] ok 5 0' 6
@@ -249,8 +209,7 @@ node_killed_under_mpirun_costs_only_itself() {
 # Ours folds, Slurm's own unfolds: the same set must come back.
 hostlist_is_unfolded_by_scontrol() {
     while read -r names; do
-        # shellcheck disable=SC2086
-        folded=$("$fold" $names) || fail "fold $names"
+            folded=$("$fold" $names) || fail "fold $names"
         scontrol show hostnames "$folded" | sort >unfolded.txt
         echo "$names" | tr ' ' '\n' | sort -u >names.txt
         cmp -s names.txt unfolded.txt || { cat unfolded.txt; fail "$names became $folded"; }
