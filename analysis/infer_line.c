@@ -1,7 +1,8 @@
 /*
  * line_bytes, sector_bytes and fetch_bytes of a cache.
  *
- * Fetch: how far apart the misses of a cold walk lie that reads word by word. A sector is what an
+ * Fetch: how far apart the misses of a cold walk lie that reads word by word; where something runs
+ * ahead of it, those of the walk back from the end. A sector is what an
  * SM's cache fetches. DRAM may bring L2 several sectors at once (an H200: 64 bytes, sectors of 32);
  * of L2, the interval reaches down to the smallest sector known.
  *
@@ -88,6 +89,17 @@ static void add_misses(const struct pb_level *level, const struct pb_point *poin
     events->tried += walk.count;
 }
 
+/* The walk back misses at the last word of what it fetches: one step further on is its end. */
+static void add_misses_back(const struct pb_level *level, const struct pb_point *point,
+                            struct events *events)
+{
+    size_t before = events->count;
+
+    add_misses(level, point, events);
+    for (size_t i = before; i < events->count; i++)
+        events->address[i] += point->stride_bytes;
+}
+
 /*
  * Steady walks in order of address: where hits and misses meet. An access that looks like neither
  * takes the next one's place with it, and so does the step back to the walk's start.
@@ -162,6 +174,28 @@ static uint64_t smallest_stride(const struct pb_level *level, const char *phase)
     return smallest;
 }
 
+/* Misses of the cold walk, or of the one back where those lie closer or the others tell nothing. */
+static enum pb_status gather_fills(const struct pb_level *level, struct pb_alignment *fill_out,
+                                   size_t *tried_out, const char **walk_out, struct pb_error *err)
+{
+    struct pb_alignment back;
+    size_t tried;
+    enum pb_status status = gather(level, "cold", add_misses, INFINITY, fill_out, tried_out, err);
+
+    *walk_out = "cold walk";
+    if (status == PB_OK)
+        status = gather(level, "backward", add_misses_back, INFINITY, &back, &tried, err);
+    if (status != PB_OK)
+        return status;
+    if (back.bytes > smallest_stride(level, "backward") &&
+        (fill_out->bytes == 0 || back.bytes < fill_out->bytes)) {
+        *fill_out = back;
+        *tried_out = tried;
+        *walk_out = "cold walk back";
+    }
+    return PB_OK;
+}
+
 static enum pb_status infer_sector(const struct pb_case *at, const struct pb_level *level,
                                    struct pb_error *err)
 {
@@ -172,7 +206,8 @@ static enum pb_status infer_sector(const struct pb_case *at, const struct pb_lev
     struct pb_votes votes = {0, 0};
     double bytes;
     size_t tried;
-    enum pb_status status = gather(level, "cold", add_misses, INFINITY, &fill, &tried, err);
+    const char *walk;
+    enum pb_status status = gather_fills(level, &fill, &tried, &walk, err);
 
     if (status != PB_OK)
         return status;
@@ -196,9 +231,10 @@ static enum pb_status infer_sector(const struct pb_case *at, const struct pb_lev
     for (size_t i = 0; i < 2; i++)
         pb_parameter_set_number(i == 0 ? fetch : answer, (struct pb_estimate){bytes, bytes, bytes},
                                 pb_votes_confidence(&votes),
-                                "cold walk by %llu bytes: %zu of %zu misses at its multiples, "
+                                "%s by %llu bytes: %zu of %zu misses at its multiples, "
                                 "%zu at its double's",
-                                (unsigned long long)step, fill.agreeing, fill.seen, fill.at_double);
+                                walk, (unsigned long long)step, fill.agreeing, fill.seen,
+                                fill.at_double);
     if (strcmp(level->way->memory, "l2") == 0 && fill.bytes > least_sector_bytes)
         pb_parameter_set_number(
             answer, (struct pb_estimate){bytes, (double)least_sector_bytes, bytes},

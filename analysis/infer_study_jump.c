@@ -150,7 +150,7 @@ static enum pb_status state_lines(const struct pb_case *at, const struct jumps *
     if (steps.count == 0)
         return pb_fail(err, PB_NOT_FOUND,
                        "jumps of %llu to %llu bytes all take %s cycles: no line shows, as where "
-                       "nothing is cached",
+                       "nothing is cached or all runs ahead",
                        (unsigned long long)jumps[0].bytes,
                        (unsigned long long)jumps[count - 1].bytes, steps.levels);
     pb_parameter_set_list(pb_case_answer(at, "jump_line_bytes"), steps.lines, steps.count,

@@ -8,7 +8,9 @@
  *
  * The stride from which on every load of the random order misses is what one miss fetches. Where a
  * stride is faster than chance, lines came that nobody had asked for: the distance from one miss of
- * the strided order to the next is what was fetched and what ran ahead.
+ * the strided order to the next is what was fetched and what ran ahead. Where even the widest
+ * strided walk hardly misses, longer ones look for the end: M16's devices fetch two thirds of L2
+ * ahead. Their stride divides no page, so that misses and first loads of pages seldom coincide.
  */
 #include "battery/tests.h"
 #include "battery/walk.h"
@@ -17,15 +19,17 @@ enum {
     LOADS_FROM_DRAM = 2048,
     LOADS_FROM_L2 = 512, /* few enough to stay in the sets of a small L2 */
     STRIDE_MIN_BYTES = 32,
-    STRIDE_MAX_BYTES = 4096
+    STRIDE_MAX_BYTES = 4096,
+    STRIDE_LONG_BYTES = 4096 - 128,
+    ENDS_WANTED = 8,  /* misses of the strided walk: what ran ahead ended so often */
+    L2_SPANS_MAX = 16 /* no walk looks for them over more than so many times L2 */
 };
 
 static enum pb_status take(struct pb_bench *bench, enum pb_path path, enum pb_order order,
-                           uint64_t stride_bytes, struct pb_recording *recording,
-                           struct pb_error *err)
+                           uint64_t stride_bytes, uint64_t loads, struct pb_recording *recording,
+                           struct pb_walk_result *result_out, struct pb_error *err)
 {
     bool from_dram = path == PB_PATH_GLOBAL_CG;
-    uint64_t loads = from_dram ? LOADS_FROM_DRAM : LOADS_FROM_L2;
     struct pb_walk walk = {.path = path,
                            .order = order,
                            .phase = order == PB_ORDER_SEQUENTIAL ? "strided" : "random",
@@ -36,23 +40,70 @@ static enum pb_status take(struct pb_bench *bench, enum pb_path path, enum pb_or
                            .flush = from_dram,
                            .prefill = !from_dram};
 
-    return pb_walk_take(bench, &walk, recording, NULL, err);
+    return pb_walk_take(bench, &walk, recording, result_out, err);
+}
+
+/* Both orders at every stride; the results are those of the widest. */
+static enum pb_status take_strides(struct pb_bench *bench, enum pb_path path, uint64_t loads,
+                                   struct pb_recording *recording,
+                                   struct pb_walk_result *strided_out,
+                                   struct pb_walk_result *random_out, struct pb_error *err)
+{
+    for (uint64_t s = STRIDE_MIN_BYTES; s <= STRIDE_MAX_BYTES; s *= 2) {
+        enum pb_status status =
+            take(bench, path, PB_ORDER_SEQUENTIAL, s, loads, recording, strided_out, err);
+
+        if (status == PB_OK)
+            status = take(bench, path, PB_ORDER_RANDOM, s, loads, recording, random_out, err);
+        if (status != PB_OK)
+            return status;
+    }
+    return PB_OK;
+}
+
+/* Loads of the strided walk that take as long as those at random, and not as a page's first. */
+static size_t count_ends(const struct pb_bench *bench, const struct pb_recording *recording,
+                         const struct pb_walk_result *strided, const struct pb_walk_result *random)
+{
+    double half = (random->median_cycles - strided->median_cycles) / 2;
+
+    return pb_walk_count_between(bench, recording, strided, random->median_cycles - half,
+                                 random->median_cycles + half);
+}
+
+/* Twice as far again and again, until what runs ahead of the widest stride has ended often enough.
+ */
+static enum pb_status take_longer(struct pb_bench *bench, struct pb_walk_result strided,
+                                  const struct pb_walk_result *random,
+                                  struct pb_recording *recording, struct pb_error *err)
+{
+    static const double ran_ahead = 0.8; /* of what a load at random takes, at most */
+    uint64_t most = L2_SPANS_MAX * bench->info.l2_bytes, loads = LOADS_FROM_DRAM;
+    enum pb_status status = PB_OK;
+
+    if (most > bench->info.memory_free_bytes / 2)
+        most = bench->info.memory_free_bytes / 2;
+    while (status == PB_OK && strided.median_cycles < ran_ahead * random->median_cycles &&
+           count_ends(bench, recording, &strided, random) < ENDS_WANTED &&
+           2 * loads * STRIDE_LONG_BYTES <= most) {
+        loads *= 2;
+        status = take(bench, PB_PATH_GLOBAL_CG, PB_ORDER_SEQUENTIAL, STRIDE_LONG_BYTES, loads,
+                      recording, &strided, err);
+    }
+    return status;
 }
 
 enum pb_status pb_test_prefetch(struct pb_bench *bench, struct pb_recording *recording,
                                 struct pb_error *err)
 {
-    static const enum pb_path paths[] = {PB_PATH_GLOBAL_CG, PB_PATH_GLOBAL_CA};
+    struct pb_walk_result strided, random;
+    enum pb_status status =
+        take_strides(bench, PB_PATH_GLOBAL_CG, LOADS_FROM_DRAM, recording, &strided, &random, err);
 
-    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-        for (uint64_t s = STRIDE_MIN_BYTES; s <= STRIDE_MAX_BYTES; s *= 2) {
-            enum pb_status status = take(bench, paths[i], PB_ORDER_SEQUENTIAL, s, recording, err);
-
-            if (status == PB_OK)
-                status = take(bench, paths[i], PB_ORDER_RANDOM, s, recording, err);
-            if (status != PB_OK)
-                return status;
-        }
-    }
-    return PB_OK;
+    if (status == PB_OK)
+        status = take_longer(bench, strided, &random, recording, err);
+    if (status == PB_OK)
+        status = take_strides(bench, PB_PATH_GLOBAL_CA, LOADS_FROM_L2, recording, &strided, &random,
+                              err);
+    return status;
 }

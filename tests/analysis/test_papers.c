@@ -160,6 +160,21 @@ static void test_m16_section_4_5__fermi_victims(void **state)
     assert_list(GTX560TI, "l1", "victim_probabilities", probabilities, 4, 0.03);
 }
 
+/* M16 4.6: about 2/3 of L2 is fetched ahead of a first walk; its lines are 32 bytes all the same.
+ */
+static void test_m16_section_4_6__l2_prefetch(void **state)
+{
+    static const double l2_bytes[] = {512 * KIB, 1536 * KIB, 2048 * KIB};
+
+    (void)state;
+    for (int device = GTX560TI; device <= GTX980; device++) {
+        assert_close(device, "l2", "prefetch_bytes", l2_bytes[device] * 2 / 3, 4096);
+        assert_exact(device, "l2", "size_bytes", l2_bytes[device]);
+        assert_exact(device, "l2", "line_bytes", 32);
+        assert_exact(device, "l2", "sector_bytes", 32);
+    }
+}
+
 static void test_m16_table_vi__throughput(void **state)
 {
     (void)state;
@@ -277,6 +292,7 @@ int main(void)
         cmocka_unit_test(test_m16_table_v__texture_and_read_only_caches),
         cmocka_unit_test(test_m16_section_4_3__texture_sets_by_bits_7_and_8),
         cmocka_unit_test(test_m16_section_4_5__fermi_victims),
+        cmocka_unit_test(test_m16_section_4_6__l2_prefetch),
         cmocka_unit_test(test_m16_table_vi__throughput),
         cmocka_unit_test(test_m16_table_vii__shared_throughput),
         cmocka_unit_test(test_m16_table_viii__bank_conflicts),

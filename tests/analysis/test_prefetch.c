@@ -1,6 +1,7 @@
 /* What runs ahead of a stride, and what one miss fetches: planted, and then found again. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,10 +17,11 @@
 
 static const char tests_needed[] = "l1_capacity,l2_capacity,dram_latency,prefetch";
 
-/* A profile of the shipped ones with another prefetch_bytes in its L2. */
-static void plant(const char *from, unsigned prefetch_bytes, const char *path)
+/* A profile of the shipped ones without prefetching, with so many bytes of it in its L2. */
+static void plant(const char *from, unsigned long long prefetch_bytes, bool first_walk_only,
+                  const char *path)
 {
-    char source[512], text[16384], key[64], *l2;
+    char source[512], text[16384], key[96], *l2;
     FILE *file;
     size_t size;
 
@@ -31,7 +33,8 @@ static void plant(const char *from, unsigned prefetch_bytes, const char *path)
     text[size] = '\0';
     l2 = strstr(text, "{\"id\": \"l2\",");
     assert_non_null(l2);
-    snprintf(key, sizeof(key), "{\"prefetch_bytes\": %u, ", prefetch_bytes);
+    snprintf(key, sizeof(key), "{\"prefetch_bytes\": %llu, %s", prefetch_bytes,
+             first_walk_only ? "\"prefetch_first_walk_only\": true, " : "");
     file = fopen(path, "w");
     assert_non_null(file);
     fprintf(file, "%.*s%s%s", (int)(l2 - text), text, key, l2 + 1);
@@ -50,7 +53,7 @@ static void test_prefetch__planted_distances_are_found(void **state)
     for (size_t i = 0; i < sizeof(planted) / sizeof(planted[0]); i++) {
         struct pb_parameters parameters;
 
-        plant("gtx560ti", planted[i], path);
+        plant("gtx470", planted[i], false, path);
         selected_infer(path, tests_needed, &parameters);
         assert_number(&parameters, "l2", "prefetch_bytes", planted[i], 0);
         assert_number(&parameters, "l1", "prefetch_bytes", 0, 0);
@@ -72,7 +75,53 @@ static void test_prefetch__f13s_kepler_runs_512_bytes_ahead(void **state)
     pb_parameters_clear(&parameters);
 }
 
-/* Cold loads of which those at multiples of `block` miss, at one stride in both orders. */
+/* M16 4.6: two thirds of L2, once. The first lines of a walk back, or at random, are not ahead. */
+static void test_prefetch__m16s_gpus_fetch_two_thirds_of_l2_ahead(void **state)
+{
+    static const struct {
+        const char *profile;
+        double l2_bytes, ahead_bytes;
+    } devices[] = {
+        {"gtx560ti", 524288, 349504}, {"gtx780", 1572864, 1048576}, {"gtx980", 2097152, 1398080}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
+        struct pb_parameters parameters;
+        const struct pb_parameter *ahead;
+
+        selected_infer(devices[i].profile, "l1_capacity,l2_capacity,l2_line,dram_latency,prefetch",
+                       &parameters);
+        ahead = selected_find(&parameters, "l2", "prefetch_bytes");
+        assert_true(ahead->numbers[0].low <= devices[i].ahead_bytes &&
+                    ahead->numbers[0].high >= devices[i].ahead_bytes);
+        assert_true(ahead->numbers[0].high - ahead->numbers[0].low <= 4096);
+        assert_non_null(strstr(ahead->method, "67% of the cache's"));
+        assert_number(&parameters, "l2", "size_bytes", devices[i].l2_bytes, 0);
+        assert_number(&parameters, "l2", "line_bytes", 32, 0);
+        assert_number(&parameters, "l2", "sector_bytes", 32, 0);
+        assert_number(&parameters, "l2", "fetch_bytes", 32, 0);
+        pb_parameters_clear(&parameters);
+    }
+}
+
+/* More than any walk goes over: no two misses to measure between. */
+static void test_prefetch__beyond_all_walks_it_is_not_stated(void **state)
+{
+    char path[] = "/tmp/plumb-prefetch-XXXXXX";
+    int descriptor = mkstemp(path);
+    struct pb_parameters parameters;
+
+    (void)state;
+    assert_true(descriptor >= 0);
+    close(descriptor);
+    plant("gtx470", 1ull << 30, true, path);
+    selected_infer(path, tests_needed, &parameters);
+    assert_open(&parameters, "l2", "prefetch_bytes", "has no end here");
+    pb_parameters_clear(&parameters);
+    unlink(path);
+}
+
+/* Cold loads of which those at multiples of `block` miss, in both orders at one stride. */
 static void record_walks(struct pb_recording *recording, uint64_t block, size_t misses_at_most)
 {
     static const char *const phases[] = {"strided", "random"};
@@ -82,6 +131,7 @@ static void record_walks(struct pb_recording *recording, uint64_t block, size_t 
         struct pb_point point = {.path = "global_cg",
                                  .mode = "trace",
                                  .overhead_cycles = 14,
+                                 .footprint_bytes = 512 * 64,
                                  .stride_bytes = 64,
                                  .count = 512};
         uint32_t latency[512];
@@ -98,6 +148,30 @@ static void record_walks(struct pb_recording *recording, uint64_t block, size_t 
         }
         assert_int_equal(pb_series_append(&recording->series, &point, latency, index, NULL), PB_OK);
     }
+}
+
+/* A walk in order of which every so many bytes miss; others hit, or wait for their page. */
+static void record_strided(struct pb_recording *recording, uint64_t stride, uint64_t miss_bytes,
+                           uint64_t page_bytes)
+{
+    struct synthetic_noise noise = {14, 2, 0, 0, 3};
+    struct pb_point point = {.path = "global_cg",
+                             .mode = "trace",
+                             .phase = "strided",
+                             .overhead_cycles = 14,
+                             .footprint_bytes = 512 * stride,
+                             .stride_bytes = stride,
+                             .count = 512};
+    uint32_t latency[512];
+    uint64_t index[512];
+
+    for (size_t i = 0; i < 512; i++) {
+        index[i] = i * stride;
+        latency[i] = synthetic_latency(&noise, index[i] % miss_bytes == 0 ? 700 : 300);
+        if (index[i] % page_bytes == 0)
+            latency[i] += 600;
+    }
+    assert_int_equal(pb_series_append(&recording->series, &point, latency, index, NULL), PB_OK);
 }
 
 /* The latencies that tell hits from misses, as the tests before would have stated them. */
@@ -136,11 +210,64 @@ static void test_prefetch__no_misses_at_random_say_nothing(void **state)
     device_clear(&device);
 }
 
+/* A hit that waits 600 cycles for its page takes 900; a miss takes 700. */
+static void test_prefetch__hits_that_wait_for_pages_are_no_misses(void **state)
+{
+    struct device device = {0};
+    struct pb_recording *recording;
+
+    (void)state;
+    record_latencies(&device);
+    recording = device_record(&device, "prefetch");
+    record_walks(recording, UINT64_MAX, 512); /* 32 KiB by 64 bytes: one miss in order */
+    record_strided(recording, 4096, 155648, 65536);
+    device_infer(&device);
+    assert_value(&device, "l2", "prefetch_bytes", 155648 - (4096 + 64) / 2.0);
+    device_clear(&device);
+}
+
+/* Every second miss waits for its page as well: what is seen is twice the distance. */
+static void test_prefetch__misses_that_pages_may_hide_say_nothing(void **state)
+{
+    struct device device = {0};
+    struct pb_recording *recording;
+
+    (void)state;
+    record_latencies(&device);
+    recording = device_record(&device, "prefetch");
+    record_walks(recording, UINT64_MAX, 512);
+    record_strided(recording, 4096, 163840, 65536);
+    device_infer(&device);
+    assert_none(&device, "l2", "prefetch_bytes", "may hide a miss");
+    device_clear(&device);
+}
+
+/* Steps of 64 bytes never miss again, those of 4096 always: no one distance tells both. */
+static void test_prefetch__a_stride_that_outruns_it_says_nothing(void **state)
+{
+    struct device device = {0};
+    struct pb_recording *recording;
+
+    (void)state;
+    record_latencies(&device);
+    recording = device_record(&device, "prefetch");
+    record_walks(recording, UINT64_MAX, 512);
+    record_strided(recording, 4096, 4096, UINT64_MAX);
+    device_infer(&device);
+    assert_none(&device, "l2", "prefetch_bytes", "such a stride is not run ahead of");
+    device_clear(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prefetch__planted_distances_are_found),
         cmocka_unit_test(test_prefetch__f13s_kepler_runs_512_bytes_ahead),
+        cmocka_unit_test(test_prefetch__m16s_gpus_fetch_two_thirds_of_l2_ahead),
+        cmocka_unit_test(test_prefetch__beyond_all_walks_it_is_not_stated),
+        cmocka_unit_test(test_prefetch__hits_that_wait_for_pages_are_no_misses),
+        cmocka_unit_test(test_prefetch__misses_that_pages_may_hide_say_nothing),
+        cmocka_unit_test(test_prefetch__a_stride_that_outruns_it_says_nothing),
         cmocka_unit_test(test_prefetch__without_an_end_it_is_not_stated),
         cmocka_unit_test(test_prefetch__no_misses_at_random_say_nothing),
     };

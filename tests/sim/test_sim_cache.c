@@ -7,7 +7,9 @@ static struct pb_sim_cache *open_cache(const struct pb_sim_shape *shape, uint64_
 {
     struct pb_sim_cache *cache = NULL;
 
-    assert_int_equal(pb_sim_cache_create(shape, prefetch_bytes, &cache, NULL), PB_OK);
+    struct pb_sim_prefetch prefetch = {.bytes = prefetch_bytes};
+
+    assert_int_equal(pb_sim_cache_create(shape, prefetch, &cache, NULL), PB_OK);
     return cache;
 }
 
@@ -210,6 +212,47 @@ static void test_prefetch__a_jump_misses_and_backwards_is_no_stream(void **state
     pb_sim_cache_free(cache);
 }
 
+/* M16 4.6: the first walk in order pays once, later laps over more than fits pay as ever. */
+static void test_prefetch__of_first_walks_only(void **state)
+{
+    uint32_t ways[1] = {64};
+    struct pb_sim_shape shape = {
+        .line_bytes = 32, .sector_bytes = 32, .set_count = 1, .ways = ways};
+    struct pb_sim_prefetch prefetch = {.bytes = 1344, .first_walk_only = true};
+    struct pb_sim_cache *cache = NULL;
+
+    (void)state;
+    assert_int_equal(pb_sim_cache_create(&shape, prefetch, &cache, NULL), PB_OK);
+    for (int round = 0; round < 2; round++) {
+        pb_sim_cache_start(cache, 2048);
+        for (uint64_t line = 0; line < 86; line++) /* a miss brings itself and 42 lines more */
+            assert_int_equal(load(cache, line * 32), line % 43 != 0);
+        for (uint64_t line = 0; line < 86; line++) /* 22 more than fit; LRU */
+            assert_false(load(cache, line * 32));
+    }
+    pb_sim_cache_free(cache);
+}
+
+/* Each load lies between ones that were made, or runs against the stream. */
+static void test_prefetch__of_first_walks_helps_neither_backwards_nor_at_random(void **state)
+{
+    static const uint64_t order[] = {40, 0, 20, 21, 22, 10, 11, 30, 31, 32, 33, 1, 2};
+    uint32_t ways[1] = {64};
+    struct pb_sim_shape shape = {
+        .line_bytes = 32, .sector_bytes = 32, .set_count = 1, .ways = ways};
+    struct pb_sim_prefetch prefetch = {.bytes = 1344, .first_walk_only = true};
+    struct pb_sim_cache *cache = NULL;
+
+    (void)state;
+    assert_int_equal(pb_sim_cache_create(&shape, prefetch, &cache, NULL), PB_OK);
+    for (uint64_t line = 60; line > 40; line--)
+        assert_false(load(cache, line * 32));
+    pb_sim_cache_start(cache, 2048);
+    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+        assert_false(load(cache, order[i] * 32));
+    pb_sim_cache_free(cache);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +266,8 @@ int main(void)
         cmocka_unit_test(test_start__a_smaller_share_takes_ways_of_every_set),
         cmocka_unit_test(test_prefetch__sequential_loads_miss_once_per_stream),
         cmocka_unit_test(test_prefetch__a_jump_misses_and_backwards_is_no_stream),
+        cmocka_unit_test(test_prefetch__of_first_walks_only),
+        cmocka_unit_test(test_prefetch__of_first_walks_helps_neither_backwards_nor_at_random),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@ static struct pb_sim_cache *open_set(struct pb_sim_shape *shape, uint32_t *ways,
     shape->set_count = 1;
     shape->ways = ways;
     shape->policy = policy;
-    assert_int_equal(pb_sim_cache_create(shape, 0, &cache, NULL), PB_OK);
+    assert_int_equal(pb_sim_cache_create(shape, (struct pb_sim_prefetch){0}, &cache, NULL), PB_OK);
     return cache;
 }
 

@@ -78,6 +78,7 @@ static void look_up(struct pb_sim_device *device, const struct pb_burst *burst,
         pb_sim_route_prefill(&route, address_of(burst, line), &device->random);
     if (burst->flush)
         pb_sim_memory_flush(device->memory, 0);
+    pb_sim_memory_rush(device->memory);
     for (size_t line = 0; line < lines; line++) {
         size_t load = line / per_row, warp = line % per_row / burst->lanes, depth;
         struct pb_sim_flight *flight =

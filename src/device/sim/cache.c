@@ -26,6 +26,11 @@ struct stream {
     uint64_t last_byte, end_byte;
 };
 
+/* From the lowest to the highest byte that was loaded in this launch; empty: first = end. */
+struct extent {
+    uint64_t first_byte, end_byte;
+};
+
 struct pb_sim_cache {
     const struct pb_sim_shape *shape;
     struct pb_sim_index_map *index;
@@ -34,8 +39,10 @@ struct pb_sim_cache {
     uint64_t bucket_mask;
     unsigned line_shift, sector_shift;
     uint64_t sector_mask;
-    uint64_t prefetch_bytes;
+    struct pb_sim_prefetch prefetch;
+    bool is_rushed; /* nothing can run ahead in time */
     struct stream stream;
+    struct extent seen; /* kept for a prefetch of first walks only */
     uint64_t last_line; /* the line used last, in last_slot, or NO_LINE */
     uint32_t last_slot;
     uint64_t size_bytes;
@@ -63,8 +70,9 @@ static enum pb_status allocate_buckets(struct pb_sim_cache *cache, uint64_t line
     return PB_OK;
 }
 
-enum pb_status pb_sim_cache_create(const struct pb_sim_shape *shape, uint64_t prefetch_bytes,
-                                   struct pb_sim_cache **cache_out, struct pb_error *err)
+enum pb_status pb_sim_cache_create(const struct pb_sim_shape *shape,
+                                   struct pb_sim_prefetch prefetch, struct pb_sim_cache **cache_out,
+                                   struct pb_error *err)
 {
     struct pb_sim_cache *cache = calloc(1, sizeof(*cache));
     enum pb_status status;
@@ -72,7 +80,7 @@ enum pb_status pb_sim_cache_create(const struct pb_sim_shape *shape, uint64_t pr
     if (cache == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for a cache");
     cache->shape = shape;
-    cache->prefetch_bytes = prefetch_bytes;
+    cache->prefetch = prefetch;
     cache->size_bytes = pb_sim_shape_bytes(shape);
     cache->line_shift = log2_of(shape->line_bytes);
     cache->sector_shift = log2_of(shape->sector_bytes);
@@ -108,7 +116,14 @@ void pb_sim_cache_start(struct pb_sim_cache *cache, uint64_t bytes)
     if (pb_sim_pool_start(&cache->pool, share))
         memset(cache->buckets, 0, (cache->bucket_mask + 1) * sizeof(*cache->buckets));
     cache->last_line = NO_LINE;
-    cache->stream.last_byte = cache->stream.end_byte = 0;
+    cache->stream = (struct stream){0, 0};
+    cache->seen = (struct extent){0, 0};
+    cache->is_rushed = false;
+}
+
+void pb_sim_cache_rush(struct pb_sim_cache *cache)
+{
+    cache->is_rushed = true;
 }
 
 uint32_t pb_sim_cache_set(const struct pb_sim_cache *cache, uint64_t address)
@@ -198,13 +213,29 @@ bool pb_sim_cache_holds(const struct pb_sim_cache *cache, uint64_t address)
     return slot != NONE && (cache->pool.slots[slot].sectors & sector_of(cache, address)) != 0;
 }
 
-/* True: the stream had this sector on its way. Otherwise a new stream starts here. */
+/* True: nothing so low or so high was loaded before. Takes the sector into what was. */
+static bool is_first_walk(struct extent *seen, uint64_t address, uint64_t sector_end)
+{
+    bool is_first = address >= seen->end_byte || address < seen->first_byte;
+
+    if (seen->first_byte == seen->end_byte)
+        *seen = (struct extent){address, sector_end};
+    if (address < seen->first_byte)
+        seen->first_byte = address;
+    if (sector_end > seen->end_byte)
+        seen->end_byte = sector_end;
+    return is_first;
+}
+
+/* True: the stream had this sector on its way. Otherwise a new stream may start here. */
 static bool is_prefetched(struct pb_sim_cache *cache, uint64_t address)
 {
     struct stream *stream = &cache->stream;
     uint64_t sector_end = (address | (((uint64_t)1 << cache->sector_shift) - 1)) + 1;
 
-    if (cache->prefetch_bytes == 0)
+    if (cache->prefetch.bytes == 0 || cache->is_rushed)
+        return false;
+    if (cache->prefetch.first_walk_only && !is_first_walk(&cache->seen, address, sector_end))
         return false;
     if (address > stream->last_byte && address < stream->end_byte &&
         address - stream->last_byte <= STREAM_REACH_BYTES) {
@@ -212,7 +243,7 @@ static bool is_prefetched(struct pb_sim_cache *cache, uint64_t address)
         return true;
     }
     stream->last_byte = address;
-    stream->end_byte = sector_end + cache->prefetch_bytes;
+    stream->end_byte = sector_end + cache->prefetch.bytes;
     return false;
 }
 

@@ -14,7 +14,9 @@
  *
  * Prefetch: a miss opens a sequential stream. Until prefetch_bytes after the missed sector are
  * passed, a load that is at most 4 KiB ahead of the stream's last one is answered as a hit. A
- * stride chase thus pays once (M16 4.6), a random one almost always.
+ * stride chase thus pays once (M16 4.6), a random one almost always. Of first walks only: what lies
+ * between the lowest and the highest byte loaded in this launch opens no stream and is in none, so
+ * that a lap over more than fits misses as without one (M16 4.6 sees lines of 32 bytes that way).
  *
  * Every access costs the same whatever the number of ways; emptying costs nothing.
  */
@@ -30,8 +32,9 @@
 struct pb_sim_cache;
 
 /* An empty cache. The shape must outlive it. PB_NO_MEMORY. */
-enum pb_status pb_sim_cache_create(const struct pb_sim_shape *shape, uint64_t prefetch_bytes,
-                                   struct pb_sim_cache **cache_out, struct pb_error *err);
+enum pb_status pb_sim_cache_create(const struct pb_sim_shape *shape,
+                                   struct pb_sim_prefetch prefetch, struct pb_sim_cache **cache_out,
+                                   struct pb_error *err);
 void pb_sim_cache_free(struct pb_sim_cache *cache); /* NULL is allowed */
 
 /*
@@ -39,6 +42,9 @@ void pb_sim_cache_free(struct pb_sim_cache *cache); /* NULL is allowed */
  * rounded down. A set without ways holds nothing.
  */
 void pb_sim_cache_start(struct pb_sim_cache *cache, uint64_t bytes);
+
+/* Loads come all at once, until the next start: what one of them made run ahead is late for all. */
+void pb_sim_cache_rush(struct pb_sim_cache *cache);
 
 /* Looks an address up and fills it in when it is missing; true: it was there. */
 bool pb_sim_cache_access(struct pb_sim_cache *cache, uint64_t address,

@@ -52,10 +52,11 @@ enum pb_status pb_sim_memory_create(const struct pb_sim_profile *profile, double
         memory->size_bytes[i] = pb_sim_shape_bytes(&spec->shape);
         if (!memory->chip_wide[i])
             memory->size_bytes[i] = (uint64_t)((double)memory->size_bytes[i] * l1_share);
-        status = pb_sim_cache_create(&spec->shape, spec->prefetch_bytes, &memory->caches[i], err);
+        status = pb_sim_cache_create(&spec->shape, spec->prefetch, &memory->caches[i], err);
     }
     for (size_t i = 0; i < profile->tlb_count && status == PB_OK; i++)
-        status = pb_sim_cache_create(&profile->tlbs[i].shape, 0, &memory->tlbs[i], err);
+        status = pb_sim_cache_create(&profile->tlbs[i].shape, (struct pb_sim_prefetch){0},
+                                     &memory->tlbs[i], err);
     if (status != PB_OK) {
         pb_sim_memory_free(memory);
         return status;
@@ -96,6 +97,12 @@ void pb_sim_memory_launch(struct pb_sim_memory *memory, uint64_t carveout_bytes)
     pb_sim_memory_flush(memory, carveout_bytes);
     for (size_t i = 0; i < memory->profile->tlb_count; i++)
         pb_sim_cache_start(memory->tlbs[i], UINT64_MAX);
+}
+
+void pb_sim_memory_rush(struct pb_sim_memory *memory)
+{
+    for (size_t i = 0; i < memory->profile->cache_count; i++)
+        pb_sim_cache_rush(memory->caches[i]);
 }
 
 static void route_caches(struct pb_sim_memory *memory, enum pb_path path,

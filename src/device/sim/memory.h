@@ -88,6 +88,9 @@ void pb_sim_memory_launch(struct pb_sim_memory *memory, uint64_t carveout_bytes)
 /* Empties the caches alone: what loads find after other data went through L2. */
 void pb_sim_memory_flush(struct pb_sim_memory *memory, uint64_t carveout_bytes);
 
+/* Loads come all at once, until the next launch or flush: nothing runs ahead of them in time. */
+void pb_sim_memory_rush(struct pb_sim_memory *memory);
+
 /* The way over one path. Several may be used in one launch: they share what their paths share. */
 void pb_sim_memory_route(struct pb_sim_memory *memory, enum pb_path path,
                          const struct pb_sim_timing *timing, struct pb_sim_route *route_out);

@@ -64,12 +64,18 @@ struct pb_sim_shape {
     double *weights; /* [ways[0]] of a weighted policy, else NULL */
 };
 
+/* What runs ahead of a stride, from the next level down. */
+struct pb_sim_prefetch {
+    uint64_t bytes; /* 0: nothing does */
+    bool first_walk_only;
+};
+
 struct pb_sim_cache_spec {
     char id[PB_NAME_LENGTH];
     uint32_t paths; /* bit p set: path p goes through it, in the order of the profile */
     struct pb_sim_shape shape;
-    double latency_cycles;   /* of a hit, in all */
-    uint64_t prefetch_bytes; /* 0: none */
+    double latency_cycles; /* of a hit, in all */
+    struct pb_sim_prefetch prefetch;
     bool unified_with_shared;
     double miss_cycles;       /* that looking it up in vain adds */
     double tlb_detour_cycles; /* that a hit costs on top of any penalty of TLBs */

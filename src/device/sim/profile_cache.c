@@ -231,14 +231,24 @@ static bool read_flag(struct pb_sim_reader *reader, const struct pb_json *object
     return json_is_true(flag.value);
 }
 
+static void read_prefetch(struct pb_sim_reader *reader, const struct pb_json *object,
+                          struct pb_sim_prefetch *prefetch)
+{
+    struct pb_json bytes = pb_sim_read_optional(reader, object, "prefetch_bytes");
+    struct pb_json only = pb_sim_read_optional(reader, object, "prefetch_first_walk_only");
+
+    if (reader->status == PB_OK && bytes.value != NULL)
+        prefetch->bytes =
+            (uint64_t)pb_sim_read_integer(reader, object, "prefetch_bytes", 0, INT64_C(1) << 40);
+    prefetch->first_walk_only = read_flag(reader, object, "prefetch_first_walk_only");
+    if (prefetch->first_walk_only && prefetch->bytes == 0)
+        pb_sim_read_refuse(reader, &only, "prefetch_bytes beside it");
+}
+
 static void read_optional_traits(struct pb_sim_reader *reader, const struct pb_json *object,
                                  struct pb_sim_cache_spec *spec)
 {
-    struct pb_json prefetch = pb_sim_read_optional(reader, object, "prefetch_bytes");
-
-    if (reader->status == PB_OK && prefetch.value != NULL)
-        spec->prefetch_bytes =
-            (uint64_t)pb_sim_read_integer(reader, object, "prefetch_bytes", 0, INT64_C(1) << 40);
+    read_prefetch(reader, object, &spec->prefetch);
     pb_sim_read_number_or(reader, object, "miss_cycles", 0, 1e6, &spec->miss_cycles);
     pb_sim_read_number_or(reader, object, "tlb_detour_cycles", 0, 1e6, &spec->tlb_detour_cycles);
     spec->unified_with_shared = read_flag(reader, object, "unified_with_shared");
@@ -272,6 +282,7 @@ static void read_cache(struct pb_sim_reader *reader, const struct pb_json *objec
                                        "policy",
                                        "latency_cycles",
                                        "prefetch_bytes",
+                                       "prefetch_first_walk_only",
                                        "unified_with_shared",
                                        "miss_cycles",
                                        "tlb_detour_cycles",
