@@ -53,7 +53,11 @@ mpirun --oversubscribe -n "$gpus" "$build/src/cli/plumb-run" -o "$output" "$@" |
 [ "$status" -eq 0 ] || [ "$status" -eq 3 ] || exit "$status"
 
 "$build/src/cli/plumb-check" "$output"
-"$build/src/cli/plumb-analyze" "$output"
+if [ $demo = no ]; then
+    "$build/src/cli/plumb-analyze" "$output"
+else # one of many that are alike
+    "$build/src/cli/plumb-analyze" --device n1.gpu0 "$output"
+fi
 echo
 "$build/src/cli/plumb-outliers" "$output" || true # a verdict is no failure of this script
 if [ $demo = yes ]; then
