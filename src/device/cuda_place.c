@@ -42,6 +42,20 @@ static enum pb_status check_place(const struct pb_cuda_device *cuda, int64_t sm,
     return PB_OK;
 }
 
+/*
+ * A CTA that takes all of a step leaves the driver no choice. Its hint, a percentage, does: on an
+ * H200 14% of 228 KiB, just below 32, gave 64 KiB, and most other steps came out one too large.
+ */
+static uint64_t fill_step(const struct pb_cuda_device *cuda, uint64_t step_bytes,
+                          uint64_t shared_bytes)
+{
+    uint64_t all =
+        step_bytes > cuda->shared_reserved_bytes ? step_bytes - cuda->shared_reserved_bytes : 0;
+
+    all = all < cuda->shared_optin_bytes ? all : cuda->shared_optin_bytes;
+    return all > shared_bytes ? all : shared_bytes;
+}
+
 enum pb_status pb_cuda_place(struct pb_cuda_device *cuda, int64_t sm, int64_t carveout_bytes,
                              uint64_t shared_bytes, struct pb_kernel_place *place_out,
                              uint64_t *carveout_out, struct pb_error *err)
@@ -58,15 +72,16 @@ enum pb_status pb_cuda_place(struct pb_cuda_device *cuda, int64_t sm, int64_t ca
                                  "the control block", err);
     if (status != PB_OK)
         return status;
-    if (carveout_bytes > 0 && (uint64_t)carveout_bytes > needed)
+    if (carveout_bytes > 0 && (uint64_t)carveout_bytes > needed) {
         needed = (uint64_t)carveout_bytes;
+        shared_bytes = fill_step(cuda, carveout_step(&cuda->info, needed), shared_bytes);
+    }
     step = carveout_step(&cuda->info, needed);
     *place_out = (struct pb_kernel_place){
         .control = cuda->control.address,
         .sm = (int32_t)sm,
         .cta_count = sm < 0 ? 1 : cta_per_sm * cuda->info.sm_count,
-        /* The driver takes the next step up from this share: rounding down stays on the step. */
-        .carveout = (int32_t)(100 * step / cuda->info.shared_per_sm_bytes),
+        .carveout = 0, /* the smallest step that holds one CTA */
         .shared_bytes = (uint32_t)shared_bytes,
     };
     *carveout_out = step;
