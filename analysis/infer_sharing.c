@@ -1,8 +1,10 @@
 /*
- * shares_with: which paths go through one cache.
+ * shares_with: which paths go through one cache. shares_room_with: which take each other's room.
  *
  * An array loaded by one path hits by another exactly when both use the same cache. What a hit and
- * a miss look like by a path, its own warm and cold walks tell.
+ * a miss look like by a path, its own warm and cold walks tell. Where lines loaded by another path
+ * evict those of this one, both lie in one store, even if neither hits the other's lines: an H200
+ * keeps textures and other data in one store, but tells them apart by their tags.
  *
  * Source: M16 section 4.3; facts on unified L1 caches.
  */
@@ -60,6 +62,72 @@ static double share_of_hits(const struct pb_series *series, const struct pb_clas
     return sum.hits + sum.misses == 0 ? NAN : (double)sum.hits / (double)(sum.hits + sum.misses);
 }
 
+/* Share of an array's lines that still hit by `path` after more were loaded by `other`; NaN. */
+static double share_left(const struct pb_series *series, const struct pb_classes *classes,
+                         const char *path, const char *other)
+{
+    char phase[PB_NAME_LENGTH];
+    struct pb_pick pick = {path, "trace", phase};
+    size_t hits = 0, accesses = 0;
+    const struct pb_point *point;
+
+    snprintf(phase, sizeof(phase), "evict_%s", other);
+    for (size_t at = 0; (point = pb_point_next(series, &pick, &at)) != NULL;) {
+        struct pb_accesses walk = pb_point_accesses(series, point);
+        struct pb_tally tally = pb_classes_count(classes, &walk);
+
+        hits += tally.hits;
+        accesses += walk.count;
+    }
+    return accesses == 0 ? NAN : (double)hits / (double)accesses;
+}
+
+/* shares_room_with, where lines of the path itself are seen to evict each other. */
+static void state_room(const struct pb_case *at, const struct pb_series *series,
+                       const struct pb_classes *classes, const char *path)
+{
+    struct pb_parameter *answer = pb_case_answer(at, "shares_room_with");
+    double own = share_left(series, classes, path, path);
+    char list[PB_TEXT_LENGTH] = "", shares[PB_TEXT_LENGTH] = "";
+    struct pb_votes votes = {0, 0};
+
+    if (isnan(own)) {
+        pb_parameter_set_none(answer, "no walk that evicts lines was taken");
+        return;
+    }
+    if (own > least_share) {
+        pb_parameter_set_none(answer, "not even more lines by %s itself evict its lines", path);
+        return;
+    }
+    for (size_t i = 0; i < WAYS; i++) {
+        double left = share_left(series, classes, path, ways[i].path);
+        size_t used = strlen(list), told = strlen(shares);
+
+        if (isnan(left) || strcmp(ways[i].path, path) == 0)
+            continue;
+        if (left > least_share && left < most_share) {
+            pb_parameter_set_none(answer,
+                                  "%.0f%% of the lines survive others by %s: neither "
+                                  "shared nor not",
+                                  100.0 * left, ways[i].path);
+            return;
+        }
+        pb_votes_add_share(&votes, (size_t)(fmax(left, 1.0 - left) * PIECES_MAX), PIECES_MAX,
+                           PIECES_MAX);
+        snprintf(shares + told, sizeof(shares) - told, "%s%.0f%% after %s", told > 0 ? ", " : "",
+                 100.0 * left, ways[i].path);
+        if (left <= least_share)
+            snprintf(list + used, sizeof(list) - used, "%s%s", used > 0 ? " " : "", ways[i].memory);
+    }
+    if (shares[0] == '\0')
+        pb_parameter_set_none(answer, "no other path is cached before L2");
+    else
+        pb_parameter_set_word(answer, list[0] != '\0' ? list : "none", pb_votes_confidence(&votes),
+                              "lines loaded once that still hit after several times as many were "
+                              "loaded by another path: %s; by %s itself %.0f%%",
+                              shares, path, 100.0 * own);
+}
+
 enum pb_status pb_infer_sharing(const struct pb_case *at, struct pb_error *err)
 {
     const struct pb_series *series = &at->recordings[0].series;
@@ -78,6 +146,7 @@ enum pb_status pb_infer_sharing(const struct pb_case *at, struct pb_error *err)
     status = read_classes(series, path, &classes, err);
     if (status != PB_OK)
         return status;
+    state_room(at, series, &classes, path);
     for (size_t i = 0; i < WAYS; i++) {
         double share = share_of_hits(series, &classes, path, ways[i].path);
         size_t used = strlen(list), told = strlen(shares);

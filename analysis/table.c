@@ -34,6 +34,10 @@
         {"wong_size_bytes", "byte"}, {"wong_line_bytes", "byte"}, {"wong_ways", ""},               \
             {"wong_sets", ""},                                                                     \
     }
+#define SHARING_ANSWERS                                                                            \
+    {                                                                                              \
+        {"shares_with", ""}, {"shares_room_with", ""},                                             \
+    }
 #define LATENCY_ANSWERS                                                                            \
     {                                                                                              \
         {"latency_cycles", "cycle"}, {"latency_ns", "ns"},                                         \
@@ -89,9 +93,9 @@ const struct pb_inference pb_inferences[] = {
       {"write_peak_share", ""},
       {"write_peak_little", ""}},
      pb_infer_throughput},
-    {"l1", {"cache_sharing"}, {{"shares_with", ""}}, pb_infer_sharing},
-    {"readonly", {"cache_sharing"}, {{"shares_with", ""}}, pb_infer_sharing},
-    {"texture", {"cache_sharing"}, {{"shares_with", ""}}, pb_infer_sharing},
+    {"l1", {"cache_sharing"}, SHARING_ANSWERS, pb_infer_sharing},
+    {"readonly", {"cache_sharing"}, SHARING_ANSWERS, pb_infer_sharing},
+    {"texture", {"cache_sharing"}, SHARING_ANSWERS, pb_infer_sharing},
     {"l1", {"cache_sharing"}, {{NULL, NULL}}, pb_infer_agreement},
     {"l1",
      {"l1_bases", "?l1_capacity", "?readonly_capacity"},

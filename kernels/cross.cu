@@ -1,6 +1,6 @@
 /*
- * Chases whose warm loads go by another path of the same array: what those leave behind tells which
- * paths share a cache (M16 4.6).
+ * Chases whose warm loads go by another path of the same array, all or all but the first: what
+ * those leave behind and what they evict tells which paths share a cache (M16 4.6).
  *
  * The chain has the form of the measured path. So a warm load first works out the slot's place in
  * the array and fetches it by its own path from there: slower than a chase, but it is not timed.
@@ -47,8 +47,11 @@ struct pb_warm_other {
     __device__ __forceinline__ static void walk(Load &chain, uint64_t count,
                                                 const struct pb_kernel_chase &chase)
     {
+        uint64_t own = count < chase.own_warm ? count : chase.own_warm;
+
+        pb_walk(chain, own);
 #pragma unroll 1
-        for (; count > 0; count--)
+        for (count -= own; count > 0; count--)
             chain.go(pb_fetch(chase, chain.offset(chase.base)));
         pb_await((uint32_t)chain.at);
     }

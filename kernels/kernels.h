@@ -118,6 +118,7 @@ struct pb_kernel_chase {
     uint64_t offsets;      /* shared memory: uint64_t[offset_count] */
     uint32_t chain_bytes;  /* shared memory: the chain lies before the recording */
     uint32_t warm_path;    /* crossed chases: enum pb_kernel_path of the warm loads */
+    uint64_t own_warm;     /* crossed chases: warm loads that go by the measured path, first */
     uint64_t base;         /* crossed chases: address of offset 0 */
     uint64_t texture;      /* the array as texels; 0: no path of this chase takes it */
     uint64_t texture_2d;

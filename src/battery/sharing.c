@@ -5,7 +5,10 @@
  * that both go through the same cache. The column path is the one that is recorded; the phase names
  * the path that warmed (both alike: the reference for hits), or is
  *
- *   none   warmed by no path: the reference for misses
+ *   none          warmed by no path: the reference for misses
+ *   evict_<path>  loaded once by the recorded path, then many more lines by that one: what still
+ *                 hits was not evicted, so the two paths' lines do not take each other's room. A
+ *                 cache may be one store and yet keep the paths' lines apart by their tags.
  *
  * Paths that the device does not cache before L2 are left out, and the message names them.
  */
@@ -15,7 +18,7 @@
 #include "battery/search.h"
 #include "battery/tests.h"
 
-enum { PATHS = 3, WARM_LAPS = 2 };
+enum { PATHS = 3, WARM_LAPS = 2, EVICTING_TIMES = 4 };
 
 /* A path with its cache. */
 struct candidate {
@@ -34,6 +37,7 @@ struct plan {
     enum pb_path paths[PATHS];
     size_t count;
     uint64_t footprint_bytes, stride_bytes;
+    uint64_t largest_bytes; /* of their caches */
 };
 
 static void leave_out(struct pb_recording *recording, enum pb_path path)
@@ -66,6 +70,8 @@ static enum pb_status make_plan(struct pb_bench *bench, struct pb_recording *rec
         plan->paths[plan->count++] = path;
         if (search.fits_bytes / 2 < plan->footprint_bytes)
             plan->footprint_bytes = search.fits_bytes / 2;
+        if (search.fits_bytes > plan->largest_bytes)
+            plan->largest_bytes = search.fits_bytes;
         if (search.stride_bytes > plan->stride_bytes)
             plan->stride_bytes = search.stride_bytes;
     }
@@ -107,6 +113,33 @@ static enum pb_status take_unwarmed(struct pb_bench *bench, const struct plan *p
     return pb_walk_take(bench, &walk, recording, NULL, err);
 }
 
+/* Each line is loaded once: some caches keep what has hit before all else. */
+static enum pb_status take_evicted(struct pb_bench *bench, const struct plan *plan,
+                                   enum pb_path evicting, enum pb_path path,
+                                   struct pb_recording *recording, struct pb_error *err)
+{
+    uint64_t own = plan->footprint_bytes / plan->stride_bytes;
+    uint64_t other = EVICTING_TIMES * plan->largest_bytes / plan->stride_bytes;
+    uint64_t window = bench->info.trace_window;
+    char phase[PB_NAME_LENGTH];
+    struct pb_walk walk = {.path = path,
+                           .order = PB_ORDER_SEQUENTIAL,
+                           .phase = phase,
+                           .footprint_bytes = (own + other) * plan->stride_bytes,
+                           .stride_bytes = plan->stride_bytes,
+                           .warm = own + other,
+                           .record = window > 0 && window < own ? window : own,
+                           .prefill = true,
+                           .cross = evicting != path,
+                           .warm_path = evicting,
+                           .own_warm = own};
+    enum pb_status status;
+
+    snprintf(phase, sizeof(phase), "evict_%s", pb_path_name(evicting));
+    status = pb_walk_take(bench, &walk, recording, NULL, err);
+    return status == PB_UNSUPPORTED ? PB_OK : status; /* a texture may not span as much */
+}
+
 enum pb_status pb_test_cache_sharing(struct pb_bench *bench, struct pb_recording *recording,
                                      struct pb_error *err)
 {
@@ -117,6 +150,8 @@ enum pb_status pb_test_cache_sharing(struct pb_bench *bench, struct pb_recording
         status = take_unwarmed(bench, &plan, plan.paths[i], recording, err);
         for (size_t k = 0; status == PB_OK && k < plan.count; k++)
             status = take_pair(bench, &plan, plan.paths[k], plan.paths[i], recording, err);
+        for (size_t k = 0; status == PB_OK && k < plan.count; k++)
+            status = take_evicted(bench, &plan, plan.paths[k], plan.paths[i], recording, err);
     }
     return status;
 }

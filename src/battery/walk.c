@@ -185,6 +185,7 @@ enum pb_status pb_walk_take(struct pb_bench *bench, const struct pb_walk *walk,
         .sm = walk->on_sm ? (int64_t)walk->sm : -1,
         .cross = walk->cross,
         .warm_path = walk->warm_path,
+        .own_warm = walk->own_warm,
         .alias_bytes = walk->alias_bytes,
     };
     enum pb_status status;

@@ -31,6 +31,7 @@ struct pb_walk {
     size_t offset_count;
     bool cross; /* the warm loads go by warm_path */
     enum pb_path warm_path;
+    uint64_t own_warm; /* of these, so many by path, first */
     uint64_t alias_bytes;
     bool on_sm; /* run on SM sm; else anywhere */
     uint32_t sm;

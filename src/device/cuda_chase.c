@@ -272,6 +272,7 @@ static void set_up_positions(struct pb_cuda_walk *walk)
     walk->base_address = walk->path == PB_KERNEL_CONSTANT ? 0 : walk->chain.base;
     walk->launch.base = walk->chain.base;
     walk->launch.warm_path = walk->warm_path;
+    walk->launch.own_warm = walk->chase->own_warm;
     walk->launch.start =
         pb_kernel_position(walk->form, walk->base_address, walk->chase->offset_bytes[0]);
     walk->launch.practice =

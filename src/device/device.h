@@ -85,10 +85,11 @@ struct pb_device_entry {
  * starts at slot 0 with L1 empty, walks `warm` loads untouched, and then either
  *   records `record` loads, each stamped (M16 4.2): trace_out gets latency and index, or
  *   times `timed` loads as one run without any recording (record == 0).
- * Where cross is set, the warm loads go by warm_path instead: what they leave behind for the
- * recorded ones tells which paths share a cache.
- * A record longer than the device's trace window is taken piecewise: the chase is repeated from its
- * start for each window, `warm` growing by what was recorded before (R16 2.2).
+ * Where cross is set, the warm loads but the first own_warm go by warm_path instead: what they
+ * leave behind for the recorded ones tells which paths share a cache, and what they evict of what
+ * the first ones brought, which share its room. A record longer than the device's trace window is
+ * taken piecewise: the chase is repeated from its start for each window, `warm` growing by what was
+ * recorded before (R16 2.2).
  */
 struct pb_chase {
     enum pb_path path;
@@ -103,6 +104,7 @@ struct pb_chase {
     int64_t sm;             /* run there; -1: anywhere */
     bool cross;             /* the warm loads go by warm_path; not for shared and constant */
     enum pb_path warm_path;
+    uint64_t own_warm; /* of a crossed chase's warm loads: so many, the first, go by path */
     /*
      * Non-zero: one physical block of this size is mapped over and over to make up the array, so
      * that its lines stay in L2 and only translations miss (facts 2.11). Offsets must differ by

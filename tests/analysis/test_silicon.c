@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -252,11 +253,73 @@ static void test_policy__an_lru_by_the_same_chases_is_one(void **state)
     device_clear(&device);
 }
 
+/* Walks by one path after each of two; `crossing`: what the other's lines look like by it. */
+static void record_sharing(struct pb_series *series, const char *path, const char *other,
+                           uint32_t crossing, uint32_t evicted)
+{
+    struct synthetic_noise noise = {2, 1, 0, 0, 3};
+    char phase[PB_NAME_LENGTH];
+
+    synthetic_constant(series, &noise, path, path, 32, 256);
+    synthetic_constant(series, &noise, path, "none", 280, 256);
+    synthetic_constant(series, &noise, path, other, crossing, 256);
+    snprintf(phase, sizeof(phase), "evict_%s", path);
+    synthetic_constant(series, &noise, path, phase, 280, 256);
+    snprintf(phase, sizeof(phase), "evict_%s", other);
+    synthetic_constant(series, &noise, path, phase, evicted, 256);
+}
+
+/* An H200's textures never hit what other loads brought, and evict it all the same. */
+static void test_sharing__one_store_of_lines_that_are_told_apart(void **state)
+{
+    struct device device = {0};
+    struct pb_series *series = &device_record(&device, "cache_sharing")->series;
+
+    (void)state;
+    record_sharing(series, "global_ca", "texture", 280, 280);
+    device_infer(&device);
+    assert_string_equal(device_parameter(&device, "l1", "shares_with")->word, "none");
+    assert_string_equal(device_parameter(&device, "l1", "shares_room_with")->word, "texture");
+    device_clear(&device);
+}
+
+static void test_sharing__a_store_of_its_own(void **state)
+{
+    struct device device = {0};
+    struct pb_series *series = &device_record(&device, "cache_sharing")->series;
+
+    (void)state;
+    record_sharing(series, "global_ca", "texture", 280, 32);
+    device_infer(&device);
+    assert_string_equal(device_parameter(&device, "l1", "shares_room_with")->word, "none");
+    device_clear(&device);
+}
+
+/* Recordings of older batteries hold no such walks. */
+static void test_sharing__without_evictions_the_room_is_open(void **state)
+{
+    struct device device = {0};
+    struct pb_series *series = &device_record(&device, "cache_sharing")->series;
+    struct synthetic_noise noise = {2, 1, 0, 0, 3};
+
+    (void)state;
+    synthetic_constant(series, &noise, "global_ca", "global_ca", 32, 256);
+    synthetic_constant(series, &noise, "global_ca", "none", 280, 256);
+    synthetic_constant(series, &noise, "global_ca", "texture", 32, 256);
+    device_infer(&device);
+    assert_string_equal(device_parameter(&device, "l1", "shares_with")->word, "texture");
+    assert_none(&device, "l1", "shares_room_with", "no walk that evicts");
+    device_clear(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_l2__halves_and_a_soft_onset),
         cmocka_unit_test(test_l2__two_runs_agree),
+        cmocka_unit_test(test_sharing__one_store_of_lines_that_are_told_apart),
+        cmocka_unit_test(test_sharing__a_store_of_its_own),
+        cmocka_unit_test(test_sharing__without_evictions_the_room_is_open),
         cmocka_unit_test(test_policy__a_set_that_keeps_what_has_hit_is_no_lru),
         cmocka_unit_test(test_policy__an_lru_by_the_same_chases_is_one),
     };

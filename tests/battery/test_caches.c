@@ -214,6 +214,25 @@ static void test_sharing__pairs_of_the_paper(void **state)
     pb_recording_clear(&recording);
 }
 
+/* Lines of paths with a cache of their own stay; those of one cache take each other's room. */
+static void test_sharing__lines_evict_others_of_their_cache_only(void **state)
+{
+    struct pb_recording recording;
+    const struct pb_point *apart;
+
+    (void)state;
+    rig_record("gtx560ti", "cache_sharing", &recording);
+    apart = rig_find(&recording, "evict_texture", "global_ca");
+    assert_true(rig_median(&recording, apart) <= fermi_hit);
+    assert_true(apart->warm > 5 * apart->count && apart->count <= apart->window);
+    assert_true(rig_median(&recording, rig_find(&recording, "evict_global_ca", "global_ca")) > 340);
+    pb_recording_clear(&recording);
+
+    rig_record("gtx980", "cache_sharing", &recording);
+    assert_true(rig_median(&recording, rig_find(&recording, "evict_texture", "global_ca")) > 190);
+    pb_recording_clear(&recording);
+}
+
 /* The simulator's blocks keep 16 byte of two rows in one sector, which is the line here. */
 static void test_texture_2d__a_miss_brings_two_rows(void **state)
 {
@@ -321,6 +340,7 @@ int main(void)
         cmocka_unit_test(test_policy__fermi_set_is_five_lines_that_miss_unevenly),
         cmocka_unit_test(test_policy__lru_always_misses_in_laps_and_not_at_random),
         cmocka_unit_test(test_sharing__pairs_of_the_paper),
+        cmocka_unit_test(test_sharing__lines_evict_others_of_their_cache_only),
         cmocka_unit_test(test_texture_2d__a_miss_brings_two_rows),
         cmocka_unit_test(test_carveout__unified_l1_shrinks_with_every_step),
         cmocka_unit_test(test_carveout__separate_l1_says_so),

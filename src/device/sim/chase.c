@@ -78,6 +78,7 @@ static void launch(struct walk *walk, uint64_t recorded)
     const struct pb_chase *chase = walk->chase;
     struct pb_sim_memory *memory = walk->device->memory;
     struct pb_sim_timing timing = pb_sim_device_timing(walk->device, chase->sm > 0 ? chase->sm : 0);
+    uint64_t own;
 
     pb_sim_memory_launch(memory, carveout_of(chase));
     pb_sim_memory_route(memory, chase->path, &timing, &walk->route);
@@ -87,7 +88,9 @@ static void launch(struct walk *walk, uint64_t recorded)
         pb_sim_route_prefill(&walk->route, address_of(walk, &walk->route, i),
                              &walk->device->random);
     walk->slot = 0;
-    run(walk, &walk->warm_route, chase->warm);
+    own = chase->own_warm < chase->warm ? chase->own_warm : chase->warm;
+    run(walk, &walk->route, own);
+    run(walk, &walk->warm_route, chase->warm - own);
     run(walk, &walk->route, recorded);
 }
 
