@@ -7,7 +7,8 @@
 #
 # shellcheck disable=SC2034,SC2154  # set here for those who source it, and there for this
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/plumb-$case_name-XXXXXX")
+# Short: sockets lie in it.
+work=$(mktemp -d "${TMPDIR:-/tmp}/plumb-$(printf %.16s "$case_name")-XXXXXX")
 cd "$work" || exit 1
 
 # Tests that take milliseconds, in the battery's order.
