@@ -56,7 +56,9 @@ static void add_lap(const struct pb_level *level, const struct pb_point *point,
 {
     struct pb_accesses walk = pb_point_accesses(level->series, point);
     uint64_t added = point->footprint_bytes - point->stride_bytes;
-    struct pb_conflict_lap lap = {point->base_address + added, conflicts->missing_count, 0, false};
+    struct pb_conflict_lap lap = {.added = point->base_address + added,
+                                  .first = conflicts->missing_count,
+                                  .is_drawn = is_drawn(point)};
 
     for (size_t i = 0; i < walk.count; i++) {
         double cycles = pb_access_cycles(&walk, i);
@@ -71,7 +73,7 @@ static void add_lap(const struct pb_level *level, const struct pb_point *point,
     conflicts->in_pieces |= point->window < walk.count;
     lap.count = conflicts->missing_count - lap.first;
     conflicts->quiet += lap.count == 0 && !lap.added_missed;
-    conflicts->drawn += lap.count > 0 && is_drawn(point);
+    conflicts->drawn += lap.count > 0 && lap.is_drawn;
     conflicts->laps[conflicts->lap_count++] = lap;
 }
 

@@ -27,6 +27,7 @@ struct pb_conflict_lap {
     uint64_t added;      /* address of the line that was added */
     size_t first, count; /* of the missing lines, in pb_conflicts.missing */
     bool added_missed;
+    bool is_drawn; /* in an order of its own */
 };
 
 struct pb_conflicts {
@@ -67,7 +68,7 @@ struct pb_index_fit {
     uint64_t sets;
     double chance; /* that the cache's own index is coarser, and these pairs do not show it */
     size_t pairs, strays;
-    size_t thin; /* laps far away, each alone with its address bit, that rest on a single pair */
+    size_t thin; /* lines far away, each alone with its address bit, that rest on a single pair */
     struct pb_partition seen; /* strays left out */
     uint64_t masks[64];       /* of the address; none where a modulo is no power of two */
     size_t mask_count;
@@ -76,6 +77,19 @@ struct pb_index_fit {
 /* PB_NO_MEMORY. */
 enum pb_status pb_conflicts_fit(const struct pb_conflicts *conflicts, enum pb_index_shape shape,
                                 struct pb_index_fit *fit_out, struct pb_error *err);
+
+/* The set of an address: a number below fit->sets, which must not be 0. */
+uint64_t pb_index_set_of(const struct pb_index_fit *fit, uint64_t line_bytes, uint64_t address);
+
+/*
+ * How many sets would seem to be there at most, had each lap let as many lines miss as it did,
+ * drawn from all of its set by chance. More are seen only where sets are finer than the index, or
+ * where a policy keeps to parts of them. Source: random graphs (Erdős & Rényi 1960), by drawing
+ * them. PB_NO_MEMORY.
+ */
+enum pb_status pb_conflicts_draw_sets(const struct pb_conflicts *conflicts,
+                                      const struct pb_index_fit *fit, double *most_out,
+                                      struct pb_error *err);
 
 /* is_stray[missing_count] leaves some out; it may be NULL. PB_NO_MEMORY. */
 enum pb_status pb_conflicts_partition(const struct pb_conflicts *conflicts, const bool *is_stray,

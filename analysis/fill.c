@@ -5,15 +5,6 @@
 
 enum { BITS_MAX = 16 };
 
-static size_t set_of(const struct pb_index_fit *fit, uint64_t address)
-{
-    size_t set = 0;
-
-    for (size_t i = 0; i < fit->mask_count; i++)
-        set |= (size_t)__builtin_parityll(address & fit->masks[i]) << i;
-    return set;
-}
-
 /* Lines of the array by set; the most in any one. */
 static uint64_t count_lines(const struct pb_conflicts *conflicts, const struct pb_index_fit *fit,
                             uint64_t *lines)
@@ -21,7 +12,8 @@ static uint64_t count_lines(const struct pb_conflicts *conflicts, const struct p
     uint64_t most = 0;
 
     for (size_t i = 0; i < conflicts->lines; i++) {
-        size_t set = set_of(fit, conflicts->base + i * conflicts->line_bytes);
+        uint64_t set = pb_index_set_of(fit, conflicts->line_bytes,
+                                       conflicts->base + i * conflicts->line_bytes);
 
         lines[set]++;
         most = lines[set] > most ? lines[set] : most;
@@ -43,6 +35,18 @@ static uint64_t near_bits(const struct pb_conflicts *conflicts)
     return bits;
 }
 
+/* Did the added line make one of its own set miss? What misses of another set is a stray. */
+static bool makes_miss(const struct pb_conflicts *conflicts, const struct pb_index_fit *fit,
+                       const struct pb_conflict_lap *lap)
+{
+    uint64_t set = pb_index_set_of(fit, conflicts->line_bytes, lap->added);
+
+    for (size_t k = lap->first; k < lap->first + lap->count; k++)
+        if (pb_index_set_of(fit, conflicts->line_bytes, conflicts->missing[k]) == set)
+            return true;
+    return false;
+}
+
 enum pb_status pb_conflicts_check_fill(const struct pb_conflicts *conflicts,
                                        const struct pb_index_fit *fit,
                                        struct pb_conflict_fill *fill_out, struct pb_error *err)
@@ -58,15 +62,17 @@ enum pb_status pb_conflicts_check_fill(const struct pb_conflicts *conflicts,
     fill.ways = count_lines(conflicts, fit, lines);
     fill.near_bits = near_bits(conflicts);
     fill.overflows_next =
-        lines[set_of(fit, conflicts->base + conflicts->lines * conflicts->line_bytes)] == fill.ways;
+        lines[pb_index_set_of(fit, conflicts->line_bytes,
+                              conflicts->base + conflicts->lines * conflicts->line_bytes)] ==
+        fill.ways;
     for (size_t i = 0; i < conflicts->lap_count; i++) {
         const struct pb_conflict_lap *lap = &conflicts->laps[i];
-        bool full = lines[set_of(fit, lap->added)] == fill.ways;
+        bool full = lines[pb_index_set_of(fit, conflicts->line_bytes, lap->added)] == fill.ways;
 
         fill.laps++;
         fill.full += full;
         fill.with_room += !full;
-        fill.agreeing += full == (lap->count > 0);
+        fill.agreeing += full == makes_miss(conflicts, fit, lap);
     }
     free(lines);
     *fill_out = fill;

@@ -4,6 +4,10 @@
 #include <string.h>
 
 #include "analysis/conflict.h"
+#include "analysis/strays.h"
+
+/* Strays by pairs at most, and those of a modulo that leave all remainders alike. */
+static const double even_share = 0.1;
 
 /* Strays by pairs at most, and the chance below which an index is no accident of few pairs. */
 static const double stray_share = 0.03, stray_chance = 1e-6;
@@ -193,34 +197,66 @@ static size_t count_distances(const struct pairs *pairs, const struct draft *dra
     return different;
 }
 
+/*
+ * Laps in drawn orders that left a pair, near the array: what such an order makes miss has nothing
+ * to do with its address, so each of them is evidence of its own.
+ */
+static size_t count_drawn(const struct pairs *pairs)
+{
+    const struct pb_conflicts *conflicts = pairs->conflicts;
+    size_t drawn = 0;
+
+    for (size_t i = 0; i < conflicts->lap_count; i++) {
+        const struct pb_conflict_lap *lap = &conflicts->laps[i];
+        bool used = false;
+
+        for (size_t k = lap->first; k < lap->first + lap->count && !used; k++)
+            used = !pairs->is_stray[k];
+        drawn += used && lap->is_drawn && pb_conflicts_is_near(conflicts, lap);
+    }
+    return drawn;
+}
+
 /* The chance that so many different distances keep to an index finer than the cache's. */
 static double chance_of(const struct pairs *pairs, const struct draft *draft, uint64_t *room)
 {
     size_t needed = draft->turning_count;
+    size_t distances = count_distances(pairs, draft, room), drawn = count_drawn(pairs);
 
     if (draft->shape == PB_INDEX_XOR) { /* the array's own bits; far lines define theirs */
         size_t far = span_tried(pairs, draft, 0).rank - pairs->array.rank;
 
         needed = draft->same.rank > far ? draft->same.rank - far : 0;
     }
-    return exp2(-fmax(0.0, (double)count_distances(pairs, draft, room) - (double)needed));
+    return exp2(-fmax(0.0, fmax((double)distances, (double)drawn) - (double)needed));
 }
 
-/* Far laps with one pair: were it a stray, a bit of the masks would be wrong unnoticed. */
+/* Pairs of all laps that added one line. */
+static size_t count_pairs_of(const struct pairs *pairs, uint64_t added)
+{
+    const struct pb_conflicts *conflicts = pairs->conflicts;
+    size_t used = 0;
+
+    for (size_t i = 0; i < conflicts->lap_count; i++) {
+        const struct pb_conflict_lap *lap = &conflicts->laps[i];
+
+        for (size_t k = lap->first; lap->added == added && k < lap->first + lap->count; k++)
+            used += !pairs->is_stray[k];
+    }
+    return used;
+}
+
+/* Far lines with one pair: were it a stray, a bit of the masks would be wrong unnoticed. */
 static size_t count_thin(const struct pairs *pairs)
 {
     const struct pb_conflicts *conflicts = pairs->conflicts;
     uint64_t near_bytes = 4 * conflicts->lines * conflicts->line_bytes;
     size_t thin = 0;
 
-    for (size_t i = 0; i < conflicts->lap_count; i++) {
-        const struct pb_conflict_lap *lap = &conflicts->laps[i];
-        size_t used = 0;
-
-        for (size_t k = lap->first; k < lap->first + lap->count; k++)
-            used += !pairs->is_stray[k];
-        thin += used == 1 && lap->added - conflicts->base >= near_bytes;
-    }
+    for (size_t i = 0; i < conflicts->lap_count; i++)
+        thin += conflicts->laps[i].count > 0 &&
+                conflicts->laps[i].added - conflicts->base >= near_bytes &&
+                count_pairs_of(pairs, conflicts->laps[i].added) == 1;
     return thin;
 }
 
@@ -279,7 +315,13 @@ static void fit_modulo(struct pairs *pairs, struct draft *draft)
     uint64_t lines = pairs->conflicts->lines;
 
     for (uint64_t ways = 1; ways <= lines; ways++) {
-        if (lines % ways != 0 || (double)torn_by_modulo(pairs, draft, lines / ways, false) > most)
+        double torn;
+
+        if (lines % ways != 0)
+            continue;
+        torn = (double)torn_by_modulo(pairs, draft, lines / ways, false);
+        if (torn > most && (torn > even_share * (double)pairs->count ||
+                            !pb_strays_are_even(pairs->conflicts, lines / ways)))
             continue;
         pairs->strays = torn_by_modulo(pairs, draft, lines / ways, true);
         draft->turning_count = 1;
@@ -287,9 +329,12 @@ static void fit_modulo(struct pairs *pairs, struct draft *draft)
     }
 }
 
-/* The finest xor, strays dropped one after the other. */
+/* The finest xor without the strays that were told, and further ones dropped one after the other.
+ */
 static void fit_xor(struct pairs *pairs, struct draft *draft)
 {
+    for (size_t k = 0; k < pairs->count; k++)
+        pairs->strays += pairs->is_stray[k];
     make_draft(pairs, draft);
     while (pairs->count > 0 && drop_strays(pairs, draft))
         continue;
@@ -320,10 +365,14 @@ enum pb_status pb_conflicts_fit(const struct pb_conflicts *conflicts, enum pb_in
         status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu pairs", pairs.count);
         goto out;
     }
-    if (shape == PB_INDEX_MODULO)
+    if (shape == PB_INDEX_MODULO) {
         fit_modulo(&pairs, &draft);
-    else
+    } else {
+        status = pb_strays_mark_xor(conflicts, pairs.is_stray, err);
+        if (status != PB_OK)
+            goto out;
         fit_xor(&pairs, &draft);
+    }
     sets = sets_of(&pairs, &draft);
     fit.strays = pairs.strays;
     fit.pairs = pairs.count - pairs.strays;

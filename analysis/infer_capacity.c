@@ -267,9 +267,9 @@ static enum pb_status infer_misses(const struct pb_case *at, const struct pb_lev
     struct pb_latency miss;
     enum pb_status status;
 
-    if (!level->classified)
-        return pb_fail(err, PB_NOT_FOUND, "no access of %zu that should miss is slower than a hit",
-                       level->misses.count);
+    status = pb_level_check_classified(level, err);
+    if (status != PB_OK)
+        return status;
     status = pb_sample_reserve(&slow, level->misses.count, err);
     for (size_t i = 0; status == PB_OK && i < level->misses.count; i++)
         if (pb_band_holds(level->classes.miss, level->misses.values[i]))
@@ -359,14 +359,10 @@ enum pb_status pb_infer_carveout(const struct pb_case *at, struct pb_error *err)
     struct beside beside = {.count = 0};
     struct pb_latency hit, miss;
     struct pb_level level;
-    enum pb_status status = pb_level_open(at, &level, err);
+    enum pb_status status = pb_level_open_classified(at, &level, err);
 
     if (status != PB_OK)
         return status;
-    if (!level.classified)
-        status =
-            pb_fail(err, PB_NOT_FOUND, "no access of %zu that should miss is slower than a hit",
-                    level.misses.count);
     if (status == PB_OK)
         status = pb_latency_estimate(&level.hits, &no_laps, &hit, err);
     if (status == PB_OK)

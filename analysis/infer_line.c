@@ -343,9 +343,6 @@ static enum pb_status infer_both(const struct pb_case *at, const struct pb_level
     size_t tried;
     enum pb_status status;
 
-    if (!level->classified)
-        return pb_fail(err, PB_NOT_FOUND, "no access of %zu that should miss is slower than a hit",
-                       level->misses.count);
     status = infer_sector(at, level, err);
     if (status == PB_OK)
         status = gather(level, "overflow", add_transitions, most_bytes, &turns, &tried, err);
@@ -359,7 +356,7 @@ static enum pb_status infer_both(const struct pb_case *at, const struct pb_level
 enum pb_status pb_infer_line(const struct pb_case *at, struct pb_error *err)
 {
     struct pb_level level;
-    enum pb_status status = pb_level_open(at, &level, err);
+    enum pb_status status = pb_level_open_classified(at, &level, err);
 
     if (status != PB_OK)
         return status;

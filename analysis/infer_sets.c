@@ -2,7 +2,7 @@
  * set_count, way_counts, index_kind and index_masks of a cache.
  *
  * The array fills the cache to its edge, so its lines are sets times ways. The finest index that
- * explains all conflicts (conflict.h) tells the sets; what the laps show of them must agree.
+ * explains all conflicts (index_choice.h) tells the sets; what the laps show of them must agree.
  * Where no such index does, sets that were seen whole and are all alike still count: the index is
  * then left open. way_counts is a list where sets were seen whole and differ.
  *
@@ -13,7 +13,7 @@
 #include <math.h>
 
 #include "analysis/confidence.h"
-#include "analysis/conflict.h"
+#include "analysis/index_choice.h"
 
 /* More laps without a conflict than this: the array does not fill the cache. */
 static const double quiet_share = 0.1;
@@ -27,139 +27,14 @@ static const double foretold_share = 0.97;
 /* An index that fits by chance with this probability is none. */
 static const double significance = 1e-3;
 
-/* Laps with one number of misses: the policy is not random. */
-static const double steady_share = 0.5;
-
 /* Lines seen so often, each, have been seen with all others of their sets. */
 enum { OFTEN = 8 };
-
-/*
- * Sets that tell for all others; a set so small that few of its lines tell for it; and one larger
- * than any that is known to be built, most of which must have missed at once.
- */
-enum { SETS_MIN = 4, FEW_WAYS = 64, MOST_WAYS = 128 };
-
-/* So many laps in orders of their own show all parts of sets; a set may still seem this many. */
-enum { DRAWN = 8, MOST_PARTS = 4 };
 
 /* With so many pairs strays would show: a far lap's single one is then believed. */
 enum { MANY_PAIRS = 100 };
 
 /* Laps are no more independent pieces of evidence than this. */
 enum { PIECES_MAX = 60 };
-
-/* All that the laps say. */
-struct view {
-    struct pb_conflicts conflicts;
-    struct pb_partition partition;
-    struct pb_index_fit modulo, linear;
-};
-
-/*
- * Could the sets have so many lines? Lines that were seen again and again lie in no more sets than
- * there are, or in few parts of each where a tree-PLRU went through many orders; and of a large set
- * much was seen. Of a small one a tree-PLRU may show two lines only.
- */
-static bool could_be(const struct pb_index_fit *fit, const struct pb_conflicts *conflicts,
-                     size_t ways)
-{
-    const struct pb_partition *seen = &fit->seen;
-    size_t sets = conflicts->lines / ways;
-
-    if (seen->largest > ways)
-        return false;
-    if (conflicts->drawn >= DRAWN ? seen->sets > MOST_PARTS * sets
-                                  : seen->sets > sets && fit->pairs >= OFTEN * seen->lines)
-        return false;
-    if (ways > MOST_WAYS)
-        return 2 * seen->per_lap > ways;
-    return ways <= FEW_WAYS || 4 * seen->largest > ways;
-}
-
-/* Laps whose added line lies an odd, and an even number of half indexes behind the array's start.
- */
-static void count_halves(const struct pb_conflicts *conflicts, uint64_t sets, size_t *odd_out,
-                         size_t *even_out)
-{
-    *odd_out = *even_out = 0;
-    for (size_t i = 0; i < conflicts->lap_count; i++) {
-        const struct pb_conflict_lap *lap = &conflicts->laps[i];
-        uint64_t line = (lap->added - conflicts->base) / conflicts->line_bytes;
-
-        if (lap->count == 0)
-            continue;
-        if (line / (sets / 2) % 2 != 0)
-            ++*odd_out;
-        else
-            ++*even_out;
-    }
-}
-
-/*
- * A policy that lets the same part of a set miss in every lap, as a tree-PLRU may, shows regular
- * places only, every second one or every fourth: the sets then seem twice as many. But not by added
- * lines that lie an odd as well as an even number of the smaller indexes away; nor where so many
- * lines were added next to each other; nor where the number of sets is odd; nor in many orders,
- * each of which shows other places.
- */
-static bool is_seen_as_fine(const struct view *view, const struct pb_index_fit *fit)
-{
-    enum { LAPS_EACH = 2 };
-    const struct pb_partition *seen = &fit->seen;
-    const struct pb_conflicts *conflicts = &view->conflicts;
-    uint64_t ways = conflicts->lines / fit->sets, end = conflicts->lines + fit->sets;
-    size_t neighbours = 0, odd, even;
-
-    if ((double)seen->per_lap_laps < steady_share * (double)seen->laps || seen->per_lap >= ways ||
-        conflicts->drawn >= DRAWN)
-        return true;
-    for (size_t i = 0; i < conflicts->lap_count; i++)
-        neighbours += (conflicts->laps[i].added - conflicts->base) / conflicts->line_bytes < end;
-    if (neighbours >= fit->sets || fit->shape == PB_INDEX_XOR)
-        return neighbours >= fit->sets;
-    if (fit->sets % 2 != 0)
-        return true;
-    count_halves(conflicts, fit->sets, &odd, &even);
-    return odd >= LAPS_EACH && even >= LAPS_EACH;
-}
-
-/*
- * Any pairs of lines at all keep to one set. It takes more to believe in it: so few lines that a
- * cache compares them all at once, or laps in which most of them miss.
- */
-static bool could_be_one_set(const struct view *view)
-{
-    enum { COMPARED_AT_ONCE = 128 };
-
-    return view->conflicts.lines <= COMPARED_AT_ONCE ||
-           2 * view->partition.per_lap >= view->conflicts.lines;
-}
-
-static bool is_index(const struct view *view, const struct pb_index_fit *fit)
-{
-    if (fit->sets == 1 && (!could_be_one_set(view) || view->modulo.sets > 1))
-        return false;
-    return fit->sets > 0 && is_seen_as_fine(view, fit) && fit->chance <= significance &&
-           view->conflicts.lines % fit->sets == 0 &&
-           could_be(fit, &view->conflicts, (size_t)(view->conflicts.lines / fit->sets));
-}
-
-/* The finer index; of two as fine that with fewer strays, then the modulo. NULL: none holds. */
-static const struct pb_index_fit *choose(const struct view *view)
-{
-    bool modulo = is_index(view, &view->modulo), linear = is_index(view, &view->linear);
-
-    if (modulo && linear && view->linear.sets == view->modulo.sets)
-        return view->linear.strays < view->modulo.strays ? &view->linear : &view->modulo;
-    if (modulo && linear)
-        return view->linear.sets > view->modulo.sets ? &view->linear : &view->modulo;
-    if (modulo && view->linear.sets == view->modulo.sets &&
-        view->linear.strays < view->modulo.strays) /* the better one cannot be it: neither is */
-        return NULL;
-    if (modulo)
-        return &view->modulo;
-    return linear ? &view->linear : NULL;
-}
 
 /* How much the laps agree; `known_line`: the lines' length is what the walk took it for. */
 static double confidence_of(size_t pairs, size_t strays, size_t laps, bool known_line)
@@ -185,7 +60,7 @@ static void state_count(const struct pb_case *at, double sets, double ways, doub
                             sets, seen->largest);
 }
 
-static void state_index(const struct pb_case *at, const struct view *view,
+static void state_index(const struct pb_case *at, const struct pb_index_view *view,
                         const struct pb_index_fit *fit, double confidence)
 {
     struct pb_parameter *masks = pb_case_answer(at, "index_masks");
@@ -220,28 +95,9 @@ static void state_index(const struct pb_case *at, const struct view *view,
                                "basis of the same space is the same index");
 }
 
-/*
- * Seen sets of one size are whole sets only if there are about as many different ones as laps, or
- * as the lines would make: any index spreads lines that follow each other. And a policy may hide
- * the same part of every set: they must be most of the cache.
- */
-static bool are_whole_sets(const struct view *view)
-{
-    const struct pb_partition *seen = &view->partition;
-    size_t sets = seen->largest > 0 ? view->conflicts.lines / seen->largest : 0;
-
-    if (seen->sets == 1 && !could_be_one_set(view))
-        return false;
-    if (2 * seen->lines < view->conflicts.lines)
-        return false;
-    return seen->largest > 0 && seen->least == seen->largest && seen->sets >= SETS_MIN &&
-           view->conflicts.lines % seen->largest == 0 &&
-           2 * seen->sets >= (sets < seen->laps ? sets : seen->laps);
-}
-
 /* Sets as seen, where no index explains them. */
-static enum pb_status state_seen(const struct pb_case *at, const struct view *view, bool known_line,
-                                 struct pb_error *err)
+static enum pb_status state_seen(const struct pb_case *at, const struct pb_index_view *view,
+                                 bool known_line, struct pb_error *err)
 {
     const struct pb_partition *seen = &view->partition;
     bool whole = seen->lines == view->conflicts.lines && seen->least > 1 &&
@@ -255,7 +111,7 @@ static enum pb_status state_seen(const struct pb_case *at, const struct view *vi
                           (unsigned long long)view->modulo.sets,
                           (unsigned long long)view->linear.sets);
     pb_parameter_set_none(pb_case_answer(at, "index_masks"), "the kind of the index is open");
-    if (are_whole_sets(view)) {
+    if (pb_index_are_whole_sets(view)) {
         double size = (double)seen->largest;
 
         state_count(at, (double)view->conflicts.lines / size, size, confidence,
@@ -263,7 +119,7 @@ static enum pb_status state_seen(const struct pb_case *at, const struct view *vi
                     seen);
         return PB_OK;
     }
-    if (!whole || seen->sets > PB_LIST_MAX || (seen->sets == 1 && !could_be_one_set(view)))
+    if (!whole || seen->sets > PB_LIST_MAX || (seen->sets == 1 && !pb_index_could_be_one_set(view)))
         return pb_fail(err, PB_NOT_FOUND,
                        "no index explains the conflicts, and of %zu lines %zu were seen in %zu "
                        "sets of %zu to %zu",
@@ -298,7 +154,7 @@ static void widen_size(const struct pb_case *at, const struct pb_conflicts *conf
 }
 
 /* Where the index foretells that the next line is too many, it tells the size. */
-static void restate_size(const struct pb_case *at, const struct view *view,
+static void restate_size(const struct pb_case *at, const struct pb_index_view *view,
                          const struct pb_conflict_fill *fill, double confidence)
 {
     struct pb_parameter *size =
@@ -317,7 +173,7 @@ static void restate_size(const struct pb_case *at, const struct view *view,
                                 sets, ways, size->numbers[0].low);
 }
 
-static void state_uneven(const struct pb_case *at, const struct view *view,
+static void state_uneven(const struct pb_case *at, const struct pb_index_view *view,
                          const struct pb_conflict_fill *fill)
 {
     const struct pb_index_fit *fit = &view->linear;
@@ -343,7 +199,7 @@ static void state_uneven(const struct pb_case *at, const struct view *view,
 }
 
 /* PB_NOT_FOUND: the index does not foretell which sets are full; the size is then left open. */
-static enum pb_status infer_uneven(const struct pb_case *at, struct view *view,
+static enum pb_status infer_uneven(const struct pb_case *at, struct pb_index_view *view,
                                    struct pb_error *err)
 {
     enum { LAPS_EACH = 4 };
@@ -370,14 +226,15 @@ static enum pb_status infer_uneven(const struct pb_case *at, struct view *view,
                    conflicts->quiet, conflicts->lap_count, conflicts->lines);
 }
 
-static enum pb_status infer_from(const struct pb_case *at, struct view *view, struct pb_error *err)
+static enum pb_status infer_from(const struct pb_case *at, struct pb_index_view *view,
+                                 struct pb_error *err)
 {
     double line = pb_parameters_number(at->parameters, at->inference->memory, "line_bytes");
     const struct pb_parameter *size =
         pb_parameters_find(at->parameters, at->inference->memory, "size_bytes");
     double walked = (double)view->conflicts.lines * (double)view->conflicts.line_bytes;
     const struct pb_conflicts *conflicts = &view->conflicts;
-    const struct pb_index_fit *fit;
+    const struct pb_index_fit *fit = NULL;
     enum pb_status status;
 
     if (!isnan(line) && line != (double)conflicts->line_bytes)
@@ -401,7 +258,9 @@ static enum pb_status infer_from(const struct pb_case *at, struct view *view, st
         status = pb_conflicts_fit(conflicts, PB_INDEX_XOR, &view->linear, err);
     if (status != PB_OK)
         return status;
-    fit = choose(view);
+    status = pb_index_choose(view, &fit, err);
+    if (status != PB_OK)
+        return status;
     if (fit == NULL)
         return state_seen(at, view, !isnan(line), err);
     state_index(at, view, fit,
@@ -412,16 +271,12 @@ static enum pb_status infer_from(const struct pb_case *at, struct view *view, st
 
 enum pb_status pb_infer_sets(const struct pb_case *at, struct pb_error *err)
 {
-    struct view view = {.conflicts = {0}};
+    struct pb_index_view view = {.conflicts = {0}};
     struct pb_level level;
-    enum pb_status status = pb_level_open(at, &level, err);
+    enum pb_status status = pb_level_open_classified(at, &level, err);
 
     if (status != PB_OK)
         return status;
-    if (!level.classified)
-        status =
-            pb_fail(err, PB_NOT_FOUND, "no access of %zu that should miss is slower than a hit",
-                    level.misses.count);
     if (status == PB_OK)
         status = pb_conflicts_read(&level, &view.conflicts, err);
     if (status == PB_OK)

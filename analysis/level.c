@@ -187,6 +187,29 @@ enum pb_status pb_level_open(const struct pb_case *at, struct pb_level *level_ou
     return PB_OK;
 }
 
+enum pb_status pb_level_check_classified(const struct pb_level *level, struct pb_error *err)
+{
+    if (level->classified)
+        return PB_OK;
+    return pb_fail(err, PB_NOT_FOUND, "no access of %zu that should miss is slower than a hit",
+                   level->misses.count);
+}
+
+enum pb_status pb_level_open_classified(const struct pb_case *at, struct pb_level *level_out,
+                                        struct pb_error *err)
+{
+    struct pb_level level = {.way = NULL};
+    enum pb_status status = pb_level_open(at, &level, err);
+
+    if (status == PB_OK)
+        status = pb_level_check_classified(&level, err);
+    if (status == PB_OK)
+        *level_out = level;
+    else
+        pb_level_clear(&level);
+    return status;
+}
+
 void pb_level_clear(struct pb_level *level)
 {
     if (level == NULL)

@@ -35,6 +35,13 @@ struct pb_level {
 enum pb_status pb_level_open(const struct pb_case *at, struct pb_level *level_out,
                              struct pb_error *err);
 
+/* PB_NOT_FOUND: nothing in the recording looks like a miss. */
+enum pb_status pb_level_check_classified(const struct pb_level *level, struct pb_error *err);
+
+/* Both, for what is read from hits and misses alone. */
+enum pb_status pb_level_open_classified(const struct pb_case *at, struct pb_level *level_out,
+                                        struct pb_error *err);
+
 /* Frees what the level owns; NULL is allowed. */
 void pb_level_clear(struct pb_level *level);
 

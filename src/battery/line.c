@@ -17,6 +17,7 @@ enum {
     WORD_BYTES = 8,
     STRIDE_STEPS = 4,
     STEADY_LOADS = 16384, /* recorded of a lap, at most: only where turns lie matters here */
+    LONGEST_LINE = 512,
     ALIGNMENTS = 16
 };
 
@@ -172,6 +173,13 @@ static enum pb_status take_overflow_walks(struct pb_bench *bench, const struct p
     return status;
 }
 
+/* Rounded down to lines of any length, where there are some: a sector more then ends in the middle
+ * of a line, and the places where misses end are no multiples of more than a line. */
+static uint64_t whole_lines(uint64_t bytes)
+{
+    return bytes < LONGEST_LINE ? bytes : bytes / LONGEST_LINE * LONGEST_LINE;
+}
+
 static enum pb_status take_overflow(struct pb_bench *bench, const struct pb_search *search,
                                     uint64_t sector_bytes, struct pb_recording *recording,
                                     uint64_t *alignment_bytes_out, struct pb_error *err)
@@ -180,9 +188,12 @@ static enum pb_status take_overflow(struct pb_bench *bench, const struct pb_sear
     /* Of a sampled cache the edge is known to 1/64; the next ones then differ by single lines, so
      * that not all of them turn at an even one. */
     uint64_t surely = search->exact ? edge : edge + edge / 24;
-    const uint64_t footprints[] = {surely + sector_bytes,           surely + 2 * sector_bytes,
-                                   surely + 4 * sector_bytes,       edge + edge / 32 + sector_bytes,
-                                   edge + edge / 16 + sector_bytes, edge + edge / 8 + sector_bytes};
+    const uint64_t footprints[] = {surely + sector_bytes,
+                                   surely + 2 * sector_bytes,
+                                   surely + 4 * sector_bytes,
+                                   edge + whole_lines(edge / 32) + sector_bytes,
+                                   edge + whole_lines(edge / 16) + sector_bytes,
+                                   edge + whole_lines(edge / 8) + sector_bytes};
     struct turns turns = {.total = 0};
 
     for (size_t i = 0; i < sizeof(footprints) / sizeof(footprints[0]); i++) {

@@ -1,9 +1,11 @@
 /*
  * Family cache: how a set chooses its victims (M16 4.5).
  *
- *   members   the array fills the cache to the edge and the line after it comes last in every lap:
- *             what misses is that line's set. Repeated, since a drawn victim hides the others, and
- *             every second time in a drawn order, which a tree-PLRU needs to show them.
+ *   members   the array fills the cache to the edge and one line more is walked with it: what
+ *             misses is that line's set. Repeated, since a policy shows few of the lines at a time;
+ *             in order, where the line comes last in every lap, and in random order by several
+ *             words of each line, where no lap is like the one before: a tree-PLRU shows one or two
+ *             lines of many while laps are alike
  *   overflow  the lines found so far alone, lap after lap: where none misses they fit, so that some
  *             of the set are still unknown and the search goes on
  *   victim    only the lines of that set, one more than it has ways, lap after lap from an empty
@@ -20,9 +22,11 @@
 #include "battery/tests.h"
 
 enum {
-    MEMBER_LAPS = 64,
-    QUIET_LAPS = 2,    /* in a row without a new member: all are known */
-    LAPS_AT_ONCE = 16, /* recorded together where the window holds them */
+    MEMBER_LAPS = 256,
+    MEMBER_LOADS = 1 << 22, /* of all of them and what warms them */
+    ORDERED_LAPS = 16,      /* every second one of the first so many, then none */
+    QUIET_LAPS = 2,         /* in a row without a new member: all are known */
+    LAPS_AT_ONCE = 16,      /* recorded together where the window holds them */
     OVERFLOW_LAPS = 4,
     VICTIM_REPEATS = 16,
     RANDOM_REPEATS = 8,
@@ -114,14 +118,25 @@ static enum pb_status check_overflow(struct pb_bench *bench, const struct pb_sea
     return PB_OK;
 }
 
-/* One more lap over the array and the line after it. Every second one is drawn. */
-static enum pb_status take_lap(struct pb_bench *bench, const struct pb_search *search,
-                               struct members *members, uint32_t repeat,
-                               struct pb_recording *recording, size_t *found_out,
-                               struct pb_error *err)
+/* The first words of all lines, so many of each as a sector surely has; returns their number. */
+static size_t list_words(const struct pb_search *search, const uint64_t *lines, size_t count,
+                         uint64_t *offsets)
 {
+    size_t words = search->stride_bytes / 8 < LINE_WORDS ? search->stride_bytes / 8 : LINE_WORDS;
+
+    for (size_t i = 0; i < words * count; i++)
+        offsets[i] =
+            (lines != NULL ? lines[i % count] : i % count * search->stride_bytes) + 8 * (i / count);
+    return words * count;
+}
+
+/* One more walk over the array and the line after it; offsets has room for all their words. */
+static struct pb_walk member_walk(const struct pb_bench *bench, const struct pb_search *search,
+                                  const struct members *members, uint32_t repeat, uint64_t *offsets)
+{
+    bool ordered = repeat % 2 == 0 && repeat < ORDERED_LAPS;
     struct pb_walk walk = {.path = search->target->path,
-                           .order = repeat % 2 == 0 ? PB_ORDER_SEQUENTIAL : PB_ORDER_RANDOM,
+                           .order = ordered ? PB_ORDER_SEQUENTIAL : PB_ORDER_GIVEN,
                            .phase = "members",
                            .footprint_bytes = members->lines * search->stride_bytes,
                            .stride_bytes = search->stride_bytes,
@@ -129,28 +144,36 @@ static enum pb_status take_lap(struct pb_bench *bench, const struct pb_search *s
                            .record = member_loads(bench, members->lines),
                            .seed = repeat,
                            .repeat = repeat};
-    struct pb_walk_result lap;
-    enum pb_status status = pb_walk_take(bench, &walk, recording, &lap, err);
 
-    if (status == PB_OK)
-        *found_out = mark_misses(bench, search, recording, &lap, members);
-    return status;
+    if (ordered)
+        return walk;
+    walk.offset_bytes = offsets;
+    walk.offset_count = list_words(search, NULL, members->lines, offsets);
+    walk.warm = walk.offset_count;
+    pb_walk_shuffle(offsets, walk.offset_count, repeat);
+    return walk;
 }
 
 /* Laps until nothing new is found and what was found is more than fits, or too many were taken. */
 static enum pb_status find_members(struct pb_bench *bench, const struct pb_search *search,
-                                   struct members *members, struct pb_recording *recording,
-                                   struct pb_error *err)
+                                   struct members *members, uint64_t *offsets,
+                                   struct pb_recording *recording, struct pb_error *err)
 {
     bool overflow = false;
+    uint64_t loads = 0;
 
     members->is_member[members->lines - 1] = true; /* the line after the array */
-    for (uint32_t quiet = 0, repeat = 0; repeat < MEMBER_LAPS && !overflow; repeat++) {
-        size_t found = 0;
-        enum pb_status status = take_lap(bench, search, members, repeat, recording, &found, err);
+    for (uint32_t quiet = 0, repeat = 0; repeat < MEMBER_LAPS && loads < MEMBER_LOADS && !overflow;
+         repeat++) {
+        struct pb_walk walk = member_walk(bench, search, members, repeat, offsets);
+        struct pb_walk_result result;
+        enum pb_status status = pb_walk_take(bench, &walk, recording, &result, err);
 
-        quiet = found > 0 ? 0 : quiet + 1;
-        if (status == PB_OK && quiet >= QUIET_LAPS)
+        if (status != PB_OK)
+            return status;
+        loads += walk.warm + walk.record;
+        quiet = mark_misses(bench, search, recording, &result, members) > 0 ? 0 : quiet + 1;
+        if (quiet >= QUIET_LAPS)
             status = check_overflow(bench, search, members, recording, &overflow, err);
         if (status != PB_OK)
             return status;
@@ -183,16 +206,14 @@ static enum pb_status take_random(struct pb_bench *bench, const struct pb_search
                                   const struct members *members, uint64_t *offsets,
                                   struct pb_recording *recording, struct pb_error *err)
 {
-    size_t words = search->stride_bytes / 8 < LINE_WORDS ? search->stride_bytes / 8 : LINE_WORDS;
-    size_t count = words * members->count;
+    size_t count = list_words(search, members->offset_bytes, members->count, offsets);
     struct pb_walk walk = cold_walk(search, members, "random", offsets, count);
 
     walk.record = RANDOM_LAPS * count;
     for (walk.repeat = 0; walk.repeat < RANDOM_REPEATS; walk.repeat++) {
         enum pb_status status;
 
-        for (size_t i = 0; i < count; i++)
-            offsets[i] = members->offset_bytes[i % members->count] + 8 * (i / members->count);
+        list_words(search, members->offset_bytes, members->count, offsets);
         walk.seed = bench->seed + walk.repeat;
         pb_walk_shuffle(offsets, count, walk.seed);
         status = pb_walk_take(bench, &walk, recording, NULL, err);
@@ -206,7 +227,7 @@ static enum pb_status take_set(struct pb_bench *bench, const struct pb_search *s
                                struct members *members, uint64_t *offsets,
                                struct pb_recording *recording, struct pb_error *err)
 {
-    enum pb_status status = find_members(bench, search, members, recording, err);
+    enum pb_status status = find_members(bench, search, members, offsets, recording, err);
 
     if (status == PB_OK && members->count < 2)
         return pb_fail(err, PB_NOT_FOUND, "one line more than fits makes no other miss");

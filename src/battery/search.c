@@ -132,11 +132,14 @@ static enum pb_status take_misses(struct pb_bench *bench, const struct pb_search
                            .phase = "miss",
                            .seed = 2,
                            .carveout_bytes = search->carveout_bytes};
+    uint64_t hint = bench->info.l2_bytes;
 
     if (!search->target->chip_wide) {
         walk.order = PB_ORDER_SEQUENTIAL;
         walk.stride_bytes = 256;
         walk.footprint_bytes = search->limit_bytes / 4;
+        if (hint > 0 && walk.footprint_bytes > hint / 2) /* or the next cache would miss as well */
+            walk.footprint_bytes = hint / 2 / walk.stride_bytes * walk.stride_bytes;
         walk.prefill = true;
         walk.record = PB_WALK_LAP;
     } else {

@@ -21,11 +21,11 @@
 enum {
     CANDIDATES_MIN = 16, /* lines after the array */
     CANDIDATES_MAX = 512,
-    CANDIDATES_CHIP_WIDE = 16, /* a lap of L2 is long, */
-    CANDIDATES_SHORT = 48,     /* but for a small one: random victims take many laps to tell sets */
-    LAP_SHORT = 8192,          /* lines */
-    SHUFFLED_MAX = 64,         /* of them in a drawn order too */
-    LOADS_BUDGET = 1 << 22,    /* of all candidates' laps and their windows */
+    CHIP_WIDE_MAX = 256,    /* a lap of L2 is long: fewer there, */
+    CHIP_WIDE_SHARE = 4,    /* of a part of the budget */
+    SHUFFLED_MAX = 64,      /* of them in a drawn order too, */
+    SHUFFLED_FAR = 2,       /* and so often those far away: a single pair may be a stray */
+    LOADS_BUDGET = 1 << 22, /* of all candidates' laps and their windows */
     HIGH_BIT = 30
 };
 
@@ -46,15 +46,16 @@ static uint64_t room_of(const struct pb_bench *bench, const struct pb_search *se
 static size_t candidate_count(const struct pb_bench *bench, const struct pb_search *search,
                               size_t lines)
 {
-    uint64_t window = bench->info.trace_window > 0 ? bench->info.trace_window : 1;
-    uint64_t launches = (lines + window) / window;
-    uint64_t loads = lines * launches;
+    bool part = search->target->chip_wide && bench->battery < PB_FULL;
+    uint64_t window =
+        search->target->chip_wide ? bench->info.trace_window_large : bench->info.trace_window;
+    uint64_t launches = (lines + window) / (window > 0 ? window : 1);
+    uint64_t loads = lines * launches * (part ? CHIP_WIDE_SHARE : 1);
     uint64_t count = loads > 0 ? LOADS_BUDGET / loads : CANDIDATES_MAX;
+    uint64_t most = part ? CHIP_WIDE_MAX : CANDIDATES_MAX;
 
-    if (search->target->chip_wide && bench->battery < PB_FULL)
-        return lines < LAP_SHORT ? CANDIDATES_SHORT : CANDIDATES_CHIP_WIDE;
     count = count < CANDIDATES_MIN ? CANDIDATES_MIN : count;
-    return (size_t)(count < CANDIDATES_MAX ? count : CANDIDATES_MAX);
+    return (size_t)(count < most ? count : most);
 }
 
 static enum pb_status take_conflict(struct pb_bench *bench, const struct pb_search *search,
@@ -85,12 +86,12 @@ static bool is_out_of_reach(enum pb_status status)
 }
 
 /*
- * The farthest X comes first: memory that grew in between would move the array, and with it the
- * sets of an index that hashes whole addresses.
+ * X at single high bits of the address, from the farthest on: memory that grew in between would
+ * move the array, and with it the sets of an index that hashes whole addresses.
  */
-static enum pb_status take_candidates(struct pb_bench *bench, const struct pb_search *search,
-                                      uint64_t *offsets, size_t lines,
-                                      struct pb_recording *recording, struct pb_error *err)
+static enum pb_status take_far(struct pb_bench *bench, const struct pb_search *search,
+                               const char *phase, uint64_t *offsets, size_t lines,
+                               struct pb_recording *recording, struct pb_error *err)
 {
     uint64_t room = room_of(bench, search), line = search->stride_bytes;
     uint64_t end = (lines + candidate_count(bench, search, lines)) * line;
@@ -98,15 +99,27 @@ static enum pb_status take_candidates(struct pb_bench *bench, const struct pb_se
 
     for (uint64_t x = (uint64_t)1 << HIGH_BIT; x >= end && status == PB_OK; x /= 2) {
         if (x + line <= room)
-            status = take_conflict(bench, search, "conflict", offsets, lines, x, recording, err);
+            status = take_conflict(bench, search, phase, offsets, lines, x, recording, err);
         status = is_out_of_reach(status) ? PB_OK : status;
     }
+    return status;
+}
+
+static enum pb_status take_candidates(struct pb_bench *bench, const struct pb_search *search,
+                                      uint64_t *offsets, size_t lines,
+                                      struct pb_recording *recording, struct pb_error *err)
+{
+    uint64_t room = room_of(bench, search), line = search->stride_bytes;
+    uint64_t end = (lines + candidate_count(bench, search, lines)) * line;
+    enum pb_status status = take_far(bench, search, "conflict", offsets, lines, recording, err);
+
     for (uint64_t x = lines * line; x < end && x + line <= room && status == PB_OK; x += line)
         status = take_conflict(bench, search, "conflict", offsets, lines, x, recording, err);
     return is_out_of_reach(status) ? PB_OK : status;
 }
 
-/* The first lines after the array once more, each after a lap in an order of its own. */
+/* The first lines after the array and those far away once more, each after a lap in its own order.
+ */
 static enum pb_status take_shuffled(struct pb_bench *bench, const struct pb_search *search,
                                     uint64_t *offsets, size_t lines, struct pb_recording *recording,
                                     struct pb_error *err)
@@ -120,6 +133,10 @@ static enum pb_status take_shuffled(struct pb_bench *bench, const struct pb_sear
         pb_walk_shuffle(offsets, lines, bench->seed + i);
         status = take_conflict(bench, search, "conflict_shuffled", offsets, lines,
                                (lines + i) * line, recording, err);
+    }
+    for (size_t i = 0; i < SHUFFLED_FAR && status == PB_OK; i++) {
+        pb_walk_shuffle(offsets, lines, bench->seed + count + i);
+        status = take_far(bench, search, "conflict_shuffled", offsets, lines, recording, err);
     }
     return is_out_of_reach(status) ? PB_OK : status;
 }

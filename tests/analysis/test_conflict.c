@@ -45,7 +45,8 @@ static void add_lap(struct pb_conflicts *conflicts, const struct index *index, u
     struct pb_conflict_lap *lap = &conflicts->laps[conflicts->lap_count++];
     uint64_t set = set_of(index, base + added), in_set = 0;
 
-    *lap = (struct pb_conflict_lap){base + added, conflicts->missing_count, 0, true};
+    *lap = (struct pb_conflict_lap){
+        .added = base + added, .first = conflicts->missing_count, .added_missed = true};
     for (size_t i = 0; i < conflicts->lines; i++)
         in_set += set_of(index, base + i * LINE) == set;
     lap->added_missed = in_set >= ways;
