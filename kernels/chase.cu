@@ -8,7 +8,7 @@
 PB_CHASE_KERNELS(global_ca)
 PB_CHASE_KERNELS(global_cg)
 PB_CHASE_KERNELS(readonly)
-PB_CHASE_KERNELS(atomic)
+PB_TRACE_KERNEL(atomic) /* for maps, which time no laps */
 
 static pb_kernel_chaser pb_pick(enum pb_kernel_path path, int is_traced)
 {
@@ -20,7 +20,7 @@ static pb_kernel_chaser pb_pick(enum pb_kernel_path path, int is_traced)
     case PB_KERNEL_READONLY:
         return is_traced ? pb_trace_readonly : pb_time_readonly;
     case PB_KERNEL_ATOMIC:
-        return is_traced ? pb_trace_atomic : pb_time_atomic;
+        return is_traced ? pb_trace_atomic : NULL;
     case PB_KERNEL_TEXTURE:
     case PB_KERNEL_TEXTURE_2D:
         return pb_kernel_texture_chaser(path, is_traced);

@@ -74,11 +74,14 @@ __device__ __forceinline__ void pb_time(const struct pb_kernel_chase &chase)
 }
 
 /* Plain names: the check of the machine code finds kernels by them. */
-#define PB_CHASE_KERNELS(path)                                                                     \
+#define PB_TRACE_KERNEL(path)                                                                      \
     extern "C" __global__ void pb_trace_##path(struct pb_kernel_chase chase)                       \
     {                                                                                              \
         pb_trace<pb_load_##path>(chase);                                                           \
-    }                                                                                              \
+    }
+
+#define PB_CHASE_KERNELS(path)                                                                     \
+    PB_TRACE_KERNEL(path)                                                                          \
     extern "C" __global__ void pb_time_##path(struct pb_kernel_chase chase)                        \
     {                                                                                              \
         pb_time<pb_load_##path>(chase);                                                            \

@@ -46,7 +46,6 @@ static const struct expectation timed[] = {
     {"pb_time_global_ca", WINDOW_GLOBAL_LOAD},
     {"pb_time_global_cg", WINDOW_GLOBAL_LOAD},
     {"pb_time_readonly", WINDOW_GLOBAL_LOAD},
-    {"pb_time_atomic", WINDOW_ATOMIC},
     {"pb_time_texture", WINDOW_TEXTURE},
     {"pb_time_texture_2d", WINDOW_TEXTURE},
     {"pb_time_constant", WINDOW_CONSTANT},
