@@ -253,8 +253,10 @@ static enum pb_status infer_size(const struct pb_case *at, const struct pb_level
 
     if (status == PB_OK)
         state_size(at, &onset, carveout_bytes);
-    else if (status == PB_NOT_FOUND)
+    else if (status == PB_NOT_FOUND) {
         pb_parameter_set_none(pb_case_answer(at, "size_bytes"), "%s", err->message);
+        pb_parameter_set_none(pb_case_answer(at, "all_miss_bytes"), "%s", err->message);
+    }
     return status == PB_NOT_FOUND ? PB_OK : status;
 }
 

@@ -171,6 +171,34 @@ static void find_plateau(const struct pb_sweep_point *points, size_t count, size
 }
 
 /*
+ * Where half of the loads of sampled walks miss. A hashed index fills sets as chance has it, so
+ * their first overflows are rare and differ from run to run; as many lines lie in overflowing sets
+ * as in others where the average set is full, and that does not.
+ */
+static uint64_t find_half(const struct pb_sweep_point *points, size_t count, size_t cut,
+                          const struct pb_sweep_model *model)
+{
+    const struct pb_sweep_point *below = &points[cut - 1];
+    double below_share = 0.0;
+
+    for (size_t i = cut; i < count; i++) {
+        double share = pb_sweep_share(&points[i], model), way;
+
+        if (pb_sweep_is_lap(&points[i]) || !(points[i].coverage < 1.0))
+            continue;
+        if (share < 0.5) {
+            below = &points[i];
+            below_share = share;
+            continue;
+        }
+        way = (0.5 - below_share) / (share - below_share);
+        return below->footprint_bytes +
+               (uint64_t)(way * (double)(points[i].footprint_bytes - below->footprint_bytes));
+    }
+    return 0;
+}
+
+/*
  * One set after the other overflows when a perfectly mapped cache does, so its misses grow at least
  * in proportion, from the first on to where half of the most misses are seen. Clearly less than
  * that is a soft onset: sets fill unevenly, and the onset is below the capacity.
@@ -220,6 +248,7 @@ enum pb_status pb_onset_find(const struct pb_sweep_point *points, size_t count,
     count_agreement(points, count, cut, model, &onset);
     find_plateau(points, count, cut, model, &onset);
     onset.soft = is_soft(points, count, cut, model);
+    onset.half_bytes = find_half(points, count, cut, model);
     *onset_out = onset;
     return PB_OK;
 }

@@ -19,8 +19,9 @@ struct pb_onset {
     uint64_t fits_bytes;     /* the largest footprint without misses */
     uint64_t overflow_bytes; /* the next one, with some */
     uint64_t stride_bytes;   /* of the sweep there */
-    uint64_t full_bytes;   /* first footprint of the plateau where nothing more can miss; 0: none */
-    double posterior;      /* 0 … 1, of this cut */
+    uint64_t full_bytes; /* first footprint of the plateau where nothing more can miss; 0: none */
+    uint64_t half_bytes; /* where half of a sampled walk's loads miss, interpolated; 0: not seen */
+    double posterior;    /* 0 … 1, of this cut */
     size_t agreeing, seen; /* points that on their own side with the cut */
     bool soft;             /* misses set in slower than one set after the other can explain */
 };

@@ -55,6 +55,7 @@ const struct pb_inference pb_inferences[] = {
      {{"carveout_bytes", "byte"}, {"carveout_size_bytes", "byte"}},
      pb_infer_carveout},
     {"l2", {"l2_capacity"}, CAPACITY_ANSWERS, pb_infer_capacity},
+    {"l2", {"sm_latency"}, {{NULL, NULL}}, pb_infer_l2_over_sms},
     {"l2", {"l2_line"}, LINE_ANSWERS, pb_infer_line},
     {"l2", {"l2_sets"}, SETS_ANSWERS, pb_infer_sets},
     {"l2", {"l2_map"}, {{"side_sm_counts", ""}}, pb_infer_l2_sides},

@@ -95,7 +95,8 @@ static void test_l2__halves_and_a_soft_onset(void **state)
         device_infer(&device);
         size = device_parameter(&device, "l2", "size_bytes");
         assert_int_equal(size->kind, PB_VALUE_NUMBER);
-        assert_in_range((uint64_t)size->numbers[0].value, 39 * MIB, 44 * MIB);
+        assert_in_range((uint64_t)size->numbers[0].value, 50 * MIB, 52 * MIB);
+        assert_in_range((uint64_t)size->numbers[0].low, 39 * MIB, 44 * MIB);
         assert_in_range((uint64_t)size->numbers[0].high, 56 * MIB, 66 * MIB);
         assert_non_null(strstr(size->method, "soft onset"));
 
@@ -122,6 +123,9 @@ static void test_l2__two_runs_agree(void **state)
     record_l2(&second, 12);
     device_infer(&first);
     device_infer(&second);
+    a = device_parameter(&first, "l2", "size_bytes")->numbers;
+    b = device_parameter(&second, "l2", "size_bytes")->numbers;
+    assert_true(fabs(a->value - b->value) <= 0.01 * a->value);
     a = device_parameter(&first, "l2", "miss_latency_cycles")->numbers;
     b = device_parameter(&second, "l2", "miss_latency_cycles")->numbers;
     assert_true(fabs(a->value - b->value) <= 0.01 * a->value);
@@ -253,6 +257,45 @@ static void test_policy__an_lru_by_the_same_chases_is_one(void **state)
     device_clear(&device);
 }
 
+/* L2 laps of 132 SMs, some nearer to the slices than others; the trace's is one of them. */
+static void test_l2__its_latency_is_that_of_all_sms(void **state)
+{
+    struct device device = {0};
+    struct synthetic_noise noise = {16, 0, 0, 0, 5};
+    struct pb_series *series;
+    const struct pb_parameter *latency;
+
+    (void)state;
+    record_l2(&device, 3);
+    series = &device_record(&device, "sm_latency")->series;
+    for (int sm = 0; sm < 132; sm++)
+        synthetic_lap(series, "global_cg", "l2", 65536, STRIDE, 2048,
+                      2048 * (300 + synthetic_random(&noise, 61)));
+    device_infer(&device);
+    latency = device_parameter(&device, "l2", "latency_cycles");
+    assert_float_equal(latency->numbers[0].value, 330, 6);
+    assert_true(latency->numbers[0].low <= 300 && latency->numbers[0].high >= 360);
+    assert_non_null(strstr(latency->method, "132 SMs"));
+    assert_non_null(strstr(latency->evidence, "sm_latency"));
+    device_clear(&device);
+}
+
+/* SMs that are alike say no more than a trace does, and a trace says it exactly. */
+static void test_l2__sms_that_are_alike_leave_the_trace_its_word(void **state)
+{
+    struct device device = {0};
+    struct pb_series *series;
+
+    (void)state;
+    record_l2(&device, 3);
+    series = &device_record(&device, "sm_latency")->series;
+    for (int sm = 0; sm < 132; sm++)
+        synthetic_lap(series, "global_cg", "l2", 65536, STRIDE, 2048, 2048 * 300);
+    device_infer(&device);
+    assert_null(strstr(device_parameter(&device, "l2", "latency_cycles")->method, "SMs"));
+    device_clear(&device);
+}
+
 /* Walks by one path after each of two; `crossing`: what the other's lines look like by it. */
 static void record_sharing(struct pb_series *series, const char *path, const char *other,
                            uint32_t crossing, uint32_t evicted)
@@ -317,6 +360,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_l2__halves_and_a_soft_onset),
         cmocka_unit_test(test_l2__two_runs_agree),
+        cmocka_unit_test(test_l2__its_latency_is_that_of_all_sms),
+        cmocka_unit_test(test_l2__sms_that_are_alike_leave_the_trace_its_word),
         cmocka_unit_test(test_sharing__one_store_of_lines_that_are_told_apart),
         cmocka_unit_test(test_sharing__a_store_of_its_own),
         cmocka_unit_test(test_sharing__without_evictions_the_room_is_open),
