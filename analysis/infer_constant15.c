@@ -72,9 +72,13 @@ enum pb_status pb_infer_constant15(const struct pb_case *at, struct pb_error *er
     size = pb_case_answer(at, "size_bytes");
     if (size->kind == PB_VALUE_NONE &&
         pb_case_answer(at, "latency_cycles")->kind == PB_VALUE_NUMBER && largest > 0 &&
-        largest >= at->info->constant_bytes)
+        largest >= at->info->constant_bytes) {
         pb_parameter_set_none(size,
                               "all %llu bytes of constant memory fit, so it has at least as many",
                               (unsigned long long)largest);
+        pb_parameter_set_none(pb_case_answer(at, "all_miss_bytes"),
+                              "all %llu bytes of constant memory fit: nothing of it can miss",
+                              (unsigned long long)largest);
+    }
     return status;
 }

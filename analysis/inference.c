@@ -85,7 +85,7 @@ static enum pb_status run_row(struct pb_case *at, const struct pb_recordings *so
         pb_recording_clear(&recordings[i]);
     if (status == PB_NO_MEMORY)
         return status;
-    give_reason(at, status == PB_OK ? "the inference says nothing" : err->message);
+    give_reason(at, status == PB_OK ? "its inference gave no reason" : err->message);
     return PB_OK;
 }
 

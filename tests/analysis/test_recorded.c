@@ -6,8 +6,9 @@
  *   null                          no value, but a reason
  *   {"value": V, "tolerance": T}  within T of V
  *   {"low": L, "high": H}         from L to H
- * A recording without expectations fails, and so do expectations without a recording. Without any
- * of either there is nothing to test, and the test says so (77).
+ * A recording without expectations fails, and so do expectations without a recording. Whatever has
+ * no value must have a reason of its own. Without any of either there is nothing to test, and the
+ * test says so (77).
  */
 #include <dirent.h>
 #include <jansson.h>
@@ -82,6 +83,30 @@ static int check_device(const char *file, const json_t *device, json_t *expectat
     return failures;
 }
 
+/* Returns how many parameters have neither a value nor a reason that an inference gave. */
+static int check_reasons(const char *file, const json_t *device)
+{
+    const char *memory, *name;
+    json_t *parameters, *parameter;
+    int failures = 0;
+
+    json_object_foreach(json_object_get(device, "memories"), memory, parameters)
+    {
+        json_object_foreach(parameters, name, parameter)
+        {
+            const char *reason = json_string_value(json_object_get(parameter, "reason"));
+
+            if (!json_is_null(json_object_get(parameter, "value")) ||
+                (reason != NULL && reason[0] != '\0' && strstr(reason, "gave no reason") == NULL))
+                continue;
+            printf("%s: %s.%s: no value, and no reason but \"%s\"\n", file, memory, name,
+                   reason == NULL ? "" : reason);
+            failures++;
+        }
+    }
+    return failures;
+}
+
 /* Devices of the report against the expectations of their key, or of "*". */
 static int check_report(const char *file, const json_t *report, const json_t *expectations)
 {
@@ -96,7 +121,8 @@ static int check_report(const char *file, const json_t *report, const json_t *ex
         json_t *all = json_object_get(expectations, "*");
 
         checked += (int)(json_object_size(own) + json_object_size(all));
-        failures += check_device(file, device, own) + check_device(file, device, all);
+        failures += check_device(file, device, own) + check_device(file, device, all) +
+                    check_reasons(file, device);
     }
     if (checked == 0) {
         printf("%s: nothing is expected of any of its %zu devices\n", file,
