@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "analysis/verdict/attribute.h"
+#include "analysis/verdict/room.h"
 
 enum { SIGMAS_MAX = 1000000 };
 
@@ -92,16 +93,26 @@ static struct pb_bundle *find_bundle(struct pb_bundles *bundles, enum pb_level l
 static enum pb_status add_bundle(struct pb_bundles *bundles, const struct pb_bundle *bundle,
                                  struct pb_error *err)
 {
-    if (bundles->count == bundles->capacity) {
-        size_t capacity = bundles->capacity == 0 ? 16 : 2 * bundles->capacity;
-        struct pb_bundle *grown = realloc(bundles->items, capacity * sizeof(*grown));
+    struct pb_bundle *items =
+        pb_with_room(bundles->items, bundles->count, &bundles->capacity, sizeof(*items));
 
-        if (grown == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "no memory for %zu places", capacity);
-        bundles->items = grown;
-        bundles->capacity = capacity;
-    }
+    if (items == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu places", bundles->count + 1);
+    bundles->items = items;
     bundles->items[bundles->count++] = *bundle;
+    return PB_OK;
+}
+
+static enum pb_status add_move(struct pb_bundle *bundle, const struct pb_move *move,
+                               struct pb_error *err)
+{
+    struct pb_move *moves =
+        pb_with_room(bundle->moves, bundle->count, &bundle->capacity, sizeof(*moves));
+
+    if (moves == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu deviations", bundle->count + 1);
+    bundle->moves = moves;
+    bundle->moves[bundle->count++] = *move;
     return PB_OK;
 }
 
@@ -119,15 +130,5 @@ enum pb_status pb_bundles_put(struct pb_bundles *bundles, enum pb_level level, s
             return status;
         bundle = &bundles->items[bundles->count - 1];
     }
-    if (bundle->count == bundle->capacity) {
-        size_t capacity = bundle->capacity == 0 ? 16 : 2 * bundle->capacity;
-        struct pb_move *grown = realloc(bundle->moves, capacity * sizeof(*grown));
-
-        if (grown == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "no memory for %zu deviations", capacity);
-        bundle->moves = grown;
-        bundle->capacity = capacity;
-    }
-    bundle->moves[bundle->count++] = *move;
-    return PB_OK;
+    return add_move(bundle, move, err);
 }

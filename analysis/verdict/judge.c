@@ -11,50 +11,43 @@
 #include <string.h>
 
 #include "analysis/verdict/cause.h"
+#include "analysis/verdict/room.h"
 
 enum pb_status pb_verdict_add(struct pb_verdict *verdict, const struct pb_finding *finding)
 {
     struct pb_findings *findings = &verdict->findings;
+    struct pb_finding *items =
+        pb_with_room(findings->items, findings->count, &findings->capacity, sizeof(*items));
 
-    if (findings->count == findings->capacity) {
-        size_t capacity = findings->capacity == 0 ? 16 : 2 * findings->capacity;
-        struct pb_finding *grown = realloc(findings->items, capacity * sizeof(*grown));
-
-        if (grown == NULL)
-            return pb_fail(verdict->err, PB_NO_MEMORY, "no memory for %zu findings", capacity);
-        findings->items = grown;
-        findings->capacity = capacity;
-    }
+    if (items == NULL)
+        return pb_fail(verdict->err, PB_NO_MEMORY, "no memory for %zu findings",
+                       findings->count + 1);
+    findings->items = items;
     findings->items[findings->count++] = *finding;
     return PB_OK;
 }
 
-/* What was found of nodes and slots, for their devices. */
+/* What was found of a node or a slot, for its devices. */
+struct cause_of_many {
+    struct pb_diagnosis diagnosis;
+    size_t bundle;
+};
+
 struct wider {
-    struct pb_diagnosis *items;
-    size_t *bundles; /* of each */
+    struct cause_of_many *items;
     size_t count, capacity;
 };
 
 static enum pb_status remember(struct pb_verdict *verdict, struct wider *wider,
                                const struct pb_diagnosis *diagnosis, size_t bundle)
 {
-    if (wider->count == wider->capacity) {
-        size_t capacity = wider->capacity == 0 ? 8 : 2 * wider->capacity;
-        struct pb_diagnosis *items = realloc(wider->items, capacity * sizeof(*items));
-        size_t *bundles;
+    struct cause_of_many *items =
+        pb_with_room(wider->items, wider->count, &wider->capacity, sizeof(*items));
 
-        if (items == NULL)
-            return pb_fail(verdict->err, PB_NO_MEMORY, "no memory for %zu causes", capacity);
-        wider->items = items;
-        bundles = realloc(wider->bundles, capacity * sizeof(*bundles));
-        if (bundles == NULL)
-            return pb_fail(verdict->err, PB_NO_MEMORY, "no memory for %zu causes", capacity);
-        wider->bundles = bundles;
-        wider->capacity = capacity;
-    }
-    wider->items[wider->count] = *diagnosis;
-    wider->bundles[wider->count++] = bundle;
+    if (items == NULL)
+        return pb_fail(verdict->err, PB_NO_MEMORY, "no memory for %zu causes", wider->count + 1);
+    wider->items = items;
+    wider->items[wider->count++] = (struct cause_of_many){*diagnosis, bundle};
     return PB_OK;
 }
 
@@ -80,8 +73,8 @@ static enum pb_status judge_bundle(struct pb_verdict *verdict, struct pb_bundles
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < wider->count && bundle->level == PB_LEVEL_DEVICE; i++)
-        if (holds(verdict->sheet, &bundles->items[wider->bundles[i]], bundle))
-            pb_cause_absorb(verdict->sheet, &wider->items[i], bundle);
+        if (holds(verdict->sheet, &bundles->items[wider->items[i].bundle], bundle))
+            pb_cause_absorb(verdict->sheet, &wider->items[i].diagnosis, bundle);
     for (unsigned number = 1;
          status == PB_OK && pb_cause_next(verdict->sheet, bundle, number, &diagnosis); number++) {
         struct pb_finding finding;
@@ -103,7 +96,6 @@ static enum pb_status judge_moves(struct pb_verdict *verdict)
     for (size_t i = 0; i < bundles.count && status == PB_OK; i++)
         status = judge_bundle(verdict, &bundles, i, &wider);
     free(wider.items);
-    free(wider.bundles);
     pb_bundles_clear(&bundles);
     return status;
 }

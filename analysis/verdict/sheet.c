@@ -5,20 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/verdict/room.h"
+
 static const struct pb_cell absent_cell = {NAN, 0.0, -1};
 
 enum pb_status pb_sheet_add_subject(struct pb_sheet *sheet, const struct pb_subject *subject,
                                     size_t *subject_out, struct pb_error *err)
 {
-    if (sheet->subject_count == sheet->subject_capacity) {
-        size_t capacity = sheet->subject_capacity == 0 ? 16 : 2 * sheet->subject_capacity;
-        struct pb_subject *grown = realloc(sheet->subjects, capacity * sizeof(*grown));
+    struct pb_subject *subjects = pb_with_room(sheet->subjects, sheet->subject_count,
+                                               &sheet->subject_capacity, sizeof(*subjects));
 
-        if (grown == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "no memory for %zu devices", capacity);
-        sheet->subjects = grown;
-        sheet->subject_capacity = capacity;
-    }
+    if (subjects == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu devices", sheet->subject_count + 1);
+    sheet->subjects = subjects;
     sheet->subjects[sheet->subject_count] = *subject;
     sheet->subjects[sheet->subject_count].cells = NULL;
     sheet->subjects[sheet->subject_count].cell_capacity = 0;
@@ -48,15 +47,12 @@ static size_t find_next(const struct pb_sheet *sheet, const char *name)
 static enum pb_status add_metric(struct pb_sheet *sheet, const struct pb_metric *metric,
                                  struct pb_error *err)
 {
-    if (sheet->metric_count == sheet->metric_capacity) {
-        size_t capacity = sheet->metric_capacity == 0 ? 64 : 2 * sheet->metric_capacity;
-        struct pb_metric *grown = realloc(sheet->metrics, capacity * sizeof(*grown));
+    struct pb_metric *metrics = pb_with_room(sheet->metrics, sheet->metric_count,
+                                             &sheet->metric_capacity, sizeof(*metrics));
 
-        if (grown == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "no memory for %zu metrics", capacity);
-        sheet->metrics = grown;
-        sheet->metric_capacity = capacity;
-    }
+    if (metrics == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu metrics", sheet->metric_count + 1);
+    sheet->metrics = metrics;
     sheet->metrics[sheet->metric_count++] = *metric;
     return PB_OK;
 }
