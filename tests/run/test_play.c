@@ -14,10 +14,24 @@ enum { MEMBERS_MAX = 8, TURN_SECONDS = 30, MEET_SECONDS = 60 };
 
 static const double answer_seconds = 0.005;
 
-static void read_times(size_t member_count, struct times *times)
+static int read_times(void **state)
 {
-    assert_int_equal(times_read(PLUMB_TEST_DATA "/h200-standard.h5", times, NULL), PB_OK);
-    times->member_count = member_count;
+    *state = malloc(sizeof(struct times));
+    return times_read(PLUMB_TEST_DATA "/h200-standard.h5", *state, NULL) != PB_OK;
+}
+
+static int free_times(void **state)
+{
+    free(*state);
+    return 0;
+}
+
+static struct times times_for(void **state, size_t member_count)
+{
+    struct times times = *(const struct times *)*state;
+
+    times.member_count = member_count;
+    return times;
 }
 
 static struct play_request request_of(struct times *times)
@@ -81,12 +95,10 @@ static double seconds_in(const struct play *play, size_t member, const struct pb
 
 static void test_play__nobody_shares_a_turn(void **state)
 {
-    (void)state;
     for (size_t count = 1; count <= MEMBERS_MAX; count++) {
-        struct times times;
+        struct times times = times_for(state, count);
         struct play play;
 
-        read_times(count, &times);
         play_times(&times, &play);
         assert_exclusive(&play);
         free(play.spans);
@@ -96,12 +108,10 @@ static void test_play__nobody_shares_a_turn(void **state)
 /* As long as it takes: so neither twice nor in part. */
 static void test_play__everybody_runs_each_test_once(void **state)
 {
-    (void)state;
     for (size_t count = 1; count <= MEMBERS_MAX; count++) {
-        struct times times;
+        struct times times = times_for(state, count);
         struct play play;
 
-        read_times(count, &times);
         play_times(&times, &play);
         for (size_t member = 0; member < count; member++)
             for (size_t i = 0; times.tests[i] != NULL; i++)
@@ -134,11 +144,9 @@ static double begin_of(const struct play *play, size_t member, const char *test)
 /* Who still has to measure the host link begins no other test while nobody has the links. */
 static void test_play__links_are_taken_as_soon_as_they_are_free(void **state)
 {
-    struct times times;
+    struct times times = times_for(state, 4);
     struct play play;
 
-    (void)state;
-    read_times(4, &times);
     play_times(&times, &play);
     for (size_t i = 0; i < play.count; i++) {
         const struct play_span *span = &play.spans[i];
@@ -152,13 +160,12 @@ static void test_play__links_are_taken_as_soon_as_they_are_free(void **state)
     free(play.spans);
 }
 
-static double wall_seconds(size_t count)
+static double wall_seconds(void **state, size_t count)
 {
-    struct times times;
+    struct times times = times_for(state, count);
     struct play play;
     double seconds;
 
-    read_times(count, &times);
     times_leave_crowds_out(&times);
     play_times(&times, &play);
     seconds = play.wall_seconds;
@@ -169,17 +176,15 @@ static double wall_seconds(size_t count)
 /* Against one that has the same peers to read from, and the node to itself. */
 static void test_play__turns_hide_behind_other_tests(void **state)
 {
-    struct times times;
+    struct times times = times_for(state, 4);
     double alone = 0;
 
-    (void)state;
-    read_times(4, &times);
     times_leave_crowds_out(&times);
     for (size_t i = 0; times.tests[i] != NULL; i++)
         alone += times_of(&times, 0, times.tests[i]);
-    assert_true(alone > wall_seconds(1));
-    assert_true(wall_seconds(4) <= 1.05 * alone);
-    assert_true(wall_seconds(4) <= 1.10 * wall_seconds(1));
+    assert_true(alone > wall_seconds(state, 1));
+    assert_true(wall_seconds(state, 4) <= 1.05 * alone);
+    assert_true(wall_seconds(state, 4) <= 1.10 * wall_seconds(state, 1));
 }
 
 /* ---- members that fail ---- */
@@ -203,10 +208,8 @@ static double failing_seconds(void *context, size_t member, const struct pb_test
 
 static void play_failing(struct failing *failing, struct play *play)
 {
-    struct play_request request;
+    struct play_request request = request_of(&failing->times);
 
-    read_times(4, &failing->times);
-    request = request_of(&failing->times);
     request.seconds = failing_seconds;
     request.context = failing;
     assert_int_equal(play_node(&request, play, NULL), PB_OK);
@@ -227,9 +230,9 @@ static void test_play__who_dies_keeps_nobody_waiting(void **state)
     static const char *const tests[] = {"clock_overhead", "host_link", "host_latency",
                                         "tlb_reach",      "peer_link", "host_link_together"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-        struct failing failing = {.member = 1, .test = tests[i], .seconds = -1};
+        struct failing failing = {
+            .times = times_for(state, 4), .member = 1, .test = tests[i], .seconds = -1};
         struct play play;
 
         play_failing(&failing, &play);
@@ -244,10 +247,10 @@ static void test_play__who_dies_keeps_nobody_waiting(void **state)
 /* It has the links, and never gives them back: that costs the others one turn's time at most. */
 static void test_play__who_hangs_with_the_links_forfeits_them(void **state)
 {
-    struct failing failing = {.member = 0, .test = "host_link", .seconds = 600};
+    struct failing failing = {
+        .times = times_for(state, 4), .member = 0, .test = "host_link", .seconds = 600};
     struct play play;
 
-    (void)state;
     play_failing(&failing, &play);
     for (size_t i = 0; i < play.count; i++)
         if (play.spans[i].member != 0 && play.spans[i].has_turn)
@@ -259,10 +262,10 @@ static void test_play__who_hangs_with_the_links_forfeits_them(void **state)
 
 static void test_play__who_hangs_before_a_meeting_is_waited_for_only_so_long(void **state)
 {
-    struct failing failing = {.member = 2, .test = "sustain", .seconds = 600};
+    struct failing failing = {
+        .times = times_for(state, 4), .member = 2, .test = "sustain", .seconds = 600};
     struct play play;
 
-    (void)state;
     play_failing(&failing, &play);
     for (size_t member = 0; member < 4; member++)
         if (member != 2)
@@ -282,5 +285,5 @@ int main(void)
         cmocka_unit_test(test_play__who_hangs_before_a_meeting_is_waited_for_only_so_long),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, read_times, free_times);
 }
