@@ -7,6 +7,10 @@
  * data, which may hold fewer lines than the sets have room for, as beside a carve-out of shared
  * memory. The largest footprint that fits is then the size itself.
  *
+ * Textures may lie in the same store under tags of their own (shares_room_with). Where fewer of
+ * their lines fit, others took the rest, as those that hold textures' own place for practice: the
+ * size is then up to the store's.
+ *
  * Source: M16 4.2, stage 1; N14 5.1.
  */
 #include "analysis/infer.h"
@@ -192,11 +196,31 @@ static void restate_size(const struct pb_case *at, const char *memory, const str
                             view->start_count, (unsigned long long)view->carveout_bytes, sets);
 }
 
-static bool shares_with_l1(const struct pb_parameters *parameters)
+static bool says_l1(const struct pb_parameters *parameters, const char *memory, const char *name)
 {
-    const struct pb_parameter *word = pb_parameters_find(parameters, "readonly", "shares_with");
+    const struct pb_parameter *word = pb_parameters_find(parameters, memory, name);
 
     return word != NULL && word->kind == PB_VALUE_WORD && strstr(word->word, "l1") != NULL;
+}
+
+/* Textures in L1's store: nothing but other lines there keeps them from all of it. */
+static void widen_textures(const struct pb_parameters *parameters)
+{
+    const struct pb_parameter *store = pb_parameters_find(parameters, "l1", "size_bytes");
+    struct pb_parameter *size = pb_parameters_find(parameters, "texture", "size_bytes");
+    struct pb_estimate bytes;
+
+    if (!says_l1(parameters, "texture", "shares_room_with") ||
+        says_l1(parameters, "texture", "shares_with") || store == NULL || size == NULL ||
+        store->kind != PB_VALUE_NUMBER || size->kind != PB_VALUE_NUMBER ||
+        store->numbers[0].high <= size->numbers[0].high)
+        return;
+    bytes = size->numbers[0];
+    bytes.high = store->numbers[0].high;
+    pb_parameter_set_number(size, bytes, fmin(size->confidence, store->confidence),
+                            "%.0f bytes fit; they lie in the store of l1, of which other lines "
+                            "took the rest of %.0f",
+                            bytes.value, bytes.high);
 }
 
 static void state_onset(const struct pb_case *at, const struct view *view, size_t starts,
@@ -216,7 +240,7 @@ static void state_onset(const struct pb_case *at, const struct view *view, size_
 
 enum pb_status pb_infer_onsets(const struct pb_case *at, struct pb_error *err)
 {
-    bool shared = shares_with_l1(at->parameters);
+    bool shared = says_l1(at->parameters, "readonly", "shares_with");
     struct view view = {.start_count = 0};
     struct pb_estimate onset;
     size_t starts;
@@ -233,10 +257,11 @@ enum pb_status pb_infer_onsets(const struct pb_case *at, struct pb_error *err)
     if (starts == 0)
         return pb_fail(err, PB_NOT_FOUND, "no start shows both a fit and an overflow");
     state_onset(at, &view, starts, &onset);
-    if (!is_full_of_data(&view, &onset))
-        return PB_OK;
-    restate_size(at, "l1", &view, &onset);
-    if (shared)
-        restate_size(at, "readonly", &view, &onset);
+    if (is_full_of_data(&view, &onset)) {
+        restate_size(at, "l1", &view, &onset);
+        if (shared)
+            restate_size(at, "readonly", &view, &onset);
+    }
+    widen_textures(at->parameters);
     return PB_OK;
 }

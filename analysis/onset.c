@@ -161,12 +161,29 @@ static uint64_t plateau_start(const struct pb_sweep_point *points, size_t count,
     return last == NULL || start == last->footprint_bytes ? 0 : start;
 }
 
+/* Does anything behind the last trace miss more than it? Then traces end before the rise does. */
+static bool rises_behind_traces(const struct pb_sweep_point *points, size_t count,
+                                const struct pb_sweep_model *model)
+{
+    size_t last = count;
+
+    for (size_t i = 0; i < count; i++)
+        last = pb_sweep_is_lap(&points[i]) ? last : i;
+    for (size_t i = last; i < count; i++)
+        if (pb_sweep_share(&points[i], model) >
+            pb_sweep_share(&points[last], model) + plateau_tolerance)
+            return true;
+    return false;
+}
+
 static void find_plateau(const struct pb_sweep_point *points, size_t count, size_t cut,
                          const struct pb_sweep_model *model, struct pb_onset *onset)
 {
     uint64_t by_traces = plateau_start(points + cut, count - cut, model, false);
     uint64_t by_laps = plateau_start(points + cut, count - cut, model, true);
 
+    if (rises_behind_traces(points + cut, count - cut, model))
+        by_traces = 0;
     onset->full_bytes = by_traces > 0 ? by_traces : by_laps;
 }
 

@@ -168,6 +168,27 @@ static void test_onsets__data_that_are_full_before_the_sets_tell_the_size(void *
     tear_down(&bench);
 }
 
+/* Textures that lie in the same store, tagged otherwise, may have all of it. */
+static void test_onsets__textures_in_one_store_reach_its_size(void **unused)
+{
+    struct bench bench;
+    const struct pb_estimate *size;
+
+    (void)unused;
+    set_up(&bench);
+    state(&bench, "texture", "size_bytes", 14 * LINE, 14 * LINE);
+    pb_parameter_set_word(declare(&bench, "texture", "shares_with"), "none", 0.9, "test");
+    pb_parameter_set_word(declare(&bench, "texture", "shares_room_with"), "l1 readonly", 0.9,
+                          "test");
+    walk_all(&bench, 17, 15);
+    walk(&bench.recordings[2].series, "readonly", "bisect", 0, 15, 15);
+    walk(&bench.recordings[2].series, "readonly", "bisect", 0, 16, 15);
+    infer(&bench);
+    size = find(&bench, "texture", "size_bytes")->numbers;
+    assert_true(size->value == 14 * LINE && size->low == 14 * LINE && size->high == 15 * LINE);
+    tear_down(&bench);
+}
+
 /* An index that foretells wrongly proves nothing of the data. */
 static void test_onsets__a_wrong_index_tells_no_size(void **unused)
 {
@@ -219,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_onsets__the_index_foretells_where_sets_overflow),
         cmocka_unit_test(test_onsets__data_that_are_full_before_the_sets_tell_the_size),
+        cmocka_unit_test(test_onsets__textures_in_one_store_reach_its_size),
         cmocka_unit_test(test_onsets__a_wrong_index_tells_no_size),
         cmocka_unit_test(test_onsets__without_an_index_starts_still_differ),
         cmocka_unit_test(test_foretell__bits_beyond_the_masks_are_unknown),

@@ -148,6 +148,24 @@ static void test_onset__hashed_sets_overflow_softly(void **state)
     assert_in_range(onset.full_bytes, 2100 * LINE, 2300 * LINE);
 }
 
+/* The few traces around the edge are alike; where all misses, laps tell that were walked further.
+ */
+static void test_onset__alike_traces_at_the_edge_are_no_plateau(void **state)
+{
+    struct pb_onset onset;
+    struct sweep sweep;
+
+    (void)state;
+    begin(&sweep);
+    for (uint64_t lines = 120; lines <= 131; lines++)
+        add_trace(&sweep, lines, lines <= 128 ? 0 : 1);
+    for (uint64_t lines = 132; lines <= 200; lines += 4)
+        add_lap(&sweep, lines, lines >= 160 ? 1.0 : (double)(lines - 128) / 32.0);
+    assert_int_equal(find(&sweep, &onset, NULL), PB_OK);
+    assert_int_equal(onset.fits_bytes, 128 * LINE);
+    assert_int_equal(onset.full_bytes, 160 * LINE);
+}
+
 static void test_onset__flat_curve_is_not_found(void **state)
 {
     struct pb_error err = PB_ERROR_INIT;
@@ -207,6 +225,7 @@ int main(void)
         cmocka_unit_test(test_onset__strays_below_the_knee_are_no_misses),
         cmocka_unit_test(test_onset__laps_alone_give_the_step),
         cmocka_unit_test(test_onset__hashed_sets_overflow_softly),
+        cmocka_unit_test(test_onset__alike_traces_at_the_edge_are_no_plateau),
         cmocka_unit_test(test_onset__flat_curve_is_not_found),
         cmocka_unit_test(test_onset__only_misses_is_not_found),
         cmocka_unit_test(test_onset__silence_of_pieces_leaves_doubt),
