@@ -21,26 +21,28 @@ static bool is_drawn(const struct pb_point *point)
     return strncmp(point->phase, "conflict_shuffled", PB_NAME_LENGTH) == 0;
 }
 
-/* The next lap with one line more, in the array's order or in one of its own. */
-static const struct pb_point *next_lap(const struct pb_level *level, size_t *at)
+/* The next lap with one line more, in the array's order or in one of its own; or over less of it.
+ */
+static const struct pb_point *next_lap(const struct pb_level *level, bool shorter, size_t *at)
 {
+    const char *phase = shorter ? "conflict_short" : "conflict";
     struct pb_pick pick = {level->way->path, "trace", NULL};
     const struct pb_point *point;
 
     while ((point = pb_point_next(level->series, &pick, at)) != NULL)
-        if (strncmp(point->phase, "conflict", PB_NAME_LENGTH) == 0 || is_drawn(point))
+        if (strncmp(point->phase, phase, PB_NAME_LENGTH) == 0 || (!shorter && is_drawn(point)))
             return point;
     return NULL;
 }
 
 /* Room for all accesses of the laps. */
-static enum pb_status reserve(const struct pb_level *level, struct pb_conflicts *conflicts,
-                              struct pb_error *err)
+static enum pb_status reserve(const struct pb_level *level, bool shorter,
+                              struct pb_conflicts *conflicts, struct pb_error *err)
 {
     const struct pb_point *point;
     size_t laps = 0, accesses = 0;
 
-    for (size_t at = 0; (point = next_lap(level, &at)) != NULL; laps++)
+    for (size_t at = 0; (point = next_lap(level, shorter, &at)) != NULL; laps++)
         accesses += pb_point_accesses(level->series, point).count;
     if (laps == 0)
         return pb_fail(err, PB_NOT_FOUND, "the recording holds no laps with one line more");
@@ -146,14 +148,14 @@ static bool is_alike(const struct pb_conflicts *conflicts, const struct pb_acces
            point->base_address == conflicts->base && point->footprint_bytes >= point->stride_bytes;
 }
 
-enum pb_status pb_conflicts_read(const struct pb_level *level, struct pb_conflicts *conflicts_out,
-                                 struct pb_error *err)
+enum pb_status pb_conflicts_read(const struct pb_level *level, bool shorter,
+                                 struct pb_conflicts *conflicts_out, struct pb_error *err)
 {
     struct pb_conflicts conflicts = {0};
     const struct pb_point *point;
-    enum pb_status status = reserve(level, &conflicts, err);
+    enum pb_status status = reserve(level, shorter, &conflicts, err);
 
-    for (size_t at = 0; status == PB_OK && (point = next_lap(level, &at)) != NULL;) {
+    for (size_t at = 0; status == PB_OK && (point = next_lap(level, shorter, &at)) != NULL;) {
         struct pb_accesses walk = pb_point_accesses(level->series, point);
 
         if (conflicts.lap_count == 0) {

@@ -43,9 +43,12 @@ struct pb_conflicts {
     bool in_pieces; /* laps were recorded in several runs (R16's windows) */
 };
 
-/* PB_NOT_FOUND: no such laps, or they walk different arrays. pb_conflicts_clear() them. */
-enum pb_status pb_conflicts_read(const struct pb_level *level, struct pb_conflicts *conflicts_out,
-                                 struct pb_error *err);
+/*
+ * Laps over the array that fills the cache to its edge, or over the shorter one that leaves some
+ * room in it. PB_NOT_FOUND: no such laps, or they walk different arrays. pb_conflicts_clear() them.
+ */
+enum pb_status pb_conflicts_read(const struct pb_level *level, bool shorter,
+                                 struct pb_conflicts *conflicts_out, struct pb_error *err);
 void pb_conflicts_clear(struct pb_conflicts *conflicts);
 
 /* Sets as they were seen, without any assumption of how they are indexed. */

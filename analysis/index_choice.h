@@ -15,6 +15,7 @@ struct pb_index_view {
     struct pb_conflicts conflicts;
     struct pb_partition partition;
     struct pb_index_fit modulo, linear;
+    bool shorter; /* the array leaves some room in the cache */
 };
 
 /* The finer index; of two as fine that with fewer strays, then the modulo. *fit_out is NULL where

@@ -195,7 +195,11 @@ static void state_uneven(const struct pb_case *at, const struct pb_index_view *v
     pb_parameter_set_masks(pb_case_answer(at, "index_masks"), masks, fit->mask_count, confidence,
                            "reduced basis over the address bits of the array; higher bits were "
                            "seen once each, and depend on where pages lie");
-    restate_size(at, view, fill, confidence);
+    if (!view->shorter)
+        restate_size(at, view, fill, confidence);
+    else
+        widen_size(at, &view->conflicts,
+                   ldexp((double)(fill->ways * view->conflicts.line_bytes), (int)fit->mask_count));
 }
 
 /* PB_NOT_FOUND: the index does not foretell which sets are full; the size is then left open. */
@@ -217,9 +221,10 @@ static enum pb_status infer_uneven(const struct pb_case *at, struct pb_index_vie
         state_uneven(at, view, &fill);
         return PB_OK;
     }
-    widen_size(at, conflicts,
-               pb_parameters_number(at->parameters, at->inference->memory, "all_miss_bytes") -
-                   (double)conflicts->line_bytes);
+    if (!view->shorter)
+        widen_size(at, conflicts,
+                   pb_parameters_number(at->parameters, at->inference->memory, "all_miss_bytes") -
+                       (double)conflicts->line_bytes);
     return pb_fail(err, PB_NOT_FOUND,
                    "%zu of %zu added lines make nothing miss: the array of %zu lines does not "
                    "fill all sets",
@@ -269,6 +274,25 @@ static enum pb_status infer_from(const struct pb_case *at, struct pb_index_view 
     return PB_OK;
 }
 
+/*
+ * An array that fills the store of the data before the sets conflicts with whatever is added. Laps
+ * over a little less of it leave room there: what then misses shares a full set. PB_NOT_FOUND:
+ * there are none, or no index foretells them; nothing is changed then.
+ */
+static enum pb_status infer_shorter(const struct pb_case *at, const struct pb_level *level)
+{
+    double line = pb_parameters_number(at->parameters, at->inference->memory, "line_bytes");
+    struct pb_index_view view = {.shorter = true};
+    enum pb_status status = pb_conflicts_read(level, true, &view.conflicts, NULL);
+
+    if (status == PB_OK && !isnan(line) && line != (double)view.conflicts.line_bytes)
+        status = PB_NOT_FOUND;
+    if (status == PB_OK)
+        status = infer_uneven(at, &view, NULL);
+    pb_conflicts_clear(&view.conflicts);
+    return status;
+}
+
 enum pb_status pb_infer_sets(const struct pb_case *at, struct pb_error *err)
 {
     struct pb_index_view view = {.conflicts = {0}};
@@ -278,9 +302,15 @@ enum pb_status pb_infer_sets(const struct pb_case *at, struct pb_error *err)
     if (status != PB_OK)
         return status;
     if (status == PB_OK)
-        status = pb_conflicts_read(&level, &view.conflicts, err);
+        status = pb_conflicts_read(&level, false, &view.conflicts, err);
     if (status == PB_OK)
         status = infer_from(at, &view, err);
+    if (status == PB_NOT_FOUND) {
+        enum pb_status shorter = infer_shorter(at, &level);
+
+        if (shorter != PB_NOT_FOUND)
+            status = shorter; /* found, or no memory */
+    }
     pb_conflicts_clear(&view.conflicts);
     pb_level_clear(&level);
     return status;

@@ -38,6 +38,7 @@ enum pb_status pb_test_l1_bases(struct pb_bench *bench, struct pb_recording *rec
         least = search.fits_bytes < least ? search.fits_bytes : least;
         most = search.fits_bytes > most ? search.fits_bytes : most;
     }
+    bench->known[PB_CACHE_L1].is_uneven = most > least;
     if (status == PB_OK && most > least)
         snprintf(recording->message, sizeof(recording->message),
                  "misses begin beyond %llu to %llu bytes, by where the array begins",

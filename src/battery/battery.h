@@ -35,6 +35,7 @@ enum { PB_SUSTAIN_PATIENCE = 3 };
 struct pb_known {
     uint64_t edge_bytes; /* the largest footprint without misses */
     uint64_t line_bytes;
+    bool is_uneven; /* by where an array begins, its sets fill sooner or later */
 };
 
 /*

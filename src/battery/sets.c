@@ -8,6 +8,10 @@
  *   conflict_shuffled   the same with the array in a drawn order: policies that keep to one part of
  *                       a set while laps are alike, such as a tree-PLRU, show another one
  *
+ *   conflict_short      as conflict, with a hundredth of the array left out, where l1_bases has
+ * seen the edge move: an array that fills the store of the data, and not its sets, conflicts with
+ * every X
+ *
  * X runs over single high bits of the address, which shows the bits that are hashed into the set
  * index, and over the lines that follow the array, which shows the sets themselves.
  *
@@ -26,6 +30,7 @@ enum {
     SHUFFLED_MAX = 64,      /* of them in a drawn order too, */
     SHUFFLED_FAR = 2,       /* and so often those far away: a single pair may be a stray */
     LOADS_BUDGET = 1 << 22, /* of all candidates' laps and their windows */
+    LEFT_OUT = 100,         /* one line in so many */
     HIGH_BIT = 30
 };
 
@@ -106,15 +111,15 @@ static enum pb_status take_far(struct pb_bench *bench, const struct pb_search *s
 }
 
 static enum pb_status take_candidates(struct pb_bench *bench, const struct pb_search *search,
-                                      uint64_t *offsets, size_t lines,
+                                      const char *phase, uint64_t *offsets, size_t lines,
                                       struct pb_recording *recording, struct pb_error *err)
 {
     uint64_t room = room_of(bench, search), line = search->stride_bytes;
     uint64_t end = (lines + candidate_count(bench, search, lines)) * line;
-    enum pb_status status = take_far(bench, search, "conflict", offsets, lines, recording, err);
+    enum pb_status status = take_far(bench, search, phase, offsets, lines, recording, err);
 
     for (uint64_t x = lines * line; x < end && x + line <= room && status == PB_OK; x += line)
-        status = take_conflict(bench, search, "conflict", offsets, lines, x, recording, err);
+        status = take_conflict(bench, search, phase, offsets, lines, x, recording, err);
     return is_out_of_reach(status) ? PB_OK : status;
 }
 
@@ -162,7 +167,12 @@ static enum pb_status sets(struct pb_bench *bench, enum pb_cache cache,
         return pb_fail(err, PB_NO_MEMORY, "no memory for an array of %zu lines", lines);
     for (size_t i = 0; i < lines; i++)
         offsets[i] = i * search.stride_bytes;
-    status = take_candidates(bench, &search, offsets, lines, recording, err);
+    status = take_candidates(bench, &search, "conflict", offsets, lines, recording, err);
+    if (status == PB_OK && bench->known[cache].is_uneven && lines > LEFT_OUT)
+        status = take_candidates(bench, &search, "conflict_short", offsets,
+                                 lines - lines / LEFT_OUT, recording, err);
+    for (size_t i = 0; i < lines; i++)
+        offsets[i] = i * search.stride_bytes;
     if (status == PB_OK)
         status = take_shuffled(bench, &search, offsets, lines, recording, err);
     free(offsets);

@@ -134,6 +134,96 @@ static void test_l2__two_runs_agree(void **state)
     device_clear(&first);
 }
 
+/* 64 hashed sets of 4 lines, in front of a store of data that holds fewer lines than they do. */
+enum { HASHED_SETS = 64, HASHED_WAYS = 4, STORE_LINES = 244, HASHED_LINE = 128 };
+
+static size_t hashed_set(uint64_t address)
+{
+    static const uint64_t masks[] = {0x2080, 0x4100, 0x2200, 0x4400, 0x0800, 0x7000};
+    size_t set = 0;
+
+    for (size_t i = 0; i < sizeof(masks) / sizeof(masks[0]); i++)
+        set |= (size_t)__builtin_parityll(address & masks[i]) << i;
+    return set;
+}
+
+/* A lap over `lines` lines and X: those of X's set miss if it is full; of a full store any five. */
+static void add_conflict(struct pb_series *series, struct synthetic_noise *noise, const char *phase,
+                         size_t lines, uint64_t x)
+{
+    struct pb_point point = {.footprint_bytes = x + HASHED_LINE,
+                             .stride_bytes = HASHED_LINE,
+                             .base_address = 1 << 30,
+                             .count = lines + 1,
+                             .window = lines + 1,
+                             .overhead_cycles = 2};
+    uint32_t latency[STORE_LINES + 1];
+    uint64_t index[STORE_LINES + 1];
+    size_t filled = 0;
+
+    PB_TEXT_SET(point.path, "global_ca");
+    PB_TEXT_SET(point.order, "given");
+    PB_TEXT_SET(point.mode, "trace");
+    PB_TEXT_SET(point.phase, phase);
+    for (size_t i = 0; i < lines; i++)
+        filled += hashed_set(i * HASHED_LINE) == hashed_set(x);
+    for (size_t i = 0; i <= lines; i++) {
+        bool crowded = filled == HASHED_WAYS && hashed_set(i * HASHED_LINE) == hashed_set(x);
+
+        index[i] = i < lines ? i * HASHED_LINE : x;
+        latency[i] = 2 + ((i < lines ? crowded : filled == HASHED_WAYS) ? 280 : 32);
+    }
+    for (int i = 0; i < 5 && lines + 1 >= STORE_LINES; i++)
+        latency[synthetic_random(noise, lines)] = 2 + 280;
+    assert_int_equal(pb_series_append(series, &point, latency, index, NULL), PB_OK);
+}
+
+static void record_sets(struct device *device, bool shorter)
+{
+    struct synthetic_noise noise = {2, 0, 0, 0, 11};
+    struct pb_series *series = &device_record(device, "l1_sets")->series;
+
+    synthetic_constant(series, &noise, "global_ca", "reference", 32, 256);
+    synthetic_constant(series, &noise, "global_cg", "reference", 280, 256);
+    synthetic_constant(series, &noise, "global_ca", "miss", 280, 256);
+    for (int phase = 0; phase <= shorter; phase++) {
+        size_t lines = phase == 0 ? STORE_LINES - 1 : STORE_LINES - 4;
+
+        for (uint64_t x = 1 << 20; x >= 1 << 17; x /= 2)
+            add_conflict(series, &noise, phase == 0 ? "conflict" : "conflict_short", lines, x);
+        for (uint64_t i = 0; i < 200; i++)
+            add_conflict(series, &noise, phase == 0 ? "conflict" : "conflict_short", lines,
+                         (lines + i) * HASHED_LINE);
+    }
+}
+
+/* An H200's L1: its store is full before its sets are, and then all lines conflict with all. */
+static void test_sets__laps_that_leave_room_in_the_store_show_them(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record_sets(&device, true);
+    device_infer(&device);
+    assert_value(&device, "l1", "set_count", HASHED_SETS);
+    assert_value(&device, "l1", "way_counts", HASHED_WAYS);
+    assert_string_equal(device_parameter(&device, "l1", "index_kind")->word, "xor");
+    assert_int_equal(device_parameter(&device, "l1", "index_masks")->number_count, 6);
+    device_clear(&device);
+}
+
+static void test_sets__a_full_store_alone_shows_none(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record_sets(&device, false);
+    device_infer(&device);
+    assert_int_equal(device_parameter(&device, "l1", "set_count")->kind, PB_VALUE_NONE);
+    assert_int_equal(device_parameter(&device, "l1", "index_masks")->kind, PB_VALUE_NONE);
+    device_clear(&device);
+}
+
 enum { SET_LINES = 5, SET_WAYS = 4, KEPT = 2, CHASE = 80 };
 
 /* Moves entry `at` of a list to its end. */
@@ -365,6 +455,8 @@ int main(void)
         cmocka_unit_test(test_sharing__one_store_of_lines_that_are_told_apart),
         cmocka_unit_test(test_sharing__a_store_of_its_own),
         cmocka_unit_test(test_sharing__without_evictions_the_room_is_open),
+        cmocka_unit_test(test_sets__laps_that_leave_room_in_the_store_show_them),
+        cmocka_unit_test(test_sets__a_full_store_alone_shows_none),
         cmocka_unit_test(test_policy__a_set_that_keeps_what_has_hit_is_no_lru),
         cmocka_unit_test(test_policy__an_lru_by_the_same_chases_is_one),
     };
