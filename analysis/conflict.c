@@ -238,18 +238,19 @@ static void measure_sets(size_t lines, const size_t *size, const size_t *sightin
     }
 }
 
-/* The commonest number of misses; quadratic in the laps, of which there are hundreds. */
-static void measure_laps(const struct pb_conflicts *conflicts, struct pb_partition *partition)
+/* The commonest number of misses, the first lap's of several. tally[lines + 2] is zero. */
+static void measure_laps(const struct pb_conflicts *conflicts, size_t *tally,
+                         struct pb_partition *partition)
 {
+    for (size_t i = 0; i < conflicts->lap_count; i++)
+        tally[conflicts->laps[i].count]++;
     for (size_t i = 0; i < conflicts->lap_count; i++) {
-        size_t alike = 0;
+        size_t count = conflicts->laps[i].count;
 
-        partition->laps += conflicts->laps[i].count > 0;
-        for (size_t k = 0; k < conflicts->lap_count; k++)
-            alike += conflicts->laps[k].count == conflicts->laps[i].count;
-        if (conflicts->laps[i].count > 0 && alike > partition->per_lap_laps) {
-            partition->per_lap = conflicts->laps[i].count;
-            partition->per_lap_laps = alike;
+        partition->laps += count > 0;
+        if (count > 0 && tally[count] > partition->per_lap_laps) {
+            partition->per_lap = count;
+            partition->per_lap_laps = tally[count];
         }
     }
 }
@@ -259,7 +260,7 @@ enum pb_status pb_conflicts_partition(const struct pb_conflicts *conflicts, cons
 {
     struct pb_partition partition = {0};
     size_t lines = conflicts->lines;
-    size_t *parent = calloc(4 * lines, sizeof(*parent)), *seen, *size, *sightings;
+    size_t *parent = calloc(5 * lines + 2, sizeof(*parent)), *seen, *size, *sightings;
 
     if (parent == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for %zu lines", lines);
@@ -278,7 +279,7 @@ enum pb_status pb_conflicts_partition(const struct pb_conflicts *conflicts, cons
         partition.once += seen[i] == 1;
     }
     measure_sets(lines, size, sightings, &partition);
-    measure_laps(conflicts, &partition);
+    measure_laps(conflicts, sightings + lines, &partition);
     free(parent);
     *partition_out = partition;
     return PB_OK;

@@ -1,4 +1,4 @@
-/* Modes by nearest-neighbour density with hysteresis; linear in the number of distinct values. */
+/* Modes by nearest-neighbour density with hysteresis; linear in the number of members. */
 #include "analysis/modes.h"
 
 #include <math.h>
@@ -17,6 +17,7 @@ struct density {
     size_t count;
     size_t neighbours; /* members a window must hold */
     size_t first, end; /* members within half_window_cycles of the place looked at last */
+    size_t nearest;    /* the first of its nearest neighbours */
 };
 
 /* Members per cycle around x; x must not fall from call to call. */
@@ -34,12 +35,11 @@ static double density_at(struct density *walk, double x)
     if (high - low >= walk->neighbours)
         return (double)(high - low) / (2.0 * half_window_cycles);
 
-    while (high - low < walk->neighbours) {
-        if (low > 0 && (high == walk->count || x - v[low - 1] <= v[high] - x))
-            low--;
-        else
-            high++;
-    }
+    for (low = walk->nearest; low + walk->neighbours < walk->count; low++)
+        if (x - v[low] <= v[low + walk->neighbours] - x)
+            break;
+    walk->nearest = low;
+    high = low + walk->neighbours;
     return (double)walk->neighbours / (2.0 * fmax(x - v[low], v[high - 1] - x));
 }
 
@@ -75,7 +75,7 @@ static double next_place(const double *sorted, size_t count, size_t *at, double 
 size_t pb_modes_find(const double *sorted, size_t count, size_t max, struct pb_mode *modes_out)
 {
     size_t neighbours = (size_t)ceil(sqrt((double)count)), first = 0, found = 0, at = 0;
-    struct density walk = {sorted, count, neighbours, 0, 0};
+    struct density walk = {sorted, count, neighbours, 0, 0, 0};
     double ratio, x, peak = 0.0, valley = 0.0, valley_place = 0.0;
 
     if (count == 0)

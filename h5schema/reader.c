@@ -200,9 +200,12 @@ static enum pb_status read_optional(hid_t group, const char *name, const char *p
     return pb_h5_read_rows(group, name, pb_schema_find(pattern), rows_out, count_out, err);
 }
 
+/* Every point owns accesses of its own, or reading few of them could take any time. */
 static enum pb_status check_points(const struct pb_series *series, size_t index_count,
                                    struct pb_error *err)
 {
+    uint64_t left = series->access_count;
+
     if (index_count != series->access_count)
         return pb_fail(err, PB_CORRUPT, "index: expected %zu elements as in latency, found %zu",
                        series->access_count, index_count);
@@ -215,6 +218,12 @@ static enum pb_status check_points(const struct pb_series *series, size_t index_
                            "points[%zu]: owns accesses %llu to %llu, of which there are %zu", i,
                            (unsigned long long)point->first,
                            (unsigned long long)(point->first + point->count), series->access_count);
+        if (point->count > left)
+            return pb_fail(
+                err, PB_CORRUPT,
+                "points[%zu]: owns %llu accesses, where points before it left %llu of %zu", i,
+                (unsigned long long)point->count, (unsigned long long)left, series->access_count);
+        left -= point->count;
     }
     return PB_OK;
 }

@@ -1,9 +1,11 @@
 /*
- * Runs a fuzz target without libFuzzer: `TARGET [--runs N] [--first I] [--seed S] [FILE...]`.
+ * Runs a fuzz target without libFuzzer: `TARGET [--runs N] [--first I] [--seed S] [--slow SECONDS]
+ * [FILE...]`.
  *
  * Run i is the same in every call with the same seed, so that what a report names can be replayed
  * by `--first i --runs 1`. FILEs are fed as they are, before all runs. A run that takes longer than
- * a minute ends the program as a crash does.
+ * a minute ends the program as a crash does; --slow names those that took the processor for longer
+ * than it says.
  *
  * Limit: it does not look at coverage; the targets' seeds and mutators have to reach the depths.
  */
@@ -14,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fuzz/fuzz.h"
@@ -22,6 +25,7 @@ enum { INPUT_MAX = 1 << 18, MUTATIONS_MAX = 6, RUN_SECONDS_MAX = 60 };
 
 /* Of the run under way: signal handlers and libFuzzer's LLVMFuzzerMutate() get no context. */
 static volatile uint64_t current_run, current_seed;
+static double slow_seconds = RUN_SECONDS_MAX;
 static uint64_t mutation_state;
 
 static void name_run(void)
@@ -126,10 +130,19 @@ static void run_file(const char *path, uint8_t *data)
     LLVMFuzzerTestOneInput(data, size);
 }
 
+static double processor_seconds(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
+}
+
 /* Exact bounds, so that reading behind the input shows. */
 static void feed(const uint8_t *data, size_t size)
 {
     uint8_t *exact = malloc(size > 0 ? size : 1);
+    double start = processor_seconds(), seconds;
 
     if (exact == NULL)
         exit(2);
@@ -137,6 +150,11 @@ static void feed(const uint8_t *data, size_t size)
     alarm(RUN_SECONDS_MAX);
     LLVMFuzzerTestOneInput(exact, size);
     alarm(0);
+    seconds = processor_seconds() - start;
+    if (seconds > slow_seconds) {
+        fprintf(stderr, "fuzz: %.2f s: ", seconds);
+        name_run();
+    }
     free(exact);
 }
 
@@ -157,6 +175,7 @@ int main(int argc, char **argv)
     static const struct option options[] = {{"runs", required_argument, NULL, 'r'},
                                             {"first", required_argument, NULL, 'f'},
                                             {"seed", required_argument, NULL, 's'},
+                                            {"slow", required_argument, NULL, 'l'},
                                             {NULL, 0, NULL, 0}};
     uint8_t *data = malloc(INPUT_MAX);
     uint64_t runs = 1000, first = 0, seed = 1;
@@ -166,6 +185,10 @@ int main(int argc, char **argv)
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (option == '?' || optarg == NULL)
             return 2;
+        if (option == 'l') {
+            slow_seconds = strtod(optarg, NULL);
+            continue;
+        }
         *(option == 'r' ? &runs : (option == 'f' ? &first : &seed)) = strtoull(optarg, NULL, 10);
     }
     if (data == NULL)

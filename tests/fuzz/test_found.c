@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/device.h"
@@ -65,11 +66,56 @@ static void test_found__more_sms_than_any_device_has(void **state)
     device_clear(&device);
 }
 
+/* Every row of an axis without end was played through for every limit. */
+static void test_found__bursts_of_the_same_warps_again_and_again(void **state)
+{
+    enum { ROWS = 3000 };
+    static const char *const traffics[] = {"l2", "dram"};
+    static const double lanes[] = {1.0}, loads[] = {1.0, 2.0, 64.0};
+    static double warps[ROWS];
+    struct device device = {0};
+    struct pb_matrix *matrix = &device_record(&device, "mshr")->matrix;
+    const struct pb_parameter *limit;
+
+    (void)state;
+    for (size_t i = 0; i < ROWS; i++)
+        warps[i] = 1.0;
+    assert_int_equal(pb_axis_set_labels(&matrix->axes[0], "traffic", "", traffics, 2, NULL), PB_OK);
+    assert_int_equal(pb_axis_set_values(&matrix->axes[1], "lanes", "", "", lanes, 1, NULL), PB_OK);
+    assert_int_equal(pb_axis_set_values(&matrix->axes[2], "warps", "", "", warps, ROWS, NULL),
+                     PB_OK);
+    assert_int_equal(pb_axis_set_values(&matrix->axes[3], "loads", "", "", loads, 3, NULL), PB_OK);
+    assert_int_equal(pb_matrix_allocate(matrix, "cycle", "", NULL), PB_OK);
+    for (size_t i = 0; i < 2 * ROWS * 3; i++)
+        matrix->values[i] = 300.0;
+    device_infer(&device);
+    limit = device_parameter(&device, "mshr", "per_sm");
+    assert_string_equal(limit->reason, "no matrix of traffic, lanes, warps and loads");
+    device_clear(&device);
+}
+
+/* As many kinds as a number may have, each far from the next: neighbours are found in one walk. */
+static void test_found__modes_of_numbers_that_all_differ(void **state)
+{
+    enum { COUNT = 1 << 20 };
+    double *values = malloc(COUNT * sizeof(*values));
+    struct pb_mode modes[4];
+
+    (void)state;
+    assert_non_null(values);
+    for (size_t i = 0; i < COUNT; i++)
+        values[i] = 4000.0 * (double)i;
+    assert_int_equal(pb_modes_find(values, COUNT, 4, modes), 1);
+    free(values);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_found__modes_of_numbers_without_a_middle),
         cmocka_unit_test(test_found__labels_without_an_end),
+        cmocka_unit_test(test_found__bursts_of_the_same_warps_again_and_again),
+        cmocka_unit_test(test_found__modes_of_numbers_that_all_differ),
         cmocka_unit_test(test_found__more_sms_than_any_device_has),
     };
 

@@ -187,6 +187,32 @@ static void test_fleet_file__round_trip_keeps_accesses_matrix_and_state(void **s
     pb_reader_close(reader);
 }
 
+/* Each within what there is, but more than that together: any time could be spent on them. */
+static void test_fleet_file__points_that_share_accesses_are_refused(void **state)
+{
+    const char *path = in_folder("shared.h5");
+    struct pb_run run = {.run_id = "r"};
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_recording recording;
+    struct pb_reader *reader;
+    struct pb_fleet *fleet;
+
+    (void)state;
+    fill_recording(&recording, "l1_capacity");
+    recording.series.points[1].first = 1;
+    recording.series.points[1].count = 4;
+    assert_int_equal(pb_fleet_create(path, &run, &fleet, NULL), PB_OK);
+    add_device(fleet, "n1.gpu2");
+    add_test(fleet, "n1.gpu2", &recording);
+    pb_recording_clear(&recording);
+    assert_int_equal(pb_fleet_commit(fleet, true, NULL), PB_OK);
+    assert_int_equal(pb_reader_open(path, &reader, NULL), PB_OK);
+    assert_int_equal(pb_reader_recording(reader, "n1.gpu2", "l1_capacity", &recording, &err),
+                     PB_CORRUPT);
+    assert_non_null(strstr(err.message, "left 2 of 5"));
+    pb_reader_close(reader);
+}
+
 static void test_fleet_file__stored_bytes_are_fewer_than_repeated_data(void **state)
 {
     const char *path = in_folder("stored.h5");
@@ -434,6 +460,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fleet_file__round_trip_keeps_accesses_matrix_and_state),
+        cmocka_unit_test(test_fleet_file__points_that_share_accesses_are_refused),
         cmocka_unit_test(test_fleet_file__stored_bytes_are_fewer_than_repeated_data),
         cmocka_unit_test(test_fleet_file__output_appears_only_when_whole),
         cmocka_unit_test(test_fleet_file__foreign_output_is_refused_and_untouched),
