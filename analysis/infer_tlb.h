@@ -8,6 +8,7 @@
 
 #include "analysis/inference.h"
 #include "analysis/tlb.h"
+#include "analysis/tlb_sets.h"
 
 /* What is seen of one level where its misses are a kind of access of their own. */
 struct pb_tlb_view {
@@ -33,6 +34,13 @@ enum pb_status pb_tlb_look(const struct pb_tlb *tlb, size_t level, struct pb_tlb
 enum pb_status pb_tlb_state_ways(const struct pb_tlb_view *view, uint64_t entry_count,
                                  double confidence, struct pb_parameter *answer,
                                  struct pb_error *err);
+
+/*
+ * infer_tlb_sets.c: states entry_count, reach_bytes and way_counts from the level's sets.
+ * overflow_bytes: the smallest footprint with a miss.
+ */
+void pb_tlb_state_sets(const struct pb_case *at, const struct pb_tlb_sets *sets,
+                       uint64_t span_bytes, uint64_t overflow_bytes);
 
 /*
  * infer_tlb_rise.c: where L2's hits come in several kinds, by lines compared with themselves.

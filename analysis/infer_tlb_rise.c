@@ -6,10 +6,11 @@
  *   entry_span_bytes   with which the onsets of all strides, in pages beyond it and in bytes below,
  *                      lead to one number of entries; below it only the first page of an entry
  *                      misses, so that the rises are as much smaller as the strides
- *   entry_count        what these onsets leave; where they differ by a few, because other pages
- * take entries, the most that fit reach_bytes        the largest footprint without misses, at the
- * strides up to the span way_counts         one set, where one page too many makes all of them miss
- * (LRU)
+ *   entry_count        what the level's sets hold (infer_tlb_sets.c); where they do not show, what
+ *                      these onsets leave, or the most that fit, where they differ by a few
+ *   reach_bytes        the same by the span, or the largest footprint without misses, at the
+ * strides up to the span way_counts         of the sets; or one set, where one page too many makes
+ * all miss (LRU)
  *
  * Limit: what is less than a few cycles, or seen at one stride only, leaves span and entries open.
  */
@@ -31,8 +32,11 @@ static const double same_share = 1.0 / 8.0;
 /* Counts that differ by no more than this part are one: other pages take some entries. */
 static const double taken_share = 1.0 / 32.0;
 
-/* So many pages miss on average, and at any stride, when one is too many: they share one set. */
-static const double all_share = 0.9, most_share = 0.7;
+/*
+ * So many pages miss on average, and at any stride, when one is too many: they share one set. Of
+ * two equal sets little more than half would.
+ */
+static const double all_share = 0.75, most_share = 0.6;
 
 /* What is made of one level. */
 struct view {
@@ -90,12 +94,15 @@ static void bounds_of(const struct view *view, size_t i, uint64_t span_bytes, do
     *high_out = fmax(*low_out, ceil((double)step->overflow_pages / by_entry) - 1.0);
 }
 
-/* Is there a better view of where this step begins? Sets that overflow one by one hide it. */
-static bool is_blurred(const struct view *view, size_t i)
+/*
+ * Is there a better view of where this step begins, among the first strides? Sets that overflow one
+ * by one hide it.
+ */
+static bool is_blurred(const struct view *view, size_t i, size_t strides)
 {
     bool sharp = false;
 
-    for (size_t k = 0; k < view->level->count; k++)
+    for (size_t k = 0; k < strides; k++)
         sharp |= view->level->steps[k]->sharp;
     return sharp && !view->level->steps[i]->sharp;
 }
@@ -109,7 +116,7 @@ static void find_entries(const struct view *view, uint64_t span_bytes, double *l
     for (size_t i = 0; i < view->level->count; i++) {
         double low, high;
 
-        if (is_blurred(view, i))
+        if (is_blurred(view, i, view->level->count))
             continue;
         bounds_of(view, i, span_bytes, &low, &high);
         *low_out = fmax(*low_out, low);
@@ -189,13 +196,11 @@ static void state_reach(const struct pb_case *at, const struct view *view)
         double stride = (double)view->level->sweeps[i]->stride_bytes;
         double fits = (double)step->fits_pages * stride;
 
-        if (is_blurred(view, i))
+        if (is_blurred(view, i, near))
             continue;
         reach.value = fmax(reach.value, fits);
         reach.high = fmin(reach.high, fmax(fits, ((double)step->overflow_pages - 1.0) * stride));
     }
-    if (isinf(reach.high)) /* the strides up to the span are all blurred */
-        return;
     agree = reach.value <= reach.high;
     reach.low = fmin(reach.value, reach.high);
     if (!agree) /* other pages take entries: as many may be hidden where most fits */
@@ -286,7 +291,8 @@ static void state_entries(const struct pb_case *at, const struct view *view)
     double entries = view->entries_low;
     struct pb_votes votes = {0, 0};
 
-    pb_parameter_set_none(pb_case_answer(at, "way_counts"), "entry_count is not determined");
+    pb_parameter_set_none(pb_case_answer(at, "way_counts"),
+                          "entry_count is not determined to the entry");
     if (view->span_bytes == 0)
         pb_parameter_set_none(answer, "entry_span_bytes is open");
     else if (view->entries_low > view->entries_high &&
@@ -323,6 +329,44 @@ static void state_penalty(const struct pb_case *at, const struct view *view)
                             view->whole);
 }
 
+/* The smallest footprint of which single lines miss; 0: none does. */
+static uint64_t first_miss_bytes(const struct view *view)
+{
+    uint64_t least = 0;
+
+    for (size_t i = 0; i < count_near(view); i++) {
+        uint64_t bytes =
+            view->level->steps[i]->overflow_pages * view->level->sweeps[i]->stride_bytes;
+
+        if (view->level->steps[i]->sharp && (least == 0 || bytes < least))
+            least = bytes;
+    }
+    return least;
+}
+
+/* By its sets, where single lines show them; else by what the strides leave. PB_NO_MEMORY. */
+static enum pb_status state_size(const struct pb_case *at, const struct view *view,
+                                 struct pb_error *err)
+{
+    uint64_t miss_bytes = first_miss_bytes(view);
+    enum pb_status status = PB_NOT_FOUND;
+    struct pb_tlb_sets sets;
+
+    if (view->span_bytes > 0 && miss_bytes > 0)
+        status = pb_tlb_find_sets(at->recordings, 2, view->span_bytes,
+                                  (double)(miss_bytes / view->span_bytes), view->penalty.value,
+                                  &sets, err);
+    if (status == PB_OK) {
+        pb_tlb_state_sets(at, &sets, view->span_bytes, miss_bytes);
+        return PB_OK;
+    }
+    if (status == PB_NO_MEMORY)
+        return status;
+    state_entries(at, view);
+    state_reach(at, view);
+    return PB_OK;
+}
+
 enum pb_status pb_infer_tlb_rise(const struct pb_case *at, size_t level, double most_cycles,
                                  struct pb_error *err)
 {
@@ -342,7 +386,5 @@ enum pb_status pb_infer_tlb_rise(const struct pb_case *at, size_t level, double 
     find_span(&view);
     state_penalty(at, &view);
     state_span(at, &view);
-    state_entries(at, &view);
-    state_reach(at, &view);
-    return PB_OK;
+    return state_size(at, &view, err);
 }

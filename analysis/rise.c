@@ -227,16 +227,43 @@ static enum pb_status add_sweep(const struct pb_tlb_walk *walks, size_t count, d
     return status == PB_INVALID ? PB_OK : status;
 }
 
-/* Walks of one stride that cannot be compared with the largest one are left out. */
-static size_t keep_comparable(struct pb_tlb_walk *walks, size_t count)
+/*
+ * The walks of one stride that can be compared with the largest one that was not taken yet; they
+ * are taken out, and in the order of their pages. Returns how many there are.
+ */
+static size_t take_comparable(struct pb_tlb_walk *walks, size_t *count, struct pb_tlb_walk *taken)
 {
-    const struct pb_tlb_walk largest = walks[count - 1];
-    size_t kept = 0;
+    const struct pb_tlb_walk largest = walks[*count - 1];
+    size_t kept = 0, found = 0;
 
-    for (size_t i = 0; i < count; i++)
-        if (walks[i].base_address == largest.base_address && walks[i].sm_id == largest.sm_id)
+    for (size_t i = 0; i < *count; i++) {
+        if (pb_tlb_comparable(&walks[i], &largest))
+            taken[found++] = walks[i];
+        else
             walks[kept++] = walks[i];
-    return kept;
+    }
+    *count = kept;
+    return found;
+}
+
+/* All sweeps of one stride: walks over other lines, or from elsewhere, are sweeps of their own. */
+static enum pb_status add_stride(const struct pb_tlb *tlb, uint64_t stride_bytes,
+                                 double most_cycles, struct pb_rise *rise, struct pb_error *err)
+{
+    struct pb_tlb_walk *taken = calloc(tlb->walk_count + 1, sizeof(*taken));
+    enum pb_status status = PB_OK;
+    size_t first, count;
+
+    if (taken == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu walks", tlb->walk_count);
+    pb_tlb_range(tlb, stride_bytes, &first, &count);
+    while (status == PB_OK && count > 0) {
+        size_t found = take_comparable(tlb->walks + first, &count, taken);
+
+        status = add_sweep(taken, found, most_cycles, rise, err);
+    }
+    free(taken);
+    return status;
 }
 
 static int by_stride(const void *a, const void *b)
@@ -255,13 +282,8 @@ enum pb_status pb_rise_find(const struct pb_recording *recordings, size_t count,
         struct pb_tlb tlb = {NULL};
         enum pb_status status = pb_tlb_read_walks(&recordings[i], 1, &tlb, err);
 
-        for (size_t k = 0; status == PB_OK && k < tlb.stride_count; k++) {
-            size_t first, walks;
-
-            pb_tlb_range(&tlb, tlb.strides[k], &first, &walks);
-            walks = keep_comparable(tlb.walks + first, walks);
-            status = add_sweep(tlb.walks + first, walks, most_cycles, &rise, err);
-        }
+        for (size_t k = 0; status == PB_OK && k < tlb.stride_count; k++)
+            status = add_stride(&tlb, tlb.strides[k], most_cycles, &rise, err);
         pb_tlb_clear(&tlb);
         if (status != PB_OK && status != PB_NOT_FOUND)
             return status;

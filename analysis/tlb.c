@@ -50,7 +50,8 @@ static enum pb_status read_walks(const struct pb_recording *recordings, size_t c
             if (is_walk(point) && accesses.count > 0)
                 tlb->walks[tlb->walk_count++] = (struct pb_tlb_walk){
                     point->stride_bytes, point->footprint_bytes / point->stride_bytes,
-                    point->base_address, point->sm_id, accesses};
+                    point->base_address, point->repeat,
+                    point->sm_id,        accesses};
         }
     }
     if (tlb->walk_count == 0)
@@ -92,4 +93,10 @@ void pb_tlb_range(const struct pb_tlb *tlb, uint64_t stride_bytes, size_t *first
         end++;
     *first_out = first;
     *count_out = end - first;
+}
+
+bool pb_tlb_comparable(const struct pb_tlb_walk *a, const struct pb_tlb_walk *b)
+{
+    return a->stride_bytes == b->stride_bytes && a->base_address == b->base_address &&
+           a->repeat == b->repeat && a->sm_id == b->sm_id;
 }

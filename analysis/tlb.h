@@ -25,6 +25,7 @@ enum { PB_TLB_LEVELS_MAX = 4, PB_TLB_STRIDES_MAX = 8 };
 struct pb_tlb_walk {
     uint64_t stride_bytes, pages;
     uint64_t base_address;
+    uint64_t repeat; /* walks of another repeat load other lines of the same pages */
     int64_t sm_id;
     struct pb_accesses accesses;
 };
@@ -61,6 +62,9 @@ enum pb_status pb_tlb_read_walks(const struct pb_recording *recordings, size_t c
 /* The walks of one stride: walks[first, first + count). */
 void pb_tlb_range(const struct pb_tlb *tlb, uint64_t stride_bytes, size_t *first_out,
                   size_t *count_out);
+
+/* Do both walks load the same lines from the same SM, as far as they go? */
+bool pb_tlb_comparable(const struct pb_tlb_walk *a, const struct pb_tlb_walk *b);
 
 /* Does access i miss this level (1, 2, …), whether it hits in L2 or not? */
 bool pb_tlb_misses(const struct pb_tlb *tlb, const struct pb_tlb_walk *walk, size_t i,
