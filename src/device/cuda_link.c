@@ -4,6 +4,9 @@
  * Times are the host's: from the call to the moment when the data is known to be there, as a
  * program sees it. What that costs beside the transfer is the latency of a small one. The contents
  * are checked after the last repeat; the target holds something else before the first.
+ *
+ * The memory here is a transfer's own: on a node these come at any time, and whether they came
+ * before must not show in where the arena of the chases lies.
  */
 #include <cuda_runtime_api.h>
 
@@ -19,8 +22,9 @@ struct run {
     struct pb_cuda_device *cuda;
     const struct pb_link *link;
     uint32_t salt;
-    uint32_t *host;   /* of a transfer over the host link */
-    int peer_ordinal; /* of a transfer from a peer */
+    struct pb_cuda_buffer own; /* on this device */
+    uint32_t *host;            /* of a transfer over the host link */
+    int peer_ordinal;          /* of a transfer from a peer */
     void *peer_memory;
     struct pb_error *err;
 };
@@ -78,7 +82,7 @@ static enum pb_status set_up_host(struct run *run)
         return status;
     run->host = memory;
     fill_host(run, is_to ? run->salt : ~run->salt);
-    return fill_device(run, run->cuda->arena.address, is_to ? ~run->salt : run->salt);
+    return fill_device(run, run->own.address, is_to ? ~run->salt : run->salt);
 }
 
 /* The peer's number in this process; PB_UNSUPPORTED where it cannot be read from here. */
@@ -138,11 +142,12 @@ static enum pb_status set_up_peer(struct run *run)
         code = cudaSuccess;
     }
     status = check(run, code, "cudaDeviceEnablePeerAccess");
-    return status == PB_OK ? fill_device(run, run->cuda->arena.address, ~run->salt) : status;
+    return status == PB_OK ? fill_device(run, run->own.address, ~run->salt) : status;
 }
 
 static void clean_up(struct run *run)
 {
+    pb_cuda_release(&run->own);
     if (run->host != NULL && run->link->pinned)
         cudaFreeHost(run->host);
     else
@@ -153,7 +158,7 @@ static void clean_up(struct run *run)
 
 static int start_transfer(const struct run *run)
 {
-    void *own = pb_cuda_pointer(run->cuda->arena.address);
+    void *own = pb_cuda_pointer(run->own.address);
     size_t bytes = (size_t)run->link->bytes;
 
     switch (run->link->kind) {
@@ -224,7 +229,7 @@ static enum pb_status count_mismatches(struct run *run, uint64_t *count_out)
     status = pb_cuda_fault_clear(run->cuda, &fault_address, run->err);
     if (status == PB_OK)
         status = check(run,
-                       pb_kernel_fill_check(run->cuda->arena.address, word_count(run), run->salt,
+                       pb_kernel_fill_check(run->own.address, word_count(run), run->salt,
                                             fault_address, 4 * run->cuda->info.sm_count),
                        "pb_kernel_fill_check");
     if (status == PB_OK)
@@ -244,7 +249,7 @@ enum pb_status pb_cuda_link(struct pb_device *device, const struct pb_link *link
     if (status == PB_OK)
         status = check_request(link, err);
     if (status == PB_OK)
-        status = pb_cuda_reserve(run.cuda, &run.cuda->arena, link->bytes, "a transfer", err);
+        status = pb_cuda_reserve(run.cuda, &run.own, link->bytes, "a transfer", err);
     run.salt = ++run.cuda->salt;
     if (status == PB_OK)
         status = link->kind == PB_LINK_FROM_PEER ? set_up_peer(&run) : set_up_host(&run);
