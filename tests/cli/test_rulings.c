@@ -296,9 +296,9 @@ static void test_json__is_what_its_document_says(void **state)
 
     assert_non_null(root);
     assert_true(pb_ruling_json_kind.is_one(text, strlen(text)));
-    assert_int_equal(json_unpack(root, "{s:i, s:[{s:s, s:s, s:b, s:n, s:n}, {s:s, s:n}]}",
+    assert_int_equal(json_unpack(root, "{s:i, s:[{s:s, s:s, s:b, s:n, s:n, s:n}, {s:s, s:n}]}",
                                  "exit_code", &code, "findings", "severity", &severity, "cause",
-                                 &cause, "drain", &drain, "value", "metric", "host", &host,
+                                 &cause, "drain", &drain, "value", "metric", "slot", "host", &host,
                                  "device"),
                      0);
     assert_int_equal(code, 2);
