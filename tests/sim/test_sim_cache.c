@@ -180,6 +180,32 @@ static void test_start__a_smaller_share_takes_ways_of_every_set(void **state)
     pb_sim_cache_free(cache);
 }
 
+/* Until then a launch that is repeated reaches the same state, and no window needs another. */
+static void test_draw__is_known_from_the_first_victim_that_chance_chose(void **state)
+{
+    static const enum pb_sim_policy policies[] = {PB_SIM_POLICY_LRU, PB_SIM_POLICY_RANDOM};
+    uint32_t ways[1] = {2};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(policies); i++) {
+        struct pb_sim_shape shape = {.line_bytes = 32,
+                                     .sector_bytes = 32,
+                                     .set_count = 1,
+                                     .ways = ways,
+                                     .policy = policies[i]};
+        struct pb_sim_cache *cache = open_cache(&shape, 0);
+
+        for (uint64_t line = 0; line < 2; line++)
+            load(cache, line * 32);
+        assert_false(pb_sim_cache_has_drawn(cache));
+        load(cache, 64);
+        assert_int_equal(pb_sim_cache_has_drawn(cache), policies[i] == PB_SIM_POLICY_RANDOM);
+        pb_sim_cache_start(cache, 64);
+        assert_false(pb_sim_cache_has_drawn(cache));
+        pb_sim_cache_free(cache);
+    }
+}
+
 static void test_prefetch__sequential_loads_miss_once_per_stream(void **state)
 {
     uint32_t ways[1] = {64};
@@ -264,6 +290,7 @@ int main(void)
         cmocka_unit_test(test_sectors__are_filled_one_by_one_and_leave_with_their_line),
         cmocka_unit_test(test_start__empties_everything),
         cmocka_unit_test(test_start__a_smaller_share_takes_ways_of_every_set),
+        cmocka_unit_test(test_draw__is_known_from_the_first_victim_that_chance_chose),
         cmocka_unit_test(test_prefetch__sequential_loads_miss_once_per_stream),
         cmocka_unit_test(test_prefetch__a_jump_misses_and_backwards_is_no_stream),
         cmocka_unit_test(test_prefetch__of_first_walks_only),

@@ -31,72 +31,78 @@ static void expect_refused(const struct change *change)
     json_decref(root);
 }
 
+/* Keys that have no default. */
+static const char *const required_keys[] = {"name",
+                                            "source",
+                                            "compute_capability",
+                                            "sm_count",
+                                            "clock_mhz",
+                                            "memory_bytes",
+                                            "clock_overhead_cycles",
+                                            "caches",
+                                            "tlbs",
+                                            "dram",
+                                            "shared",
+                                            "mshr",
+                                            "noise",
+                                            "caches/0/id",
+                                            "caches/0/paths",
+                                            "caches/0/line_bytes",
+                                            "caches/0/sector_bytes",
+                                            "caches/0/sets",
+                                            "caches/0/ways",
+                                            "caches/0/index",
+                                            "caches/0/index/kind",
+                                            "caches/0/policy",
+                                            "caches/0/policy/kind",
+                                            "caches/0/latency_cycles",
+                                            "tlbs/1/id",
+                                            "tlbs/1/page_bytes",
+                                            "tlbs/1/entry_span_bytes",
+                                            "tlbs/1/ways",
+                                            "tlbs/1/policy",
+                                            "tlbs/1/penalty_cycles",
+                                            "dram/latency_cycles",
+                                            "dram/bandwidth_bytes_per_s",
+                                            "dram/theoretical_bytes_per_s",
+                                            "shared/bytes_per_sm",
+                                            "shared/banks",
+                                            "shared/bank_bytes",
+                                            "shared/latency_cycles",
+                                            "shared/conflict_cycles",
+                                            "shared/peak_bytes_per_cycle",
+                                            "mshr/per_sm",
+                                            "mshr/per_warp",
+                                            "noise/jitter_cycles",
+                                            "noise/spike_probability",
+                                            "noise/spike_cycles"};
+
+/* "caches/0/id" is ".caches[0].id" in messages. */
+static void name_key(const char *path, char *text_out, size_t size)
+{
+    size_t length = 0;
+
+    text_out[0] = '\0';
+    for (const char *c = path; c[0] != '\0'; c++) {
+        const char *format = c == path ? ".%c" : "%c";
+
+        if (c[0] == '/' && c[1] >= '0' && c[1] <= '9')
+            length += (size_t)snprintf(text_out + length, size - length, "[%c]", *++c);
+        else
+            length += (size_t)snprintf(text_out + length, size - length, format,
+                                       c[0] == '/' ? '.' : c[0]);
+    }
+}
+
 static void test_profile__missing_keys_are_named(void **state)
 {
-    static const char *const paths[] = {"name",
-                                        "source",
-                                        "compute_capability",
-                                        "sm_count",
-                                        "clock_mhz",
-                                        "memory_bytes",
-                                        "clock_overhead_cycles",
-                                        "caches",
-                                        "tlbs",
-                                        "dram",
-                                        "shared",
-                                        "mshr",
-                                        "noise",
-                                        "caches/0/id",
-                                        "caches/0/paths",
-                                        "caches/0/line_bytes",
-                                        "caches/0/sector_bytes",
-                                        "caches/0/sets",
-                                        "caches/0/ways",
-                                        "caches/0/index",
-                                        "caches/0/index/kind",
-                                        "caches/0/policy",
-                                        "caches/0/policy/kind",
-                                        "caches/0/latency_cycles",
-                                        "tlbs/1/id",
-                                        "tlbs/1/page_bytes",
-                                        "tlbs/1/entry_span_bytes",
-                                        "tlbs/1/ways",
-                                        "tlbs/1/policy",
-                                        "tlbs/1/penalty_cycles",
-                                        "dram/latency_cycles",
-                                        "dram/bandwidth_bytes_per_s",
-                                        "dram/theoretical_bytes_per_s",
-                                        "shared/bytes_per_sm",
-                                        "shared/banks",
-                                        "shared/bank_bytes",
-                                        "shared/latency_cycles",
-                                        "shared/conflict_cycles",
-                                        "shared/peak_bytes_per_cycle",
-                                        "mshr/per_sm",
-                                        "mshr/per_warp",
-                                        "noise/jitter_cycles",
-                                        "noise/spike_probability",
-                                        "noise/spike_cycles"};
-
     (void)state;
-    for (size_t i = 0; i < COUNT(paths); i++) {
-        char message[128] = "";
+    for (size_t i = 0; i < COUNT(required_keys); i++) {
+        char key[64], message[128];
 
-        /* "caches/0/id" is ".caches[0].id" in messages */
-        for (const char *c = paths[i]; c[0] != '\0'; c++) {
-            size_t length = strlen(message);
-            const char *format = c == paths[i] ? ".%c" : "%c";
-
-            if (c[0] == '/' && c[1] >= '0' && c[1] <= '9') {
-                snprintf(message + length, sizeof(message) - length, "[%c]", c[1]);
-                c++;
-            } else {
-                snprintf(message + length, sizeof(message) - length, format,
-                         c[0] == '/' ? '.' : c[0]);
-            }
-        }
-        strcat(message, ": expected this key, found nothing");
-        expect_refused(&(struct change){paths[i], NULL, message});
+        name_key(required_keys[i], key, sizeof(key));
+        snprintf(message, sizeof(message), "%s: expected this key, found nothing", key);
+        expect_refused(&(struct change){required_keys[i], NULL, message});
     }
 }
 
@@ -137,6 +143,30 @@ static void test_profile__values_out_of_type_or_range_are_refused(void **state)
         {"sm_count", "0", ".sm_count: expected an integer from 1 to 4096, found 0"},
         {"sm_count", "2.5", ".sm_count: expected an integer, found 2.5"},
         {"clock_mhz", "\"fast\"", ".clock_mhz: expected a number, found \"fast\""},
+        {"tlbs/0/page_bytes", "3000000",
+         ".tlbs[0].page_bytes: expected a power of two, found 3000000"},
+        {"tlbs/0/entry_span_bytes", "1048576",
+         ".tlbs[0].entry_span_bytes: expected an integer from 2097152 to 70368744177664, found "
+         "1048576"},
+        {"shared/banks", "31", ".shared.banks: expected a power of two, found 31"},
+        {"shared/conflict_cycles/4", "31",
+         ".shared.conflict_cycles.4: expected a number from 32 to 1e+06, found 31"},
+        {"shared/conflict_cycles", "{}",
+         ".shared.conflict_cycles: expected at least one of the keys 2, 4, 8, 16 and 32, found "
+         "an object"},
+        {"mshr/per_warp", "65", ".mshr.per_warp: expected an integer from 1 to 64, found 65"},
+        {"noise/spike_probability", "1.5",
+         ".noise.spike_probability: expected a number from 0 to 1, found 1.5"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(changes); i++)
+        expect_refused(&changes[i]);
+}
+
+static void test_profile__values_of_caches_out_of_type_or_range_are_refused(void **state)
+{
+    static const struct change changes[] = {
         {"caches", "{}", ".caches: expected an array, found an object"},
         {"caches/0", "[]", ".caches[0]: expected an object, found an array of 0"},
         {"caches/0/line_bytes", "96", ".caches[0].line_bytes: expected a power of two, found 96"},
@@ -160,20 +190,6 @@ static void test_profile__values_out_of_type_or_range_are_refused(void **state)
          ".caches[0].prefetch_first_walk_only: expected true or false, found 2"},
         {"caches/0/prefetch_first_walk_only", "true",
          ".caches[0].prefetch_first_walk_only: expected prefetch_bytes beside it, found true"},
-        {"tlbs/0/page_bytes", "3000000",
-         ".tlbs[0].page_bytes: expected a power of two, found 3000000"},
-        {"tlbs/0/entry_span_bytes", "1048576",
-         ".tlbs[0].entry_span_bytes: expected an integer from 2097152 to 70368744177664, found "
-         "1048576"},
-        {"shared/banks", "31", ".shared.banks: expected a power of two, found 31"},
-        {"shared/conflict_cycles/4", "31",
-         ".shared.conflict_cycles.4: expected a number from 32 to 1e+06, found 31"},
-        {"shared/conflict_cycles", "{}",
-         ".shared.conflict_cycles: expected at least one of the keys 2, 4, 8, 16 and 32, found "
-         "an object"},
-        {"mshr/per_warp", "65", ".mshr.per_warp: expected an integer from 1 to 64, found 65"},
-        {"noise/spike_probability", "1.5",
-         ".noise.spike_probability: expected a number from 0 to 1, found 1.5"},
     };
 
     (void)state;
@@ -348,6 +364,7 @@ int main(void)
         cmocka_unit_test(test_profile__missing_keys_are_named),
         cmocka_unit_test(test_profile__unknown_keys_are_named),
         cmocka_unit_test(test_profile__values_out_of_type_or_range_are_refused),
+        cmocka_unit_test(test_profile__values_of_caches_out_of_type_or_range_are_refused),
         cmocka_unit_test(test_profile__contradictions_are_refused),
         cmocka_unit_test(test_profile__optional_parts_are_refused_when_malformed),
         cmocka_unit_test(test_profile__optional_parts_have_defaults),

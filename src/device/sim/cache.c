@@ -41,6 +41,8 @@ struct pb_sim_cache {
     uint64_t sector_mask;
     struct pb_sim_prefetch prefetch;
     bool is_rushed; /* nothing can run ahead in time */
+    bool draws;     /* its policy draws lots */
+    bool has_drawn; /* since it was emptied */
     struct stream stream;
     struct extent seen; /* kept for a prefetch of first walks only */
     uint64_t last_line; /* the line used last, in last_slot, or NO_LINE */
@@ -82,6 +84,7 @@ enum pb_status pb_sim_cache_create(const struct pb_sim_shape *shape,
     cache->shape = shape;
     cache->prefetch = prefetch;
     cache->size_bytes = pb_sim_shape_bytes(shape);
+    cache->draws = shape->policy == PB_SIM_POLICY_RANDOM || shape->policy == PB_SIM_POLICY_WEIGHTED;
     cache->line_shift = log2_of(shape->line_bytes);
     cache->sector_shift = log2_of(shape->sector_bytes);
     cache->sector_mask = shape->line_bytes / shape->sector_bytes - 1;
@@ -118,7 +121,7 @@ void pb_sim_cache_start(struct pb_sim_cache *cache, uint64_t bytes)
     cache->last_line = NO_LINE;
     cache->stream = (struct stream){0, 0};
     cache->seen = (struct extent){0, 0};
-    cache->is_rushed = false;
+    cache->is_rushed = cache->has_drawn = false;
 }
 
 void pb_sim_cache_rush(struct pb_sim_cache *cache)
@@ -131,10 +134,9 @@ uint32_t pb_sim_cache_set(const struct pb_sim_cache *cache, uint64_t address)
     return pb_sim_index_set(cache->index, address);
 }
 
-bool pb_sim_cache_is_deterministic(const struct pb_sim_cache *cache)
+bool pb_sim_cache_has_drawn(const struct pb_sim_cache *cache)
 {
-    return cache->shape->policy != PB_SIM_POLICY_RANDOM &&
-           cache->shape->policy != PB_SIM_POLICY_WEIGHTED;
+    return cache->has_drawn;
 }
 
 /*
@@ -185,8 +187,10 @@ static uint32_t allocate_line(struct pb_sim_cache *cache, uint64_t line, uint64_
 
     if (!pb_sim_pool_take(pool, set, random, &slot, &evicts))
         return NONE;
-    if (evicts)
+    if (evicts) {
         forget(cache, slot);
+        cache->has_drawn = cache->draws;
+    }
     bucket = bucket_of(cache, line);
     pool->slots[slot].line = line;
     pool->slots[slot].sectors = 0;
@@ -247,26 +251,38 @@ static bool is_prefetched(struct pb_sim_cache *cache, uint64_t address)
     return false;
 }
 
-bool pb_sim_cache_access(struct pb_sim_cache *cache, uint64_t address, struct pb_sim_random *random)
+/* A load of another line than the one before. */
+static bool access_other(struct pb_sim_cache *cache, uint64_t address, uint64_t line,
+                         struct pb_sim_random *random)
 {
-    uint64_t line = address >> cache->line_shift;
-    uint32_t sector = sector_of(cache, address);
-    uint32_t slot = cache->last_slot;
+    uint32_t sector = sector_of(cache, address), slot = find_line(cache, line);
 
-    /* Using the same line twice in a row changes no policy's mind. */
-    if (line != cache->last_line) {
-        slot = find_line(cache, line);
-        if (slot != NONE)
-            pb_sim_pool_touch(&cache->pool, slot);
-        else
-            slot = allocate_line(cache, line, address, random);
-        if (slot == NONE)
-            return false;
-        cache->last_line = line;
-        cache->last_slot = slot;
-    }
+    if (slot != NONE)
+        pb_sim_pool_touch(&cache->pool, slot);
+    else
+        slot = allocate_line(cache, line, address, random);
+    if (slot == NONE)
+        return false;
+    cache->last_line = line;
+    cache->last_slot = slot;
     if ((cache->pool.slots[slot].sectors & sector) != 0)
         return true;
     cache->pool.slots[slot].sectors |= sector;
+    return is_prefetched(cache, address);
+}
+
+bool pb_sim_cache_access(struct pb_sim_cache *cache, uint64_t address, struct pb_sim_random *random)
+{
+    uint64_t line = address >> cache->line_shift;
+    uint32_t *sectors, sector;
+
+    /* Using the same line twice in a row changes no policy's mind. */
+    if (line != cache->last_line)
+        return access_other(cache, address, line, random);
+    sectors = &cache->pool.slots[cache->last_slot].sectors;
+    sector = sector_of(cache, address);
+    if ((*sectors & sector) != 0)
+        return true;
+    *sectors |= sector;
     return is_prefetched(cache, address);
 }

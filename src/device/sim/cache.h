@@ -56,7 +56,7 @@ bool pb_sim_cache_holds(const struct pb_sim_cache *cache, uint64_t address);
 /* The set an address belongs to. */
 uint32_t pb_sim_cache_set(const struct pb_sim_cache *cache, uint64_t address);
 
-/* True: the same accesses always leave the same contents. */
-bool pb_sim_cache_is_deterministic(const struct pb_sim_cache *cache);
+/* True: chance has chosen a victim since the start. Before, the same loads leave the same lines. */
+bool pb_sim_cache_has_drawn(const struct pb_sim_cache *cache);
 
 #endif

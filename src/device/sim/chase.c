@@ -116,14 +116,14 @@ static enum pb_status read_back(struct walk *walk, uint64_t loads, struct pb_err
         (unsigned long long)(expected ^ bit), (unsigned long long)bit);
 }
 
-static bool is_deterministic(const struct walk *walk)
+static bool has_drawn(const struct walk *walk)
 {
-    return walk->route.is_deterministic && walk->warm_route.is_deterministic;
+    return pb_sim_route_has_drawn(&walk->route) || pb_sim_route_has_drawn(&walk->warm_route);
 }
 
 /*
- * Window by window. Without a policy that draws lots a repeated launch reaches the same state, so
- * the walk simply goes on.
+ * Window by window. As long as no policy has drawn lots a repeated launch reaches the same state,
+ * so the walk simply goes on.
  */
 static void record(struct walk *walk, uint64_t window, struct pb_trace *trace)
 {
@@ -131,7 +131,7 @@ static void record(struct walk *walk, uint64_t window, struct pb_trace *trace)
     size_t slot;
 
     for (uint64_t i = 0; i < chase->record; i++) {
-        if (i == 0 || (i % window == 0 && !is_deterministic(walk)))
+        if (i == 0 || (i % window == 0 && has_drawn(walk)))
             launch(walk, i);
         trace->latency_cycles[i] =
             pb_sim_device_stamped(walk->device, step(walk, &walk->route, &slot));

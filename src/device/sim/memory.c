@@ -113,7 +113,6 @@ static void route_caches(struct pb_sim_memory *memory, enum pb_path path,
     for (size_t i = 0; i < memory->profile->cache_count; i++) {
         if ((memory->profile->caches[i].paths >> path & 1) == 0)
             continue;
-        route->is_deterministic &= pb_sim_cache_is_deterministic(memory->caches[i]);
         route->caches[route->cache_count] = memory->caches[i];
         route->cycles[route->cache_count] = missed_cycles + timing->cache_cycles[i];
         route->detour_cycles[route->cache_count] = timing->detour_cycles[i];
@@ -129,14 +128,13 @@ static void route_caches(struct pb_sim_memory *memory, enum pb_path path,
 void pb_sim_memory_route(struct pb_sim_memory *memory, enum pb_path path,
                          const struct pb_sim_timing *timing, struct pb_sim_route *route_out)
 {
-    struct pb_sim_route route = {.is_deterministic = true, .is_tiled = path == PB_PATH_TEXTURE_2D};
+    struct pb_sim_route route = {.is_tiled = path == PB_PATH_TEXTURE_2D};
 
     path = named_path(path);
     route_caches(memory, path, timing, &route);
     if ((translated_paths >> path & 1) != 0)
         route.tlb_count = memory->profile->tlb_count;
     for (size_t i = 0; i < route.tlb_count; i++) {
-        route.is_deterministic &= pb_sim_cache_is_deterministic(memory->tlbs[i]);
         route.tlbs[i] = memory->tlbs[i];
         route.penalty_cycles[i] = timing->tlb_cycles[i];
     }
@@ -172,6 +170,17 @@ double pb_sim_route_load(const struct pb_sim_route *route, struct pb_sim_address
     if (penalty > 0.0)
         penalty += route->detour_cycles[depth];
     return route->cycles[depth] + penalty;
+}
+
+bool pb_sim_route_has_drawn(const struct pb_sim_route *route)
+{
+    bool has_drawn = false;
+
+    for (size_t i = 0; i < route->cache_count; i++)
+        has_drawn |= pb_sim_cache_has_drawn(route->caches[i]);
+    for (size_t i = 0; i < route->tlb_count; i++)
+        has_drawn |= pb_sim_cache_has_drawn(route->tlbs[i]);
+    return has_drawn;
 }
 
 void pb_sim_route_prefill(const struct pb_sim_route *route, struct pb_sim_address address,

@@ -70,8 +70,7 @@ struct pb_sim_route {
     struct pb_sim_cache *tlbs[PB_SIM_TLBS_MAX];
     double penalty_cycles[PB_SIM_TLBS_MAX];
     size_t tlb_count;
-    bool is_deterministic; /* no policy on the way draws lots */
-    bool is_tiled;         /* its lines hold tiles: tile.h */
+    bool is_tiled; /* its lines hold tiles: tile.h */
 };
 
 /*
@@ -101,6 +100,9 @@ bool pb_sim_cache_is_chip_wide(const struct pb_sim_profile *profile, size_t cach
 /* Cycles of one load; *depth_out: the cache that answered, cache_count for DRAM. */
 double pb_sim_route_load(const struct pb_sim_route *route, struct pb_sim_address address,
                          struct pb_sim_random *random, size_t *depth_out);
+
+/* True: chance has chosen what a cache or TLB on the way let go, since the launch. */
+bool pb_sim_route_has_drawn(const struct pb_sim_route *route);
 
 /* One load of `prefill`. */
 void pb_sim_route_prefill(const struct pb_sim_route *route, struct pb_sim_address address,

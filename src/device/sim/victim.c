@@ -19,6 +19,12 @@ static enum pb_status sum_weights(const struct pb_sim_shape *shape, struct pb_si
     return PB_OK;
 }
 
+/* Drawn victims are drawn whatever came before. */
+static bool needs_places(const struct pb_sim_shape *shape)
+{
+    return shape->policy != PB_SIM_POLICY_RANDOM && shape->policy != PB_SIM_POLICY_WEIGHTED;
+}
+
 enum pb_status pb_sim_pool_create(const struct pb_sim_shape *shape, struct pb_sim_pool *pool_out,
                                   struct pb_error *err)
 {
@@ -32,9 +38,11 @@ enum pb_status pb_sim_pool_create(const struct pb_sim_shape *shape, struct pb_si
     /* calloc, so that pages of a large cache cost memory only once they are used */
     pool.sets = calloc(shape->set_count, sizeof(*pool.sets));
     pool.slots = calloc(slot_count, sizeof(*pool.slots));
+    if (needs_places(shape))
+        pool.places = calloc(slot_count, sizeof(*pool.places));
     if (shape->policy == PB_SIM_POLICY_PLRU)
         pool.tree = calloc(2 * slot_count, sizeof(*pool.tree));
-    if (pool.sets == NULL || pool.slots == NULL ||
+    if (pool.sets == NULL || pool.slots == NULL || (needs_places(shape) && pool.places == NULL) ||
         (shape->policy == PB_SIM_POLICY_PLRU && pool.tree == NULL))
         status = pb_fail(err, PB_NO_MEMORY, "no memory for a cache of %zu lines", slot_count);
     if (status == PB_OK && shape->policy == PB_SIM_POLICY_WEIGHTED)
@@ -51,6 +59,7 @@ void pb_sim_pool_free(struct pb_sim_pool *pool)
 {
     free(pool->sets);
     free(pool->slots);
+    free(pool->places);
     free(pool->tree);
     free(pool->cumulative);
     memset(pool, 0, sizeof(*pool));
@@ -97,19 +106,19 @@ static struct pb_sim_set *fresh_set(struct pb_sim_pool *pool, uint32_t number)
 
 static void unlink_slot(struct pb_sim_pool *pool, struct pb_sim_set *set, uint32_t number)
 {
-    struct pb_sim_slot *slot = &pool->slots[number];
+    struct pb_sim_place *place = &pool->places[number];
 
-    *(slot->newer == NONE ? &set->newest : &pool->slots[slot->newer].older) = slot->older;
-    *(slot->older == NONE ? &set->oldest : &pool->slots[slot->older].newer) = slot->newer;
+    *(place->newer == NONE ? &set->newest : &pool->places[place->newer].older) = place->older;
+    *(place->older == NONE ? &set->oldest : &pool->places[place->older].newer) = place->newer;
 }
 
 static void link_newest(struct pb_sim_pool *pool, struct pb_sim_set *set, uint32_t number)
 {
-    struct pb_sim_slot *slot = &pool->slots[number];
+    struct pb_sim_place *place = &pool->places[number];
 
-    slot->newer = NONE;
-    slot->older = set->newest;
-    *(set->newest == NONE ? &set->oldest : &pool->slots[set->newest].newer) = number;
+    place->newer = NONE;
+    place->older = set->newest;
+    *(set->newest == NONE ? &set->oldest : &pool->places[set->newest].newer) = number;
     set->newest = number;
 }
 
@@ -128,7 +137,7 @@ static uint32_t leaves_of(uint32_t ways)
  */
 static void tree_point_away(struct pb_sim_pool *pool, uint32_t slot)
 {
-    uint32_t set = pool->slots[slot].set, way = slot / pool->shape->set_count;
+    uint32_t set = pool->places[slot].set, way = slot / pool->shape->set_count;
     uint8_t *bits = tree_of(pool, set);
 
     for (uint32_t node = leaves_of(pool->sets[set].ways) + way; node > 1; node /= 2)
@@ -213,7 +222,8 @@ bool pb_sim_pool_take(struct pb_sim_pool *pool, uint32_t number, struct pb_sim_r
             unlink_slot(pool, set, slot);
         link_newest(pool, set, slot);
     }
-    pool->slots[slot].set = number;
+    if (pool->places != NULL)
+        pool->places[slot].set = number;
     if (pool->tree != NULL)
         tree_point_away(pool, slot);
     *slot_out = slot;
@@ -223,8 +233,11 @@ bool pb_sim_pool_take(struct pb_sim_pool *pool, uint32_t number, struct pb_sim_r
 
 void pb_sim_pool_touch(struct pb_sim_pool *pool, uint32_t number)
 {
-    struct pb_sim_set *set = &pool->sets[pool->slots[number].set];
+    struct pb_sim_set *set;
 
+    if (pool->places == NULL)
+        return;
+    set = &pool->sets[pool->places[number].set];
     if (pool->shape->policy == PB_SIM_POLICY_LRU && set->newest != number) {
         unlink_slot(pool, set, number);
         link_newest(pool, set, number);

@@ -11,11 +11,15 @@
 #include "device/sim/profile.h"
 #include "device/sim/random.h"
 
-/* One way of one set. `line`, `sectors` and `chain` are the cache's own business. */
+/* What one way of one set holds: the cache's own business. */
 struct pb_sim_slot {
     uint64_t line;
     uint32_t sectors; /* bit i: sector i is here */
     uint32_t chain;   /* next slot in the same hash bucket */
+};
+
+/* Its place, apart from what every load reads; policies that only draw lots keep none. */
+struct pb_sim_place {
     uint32_t set;
     uint32_t newer, older; /* neighbours in the set's order of use (lru) or filling (fifo) */
 };
@@ -35,9 +39,10 @@ struct pb_sim_pool {
     const struct pb_sim_shape *shape;
     struct pb_sim_set *sets;
     struct pb_sim_slot *slots;
-    uint32_t most_ways; /* of any set */
-    uint8_t *tree;      /* plru: the bits of set s begin at 2 * most_ways * s */
-    double *cumulative; /* weighted: sums of the weights up to each way */
+    struct pb_sim_place *places; /* of each slot; NULL: the policy needs none */
+    uint32_t most_ways;          /* of any set */
+    uint8_t *tree;               /* plru: the bits of set s begin at 2 * most_ways * s */
+    double *cumulative;          /* weighted: sums of the weights up to each way */
     uint32_t generation;
     double share; /* of the ways that may be used */
 };
