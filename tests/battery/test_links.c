@@ -1,0 +1,160 @@
+/* What links carry, to the host and from other devices, against what a profile says they do. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "battery/rig.h"
+
+/*
+ * A small device behind four lanes of PCI Express 3.0, of which transfers get 85%: 3.35 GB/s, half
+ * of it from pageable memory. It reads its peers at 40 GB/s.
+ */
+static const char drawn_link[] =
+    ", \"link\": {\"pcie_generation\": 3, \"pcie_width\": 4, \"latency_us\": 5,"
+    " \"pageable_share\": 0.5, \"peer_bytes_per_s\": 4e10, \"peer_latency_us\": 2}";
+static const char drawn_cache[] =
+    "{\"id\": \"l2\", \"paths\": [\"global_ca\", \"global_cg\"], \"line_bytes\": 128,"
+    " \"sector_bytes\": 32, \"sets\": 1024, \"ways\": 16, \"index\": {\"kind\": \"modulo\"},"
+    " \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 200}";
+static const char drawn_tlb[] =
+    "{\"id\": \"tlb\", \"page_bytes\": 2097152, \"entry_span_bytes\": 2097152, \"ways\": 16,"
+    " \"policy\": {\"kind\": \"lru\"}, \"penalty_cycles\": 30}";
+
+static const double pinned_bytes_per_s = 0.85 * 4 * 0.9846e9;
+static const double pageable_bytes_per_s = 0.85 * 4 * 0.9846e9 / 2;
+static const double peer_bytes_per_s = 4e10, host_us = 5, peer_us = 2;
+static const double bulk_bytes = 64 << 20;
+
+static void open_drawn(struct pb_bench *bench_out)
+{
+    rig_open_drawn(drawn_cache, drawn_tlb, drawn_link, bench_out);
+}
+
+/* Throughput of a transfer that first waits. */
+static double carried(double bytes, double bytes_per_s, double wait_us)
+{
+    return bytes / (wait_us * 1e-6 + bytes / bytes_per_s);
+}
+
+static bool is_near(double found, double expected)
+{
+    return fabs(found / expected - 1) < 1e-3;
+}
+
+static enum pb_status meet_three(void *context, const char *test, int64_t number,
+                                 int64_t *count_out, struct pb_error *err)
+{
+    (void)context;
+    (void)test;
+    (void)number;
+    (void)err;
+    *count_out = 3;
+    return PB_OK;
+}
+
+static void test_host_link__carries_what_its_lanes_do(void **state)
+{
+    struct pb_recording recording;
+    const struct pb_matrix *matrix = &recording.matrix;
+    struct pb_bench bench;
+
+    (void)state;
+    open_drawn(&bench);
+    rig_run(&bench, "host_link", &recording);
+    for (size_t direction = 0; direction < 2; direction++)
+        for (size_t k = 0; k < matrix->axes[2].length; k++) {
+            double bytes = matrix->axes[2].values[k];
+            size_t pinned[] = {direction, rig_label(&matrix->axes[1], "pinned"), k};
+            size_t pageable[] = {direction, rig_label(&matrix->axes[1], "pageable"), k};
+
+            assert_true(
+                is_near(rig_value(matrix, pinned), carried(bytes, pinned_bytes_per_s, host_us)));
+            assert_true(is_near(rig_value(matrix, pageable),
+                                carried(bytes, pageable_bytes_per_s, host_us)));
+        }
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
+static void test_host_latency__is_the_wait_before_a_transfer(void **state)
+{
+    struct pb_recording recording;
+    struct pb_bench bench;
+
+    (void)state;
+    open_drawn(&bench);
+    rig_run(&bench, "host_latency", &recording);
+    for (size_t i = 0; i < pb_matrix_size(&recording.matrix); i++)
+        assert_true(is_near(recording.matrix.values[i], 1e3 * host_us));
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
+/* Of a node's other devices; what is this device itself has no value. */
+static void test_peer_link__carries_and_waits_as_planted(void **state)
+{
+    struct pb_recording recording;
+    const double *values;
+    struct pb_bench bench;
+    size_t reached = 0;
+
+    (void)state;
+    open_drawn(&bench);
+    rig_run(&bench, "peer_link", &recording);
+    values = recording.matrix.values;
+    for (size_t i = 0; i < recording.matrix.axes[0].length; i++) {
+        if (isnan(values[2 * i]))
+            continue;
+        assert_true(is_near(values[2 * i], carried(bulk_bytes, peer_bytes_per_s, peer_us)));
+        assert_true(is_near(values[2 * i + 1], 1e3 * peer_us));
+        reached++;
+    }
+    assert_int_equal(reached, 3);
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
+static void test_links_together__carry_as_planted_with_as_many_as_met(void **state)
+{
+    struct pb_recording recording;
+    struct pb_bench bench;
+    size_t reached = 0;
+
+    (void)state;
+    open_drawn(&bench);
+    bench.meeting.meet = meet_three;
+    rig_run(&bench, "peer_link_together", &recording);
+    for (size_t i = 0; i < pb_matrix_size(&recording.matrix); i += 2) {
+        const double *cell = &recording.matrix.values[i];
+
+        if (isnan(cell[0]))
+            continue;
+        assert_true(is_near(cell[0], carried(bulk_bytes, peer_bytes_per_s, peer_us)));
+        assert_true(cell[1] == 3);
+        reached++;
+    }
+    assert_int_equal(reached, 3);
+    pb_recording_clear(&recording);
+    rig_run(&bench, "host_link_together", &recording);
+    for (size_t i = 0; i < pb_matrix_size(&recording.matrix); i += 2) {
+        bool is_pinned = i / 2 % 2 == rig_label(&recording.matrix.axes[1], "pinned");
+        double rate = is_pinned ? pinned_bytes_per_s : pageable_bytes_per_s;
+
+        assert_true(is_near(recording.matrix.values[i], carried(bulk_bytes, rate, host_us)));
+        assert_true(recording.matrix.values[i + 1] == 3);
+    }
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_host_link__carries_what_its_lanes_do),
+        cmocka_unit_test(test_host_latency__is_the_wait_before_a_transfer),
+        cmocka_unit_test(test_peer_link__carries_and_waits_as_planted),
+        cmocka_unit_test(test_links_together__carry_as_planted_with_as_many_as_met),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
