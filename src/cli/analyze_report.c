@@ -3,16 +3,15 @@
 
 #include <errno.h>
 #include <jansson.h>
-#include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+#include "cli/outlet.h"
 
 struct pb_report {
-    FILE *file;
+    struct pb_outlet *outlet;
     const char *path;
-    char *temporary; /* beside path; NULL: an unnamed file, copied to path at the end */
     size_t devices;
 };
 
@@ -20,71 +19,27 @@ struct pb_report {
 static const char opening[] = "{\"schema\": 1, \"devices\": [";
 static const char closing[] = "\n]}\n";
 
-/* Refuses to write over what is no report: the fleet file itself, say. */
-static enum pb_status check_replaceable(const char *path, struct pb_error *err)
+static bool is_report(const char *head, size_t length)
 {
-    char head[sizeof(opening)] = "";
-    FILE *old = fopen(path, "rb");
-    size_t length;
-
-    if (old == NULL)
-        return errno == ENOENT
-                   ? PB_OK
-                   : pb_fail(err, PB_IO, "%s: cannot be looked at: %s", path, strerror(errno));
-    length = fread(head, 1, sizeof(opening) - 1, old);
-    fclose(old);
-    if (length == 0 || memcmp(head, opening, sizeof(opening) - 1) == 0)
-        return PB_OK;
-    return pb_fail(err, PB_EXISTS, "%s exists and is no report of plumb-analyze", path);
+    return length >= sizeof(opening) - 1 && memcmp(head, opening, sizeof(opening) - 1) == 0;
 }
 
-/* A new file beside path, with the rights that a new file gets. */
-static enum pb_status open_beside(struct pb_report *report, struct pb_error *err)
-{
-    size_t size = strlen(report->path) + sizeof(".XXXXXX");
-    mode_t mask = umask(0);
-    int descriptor;
-
-    umask(mask);
-    report->temporary = malloc(size);
-    if (report->temporary == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a name of %zu bytes", size);
-    snprintf(report->temporary, size, "%s.XXXXXX", report->path);
-    descriptor = mkstemp(report->temporary);
-    if (descriptor < 0) {
-        free(report->temporary);
-        report->temporary = NULL;
-        return pb_fail(err, PB_IO, "%s: cannot be written: %s", report->path, strerror(errno));
-    }
-    (void)fchmod(descriptor, 0666 & ~mask);
-    report->file = fdopen(descriptor, "w");
-    if (report->file == NULL)
-        close(descriptor);
-    return PB_OK;
-}
+static const struct pb_outlet_kind report_kind = {"a report of plumb-analyze", is_report};
 
 enum pb_status pb_report_open(const char *path, struct pb_report **report_out, struct pb_error *err)
 {
     struct pb_report *report = calloc(1, sizeof(*report));
-    enum pb_status status = PB_OK;
-    struct stat about;
+    enum pb_status status;
 
     if (report == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for a report");
     report->path = path;
-    if (strcmp(path, "-") == 0 || (stat(path, &about) == 0 && !S_ISREG(about.st_mode))) {
-        report->file = tmpfile();
-    } else {
-        status = check_replaceable(path, err);
-        if (status == PB_OK)
-            status = open_beside(report, err);
-    }
-    if (status == PB_OK && (report->file == NULL || fputs(opening, report->file) == EOF))
-        status = pb_fail(err, PB_IO, "%s: no temporary file: %s", path, strerror(errno));
+    status = pb_outlet_open(path, &report_kind, &report->outlet, err);
     if (status != PB_OK) {
-        pb_report_abandon(report);
+        free(report);
         return status;
     }
+    fputs(opening, pb_outlet_file(report->outlet));
     *report_out = report;
     return PB_OK;
 }
@@ -180,9 +135,10 @@ enum pb_status pb_report_add(struct pb_report *report, const char *key, const ch
                              const struct pb_parameters *parameters, struct pb_error *err)
 {
     json_t *device = describe_device(key, model, parameters);
-    int failed = fputs(report->devices == 0 ? "\n" : ",\n", report->file) == EOF;
+    FILE *file = pb_outlet_file(report->outlet);
+    bool failed = fputs(report->devices == 0 ? "\n" : ",\n", file) == EOF;
 
-    failed |= json_dumpf(device, report->file, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) != 0;
+    failed |= json_dumpf(device, file, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) != 0;
     json_decref(device);
     report->devices++;
     if (failed)
@@ -191,39 +147,13 @@ enum pb_status pb_report_add(struct pb_report *report, const char *key, const ch
     return PB_OK;
 }
 
-/* Copies the finished text to where it belongs. */
-static int copy_out(FILE *from, const char *path)
-{
-    FILE *to = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
-    char block[4096];
-    size_t length;
-    int failed = to == NULL;
-
-    rewind(from);
-    while (!failed && (length = fread(block, 1, sizeof(block), from)) > 0)
-        failed = fwrite(block, 1, length, to) != length;
-    failed |= ferror(from);
-    if (to != NULL)
-        failed |= (to == stdout ? fflush(to) : fclose(to)) != 0;
-    return failed;
-}
-
 enum pb_status pb_report_commit(struct pb_report *report, struct pb_error *err)
 {
-    enum pb_status status = PB_OK;
-    int failed = fputs(closing, report->file) == EOF || fflush(report->file) != 0;
+    enum pb_status status;
 
-    if (!failed && report->temporary == NULL)
-        failed = copy_out(report->file, report->path);
-    else if (!failed)
-        failed = rename(report->temporary, report->path) != 0;
-    if (failed)
-        status = pb_fail(err, PB_IO, "%s: cannot be written: %s", report->path, strerror(errno));
-    else
-        free(report->temporary); /* it has its final name: nothing to delete */
-    if (!failed)
-        report->temporary = NULL;
-    pb_report_abandon(report);
+    fputs(closing, pb_outlet_file(report->outlet));
+    status = pb_outlet_commit(report->outlet, err);
+    free(report);
     return status;
 }
 
@@ -231,10 +161,6 @@ void pb_report_abandon(struct pb_report *report)
 {
     if (report == NULL)
         return;
-    if (report->file != NULL)
-        fclose(report->file);
-    if (report->temporary != NULL)
-        unlink(report->temporary);
-    free(report->temporary);
+    pb_outlet_abandon(report->outlet);
     free(report);
 }

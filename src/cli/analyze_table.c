@@ -15,11 +15,19 @@ static const double word_confidence = 0.5;
 /* Memory, parameter, value, interval; the confidence follows. */
 #define ROW_FORMAT "  %-11s  %-19s  %-32s  %-22s  "
 
+/* What a device says of one parameter: all that the table keeps of each device at a time. */
+struct cell {
+    const char *device;
+    char value[PB_MESSAGE_LENGTH], reason[PB_MESSAGE_LENGTH];
+    double number, low, high, confidence;
+};
+
 /* One parameter over the devices of a model. */
 struct column {
-    struct pb_parameter_row *rows; /* [count] of room for all devices */
+    char memory[PB_NAME_LENGTH], parameter[PB_NAME_LENGTH], unit[PB_NAME_LENGTH];
+    struct cell *cells; /* [count] of room for all devices */
     size_t count;
-    const struct pb_parameter_row *typical; /* what most of them say */
+    const struct cell *typical; /* what most of them say */
 };
 
 static bool is_measured(const char *unit)
@@ -32,32 +40,32 @@ static bool is_measured(const char *unit)
     return false;
 }
 
-static bool agree(const struct pb_parameter_row *a, const struct pb_parameter_row *b)
+static bool agree(const struct column *column, const struct cell *a, const struct cell *b)
 {
     double slack;
 
-    if (isnan(a->number) || isnan(b->number) || !is_measured(a->unit))
+    if (isnan(a->number) || isnan(b->number) || !is_measured(column->unit))
         return strcmp(a->value, b->value) == 0;
     slack = agreement * fabs(b->number);
-    if (strcmp(a->unit, "cycle") == 0)
+    if (strcmp(column->unit, "cycle") == 0)
         slack = fmax(slack, 1.0);
     return fabs(a->number - b->number) <= slack;
 }
 
-/* The row with which most others agree, the first of several. */
-static const struct pb_parameter_row *find_typical(const struct column *column)
+/* The cell with which most others agree, the first of several. */
+static const struct cell *find_typical(const struct column *column)
 {
-    const struct pb_parameter_row *typical = &column->rows[0];
+    const struct cell *typical = &column->cells[0];
     size_t most = 0;
 
     for (size_t i = 0; i < column->count; i++) {
         size_t friends = 0;
 
         for (size_t j = 0; j < column->count; j++)
-            friends += agree(&column->rows[j], &column->rows[i]);
+            friends += agree(column, &column->cells[j], &column->cells[i]);
         if (friends > most) {
             most = friends;
-            typical = &column->rows[i];
+            typical = &column->cells[i];
         }
         if (2 * most > column->count) /* a majority cannot be outnumbered */
             break;
@@ -90,14 +98,14 @@ static void format_number(double value, const char *unit, char *text, size_t siz
         snprintf(text, size, "%.6g %s%s", value, unit, plural_of(unit, value));
 }
 
-static void format_row(const struct pb_parameter_row *row, char *text, size_t size)
+static void format_cell(const struct cell *cell, const char *unit, char *text, size_t size)
 {
-    if (row->value[0] == '\0')
+    if (cell->value[0] == '\0')
         snprintf(text, size, "-");
-    else if (!isnan(row->number))
-        format_number(row->number, row->unit, text, size);
+    else if (!isnan(cell->number))
+        format_number(cell->number, unit, text, size);
     else
-        snprintf(text, size, "%s %s%s", row->value, row->unit, plural_of(row->unit, 2.0));
+        snprintf(text, size, "%s %s%s", cell->value, unit, plural_of(unit, 2.0));
 }
 
 static void format_interval(double low, double high, const char *unit, char *text, size_t size)
@@ -112,32 +120,31 @@ static void format_interval(double low, double high, const char *unit, char *tex
         snprintf(text, size, "%.10g to %.10g", low, high);
 }
 
-/* Joined interval and lowest confidence of the rows that agree with the typical one. */
+/* Joined interval and lowest confidence of the cells that agree with the typical one. */
 static void print_typical(const struct column *column, FILE *file)
 {
-    const struct pb_parameter_row *typical = column->typical;
+    const struct cell *typical = column->typical;
     double low = INFINITY, high = -INFINITY, confidence = 1.0;
     char value[64], span[64] = "";
     size_t agreeing = 0;
 
     for (size_t i = 0; i < column->count; i++) {
-        const struct pb_parameter_row *row = &column->rows[i];
+        const struct cell *cell = &column->cells[i];
 
-        if (!agree(row, typical))
+        if (!agree(column, cell, typical))
             continue;
         agreeing++;
-        low = fmin(low, row->low);
-        high = fmax(high, row->high);
-        confidence = fmin(confidence, row->confidence);
+        low = fmin(low, cell->low);
+        high = fmax(high, cell->high);
+        confidence = fmin(confidence, cell->confidence);
     }
-    format_row(typical, value, sizeof(value));
+    format_cell(typical, column->unit, value, sizeof(value));
     if (!isnan(typical->number))
-        format_interval(low, high, typical->unit, span, sizeof(span));
+        format_interval(low, high, column->unit, span, sizeof(span));
     if (typical->value[0] == '\0')
-        fprintf(file, "  %-11s  %-19s  -  %s", typical->memory, typical->parameter,
-                typical->reason);
+        fprintf(file, "  %-11s  %-19s  -  %s", column->memory, column->parameter, typical->reason);
     else
-        fprintf(file, ROW_FORMAT "%.2f", typical->memory, typical->parameter, value, span,
+        fprintf(file, ROW_FORMAT "%.2f", column->memory, column->parameter, value, span,
                 confidence);
     if (agreeing < column->count)
         fprintf(file, "  %zu of %zu", agreeing, column->count);
@@ -147,15 +154,15 @@ static void print_typical(const struct column *column, FILE *file)
 static void print_others(const struct column *column, FILE *file)
 {
     for (size_t i = 0; i < column->count; i++) {
-        const struct pb_parameter_row *row = &column->rows[i];
+        const struct cell *cell = &column->cells[i];
         char value[64];
 
-        if (agree(row, column->typical) ||
-            (isnan(row->number) && row->value[0] != '\0' && row->confidence < word_confidence))
+        if (agree(column, cell, column->typical) ||
+            (isnan(cell->number) && cell->value[0] != '\0' && cell->confidence < word_confidence))
             continue;
-        format_row(row, value, sizeof(value));
-        fprintf(file, "    ! %-30s  %s%s%s\n", row->device, value, row->reason[0] ? "  " : "",
-                row->reason);
+        format_cell(cell, column->unit, value, sizeof(value));
+        fprintf(file, "    ! %-30s  %s%s%s\n", cell->device, value, cell->reason[0] ? "  " : "",
+                cell->reason);
     }
 }
 
@@ -168,18 +175,37 @@ static bool is_repeated(const struct pb_results *results, size_t device)
     return false;
 }
 
-/* Reads the parameter's rows of all devices of a model. */
+static void keep_cell(const char *device, const struct pb_parameter_row *row, struct cell *cell)
+{
+    *cell = (struct cell){.device = device,
+                          .number = row->number,
+                          .low = row->low,
+                          .high = row->high,
+                          .confidence = row->confidence};
+    PB_TEXT_SET(cell->value, row->value);
+    PB_TEXT_SET(cell->reason, row->reason);
+}
+
+/* Reads what all devices of a model say of a parameter. */
 static enum pb_status collect(const struct pb_results *results, const char *model, size_t parameter,
                               struct column *column, struct pb_error *err)
 {
-    enum pb_status status = PB_OK;
-
     column->count = 0;
-    for (size_t i = 0; i < results->device_count && status == PB_OK; i++)
-        if (strcmp(results->devices[i].model, model) == 0)
-            status = pb_results_read(results, i * results->parameter_count + parameter, 1,
-                                     &column->rows[column->count++], err);
-    return status;
+    for (size_t i = 0; i < results->device_count; i++) {
+        struct pb_parameter_row row;
+        enum pb_status status;
+
+        if (strcmp(results->devices[i].model, model) != 0)
+            continue;
+        status = pb_results_read(results, i * results->parameter_count + parameter, 1, &row, err);
+        if (status != PB_OK)
+            return status;
+        PB_TEXT_SET(column->memory, row.memory);
+        PB_TEXT_SET(column->parameter, row.parameter);
+        PB_TEXT_SET(column->unit, row.unit);
+        keep_cell(results->devices[i].key, &row, &column->cells[column->count++]);
+    }
+    return PB_OK;
 }
 
 /* No device of the model has a value. The first one's reason stands for all: they differ in noise.
@@ -187,47 +213,52 @@ static enum pb_status collect(const struct pb_results *results, const char *mode
 static bool is_void(const struct column *column)
 {
     for (size_t i = 0; i < column->count; i++)
-        if (column->rows[i].value[0] != '\0')
+        if (column->cells[i].value[0] != '\0')
             return false;
     return true;
 }
 
-/* Counts parameters from p on, of one memory, that nobody has for one reason; 0: p has values. */
-static enum pb_status count_void(const struct pb_results *results, const char *model, size_t p,
-                                 struct column *column, size_t *count_out, struct pb_error *err)
-{
-    enum pb_status status = collect(results, model, p, column, err);
-    struct pb_parameter_row first = column->rows[0];
-    size_t end = p;
+/* Parameters in a row, of one memory, that nobody has for one reason. */
+struct gap {
+    char memory[PB_NAME_LENGTH], parameter[PB_NAME_LENGTH], reason[PB_MESSAGE_LENGTH];
+    size_t count;
+};
 
-    while (status == PB_OK && is_void(column) &&
-           strcmp(column->rows[0].memory, first.memory) == 0 &&
-           strcmp(column->rows[0].reason, first.reason) == 0) {
-        if (++end == results->parameter_count)
+/* Goes on from the column, the one of parameter p, which is void; leaves it at the one behind. */
+static enum pb_status walk_gap(const struct pb_results *results, const char *model, size_t p,
+                               struct column *column, struct gap *gap, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    PB_TEXT_SET(gap->memory, column->memory);
+    PB_TEXT_SET(gap->parameter, column->parameter);
+    PB_TEXT_SET(gap->reason, column->cells[0].reason);
+    for (gap->count = 1; p + gap->count < results->parameter_count; gap->count++) {
+        status = collect(results, model, p + gap->count, column, err);
+        if (status != PB_OK || !is_void(column) || strcmp(column->memory, gap->memory) != 0 ||
+            strcmp(column->cells[0].reason, gap->reason) != 0)
             break;
-        status = collect(results, model, end, column, err);
     }
-    *count_out = end - p;
     return status;
 }
 
-static void print_void(const struct pb_parameter_row *row, size_t count, FILE *file)
+static void print_gap(const struct gap *gap, FILE *file)
 {
     char name[PB_NAME_LENGTH];
 
-    snprintf(name, sizeof(name), "%zu parameters", count);
-    fprintf(file, "  %-11s  %-19s  -  %s\n", row->memory, count == 1 ? row->parameter : name,
-            row->reason);
+    snprintf(name, sizeof(name), "%zu parameters", gap->count);
+    fprintf(file, "  %-11s  %-19s  -  %s\n", gap->memory, gap->count == 1 ? gap->parameter : name,
+            gap->reason);
 }
 
 static void print_head(const char *model, bool is_first, const struct column *column, FILE *file)
 {
     fprintf(file, "%s%s: ", is_first ? "" : "\n", model[0] == '\0' ? "unnamed model" : model);
     if (column->count == 1)
-        fprintf(file, "%s\n", column->rows[0].device);
+        fprintf(file, "%s\n", column->cells[0].device);
     else
-        fprintf(file, "%zu devices, %s to %s\n", column->count, column->rows[0].device,
-                column->rows[column->count - 1].device);
+        fprintf(file, "%zu devices, %s to %s\n", column->count, column->cells[0].device,
+                column->cells[column->count - 1].device);
     fprintf(file, ROW_FORMAT "%s\n", "memory", "parameter", "value", "interval", "confidence");
 }
 
@@ -239,40 +270,38 @@ static enum pb_status print_model(const struct pb_results *results, size_t first
 
     if (status == PB_OK)
         print_head(model, first == 0, column, file);
-    for (size_t p = 0; p < results->parameter_count && status == PB_OK; p++) {
-        size_t voids = 0;
+    for (size_t p = 0; p < results->parameter_count && status == PB_OK;) {
+        struct gap gap;
 
-        status = count_void(results, model, p, column, &voids, err);
-        if (status == PB_OK)
-            status = collect(results, model, p, column, err);
-        if (status != PB_OK)
-            break;
-        if (voids > 0) {
-            print_void(&column->rows[0], voids, file);
-            p += voids - 1;
+        if (is_void(column)) {
+            status = walk_gap(results, model, p, column, &gap, err);
+            print_gap(&gap, file);
+            p += gap.count;
             continue;
         }
         column->typical = find_typical(column);
         print_typical(column, file);
         print_others(column, file);
+        if (++p < results->parameter_count)
+            status = collect(results, model, p, column, err);
     }
     return status;
 }
 
 enum pb_status pb_results_print(const struct pb_results *results, FILE *file, struct pb_error *err)
 {
-    struct column column = {NULL, 0, NULL};
+    struct column column = {.cells = NULL};
     enum pb_status status = PB_OK;
 
     if (results->device_count == 0 || results->parameter_count == 0)
         return PB_OK;
-    column.rows = calloc(results->device_count, sizeof(*column.rows));
-    if (column.rows == NULL)
+    column.cells = calloc(results->device_count, sizeof(*column.cells));
+    if (column.cells == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for a table of %zu devices",
                        results->device_count);
     for (size_t i = 0; i < results->device_count && status == PB_OK; i++)
         if (!is_repeated(results, i))
             status = print_model(results, i, &column, file, err);
-    free(column.rows);
+    free(column.cells);
     return status;
 }

@@ -311,7 +311,7 @@ static void test_refusals__name_the_file_and_leave_nothing(void **state)
     check_refusal("/dev/null", 2, "/dev/null");
 
     snprintf(arguments, sizeof(arguments), "--json %s %s", path, path);
-    check_refusal(arguments, 2, "exists and is no report of plumb-analyze");
+    check_refusal(arguments, 2, "exists and is not a report of plumb-analyze");
     snprintf(arguments, sizeof(arguments), "--json /nonexistent/x.json %s", path);
     check_refusal(arguments, 1, "/nonexistent/x.json: cannot be written");
 
@@ -321,7 +321,7 @@ static void test_refusals__name_the_file_and_leave_nothing(void **state)
     fputs("{\"precious\": true}", foreign);
     fclose(foreign);
     snprintf(arguments, sizeof(arguments), "--json %s/foreign.json %s", folder, path);
-    check_refusal(arguments, 2, "foreign.json exists and is no report");
+    check_refusal(arguments, 2, "foreign.json exists and is not a report");
 }
 
 static void test_file__truncated_is_refused(void **state)
