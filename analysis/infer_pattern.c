@@ -4,14 +4,22 @@
  *   P1 hit   P2 hit, first TLB misses   P3 hit, both miss
  *   P4 miss, TLB hit   P5 miss, nothing translated   P6 the same, and active pages change
  *
- * Of l2 by loads past L1, of l1 by loads through it. Each is the lower edge of the commonest kind
- * of access of its slice; P6 is the rarer, slower kind among P5's, and null where there is none.
+ * Of l2 by loads past L1, of l1 by loads through it. Each is the lower edge of the kind of access
+ * that prevails in its slice; where none does (near and far slices of L2, rows of DRAM), it is the
+ * mean, and the interval holds nearly all: the commonest kind would be another one from run to run.
+ * P6 is the rarer, slower kind among P5's, and null where there is none.
+ *
+ * What a slice is to show depends on the TLBs: P2's pages must take more entries than the first
+ * level has and no more than the second, P3's and P5's more than the second, and no two of them may
+ * share an entry. Where they do not, or nobody knows, the pattern is null and the method says why.
  *
  * Source: M16 section 5.2, figure 14 and its table.
  */
 #include "analysis/infer.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/confidence.h"
@@ -21,7 +29,17 @@
 enum { PATTERNS = 6, MODES_MAX = 16 };
 
 /* A kind with less than this share of its slice does not prevail. */
-static const double least_share = 0.5;
+static const double least_share = 2.0 / 3.0;
+
+/* Nor does one whose quartiles lie further apart: the slices of a large L2. */
+static const double kind_quartiles = 2.0;
+
+/* Of a slice in which none prevails, as many at either end are out of its interval, and its mean.
+ */
+static const double stray_share = 0.02, trim_share = 0.1;
+
+/* Slots of the chase lie in lines so far apart. */
+static const double line_bytes = 128.0;
 
 /* Rare slow accesses are of one kind where they lie within so many cycles, or part of them. */
 static const double kind_cycles = 3.0, kind_share = 0.02;
@@ -32,6 +50,12 @@ enum { PIECES_MAX = 20 };
 struct slice {
     struct pb_estimate common, slower;
     size_t accesses, of_common;
+    double stride_bytes; /* of its pages; NaN: there is no slice */
+};
+
+/* A level of translation; NaN: not known. */
+struct level {
+    double entries, span_bytes;
 };
 
 /* The slow tail as one kind: two or more accesses, close together. */
@@ -47,6 +71,19 @@ static struct pb_estimate rare_kind(const double *sorted, size_t count, double a
     return (struct pb_estimate){sorted[first], sorted[first], sorted[count - 1]};
 }
 
+/* The trimmed mean, and where nearly all lie. */
+static struct pb_estimate mean_of(const double *sorted, size_t count)
+{
+    size_t trimmed = (size_t)(trim_share * (double)count);
+    size_t strays = (size_t)(stray_share * (double)count);
+    double sum = 0.0;
+
+    for (size_t i = trimmed; i < count - trimmed; i++)
+        sum += sorted[i];
+    return (struct pb_estimate){sum / (double)(count - 2 * trimmed), sorted[strays],
+                                sorted[count - 1 - strays]};
+}
+
 static void measure(const struct pb_sample *sorted, struct slice *slice)
 {
     struct pb_mode modes[MODES_MAX];
@@ -56,9 +93,12 @@ static void measure(const struct pb_sample *sorted, struct slice *slice)
 
     slice->accesses = sorted->count;
     slice->of_common = common->count;
-    /* few slow accesses may have been too few for a mode of their own */
-    if (edge > 0.0 && (double)common->count >= least_share * (double)sorted->count)
+    if ((double)common->count < least_share * (double)sorted->count ||
+        pb_interquartile_range(sorted->values + common->first, common->count) > kind_quartiles)
+        slice->common = mean_of(sorted->values, sorted->count);
+    else if (edge > 0.0)
         slice->common = (struct pb_estimate){edge, edge, fmax(edge, common->median)};
+    /* few slow accesses may have been too few for a mode of their own */
     slice->slower =
         rare_kind(sorted->values, sorted->count, common->median * (1.0 + kind_share) + kind_cycles);
 }
@@ -69,7 +109,9 @@ static enum pb_status read_slice(const struct pb_series *series, const char *pat
 {
     struct pb_pick pick = {path, "trace", phase};
     struct pb_sample cycles, sorted = {NULL, 0, 0};
-    struct slice slice = {PB_ESTIMATE_NONE, PB_ESTIMATE_NONE, 0, 0};
+    struct slice slice = {PB_ESTIMATE_NONE, PB_ESTIMATE_NONE, 0, 0, NAN};
+    size_t first = 0;
+    const struct pb_point *point = pb_point_next(series, &pick, &first);
     enum pb_status status = pb_trace_collect(series, &pick, &cycles, err);
 
     if (status != PB_OK)
@@ -77,10 +119,63 @@ static enum pb_status read_slice(const struct pb_series *series, const char *pat
     status = pb_sample_sorted(&cycles, &sorted, err);
     if (status == PB_OK && sorted.count > 0)
         measure(&sorted, &slice);
+    if (point != NULL)
+        slice.stride_bytes = (double)point->stride_bytes;
     pb_sample_clear(&sorted);
     pb_sample_clear(&cycles);
     *slice_out = slice;
     return status;
+}
+
+static struct level level_of(const struct pb_case *at, const char *memory)
+{
+    return (struct level){pb_parameters_number(at->parameters, memory, "entry_count"),
+                          pb_parameters_number(at->parameters, memory, "entry_span_bytes")};
+}
+
+/* Is every page of the slice an entry of its own, and are there more of them than the level has? */
+static bool all_miss(const struct slice *slice, const struct level *level)
+{
+    return slice->stride_bytes >= level->span_bytes && (double)slice->accesses > level->entries;
+}
+
+/* Do the lines of the slice fit in the cache, as far as its size is known? */
+static bool lines_fit(const struct pb_case *at, const struct slice *slice)
+{
+    double size = pb_parameters_number(at->parameters, at->inference->memory, "size_bytes");
+
+    return isnan(size) || (double)slice->accesses * line_bytes <= size;
+}
+
+/* Why a slice shows no such pattern; NULL: it does. Loads of a cache's data may ask no TLB. */
+static const char *find_fault(const struct pb_case *at, const struct slice *slice, size_t pattern)
+{
+    struct level first = level_of(at, "tlb_l1"), second = level_of(at, "tlb_l2");
+
+    if (slice->accesses == 0)
+        return "not recorded";
+    if (pattern < 3 && !lines_fit(at, slice))
+        return "its lines do not fit in the cache";
+    if (pattern == 0 || pattern == 3)
+        return NULL;
+    if (isnan(first.entries) || isnan(first.span_bytes))
+        return "the first TLB is not known";
+    if (!all_miss(slice, &first))
+        return "its pages do not all miss the first TLB";
+    if (pattern == 1)
+        return (double)slice->accesses > second.entries ? "its pages do not fit in the second TLB"
+                                                        : NULL;
+    if (isnan(second.entries) || isnan(second.span_bytes))
+        return "the second TLB is not known";
+    return all_miss(slice, &second) ? NULL : "its pages do not all miss the second TLB";
+}
+
+/* Adds "; P2 null: because" to the text. */
+static void add_reason(char *text, size_t size, size_t pattern, const char *reason)
+{
+    size_t length = strlen(text);
+
+    snprintf(text + length, size - length, "; P%zu null: %s", pattern + 1, reason);
 }
 
 enum pb_status pb_infer_pattern(const struct pb_case *at, struct pb_error *err)
@@ -89,25 +184,33 @@ enum pb_status pb_infer_pattern(const struct pb_case *at, struct pb_error *err)
     const char *path = strcmp(at->inference->memory, "l2") == 0 ? "global_cg" : "global_ca";
     struct pb_estimate patterns[PATTERNS];
     struct pb_votes votes = {0, 0};
+    char reasons[PB_MESSAGE_LENGTH] = "";
     size_t accesses = 0;
 
     for (size_t i = 0; i + 1 < PATTERNS; i++) {
         struct slice slice;
+        const char *fault;
         enum pb_status status = read_slice(&at->recordings[0].series, path, phases[i], &slice, err);
 
         if (status != PB_OK)
             return status;
-        patterns[i] = slice.common;
-        patterns[i + 1] = slice.slower; /* stays only behind the last slice */
+        fault = find_fault(at, &slice, i);
+        patterns[i] = fault == NULL ? slice.common : PB_ESTIMATE_NONE;
+        /* stays only behind the last slice */
+        patterns[i + 1] = fault == NULL ? slice.slower : PB_ESTIMATE_NONE;
+        if (fault != NULL)
+            add_reason(reasons, sizeof(reasons), i, fault);
         accesses += slice.accesses;
         pb_votes_add_share(&votes, slice.of_common, slice.accesses, PIECES_MAX);
     }
     if (accesses == 0)
         return pb_fail(err, PB_NOT_FOUND, "no access by %s was recorded", path);
+    if (isnan(patterns[PATTERNS - 1].value))
+        add_reason(reasons, sizeof(reasons), PATTERNS - 1, "active pages never changed");
     pb_parameter_set_list(pb_case_answer(at, "pattern_cycles"), patterns, PATTERNS,
                           pb_votes_confidence(&votes),
-                          "M16 5.2: P1 to P6 by %s, one chase of %zu loads; lower edge of the "
-                          "commonest kind; P6 null: active pages never changed",
-                          path, accesses);
+                          "M16 5.2: P1 to P6 by %s, one chase of %zu loads; lower edge of the kind "
+                          "that prevails, else the mean%s",
+                          path, accesses, reasons);
     return PB_OK;
 }

@@ -1,0 +1,138 @@
+/*
+ * M16's six patterns: on simulated devices whose TLBs suit the chase, or do not; and where near and
+ * far lines of L2 make up every slice.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/blind/profile.h"
+#include "analysis/device.h"
+#include "analysis/selected.h"
+#include "analysis/synthetic.h"
+
+static const uint64_t mib = (uint64_t)1 << 20;
+
+/* Two levels of one set each over an L2 of 200 cycles and DRAM of 350. */
+static void infer(uint64_t span_bytes, uint32_t first_entries, uint32_t second_entries,
+                  struct pb_parameters *parameters_out)
+{
+    char path[] = "/tmp/plumb-test-pattern-XXXXXX.json";
+    struct blind_profile profile;
+    int file = mkstemps(path, 5);
+
+    blind_draw(1, &profile);
+    profile.caches[BLIND_L2] =
+        (struct blind_cache){.id = "l2",
+                             .paths = "[\"global_ca\", \"global_cg\", \"texture\"]",
+                             .line_bytes = 128,
+                             .sector_bytes = 32,
+                             .sets = 512,
+                             .ways = 16,
+                             .policy = "lru",
+                             .latency_cycles = 200};
+    profile.dram_cycles = 350;
+    profile.jitter_cycles = 1;
+    profile.spike_probability = 0.0;
+    profile.tlbs[0] = (struct blind_tlb){
+        .span_bytes = span_bytes, .ways = {first_entries}, .sets = 1, .penalty_cycles = 20};
+    profile.tlbs[1] = (struct blind_tlb){
+        .span_bytes = span_bytes, .ways = {second_entries}, .sets = 1, .penalty_cycles = 70};
+    assert_true(file >= 0);
+    close(file);
+    assert_int_equal(blind_write(&profile, path), 0);
+    selected_infer(path,
+                   "clock_overhead,l2_capacity,dram_latency,latency_pattern,tlb_reach,tlb_alias",
+                   parameters_out);
+    remove(path);
+}
+
+static void assert_patterns(const struct pb_parameters *parameters, const double *patterns,
+                            const char *reason)
+{
+    const struct pb_parameter *found = selected_find(parameters, "l2", "pattern_cycles");
+
+    assert_numbers(parameters, "l2", "pattern_cycles", patterns, 6, 1.0);
+    if (strstr(found->method, reason) == NULL)
+        fail_msg("expected \"%s\" in \"%s\"", reason, found->method);
+}
+
+static void test_pattern__is_null_where_the_tlbs_do_not_suit_its_pages(void **state)
+{
+    const double none[] = {200, NAN, NAN, 350, NAN, NAN},
+                 no_second[] = {200, NAN, 290, 350, 440, NAN};
+    struct pb_parameters parameters = {NULL, 0, 0};
+
+    (void)state;
+    infer(2 * mib, 16, 64, &parameters);
+    assert_patterns(&parameters, (const double[]){200, 220, 290, 350, 440, NAN}, "P6 null");
+    pb_parameters_clear(&parameters);
+    infer(16 * mib, 16, 64, &parameters); /* 96 pages of 2 MiB are 12 entries */
+    assert_patterns(&parameters, none, "P2 null: its pages do not all miss the first TLB");
+    pb_parameters_clear(&parameters);
+    infer(2 * mib, 8, 24, &parameters); /* P2 has 40 pages */
+    assert_patterns(&parameters, no_second, "P2 null: its pages do not fit in the second TLB");
+    pb_parameters_clear(&parameters);
+}
+
+/* One slice of lines, `near_share` percent of them on the near side. */
+static void add_slice(struct pb_series *series, struct synthetic_noise *noise, const char *phase,
+                      uint64_t near_share)
+{
+    enum { LOADS = 256 };
+    struct pb_point point = {.count = LOADS,
+                             .window = LOADS,
+                             .stride_bytes = 32 * mib,
+                             .overhead_cycles = noise->overhead_cycles};
+    uint32_t latency[LOADS];
+    uint64_t index[LOADS] = {0};
+
+    PB_TEXT_SET(point.mode, "trace");
+    PB_TEXT_SET(point.path, "global_ca"); /* whose row comes first */
+    PB_TEXT_SET(point.phase, phase);
+    for (size_t i = 0; i < LOADS; i++)
+        latency[i] = synthetic_latency(noise, i * 100 / LOADS < near_share ? 255 : 292);
+    assert_int_equal(pb_series_append(series, &point, latency, index, NULL), PB_OK);
+}
+
+static struct pb_estimate infer_sides(uint64_t near_share)
+{
+    struct synthetic_noise noise = {16, 20, 0.0, 0, near_share};
+    struct device device = {0};
+    struct pb_estimate found;
+
+    add_slice(&device_record(&device, "latency_pattern")->series, &noise, "p1", near_share);
+    device_infer(&device);
+    found = device_parameter(&device, "l1", "pattern_cycles")->numbers[0];
+    device_clear(&device);
+    return found;
+}
+
+/* The commonest kind would be the near side in one run and the far side in the other. */
+static void test_pattern__of_two_sides_is_their_mean(void **state)
+{
+    struct pb_estimate more = infer_sides(55), less = infer_sides(45);
+
+    (void)state;
+    assert_true(fabs(more.value - less.value) < 6.0);
+    assert_true(more.low < 260.0 && more.high > 305.0);
+    assert_true(more.low <= less.value && less.value <= more.high);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pattern__is_null_where_the_tlbs_do_not_suit_its_pages),
+        cmocka_unit_test(test_pattern__of_two_sides_is_their_mean),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
