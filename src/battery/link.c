@@ -148,6 +148,20 @@ enum pb_status pb_link_peers(struct pb_bench *bench, struct pb_device_entry **pe
     return PB_OK;
 }
 
+enum pb_status pb_link_open_grid(const struct pb_device_entry *peers, size_t count,
+                                 const struct pb_grid_axis *quantities, const char *unit,
+                                 const char *description, struct pb_matrix *matrix,
+                                 struct pb_error *err)
+{
+    const char *labels[PB_LINK_PEERS_MAX];
+    const struct pb_grid_axis axes[] = {
+        {"peer", "", "PCI bus id of the device that is read", NULL, labels, count}, *quantities};
+
+    for (size_t i = 0; i < count; i++)
+        labels[i] = peers[i].pci_bus_id;
+    return pb_grid_open(matrix, axes, 2, unit, description, err);
+}
+
 static enum pb_status take_peer(struct pb_bench *bench, const char *uuid,
                                 struct pb_recording *recording, double *bytes_per_s_out,
                                 double *latency_ns_out, struct pb_error *err)
@@ -170,18 +184,13 @@ static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_
                                  size_t count, struct pb_recording *recording, struct pb_error *err)
 {
     static const char *const quantities[] = {"bandwidth", "latency"};
-    const char *labels[PB_LINK_PEERS_MAX];
-    const struct pb_grid_axis axes[] = {
-        {"peer", "", "PCI bus id of the device that is read", NULL, labels, count},
-        PB_GRID_LABELS("quantity", "bandwidth in byte/s, latency in ns", quantities),
-    };
+    const struct pb_grid_axis axis =
+        PB_GRID_LABELS("quantity", "bandwidth in byte/s, latency in ns", quantities);
     size_t reached = 0;
-    enum pb_status status;
+    enum pb_status status =
+        pb_link_open_grid(peers, count, &axis, "byte/s or ns",
+                          "transfers from the other devices of the node", &recording->matrix, err);
 
-    for (size_t i = 0; i < count; i++)
-        labels[i] = peers[i].pci_bus_id;
-    status = pb_grid_open(&recording->matrix, axes, 2, "byte/s or ns",
-                          "transfers from the other devices of the node", err);
     for (size_t i = 0; status == PB_OK && i < count; i++) {
         double *row = recording->matrix.values + 2 * i;
 

@@ -3,6 +3,7 @@
 #define PB_BATTERY_LINK_H
 
 #include "battery/battery.h"
+#include "battery/grid.h"
 
 enum { PB_LINK_PEERS_MAX = 64, PB_LINK_BULK_BYTES = 64 << 20 };
 
@@ -24,5 +25,11 @@ enum pb_status pb_link_take(struct pb_bench *bench, const struct pb_link *link,
  */
 enum pb_status pb_link_peers(struct pb_bench *bench, struct pb_device_entry **peers_out,
                              size_t *count_out, struct pb_error *err);
+
+/* Opens the matrix peer × quantity. */
+enum pb_status pb_link_open_grid(const struct pb_device_entry *peers, size_t count,
+                                 const struct pb_grid_axis *quantities, const char *unit,
+                                 const char *description, struct pb_matrix *matrix,
+                                 struct pb_error *err);
 
 #endif

@@ -99,18 +99,13 @@ enum pb_status pb_test_host_link_together(struct pb_bench *bench, struct pb_reco
 static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_entry *peers,
                                  size_t count, struct pb_recording *recording, struct pb_error *err)
 {
-    const char *labels[PB_LINK_PEERS_MAX];
-    const struct pb_grid_axis axes[] = {
-        {"peer", "", "PCI bus id of the device that is read", NULL, labels, count},
-        PB_GRID_LABELS("quantity", "byte/s of this device, and devices at once", quantities),
-    };
+    const struct pb_grid_axis axis =
+        PB_GRID_LABELS("quantity", "byte/s of this device, and devices at once", quantities);
     struct crowd crowd = {0, 0};
-    enum pb_status status;
+    enum pb_status status = pb_link_open_grid(
+        peers, count, &axis, "by quantity", "transfers of 64 MiB from a peer, all devices at once",
+        &recording->matrix, err);
 
-    for (size_t i = 0; i < count; i++)
-        labels[i] = peers[i].pci_bus_id;
-    status = pb_grid_open(&recording->matrix, axes, 2, "by quantity",
-                          "transfers of 64 MiB from a peer, all devices at once", err);
     for (size_t i = 0; status == PB_OK && i < count; i++) {
         const struct pb_link link = {.kind = PB_LINK_FROM_PEER,
                                      .peer = peers[i].uuid,
