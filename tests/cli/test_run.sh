@@ -420,7 +420,9 @@ spool_is_kept_where_it_was_asked_for() {
     valid m.h5
 }
 
-# Simulated devices, so that all of this is one node: more than any real one has.
+# Simulated devices, so that all of this is one node: more than any real one has. Open MPI itself
+# takes 30 to 50 kB for each rank of a node (seen with 4.1.4 and 4.1.6, with no test run at all).
+mpi_kb_per_rank=64
 peak() {
     sed -n 's/.*peak memory of rank 0:[^0-9]*\([0-9]*\) kB/\1/p' err.txt
 }
@@ -435,7 +437,8 @@ sixty_four_ranks_take_no_more_memory_than_eight() {
     echo "peak memory of rank 0: $eight kB with 8 ranks, $many kB with 64"
     count f64.h5 '^rank .* ok 5 0' 64
     valid f64.h5
-    [ $((100 * many)) -lt $((110 * eight)) ] || fail "$eight kB with 8 ranks, $many kB with 64"
+    [ "$many" -lt $((eight + 56 * mpi_kb_per_rank)) ] ||
+        fail "$eight kB with 8 ranks, $many kB with 64"
 }
 
 "$case_name"
