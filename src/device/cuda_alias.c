@@ -38,8 +38,7 @@ struct pb_cuda_alias {
     uint64_t block_bytes, reserved_bytes, mapped_bytes;
 };
 
-/* False when this driver has no such call. The function pointer goes to *function_out. */
-static bool look_up(const char *name, void *function_out)
+bool pb_cuda_look_up(const char *name, void *function_out)
 {
     const unsigned version = 10020;
     void *function = NULL;
@@ -64,12 +63,15 @@ static bool look_up_all(struct driver *driver_out)
 {
     struct driver driver;
 
-    if (!look_up("cuDeviceGetAttribute", &driver.get_attribute) ||
-        !look_up("cuMemGetAllocationGranularity", &driver.granularity) ||
-        !look_up("cuMemCreate", &driver.create) || !look_up("cuMemRelease", &driver.release) ||
-        !look_up("cuMemAddressReserve", &driver.reserve) ||
-        !look_up("cuMemAddressFree", &driver.unreserve) || !look_up("cuMemMap", &driver.map) ||
-        !look_up("cuMemUnmap", &driver.unmap) || !look_up("cuMemSetAccess", &driver.set_access))
+    if (!pb_cuda_look_up("cuDeviceGetAttribute", &driver.get_attribute) ||
+        !pb_cuda_look_up("cuMemGetAllocationGranularity", &driver.granularity) ||
+        !pb_cuda_look_up("cuMemCreate", &driver.create) ||
+        !pb_cuda_look_up("cuMemRelease", &driver.release) ||
+        !pb_cuda_look_up("cuMemAddressReserve", &driver.reserve) ||
+        !pb_cuda_look_up("cuMemAddressFree", &driver.unreserve) ||
+        !pb_cuda_look_up("cuMemMap", &driver.map) ||
+        !pb_cuda_look_up("cuMemUnmap", &driver.unmap) ||
+        !pb_cuda_look_up("cuMemSetAccess", &driver.set_access))
         return false;
     *driver_out = driver;
     return true;

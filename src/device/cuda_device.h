@@ -135,6 +135,25 @@ enum pb_status pb_cuda_identify(int ordinal, struct pb_device_entry *entry_out,
 enum pb_status pb_cuda_match(const char *selector, const struct pb_device_entry *entries,
                              size_t count, size_t *found_out, struct pb_error *err);
 
+/* ---- cuda_alias.c ---- */
+
+/* A call of the driver's; false: this one has it not. The function pointer goes to *function_out.
+ */
+bool pb_cuda_look_up(const char *name, void *function_out);
+
+/* ---- cuda_peer.c ---- */
+
+struct pb_cuda_peer;
+
+/*
+ * At least so many bytes of another GPU's memory, which this device alone reads and writes.
+ * PB_UNSUPPORTED: the driver does not do that.
+ */
+enum pb_status pb_cuda_peer_open(struct pb_cuda_device *cuda, int peer_ordinal, uint64_t bytes,
+                                 struct pb_cuda_peer **peer_out, struct pb_error *err);
+uint64_t pb_cuda_peer_address(const struct pb_cuda_peer *peer);
+void pb_cuda_peer_close(struct pb_cuda_peer *peer); /* NULL is allowed */
+
 /* ---- one file per family ---- */
 
 enum pb_status pb_cuda_describe(struct pb_cuda_device *cuda, struct pb_error *err);

@@ -22,10 +22,11 @@ struct run {
     struct pb_cuda_device *cuda;
     const struct pb_link *link;
     uint32_t salt;
-    struct pb_cuda_buffer own; /* on this device */
-    uint32_t *host;            /* of a transfer over the host link */
-    int peer_ordinal;          /* of a transfer from a peer */
-    void *peer_memory;
+    struct pb_cuda_buffer own;   /* on this device */
+    uint32_t *host;              /* of a transfer over the host link */
+    int peer_ordinal;            /* of a transfer from a peer */
+    struct pb_cuda_peer *mapped; /* its memory; NULL: … */
+    void *peer_memory;           /* … by a context of ours there */
     struct pb_error *err;
 };
 
@@ -112,8 +113,8 @@ static enum pb_status find_peer(struct run *run)
     return status;
 }
 
-/* Memory on the peer, with the pattern in it. Leaves this device as the current one. */
-static enum pb_status fill_peer(struct run *run)
+/* Memory on the peer, with the pattern in it, by a context there. Leaves this device current. */
+static enum pb_status fill_by_context(struct run *run)
 {
     enum pb_status status = check(run, cudaSetDevice(run->peer_ordinal), "cudaSetDevice");
 
@@ -127,21 +128,35 @@ static enum pb_status fill_peer(struct run *run)
     return status;
 }
 
-static enum pb_status set_up_peer(struct run *run)
+static enum pb_status enable_peer(struct run *run)
 {
-    enum pb_status status = find_peer(run);
-    int code;
+    int code = cudaDeviceEnablePeerAccess(run->peer_ordinal, 0);
 
-    if (status == PB_OK)
-        status = fill_peer(run);
-    if (status != PB_OK)
-        return status;
-    code = cudaDeviceEnablePeerAccess(run->peer_ordinal, 0);
     if (code == cudaErrorPeerAccessAlreadyEnabled) {
         cudaGetLastError();
         code = cudaSuccess;
     }
-    status = check(run, code, "cudaDeviceEnablePeerAccess");
+    return check(run, code, "cudaDeviceEnablePeerAccess");
+}
+
+/* Where the driver maps no memory of peers, a context on the peer does it: if anything can. */
+static enum pb_status set_up_peer(struct run *run)
+{
+    enum pb_status status = find_peer(run);
+
+    if (status != PB_OK)
+        return status;
+    status =
+        pb_cuda_peer_open(run->cuda, run->peer_ordinal, run->link->bytes, &run->mapped, run->err);
+    if (status == PB_OK)
+        status = fill_device(run, pb_cuda_peer_address(run->mapped), run->salt);
+    if (status == PB_UNSUPPORTED || status == PB_DEVICE) {
+        pb_cuda_peer_close(run->mapped);
+        run->mapped = NULL;
+        status = fill_by_context(run);
+        if (status == PB_OK)
+            status = enable_peer(run);
+    }
     return status == PB_OK ? fill_device(run, run->own.address, ~run->salt) : status;
 }
 
@@ -154,6 +169,7 @@ static void clean_up(struct run *run)
         free(run->host);
     if (run->peer_memory != NULL)
         cudaFree(run->peer_memory);
+    pb_cuda_peer_close(run->mapped);
 }
 
 static int start_transfer(const struct run *run)
@@ -168,6 +184,9 @@ static int start_transfer(const struct run *run)
         return cudaMemcpyAsync(run->host, own, bytes, cudaMemcpyDeviceToHost, NULL);
     case PB_LINK_FROM_PEER:
     default:
+        if (run->mapped != NULL)
+            return cudaMemcpyAsync(own, pb_cuda_pointer(pb_cuda_peer_address(run->mapped)), bytes,
+                                   cudaMemcpyDeviceToDevice, NULL);
         return cudaMemcpyPeerAsync(own, run->cuda->ordinal, run->peer_memory, run->peer_ordinal,
                                    bytes, NULL);
     }
