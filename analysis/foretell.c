@@ -68,10 +68,12 @@ static void compare(const struct pb_sets *sets, uint64_t base, const unsigned ch
                     size_t lines, uint64_t *filled, struct pb_foretold *foretold)
 {
     uint64_t first = base / sets->line_bytes * sets->line_bytes;
+    size_t set = SIZE_MAX; /* of the first line that missed */
 
     for (size_t i = 0; i < lines; i++)
         if (marks[i] != 0)
             filled[set_of(sets, first + i * sets->line_bytes)]++;
+    foretold->is_one_set = true;
     for (size_t i = 0; i < lines; i++) {
         bool is_crowded =
             marks[i] != 0 && filled[set_of(sets, first + i * sets->line_bytes)] > sets->ways;
@@ -80,7 +82,11 @@ static void compare(const struct pb_sets *sets, uint64_t base, const unsigned ch
         foretold->crowded += is_crowded;
         foretold->missing += is_missing;
         foretold->both += is_crowded && is_missing;
+        if (is_missing && set == SIZE_MAX)
+            set = set_of(sets, first + i * sets->line_bytes);
+        foretold->is_one_set &= !is_missing || set_of(sets, first + i * sets->line_bytes) == set;
     }
+    foretold->is_one_set &= foretold->missing == sets->ways && filled[set] == sets->ways;
 }
 
 enum pb_status pb_sets_foretell(const struct pb_sets *sets, const struct pb_accesses *walk,

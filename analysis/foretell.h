@@ -33,7 +33,8 @@ struct pb_foretold {
     size_t crowded; /* lines in sets with more of the walk's lines than ways */
     size_t missing; /* lines that missed */
     size_t both;
-    size_t misses; /* accesses that missed */
+    size_t misses;   /* accesses that missed */
+    bool is_one_set; /* all that missed are all lines of one set, which is just full */
 };
 
 /*

@@ -5,7 +5,7 @@
  * footprint misses more often. Where the device's sets fill unevenly, as by a hashed index, misses
  * begin below the capacity: the interval then reaches up to the first footprint where nothing more
  * can miss. Of a cache that is sampled the size is then where half of the loads miss, which repeats
- * within 1% where the first few misses move by a quarter (an H200's L2).
+ * within 3% where the first few misses move by a quarter (an H200's L2).
  *
  * Source: M16 section 4.2, "Determine cache size".
  */

@@ -7,6 +7,10 @@
  * data, which may hold fewer lines than the sets have room for, as beside a carve-out of shared
  * memory. The largest footprint that fits is then the size itself.
  *
+ * One line that is none of the walk's may stay in a set, as the one that the kernel practises on
+ * does where lines that have hit are kept: then the lines of a set that is just full miss, all of
+ * them and no others. Such walks say nothing of the cache.
+ *
  * Textures may lie in the same store under tags of their own (shares_room_with). Where fewer of
  * their lines fit, others took the rest, as those that hold textures' own place for practice: the
  * size is then up to the store's.
@@ -25,6 +29,12 @@
 static const double foretold_share = 0.97;
 enum { WALKS_EACH = 4 };
 
+/* An index that is surer than this foretells, even if no walk crowds a set. */
+static const double least_confidence = 0.9;
+
+/* Other lines take no more than this of the store. */
+static const double taken_share = 1.0 / 64.0;
+
 /* So few misses in a lap may be spikes: these, and one in STRAY_SHARE. */
 enum { STRAYS = 3, STRAY_SHARE = 2048 };
 
@@ -36,6 +46,8 @@ struct start {
     uint64_t base;
     size_t source;
     uint64_t fits_bytes, overflow_bytes; /* largest without misses; smallest with; 0: none */
+    uint64_t full_bytes, stride_bytes;   /* smallest with misses but no crowded set; 0: none */
+    bool has_guest;                      /* a line of none of its walks took the place of one */
 };
 
 struct view {
@@ -43,10 +55,11 @@ struct view {
     size_t start_count;
     bool is_known; /* sets */
     struct pb_sets sets;
+    double index_confidence;         /* by the laps that showed it */
     size_t walks, foretold, crowded; /* that an index says something of; rightly; as overflowing */
     size_t lines, lines_both;        /* in crowded sets; of these, missing */
-    uint64_t full_bytes; /* smallest footprint with misses but no crowded set; 0: none */
-    uint64_t stride_bytes, carveout_bytes; /* of the walk that showed full_bytes */
+    uint64_t full_least;     /* smallest footprint of all with misses but no crowded set; 0: none */
+    uint64_t carveout_bytes; /* of the walks */
 };
 
 static struct start *find_start(struct view *view, uint64_t base, size_t source)
@@ -56,7 +69,7 @@ static struct start *find_start(struct view *view, uint64_t base, size_t source)
             return &view->starts[i];
     if (view->start_count == STARTS_MAX)
         return NULL;
-    view->starts[view->start_count] = (struct start){base, source, 0, 0};
+    view->starts[view->start_count] = (struct start){.base = base, .source = source};
     return &view->starts[view->start_count++];
 }
 
@@ -73,19 +86,23 @@ static bool is_walk(const struct pb_point *point, const struct pb_accesses *walk
 
 /* Whether a walk misses, against what the sets say of it. */
 static void count_foretold(const struct pb_point *point, const struct pb_foretold *foretold,
-                           bool misses, struct view *view)
+                           bool misses, struct start *start, struct view *view)
 {
     bool is_crowded = foretold->crowded > 0;
 
     view->lines += foretold->crowded;
     view->lines_both += foretold->both;
     view->crowded += is_crowded;
+    start->has_guest |= misses && !is_crowded && foretold->is_one_set;
+    if (start->has_guest && misses && !is_crowded)
+        return;
     if (misses && !is_crowded) {
-        if (view->full_bytes == 0 || point->footprint_bytes < view->full_bytes) {
-            view->full_bytes = point->footprint_bytes;
-            view->stride_bytes = point->stride_bytes;
-            view->carveout_bytes = point->carveout_bytes;
-        }
+        if (start->full_bytes == 0 || point->footprint_bytes < start->full_bytes)
+            start->full_bytes = point->footprint_bytes;
+        if (view->full_least == 0 || point->footprint_bytes < view->full_least)
+            view->full_least = point->footprint_bytes;
+        start->stride_bytes = point->stride_bytes;
+        view->carveout_bytes = point->carveout_bytes;
         return; /* held against the fits in the end */
     }
     view->walks++;
@@ -112,7 +129,7 @@ static enum pb_status add_walk(const struct pb_point *point, const struct pb_acc
         return PB_OK;
     status = pb_sets_foretell(&view->sets, walk, point->base_address, classes, &foretold, err);
     if (status == PB_OK)
-        count_foretold(point, &foretold, misses, view);
+        count_foretold(point, &foretold, misses, start, view);
     return status == PB_NOT_FOUND ? PB_OK : status;
 }
 
@@ -151,7 +168,8 @@ static struct pb_estimate span_onsets(const struct view *view, size_t *count_out
     for (size_t i = 0; i < view->start_count; i++) {
         const struct start *start = &view->starts[i];
 
-        if (start->fits_bytes == 0 || start->overflow_bytes <= start->fits_bytes)
+        if (start->fits_bytes == 0 || start->overflow_bytes <= start->fits_bytes ||
+            start->has_guest)
             continue;
         onset.low = fmin(onset.low, (double)start->fits_bytes);
         onset.high = fmax(onset.high, (double)start->fits_bytes);
@@ -169,20 +187,36 @@ static double confidence_of(const struct view *view)
     return pb_votes_confidence(&votes);
 }
 
-/* The index foretells what the sets do, and where it does not, it is above all that fits. */
-static bool is_full_of_data(const struct view *view, const struct pb_estimate *onset)
+/*
+ * The size of the store, where it is full before the sets: the least that is too much for it from
+ * the start from which most fits, less a stride. Other lines may take some of it, so that elsewhere
+ * a little less fits; but the index must foretell what the sets do. 0: they are what is full.
+ */
+static uint64_t find_store(const struct view *view, const struct pb_estimate *onset)
 {
-    return view->full_bytes > (uint64_t)onset->high && view->crowded >= WALKS_EACH &&
-           view->foretold >= WALKS_EACH + view->crowded &&
-           (double)view->foretold >= foretold_share * (double)view->walks;
+    uint64_t store = 0;
+
+    if ((view->crowded < WALKS_EACH && !(view->index_confidence > least_confidence)) ||
+        view->foretold < WALKS_EACH + view->crowded ||
+        (double)view->foretold < foretold_share * (double)view->walks ||
+        (double)view->full_least < (1.0 - taken_share) * onset->high)
+        return 0;
+    for (size_t i = 0; i < view->start_count; i++) {
+        const struct start *start = &view->starts[i];
+        uint64_t most = start->full_bytes - start->stride_bytes;
+
+        if ((double)start->fits_bytes == onset->high && start->full_bytes > start->fits_bytes &&
+            (store == 0 || most < store))
+            store = most;
+    }
+    return store;
 }
 
 /* The size of every path of the cache, where the most that fits is all that there is room for. */
 static void restate_size(const struct pb_case *at, const char *memory, const struct view *view,
-                         const struct pb_estimate *onset)
+                         const struct pb_estimate *onset, double most)
 {
     struct pb_parameter *size = pb_parameters_find(at->parameters, memory, "size_bytes");
-    double most = (double)(view->full_bytes - view->stride_bytes);
     double sets = ldexp((double)(view->sets.ways * view->sets.line_bytes), (int)view->sets.bits);
 
     if (size == NULL || size->kind != PB_VALUE_NUMBER || onset->high < size->numbers[0].low ||
@@ -243,10 +277,13 @@ enum pb_status pb_infer_onsets(const struct pb_case *at, struct pb_error *err)
     bool shared = says_l1(at->parameters, "readonly", "shares_with");
     struct view view = {.start_count = 0};
     struct pb_estimate onset;
+    uint64_t store;
     size_t starts;
     enum pb_status status = PB_OK;
 
     view.is_known = pb_sets_read(at->parameters, "l1", &view.sets, NULL) == PB_OK;
+    if (view.is_known)
+        view.index_confidence = pb_parameters_find(at->parameters, "l1", "index_masks")->confidence;
     for (size_t i = 0; i < 3 && status == PB_OK; i++)
         if (i < 2 || shared)
             status = read_walks(&at->recordings[i].series, i < 2 ? "global_ca" : "readonly", i / 2,
@@ -257,11 +294,11 @@ enum pb_status pb_infer_onsets(const struct pb_case *at, struct pb_error *err)
     if (starts == 0)
         return pb_fail(err, PB_NOT_FOUND, "no start shows both a fit and an overflow");
     state_onset(at, &view, starts, &onset);
-    if (is_full_of_data(&view, &onset)) {
-        restate_size(at, "l1", &view, &onset);
-        if (shared)
-            restate_size(at, "readonly", &view, &onset);
-    }
+    store = find_store(&view, &onset);
+    if (store > 0)
+        restate_size(at, "l1", &view, &onset, (double)store);
+    if (store > 0 && shared)
+        restate_size(at, "readonly", &view, &onset, (double)store);
     widen_textures(at->parameters);
     return PB_OK;
 }

@@ -92,6 +92,7 @@ static void set_up(struct bench *bench)
     for (int i = 0; i < 3; i++)
         synthetic_begin(&bench->recordings[i], "walks");
     refer(&bench->recordings[0].series, "global_ca");
+    refer(&bench->recordings[1].series, "global_ca");
     refer(&bench->recordings[2].series, "readonly");
     state(bench, "l1", "size_bytes", 12 * LINE, SETS * WAYS * LINE);
     state(bench, "readonly", "size_bytes", 12 * LINE, SETS * WAYS * LINE);
@@ -121,6 +122,22 @@ static const struct pb_parameter *find(const struct bench *bench, const char *me
                                        const char *name)
 {
     return pb_parameters_find(&bench->parameters, memory, name);
+}
+
+/* From another start, with set 0 missing as soon as the walk has all of its ways' lines. */
+static void walk_with_guest(struct pb_series *series, size_t lines)
+{
+    struct pb_point *point;
+    size_t filled = 0, first;
+
+    walk(series, "global_ca", "bisect", 4096, lines, 99);
+    point = &series->points[series->point_count - 1];
+    first = (size_t)point->first;
+    for (size_t i = 0; i < lines; i++)
+        filled += set_of(4096 + i * LINE) == 0;
+    for (size_t i = 0; i < lines && filled == WAYS; i++)
+        if (set_of(4096 + i * LINE) == 0)
+            series->latency_cycles[first + i] = 2 + MISS;
 }
 
 /* From four starts; whatever the start, 17 lines are more than 4 sets of 4 can hold. */
@@ -165,6 +182,44 @@ static void test_onsets__data_that_are_full_before_the_sets_tell_the_size(void *
         assert_non_null(strstr(size->method, "data are full"));
         assert_non_null(strstr(size->method, "1024 bytes set aside"));
     }
+    tear_down(&bench);
+}
+
+/* No start crowds a set before the store is full: then the laps that showed the index vouch for it.
+ */
+static void test_onsets__a_sure_index_needs_no_crowded_walk(void **unused)
+{
+    for (int sure = 0; sure < 2; sure++) {
+        struct bench bench;
+        const struct pb_estimate *size;
+
+        (void)unused;
+        set_up(&bench);
+        pb_parameters_find(&bench.parameters, "l1", "index_masks")->confidence = sure ? 0.97 : 0.6;
+        for (size_t lines = 4; lines <= 13; lines++)
+            walk(&bench.recordings[0].series, "global_ca", "shifted", 0, lines, 13);
+        walk(&bench.recordings[0].series, "global_ca", "shifted", 0, 14, 13);
+        infer(&bench);
+        size = find(&bench, "l1", "size_bytes")->numbers;
+        assert_true(size->value == (sure ? 13 : 12) * LINE);
+        tear_down(&bench);
+    }
+}
+
+/* A line that stays in a set makes its lines miss, wherever the array begins; no size of anything.
+ */
+static void test_onsets__a_guest_in_a_set_is_no_edge(void **unused)
+{
+    struct bench bench;
+
+    (void)unused;
+    set_up(&bench);
+    walk_all(&bench, 17, 15);
+    for (size_t lines = 8; lines <= 14; lines++)
+        walk_with_guest(&bench.recordings[1].series, lines);
+    infer(&bench);
+    assert_true(find(&bench, "l1", "size_bytes")->numbers[0].value == 15 * LINE);
+    assert_true(find(&bench, "l1", "onset_bytes")->numbers[0].low > 12 * LINE);
     tear_down(&bench);
 }
 
@@ -240,6 +295,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_onsets__the_index_foretells_where_sets_overflow),
         cmocka_unit_test(test_onsets__data_that_are_full_before_the_sets_tell_the_size),
+        cmocka_unit_test(test_onsets__a_sure_index_needs_no_crowded_walk),
+        cmocka_unit_test(test_onsets__a_guest_in_a_set_is_no_edge),
         cmocka_unit_test(test_onsets__textures_in_one_store_reach_its_size),
         cmocka_unit_test(test_onsets__a_wrong_index_tells_no_size),
         cmocka_unit_test(test_onsets__without_an_index_starts_still_differ),
