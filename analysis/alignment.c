@@ -7,7 +7,7 @@ enum { ADDRESS_BITS = 64, ADDRESSES_MIN = 2, STRAYS_ONE_IN = 16 };
 
 struct pb_alignment pb_alignment_find(const uint64_t *address, size_t count)
 {
-    struct pb_alignment found = {0, 0, count, 0};
+    struct pb_alignment found = {.seen = count};
     size_t multiples[ADDRESS_BITS + 1] = {0};
     int bit = ADDRESS_BITS;
 
@@ -36,7 +36,7 @@ struct pb_alignment pb_alignment_find(const uint64_t *address, size_t count)
 
 struct pb_alignment pb_alignment_at(const uint64_t *address, size_t count, uint64_t bytes)
 {
-    struct pb_alignment found = {bytes, 0, count, 0};
+    struct pb_alignment found = {.bytes = bytes, .seen = count};
 
     for (size_t i = 0; i < count; i++) {
         found.agreeing += address[i] % bytes == 0;
@@ -50,6 +50,15 @@ static int by_address(const void *a, const void *b)
     const uint64_t *left = a, *right = b;
 
     return (*left > *right) - (*left < *right);
+}
+
+size_t pb_alignment_places(const uint64_t *sorted, size_t count)
+{
+    size_t places = 0;
+
+    for (size_t i = 0; i < count; i++)
+        places += i == 0 || sorted[i] != sorted[i - 1];
+    return places;
 }
 
 uint64_t pb_alignment_of_repeated(uint64_t *address, size_t count, uint64_t bytes)

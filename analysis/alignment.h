@@ -13,6 +13,7 @@ struct pb_alignment {
     size_t agreeing;  /* addresses that are multiples of it */
     size_t seen;      /* addresses in all */
     size_t at_double; /* addresses that are multiples of twice as much */
+    size_t places;    /* different addresses; 0: not counted */
 };
 
 /*
@@ -24,6 +25,9 @@ struct pb_alignment pb_alignment_find(const uint64_t *address, size_t count);
 
 /* How many of the addresses keep to a given power of two, and to its double. */
 struct pb_alignment pb_alignment_at(const uint64_t *address, size_t count, uint64_t bytes);
+
+/* How many different ones there are of sorted addresses. */
+size_t pb_alignment_places(const uint64_t *sorted, size_t count);
 
 /*
  * The same, made finer where two addresses or more that it does not divide come again: strays do

@@ -114,6 +114,22 @@ static size_t find_background(const struct pb_conflicts *conflicts, uint64_t *ad
     return kept;
 }
 
+/* Takes the misses that laps have left together, in their order. */
+static void close_gaps(struct pb_conflicts *conflicts)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < conflicts->lap_count; i++) {
+        struct pb_conflict_lap *lap = &conflicts->laps[i];
+
+        memmove(conflicts->missing + kept, conflicts->missing + lap->first,
+                lap->count * sizeof(*conflicts->missing));
+        lap->first = kept;
+        kept += lap->count;
+    }
+    conflicts->missing_count = kept;
+}
+
 /*
  * What misses whether or not the added line does is not of its set: the array itself overfills
  * another one (seen on an H200, whose hash depends on where the array lies).
@@ -126,6 +142,7 @@ static enum pb_status leave_out_background(struct pb_conflicts *conflicts, struc
     if (background == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for %zu misses", conflicts->missing_count);
     count = find_background(conflicts, background);
+    conflicts->background = count;
     for (size_t i = 0; i < conflicts->lap_count && count > 0; i++) {
         struct pb_conflict_lap *lap = &conflicts->laps[i];
         uint64_t *missing = conflicts->missing + lap->first;
@@ -137,6 +154,7 @@ static enum pb_status leave_out_background(struct pb_conflicts *conflicts, struc
         lap->count = kept;
         conflicts->quiet += before > 0 && kept == 0 && !lap->added_missed;
     }
+    close_gaps(conflicts);
     free(background);
     return PB_OK;
 }

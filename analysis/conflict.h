@@ -38,9 +38,10 @@ struct pb_conflicts {
     size_t lap_count;
     uint64_t *missing; /* addresses */
     size_t missing_count;
-    size_t quiet;   /* laps without any miss */
-    size_t drawn;   /* laps in orders of their own, with a miss */
-    bool in_pieces; /* laps were recorded in several runs (R16's windows) */
+    size_t background; /* lines that miss in all laps: the array itself is too much for their set */
+    size_t quiet;      /* laps without any miss */
+    size_t drawn;      /* laps in orders of their own, with a miss */
+    bool in_pieces;    /* laps were recorded in several runs (R16's windows) */
 };
 
 /*

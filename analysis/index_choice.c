@@ -138,11 +138,18 @@ static enum pb_status is_index(const struct pb_index_view *view, const struct pb
     return status;
 }
 
+/* Strays, and those that keep to an index by chance: the more the fewer sets it has. */
+static double all_strays(const struct pb_index_fit *fit)
+{
+    return (double)fit->strays / (1.0 - 1.0 / (double)fit->sets);
+}
+
 /* Has the other one so many strays that half of them must be none? */
 static bool is_clearer(const struct pb_index_fit *fit, const struct pb_index_fit *other)
 {
-    return (double)other->strays > stray_share * (double)(other->pairs + other->strays) &&
-           2 * fit->strays < other->strays;
+    return fit->sets > 1 && other->sets > 1 &&
+           (double)other->strays > stray_share * (double)(other->pairs + other->strays) &&
+           2.0 * all_strays(fit) < all_strays(other);
 }
 
 enum pb_status pb_index_choose(const struct pb_index_view *view,

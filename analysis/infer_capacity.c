@@ -228,7 +228,7 @@ static void state_size(const struct pb_case *at, const struct pb_onset *onset,
     struct pb_parameter *answer = pb_case_answer(at, "size_bytes");
     struct pb_parameter *all_miss = pb_case_answer(at, "all_miss_bytes");
     double fits = (double)onset->fits_bytes, overflow = (double)onset->overflow_bytes;
-    struct pb_estimate bytes = {fits, fits, fmax(fits, overflow - (double)onset->stride_bytes)};
+    struct pb_estimate bytes = {fits, (double)onset->least_bytes, (double)onset->most_bytes};
     struct pb_votes votes = {0, 0};
     char full[64] = "not reached", carveout[64] = "";
 

@@ -38,6 +38,9 @@ enum { PIECES_MAX = 30 };
 /* Fewer events of one walk say nothing alone. */
 enum { WALK_EVENTS = 8 };
 
+/* Fewer different places where hits and misses meet show no unit, unless a stride bounds it. */
+enum { PLACES_MIN = 5 };
+
 /* No sector is smaller: what L2 fetches in this unit, it keeps in it. */
 static const uint64_t least_sector_bytes = 32;
 
@@ -156,6 +159,7 @@ static enum pb_status gather(const struct pb_level *level, const char *phase,
     finest = finest == 0 || repeated < finest ? repeated : finest;
     if (finest > 0 && finest < alignment_out->bytes)
         *alignment_out = pb_alignment_at(events.address, events.count, finest);
+    alignment_out->places = pb_alignment_places(events.address, events.count);
     *tried_out = events.tried;
     free(events.address);
     return PB_OK;
@@ -317,6 +321,13 @@ static void state_line(struct pb_parameter *answer, const struct pb_alignment *t
                               "%zu places where hits and misses meet show no unit, and "
                               "already the smallest stride fits",
                               turns->seen);
+        return;
+    }
+    if (turns->places < PLACES_MIN && !view->bounded) {
+        pb_parameter_set_none(answer,
+                              "hits and misses meet in %zu places only, all multiples of %llu by "
+                              "chance perhaps, and all of %zu strides miss",
+                              turns->places, (unsigned long long)turns->bytes, view->measured);
         return;
     }
     pb_votes_add_share(&votes, turns->agreeing, turns->seen, PIECES_MAX);

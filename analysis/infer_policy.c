@@ -152,8 +152,7 @@ enum pb_status pb_infer_policy(const struct pb_case *at, struct pb_error *err)
 
     if (status != PB_OK)
         return status;
-    if (status == PB_OK)
-        status = infer_from(at, &level, err);
+    status = infer_from(at, &level, err);
     pb_level_clear(&level);
     return status;
 }

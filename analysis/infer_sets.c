@@ -231,6 +231,28 @@ static enum pb_status infer_uneven(const struct pb_case *at, struct pb_index_vie
                    conflicts->quiet, conflicts->lap_count, conflicts->lines);
 }
 
+/*
+ * Every added line is too many for its set: the array fills all of them to the last line. Where its
+ * own edge was seen within bounds only, the size is known now.
+ */
+static void state_full_size(const struct pb_case *at, const struct pb_conflicts *conflicts,
+                            const struct pb_index_fit *fit, double confidence)
+{
+    struct pb_parameter *size =
+        pb_parameters_find(at->parameters, at->inference->memory, "size_bytes");
+    double bytes = (double)conflicts->lines * (double)conflicts->line_bytes;
+
+    if (size == NULL || size->kind != PB_VALUE_NUMBER || conflicts->quiet > 0 ||
+        conflicts->background > 0 || size->numbers[0].low == size->numbers[0].high)
+        return;
+    pb_parameter_set_number(size, (struct pb_estimate){bytes, bytes, bytes}, confidence,
+                            "%llu sets of %llu lines, all full: each of %zu lines added to the "
+                            "array makes its set miss",
+                            (unsigned long long)fit->sets,
+                            (unsigned long long)(conflicts->lines / fit->sets),
+                            conflicts->lap_count);
+}
+
 static enum pb_status infer_from(const struct pb_case *at, struct pb_index_view *view,
                                  struct pb_error *err)
 {
@@ -240,6 +262,7 @@ static enum pb_status infer_from(const struct pb_case *at, struct pb_index_view 
     double walked = (double)view->conflicts.lines * (double)view->conflicts.line_bytes;
     const struct pb_conflicts *conflicts = &view->conflicts;
     const struct pb_index_fit *fit = NULL;
+    double confidence;
     enum pb_status status;
 
     if (!isnan(line) && line != (double)conflicts->line_bytes)
@@ -268,9 +291,10 @@ static enum pb_status infer_from(const struct pb_case *at, struct pb_index_view 
         return status;
     if (fit == NULL)
         return state_seen(at, view, !isnan(line), err);
-    state_index(at, view, fit,
-                (1.0 - fit->chance) *
-                    confidence_of(fit->pairs, fit->strays, fit->seen.laps, !isnan(line)));
+    confidence =
+        (1.0 - fit->chance) * confidence_of(fit->pairs, fit->strays, fit->seen.laps, !isnan(line));
+    state_index(at, view, fit, confidence);
+    state_full_size(at, conflicts, fit, confidence);
     return PB_OK;
 }
 
@@ -301,8 +325,7 @@ enum pb_status pb_infer_sets(const struct pb_case *at, struct pb_error *err)
 
     if (status != PB_OK)
         return status;
-    if (status == PB_OK)
-        status = pb_conflicts_read(&level, false, &view.conflicts, err);
+    status = pb_conflicts_read(&level, false, &view.conflicts, err);
     if (status == PB_OK)
         status = infer_from(at, &view, err);
     if (status == PB_NOT_FOUND) {

@@ -12,6 +12,9 @@ static const double least_rate = 1e-9;
 /* Misses growing with less than this part of the footprint's growth set in softly. */
 static const double soft_share = 0.8;
 
+/* An edge with less than this share of the likelihood is no other possibility. */
+static const double possible_share = 0.01;
+
 /* Shares of misses this near to each other are one plateau. */
 static const double plateau_tolerance = 0.01;
 
@@ -106,6 +109,32 @@ static size_t best_cut(const struct pb_sweep_point *points, size_t count,
     }
     *posterior_out = sum > 0.0 ? 1.0 / sum : 0.0;
     return at;
+}
+
+/* Where else the edge may be: at cuts with a share of the likelihood that is not negligible. */
+static void find_bounds(const struct pb_sweep_point *points, size_t count, size_t best,
+                        const struct pb_sweep_model *model, struct pb_onset *onset)
+{
+    double most = cut_likelihood(points, count, best, model);
+
+    onset->least_bytes = onset->fits_bytes;
+    onset->most_bytes = onset->overflow_bytes - onset->stride_bytes;
+    if (onset->most_bytes < onset->fits_bytes)
+        onset->most_bytes = onset->fits_bytes;
+    if (onset->posterior > 1.0 - possible_share) /* then no other one has so much */
+        return;
+    for (size_t cut = 1; cut < count; cut++) {
+        uint64_t fits = points[cut - 1].footprint_bytes, overflow = points[cut].footprint_bytes;
+
+        if (!is_cut(points, count, cut) ||
+            onset->posterior * exp(cut_likelihood(points, count, cut, model) - most) <
+                possible_share)
+            continue;
+        if (fits < onset->least_bytes)
+            onset->least_bytes = fits;
+        if (overflow - points[cut].stride_bytes > onset->most_bytes)
+            onset->most_bytes = overflow - points[cut].stride_bytes;
+    }
 }
 
 /* Does a point on its own say that it fits (> 0) or overflows (< 0)? In log likelihood. */
@@ -262,6 +291,7 @@ enum pb_status pb_onset_find(const struct pb_sweep_point *points, size_t count,
     onset.fits_bytes = points[cut - 1].footprint_bytes;
     onset.overflow_bytes = points[cut].footprint_bytes;
     onset.stride_bytes = points[cut].stride_bytes;
+    find_bounds(points, count, cut, model, &onset);
     count_agreement(points, count, cut, model, &onset);
     find_plateau(points, count, cut, model, &onset);
     onset.soft = is_soft(points, count, cut, model);

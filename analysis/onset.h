@@ -3,7 +3,7 @@
  *
  * Every footprint either fits or overflows, and a larger one never fits again. Each way of cutting
  * the sweep in two has a likelihood (sweep.h); the best cut is the answer, and its share of the
- * summed likelihood says how sure it is.
+ * summed likelihood says how sure it is. Other cuts that have a part of it bound where it may be.
  */
 #ifndef PB_ANALYSIS_ONSET_H
 #define PB_ANALYSIS_ONSET_H
@@ -16,9 +16,10 @@
 #include "core/error.h"
 
 struct pb_onset {
-    uint64_t fits_bytes;     /* the largest footprint without misses */
-    uint64_t overflow_bytes; /* the next one, with some */
-    uint64_t stride_bytes;   /* of the sweep there */
+    uint64_t fits_bytes;              /* the largest footprint without misses */
+    uint64_t overflow_bytes;          /* the next one, with some */
+    uint64_t stride_bytes;            /* of the sweep there */
+    uint64_t least_bytes, most_bytes; /* where it may be as well: shares of 1% and more */
     uint64_t full_bytes; /* first footprint of the plateau where nothing more can miss; 0: none */
     uint64_t half_bytes; /* where half of a sampled walk's loads miss, interpolated; 0: not seen */
     double posterior;    /* 0 … 1, of this cut */

@@ -192,7 +192,9 @@ static enum pb_status take_overflow(struct pb_bench *bench, const struct pb_sear
                                    surely + 2 * sector_bytes,
                                    surely + 4 * sector_bytes,
                                    edge + whole_lines(edge / 32) + sector_bytes,
+                                   edge + whole_lines(edge / 24) + 3 * sector_bytes,
                                    edge + whole_lines(edge / 16) + sector_bytes,
+                                   edge + whole_lines(edge / 12) + 5 * sector_bytes,
                                    edge + whole_lines(edge / 8) + sector_bytes};
     struct turns turns = {.total = 0};
 

@@ -1,17 +1,16 @@
 /*
  * Family cache: how a set chooses its victims (M16 4.5).
  *
- *   members   the array fills the cache to the edge and one line more is walked with it: what
- *             misses is that line's set. Repeated, since a policy shows few of the lines at a time;
- *             in order, where the line comes last in every lap, and in random order by several
- *             words of each line, where no lap is like the one before: a tree-PLRU shows one or two
- *             lines of many while laps are alike
- *   overflow  the lines found so far alone, lap after lap: where none misses they fit, so that some
- *             of the set are still unknown and the search goes on
- *   victim    only the lines of that set, one more than it has ways, lap after lap from an empty
- *             cache: the hits and misses show which way each miss has emptied
- *   random    the same lines in random order, each several times by other words of it: tells
- *             policies apart that agree on laps, such as LRU and FIFO
+ *   members   the array fills the cache to the edge and the line after it comes last in every lap:
+ *             what misses is that line's set. Repeated, since a drawn victim hides the others, and
+ *             every second time in a drawn order, which a tree-PLRU needs to show them; at last in
+ *             random order by several words of each line, where no lap is like the one before:
+ * while laps are alike, a tree-PLRU shows one or two lines of many overflow  the lines found so far
+ * alone, lap after lap: where none misses they fit, so that some of the set are still unknown and
+ * the search goes on victim    only the lines of that set, one more than it has ways, lap after lap
+ * from an empty cache: the hits and misses show which way each miss has emptied random    the same
+ * lines in random order, each several times by other words of it: tells policies apart that agree
+ * on laps, such as LRU and FIFO
  *
  * Repeats of "victim" start at another line each, so that ways are told from lines.
  */
@@ -24,7 +23,8 @@
 enum {
     MEMBER_LAPS = 256,
     MEMBER_LOADS = 1 << 22, /* of all of them and what warms them */
-    ORDERED_LAPS = 16,      /* every second one of the first so many, then none */
+    MEMBER_MISSES = 2,      /* of a line, to be one of the set: spikes fall on a line once */
+    ORDERED_LAPS = 16,      /* the first so many in an order that every lap keeps to */
     QUIET_LAPS = 2,         /* in a row without a new member: all are known */
     LAPS_AT_ONCE = 16,      /* recorded together where the window holds them */
     OVERFLOW_LAPS = 4,
@@ -38,7 +38,7 @@ enum {
 /* The lines of one set. */
 struct members {
     uint64_t *offset_bytes; /* ascending; room for every line of the array and one more */
-    bool *is_member;        /* by line number */
+    uint8_t *missed;        /* by line number: how often, up to MEMBER_MISSES */
     size_t lines, count;
 };
 
@@ -46,11 +46,11 @@ static void gather_members(const struct pb_search *search, struct members *membe
 {
     members->count = 0;
     for (size_t i = 0; i < members->lines; i++)
-        if (members->is_member[i])
+        if (members->missed[i] >= MEMBER_MISSES)
             members->offset_bytes[members->count++] = i * search->stride_bytes;
 }
 
-/* Marks what missed; returns how many were not known before. */
+/* Counts what missed; returns how many members were not known before. */
 static size_t mark_misses(const struct pb_bench *bench, const struct pb_search *search,
                           const struct pb_recording *recording, const struct pb_walk_result *lap,
                           struct members *members)
@@ -60,12 +60,12 @@ static size_t mark_misses(const struct pb_bench *bench, const struct pb_search *
     size_t found = 0;
 
     for (size_t i = 0; i < lap->count; i++) {
-        bool *is_member = &members->is_member[index[i] / search->stride_bytes];
+        uint8_t *missed = &members->missed[index[i] / search->stride_bytes];
 
-        if (*is_member || !pb_search_is_miss(bench, search, latency[i]))
+        if (*missed >= MEMBER_MISSES || !pb_search_is_miss(bench, search, latency[i]))
             continue;
-        *is_member = true;
-        found++;
+        ++*missed;
+        found += *missed == MEMBER_MISSES;
     }
     return found;
 }
@@ -134,9 +134,9 @@ static size_t list_words(const struct pb_search *search, const uint64_t *lines, 
 static struct pb_walk member_walk(const struct pb_bench *bench, const struct pb_search *search,
                                   const struct members *members, uint32_t repeat, uint64_t *offsets)
 {
-    bool ordered = repeat % 2 == 0 && repeat < ORDERED_LAPS;
+    bool ordered = repeat < ORDERED_LAPS;
     struct pb_walk walk = {.path = search->target->path,
-                           .order = ordered ? PB_ORDER_SEQUENTIAL : PB_ORDER_GIVEN,
+                           .order = repeat % 2 == 0 ? PB_ORDER_SEQUENTIAL : PB_ORDER_RANDOM,
                            .phase = "members",
                            .footprint_bytes = members->lines * search->stride_bytes,
                            .stride_bytes = search->stride_bytes,
@@ -147,6 +147,7 @@ static struct pb_walk member_walk(const struct pb_bench *bench, const struct pb_
 
     if (ordered)
         return walk;
+    walk.order = PB_ORDER_GIVEN;
     walk.offset_bytes = offsets;
     walk.offset_count = list_words(search, NULL, members->lines, offsets);
     walk.warm = walk.offset_count;
@@ -162,7 +163,7 @@ static enum pb_status find_members(struct pb_bench *bench, const struct pb_searc
     bool overflow = false;
     uint64_t loads = 0;
 
-    members->is_member[members->lines - 1] = true; /* the line after the array */
+    members->missed[members->lines - 1] = MEMBER_MISSES; /* the line after the array */
     for (uint32_t quiet = 0, repeat = 0; repeat < MEMBER_LAPS && loads < MEMBER_LOADS && !overflow;
          repeat++) {
         struct pb_walk walk = member_walk(bench, search, members, repeat, offsets);
@@ -250,15 +251,15 @@ static enum pb_status policy(struct pb_bench *bench, enum pb_cache cache,
         return status;
     members.lines = (size_t)(search.fits_bytes / search.stride_bytes) + 1;
     members.offset_bytes = malloc(members.lines * sizeof(*members.offset_bytes));
-    members.is_member = calloc(members.lines, sizeof(*members.is_member));
+    members.missed = calloc(members.lines, sizeof(*members.missed));
     offsets = malloc(LINE_WORDS * members.lines * sizeof(*offsets));
-    if (members.offset_bytes == NULL || members.is_member == NULL || offsets == NULL)
+    if (members.offset_bytes == NULL || members.missed == NULL || offsets == NULL)
         status =
             pb_fail(err, PB_NO_MEMORY, "no memory for the lines of a set of %zu", members.lines);
     else
         status = take_set(bench, &search, &members, offsets, recording, err);
     free(offsets);
-    free(members.is_member);
+    free(members.missed);
     free(members.offset_bytes);
     return status;
 }

@@ -201,6 +201,37 @@ static void test_line__all_miss_and_all_strides_overflow_is_no_line(void **state
     device_clear(&device);
 }
 
+/* A long cache of which a walk saw few places: all of them happen to be multiples of 4 lines. */
+static void test_line__few_places_without_a_bound_are_no_line(void **state)
+{
+    struct synthetic_noise noise = clean;
+    struct device device = {0};
+    struct pb_series *series = &device_record(&device, "l2_line")->series;
+    uint32_t latency[512];
+    uint64_t index[512];
+    struct pb_point point = {.path = "global_cg",
+                             .mode = "trace",
+                             .phase = "overflow",
+                             .footprint_bytes = 20480,
+                             .stride_bytes = 32,
+                             .count = 512,
+                             .overhead_cycles = noise.overhead_cycles};
+
+    (void)state;
+    synthetic_constant(series, &noise, "global_cg", "reference", 96, 512);
+    synthetic_constant(series, &noise, "global_cg", "miss", 351, 512);
+    for (uint32_t i = 0; i < 512; i++) { /* misses from 1 to 2, and from 5 to 8 KiB */
+        index[i] = (uint64_t)i * 32;
+        latency[i] = (i >= 32 && i < 64) || (i >= 160 && i < 256) ? 351 : 96;
+        latency[i] += noise.overhead_cycles;
+    }
+    for (point.repeat = 0; point.repeat < 4; point.repeat++)
+        assert_int_equal(pb_series_append(series, &point, latency, index, NULL), PB_OK);
+    device_infer(&device);
+    assert_none(&device, "l2", "line_bytes", "4 places only");
+    device_clear(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +244,7 @@ int main(void)
         cmocka_unit_test(test_size__too_coarse_a_sweep_is_no_size),
         cmocka_unit_test(test_size__nothing_overflows_says_up_to_where),
         cmocka_unit_test(test_line__all_miss_and_all_strides_overflow_is_no_line),
+        cmocka_unit_test(test_line__few_places_without_a_bound_are_no_line),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -216,6 +216,31 @@ static void test_onset__silence_of_pieces_leaves_doubt(void **state)
     assert_true(onset.posterior < 0.8);
 }
 
+/* Pieces of laps at one size: as many misses as spikes make, or as few as a set shows by chance. */
+static void test_onset__other_cuts_that_may_be_bound_the_edge(void **state)
+{
+    struct pb_onset onset;
+    struct sweep sweep;
+
+    (void)state;
+    begin(&sweep);
+    sweep.model.stray_rate = NAN;
+    for (uint64_t lines = 64; lines <= 118; lines += 2)
+        add_trace(&sweep, lines, 0);
+    for (uint64_t lines = 119; lines <= 121; lines++) {
+        add_trace(&sweep, lines, lines == 120 ? 0 : 1);
+        sweep.points[sweep.count - 1].in_pieces = true;
+    }
+    for (uint64_t lines = 122; lines < 140; lines += 2)
+        add_trace(&sweep, lines, 8 * (lines - 120));
+    assert_int_equal(find(&sweep, &onset, NULL), PB_OK);
+    assert_true(onset.posterior < 0.99);
+    assert_true(onset.least_bytes < onset.most_bytes);
+    assert_true(onset.least_bytes <= onset.fits_bytes && onset.fits_bytes <= onset.most_bytes);
+    assert_int_equal(onset.least_bytes, 118 * LINE);
+    assert_int_equal(onset.most_bytes, 121 * LINE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +254,7 @@ int main(void)
         cmocka_unit_test(test_onset__flat_curve_is_not_found),
         cmocka_unit_test(test_onset__only_misses_is_not_found),
         cmocka_unit_test(test_onset__silence_of_pieces_leaves_doubt),
+        cmocka_unit_test(test_onset__other_cuts_that_may_be_bound_the_edge),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

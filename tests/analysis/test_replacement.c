@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "analysis/replacement.h"
+#include "analysis/set_chases.h"
 
 enum { WAYS = 4, LINES = WAYS + 1, ACCESSES = 600 };
 
@@ -191,6 +192,74 @@ static void test_replacement_fit__as_many_lines_as_ways_say_nothing(void **state
     assert_int_equal(pb_replacement_fit(&trace, 0, WAYS, &fit, &err), PB_NOT_FOUND);
 }
 
+/* Two lines of other sets among those of a set of four ways: loaded, they never miss again. */
+static void make_foreign(struct pb_set_chases *chases, enum pb_policy policy)
+{
+    enum { FOREIGN = 2, LONG = ACCESSES + ACCESSES / 3 };
+    static uint64_t address[LINES + FOREIGN];
+    static struct pb_set_trace traces[4];
+    static uint32_t line[4 * LONG];
+    static enum pb_sight sight[4 * LONG];
+    struct chase four[4];
+
+    take_four(four, policy);
+    for (uint32_t i = 0; i < LINES + FOREIGN; i++)
+        address[i] = i;
+    for (size_t t = 0; t < 4; t++) {
+        for (size_t i = 0, k = 0; i < LONG; i++) {
+            bool foreign = i % 4 == 3;
+
+            line[t * LONG + i] = foreign ? (uint32_t)(LINES + i / 4 % FOREIGN) : four[t].line[k];
+            sight[t * LONG + i] = !foreign                                  ? four[t].sight[k]
+                                  : i < 4 * FOREIGN || (t == 1 && i == 403) ? PB_SIGHT_MISS
+                                                                            : PB_SIGHT_HIT;
+            k += !foreign;
+        }
+        traces[t] = (struct pb_set_trace){line + t * LONG, sight + t * LONG, LONG, LINES + FOREIGN};
+    }
+    *chases = (struct pb_set_chases){.traces = traces,
+                                     .count = 4,
+                                     .address = address,
+                                     .line_count = LINES + FOREIGN,
+                                     .line = line,
+                                     .sight = sight,
+                                     .access_count = (size_t)4 * LONG};
+}
+
+static void test_set_chases__lines_that_never_miss_again_are_of_other_sets(void **state)
+{
+    static const enum pb_policy policies[] = {PB_POLICY_LRU, PB_POLICY_PLRU, PB_POLICY_RANDOM};
+    struct pb_error err = PB_ERROR_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        for (size_t ways = 0; ways <= WAYS; ways += WAYS) { /* not known, and known */
+            struct pb_set_chases chases;
+            struct pb_replacement fit;
+
+            make_foreign(&chases, policies[i]);
+            assert_int_equal(pb_set_chases_drop_foreign(&chases, ways, &err), PB_OK);
+            assert_int_equal(chases.line_count, LINES);
+            assert_int_equal(chases.traces[3].count, ACCESSES);
+            assert_int_equal(pb_replacement_fit(chases.traces, 4, WAYS, &fit, &err), PB_OK);
+            assert_int_equal(best_of(&fit), policies[i]);
+        }
+    }
+}
+
+static void test_set_chases__where_all_miss_again_none_is_left_out(void **state)
+{
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_set_chases chases;
+
+    (void)state;
+    make_foreign(&chases, PB_POLICY_LRU);
+    for (size_t i = 0; i < chases.access_count; i++)
+        chases.sight[i] = PB_SIGHT_MISS;
+    assert_int_equal(pb_set_chases_drop_foreign(&chases, WAYS, &err), PB_OK);
+    assert_int_equal(chases.line_count, LINES + 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +267,8 @@ int main(void)
         cmocka_unit_test(test_replacement_fit__counts_the_victims_of_each_way),
         cmocka_unit_test(test_replacement_fit__noise_does_not_hide_lru),
         cmocka_unit_test(test_replacement_fit__as_many_lines_as_ways_say_nothing),
+        cmocka_unit_test(test_set_chases__lines_that_never_miss_again_are_of_other_sets),
+        cmocka_unit_test(test_set_chases__where_all_miss_again_none_is_left_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
