@@ -53,6 +53,8 @@ struct slice {
     double stride_bytes; /* of its pages; NaN: there is no slice */
 };
 
+#define NO_SLICE ((struct slice){PB_ESTIMATE_NONE, PB_ESTIMATE_NONE, 0, 0, NAN})
+
 /* A level of translation; NaN: not known. */
 struct level {
     double entries, span_bytes;
@@ -103,24 +105,22 @@ static void measure(const struct pb_sample *sorted, struct slice *slice)
         rare_kind(sorted->values, sorted->count, common->median * (1.0 + kind_share) + kind_cycles);
 }
 
-/* PB_NO_MEMORY; a slice that is not there stays empty. */
-static enum pb_status read_slice(const struct pb_series *series, const char *path,
-                                 const char *phase, struct slice *slice_out, struct pb_error *err)
+/* PB_NO_MEMORY. */
+static enum pb_status read_slice(const struct pb_series *series, const struct pb_point *point,
+                                 struct slice *slice_out, struct pb_error *err)
 {
-    struct pb_pick pick = {path, "trace", phase};
-    struct pb_sample cycles, sorted = {NULL, 0, 0};
-    struct slice slice = {PB_ESTIMATE_NONE, PB_ESTIMATE_NONE, 0, 0, NAN};
-    size_t first = 0;
-    const struct pb_point *point = pb_point_next(series, &pick, &first);
-    enum pb_status status = pb_trace_collect(series, &pick, &cycles, err);
+    struct pb_accesses accesses = pb_point_accesses(series, point);
+    struct pb_sample cycles = {NULL, 0, 0}, sorted = {NULL, 0, 0};
+    struct slice slice = NO_SLICE;
+    enum pb_status status = pb_sample_reserve(&cycles, accesses.count + 1, err);
 
-    if (status != PB_OK)
-        return status;
-    status = pb_sample_sorted(&cycles, &sorted, err);
+    for (size_t i = 0; status == PB_OK && i < accesses.count; i++)
+        cycles.values[cycles.count++] = pb_access_cycles(&accesses, i);
+    if (status == PB_OK)
+        status = pb_sample_sorted(&cycles, &sorted, err);
     if (status == PB_OK && sorted.count > 0)
         measure(&sorted, &slice);
-    if (point != NULL)
-        slice.stride_bytes = (double)point->stride_bytes;
+    slice.stride_bytes = (double)point->stride_bytes;
     pb_sample_clear(&sorted);
     pb_sample_clear(&cycles);
     *slice_out = slice;
@@ -162,12 +162,43 @@ static const char *find_fault(const struct pb_case *at, const struct slice *slic
         return "the first TLB is not known";
     if (!all_miss(slice, &first))
         return "its pages do not all miss the first TLB";
+    if (pattern == 1 && ((double)slice->accesses > second.entries ||
+                         slice->stride_bytes > second.span_bytes)) /* sets may be left out */
+        return "its pages do not fit in the second TLB";
     if (pattern == 1)
-        return (double)slice->accesses > second.entries ? "its pages do not fit in the second TLB"
-                                                        : NULL;
+        return NULL;
     if (isnan(second.entries) || isnan(second.span_bytes))
         return "the second TLB is not known";
     return all_miss(slice, &second) ? NULL : "its pages do not all miss the second TLB";
+}
+
+/*
+ * The first slice of a pattern that shows it, by the distance and the number of its pages. Where
+ * none does, *fault_out says why the first one does not.
+ */
+static enum pb_status choose_slice(const struct pb_case *at, const char *path, const char *phase,
+                                   size_t pattern, struct slice *slice_out, const char **fault_out,
+                                   struct pb_error *err)
+{
+    const struct pb_series *series = &at->recordings[0].series;
+    struct pb_pick pick = {path, "trace", phase};
+    const struct pb_point *point;
+    size_t next = 0;
+
+    *slice_out = NO_SLICE;
+    *fault_out = NULL;
+    while ((point = pb_point_next(series, &pick, &next)) != NULL) {
+        enum pb_status status = read_slice(series, point, slice_out, err);
+        const char *fault = status == PB_OK ? find_fault(at, slice_out, pattern) : NULL;
+
+        if (status != PB_OK || fault == NULL) {
+            *fault_out = NULL;
+            return status;
+        }
+        *fault_out = *fault_out == NULL ? fault : *fault_out;
+    }
+    *fault_out = *fault_out == NULL ? "not recorded" : *fault_out;
+    return PB_OK;
 }
 
 /* Adds "; P2 null: because" to the text. */
@@ -190,11 +221,10 @@ enum pb_status pb_infer_pattern(const struct pb_case *at, struct pb_error *err)
     for (size_t i = 0; i + 1 < PATTERNS; i++) {
         struct slice slice;
         const char *fault;
-        enum pb_status status = read_slice(&at->recordings[0].series, path, phases[i], &slice, err);
+        enum pb_status status = choose_slice(at, path, phases[i], i, &slice, &fault, err);
 
         if (status != PB_OK)
             return status;
-        fault = find_fault(at, &slice, i);
         patterns[i] = fault == NULL ? slice.common : PB_ESTIMATE_NONE;
         /* stays only behind the last slice */
         patterns[i + 1] = fault == NULL ? slice.slower : PB_ESTIMATE_NONE;
@@ -209,7 +239,7 @@ enum pb_status pb_infer_pattern(const struct pb_case *at, struct pb_error *err)
         add_reason(reasons, sizeof(reasons), PATTERNS - 1, "active pages never changed");
     pb_parameter_set_list(pb_case_answer(at, "pattern_cycles"), patterns, PATTERNS,
                           pb_votes_confidence(&votes),
-                          "M16 5.2: P1 to P6 by %s, one chase of %zu loads; lower edge of the kind "
+                          "M16 5.2: P1 to P6 by %s, %zu loads; lower edge of the kind "
                           "that prevails, else the mean%s",
                           path, accesses, reasons);
     return PB_OK;

@@ -7,16 +7,20 @@
  *           page is in a TLB, and at times the active pages change
  *   p4      new lines in the few pages visited last: TLB hit, cache miss
  *   p3      the second word of every page's line: more pages than the L2 TLB holds
- *   p2      the third word of the lines visited last: too many pages for the L1 TLB only
- *   p1      further words of p4's lines: everything hits
+ *   p2      the third word of the lines visited last: too many pages for the L1 TLB only; several
+ *           times, over ever fewer pages
+ *   refill  a further word of p4's lines: what p3 displaced from L1 comes back
+ *   p1      and two more: everything hits
  *
  * Each slice is a point of that phase, for global_ca and for global_cg; warm is its place in the
  * chase, stride the distance of its pages.
  *
- * M16's GPUs have TLBs of 16 and 65 entries of 2 MiB. Those of devices with much memory reach
- * further, and entries of their second level span 32 MiB (facts, table of TLBs): there the pages
- * are farther apart and more. Slot i lies i lines into its page, so that neither cache is
- * overloaded in one set.
+ * M16's GPUs have TLBs of 16 and 65 entries of 2 MiB. What an entry spans elsewhere is not known
+ * here: chases over pages 2 to 32 MiB apart are taken as far as memory goes, and whoever knows the
+ * TLBs takes the one that suits. Those of devices with much memory reach further, and entries of
+ * their second level span 32 MiB (facts, table of TLBs): there the pages are farther apart and
+ * more, and so are the lines of p4 and p1, which lie in two sides of L2. Slot i lies i lines into
+ * its page, so that neither cache is overloaded in one set.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,19 +32,22 @@ enum {
     LINE_BYTES = 128,
     WORD_BYTES = 8,
     FRESH_PAGES = 8, /* fewer than any L1 TLB holds */
-    FRESH_ROUNDS = 3,
     SWITCHES_MAX = 7,
-    P1_WORDS = 3
+    P1_WORDS = 3, /* the first of them refills L1 */
+    NEARS = 3     /* numbers of pages that p2 is taken over */
 };
 
 static const uint64_t mib = (uint64_t)1 << 20;
 static const uint64_t active_bytes = (uint64_t)512 << 20; /* pages active together: M16 5.2 */
+static const uint64_t large_bytes = (uint64_t)16 << 30, reserve_bytes = (uint64_t)1 << 30;
 
 struct shape {
-    uint64_t page_bytes; /* distance of the pages */
-    size_t pages;        /* more than the L2 TLB holds */
-    size_t near_pages;   /* more than the L1 TLB holds, and fewer than the L2 TLB */
-    size_t switches;     /* loads in other stretches of active pages */
+    uint64_t page_bytes;      /* distance of the pages */
+    size_t pages;             /* more than the L2 TLB holds */
+    size_t near_pages[NEARS]; /* one is more than the L1 TLB holds, and fewer than the L2 TLB */
+    size_t fresh_rounds;      /* p4's lines in each of its pages, */
+    uint64_t fresh_bytes;     /* so far apart */
+    size_t switches;          /* loads in other stretches of active pages */
 };
 
 struct slice {
@@ -48,7 +55,7 @@ struct slice {
     size_t count;
 };
 
-enum { SLICES = 5 };
+enum { SLICES = 5 + NEARS };
 
 /* All slots in their order, and how they are cut. */
 struct plan {
@@ -56,20 +63,35 @@ struct plan {
     uint64_t *offset_bytes;
     size_t count;
     struct slice slices[SLICES];
+    size_t slice_count;
 };
 
-static struct shape choose_shape(uint64_t room)
+/* Much memory: far-reaching TLBs, and an L2 of two sides. */
+static struct shape large_shape(uint64_t room)
 {
-    const uint64_t large_bytes = (uint64_t)16 << 30, reserve_bytes = (uint64_t)1 << 30;
-    struct shape shape = {.page_bytes = 2 * mib, .pages = 96, .near_pages = 40};
+    struct shape shape = {.page_bytes = 32 * mib,
+                          .near_pages = {1024, 256, 64},
+                          .fresh_rounds = 32,
+                          .fresh_bytes = mib / 64};
+    uint64_t pages = (room - reserve_bytes) / shape.page_bytes;
 
-    if (room >= large_bytes) {
-        uint64_t pages = (room - reserve_bytes) / (32 * mib);
+    shape.pages = (size_t)(pages < 4096 ? pages : 4096);
+    for (size_t i = 0; i < NEARS; i++)
+        if (shape.near_pages[i] > shape.pages)
+            shape.near_pages[i] = shape.pages;
+    return shape;
+}
 
-        shape = (struct shape){.page_bytes = 32 * mib, .near_pages = 256};
-        shape.pages = (size_t)(pages < 4096 ? pages : 4096);
+static struct shape small_shape(uint64_t room, uint64_t page_bytes)
+{
+    struct shape shape = {.page_bytes = page_bytes,
+                          .pages = 96,
+                          .near_pages = {40, 24, 12},
+                          .fresh_rounds = 3,
+                          .fresh_bytes = mib / 16};
+
+    if (page_bytes > 2 * mib) /* active pages change among them: M16 5.2 */
         return shape;
-    }
     shape.switches = (size_t)(room / active_bytes);
     shape.switches = shape.switches > 0 ? shape.switches - 1 : 0;
     if (shape.switches > SWITCHES_MAX)
@@ -82,41 +104,68 @@ static uint64_t page_slot(const struct shape *shape, size_t page, size_t word)
     return page * shape->page_bytes + page * LINE_BYTES % mib + word * WORD_BYTES;
 }
 
-/* Fresh line k: in one of the last pages, 64 KiB or more from the lines that are there already. */
+/* Fresh line k: in one of the last pages, far from the lines that are there already. */
 static uint64_t fresh_slot(const struct shape *shape, size_t k, size_t word)
 {
     size_t page = shape->pages - FRESH_PAGES + k % FRESH_PAGES;
     uint64_t line = (shape->pages + k) * LINE_BYTES % (mib / 2);
 
-    return page * shape->page_bytes + mib + (k / FRESH_PAGES) * (mib / 16) + line +
+    return page * shape->page_bytes + mib + (k / FRESH_PAGES) * shape->fresh_bytes + line +
            word * WORD_BYTES;
 }
 
-static void add(struct plan *plan, size_t slice, const char *phase, uint64_t offset_bytes)
+/* Begins another slice; loads that are added go to the one begun last. */
+static void begin(struct plan *plan, const char *phase)
 {
-    plan->slices[slice].phase = phase;
-    plan->slices[slice].count++;
+    plan->slices[plan->slice_count++].phase = phase;
+}
+
+static void add(struct plan *plan, uint64_t offset_bytes)
+{
+    plan->slices[plan->slice_count - 1].count++;
     plan->offset_bytes[plan->count++] = offset_bytes;
+}
+
+static size_t fresh_lines(const struct shape *shape)
+{
+    return FRESH_PAGES * shape->fresh_rounds;
+}
+
+/* One word of every fresh line. */
+static void add_fresh(struct plan *plan, size_t word)
+{
+    for (size_t k = 0; k < fresh_lines(&plan->shape); k++)
+        add(plan, fresh_slot(&plan->shape, k, word));
+}
+
+/* One word of the line of each of the last pages. */
+static void add_pages(struct plan *plan, size_t pages, size_t word)
+{
+    for (size_t i = plan->shape.pages - pages; i < plan->shape.pages; i++)
+        add(plan, page_slot(&plan->shape, i, word));
 }
 
 static void lay_out(struct plan *plan)
 {
     const struct shape *shape = &plan->shape;
-    const size_t fresh = FRESH_PAGES * FRESH_ROUNDS;
 
+    begin(plan, "p6_p5");
     for (size_t i = shape->switches; i > 0; i--)
-        add(plan, 0, "p6_p5", i * active_bytes + (shape->pages + fresh + i) * LINE_BYTES);
-    for (size_t i = 0; i < shape->pages; i++)
-        add(plan, 0, "p6_p5", page_slot(shape, i, 0));
-    for (size_t k = 0; k < fresh; k++)
-        add(plan, 1, "p4", fresh_slot(shape, k, 0));
-    for (size_t i = 0; i < shape->pages; i++)
-        add(plan, 2, "p3", page_slot(shape, i, 1));
-    for (size_t i = shape->pages - shape->near_pages; i < shape->pages; i++)
-        add(plan, 3, "p2", page_slot(shape, i, 2));
-    for (size_t word = 1; word <= P1_WORDS; word++)
-        for (size_t k = 0; k < fresh; k++)
-            add(plan, 4, "p1", fresh_slot(shape, k, word));
+        add(plan, i * active_bytes + (shape->pages + fresh_lines(shape) + i) * LINE_BYTES);
+    add_pages(plan, shape->pages, 0);
+    begin(plan, "p4");
+    add_fresh(plan, 0);
+    begin(plan, "p3");
+    add_pages(plan, shape->pages, 1);
+    for (size_t i = 0; i < NEARS; i++) {
+        begin(plan, "p2");
+        add_pages(plan, shape->near_pages[i], 2);
+    }
+    begin(plan, "refill");
+    add_fresh(plan, 1);
+    begin(plan, "p1");
+    for (size_t word = 2; word <= P1_WORDS; word++)
+        add_fresh(plan, word);
 }
 
 /* Files one slice of the whole chase. */
@@ -151,7 +200,7 @@ static enum pb_status take_path(struct pb_bench *bench, const struct plan *plan,
         if (plan->offset_bytes[i] >= walk.footprint_bytes)
             walk.footprint_bytes = plan->offset_bytes[i] + WORD_BYTES;
     status = pb_walk_take(bench, &walk, &whole, NULL, err);
-    for (size_t i = 0; i < SLICES && status == PB_OK; i++) {
+    for (size_t i = 0; i < plan->slice_count && status == PB_OK; i++) {
         status = file_slice(&whole.series, &plan->slices[i], first, recording, err);
         first += plan->slices[i].count;
     }
@@ -160,16 +209,13 @@ static enum pb_status take_path(struct pb_bench *bench, const struct plan *plan,
     return status;
 }
 
-static enum pb_status take_room(struct pb_bench *bench, uint64_t room_bytes,
-                                struct pb_recording *recording, struct pb_error *err)
+static enum pb_status take_shape(struct pb_bench *bench, const struct shape *shape,
+                                 struct pb_recording *recording, struct pb_error *err)
 {
-    struct plan plan = {.shape = choose_shape(room_bytes)};
-    size_t most = 3 * plan.shape.pages + SWITCHES_MAX + (1 + P1_WORDS) * FRESH_PAGES * FRESH_ROUNDS;
+    struct plan plan = {.shape = *shape};
+    size_t most = (2 + NEARS) * shape->pages + SWITCHES_MAX + (1 + P1_WORDS) * fresh_lines(shape);
     enum pb_status status;
 
-    if (plan.shape.pages * plan.shape.page_bytes > room_bytes)
-        return pb_fail(err, PB_UNSUPPORTED, "too little free memory: %llu bytes",
-                       (unsigned long long)room_bytes);
     plan.offset_bytes = malloc(most * sizeof(*plan.offset_bytes));
     if (plan.offset_bytes == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for %zu slots", most);
@@ -178,6 +224,28 @@ static enum pb_status take_room(struct pb_bench *bench, uint64_t room_bytes,
     if (status == PB_OK)
         status = take_path(bench, &plan, PB_PATH_GLOBAL_CA, recording, err);
     free(plan.offset_bytes);
+    return status;
+}
+
+static enum pb_status take_room(struct pb_bench *bench, uint64_t room_bytes,
+                                struct pb_recording *recording, struct pb_error *err)
+{
+    struct shape shape = small_shape(room_bytes, 2 * mib);
+    enum pb_status status;
+
+    if (room_bytes >= large_bytes) {
+        shape = large_shape(room_bytes);
+        return take_shape(bench, &shape, recording, err);
+    }
+    if (shape.pages * shape.page_bytes > room_bytes)
+        return pb_fail(err, PB_UNSUPPORTED, "too little free memory: %llu bytes",
+                       (unsigned long long)room_bytes);
+    status = take_shape(bench, &shape, recording, err);
+    for (uint64_t page = 4 * mib; page <= 32 * mib && status == PB_OK; page *= 2) {
+        shape = small_shape(room_bytes, page);
+        if (shape.pages * page <= room_bytes)
+            status = take_shape(bench, &shape, recording, err);
+    }
     return status;
 }
 

@@ -65,21 +65,34 @@ static void assert_patterns(const struct pb_parameters *parameters, const double
         fail_msg("expected \"%s\" in \"%s\"", reason, found->method);
 }
 
-static void test_pattern__is_null_where_the_tlbs_do_not_suit_its_pages(void **state)
+static void test_pattern__is_shown_by_the_chase_that_suits_the_tlbs(void **state)
 {
-    const double none[] = {200, NAN, NAN, 350, NAN, NAN},
-                 no_second[] = {200, NAN, 290, 350, 440, NAN};
+    static const struct {
+        uint64_t span_mib;
+        uint32_t first_entries, second_entries;
+    } tlbs[] = {{2, 16, 64}, {16, 16, 64}, {2, 8, 24}, {32, 10, 14}};
     struct pb_parameters parameters = {NULL, 0, 0};
 
     (void)state;
-    infer(2 * mib, 16, 64, &parameters);
-    assert_patterns(&parameters, (const double[]){200, 220, 290, 350, 440, NAN}, "P6 null");
+    for (size_t i = 0; i < sizeof(tlbs) / sizeof(tlbs[0]); i++) {
+        infer(tlbs[i].span_mib * mib, tlbs[i].first_entries, tlbs[i].second_entries, &parameters);
+        assert_patterns(&parameters, (const double[]){200, 220, 290, 350, 440, NAN}, "P6 null");
+        pb_parameters_clear(&parameters);
+    }
+}
+
+static void test_pattern__is_null_where_no_chase_suits_the_tlbs(void **state)
+{
+    struct pb_parameters parameters = {NULL, 0, 0};
+
+    (void)state;
+    infer(64 * mib, 8, 16, &parameters); /* no pages are so far apart */
+    assert_patterns(&parameters, (const double[]){200, NAN, NAN, 350, NAN, NAN},
+                    "P2 null: its pages do not all miss the first TLB");
     pb_parameters_clear(&parameters);
-    infer(16 * mib, 16, 64, &parameters); /* 96 pages of 2 MiB are 12 entries */
-    assert_patterns(&parameters, none, "P2 null: its pages do not all miss the first TLB");
-    pb_parameters_clear(&parameters);
-    infer(2 * mib, 8, 24, &parameters); /* P2 has 40 pages */
-    assert_patterns(&parameters, no_second, "P2 null: its pages do not fit in the second TLB");
+    infer(2 * mib, 30, 36, &parameters); /* 24 pages fit in the first level, 40 in none */
+    assert_patterns(&parameters, (const double[]){200, NAN, 290, 350, 440, NAN},
+                    "P2 null: its pages do not fit in the second TLB");
     pb_parameters_clear(&parameters);
 }
 
@@ -130,7 +143,8 @@ static void test_pattern__of_two_sides_is_their_mean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pattern__is_null_where_the_tlbs_do_not_suit_its_pages),
+        cmocka_unit_test(test_pattern__is_shown_by_the_chase_that_suits_the_tlbs),
+        cmocka_unit_test(test_pattern__is_null_where_no_chase_suits_the_tlbs),
         cmocka_unit_test(test_pattern__of_two_sides_is_their_mean),
     };
 
