@@ -152,7 +152,7 @@ static struct pb_bursts_fit judge(const struct pb_bursts *bursts,
                                   double bound, struct pb_flight *flight)
 {
     struct pb_bursts_fit fit = {0, 0, 0.0};
-    double most = close_share * flight->latency, last[PB_FLIGHT_LOADS_MAX];
+    double most = close_share * flight->latency, last[PB_FLIGHT_LOADS_MAX] = {0.0};
 
     for (size_t row = 0; row < pb_bursts_warps(bursts) && !(fit.error_cycles > bound); row++) {
         unsigned warps = pb_bursts_warps_at(bursts, row);
@@ -164,7 +164,7 @@ static struct pb_bursts_fit judge(const struct pb_bursts *bursts,
             unsigned loads = pb_bursts_loads_at(bursts, cell);
             double time = time_at(bursts, row, cell) - stamp_cycles, error;
 
-            if (!isfinite(time) || loads > loads_most)
+            if (!isfinite(time) || loads < 1 || loads > loads_most)
                 continue;
             error = fabs(time - last[loads - 1]);
             fit.seen++;

@@ -94,24 +94,27 @@ static enum pb_status tree_allocate(size_t count, struct tree *tree_out, struct 
     return PB_OK;
 }
 
-/* How far the first few of `others` are from `last`, which came into the tree last. */
+/* How far the next few of the others are from `last`, which came into the tree last. */
 static void compare(struct tree *tree, const float *profiles, size_t length, size_t last,
-                    const size_t *others, size_t count)
+                    size_t first)
 {
+    size_t count = tree->other_count - first < ABREAST ? tree->other_count - first : ABREAST;
     const float *a[ABREAST];
     double bounds[ABREAST], to_last[ABREAST];
 
     for (size_t k = 0; k < ABREAST; k++) { /* the last one again where there are fewer */
-        size_t other = others[k < count ? k : count - 1];
+        size_t other = tree->others[first + (k < count ? k : count - 1)];
 
         a[k] = profiles + other * length;
         bounds[k] = tree->nearest[other];
     }
     distances(a, profiles + last * length, length, bounds, to_last);
-    for (size_t k = 0; k < ABREAST && k < count; k++) {
-        if (to_last[k] < tree->nearest[others[k]]) {
-            tree->nearest[others[k]] = to_last[k];
-            tree->parent[others[k]] = last;
+    for (size_t k = 0; k < count; k++) {
+        size_t other = tree->others[first + k];
+
+        if (to_last[k] < tree->nearest[other]) {
+            tree->nearest[other] = to_last[k];
+            tree->parent[other] = last;
         }
     }
 }
@@ -119,14 +122,15 @@ static void compare(struct tree *tree, const float *profiles, size_t length, siz
 /* Takes others[at] from the profiles that are not in the tree, and measures the rest by it. */
 static size_t grow(struct tree *tree, const float *profiles, size_t length, size_t at)
 {
-    size_t *others = tree->others, last = others[at], next = 0;
+    size_t last = tree->others[at], next = 0;
 
     tree->other_count--;
-    memmove(others + at, others + at + 1, (tree->other_count - at) * sizeof(*others));
+    for (size_t i = at; i < tree->other_count; i++)
+        tree->others[i] = tree->others[i + 1];
     for (size_t i = 0; i < tree->other_count; i += ABREAST)
-        compare(tree, profiles, length, last, others + i, tree->other_count - i);
+        compare(tree, profiles, length, last, i);
     for (size_t i = 1; i < tree->other_count; i++)
-        if (tree->nearest[others[i]] < tree->nearest[others[next]])
+        if (tree->nearest[tree->others[i]] < tree->nearest[tree->others[next]])
             next = i;
     return next;
 }
