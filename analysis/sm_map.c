@@ -8,6 +8,9 @@
 
 enum { SM = 1, LINE = 2 };
 
+/* Comparing all profiles with each other takes as many steps; an H200's map takes 2^27. */
+static const double most_steps = 0x1p32;
+
 enum pb_status pb_sm_map_open(const struct pb_matrix *matrix, struct pb_sm_map *map_out,
                               struct pb_error *err)
 {
@@ -23,6 +26,10 @@ enum pb_status pb_sm_map_open(const struct pb_matrix *matrix, struct pb_sm_map *
         return pb_fail(err, PB_NOT_FOUND, "lines were not touched by an atomic");
     map.sms = matrix->axes[SM].length;
     map.lines = matrix->axes[LINE].length;
+    if ((double)map.sms * (double)map.lines * fmax((double)map.sms, (double)map.lines) > most_steps)
+        return pb_fail(err, PB_NOT_FOUND,
+                       "a map of %zu SMs and %zu lines is larger than any device's", map.sms,
+                       map.lines);
     map.cycles = matrix->values + touch * map.sms * map.lines;
     for (size_t i = 0; i < map.sms * map.lines; i++)
         if (!(fabs(map.cycles[i]) < UINT32_MAX))

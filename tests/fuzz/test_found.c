@@ -109,12 +109,45 @@ static void test_found__modes_of_numbers_that_all_differ(void **state)
     free(values);
 }
 
+/* All lines of a map were compared with each other, however many there were. */
+static void test_found__a_map_of_more_lines_than_any_device_shows(void **state)
+{
+    enum { LINES = 80000 };
+    static const char *const touches[] = {"atomic"};
+    static const double sms[] = {0.0};
+    static double lines[LINES];
+    struct device device = {0};
+    const struct pb_parameter *count;
+
+    (void)state;
+    for (size_t i = 0; i < LINES; i++)
+        lines[i] = (double)i;
+    for (int row = 0; row < 6; row++) { /* rows of the table take it, one after the other */
+        struct pb_matrix *matrix = &device_record(&device, "l2_map")->matrix;
+
+        assert_int_equal(pb_axis_set_labels(&matrix->axes[0], "touch", "", touches, 1, NULL),
+                         PB_OK);
+        assert_int_equal(pb_axis_set_values(&matrix->axes[1], "sm", "", "", sms, 1, NULL), PB_OK);
+        assert_int_equal(pb_axis_set_values(&matrix->axes[2], "line", "", "", lines, LINES, NULL),
+                         PB_OK);
+        assert_int_equal(pb_matrix_allocate(matrix, "cycle", "", NULL), PB_OK);
+        for (size_t i = 0; i < LINES; i++)
+            matrix->values[i] = (double)(i * 7919 % 1000);
+    }
+    device_infer(&device);
+    count = device_parameter(&device, "sm", "group_sm_counts");
+    assert_string_equal(count->reason,
+                        "a map of 1 SMs and 80000 lines is larger than any device's");
+    device_clear(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_found__modes_of_numbers_without_a_middle),
         cmocka_unit_test(test_found__labels_without_an_end),
         cmocka_unit_test(test_found__bursts_of_the_same_warps_again_and_again),
+        cmocka_unit_test(test_found__a_map_of_more_lines_than_any_device_shows),
         cmocka_unit_test(test_found__modes_of_numbers_that_all_differ),
         cmocka_unit_test(test_found__more_sms_than_any_device_has),
     };
