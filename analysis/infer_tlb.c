@@ -29,9 +29,9 @@ static enum pb_status state_entries(const struct pb_case *at, const struct pb_tl
         pb_parameter_set_none(pb_case_answer(at, "way_counts"), "entry_count is not determined");
         return PB_OK;
     }
-    pb_parameter_set_number(answer, (struct pb_estimate){fits, fits, fits}, confidence,
-                            "reach of %llu bytes by span of %.0f",
-                            (unsigned long long)view->fits_bytes, span);
+    pb_parameter_set_number(
+        answer, (struct pb_estimate){fits, floor(fits * (1.0 - view->slack)), fits}, confidence,
+        "reach of %llu bytes by span of %.0f", (unsigned long long)view->fits_bytes, span);
     return pb_tlb_state_ways(view, (uint64_t)fits, confidence, pb_case_answer(at, "way_counts"),
                              err);
 }
@@ -54,7 +54,9 @@ static void state_reach(const struct pb_case *at, const struct pb_tlb_view *view
 
     pb_parameter_set_number(
         pb_case_answer(at, "reach_bytes"),
-        (struct pb_estimate){fits, fits, fmax(fits, next - (double)view->step_bytes)}, confidence,
+        (struct pb_estimate){fits, fits * (1.0 - view->slack),
+                             fmax(fits, next - (double)view->step_bytes)},
+        confidence,
         "M16 4.4: largest footprint without misses, pages %llu bytes apart; %.0f misses",
         (unsigned long long)view->step_bytes, next);
 }

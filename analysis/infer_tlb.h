@@ -17,8 +17,9 @@ struct pb_tlb_view {
     struct pb_tlb_onset onset; /* at the smallest stride that shows one */
     uint64_t stride_bytes;
     uint64_t span_bytes;
-    uint64_t fits_bytes, next_bytes;  /* the reach, by all strides up to the span */
-    uint64_t step_bytes;              /* of the stride that saw the misses of next_bytes */
+    uint64_t fits_bytes, next_bytes; /* the reach, by all strides up to the span */
+    uint64_t step_bytes;             /* of the stride that saw the misses of next_bytes */
+    double slack; /* part of the reach by which misses may have begun before, unrecorded */
     size_t strides_agreeing, strides; /* that keep to span and reach */
     bool disputed;                    /* pages say less than several strides do */
 };

@@ -12,10 +12,15 @@
  */
 #include "analysis/infer_tlb.h"
 
+#include <math.h>
+
 #include "analysis/trace.h"
 
 /* Powers of two that are told apart. */
 enum { PLACE_POWERS = 16 };
+
+/* So far, in parts of it, a reach may be taken wrong where laps were recorded in part. */
+static const double unseen_share = 1.0 / 32.0;
 
 /* Fits and overflows in pages at a stride; false where the onset does not show. */
 static bool pages_at(const struct pb_tlb_view *view, uint64_t stride_bytes, uint64_t *fits_out,
@@ -135,12 +140,39 @@ static uint64_t pages_of_entry(const struct pb_tlb_view *view, bool *sure_out)
     return unit > 1 ? unit : unit_of(&turns);
 }
 
+/*
+ * How far the reach of a stride may be from the level's, in parts of it: where a lap is longer than
+ * its record, the first sets to overflow may lie behind it.
+ */
+static double slack_of(const struct pb_tlb_view *view, uint64_t stride_bytes, uint64_t over_pages)
+{
+    size_t first, count;
+
+    pb_tlb_range(view->tlb, stride_bytes, &first, &count);
+    for (size_t i = first; i < first + count; i++)
+        if (view->tlb->walks[i].pages == over_pages &&
+            view->tlb->walks[i].accesses.count >= over_pages)
+            return 0.0;
+    return unseen_share;
+}
+
+/* Does a stride reach as far as the smallest one, as finely as both were walked? */
+static bool keeps_reach(const struct pb_tlb_view *view, uint64_t stride, uint64_t fits,
+                        uint64_t over)
+{
+    double slack = fmax(slack_of(view, stride, over),
+                        slack_of(view, view->stride_bytes, view->onset.overflow_pages));
+    double reach = (double)(view->onset.fits_pages * view->stride_bytes);
+    double next = (double)(view->onset.overflow_pages * view->stride_bytes);
+
+    return (double)(fits * stride) * (1.0 - slack) < next &&
+           (double)(over * stride) > reach * (1.0 - slack);
+}
+
 /* Up to which stride does the reach stay? *keeping_out: strides that keep it, in a row or not. */
 static uint64_t span_by_strides(struct pb_tlb_view *view, size_t *keeping_out)
 {
     const struct pb_tlb *tlb = view->tlb;
-    uint64_t reach = view->onset.fits_pages * view->stride_bytes;
-    uint64_t next = view->onset.overflow_pages * view->stride_bytes;
     uint64_t span = view->stride_bytes, fits, over;
 
     *keeping_out = 0;
@@ -150,8 +182,7 @@ static uint64_t span_by_strides(struct pb_tlb_view *view, size_t *keeping_out)
         if (stride <= view->stride_bytes || !pages_at(view, stride, &fits, &over))
             continue;
         view->strides++;
-        /* the reach must lie where this stride's does, as finely as both were walked */
-        if (fits * stride >= next || over * stride <= reach)
+        if (!keeps_reach(view, stride, fits, over))
             continue;
         ++*keeping_out;
         if (stride != 2 * span)
@@ -162,26 +193,26 @@ static uint64_t span_by_strides(struct pb_tlb_view *view, size_t *keeping_out)
     return span;
 }
 
-/* What the strides up to the span leave of the reach. */
+/* What the strides up to the span leave of the reach: a miss is sure, a fit only where none is. */
 static void narrow_reach(struct pb_tlb_view *view)
 {
     uint64_t fits, over;
 
-    view->fits_bytes = view->onset.fits_pages * view->stride_bytes;
-    view->next_bytes = view->onset.overflow_pages * view->stride_bytes;
-    view->step_bytes = view->stride_bytes;
-    for (size_t i = 0; i < view->tlb->stride_count; i++) {
-        uint64_t stride = view->tlb->strides[i];
+    view->next_bytes = UINT64_MAX;
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < view->tlb->stride_count; i++) {
+            uint64_t stride = view->tlb->strides[i];
 
-        if (stride <= view->stride_bytes || stride > view->span_bytes ||
-            !pages_at(view, stride, &fits, &over) || fits * stride >= view->next_bytes ||
-            over * stride <= view->fits_bytes)
-            continue;
-        if (fits * stride > view->fits_bytes)
-            view->fits_bytes = fits * stride;
-        if (over * stride < view->next_bytes) {
-            view->next_bytes = over * stride;
-            view->step_bytes = stride;
+            if (stride > view->span_bytes || !pages_at(view, stride, &fits, &over) ||
+                !keeps_reach(view, stride, fits, over))
+                continue;
+            if (pass == 0 && over * stride < view->next_bytes) {
+                view->next_bytes = over * stride;
+                view->step_bytes = stride;
+                view->slack = slack_of(view, stride, over);
+            }
+            if (pass == 1 && fits * stride > view->fits_bytes && fits * stride < view->next_bytes)
+                view->fits_bytes = fits * stride;
         }
     }
 }

@@ -145,6 +145,26 @@ static void test_tlb__strides_that_leave_out_sets_are_no_span(void **state)
     assert_found(&profile);
 }
 
+/* Records of 512 loads hold few sets of a level this large: strides begin to miss late. */
+static void test_tlb__laps_recorded_in_part_leave_the_reach_an_interval(void **state)
+{
+    struct pb_parameters parameters = {NULL, 0, 0};
+    const struct pb_estimate *found;
+
+    (void)state;
+    selected_infer("h200", "clock_overhead,l2_capacity,dram_latency,tlb_reach,tlb_alias",
+                   &parameters);
+    for (char level = '2'; level <= '3'; level++) {
+        const char memory[] = {'t', 'l', 'b', '_', 'l', level, '\0'};
+        double entries = level == '2' ? 2048.0 : 4096.0;
+
+        assert_number(&parameters, memory, "entry_span_bytes", 32.0 * (double)mib, 0.0);
+        found = selected_find(&parameters, memory, "entry_count")->numbers;
+        assert_true(found->low < entries && entries <= found->high);
+    }
+    pb_parameters_clear(&parameters);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +172,7 @@ int main(void)
         cmocka_unit_test(test_tlb__penalties_may_look_like_a_miss_of_l2),
         cmocka_unit_test(test_tlb__misses_of_l2_are_no_level_and_hide_none),
         cmocka_unit_test(test_tlb__strides_that_leave_out_sets_are_no_span),
+        cmocka_unit_test(test_tlb__laps_recorded_in_part_leave_the_reach_an_interval),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
