@@ -75,7 +75,7 @@ static enum pb_status make_plan(struct pb_bench *bench, struct pb_recording *rec
         if (search.stride_bytes > plan->stride_bytes)
             plan->stride_bytes = search.stride_bytes;
     }
-    if (plan->count == 0)
+    if (plan->count == 0 || plan->stride_bytes == 0)
         return pb_fail(err, PB_UNSUPPORTED, "no path is cached before L2");
     return PB_OK;
 }
