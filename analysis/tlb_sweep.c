@@ -164,7 +164,7 @@ static enum pb_status add_sweep(const struct pb_tlb_search *search,
                                 const struct pb_tlb_walk **walks, size_t *count,
                                 struct pb_tlb_sweeps *sweeps, struct pb_error *err)
 {
-    struct pb_tlb_sweep sweep = {.walks = calloc(*count, sizeof(*sweep.walks))};
+    struct pb_tlb_sweep sweep = {.walks = calloc(*count, sizeof(const struct pb_tlb_walk *))};
     enum pb_status status = PB_OK;
     bool wanted;
 
@@ -185,7 +185,8 @@ static enum pb_status add_sweep(const struct pb_tlb_search *search,
 enum pb_status pb_tlb_add_sweeps(const struct pb_tlb_search *search, const struct pb_tlb *tlb,
                                  struct pb_tlb_sweeps *sweeps, struct pb_error *err)
 {
-    const struct pb_tlb_walk **walks = calloc(tlb->walk_count + 1, sizeof(*walks));
+    const struct pb_tlb_walk **walks =
+        calloc(tlb->walk_count + 1, sizeof(const struct pb_tlb_walk *));
     enum pb_status status = PB_OK;
 
     if (sweeps->items == NULL)
