@@ -6,11 +6,11 @@
  *   p6_p5   one line in each of many pages, the first ones 512 MiB apart: nothing is cached, no
  *           page is in a TLB, and at times the active pages change
  *   p4      new lines in the few pages visited last: TLB hit, cache miss
+ *   spare   a second line in some of the pages, for p2
  *   p3      the second word of every page's line: more pages than the L2 TLB holds
- *   p2      the third word of the lines visited last: too many pages for the L1 TLB only; several
- *           times, over ever fewer pages
- *   refill  a further word of p4's lines: what p3 displaced from L1 comes back
- *   p1      and two more: everything hits
+ *   p2      the third word of the lines visited last: too many pages for the L1 TLB only; again
+ * over ever fewer pages, by the fourth word and the second of the spare lines refill  a further
+ * word of p4's lines: what p3 displaced from L1 comes back p1      and two more: everything hits
  *
  * Each slice is a point of that phase, for global_ca and for global_cg; warm is its place in the
  * chase, stride the distance of its pages.
@@ -20,7 +20,8 @@
  * TLBs takes the one that suits. Those of devices with much memory reach further, and entries of
  * their second level span 32 MiB (facts, table of TLBs): there the pages are farther apart and
  * more, and so are the lines of p4 and p1, which lie in two sides of L2. Slot i lies i lines into
- * its page, so that neither cache is overloaded in one set.
+ * its page, so that neither cache is overloaded in one set. A chase visits no word twice, and only
+ * the four words of a sector come with it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,7 @@ struct slice {
     size_t count;
 };
 
-enum { SLICES = 5 + NEARS };
+enum { SLICES = 6 + NEARS };
 
 /* All slots in their order, and how they are cut. */
 struct plan {
@@ -104,6 +105,12 @@ static uint64_t page_slot(const struct shape *shape, size_t page, size_t word)
     return page * shape->page_bytes + page * LINE_BYTES % mib + word * WORD_BYTES;
 }
 
+/* In the other half of what page_slot() uses of a page. */
+static uint64_t spare_slot(const struct shape *shape, size_t page, size_t word)
+{
+    return page * shape->page_bytes + (page * LINE_BYTES + mib / 2) % mib + word * WORD_BYTES;
+}
+
 /* Fresh line k: in one of the last pages, far from the lines that are there already. */
 static uint64_t fresh_slot(const struct shape *shape, size_t k, size_t word)
 {
@@ -138,11 +145,25 @@ static void add_fresh(struct plan *plan, size_t word)
         add(plan, fresh_slot(&plan->shape, k, word));
 }
 
-/* One word of the line of each of the last pages. */
-static void add_pages(struct plan *plan, size_t pages, size_t word)
+/* One word of a line of each of the last pages. */
+static void add_pages(struct plan *plan, size_t pages, size_t word,
+                      uint64_t (*slot)(const struct shape *, size_t, size_t))
 {
     for (size_t i = plan->shape.pages - pages; i < plan->shape.pages; i++)
-        add(plan, page_slot(&plan->shape, i, word));
+        add(plan, slot(&plan->shape, i, word));
+}
+
+/* Over ever fewer pages, each time by a word that was not visited yet. */
+static void add_near(struct plan *plan)
+{
+    const struct shape *shape = &plan->shape;
+
+    begin(plan, "p2");
+    add_pages(plan, shape->near_pages[0], 2, page_slot);
+    begin(plan, "p2");
+    add_pages(plan, shape->near_pages[1], 3, page_slot);
+    begin(plan, "p2");
+    add_pages(plan, shape->near_pages[2], 1, spare_slot);
 }
 
 static void lay_out(struct plan *plan)
@@ -152,15 +173,14 @@ static void lay_out(struct plan *plan)
     begin(plan, "p6_p5");
     for (size_t i = shape->switches; i > 0; i--)
         add(plan, i * active_bytes + (shape->pages + fresh_lines(shape) + i) * LINE_BYTES);
-    add_pages(plan, shape->pages, 0);
+    add_pages(plan, shape->pages, 0, page_slot);
     begin(plan, "p4");
     add_fresh(plan, 0);
+    begin(plan, "spare");
+    add_pages(plan, shape->near_pages[NEARS - 1], 0, spare_slot);
     begin(plan, "p3");
-    add_pages(plan, shape->pages, 1);
-    for (size_t i = 0; i < NEARS; i++) {
-        begin(plan, "p2");
-        add_pages(plan, shape->near_pages[i], 2);
-    }
+    add_pages(plan, shape->pages, 1, page_slot);
+    add_near(plan);
     begin(plan, "refill");
     add_fresh(plan, 1);
     begin(plan, "p1");
@@ -213,7 +233,7 @@ static enum pb_status take_shape(struct pb_bench *bench, const struct shape *sha
                                  struct pb_recording *recording, struct pb_error *err)
 {
     struct plan plan = {.shape = *shape};
-    size_t most = (2 + NEARS) * shape->pages + SWITCHES_MAX + (1 + P1_WORDS) * fresh_lines(shape);
+    size_t most = (3 + NEARS) * shape->pages + SWITCHES_MAX + (1 + P1_WORDS) * fresh_lines(shape);
     enum pb_status status;
 
     plan.offset_bytes = malloc(most * sizeof(*plan.offset_bytes));

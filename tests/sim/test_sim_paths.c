@@ -118,6 +118,23 @@ static void test_alias__refuses_what_would_break_the_chain(void **state)
     json_decref(root);
 }
 
+/* As on silicon: the second visit of a slot would lead on from the first one's successor. */
+static void test_chase__refuses_a_slot_that_comes_twice(void **state)
+{
+    const uint64_t once[] = {64, 0, 8}, near_by[] = {64, 0, 64},
+                   far[] = {8ull << 30, 0, 8ull << 30};
+    json_t *root = simtest_shipped("h200");
+    struct pb_device *device = simtest_open(root, NULL);
+    uint32_t latency[3];
+
+    (void)state;
+    assert_int_equal(cold(device, PB_PATH_GLOBAL_CA, once, 3, 0, latency), PB_OK);
+    assert_int_equal(cold(device, PB_PATH_GLOBAL_CA, near_by, 3, 0, latency), PB_INVALID);
+    assert_int_equal(cold(device, PB_PATH_GLOBAL_CA, far, 3, 0, latency), PB_INVALID);
+    device->ops->close(device);
+    json_decref(root);
+}
+
 /* 8 rows of 1024 bytes are 8 KiB of memory, each byte of it once. */
 static void test_tile__is_one_to_one(void **state)
 {
@@ -217,6 +234,7 @@ int main(void)
         cmocka_unit_test(test_alias__lines_are_shared_and_pages_are_not),
         cmocka_unit_test(test_alias__reaches_beyond_memory_with_lines_in_l2),
         cmocka_unit_test(test_alias__refuses_what_would_break_the_chain),
+        cmocka_unit_test(test_chase__refuses_a_slot_that_comes_twice),
         cmocka_unit_test(test_tile__is_one_to_one),
         cmocka_unit_test(test_texture_2d__lines_reach_into_the_next_row),
         cmocka_unit_test(test_texture_2d__fits_the_same_cache),

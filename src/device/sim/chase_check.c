@@ -4,7 +4,7 @@
 #include "device/sim/chase.h"
 #include "device/sim/limits.h"
 
-enum { SLOT_BYTES = 8, RECORD_BYTES = 12 };
+enum { SLOT_BYTES = 8, RECORD_BYTES = 12, MARKS_MAX = 1 << 22 };
 
 /* Addresses that a driver gives out, from a device's first allocation on. */
 #define VIRTUAL_BYTES (UINT64_C(1) << 46)
@@ -79,33 +79,81 @@ static uint64_t page_bytes_of(const struct pb_sim_profile *profile)
     return page > 0 ? page : 2 << 20;
 }
 
-static int compare_offsets(const void *left, const void *right)
+/* The word of memory that a slot takes. */
+static uint64_t word_of(const struct pb_chase *chase, size_t slot)
+{
+    uint64_t offset = chase->offset_bytes[slot];
+
+    return (chase->alias_bytes > 0 ? offset % chase->alias_bytes : offset) / SLOT_BYTES;
+}
+
+static int compare_words(const void *left, const void *right)
 {
     uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
 
     return (a > b) - (a < b);
 }
 
-/* Slots that fall onto one word would break the chain. */
-static enum pb_status check_remainders(const struct pb_chase *chase, struct pb_error *err)
+static enum pb_status refuse_twice(const struct pb_chase *chase, uint64_t word,
+                                   struct pb_error *err)
 {
-    uint64_t *rest = malloc(chase->offset_count * sizeof(*rest));
-    enum pb_status status = PB_OK;
+    const char *of = chase->alias_bytes > 0 ? " of the block that is mapped over and over" : "";
 
-    if (rest == NULL)
+    return pb_fail(err, PB_INVALID, "chase over %s: two slots are byte %llu%s", path_of(chase),
+                   (unsigned long long)(word * SLOT_BYTES), of);
+}
+
+/* By a bit for each word: most chases are small or dense. */
+static enum pb_status check_marks(const struct pb_chase *chase, uint8_t *marks,
+                                  struct pb_error *err)
+{
+    for (size_t i = 0; i < chase->offset_count; i++) {
+        uint64_t word = word_of(chase, i);
+        uint8_t bit = (uint8_t)(1u << word % 8);
+
+        if ((marks[word / 8] & bit) != 0)
+            return refuse_twice(chase, word, err);
+        marks[word / 8] |= bit;
+    }
+    return PB_OK;
+}
+
+static enum pb_status check_sorted(const struct pb_chase *chase, uint64_t *words,
+                                   struct pb_error *err)
+{
+    for (size_t i = 0; i < chase->offset_count; i++)
+        words[i] = word_of(chase, i);
+    qsort(words, chase->offset_count, sizeof(*words), compare_words);
+    for (size_t i = 1; i < chase->offset_count; i++)
+        if (words[i] == words[i - 1])
+            return refuse_twice(chase, words[i], err);
+    return PB_OK;
+}
+
+static bool is_rising(const struct pb_chase *chase)
+{
+    for (size_t i = 1; i < chase->offset_count; i++)
+        if (chase->offset_bytes[i] <= chase->offset_bytes[i - 1])
+            return false;
+    return chase->alias_bytes == 0;
+}
+
+/* Slots that fall onto one word would break the chain, as they do on silicon. */
+static enum pb_status check_words(const struct pb_chase *chase, struct pb_error *err)
+{
+    size_t mark_bytes = (size_t)(pb_sim_chase_footprint(chase) / SLOT_BYTES / 8 + 1);
+    bool is_marked = mark_bytes <= MARKS_MAX;
+    enum pb_status status;
+    void *room;
+
+    if (is_rising(chase))
+        return PB_OK;
+    room = is_marked ? calloc(mark_bytes, 1) : malloc(chase->offset_count * sizeof(uint64_t));
+    if (room == NULL)
         return pb_fail(err, PB_NO_MEMORY, "chase over %s: no memory for %zu slots", path_of(chase),
                        chase->offset_count);
-    for (size_t i = 0; i < chase->offset_count; i++)
-        rest[i] = chase->offset_bytes[i] % chase->alias_bytes;
-    qsort(rest, chase->offset_count, sizeof(*rest), compare_offsets);
-    for (size_t i = 1; i < chase->offset_count && status == PB_OK; i++)
-        if (rest[i] == rest[i - 1])
-            status = pb_fail(err, PB_INVALID,
-                             "chase over %s: two slots are byte %llu of a block of %llu bytes that "
-                             "is mapped over and over",
-                             path_of(chase), (unsigned long long)rest[i],
-                             (unsigned long long)chase->alias_bytes);
-    free(rest);
+    status = is_marked ? check_marks(chase, room, err) : check_sorted(chase, room, err);
+    free(room);
     return status;
 }
 
@@ -128,7 +176,7 @@ static enum pb_status check_alias(const struct pb_sim_device *device, const stru
         return pb_fail(err, PB_NO_MEMORY, "chase over %s: %llu bytes of addresses, %llu there",
                        path_of(chase), (unsigned long long)pb_sim_chase_footprint(chase),
                        (unsigned long long)VIRTUAL_BYTES);
-    return check_remainders(chase, err);
+    return PB_OK;
 }
 
 /* Only paths that see the same addresses can be crossed. */
@@ -157,6 +205,8 @@ enum pb_status pb_sim_chase_check(const struct pb_sim_device *device, const stru
         status = check_cross(device, chase, err);
     if (status == PB_OK && chase->alias_bytes > 0)
         status = check_alias(device, chase, err);
+    if (status == PB_OK)
+        status = check_words(chase, err);
     if (status != PB_OK)
         return status;
     if (chase->sm >= (int64_t)device->profile->sm_count)
