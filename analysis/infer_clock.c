@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/latency.h"
-#include "analysis/slope.h"
+#include "analysis/statistics/latency.h"
+#include "analysis/statistics/slope.h"
 #include "analysis/trace.h"
 
 /* The clock of the first and the last third may differ by this much and be called one clock. */

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/sample.h"
+#include "analysis/statistics/sample.h"
 #include "core/record.h"
 
 /* Which points; NULL means any. */

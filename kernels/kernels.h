@@ -1,9 +1,9 @@
 /*
  * The C interface of the CUDA kernels: plain structures in, a CUDA runtime error code out.
  *
- * Nothing here allocates, waits or checks its arguments; src/device/cuda*.c does. All addresses are
- * device addresses, all launches go to the current device's default stream, and a returned 0 only
- * says that the launch was accepted.
+ * Nothing here allocates, waits or checks its arguments; src/device/cuda/ does. All addresses
+ * are device addresses, all launches go to the current device's default stream, and a returned 0
+ * only says that the launch was accepted.
  */
 #ifndef PB_KERNELS_KERNELS_H
 #define PB_KERNELS_KERNELS_H

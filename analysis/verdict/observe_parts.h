@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "analysis/parameter.h"
-#include "analysis/sample.h"
+#include "analysis/statistics/sample.h"
 #include "analysis/verdict/observe.h"
 
 /* Accesses of one kind, wherever they were recorded: hits of a level, or loads that miss all. */

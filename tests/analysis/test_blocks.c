@@ -8,12 +8,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/alignment.h"
 #include "analysis/confidence.h"
-#include "analysis/modes.h"
-#include "analysis/resample.h"
-#include "analysis/sample.h"
-#include "analysis/slope.h"
+#include "analysis/statistics/alignment.h"
+#include "analysis/statistics/modes.h"
+#include "analysis/statistics/resample.h"
+#include "analysis/statistics/sample.h"
+#include "analysis/statistics/slope.h"
 #include "analysis/synthetic.h"
 
 enum { MODES_MAX = 16 };

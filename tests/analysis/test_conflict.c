@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
-#include "analysis/conflict.h"
+#include "analysis/cache/conflict.h"
 
 enum { LINE = 128, ADDED = 96, FAR_BITS = 8, MISSES_MAX = 4096 };
 

@@ -6,11 +6,11 @@
 
 #include <cmocka.h>
 
-#include "analysis/banks.h"
 #include "analysis/confidence.h"
-#include "analysis/latency.h"
-#include "analysis/sample.h"
+#include "analysis/statistics/latency.h"
+#include "analysis/statistics/sample.h"
 #include "analysis/synthetic.h"
+#include "analysis/throughput/banks.h"
 
 /* Adds `count` accesses of `cycles` to a sample. */
 static void add_kind(struct pb_sample *sample, struct synthetic_noise *noise, uint32_t cycles,

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/foretell.h"
+#include "analysis/cache/foretell.h"
 #include "analysis/infer.h"
 #include "analysis/synthetic.h"
 

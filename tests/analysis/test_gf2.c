@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <stdbool.h>
 
-#include "analysis/gf2.h"
+#include "analysis/cache/gf2.h"
 
 enum { BITS = 20 };
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/index_choice.h"
-#include "analysis/strays.h"
+#include "analysis/cache/index_choice.h"
+#include "analysis/cache/strays.h"
 
 enum { LINE = 32, MISSES_MAX = 8192, LAPS_MAX = 1024 };
 

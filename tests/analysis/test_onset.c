@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/onset.h"
+#include "analysis/cache/onset.h"
 
 enum { POINTS_MAX = 128, LINE = 128 };
 

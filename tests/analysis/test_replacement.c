@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "analysis/replacement.h"
-#include "analysis/set_chases.h"
+#include "analysis/cache/replacement.h"
+#include "analysis/cache/set_chases.h"
 
 enum { WAYS = 4, LINES = WAYS + 1, ACCESSES = 600 };
 

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
-#include "analysis/rise.h"
 #include "analysis/synthetic.h"
+#include "analysis/tlb/rise.h"
 
 enum { PAGES_MAX = 600, TRACE_LOADS = 256, SPREAD_CYCLES = 60 };
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/flight.h"
-#include "analysis/sort.h"
+#include "analysis/statistics/sort.h"
+#include "analysis/throughput/flight.h"
 
 enum { MOST = 3000 };
 

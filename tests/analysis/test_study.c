@@ -11,8 +11,8 @@
 #include <math.h>
 
 #include "analysis/device.h"
-#include "analysis/plateau.h"
 #include "analysis/selected.h"
+#include "analysis/statistics/plateau.h"
 #include "analysis/synthetic.h"
 
 enum { QUADRO2000, C2070, GTX680, K20, DEVICES };

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "analysis/device.h"
-#include "analysis/rise.h"
 #include "analysis/synthetic.h"
-#include "analysis/tlb_sets.h"
+#include "analysis/tlb/rise.h"
+#include "analysis/tlb/tlb_sets.h"
 
 enum { PAGES_MAX = 1024, TRACE_LOADS = 256, SETS_MAX = 64, MISS_CYCLES = 90 };
 

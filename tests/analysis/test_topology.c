@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/circles.h"
 #include "analysis/device.h"
-#include "analysis/grouping.h"
 #include "analysis/selected.h"
+#include "analysis/statistics/circles.h"
+#include "analysis/statistics/grouping.h"
 #include "analysis/synthetic.h"
 
 /* ---- grouping ---- */

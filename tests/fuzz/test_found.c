@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "analysis/device.h"
-#include "analysis/modes.h"
+#include "analysis/statistics/modes.h"
 
 /* Where the middle between two neighbours is one of them, the walk over the modes stood still. */
 static void test_found__modes_of_numbers_without_a_middle(void **state)

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "device/cuda_device.h"
+#include "device/cuda/device.h"
 
 static const struct pb_device_entry entries[] = {
     {"GPU-1a2b3c4d-0000-0000-0000-000000000000", "00000000:3B:00.0", "NVIDIA A"},

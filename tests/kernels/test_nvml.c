@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "device/nvml.h"
+#include "device/nvml/nvml.h"
 #include "fake_nvml.h"
 
 /* The library's variables, looked up where it was loaded. */

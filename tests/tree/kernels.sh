@@ -58,12 +58,12 @@ done
 
 functions=$(grep -ohE '^int pb_kernel_[a-z0-9_]+\(' kernels/*.h | sed 's/^int //; s/(//')
 for function in $functions; do
-    grep -qE "(^|[^a-z_\"])$function([^a-z0-9_\"]|\$)" src/device/cuda*.c ||
-        complain "$function(): declared, and called by no src/device/cuda*.c"
+    grep -qE "(^|[^a-z_\"])$function([^a-z0-9_\"]|\$)" src/device/cuda/*.c ||
+        complain "$function(): declared, and called by no src/device/cuda/*.c"
 done
 
-named=$(cat src/device/cuda*.c)
-chased=$(sed -n '/^static enum pb_status kernel_path/,/^}/p' src/device/cuda_chase.c)
+named=$(cat src/device/cuda/*.c)
+chased=$(sed -n '/^static enum pb_status kernel_path/,/^}/p' src/device/cuda/chase.c)
 for kernel in $kernels; do
     case $kernel in
     pb_trace_*) path=${kernel#pb_trace_} by='nothing' among=$named ;;

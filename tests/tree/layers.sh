@@ -23,13 +23,13 @@ only() {
 
 only 'mpi\.h' 'src/run/gather*' 'src/cli/plumb-run.c'
 only 'hdf5' 'h5schema/*'
-only 'cuda' 'kernels/*' 'src/device/cuda*'
+only 'cuda' 'kernels/*' 'src/device/cuda/*'
 only 'gsl/' 'analysis/*'
 only 'jansson\.h' 'src/core/json*' 'src/cli/*' 'src/device/sim/*' 'src/run/*'
 
 only 'analysis/' 'analysis/*' 'src/cli/*'
 only 'device/sim/' 'src/device/sim/*' 'src/run/*' 'src/cli/*'
-only 'kernels/' 'kernels/*' 'src/device/cuda*'
+only 'kernels/' 'kernels/*' 'src/device/cuda/*'
 only 'device/' 'src/device/*' 'src/battery/*' 'src/run/*' 'src/cli/*'
 only 'battery/' 'src/battery/*' 'src/run/*' 'src/cli/*'
 only 'run/' 'src/run/*' 'src/cli/*'

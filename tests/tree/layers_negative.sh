@@ -22,21 +22,21 @@ src/battery/cache.c #include <mpi.h>
 src/core/time.c #include <hdf5.h>
 src/device/device.c #include <cuda_runtime.h>
 src/battery/cache.c #include <gsl/gsl_sort.h>
-analysis/sample.c #include <jansson.h>
+analysis/statistics/sample.c #include <jansson.h>
 src/core/time.c #include "device/device.h"
 kernels/kernels.h #include "device/device.h"
 src/device/device.c #include "battery/battery.h"
 src/device/sim/sim.c #include "kernels/kernels.h"
-src/device/sim/sim.c #include "analysis/sample.h"
-analysis/sample.c #include "device/sim/simulator.h"
-analysis/sample.c #include "h5schema/file.h"
+src/device/sim/sim.c #include "analysis/statistics/sample.h"
+analysis/statistics/sample.c #include "device/sim/simulator.h"
+analysis/statistics/sample.c #include "h5schema/file.h"
 src/battery/cache.c #include "device/sim/simulator.h"
 src/battery/cache.c #include "run/frame.h"
-src/battery/cache.c #include "analysis/sample.h"
-src/run/frame.c #include "analysis/sample.h"
+src/battery/cache.c #include "analysis/statistics/sample.h"
+src/run/frame.c #include "analysis/statistics/sample.h"
 src/run/frame.c #include "cli/files.h"
 h5schema/fleet.c #include "battery/battery.h"
-analysis/sample.c void pb_say(void) { printf("aloud"); }
+analysis/statistics/sample.c void pb_say(void) { printf("aloud"); }
 src/run/frame.c void pb_end(void) { exit(1); }
 END
 sh "$here/layers.sh" "$copy"

@@ -1,0 +1,49 @@
+/*
+ * What a known index says of a walk: which of its lines lie in sets that hold fewer of them than it
+ * has there. These lines miss, and no others, if the sets are all that limits the cache.
+ *
+ * Source: N14 5.1 for the index; M16 4.2 for the walks.
+ */
+#ifndef PB_ANALYSIS_CACHE_FORETELL_H
+#define PB_ANALYSIS_CACHE_FORETELL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/parameter.h"
+#include "analysis/statistics/classes.h"
+#include "analysis/trace.h"
+
+enum { PB_SETS_BITS_MAX = 16 };
+
+/* A cache's sets, as they were inferred. */
+struct pb_sets {
+    uint64_t masks[PB_SETS_BITS_MAX]; /* bit i of the set: parity of address & masks[i] */
+    size_t bits;
+    uint64_t line_bytes, ways;
+};
+
+/* Of a memory's set_count, way_counts, index_masks and line_bytes. PB_NOT_FOUND: one is open. */
+enum pb_status pb_sets_read(const struct pb_parameters *parameters, const char *memory,
+                            struct pb_sets *sets_out, struct pb_error *err);
+
+/* One walk against them. */
+struct pb_foretold {
+    size_t crowded; /* lines in sets with more of the walk's lines than ways */
+    size_t missing; /* lines that missed */
+    size_t both;
+    size_t misses;   /* accesses that missed */
+    bool is_one_set; /* all that missed are all lines of one set, which is just full */
+};
+
+/*
+ * base  address of offset 0
+ *
+ * PB_NOT_FOUND  the walk reaches over address bits that the masks were not inferred for
+ */
+enum pb_status pb_sets_foretell(const struct pb_sets *sets, const struct pb_accesses *walk,
+                                uint64_t base, const struct pb_classes *classes,
+                                struct pb_foretold *foretold_out, struct pb_error *err);
+
+#endif

@@ -1,0 +1,102 @@
+/* Elimination over GF(2), one 64-bit word a row. */
+#include "analysis/cache/gf2.h"
+
+static unsigned highest_bit(uint64_t vector)
+{
+    return 63u - (unsigned)__builtin_clzll(vector);
+}
+
+/*
+ * What is left of a vector without the span's pivots. No row has another one's pivot, so that the
+ * vector itself says which rows it takes; branches would mostly be foretold wrong.
+ */
+static uint64_t reduce(const struct pb_gf2_span *span, uint64_t vector)
+{
+    uint64_t left = vector;
+
+    for (size_t i = 0; i < span->rank; i++)
+        left ^= span->row[i] & (0 - (vector >> span->pivot[i] & 1));
+    return left;
+}
+
+bool pb_gf2_holds(const struct pb_gf2_span *span, uint64_t vector)
+{
+    return reduce(span, vector) == 0;
+}
+
+uint64_t pb_gf2_parts(const struct pb_gf2_span *span, uint64_t vector)
+{
+    uint64_t parts = 0;
+
+    for (size_t i = 0; i < span->rank; i++)
+        parts ^= span->made_of[i] & (0 - (vector >> span->pivot[i] & 1));
+    return parts;
+}
+
+bool pb_gf2_add(struct pb_gf2_span *span, uint64_t vector)
+{
+    uint64_t made_of = pb_gf2_parts(span, vector) ^ (uint64_t)1 << (span->rank & 63);
+    unsigned pivot;
+
+    vector = reduce(span, vector);
+    if (vector == 0)
+        return false;
+    pivot = highest_bit(vector);
+    for (size_t i = 0; i < span->rank; i++) {
+        if ((span->row[i] >> pivot & 1) == 0)
+            continue;
+        span->row[i] ^= vector;
+        span->made_of[i] ^= made_of;
+    }
+    span->row[span->rank] = vector;
+    span->made_of[span->rank] = made_of;
+    span->pivot[span->rank++] = pivot;
+    return true;
+}
+
+static uint64_t pivots_of(const struct pb_gf2_span *span)
+{
+    uint64_t pivots = 0;
+
+    for (size_t i = 0; i < span->rank; i++)
+        pivots |= (uint64_t)1 << span->pivot[i];
+    return pivots;
+}
+
+/* The order of the bits turned around: low bits become pivots. */
+static uint64_t reverse(uint64_t vector)
+{
+    uint64_t reversed = 0;
+
+    for (unsigned bit = 0; bit < 64; bit++)
+        reversed |= (vector >> bit & 1) << (63 - bit);
+    return reversed;
+}
+
+size_t pb_gf2_masks(const struct pb_gf2_span *tried, const struct pb_gf2_span *same,
+                    uint64_t masks_out[64])
+{
+    struct pb_gf2_span kernel = {.rank = 0}, masks = {.rank = 0};
+    uint64_t pivots = pivots_of(tried), free_bits;
+    size_t count = 0;
+
+    /* On vectors of `tried`, the pivots are coordinates: all other bits follow from them. */
+    for (size_t i = 0; i < same->rank; i++)
+        pb_gf2_add(&kernel, same->row[i] & pivots);
+    free_bits = pivots & ~pivots_of(&kernel);
+    for (unsigned bit = 0; bit < 64; bit++) {
+        uint64_t mask = (uint64_t)1 << bit;
+
+        if ((free_bits >> bit & 1) == 0)
+            continue;
+        for (size_t i = 0; i < kernel.rank; i++)
+            if ((kernel.row[i] >> bit & 1) != 0)
+                mask |= (uint64_t)1 << kernel.pivot[i];
+        pb_gf2_add(&masks, reverse(mask));
+    }
+    for (unsigned bit = 0; bit < 64; bit++)
+        for (size_t i = 0; i < masks.rank; i++)
+            if (63 - masks.pivot[i] == bit)
+                masks_out[count++] = reverse(masks.row[i]);
+    return count;
+}

@@ -1,0 +1,41 @@
+/*
+ * Address bits as vectors over GF(2): which combinations of them a set index may be made of.
+ *
+ * Lines of one set differ by vectors that every bit of the index maps to 0. They span a subspace;
+ * the masks that are 0 on all of it, and tell addresses apart that were tried, make up the index.
+ */
+#ifndef PB_ANALYSIS_CACHE_GF2_H
+#define PB_ANALYSIS_CACHE_GF2_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A subspace in reduced echelon form: row[i] alone has its highest bit, pivot[i]. */
+struct pb_gf2_span {
+    uint64_t row[64];
+    unsigned pivot[64];
+    uint64_t made_of[64]; /* row[i] is the sum of these of the vectors that added to the span */
+    size_t rank;
+};
+
+/* Adds a vector; false when it was in the span already. */
+bool pb_gf2_add(struct pb_gf2_span *span, uint64_t vector);
+
+bool pb_gf2_holds(const struct pb_gf2_span *span, uint64_t vector);
+
+/*
+ * Which of the vectors that added to the span, by the order in which they did, sum up to one that
+ * it holds. Without any single one of them the span holds just those sums that do without it too.
+ */
+uint64_t pb_gf2_parts(const struct pb_gf2_span *span, uint64_t vector);
+
+/*
+ * The masks m with parity(m & v) == 0 for all v of `same`, among those on the pivots of `tried`,
+ * which must hold `same`. Returns how many there are, tried->rank - same->rank; masks_out[64] are
+ * reduced, each with a lowest bit that no other has, ascending.
+ */
+size_t pb_gf2_masks(const struct pb_gf2_span *tried, const struct pb_gf2_span *same,
+                    uint64_t masks_out[64]);
+
+#endif

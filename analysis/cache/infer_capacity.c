@@ -1,0 +1,403 @@
+/*
+ * size_bytes, all_miss_bytes, latency_cycles, latency_ns and miss_latency_cycles of a cache.
+ *
+ * The size is the largest footprint without misses in its steady state; all miss where no larger
+ * footprint misses more often. Where the device's sets fill unevenly, as by a hashed index, misses
+ * begin below the capacity: the interval then reaches up to the first footprint where nothing more
+ * can miss. Of a cache that is sampled the size is then where half of the loads miss, which repeats
+ * within 3% where the first few misses move by a quarter (an H200's L2).
+ *
+ * Source: M16 section 4.2, "Determine cache size".
+ */
+#include "analysis/infer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/cache/level.h"
+#include "analysis/cache/onset.h"
+#include "analysis/statistics/latency.h"
+
+/* A step between two footprints larger than this part of them leaves the size open. */
+static const double coarsest_step = 1.0 / 16.0;
+
+/* Laps repeat this well at least: of a lap's average, and in cycles. */
+static const double lap_noise = 0.002, lap_noise_cycles = 0.1;
+
+/* All sweep points of one carve-out: a unified L1 is smaller while shared memory records. */
+struct sweep {
+    struct pb_sweep_point *points;
+    size_t count;
+    uint64_t carveout_bytes;
+};
+
+static bool is_sweep_point(const struct pb_point *point, const char *path)
+{
+    static const char *const phases[] = {"coarse", "bisect", "confirm", "fine"};
+    struct pb_pick pick = {path, NULL, NULL};
+
+    if (!pb_point_matches(point, &pick) || point->footprint_bytes == 0 || point->stride_bytes == 0)
+        return false;
+    for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++)
+        if (strncmp(point->phase, phases[i], PB_NAME_LENGTH) == 0)
+            return true;
+    return false;
+}
+
+/* Turns a recorded point into one of the sweep; false when it says nothing. */
+static bool read_point(const struct pb_level *level, const struct pb_point *point,
+                       struct pb_sweep_point *sweep_out)
+{
+    struct pb_accesses accesses = pb_point_accesses(level->series, point);
+    double slots = ceil((double)point->footprint_bytes / (double)point->stride_bytes);
+
+    *sweep_out = (struct pb_sweep_point){.footprint_bytes = point->footprint_bytes,
+                                         .stride_bytes = point->stride_bytes,
+                                         .lap_cycles = pb_point_average(point)};
+    if (!isnan(sweep_out->lap_cycles))
+        return true;
+    sweep_out->tally = pb_classes_count(&level->classes, &accesses);
+    sweep_out->in_pieces = point->window < accesses.count;
+    sweep_out->coverage = fmin(1.0, (double)accesses.count / slots);
+    return accesses.count > 0;
+}
+
+/* The sweep of one carve-out, sorted. PB_NO_MEMORY is the only error. */
+static enum pb_status read_sweep(const struct pb_level *level, uint64_t carveout_bytes,
+                                 struct sweep *sweep_out, struct pb_error *err)
+{
+    const struct pb_series *series = level->series;
+    struct sweep sweep = {NULL, 0, carveout_bytes};
+
+    sweep.points = malloc((series->point_count + 1) * sizeof(*sweep.points));
+    if (sweep.points == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for a sweep of %zu", series->point_count);
+    for (size_t i = 0; i < series->point_count; i++)
+        if (is_sweep_point(&series->points[i], level->way->path) &&
+            series->points[i].carveout_bytes == carveout_bytes &&
+            read_point(level, &series->points[i], &sweep.points[sweep.count]))
+            sweep.count++;
+    pb_sweep_sort(sweep.points, sweep.count);
+    *sweep_out = sweep;
+    return PB_OK;
+}
+
+/* How laps that surely fit scatter: the smallest quarter of the sweep's footprints. */
+static double scatter_of_laps(const struct sweep *sweep, double reference)
+{
+    double low = INFINITY, high = -INFINITY;
+
+    for (size_t i = 0; i < sweep->count / 4; i++) {
+        double lap = sweep->points[i].lap_cycles;
+
+        if (!isnan(lap)) {
+            low = fmin(low, lap);
+            high = fmax(high, lap);
+        }
+    }
+    return fmax(fmax(lap_noise_cycles, lap_noise * reference), high - low);
+}
+
+/*
+ * How often a hit strays to where misses lie: as often as anything strays between hits and misses,
+ * by the width of the places. NaN where misses have no upper edge: the place has no width.
+ */
+static double expect_strays(const struct pb_level *level)
+{
+    struct pb_pick pick = {level->way->path, "trace", NULL};
+    struct pb_band miss = level->classes.miss, gap = {level->classes.hit.high, miss.low};
+    double strays = 0.5, accesses = 1.0;
+    const struct pb_point *point;
+
+    if (isinf(miss.high) || !(gap.high > gap.low))
+        return NAN;
+    for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;) {
+        struct pb_accesses walk = pb_point_accesses(level->series, point);
+
+        accesses += (double)walk.count;
+        for (size_t i = 0; i < walk.count; i++) {
+            double cycles = pb_access_cycles(&walk, i);
+
+            strays += cycles > gap.low && cycles < gap.high;
+        }
+    }
+    return fmin(1.0, strays / accesses * (miss.high - miss.low) / (gap.high - gap.low));
+}
+
+/* What the onset search may expect. Laps count only where a reference lap was taken. */
+static struct pb_sweep_model make_model(const struct pb_level *level, const struct sweep *sweep,
+                                        const struct pb_latency *hit, double miss_cycles)
+{
+    struct pb_sweep_model model = {.background = pb_level_background(level),
+                                   .stray_rate = expect_strays(level)};
+
+    model.miss_penalty_cycles = fmax(1.0, miss_cycles - hit->cycles.value);
+    model.lap_cycles = isnan(hit->lap_cycles) ? hit->cycles.value : hit->lap_cycles;
+    model.lap_noise_cycles = scatter_of_laps(sweep, model.lap_cycles);
+    return model;
+}
+
+/* A finer edge is a better one; of two, that with less taken away from L1. */
+static bool is_finer(const struct pb_onset *onset, const struct pb_onset *best)
+{
+    return onset->overflow_bytes - onset->fits_bytes < best->overflow_bytes - best->fits_bytes;
+}
+
+/* Carve-outs of the sweep's points: the next one that no earlier point has; false at the end. */
+static bool next_carveout(const struct pb_level *level, size_t *at, uint64_t *carveout_out)
+{
+    const struct pb_point *points = level->series->points;
+
+    for (; *at < level->series->point_count; ++*at) {
+        bool seen = !is_sweep_point(&points[*at], level->way->path);
+
+        for (size_t i = 0; i < *at && !seen; i++)
+            seen = points[i].carveout_bytes == points[*at].carveout_bytes &&
+                   is_sweep_point(&points[i], level->way->path);
+        if (seen)
+            continue;
+        *carveout_out = points[(*at)++].carveout_bytes;
+        return true;
+    }
+    return false;
+}
+
+/* The edge beside one carve-out; as pb_onset_find(). */
+static enum pb_status find_edge_beside(const struct pb_level *level, const struct pb_latency *hit,
+                                       double miss_cycles, uint64_t carveout_bytes,
+                                       struct pb_onset *onset_out, struct pb_error *err)
+{
+    struct sweep sweep = {NULL, 0, 0};
+    struct pb_sweep_model model;
+    enum pb_status status = read_sweep(level, carveout_bytes, &sweep, err);
+
+    if (status != PB_OK)
+        return status;
+    model = make_model(level, &sweep, hit, miss_cycles);
+    status = pb_onset_find(sweep.points, sweep.count, &model, onset_out, err);
+    free(sweep.points);
+    return status;
+}
+
+/* The edge by the carve-out that shows it best. PB_NOT_FOUND: none does; err says why. */
+static enum pb_status find_edge(const struct pb_level *level, const struct pb_latency *hit,
+                                double miss_cycles, struct pb_onset *onset_out,
+                                uint64_t *carveout_out, struct pb_error *err)
+{
+    struct pb_onset best = {0}, onset;
+    uint64_t carveout;
+    bool found = false;
+
+    pb_fail(err, PB_NOT_FOUND, "the recording holds no footprint sweep");
+    for (size_t at = 0; next_carveout(level, &at, &carveout);) {
+        enum pb_status status = find_edge_beside(level, hit, miss_cycles, carveout, &onset, err);
+
+        if (status != PB_OK && status != PB_NOT_FOUND && status != PB_INVALID)
+            return status;
+        if (status == PB_OK && (!found || is_finer(&onset, &best))) {
+            best = onset;
+            *carveout_out = carveout;
+            found = true;
+        }
+    }
+    *onset_out = best;
+    return found ? PB_OK : PB_NOT_FOUND;
+}
+
+/* The size of a sampled cache whose misses set in softly. False: half of the loads are not seen. */
+static bool state_half(struct pb_parameter *answer, const struct pb_onset *onset,
+                       const struct pb_estimate *bytes, const struct pb_votes *votes)
+{
+    double half = (double)onset->half_bytes;
+
+    if (!onset->soft || !(half > bytes->low && half < bytes->high))
+        return false;
+    pb_parameter_set_number(answer, (struct pb_estimate){half, bytes->low, bytes->high},
+                            pb_votes_confidence(votes),
+                            "soft onset: half of the loads miss there; the first do beyond %.0f "
+                            "bytes, all from %.0f",
+                            bytes->low, bytes->high);
+    return true;
+}
+
+static void state_size(const struct pb_case *at, const struct pb_onset *onset,
+                       uint64_t carveout_bytes)
+{
+    struct pb_parameter *answer = pb_case_answer(at, "size_bytes");
+    struct pb_parameter *all_miss = pb_case_answer(at, "all_miss_bytes");
+    double fits = (double)onset->fits_bytes, overflow = (double)onset->overflow_bytes;
+    struct pb_estimate bytes = {fits, (double)onset->least_bytes, (double)onset->most_bytes};
+    struct pb_votes votes = {0, 0};
+    char full[64] = "not reached", carveout[64] = "";
+
+    if (onset->full_bytes > 0)
+        pb_parameter_set_number(
+            all_miss,
+            (struct pb_estimate){(double)onset->full_bytes, overflow, (double)onset->full_bytes},
+            onset->posterior * 0.5,
+            "the smallest footprint from which on as much misses as does "
+            "beyond it");
+    else
+        pb_parameter_set_none(all_miss, "misses still grow at the largest footprint");
+    if (overflow - fits > coarsest_step * fits) {
+        pb_parameter_set_none(answer, "misses begin between %.0f and %.0f bytes: too coarse a step",
+                              fits, overflow);
+        return;
+    }
+    if (onset->full_bytes > 0)
+        snprintf(full, sizeof(full), "from %llu", (unsigned long long)onset->full_bytes);
+    if (carveout_bytes > 0)
+        snprintf(carveout, sizeof(carveout), "; %llu bytes are set aside",
+                 (unsigned long long)carveout_bytes);
+    if (onset->soft && (double)onset->full_bytes > bytes.high)
+        bytes.high = (double)onset->full_bytes;
+    pb_votes_add_many(&votes, onset->agreeing, onset->seen);
+    if (state_half(answer, onset, &bytes, &votes))
+        return;
+    pb_parameter_set_number(answer, bytes, onset->posterior * pb_votes_confidence(&votes),
+                            "%s: largest footprint without misses, %llu misses; all miss %s%s",
+                            onset->soft ? "soft onset" : "M16 4.2 stage 1",
+                            (unsigned long long)onset->overflow_bytes, full, carveout);
+}
+
+static enum pb_status infer_size(const struct pb_case *at, const struct pb_level *level,
+                                 const struct pb_latency *hit, double miss_cycles,
+                                 struct pb_error *err)
+{
+    struct pb_onset onset;
+    uint64_t carveout_bytes = 0;
+    enum pb_status status = find_edge(level, hit, miss_cycles, &onset, &carveout_bytes, err);
+
+    if (status == PB_OK)
+        state_size(at, &onset, carveout_bytes);
+    else if (status == PB_NOT_FOUND) {
+        pb_parameter_set_none(pb_case_answer(at, "size_bytes"), "%s", err->message);
+        pb_parameter_set_none(pb_case_answer(at, "all_miss_bytes"), "%s", err->message);
+    }
+    return status == PB_NOT_FOUND ? PB_OK : status;
+}
+
+/* The latency of what looks like a miss, then the size. */
+static enum pb_status infer_misses(const struct pb_case *at, const struct pb_level *level,
+                                   const struct pb_latency *hit, struct pb_error *err)
+{
+    struct pb_parameter *answer = pb_case_answer(at, "miss_latency_cycles");
+    struct pb_sample slow = {NULL, 0, 0}, no_laps = {NULL, 0, 0};
+    struct pb_latency miss;
+    enum pb_status status;
+
+    status = pb_level_check_classified(level, err);
+    if (status != PB_OK)
+        return status;
+    status = pb_sample_reserve(&slow, level->misses.count, err);
+    for (size_t i = 0; status == PB_OK && i < level->misses.count; i++)
+        if (pb_band_holds(level->classes.miss, level->misses.values[i]))
+            slow.values[slow.count++] = level->misses.values[i];
+    if (status == PB_OK)
+        status = pb_latency_estimate(&slow, &no_laps, &miss, err);
+    pb_sample_clear(&slow);
+    if (status != PB_OK)
+        return status;
+    pb_latency_state(&miss, NAN, "misses", answer, NULL);
+    return infer_size(at, level, hit, miss.cycles.value, err);
+}
+
+enum pb_status pb_infer_capacity(const struct pb_case *at, struct pb_error *err)
+{
+    double sm_mhz = pb_parameters_number(at->parameters, "clock", "sm_mhz");
+    struct pb_pick reference = {NULL, "lap", "reference"};
+    struct pb_sample laps = {NULL, 0, 0};
+    struct pb_latency hit;
+    struct pb_level level;
+    enum pb_status status = pb_level_open(at, &level, err);
+
+    if (status != PB_OK)
+        return status;
+    reference.path = level.way->path;
+    status = pb_lap_collect(level.series, &reference, &laps, err);
+    if (status == PB_OK)
+        status = pb_latency_estimate(&level.hits, &laps, &hit, err);
+    if (status == PB_OK && !level.classified && level.way->past == NULL)
+        status = pb_fail(err, PB_NOT_FOUND,
+                         "all %zu loads that should hit and %zu that should miss look alike",
+                         level.hits.count, level.misses.count);
+    if (status == PB_OK) {
+        pb_latency_state(&hit, sm_mhz, "hits", pb_case_answer(at, "latency_cycles"),
+                         pb_case_answer(at, "latency_ns"));
+        status = infer_misses(at, &level, &hit, err);
+    }
+    pb_sample_clear(&laps);
+    pb_level_clear(&level);
+    return status;
+}
+
+/* Sizes by carve-out, ascending. */
+struct beside {
+    struct pb_estimate carveouts[PB_LIST_MAX], sizes[PB_LIST_MAX];
+    size_t count;
+    struct pb_votes votes;
+};
+
+static void insert(struct beside *beside, uint64_t carveout_bytes, const struct pb_onset *onset)
+{
+    double carveout = (double)carveout_bytes, fits = (double)onset->fits_bytes;
+    double most = fmax(fits, (double)onset->overflow_bytes - (double)onset->stride_bytes);
+    size_t at = beside->count++;
+
+    for (; at > 0 && beside->carveouts[at - 1].value > carveout; at--) {
+        beside->carveouts[at] = beside->carveouts[at - 1];
+        beside->sizes[at] = beside->sizes[at - 1];
+    }
+    beside->carveouts[at] = (struct pb_estimate){carveout, carveout, carveout};
+    beside->sizes[at] = (struct pb_estimate){
+        fits, fits, onset->soft ? fmax(most, (double)onset->full_bytes) : most};
+    pb_votes_add_many(&beside->votes, onset->agreeing, onset->seen);
+}
+
+static enum pb_status find_all(const struct pb_level *level, const struct pb_latency *hit,
+                               double miss_cycles, struct beside *beside, struct pb_error *err)
+{
+    uint64_t carveout;
+
+    for (size_t at = 0; beside->count < PB_LIST_MAX && next_carveout(level, &at, &carveout);) {
+        struct pb_onset onset;
+        enum pb_status status = find_edge_beside(level, hit, miss_cycles, carveout, &onset, err);
+
+        if (status == PB_NO_MEMORY)
+            return status;
+        if (status == PB_OK)
+            insert(beside, carveout, &onset);
+    }
+    return beside->count > 0 ? PB_OK
+                             : pb_fail(err, PB_NOT_FOUND, "no edge shows beside any carve-out");
+}
+
+enum pb_status pb_infer_carveout(const struct pb_case *at, struct pb_error *err)
+{
+    struct pb_sample no_laps = {NULL, 0, 0};
+    struct beside beside = {.count = 0};
+    struct pb_latency hit, miss;
+    struct pb_level level;
+    enum pb_status status = pb_level_open_classified(at, &level, err);
+
+    if (status != PB_OK)
+        return status;
+    if (status == PB_OK)
+        status = pb_latency_estimate(&level.hits, &no_laps, &hit, err);
+    if (status == PB_OK)
+        status = pb_latency_estimate(&level.misses, &no_laps, &miss, err);
+    if (status == PB_OK)
+        status = find_all(&level, &hit, miss.cycles.value, &beside, err);
+    if (status == PB_OK) {
+        double confidence = pb_votes_confidence(&beside.votes);
+
+        pb_parameter_set_list(pb_case_answer(at, "carveout_bytes"), beside.carveouts, beside.count,
+                              confidence, "shared memory set aside, ascending");
+        pb_parameter_set_list(pb_case_answer(at, "carveout_size_bytes"), beside.sizes, beside.count,
+                              confidence, "M16 4.2 stage 1 beside each of carveout_bytes");
+    }
+    pb_level_clear(&level);
+    return status;
+}

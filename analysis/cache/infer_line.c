@@ -1,0 +1,377 @@
+/*
+ * line_bytes, sector_bytes and fetch_bytes of a cache.
+ *
+ * Fetch: how far apart the misses of a cold walk lie that reads word by word; where something runs
+ * ahead of it, those of the walk back from the end. A sector is what an
+ * SM's cache fetches. DRAM may bring L2 several sectors at once (an H200: 64 bytes, sectors of 32);
+ * of L2, the interval reaches down to the smallest sector known.
+ *
+ * Line, seen from two sides because each fails somewhere:
+ *   transitions  A line comes and goes as a whole. In a walk over a little more than fits, the
+ *                addresses where hits turn into misses or back are multiples of the line. Where
+ *                neighbouring lines share a set (texture caches put 128 bytes of 32-byte lines
+ *                into one), they are multiples of more.
+ *   stride       Over a quarter more than fits, in steps of at most a line, all lines are touched
+ *                and some miss; in steps of two lines, half as many are, and they fit. Where the
+ *                index is a plain modulo they still crowd half of the sets and miss: the largest
+ *                stride that misses is then more than the line.
+ * Both err upwards only, so the smaller one is the line.
+ *
+ * Source: M16 section 4.2, "Determine cache line size", and 4.3 for the texture mapping.
+ */
+#include "analysis/infer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/cache/level.h"
+#include "analysis/confidence.h"
+#include "analysis/statistics/alignment.h"
+
+/* Below this chance, a walk's misses are more than strays. */
+static const double significance = 1e-3;
+
+/* Accesses of a few walks are no more independent pieces of evidence than this. */
+enum { PIECES_MAX = 30 };
+
+/* Fewer events of one walk say nothing alone. */
+enum { WALK_EVENTS = 8 };
+
+/* Fewer different places where hits and misses meet show no unit, unless a stride bounds it. */
+enum { PLACES_MIN = 5 };
+
+/* No sector is smaller: what L2 fetches in this unit, it keeps in it. */
+static const uint64_t least_sector_bytes = 32;
+
+/* Strides beyond this are steps over pages, not over lines. */
+static const uint64_t line_max_bytes = 4096;
+
+/* Addresses of events in walks; `tried` says how many accesses were looked at. */
+struct events {
+    uint64_t *address;
+    size_t count, tried;
+};
+
+/* What an access looks like. */
+enum sight { SIGHT_HIT, SIGHT_MISS, SIGHT_NEITHER };
+
+static enum sight look(const struct pb_level *level, const struct pb_accesses *walk, size_t i)
+{
+    double cycles = pb_access_cycles(walk, i);
+
+    if (pb_band_holds(level->classes.miss, cycles))
+        return SIGHT_MISS;
+    return pb_band_holds(level->classes.hit, cycles) ? SIGHT_HIT : SIGHT_NEITHER;
+}
+
+/* Room for every access of the phase. */
+static enum pb_status reserve_events(const struct pb_level *level, const struct pb_pick *pick,
+                                     struct events *events, struct pb_error *err)
+{
+    const struct pb_point *point;
+    size_t total = 0;
+
+    for (size_t at = 0; (point = pb_point_next(level->series, pick, &at)) != NULL;)
+        total += pb_point_accesses(level->series, point).count;
+    events->address = malloc((total + 1) * sizeof(*events->address));
+    if (events->address == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu addresses", total);
+    return PB_OK;
+}
+
+/* Cold walks: where misses lie. The first access of a walk misses wherever it is. */
+static void add_misses(const struct pb_level *level, const struct pb_point *point,
+                       struct events *events)
+{
+    struct pb_accesses walk = pb_point_accesses(level->series, point);
+
+    for (size_t i = 1; i < walk.count; i++)
+        if (look(level, &walk, i) == SIGHT_MISS)
+            events->address[events->count++] = point->base_address + walk.index_bytes[i];
+    events->tried += walk.count;
+}
+
+/* The walk back misses at the last word of what it fetches: one step further on is its end. */
+static void add_misses_back(const struct pb_level *level, const struct pb_point *point,
+                            struct events *events)
+{
+    size_t before = events->count;
+
+    add_misses(level, point, events);
+    for (size_t i = before; i < events->count; i++)
+        events->address[i] += point->stride_bytes;
+}
+
+/*
+ * Steady walks in order of address: where hits and misses meet. An access that looks like neither
+ * takes the next one's place with it, and so does the step back to the walk's start.
+ */
+static void add_transitions(const struct pb_level *level, const struct pb_point *point,
+                            struct events *events)
+{
+    struct pb_accesses walk = pb_point_accesses(level->series, point);
+
+    for (size_t i = 1; i < walk.count; i++) {
+        enum sight before = look(level, &walk, i - 1), here = look(level, &walk, i);
+
+        if (before == SIGHT_NEITHER || here == SIGHT_NEITHER || before == here ||
+            walk.index_bytes[i] < walk.index_bytes[i - 1])
+            continue;
+        events->address[events->count++] = point->base_address + walk.index_bytes[i];
+    }
+    events->tried += walk.count;
+}
+
+/*
+ * All events of a phase, but of walks so large that the next cache overflows too. A walk alone may
+ * keep to a smaller unit than all together, where most of them happen to overflow whole groups of
+ * sets: the smaller one counts. So does one at which the same places turn again and again.
+ */
+static enum pb_status gather(const struct pb_level *level, const char *phase,
+                             void (*add)(const struct pb_level *, const struct pb_point *,
+                                         struct events *),
+                             double most_bytes, struct pb_alignment *alignment_out,
+                             size_t *tried_out, struct pb_error *err)
+{
+    struct pb_pick pick = {level->way->path, "trace", phase};
+    struct events events = {NULL, 0, 0};
+    const struct pb_point *point;
+    uint64_t finest = 0, repeated;
+    enum pb_status status = reserve_events(level, &pick, &events, err);
+
+    if (status != PB_OK)
+        return status;
+    for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;) {
+        size_t before = events.count;
+        struct pb_alignment own;
+
+        if ((double)point->footprint_bytes > most_bytes)
+            continue;
+        add(level, point, &events);
+        own = pb_alignment_find(events.address + before, events.count - before);
+        if (own.seen >= WALK_EVENTS && own.bytes > 0 &&
+            4 * (own.seen - own.at_double) >= own.seen && (finest == 0 || own.bytes < finest))
+            finest = own.bytes;
+    }
+    *alignment_out = pb_alignment_find(events.address, events.count);
+    repeated = pb_alignment_of_repeated(events.address, events.count, alignment_out->bytes);
+    finest = finest == 0 || repeated < finest ? repeated : finest;
+    if (finest > 0 && finest < alignment_out->bytes)
+        *alignment_out = pb_alignment_at(events.address, events.count, finest);
+    alignment_out->places = pb_alignment_places(events.address, events.count);
+    *tried_out = events.tried;
+    free(events.address);
+    return PB_OK;
+}
+
+/* The smallest stride of a phase's walks; 0: there are none. */
+static uint64_t smallest_stride(const struct pb_level *level, const char *phase)
+{
+    struct pb_pick pick = {level->way->path, "trace", phase};
+    const struct pb_point *point;
+    uint64_t smallest = 0;
+
+    for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;)
+        if (smallest == 0 || (point->stride_bytes > 0 && point->stride_bytes < smallest))
+            smallest = point->stride_bytes;
+    return smallest;
+}
+
+/* Misses of the cold walk, or of the one back where those lie closer or the others tell nothing. */
+static enum pb_status gather_fills(const struct pb_level *level, struct pb_alignment *fill_out,
+                                   size_t *tried_out, const char **walk_out, struct pb_error *err)
+{
+    struct pb_alignment back;
+    size_t tried;
+    enum pb_status status = gather(level, "cold", add_misses, INFINITY, fill_out, tried_out, err);
+
+    *walk_out = "cold walk";
+    if (status == PB_OK)
+        status = gather(level, "backward", add_misses_back, INFINITY, &back, &tried, err);
+    if (status != PB_OK)
+        return status;
+    if (back.bytes > smallest_stride(level, "backward") &&
+        (fill_out->bytes == 0 || back.bytes < fill_out->bytes)) {
+        *fill_out = back;
+        *tried_out = tried;
+        *walk_out = "cold walk back";
+    }
+    return PB_OK;
+}
+
+static enum pb_status infer_sector(const struct pb_case *at, const struct pb_level *level,
+                                   struct pb_error *err)
+{
+    struct pb_parameter *answer = pb_case_answer(at, "sector_bytes");
+    struct pb_parameter *fetch = pb_case_answer(at, "fetch_bytes");
+    uint64_t step = smallest_stride(level, "cold");
+    struct pb_alignment fill;
+    struct pb_votes votes = {0, 0};
+    double bytes;
+    size_t tried;
+    const char *walk;
+    enum pb_status status = gather_fills(level, &fill, &tried, &walk, err);
+
+    if (status != PB_OK)
+        return status;
+    if (fill.bytes == 0 || fill.bytes > line_max_bytes) {
+        for (size_t i = 0; i < 2; i++)
+            pb_parameter_set_none(i == 0 ? fetch : answer,
+                                  "%zu misses in %zu loads of a cold walk: no unit shows",
+                                  fill.seen, tried);
+        return PB_OK;
+    }
+    if (fill.bytes <= step) {
+        for (size_t i = 0; i < 2; i++)
+            pb_parameter_set_none(i == 0 ? fetch : answer,
+                                  "misses lie no further apart than the cold walk's step, "
+                                  "%llu bytes",
+                                  (unsigned long long)step);
+        return PB_OK;
+    }
+    bytes = (double)fill.bytes;
+    pb_votes_add_share(&votes, fill.agreeing, fill.seen, PIECES_MAX);
+    for (size_t i = 0; i < 2; i++)
+        pb_parameter_set_number(i == 0 ? fetch : answer, (struct pb_estimate){bytes, bytes, bytes},
+                                pb_votes_confidence(&votes),
+                                "%s by %llu bytes: %zu of %zu misses at its multiples, "
+                                "%zu at its double's",
+                                walk, (unsigned long long)step, fill.agreeing, fill.seen,
+                                fill.at_double);
+    if (strcmp(level->way->memory, "l2") == 0 && fill.bytes > least_sector_bytes)
+        pb_parameter_set_number(
+            answer, (struct pb_estimate){bytes, (double)least_sector_bytes, bytes},
+            pb_votes_confidence(&votes) / 2.0,
+            "a cold miss brings in %.0f bytes; smaller sectors, several of which come at once, "
+            "would look the same",
+            bytes);
+    return PB_OK;
+}
+
+/* Accesses and misses of all walks of phase "stride" at one stride. */
+static struct pb_tally tally_stride(const struct pb_level *level, uint64_t stride_bytes,
+                                    double most_bytes)
+{
+    struct pb_pick pick = {level->way->path, "trace", "stride"};
+    struct pb_tally sum = {0, 0, 0};
+    const struct pb_point *point;
+
+    for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;) {
+        struct pb_accesses walk = pb_point_accesses(level->series, point);
+        struct pb_tally tally = pb_classes_count(&level->classes, &walk);
+
+        if (point->stride_bytes != stride_bytes || (double)point->footprint_bytes > most_bytes)
+            continue;
+        sum.accesses += tally.accesses;
+        sum.hits += tally.hits;
+        sum.misses += tally.misses;
+    }
+    return sum;
+}
+
+/* The view from strides; bytes is 0 where already the smallest one does not miss. */
+struct stride_view {
+    uint64_t bytes;
+    bool bounded;    /* the next stride fits */
+    size_t measured; /* strides up to there */
+};
+
+static struct stride_view view_strides(const struct pb_level *level, double most_bytes)
+{
+    struct pb_tally background = pb_level_background(level);
+    struct stride_view view = {0, false, 0};
+    uint64_t stride = smallest_stride(level, "stride");
+
+    for (; stride > 0 && stride <= line_max_bytes; stride *= 2) {
+        struct pb_tally tally = tally_stride(level, stride, most_bytes);
+
+        if (tally.accesses == 0)
+            break;
+        view.measured++;
+        if (pb_tally_surprise(&tally, &background) > significance) {
+            view.bounded = true;
+            break;
+        }
+        view.bytes = stride;
+    }
+    return view;
+}
+
+static void state_line(struct pb_parameter *answer, const struct pb_alignment *turns,
+                       const struct stride_view *view)
+{
+    bool by_stride = view->bytes > 0 && (turns->bytes == 0 || view->bytes < turns->bytes);
+    double bytes = (double)(by_stride ? view->bytes : turns->bytes);
+    struct pb_votes votes = {0, 0};
+
+    if (turns->bytes == 0 && view->measured == 0) {
+        pb_parameter_set_none(answer, "no walk over more than fits was taken");
+        return;
+    }
+    if (turns->bytes == 0 && !view->bounded) {
+        pb_parameter_set_none(answer,
+                              "%zu places where hits and misses meet show no unit, and all "
+                              "of %zu strides miss",
+                              turns->seen, view->measured);
+        return;
+    }
+    if (bytes == 0.0) {
+        pb_parameter_set_none(answer,
+                              "%zu places where hits and misses meet show no unit, and "
+                              "already the smallest stride fits",
+                              turns->seen);
+        return;
+    }
+    if (turns->places < PLACES_MIN && !view->bounded) {
+        pb_parameter_set_none(answer,
+                              "hits and misses meet in %zu places only, all multiples of %llu by "
+                              "chance perhaps, and all of %zu strides miss",
+                              turns->places, (unsigned long long)turns->bytes, view->measured);
+        return;
+    }
+    pb_votes_add_share(&votes, turns->agreeing, turns->seen, PIECES_MAX);
+    pb_votes_add_many(&votes, view->measured, view->measured);
+    if (turns->bytes == 0) /* one view alone may err upwards */
+        pb_votes_doubt(&votes);
+    if (view->bytes == 0 || (by_stride && !view->bounded))
+        pb_votes_doubt(&votes);
+    pb_parameter_set_number(
+        answer, (struct pb_estimate){bytes, bytes, bytes}, pb_votes_confidence(&votes),
+        "smaller of: %llu, which divides %zu of %zu turns between hit and miss; "
+        "%llu, largest stride that overflows%s",
+        (unsigned long long)turns->bytes, turns->agreeing, turns->seen,
+        (unsigned long long)view->bytes, view->bounded ? "" : " (of all taken)");
+}
+
+static enum pb_status infer_both(const struct pb_case *at, const struct pb_level *level,
+                                 struct pb_error *err)
+{
+    double size = pb_parameters_number(at->parameters, at->inference->memory, "size_bytes");
+    double most_bytes = isnan(size) ? INFINITY : 2.0 * size;
+    struct pb_alignment turns;
+    struct stride_view view;
+    size_t tried;
+    enum pb_status status;
+
+    status = infer_sector(at, level, err);
+    if (status == PB_OK)
+        status = gather(level, "overflow", add_transitions, most_bytes, &turns, &tried, err);
+    if (status != PB_OK)
+        return status;
+    view = view_strides(level, most_bytes);
+    state_line(pb_case_answer(at, "line_bytes"), &turns, &view);
+    return PB_OK;
+}
+
+enum pb_status pb_infer_line(const struct pb_case *at, struct pb_error *err)
+{
+    struct pb_level level;
+    enum pb_status status = pb_level_open_classified(at, &level, err);
+
+    if (status != PB_OK)
+        return status;
+    status = infer_both(at, &level, err);
+    pb_level_clear(&level);
+    return status;
+}

@@ -1,0 +1,304 @@
+/*
+ * onset_bytes: where misses begin by where the array begins; and what limits the cache there.
+ *
+ * An index that hashes addresses fills the sets unevenly, so the first set overflows sooner or
+ * later (l1_bases). Where the index is known it foretells which lines of which walks miss. Walks
+ * that miss although no set has too many lines say that something else is full: the store of the
+ * data, which may hold fewer lines than the sets have room for, as beside a carve-out of shared
+ * memory. The largest footprint that fits is then the size itself.
+ *
+ * One line that is none of the walk's may stay in a set, as the one that the kernel practises on
+ * does where lines that have hit are kept: then the lines of a set that is just full miss, all of
+ * them and no others. Such walks say nothing of the cache.
+ *
+ * Textures may lie in the same store under tags of their own (shares_room_with). Where fewer of
+ * their lines fit, others took the rest, as those that hold textures' own place for practice: the
+ * size is then up to the store's.
+ *
+ * Source: M16 4.2, stage 1; N14 5.1.
+ */
+#include "analysis/infer.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "analysis/cache/foretell.h"
+#include "analysis/confidence.h"
+
+/* Walks that the index must foretell, and so many of each kind at least. */
+static const double foretold_share = 0.97;
+enum { WALKS_EACH = 4 };
+
+/* An index that is surer than this foretells, even if no walk crowds a set. */
+static const double least_confidence = 0.9;
+
+/* Other lines take no more than this of the store. */
+static const double taken_share = 1.0 / 64.0;
+
+/* So few misses in a lap may be spikes: these, and one in STRAY_SHARE. */
+enum { STRAYS = 3, STRAY_SHARE = 2048 };
+
+/* Walks of one array are no more independent than this. */
+enum { PIECES_MAX = 60, STARTS_MAX = 32 };
+
+/* One place where arrays began, by one path. */
+struct start {
+    uint64_t base;
+    size_t source;
+    uint64_t fits_bytes, overflow_bytes; /* largest without misses; smallest with; 0: none */
+    uint64_t full_bytes, stride_bytes;   /* smallest with misses but no crowded set; 0: none */
+    bool has_guest;                      /* a line of none of its walks took the place of one */
+};
+
+struct view {
+    struct start starts[STARTS_MAX];
+    size_t start_count;
+    bool is_known; /* sets */
+    struct pb_sets sets;
+    double index_confidence;         /* by the laps that showed it */
+    size_t walks, foretold, crowded; /* that an index says something of; rightly; as overflowing */
+    size_t lines, lines_both;        /* in crowded sets; of these, missing */
+    uint64_t full_least;     /* smallest footprint of all with misses but no crowded set; 0: none */
+    uint64_t carveout_bytes; /* of the walks */
+};
+
+static struct start *find_start(struct view *view, uint64_t base, size_t source)
+{
+    for (size_t i = 0; i < view->start_count; i++)
+        if (view->starts[i].base == base && view->starts[i].source == source)
+            return &view->starts[i];
+    if (view->start_count == STARTS_MAX)
+        return NULL;
+    view->starts[view->start_count] = (struct start){.base = base, .source = source};
+    return &view->starts[view->start_count++];
+}
+
+static bool is_walk(const struct pb_point *point, const struct pb_accesses *walk)
+{
+    static const char *const phases[] = {"shifted", "bisect", "confirm"};
+
+    for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++)
+        if (strncmp(point->phase, phases[i], PB_NAME_LENGTH) == 0)
+            return point->stride_bytes > 0 &&
+                   walk->count * point->stride_bytes >= point->footprint_bytes; /* a whole lap */
+    return false;
+}
+
+/* Whether a walk misses, against what the sets say of it. */
+static void count_foretold(const struct pb_point *point, const struct pb_foretold *foretold,
+                           bool misses, struct start *start, struct view *view)
+{
+    bool is_crowded = foretold->crowded > 0;
+
+    view->lines += foretold->crowded;
+    view->lines_both += foretold->both;
+    view->crowded += is_crowded;
+    start->has_guest |= misses && !is_crowded && foretold->is_one_set;
+    if (start->has_guest && misses && !is_crowded)
+        return;
+    if (misses && !is_crowded) {
+        if (start->full_bytes == 0 || point->footprint_bytes < start->full_bytes)
+            start->full_bytes = point->footprint_bytes;
+        if (view->full_least == 0 || point->footprint_bytes < view->full_least)
+            view->full_least = point->footprint_bytes;
+        start->stride_bytes = point->stride_bytes;
+        view->carveout_bytes = point->carveout_bytes;
+        return; /* held against the fits in the end */
+    }
+    view->walks++;
+    view->foretold += misses == is_crowded;
+}
+
+static enum pb_status add_walk(const struct pb_point *point, const struct pb_accesses *walk,
+                               const struct pb_classes *classes, size_t source, struct view *view,
+                               struct pb_error *err)
+{
+    struct start *start = find_start(view, point->base_address, source);
+    struct pb_tally tally = pb_classes_count(classes, walk);
+    bool misses = tally.misses > STRAYS + walk->count / STRAY_SHARE;
+    struct pb_foretold foretold;
+    enum pb_status status;
+
+    if (start == NULL || (!misses && tally.misses > 0)) /* spikes, or the first misses of an edge */
+        return PB_OK;
+    if (misses && (start->overflow_bytes == 0 || point->footprint_bytes < start->overflow_bytes))
+        start->overflow_bytes = point->footprint_bytes;
+    if (!misses && point->footprint_bytes > start->fits_bytes)
+        start->fits_bytes = point->footprint_bytes;
+    if (!view->is_known)
+        return PB_OK;
+    status = pb_sets_foretell(&view->sets, walk, point->base_address, classes, &foretold, err);
+    if (status == PB_OK)
+        count_foretold(point, &foretold, misses, start, view);
+    return status == PB_NOT_FOUND ? PB_OK : status;
+}
+
+/* All whole laps of one recording; one without any says nothing. PB_NO_MEMORY. */
+static enum pb_status read_walks(const struct pb_series *series, const char *path, size_t source,
+                                 struct view *view, struct pb_error *err)
+{
+    struct pb_pick reference = {path, "trace", "reference"}, miss = {path, "trace", "miss"},
+                   any = {path, "trace", NULL};
+    struct pb_sample hits = {NULL, 0, 0}, misses = {NULL, 0, 0};
+    struct pb_classes classes;
+    const struct pb_point *point;
+    enum pb_status status = pb_trace_collect(series, &reference, &hits, err);
+
+    if (status == PB_OK)
+        status = pb_trace_collect(series, &miss, &misses, err);
+    if (status == PB_OK)
+        status = pb_classes_find(&hits, &misses, &classes, err);
+    for (size_t at = 0; status == PB_OK && (point = pb_point_next(series, &any, &at)) != NULL;) {
+        struct pb_accesses walk = pb_point_accesses(series, point);
+
+        if (is_walk(point, &walk))
+            status = add_walk(point, &walk, &classes, source, view, err);
+    }
+    pb_sample_clear(&misses);
+    pb_sample_clear(&hits);
+    return status == PB_NO_MEMORY ? status : PB_OK;
+}
+
+/* Onsets of all starts that have one: value is the most. NaN: none. */
+static struct pb_estimate span_onsets(const struct view *view, size_t *count_out)
+{
+    struct pb_estimate onset = PB_ESTIMATE_NONE;
+
+    *count_out = 0;
+    for (size_t i = 0; i < view->start_count; i++) {
+        const struct start *start = &view->starts[i];
+
+        if (start->fits_bytes == 0 || start->overflow_bytes <= start->fits_bytes ||
+            start->has_guest)
+            continue;
+        onset.low = fmin(onset.low, (double)start->fits_bytes);
+        onset.high = fmax(onset.high, (double)start->fits_bytes);
+        ++*count_out;
+    }
+    onset.value = onset.high;
+    return onset;
+}
+
+static double confidence_of(const struct view *view)
+{
+    struct pb_votes votes = {0, 0};
+
+    pb_votes_add_share(&votes, view->foretold, view->walks, PIECES_MAX);
+    return pb_votes_confidence(&votes);
+}
+
+/*
+ * The size of the store, where it is full before the sets: the least that is too much for it from
+ * the start from which most fits, less a stride. Other lines may take some of it, so that elsewhere
+ * a little less fits; but the index must foretell what the sets do. 0: they are what is full.
+ */
+static uint64_t find_store(const struct view *view, const struct pb_estimate *onset)
+{
+    uint64_t store = 0;
+
+    if ((view->crowded < WALKS_EACH && !(view->index_confidence > least_confidence)) ||
+        view->foretold < WALKS_EACH + view->crowded ||
+        (double)view->foretold < foretold_share * (double)view->walks ||
+        (double)view->full_least < (1.0 - taken_share) * onset->high)
+        return 0;
+    for (size_t i = 0; i < view->start_count; i++) {
+        const struct start *start = &view->starts[i];
+        uint64_t most = start->full_bytes - start->stride_bytes;
+
+        if ((double)start->fits_bytes == onset->high && start->full_bytes > start->fits_bytes &&
+            (store == 0 || most < store))
+            store = most;
+    }
+    return store;
+}
+
+/* The size of every path of the cache, where the most that fits is all that there is room for. */
+static void restate_size(const struct pb_case *at, const char *memory, const struct view *view,
+                         const struct pb_estimate *onset, double most)
+{
+    struct pb_parameter *size = pb_parameters_find(at->parameters, memory, "size_bytes");
+    double sets = ldexp((double)(view->sets.ways * view->sets.line_bytes), (int)view->sets.bits);
+
+    if (size == NULL || size->kind != PB_VALUE_NUMBER || onset->high < size->numbers[0].low ||
+        most > size->numbers[0].high)
+        return;
+    pb_parameter_set_number(size, (struct pb_estimate){onset->high, onset->high, most},
+                            confidence_of(view),
+                            "most that fits, of %zu starts, beside %llu bytes set aside; beyond it "
+                            "lines miss although no set has too many: the data are full, not the "
+                            "sets' %.0f bytes",
+                            view->start_count, (unsigned long long)view->carveout_bytes, sets);
+}
+
+static bool says_l1(const struct pb_parameters *parameters, const char *memory, const char *name)
+{
+    const struct pb_parameter *word = pb_parameters_find(parameters, memory, name);
+
+    return word != NULL && word->kind == PB_VALUE_WORD && strstr(word->word, "l1") != NULL;
+}
+
+/* Textures in L1's store: nothing but other lines there keeps them from all of it. */
+static void widen_textures(const struct pb_parameters *parameters)
+{
+    const struct pb_parameter *store = pb_parameters_find(parameters, "l1", "size_bytes");
+    struct pb_parameter *size = pb_parameters_find(parameters, "texture", "size_bytes");
+    struct pb_estimate bytes;
+
+    if (!says_l1(parameters, "texture", "shares_room_with") ||
+        says_l1(parameters, "texture", "shares_with") || store == NULL || size == NULL ||
+        store->kind != PB_VALUE_NUMBER || size->kind != PB_VALUE_NUMBER ||
+        store->numbers[0].high <= size->numbers[0].high)
+        return;
+    bytes = size->numbers[0];
+    bytes.high = store->numbers[0].high;
+    pb_parameter_set_number(size, bytes, fmin(size->confidence, store->confidence),
+                            "%.0f bytes fit; they lie in the store of l1, of which other lines "
+                            "took the rest of %.0f",
+                            bytes.value, bytes.high);
+}
+
+static void state_onset(const struct pb_case *at, const struct view *view, size_t starts,
+                        const struct pb_estimate *onset)
+{
+    struct pb_parameter *answer = pb_case_answer(at, "onset_bytes");
+
+    if (view->is_known && view->walks > 0)
+        pb_parameter_set_number(answer, *onset, confidence_of(view),
+                                "from %zu starts; the index foretells %zu of %zu walks, and in "
+                                "them %zu of %zu lines that miss",
+                                starts, view->foretold, view->walks, view->lines_both, view->lines);
+    else
+        pb_parameter_set_number(answer, *onset, 0.5,
+                                "largest footprints without misses, from %zu starts", starts);
+}
+
+enum pb_status pb_infer_onsets(const struct pb_case *at, struct pb_error *err)
+{
+    bool shared = says_l1(at->parameters, "readonly", "shares_with");
+    struct view view = {.start_count = 0};
+    struct pb_estimate onset;
+    uint64_t store;
+    size_t starts;
+    enum pb_status status = PB_OK;
+
+    view.is_known = pb_sets_read(at->parameters, "l1", &view.sets, NULL) == PB_OK;
+    if (view.is_known)
+        view.index_confidence = pb_parameters_find(at->parameters, "l1", "index_masks")->confidence;
+    for (size_t i = 0; i < 3 && status == PB_OK; i++)
+        if (i < 2 || shared)
+            status = read_walks(&at->recordings[i].series, i < 2 ? "global_ca" : "readonly", i / 2,
+                                &view, err);
+    if (status != PB_OK)
+        return status;
+    onset = span_onsets(&view, &starts);
+    if (starts == 0)
+        return pb_fail(err, PB_NOT_FOUND, "no start shows both a fit and an overflow");
+    state_onset(at, &view, starts, &onset);
+    store = find_store(&view, &onset);
+    if (store > 0)
+        restate_size(at, "l1", &view, &onset, (double)store);
+    if (store > 0 && shared)
+        restate_size(at, "readonly", &view, &onset, (double)store);
+    widen_textures(at->parameters);
+    return PB_OK;
+}

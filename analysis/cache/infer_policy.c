@@ -1,0 +1,158 @@
+/*
+ * policy and victim_probabilities of a cache: which hypothesis explains the chases over the lines
+ * of one set (replacement.h), and how often each way was the victim.
+ *
+ * victim_probabilities is a list by way, in the order in which an empty set fills; shares of all
+ * victims with 95% intervals (Jeffreys). It is stated for random and weighted policies.
+ *
+ * Limit: with two ways, lru and plru are the same; it is then called lru.
+ *
+ * Source: M16 section 4.5.
+ */
+#include "analysis/infer.h"
+
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/cache/level.h"
+#include "analysis/cache/set_chases.h"
+#include "analysis/confidence.h"
+#include "analysis/trace.h"
+
+/* A policy is stated where its share of the likelihood is above this. */
+static const double least_posterior = 0.99;
+
+/* Chases that must side with the policy by themselves. */
+static const double least_agreeing = 0.7;
+
+/*
+ * More accesses than this against what a policy foretells, or more chases: it is another one. Laps
+ * alone look alike under many policies; an H200's L1 is an LRU to all chases but those that hit
+ * some lines again, which it then keeps before others.
+ */
+static const double stray_share = 0.02, against_share = 0.1;
+
+/* The likeliest policy and its share; lru stands for plru where the two cannot differ. */
+static enum pb_policy judge(const struct pb_replacement *fit, uint32_t ways, double *posterior_out)
+{
+    enum pb_policy best = PB_POLICY_LRU;
+    double sum = 0.0;
+
+    for (int policy = 0; policy < PB_POLICY_COUNT; policy++)
+        if (fit->log_likelihood[policy] > fit->log_likelihood[best])
+            best = (enum pb_policy)policy;
+    for (int policy = 0; policy < PB_POLICY_COUNT; policy++)
+        if (ways != 2 || policy != PB_POLICY_PLRU)
+            sum += exp(fit->log_likelihood[policy] - fit->log_likelihood[best]);
+    *posterior_out = isfinite(sum) && sum > 0.0 ? 1.0 / sum : 0.0;
+    return best;
+}
+
+static void state_probabilities(struct pb_parameter *answer, const struct pb_replacement *fit,
+                                uint32_t ways, double confidence)
+{
+    struct pb_estimate shares[PB_LIST_MAX];
+
+    if (ways > PB_LIST_MAX || fit->draws == 0) {
+        pb_parameter_set_none(answer, "%zu victims in %u ways: too many for a list", fit->draws,
+                              ways);
+        return;
+    }
+    for (uint32_t way = 0; way < ways; way++) {
+        double hits = (double)fit->victims[way], rest = (double)(fit->draws - fit->victims[way]);
+        double share = hits / (double)fit->draws;
+
+        shares[way] = (struct pb_estimate){
+            share, fmin(share, gsl_cdf_beta_Pinv(0.025, hits + 0.5, rest + 0.5)),
+            fmax(share, gsl_cdf_beta_Pinv(0.975, hits + 0.5, rest + 0.5))};
+    }
+    pb_parameter_set_list(answer, shares, ways, confidence,
+                          "shares of %zu victims, by way in order of filling", fit->draws);
+}
+
+static void state_policy(const struct pb_case *at, const struct pb_replacement *fit, uint32_t ways)
+{
+    struct pb_parameter *answer = pb_case_answer(at, "policy");
+    struct pb_parameter *victims = pb_case_answer(at, "victim_probabilities");
+    struct pb_votes votes = {0, 0};
+    double posterior, confidence;
+    enum pb_policy best = judge(fit, ways, &posterior);
+    bool drawn = best == PB_POLICY_RANDOM || best == PB_POLICY_WEIGHTED;
+
+    if (posterior < least_posterior ||
+        (!drawn && (double)fit->strays[best] > stray_share * (double)fit->accesses)) {
+        pb_parameter_set_none(answer,
+                              "%s explains most, with %.3f of the likelihood and %zu of %zu "
+                              "accesses against it",
+                              pb_policy_name(best), posterior, fit->strays[best], fit->accesses);
+        pb_parameter_set_none(victims, "the policy is open");
+        return;
+    }
+    if (!drawn && (double)fit->against[best] > against_share * (double)fit->traces) {
+        pb_parameter_set_none(
+            answer,
+            "%s explains most, but %zu of %zu chases go against it: it is none of "
+            "these policies",
+            pb_policy_name(best), fit->against[best], fit->traces);
+        pb_parameter_set_none(victims, "the policy is open");
+        return;
+    }
+    if ((double)fit->agreeing[best] < least_agreeing * (double)fit->traces) {
+        pb_parameter_set_none(answer, "%s explains most, but only %zu of %zu chases by themselves",
+                              pb_policy_name(best), fit->agreeing[best], fit->traces);
+        pb_parameter_set_none(victims, "the policy is open");
+        return;
+    }
+    pb_votes_add_many(&votes, fit->agreeing[best], fit->traces);
+    confidence = posterior * pb_votes_confidence(&votes);
+    pb_parameter_set_word(answer, pb_policy_name(best), confidence,
+                          "M16 4.5: replayed on %zu accesses to the lines of a set of %u ways; lru "
+                          "fails to foretell %zu, fifo %zu, plru %zu%s",
+                          fit->accesses, ways, fit->strays[PB_POLICY_LRU],
+                          fit->strays[PB_POLICY_FIFO], fit->strays[PB_POLICY_PLRU],
+                          ways == 2 && best == PB_POLICY_LRU ? "; with two ways plru is lru" : "");
+    if (drawn)
+        state_probabilities(victims, fit, ways, confidence);
+    else
+        pb_parameter_set_none(victims, "%s draws no victims", pb_policy_name(best));
+}
+
+static enum pb_status infer_from(const struct pb_case *at, const struct pb_level *level,
+                                 struct pb_error *err)
+{
+    double ways = pb_parameters_number(at->parameters, at->inference->memory, "way_counts");
+    struct pb_set_chases chases;
+    struct pb_replacement fit;
+    enum pb_status status = pb_set_chases_read(level, &chases, err);
+
+    if (status == PB_OK)
+        status = pb_set_chases_drop_foreign(&chases, isnan(ways) ? 0 : (size_t)ways, err);
+    if (status == PB_OK && chases.line_count == 0)
+        status = pb_fail(err, PB_NOT_FOUND, "no chase over the lines of one set was taken");
+    if (status == PB_OK && isnan(ways)) /* as many lines as make one miss */
+        ways = (double)chases.line_count - 1.0;
+    if (status == PB_OK && ways == 1.0)
+        status = pb_fail(err, PB_NOT_FOUND, "sets of one line have no choice");
+    if (status == PB_OK && !(ways >= 1.0 && ways <= PB_WAYS_MAX))
+        status = pb_fail(err, PB_NOT_FOUND, "%.0f lines of one set are no set to replay", ways);
+    if (status == PB_OK)
+        status = pb_replacement_fit(chases.traces, chases.count, (uint32_t)ways, &fit, err);
+    if (status == PB_OK)
+        state_policy(at, &fit, (uint32_t)ways);
+    pb_set_chases_clear(&chases);
+    return status;
+}
+
+enum pb_status pb_infer_policy(const struct pb_case *at, struct pb_error *err)
+{
+    struct pb_level level;
+    enum pb_status status = pb_level_open_classified(at, &level, err);
+
+    if (status != PB_OK)
+        return status;
+    status = infer_from(at, &level, err);
+    pb_level_clear(&level);
+    return status;
+}

@@ -1,0 +1,231 @@
+/* What hits and misses of a cache level look like. */
+#include "analysis/cache/level.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "analysis/trace.h"
+
+static const struct pb_level_path ways[] = {
+    {"l1", "global_ca", "global_cg"},      {"l2", "global_cg", NULL},
+    {"readonly", "readonly", "global_cg"}, {"texture", "texture", "global_cg"},
+    {"constant_l1", "constant", NULL},     {"constant_l15", "constant", NULL},
+};
+
+/* Loads of a cached path are faster than those past the cache this often; 1/2 if there is none. */
+static const double cached_probability = 0.75;
+
+static const struct pb_level_path *find_way(const char *memory)
+{
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+        if (strcmp(ways[i].memory, memory) == 0)
+            return &ways[i];
+    return NULL;
+}
+
+/* Does the path really go through the cache? PB_NOT_FOUND: it is no faster than the way past it. */
+static enum pb_status check_cached(const struct pb_level *level, struct pb_error *err)
+{
+    struct pb_pick pick = {level->way->past, "trace", "reference"};
+    struct pb_sample past = {NULL, 0, 0}, past_sorted = {NULL, 0, 0}, hits_sorted = {NULL, 0, 0};
+    enum pb_status status = pb_trace_collect(level->series, &pick, &past, err);
+
+    if (status == PB_OK)
+        status = pb_sample_sorted(&past, &past_sorted, err);
+    if (status == PB_OK)
+        status = pb_sample_sorted(&level->hits, &hits_sorted, err);
+    if (status == PB_OK &&
+        pb_probability_less(hits_sorted.values, hits_sorted.count, past_sorted.values,
+                            past_sorted.count) < cached_probability)
+        status = pb_fail(err, PB_NOT_FOUND,
+                         "path %s is not cached before L2: %.0f cycles by it, %.0f past L1",
+                         level->way->path, pb_quantile(hits_sorted.values, hits_sorted.count, 0.5),
+                         pb_quantile(past_sorted.values, past_sorted.count, 0.5));
+    pb_sample_clear(&hits_sorted);
+    pb_sample_clear(&past_sorted);
+    pb_sample_clear(&past);
+    return status;
+}
+
+/* Share of a point's accesses above `cycles`. */
+static double slow_share(const struct pb_series *series, const struct pb_point *point,
+                         double cycles)
+{
+    struct pb_accesses accesses = pb_point_accesses(series, point);
+    size_t slow = 0;
+
+    for (size_t i = 0; i < accesses.count; i++)
+        slow += pb_access_cycles(&accesses, i) > cycles;
+    return accesses.count == 0 ? 0.0 : (double)slow / (double)accesses.count;
+}
+
+/* A walk that went on after the cache had filled. */
+static bool is_steady(const struct pb_point *point)
+{
+    static const char *const others[] = {"reference", "miss", "cold"};
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (strncmp(point->phase, others[i], PB_NAME_LENGTH) == 0)
+            return false;
+    return true;
+}
+
+/* The accesses of the walks that are slow most often, or nearly so. */
+static enum pb_status collect_slowest(const struct pb_level *level, struct pb_sample *slow_out,
+                                      struct pb_error *err)
+{
+    struct pb_pick pick = {level->way->path, "trace", NULL};
+    struct pb_sample slow = {NULL, 0, 0};
+    const struct pb_point *point;
+    struct pb_band hit;
+    double most = 0.0;
+    enum pb_status status = pb_classes_hit_band(&level->hits, &hit, err);
+
+    if (status != PB_OK)
+        return status;
+    for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;)
+        if (is_steady(point))
+            most = fmax(most, slow_share(level->series, point, hit.high));
+    for (size_t at = 0; most > 0.0 && (point = pb_point_next(level->series, &pick, &at)) != NULL;) {
+        struct pb_accesses accesses = pb_point_accesses(level->series, point);
+
+        if (!is_steady(point) || slow_share(level->series, point, hit.high) < 0.9 * most)
+            continue;
+        status = pb_sample_reserve(&slow, accesses.count, err);
+        if (status != PB_OK) {
+            pb_sample_clear(&slow);
+            return status;
+        }
+        for (size_t i = 0; i < accesses.count; i++)
+            slow.values[slow.count++] = pb_access_cycles(&accesses, i);
+    }
+    *slow_out = slow;
+    return PB_OK;
+}
+
+/* Walks in random order leave the pages that a TLB holds: their misses have no upper edge. */
+static bool has_random_walks(const struct pb_level *level)
+{
+    struct pb_pick pick = {level->way->path, "trace", "bisect"};
+    const struct pb_point *point;
+    size_t at = 0;
+
+    while ((point = pb_point_next(level->series, &pick, &at)) != NULL)
+        if (strncmp(point->order, "random", strlen("random")) == 0)
+            return true;
+    return false;
+}
+
+/* Adds what a sample shows of misses; false when it shows none. */
+static bool add_class(struct pb_level *level, const struct pb_sample *sample)
+{
+    struct pb_classes classes;
+
+    if (pb_classes_find(&level->hits, sample, &classes, NULL) != PB_OK)
+        return false;
+    if (level->classified) {
+        classes.miss.low = fmin(classes.miss.low, level->classes.miss.low);
+        classes.miss.high = fmax(classes.miss.high, level->classes.miss.high);
+    }
+    level->classes = classes;
+    level->classified = true;
+    return true;
+}
+
+/*
+ * Misses as the phase "miss" and as the sweep shows them. They differ where a further cache answers
+ * the ones but not the others; its latency, the lower one, is what missing this level costs.
+ */
+static enum pb_status classify(struct pb_level *level, struct pb_error *err)
+{
+    struct pb_pick pick = {level->way->path, "trace", "miss"};
+    struct pb_sample slowest = {NULL, 0, 0};
+    enum pb_status status = pb_trace_collect(level->series, &pick, &level->misses, err);
+    double miss_low = INFINITY;
+
+    if (status == PB_OK)
+        status = collect_slowest(level, &slowest, err);
+    if (status != PB_OK)
+        return status;
+    if (add_class(level, &level->misses))
+        miss_low = level->classes.miss.low;
+    if (add_class(level, &slowest) && level->classes.miss.low < miss_low - 1.0) {
+        struct pb_sample kept = level->misses;
+
+        level->misses = slowest;
+        slowest = kept;
+    }
+    pb_sample_clear(&slowest);
+    if (level->classified && has_random_walks(level))
+        level->classes.miss.high = INFINITY;
+    return PB_OK;
+}
+
+enum pb_status pb_level_open(const struct pb_case *at, struct pb_level *level_out,
+                             struct pb_error *err)
+{
+    struct pb_level level = {.way = find_way(at->inference->memory),
+                             .series = &at->recordings[0].series};
+    struct pb_pick pick = {NULL, "trace", "reference"};
+    enum pb_status status;
+
+    if (level.way == NULL)
+        return pb_fail(err, PB_INVALID, "no path leads to %s", at->inference->memory);
+    pick.path = level.way->path;
+    status = pb_trace_collect(level.series, &pick, &level.hits, err);
+    if (status == PB_OK && level.hits.count == 0)
+        status = pb_fail(err, PB_NOT_FOUND, "no reference trace by %s", level.way->path);
+    if (status == PB_OK && level.way->past != NULL)
+        status = check_cached(&level, err);
+    if (status == PB_OK)
+        status = classify(&level, err);
+    if (status != PB_OK) {
+        pb_level_clear(&level);
+        return status;
+    }
+    *level_out = level;
+    return PB_OK;
+}
+
+enum pb_status pb_level_check_classified(const struct pb_level *level, struct pb_error *err)
+{
+    if (level->classified)
+        return PB_OK;
+    return pb_fail(err, PB_NOT_FOUND, "no access of %zu that should miss is slower than a hit",
+                   level->misses.count);
+}
+
+enum pb_status pb_level_open_classified(const struct pb_case *at, struct pb_level *level_out,
+                                        struct pb_error *err)
+{
+    struct pb_level level = {.way = NULL};
+    enum pb_status status = pb_level_open(at, &level, err);
+
+    if (status == PB_OK)
+        status = pb_level_check_classified(&level, err);
+    if (status == PB_OK)
+        *level_out = level;
+    else
+        pb_level_clear(&level);
+    return status;
+}
+
+void pb_level_clear(struct pb_level *level)
+{
+    if (level == NULL)
+        return;
+    pb_sample_clear(&level->hits);
+    pb_sample_clear(&level->misses);
+    level->classified = false;
+}
+
+struct pb_tally pb_level_background(const struct pb_level *level)
+{
+    struct pb_tally tally = {level->hits.count, 0, 0};
+
+    for (size_t i = 0; i < level->hits.count; i++) {
+        tally.hits += pb_band_holds(level->classes.hit, level->hits.values[i]);
+        tally.misses += pb_band_holds(level->classes.miss, level->hits.values[i]);
+    }
+    return tally;
+}

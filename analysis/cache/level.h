@@ -1,0 +1,51 @@
+/*
+ * One cache level as a recording shows it: what its hits and its misses look like.
+ *
+ * Capacity and line read the same phases: "reference" (a small array by the level's path, and past
+ * it where there is a way) and "miss" (loads the level cannot have). Of the other walks, those that
+ * are slow most often show misses too.
+ */
+#ifndef PB_ANALYSIS_CACHE_LEVEL_H
+#define PB_ANALYSIS_CACHE_LEVEL_H
+
+#include "analysis/inference.h"
+#include "analysis/statistics/classes.h"
+
+/* How a level is reached. */
+struct pb_level_path {
+    const char *memory; /* l1, l2, readonly, … */
+    const char *path;   /* loads that it caches */
+    const char *past;   /* loads that skip it; NULL: there are none */
+};
+
+struct pb_level {
+    const struct pb_level_path *way;
+    const struct pb_series *series;
+    struct pb_sample hits;   /* of the reference, cycles less overhead */
+    struct pb_sample misses; /* accesses most of which are misses; may be empty */
+    struct pb_classes classes;
+    bool classified; /* false: nothing in the recording looks like a miss */
+};
+
+/*
+ * Looks at a recording of the case's memory. pb_level_clear() it.
+ *
+ * PB_NOT_FOUND  no reference, or the level does not cache these loads; err says which
+ */
+enum pb_status pb_level_open(const struct pb_case *at, struct pb_level *level_out,
+                             struct pb_error *err);
+
+/* PB_NOT_FOUND: nothing in the recording looks like a miss. */
+enum pb_status pb_level_check_classified(const struct pb_level *level, struct pb_error *err);
+
+/* Both, for what is read from hits and misses alone. */
+enum pb_status pb_level_open_classified(const struct pb_case *at, struct pb_level *level_out,
+                                        struct pb_error *err);
+
+/* Frees what the level owns; NULL is allowed. */
+void pb_level_clear(struct pb_level *level);
+
+/* Tally of the reference: how often a hit looks like a miss. Only of a classified level. */
+struct pb_tally pb_level_background(const struct pb_level *level);
+
+#endif

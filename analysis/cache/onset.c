@@ -1,0 +1,301 @@
+/* The change point of a sweep; quadratic in the number of its points, of which there are few. */
+#include "analysis/cache/onset.h"
+
+#include <math.h>
+
+/* Chance that the strays do not keep to the rate that is expected of them. */
+static const double rate_exception = 0.1;
+
+/* No kind of access is rarer than this for certain. */
+static const double least_rate = 1e-9;
+
+/* Misses growing with less than this part of the footprint's growth set in softly. */
+static const double soft_share = 0.8;
+
+/* An edge with less than this share of the likelihood is no other possibility. */
+static const double possible_share = 0.01;
+
+/* Shares of misses this near to each other are one plateau. */
+static const double plateau_tolerance = 0.01;
+
+/* Strays by accesses over the reference and the points that fit. */
+static struct pb_tally tally_fitting(const struct pb_sweep_point *points, size_t fitting,
+                                     const struct pb_sweep_model *model)
+{
+    struct pb_tally sum = model->background;
+
+    for (size_t i = 0; i < fitting; i++) {
+        sum.accesses += points[i].tally.accesses;
+        sum.misses += points[i].tally.misses;
+    }
+    return sum;
+}
+
+static struct pb_sweep_edge edge_at(const struct pb_sweep_point *points, size_t count, size_t cut)
+{
+    return (struct pb_sweep_edge){cut > 0 ? points[cut - 1].footprint_bytes : 0,
+                                  cut < count ? points[cut].footprint_bytes : 0};
+}
+
+/* Log likelihood of: points [0, cut) fit with this rate of strays, the others overflow. */
+static double rate_likelihood(const struct pb_sweep_point *points, size_t count, size_t cut,
+                              const struct pb_sweep_model *model, double rate)
+{
+    struct pb_sweep_edge edge = edge_at(points, count, cut);
+    double sum = pb_tally_log_poisson(&model->background, rate);
+
+    for (size_t i = 0; i < count; i++)
+        sum += i < cut ? pb_sweep_log_fits(&points[i], model, rate)
+                       : pb_sweep_log_overflows(&points[i], model, &edge);
+    return sum;
+}
+
+/* Rates that explain the strays: the expected one, or by exception whatever was counted. */
+struct stray_rates {
+    double expected, counted;
+};
+
+static struct stray_rates rates_of(const struct pb_sweep_point *points, size_t cut,
+                                   const struct pb_sweep_model *model)
+{
+    struct pb_tally fitting = tally_fitting(points, cut, model);
+    double counted = ((double)fitting.misses + 0.5) / ((double)fitting.accesses + 1.0);
+
+    return (struct stray_rates){
+        isnan(model->stray_rate) ? counted : fmax(model->stray_rate, least_rate), counted};
+}
+
+/* Over both rates. A rate taken from the points themselves is charged for that (Schwarz). */
+static double cut_likelihood(const struct pb_sweep_point *points, size_t count, size_t cut,
+                             const struct pb_sweep_model *model)
+{
+    struct stray_rates rates = rates_of(points, cut, model);
+    double accesses = (double)tally_fitting(points, cut, model).accesses;
+    double expected =
+        log(1.0 - rate_exception) + rate_likelihood(points, count, cut, model, rates.expected);
+    double counted = log(rate_exception) - 0.5 * log(fmax(accesses, 1.0)) +
+                     rate_likelihood(points, count, cut, model, rates.counted);
+
+    return fmax(expected, counted) + log1p(exp(-fabs(expected - counted)));
+}
+
+/* A cut lies between two different footprints. */
+static bool is_cut(const struct pb_sweep_point *points, size_t count, size_t cut)
+{
+    return cut == 0 || cut == count ||
+           points[cut - 1].footprint_bytes < points[cut].footprint_bytes;
+}
+
+/* The best cut, and its share of the likelihood of all. */
+static size_t best_cut(const struct pb_sweep_point *points, size_t count,
+                       const struct pb_sweep_model *model, double *posterior_out)
+{
+    double best = -INFINITY, sum = 0.0;
+    size_t at = 0;
+
+    for (size_t cut = 0; cut <= count; cut++) {
+        double likelihood;
+
+        if (!is_cut(points, count, cut))
+            continue;
+        likelihood = cut_likelihood(points, count, cut, model);
+        if (likelihood > best) {
+            sum = sum * exp(best - likelihood) + 1.0;
+            best = likelihood;
+            at = cut;
+        } else {
+            sum += exp(likelihood - best);
+        }
+    }
+    *posterior_out = sum > 0.0 ? 1.0 / sum : 0.0;
+    return at;
+}
+
+/* Where else the edge may be: at cuts with a share of the likelihood that is not negligible. */
+static void find_bounds(const struct pb_sweep_point *points, size_t count, size_t best,
+                        const struct pb_sweep_model *model, struct pb_onset *onset)
+{
+    double most = cut_likelihood(points, count, best, model);
+
+    onset->least_bytes = onset->fits_bytes;
+    onset->most_bytes = onset->overflow_bytes - onset->stride_bytes;
+    if (onset->most_bytes < onset->fits_bytes)
+        onset->most_bytes = onset->fits_bytes;
+    if (onset->posterior > 1.0 - possible_share) /* then no other one has so much */
+        return;
+    for (size_t cut = 1; cut < count; cut++) {
+        uint64_t fits = points[cut - 1].footprint_bytes, overflow = points[cut].footprint_bytes;
+
+        if (!is_cut(points, count, cut) ||
+            onset->posterior * exp(cut_likelihood(points, count, cut, model) - most) <
+                possible_share)
+            continue;
+        if (fits < onset->least_bytes)
+            onset->least_bytes = fits;
+        if (overflow - points[cut].stride_bytes > onset->most_bytes)
+            onset->most_bytes = overflow - points[cut].stride_bytes;
+    }
+}
+
+/* Does a point on its own say that it fits (> 0) or overflows (< 0)? In log likelihood. */
+static double margin_of(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
+                        const struct stray_rates *rates, const struct pb_sweep_edge *edge)
+{
+    double expected = pb_sweep_log_fits(point, model, rates->expected);
+    double counted = pb_sweep_log_fits(point, model, rates->counted) + log(rate_exception);
+
+    return fmax(expected, counted) - pb_sweep_log_overflows(point, model, edge);
+}
+
+static void count_agreement(const struct pb_sweep_point *points, size_t count, size_t cut,
+                            const struct pb_sweep_model *model, struct pb_onset *onset)
+{
+    struct stray_rates rates = rates_of(points, cut, model);
+
+    for (size_t i = 0; i < count; i++) {
+        struct pb_sweep_edge edge = edge_at(points, count, cut);
+        double margin;
+
+        if (i < cut) /* had it overflowed, the edge would lie below it */
+            edge = (struct pb_sweep_edge){0, points[i].footprint_bytes};
+        margin = margin_of(&points[i], model, &rates, &edge);
+        if (fabs(margin) < 1.0) /* says nothing on its own */
+            continue;
+        onset->seen++;
+        onset->agreeing += (margin > 0.0) == (i < cut);
+    }
+}
+
+/*
+ * The first footprint of those at the end that hold one share of misses, by traces or by laps; 0:
+ * it still grows. Nothing more can miss there.
+ */
+static uint64_t plateau_start(const struct pb_sweep_point *points, size_t count,
+                              const struct pb_sweep_model *model, bool laps)
+{
+    const struct pb_sweep_point *last = NULL;
+    uint64_t start = 0;
+
+    for (size_t i = count; i-- > 0;) {
+        double share = pb_sweep_share(&points[i], model);
+
+        if (pb_sweep_is_lap(&points[i]) != laps)
+            continue;
+        if (last == NULL)
+            last = &points[i];
+        if (fabs(share - pb_sweep_share(last, model)) > plateau_tolerance)
+            break;
+        start = points[i].footprint_bytes;
+    }
+    return last == NULL || start == last->footprint_bytes ? 0 : start;
+}
+
+/* Does anything behind the last trace miss more than it? Then traces end before the rise does. */
+static bool rises_behind_traces(const struct pb_sweep_point *points, size_t count,
+                                const struct pb_sweep_model *model)
+{
+    size_t last = count;
+
+    for (size_t i = 0; i < count; i++)
+        last = pb_sweep_is_lap(&points[i]) ? last : i;
+    for (size_t i = last; i < count; i++)
+        if (pb_sweep_share(&points[i], model) >
+            pb_sweep_share(&points[last], model) + plateau_tolerance)
+            return true;
+    return false;
+}
+
+static void find_plateau(const struct pb_sweep_point *points, size_t count, size_t cut,
+                         const struct pb_sweep_model *model, struct pb_onset *onset)
+{
+    uint64_t by_traces = plateau_start(points + cut, count - cut, model, false);
+    uint64_t by_laps = plateau_start(points + cut, count - cut, model, true);
+
+    if (rises_behind_traces(points + cut, count - cut, model))
+        by_traces = 0;
+    onset->full_bytes = by_traces > 0 ? by_traces : by_laps;
+}
+
+/*
+ * Where half of the loads of sampled walks miss. A hashed index fills sets as chance has it, so
+ * their first overflows are rare and differ from run to run; as many lines lie in overflowing sets
+ * as in others where the average set is full, and that does not.
+ */
+static uint64_t find_half(const struct pb_sweep_point *points, size_t count, size_t cut,
+                          const struct pb_sweep_model *model)
+{
+    const struct pb_sweep_point *below = &points[cut - 1];
+    double below_share = 0.0;
+
+    for (size_t i = cut; i < count; i++) {
+        double share = pb_sweep_share(&points[i], model), way;
+
+        if (pb_sweep_is_lap(&points[i]) || !(points[i].coverage < 1.0))
+            continue;
+        if (share < 0.5) {
+            below = &points[i];
+            below_share = share;
+            continue;
+        }
+        way = (0.5 - below_share) / (share - below_share);
+        return below->footprint_bytes +
+               (uint64_t)(way * (double)(points[i].footprint_bytes - below->footprint_bytes));
+    }
+    return 0;
+}
+
+/*
+ * One set after the other overflows when a perfectly mapped cache does, so its misses grow at least
+ * in proportion, from the first on to where half of the most misses are seen. Clearly less than
+ * that is a soft onset: sets fill unevenly, and the onset is below the capacity.
+ */
+static bool is_soft(const struct pb_sweep_point *points, size_t count, size_t cut,
+                    const struct pb_sweep_model *model)
+{
+    double most = 0.0, sum = 0.0, start = (double)points[cut - 1].footprint_bytes;
+    size_t half = cut, seen = 0;
+
+    for (size_t i = cut; i < count; i++)
+        most = fmax(most, pb_sweep_share(&points[i], model));
+    while (half + 1 < count && !(pb_sweep_share(&points[half], model) >= most / 2.0))
+        half++;
+    for (size_t i = cut; i < half; i++) {
+        double way = ((double)points[i].footprint_bytes - start) /
+                     ((double)points[half].footprint_bytes - start);
+        double share = pb_sweep_share(&points[i], model);
+
+        if (isnan(share) || !(way > 0.0))
+            continue;
+        sum += share / (way * pb_sweep_share(&points[half], model));
+        seen++;
+    }
+    return seen >= 2 && sum / (double)seen < soft_share;
+}
+
+enum pb_status pb_onset_find(const struct pb_sweep_point *points, size_t count,
+                             const struct pb_sweep_model *model, struct pb_onset *onset_out,
+                             struct pb_error *err)
+{
+    struct pb_onset onset = {0};
+    size_t cut;
+
+    if (count == 0)
+        return pb_fail(err, PB_NOT_FOUND, "the sweep is empty");
+    cut = best_cut(points, count, model, &onset.posterior);
+    if (cut == 0)
+        return pb_fail(err, PB_NOT_FOUND, "already the smallest footprint, %llu bytes, misses",
+                       (unsigned long long)points[0].footprint_bytes);
+    if (cut == count)
+        return pb_fail(err, PB_NOT_FOUND, "no misses up to %llu bytes, the largest footprint",
+                       (unsigned long long)points[count - 1].footprint_bytes);
+    onset.fits_bytes = points[cut - 1].footprint_bytes;
+    onset.overflow_bytes = points[cut].footprint_bytes;
+    onset.stride_bytes = points[cut].stride_bytes;
+    find_bounds(points, count, cut, model, &onset);
+    count_agreement(points, count, cut, model, &onset);
+    find_plateau(points, count, cut, model, &onset);
+    onset.soft = is_soft(points, count, cut, model);
+    onset.half_bytes = find_half(points, count, cut, model);
+    *onset_out = onset;
+    return PB_OK;
+}

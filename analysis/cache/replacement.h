@@ -1,0 +1,60 @@
+/*
+ * How a set chooses its victims: every policy as a hypothesis, replayed against what was seen.
+ *
+ * A trace begins with an empty set; its first lines fill the ways in order. From then on
+ *   lru, fifo, plru   foretell every hit and miss: an access that differs is a stray
+ *   random, weighted  foretell nothing, but with one line more than ways the next line to miss is
+ *                     the victim of the miss before, so every victim's way is known
+ * plru is tree-PLRU; where ways are no power of two, halves without ways are passed over.
+ */
+#ifndef PB_ANALYSIS_CACHE_REPLACEMENT_H
+#define PB_ANALYSIS_CACHE_REPLACEMENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+
+enum pb_policy {
+    PB_POLICY_LRU,
+    PB_POLICY_FIFO,
+    PB_POLICY_PLRU,
+    PB_POLICY_RANDOM,   /* all ways alike */
+    PB_POLICY_WEIGHTED, /* each way with its own weight */
+    PB_POLICY_COUNT
+};
+
+enum { PB_WAYS_MAX = 1024 };
+
+const char *pb_policy_name(enum pb_policy policy);
+
+/* What an access looked like. */
+enum pb_sight { PB_SIGHT_HIT, PB_SIGHT_MISS, PB_SIGHT_NEITHER };
+
+/* One chase over the lines of a set. */
+struct pb_set_trace {
+    const uint32_t *line; /* [count] below line_count */
+    const enum pb_sight *sight;
+    size_t count;
+    uint32_t line_count; /* different lines in all traces */
+};
+
+/* What all traces say together. */
+struct pb_replacement {
+    double log_likelihood[PB_POLICY_COUNT];
+    size_t agreeing[PB_POLICY_COUNT]; /* traces that this policy explains best, or as well */
+    size_t traces, accesses;
+    size_t strays[PB_POLICY_COUNT];     /* accesses that lru, fifo or plru do not foretell */
+    size_t against[PB_POLICY_COUNT];    /* traces with more of these than one may have by chance */
+    size_t victims[PB_WAYS_MAX], draws; /* of each way, and their sum */
+};
+
+/*
+ * ways  1 … PB_WAYS_MAX
+ *
+ * PB_NOT_FOUND  the traces hold no more lines than ways, or no access; err says so
+ */
+enum pb_status pb_replacement_fit(const struct pb_set_trace *traces, size_t count, uint32_t ways,
+                                  struct pb_replacement *fit_out, struct pb_error *err);
+
+#endif

@@ -1,0 +1,140 @@
+/* The likelihoods of a footprint sweep; see sweep.h. */
+#include "analysis/cache/sweep.h"
+
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_sf_gamma.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* Share of measurements that something outside the device disturbed. */
+static const double disturbed = 0.01;
+
+/* Nothing is impossible: keeps logarithms finite. */
+static const double least_chance = 1e-9;
+
+/* An overflowing lap without a single miss: only if the classes fail. */
+static const double silent_overflow = 1e-3;
+
+static int by_footprint(const void *a, const void *b)
+{
+    const struct pb_sweep_point *left = a, *right = b;
+
+    return (left->footprint_bytes > right->footprint_bytes) -
+           (left->footprint_bytes < right->footprint_bytes);
+}
+
+void pb_sweep_sort(struct pb_sweep_point *points, size_t count)
+{
+    if (count > 1)
+        qsort(points, count, sizeof(*points), by_footprint);
+}
+
+bool pb_sweep_is_lap(const struct pb_sweep_point *point)
+{
+    return !isnan(point->lap_cycles);
+}
+
+double pb_sweep_share(const struct pb_sweep_point *point, const struct pb_sweep_model *model)
+{
+    if (!pb_sweep_is_lap(point))
+        return point->tally.accesses == 0
+                   ? NAN
+                   : (double)point->tally.misses / (double)point->tally.accesses;
+    return (point->lap_cycles - model->lap_cycles) / model->miss_penalty_cycles;
+}
+
+/* Any number of misses from 1 on, the more the rarer: 1 / (k (k + 1)) sums to 1. */
+static double any_number(double misses)
+{
+    return 1.0 / (misses * (misses + 1.0));
+}
+
+double pb_tally_log_poisson(const struct pb_tally *tally, double rate)
+{
+    double misses = (double)tally->misses, mean = rate * (double)tally->accesses;
+
+    return tally->accesses == 0 ? 0.0 : misses * log(mean) - mean - gsl_sf_lngamma(misses + 1.0);
+}
+
+static double trace_fits(const struct pb_sweep_point *point, double rate)
+{
+    return log((1.0 - disturbed) * exp(pb_tally_log_poisson(&point->tally, rate)) +
+               disturbed * any_number((double)point->tally.misses + 1.0));
+}
+
+/*
+ * Chance that an overflowing trace shows no miss. A whole lap must miss the line that is not there.
+ * A part of one need not see it; nor need a lap recorded in pieces, where replacement is random:
+ * every piece is another run. Each line in excess then makes silence less likely; how many there
+ * are, the largest fitting footprint leaves open.
+ */
+static double silence_of(const struct pb_sweep_point *point, const struct pb_sweep_edge *edge)
+{
+    uint64_t over_bytes = point->footprint_bytes - edge->fits_bytes;
+    double excess = (double)over_bytes / (double)point->stride_bytes;
+
+    return point->in_pieces || point->coverage < 1.0 ? 1.0 / (1.0 + point->coverage * excess)
+                                                     : silent_overflow;
+}
+
+/*
+ * Share of a lap's accesses that must miss at least: every line in excess of what fits does once.
+ * How long lines are is not known yet; no longer than this, prefetched neighbours included.
+ */
+static double least_share(const struct pb_sweep_point *point, const struct pb_sweep_edge *edge)
+{
+    static const double unit_bytes = 512.0;
+    double excess = (double)(point->footprint_bytes - edge->overflow_bytes) / unit_bytes;
+
+    return excess * (double)point->stride_bytes / (double)point->footprint_bytes;
+}
+
+static double trace_overflows(const struct pb_sweep_point *point, const struct pb_sweep_edge *edge)
+{
+    double misses = (double)point->tally.misses, silent = silence_of(point, edge);
+    bool too_few = misses < least_share(point, edge) * (double)point->tally.accesses;
+
+    if (misses == 0.0)
+        return log(silent);
+    return log((1.0 - silent) * any_number(misses) + least_chance) +
+           (too_few ? log(disturbed) : 0.0);
+}
+
+static double lap_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model)
+{
+    double excess = point->lap_cycles - model->lap_cycles;
+
+    return log((1.0 - disturbed) * gsl_ran_gaussian_pdf(excess, model->lap_noise_cycles) +
+               disturbed / (model->miss_penalty_cycles + fabs(excess)));
+}
+
+/* The excess is log-uniform from one miss a lap to all misses; below the noise it is not seen. */
+static double lap_overflows(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
+                            const struct pb_sweep_edge *edge)
+{
+    double excess = point->lap_cycles - model->lap_cycles, noise = model->lap_noise_cycles;
+    double lines = (double)point->footprint_bytes / (double)point->stride_bytes;
+    double decades = log(fmax(lines, 2.0));
+    double seen = log(fmax(model->miss_penalty_cycles / noise, 1.0));
+    double unseen = fmin(0.99, fmax(0.01, 1.0 - seen / decades));
+    double slower = excess > noise ? 1.0 / (excess * fmax(seen, 1.0)) : 0.0;
+    double least = least_share(point, edge) * model->miss_penalty_cycles;
+    bool too_few = excess + 3.0 * noise < least;
+
+    return log(unseen * gsl_ran_gaussian_pdf(excess, noise) + (1.0 - unseen) * slower +
+               silent_overflow / (model->miss_penalty_cycles + fabs(excess))) +
+           (too_few ? log(disturbed) : 0.0);
+}
+
+double pb_sweep_log_overflows(const struct pb_sweep_point *point,
+                              const struct pb_sweep_model *model, const struct pb_sweep_edge *edge)
+{
+    return pb_sweep_is_lap(point) ? lap_overflows(point, model, edge)
+                                  : trace_overflows(point, edge);
+}
+
+double pb_sweep_log_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
+                         double rate)
+{
+    return pb_sweep_is_lap(point) ? lap_fits(point, model) : trace_fits(point, rate);
+}

@@ -1,0 +1,63 @@
+/*
+ * A sweep over footprints, and how likely each of its chases is if its footprint fits in a cache,
+ * or if it overflows:
+ *   fits        A trace shows misses only as rarely as strays do (Poisson); a lap takes the time of
+ *               the reference.
+ *   overflows   A trace misses at least once a lap, more with every line in excess, and may miss
+ *               any number of times; a lap may be slower by any amount.
+ * One measurement in a hundred may be disturbed and count for nothing.
+ */
+#ifndef PB_ANALYSIS_CACHE_SWEEP_H
+#define PB_ANALYSIS_CACHE_SWEEP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/statistics/classes.h"
+
+/* One chase of the sweep. */
+struct pb_sweep_point {
+    uint64_t footprint_bytes, stride_bytes;
+    struct pb_tally tally; /* of a trace; no accesses: it is a lap */
+    double coverage;       /* share of a lap that the trace saw, at most 1 */
+    bool in_pieces;        /* the trace was recorded in several runs (R16's windows) */
+    double lap_cycles;     /* average of a lap; NaN: it is a trace */
+};
+
+/* What is known before: from the reference and the classes. */
+struct pb_sweep_model {
+    struct pb_tally background; /* the reference's tally */
+    double stray_rate;       /* expected hits that look like a miss, by access; NaN: count them */
+    double lap_cycles;       /* of a lap that fits; NaN: laps are left aside */
+    double lap_noise_cycles; /* standard deviation of such laps, above 0 */
+    double miss_penalty_cycles; /* miss less hit */
+};
+
+/* Where the sweep is cut in two. */
+struct pb_sweep_edge {
+    uint64_t fits_bytes;     /* the largest footprint that fits; 0: none does */
+    uint64_t overflow_bytes; /* the next one; no chase that overflows has a smaller one */
+};
+
+/* Sorts by footprint. */
+void pb_sweep_sort(struct pb_sweep_point *points, size_t count);
+
+/* A lap, timed as a whole, and no trace. */
+bool pb_sweep_is_lap(const struct pb_sweep_point *point);
+
+/* Misses by accesses: counted in a trace, from its time for a lap. */
+double pb_sweep_share(const struct pb_sweep_point *point, const struct pb_sweep_model *model);
+
+/* Log likelihood of a tally's misses if there are `rate` > 0 by access. */
+double pb_tally_log_poisson(const struct pb_tally *tally, double rate);
+
+/* Log likelihood of a chase whose footprint fits, with `rate` > 0 strays by access. */
+double pb_sweep_log_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
+                         double rate);
+
+/* Log likelihood of a chase whose footprint overflows, if the edge is there. */
+double pb_sweep_log_overflows(const struct pb_sweep_point *point,
+                              const struct pb_sweep_model *model, const struct pb_sweep_edge *edge);
+
+#endif

@@ -1,0 +1,115 @@
+/* Hits and misses by bands. */
+#include "analysis/statistics/classes.h"
+
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+
+enum { MODES_MAX = 64 };
+
+/* Modes that together hold less than the rest of this are strays. */
+static const double bulk_share = 0.9;
+
+/* Below this chance, slower accesses are more than the reference's strays. */
+static const double significance = 1e-3;
+
+static struct pb_band bulk_of(const double *sorted, size_t count)
+{
+    struct pb_mode modes[MODES_MAX];
+
+    return pb_modes_bulk(modes, pb_modes_find(sorted, count, MODES_MAX, modes), bulk_share);
+}
+
+enum pb_status pb_classes_hit_band(const struct pb_sample *reference, struct pb_band *hit_out,
+                                   struct pb_error *err)
+{
+    struct pb_sample sorted;
+    enum pb_status status = pb_sample_sorted(reference, &sorted, err);
+
+    if (status != PB_OK)
+        return status;
+    if (sorted.count == 0)
+        status = pb_fail(err, PB_NOT_FOUND, "no trace of accesses that hit");
+    else
+        *hit_out = bulk_of(sorted.values, sorted.count);
+    pb_sample_clear(&sorted);
+    return status;
+}
+
+static struct pb_tally slower_than(const struct pb_sample *sample, double cycles)
+{
+    struct pb_tally tally = {sample->count, 0, 0};
+
+    for (size_t i = 0; i < sample->count; i++)
+        tally.misses += sample->values[i] > cycles;
+    tally.hits = tally.accesses - tally.misses;
+    return tally;
+}
+
+/*
+ * Bands keep a margin, so they may touch: then what lies between the hits and the least of what is
+ * slower is parted in the middle. The margin of misses of several kinds may reach far below that.
+ */
+static void part(struct pb_classes *classes, double least_slower)
+{
+    if (classes->miss.low <= classes->hit.high)
+        classes->miss.low = (classes->hit.high + least_slower) / 2.0;
+}
+
+enum pb_status pb_classes_find(const struct pb_sample *reference, const struct pb_sample *beyond,
+                               struct pb_classes *classes_out, struct pb_error *err)
+{
+    struct pb_classes classes = {{0, 0}, {0, 0}};
+    struct pb_tally strays, slower;
+    struct pb_sample sorted;
+    size_t first, end;
+    enum pb_status status = pb_classes_hit_band(reference, &classes.hit, err);
+
+    if (status != PB_OK)
+        return status;
+    strays = slower_than(reference, classes.hit.high);
+    slower = slower_than(beyond, classes.hit.high);
+    if (slower.misses == 0 || pb_tally_surprise(&slower, &strays) > significance)
+        return pb_fail(err, PB_NOT_FOUND,
+                       "%zu of %zu accesses are slower than a hit, no more than strays",
+                       slower.misses, slower.accesses);
+    status = pb_sample_sorted(beyond, &sorted, err);
+    if (status != PB_OK)
+        return status;
+    pb_sorted_range(sorted.values, sorted.count, classes.hit.high, INFINITY, &first, &end);
+    while (first < end && sorted.values[first] <= classes.hit.high)
+        first++;
+    classes.miss = bulk_of(sorted.values + first, end - first);
+    part(&classes, sorted.values[first]);
+    pb_sample_clear(&sorted);
+    *classes_out = classes;
+    return PB_OK;
+}
+
+struct pb_tally pb_classes_count(const struct pb_classes *classes,
+                                 const struct pb_accesses *accesses)
+{
+    struct pb_tally tally = {accesses->count, 0, 0};
+
+    for (size_t i = 0; i < accesses->count; i++) {
+        double cycles = pb_access_cycles(accesses, i);
+
+        tally.hits += pb_band_holds(classes->hit, cycles);
+        tally.misses += pb_band_holds(classes->miss, cycles);
+    }
+    return tally;
+}
+
+double pb_tally_surprise(const struct pb_tally *tally, const struct pb_tally *background)
+{
+    double expected;
+
+    if (tally->misses == 0 || tally->accesses == 0)
+        return 1.0;
+    /* No more frequent than in the background: no surprise, and no tail to sum up. */
+    expected = (double)background->misses / (double)(background->accesses + 1);
+    if ((double)tally->misses / (double)tally->accesses <= expected)
+        return 1.0;
+    return gsl_cdf_hypergeometric_Q((unsigned)(tally->misses - 1), (unsigned)tally->accesses,
+                                    (unsigned)background->accesses,
+                                    (unsigned)(tally->misses + background->misses));
+}

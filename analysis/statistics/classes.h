@@ -1,0 +1,48 @@
+/*
+ * Hits and misses, told apart by what they look like and not by a threshold.
+ *
+ * A hit looks like the accesses of a footprint that surely fits. A miss looks like the bulk of what
+ * appears when the footprint grows. Anything else (a spike on a hit, a TLB miss here and there) is
+ * neither, so it cannot be mistaken for a miss.
+ */
+#ifndef PB_ANALYSIS_STATISTICS_CLASSES_H
+#define PB_ANALYSIS_STATISTICS_CLASSES_H
+
+#include <stddef.h>
+
+#include "analysis/statistics/modes.h"
+#include "analysis/statistics/sample.h"
+#include "analysis/trace.h"
+
+struct pb_classes {
+    struct pb_band hit, miss; /* cycles less overhead; they do not overlap */
+};
+
+/* How many accesses look like what. */
+struct pb_tally {
+    size_t accesses, hits, misses;
+};
+
+/*
+ * reference  latencies of accesses that hit
+ * beyond     latencies of a walk that holds misses, hits may be among them
+ *
+ * PB_NOT_FOUND  no reference, or beyond holds nothing slower than a hit but strays
+ */
+enum pb_status pb_classes_find(const struct pb_sample *reference, const struct pb_sample *beyond,
+                               struct pb_classes *classes_out, struct pb_error *err);
+
+/* The band of hits alone, from accesses that hit. PB_NOT_FOUND: no access. */
+enum pb_status pb_classes_hit_band(const struct pb_sample *reference, struct pb_band *hit_out,
+                                   struct pb_error *err);
+
+struct pb_tally pb_classes_count(const struct pb_classes *classes,
+                                 const struct pb_accesses *accesses);
+
+/*
+ * The chance of seeing at least as many misses as in `tally` if they were no more frequent than in
+ * `background` (hypergeometric, one-sided): small means that the walk truly misses.
+ */
+double pb_tally_surprise(const struct pb_tally *tally, const struct pb_tally *background);
+
+#endif

@@ -1,0 +1,225 @@
+/*
+ * mshr.per_warp and mshr.per_sm: how many misses are under way at once.
+ *
+ * Loads that find no free register wait for the oldest one. Of every number of registers the times
+ * of all bursts follow, played through load by load; stated is the number that foretells them best,
+ * if it foretells nearly all, clearly better than any other one, and better than no limit at all.
+ * One and two warps show a warp's limit, all others the SM's.
+ *
+ * Limit: where issuing takes longer than a miss, registers are never all taken, and no limit shows.
+ *
+ * Source: N14 section 5.2.
+ */
+#include "analysis/infer.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analysis/confidence.h"
+#include "analysis/throughput/bursts.h"
+
+enum { PIECES_MAX = 60, TRAFFICS = 2, LIMIT_MAX = 512, NEAR = 4 };
+
+/* Cells that must be explained. */
+static const double explained_share = 0.9;
+
+/* The second best number errs by at least so many cycles more, and by this part of the error. */
+static const double least_margin_cycles = 8.0, margin_share = 0.1;
+
+/* One limit is sought, the other one is given or absent. */
+struct search {
+    const struct pb_bursts *bursts;
+    struct pb_bursts_range range;
+    bool of_sm; /* else of a warp */
+    unsigned per_warp;
+    unsigned most; /* number that can ever be in flight: as good as no limit */
+    struct pb_flight *flight;
+};
+
+/* What one kind of traffic says. */
+struct finding {
+    unsigned limit;
+    struct pb_bursts_fit fit;
+    bool is_seen;
+    char reason[PB_TEXT_LENGTH];
+};
+
+/* `fitted`: takes 25 times as long, and tells neighbours apart. */
+static struct pb_bursts_fit try_limit(struct search *search, unsigned limit, bool fitted,
+                                      double bound)
+{
+    search->flight->per_warp = search->of_sm ? search->per_warp : limit;
+    search->flight->per_sm = search->of_sm ? limit : LIMIT_MAX;
+    return fitted ? pb_bursts_judge_fitted(search->bursts, &search->range, bound, search->flight)
+                  : pb_bursts_judge(search->bursts, &search->range, bound, search->flight);
+}
+
+/* The number with the least error of [low, high], and the error of the best of all others. */
+static unsigned find_best(struct search *search, unsigned low, unsigned high, bool fitted,
+                          struct pb_bursts_fit *best_out, double *second_out)
+{
+    struct pb_bursts_fit best = {0, 0, INFINITY};
+    double second = INFINITY;
+    unsigned at = low;
+
+    for (unsigned limit = low; limit <= high; limit++) {
+        struct pb_bursts_fit fit = try_limit(search, limit, fitted, second);
+
+        if (fit.error_cycles < best.error_cycles) {
+            second = best.error_cycles;
+            best = fit;
+            at = limit;
+        } else if (fit.error_cycles < second) {
+            second = fit.error_cycles;
+        }
+    }
+    *best_out = best;
+    *second_out = second;
+    return at;
+}
+
+static void weigh(const struct search *search, double second, struct finding *finding)
+{
+    const struct pb_bursts_fit *fit = &finding->fit;
+
+    if (fit->seen == 0 || (double)fit->explained < explained_share * (double)fit->seen)
+        snprintf(finding->reason, sizeof(finding->reason),
+                 "the best number, %u, foretells only %zu of %zu times", finding->limit,
+                 fit->explained, fit->seen);
+    else if (finding->limit >= search->most)
+        snprintf(finding->reason, sizeof(finding->reason),
+                 "no limit shows in up to %u loads under way", search->most);
+    else if (second - fit->error_cycles <
+             fmax(least_margin_cycles, margin_share * fit->error_cycles))
+        snprintf(finding->reason, sizeof(finding->reason),
+                 "%u foretells the times no better than another number does", finding->limit);
+    else
+        finding->is_seen = true;
+}
+
+/* Loads that are ever under way at once: a latency has room for so many issues, and no more. */
+static unsigned most_in_flight(const struct search *search)
+{
+    const struct pb_bursts *bursts = search->bursts;
+    double room =
+        (bursts->latency_cycles - bursts->overhead_cycles) / fmax(bursts->issue_cycles, 0.01);
+    unsigned most = 0;
+
+    for (size_t row = 0; row < pb_bursts_warps(bursts); row++) {
+        unsigned warps = pb_bursts_warps_at(bursts, row);
+
+        for (size_t cell = 0; cell < pb_bursts_loads(bursts); cell++) {
+            unsigned loads = pb_bursts_loads_at(bursts, cell), under_way;
+
+            if (warps < search->range.warps_least || warps > search->range.warps_most ||
+                warps * loads > search->range.total_most)
+                continue;
+            if (search->of_sm && loads > search->per_warp)
+                loads = search->per_warp;
+            under_way = search->of_sm ? warps * loads : loads;
+            most = under_way > most ? under_way : most;
+        }
+    }
+    if (search->of_sm && room < (double)most)
+        most = (unsigned)room + 1;
+    return most < LIMIT_MAX ? most : LIMIT_MAX;
+}
+
+/* PB_NO_MEMORY is the only error. */
+static enum pb_status find_limit(struct search *search, struct finding *finding,
+                                 struct pb_error *err)
+{
+    unsigned near;
+    double second;
+
+    search->most = most_in_flight(search);
+    search->flight = calloc(1, sizeof(*search->flight));
+    *finding = (struct finding){.is_seen = false};
+    if (search->flight == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %d loads in flight", LIMIT_MAX);
+    near = find_best(search, 1, search->most, false, &finding->fit, &second);
+    finding->limit = find_best(search, near > NEAR ? near - NEAR : 1,
+                               near + NEAR < search->most ? near + NEAR : search->most, true,
+                               &finding->fit, &second);
+    weigh(search, second, finding);
+    free(search->flight);
+    return PB_OK;
+}
+
+/* Both kinds of traffic. */
+static enum pb_status find_limits(const struct pb_bursts bursts[TRAFFICS], bool of_sm,
+                                  unsigned per_warp, struct finding findings[TRAFFICS],
+                                  struct pb_error *err)
+{
+    static const struct pb_bursts_range of_warps = {1, 2, 128}, of_sms = {2, 64, 512};
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; i < TRAFFICS && status == PB_OK; i++) {
+        struct search search = {.bursts = &bursts[i],
+                                .range = of_sm ? of_sms : of_warps,
+                                .of_sm = of_sm,
+                                .per_warp = per_warp};
+
+        status = find_limit(&search, &findings[i], err);
+    }
+    return status;
+}
+
+/* Two kinds of traffic that both show a limit must show the same one. */
+static void state(struct pb_parameter *answer, const struct finding *near,
+                  const struct finding *far)
+{
+    const struct finding *seen = near->is_seen ? near : far;
+    struct pb_votes votes = {0, 0};
+    double limit = seen->limit;
+
+    if (!seen->is_seen) {
+        pb_parameter_set_none(answer, "loads from L2: %s; from DRAM: %s", near->reason,
+                              far->reason);
+        return;
+    }
+    if (near->is_seen && far->is_seen && near->limit != far->limit) {
+        pb_parameter_set_none(answer, "traffic from L2 shows %u, from DRAM %u", near->limit,
+                              far->limit);
+        return;
+    }
+    pb_votes_add_share(&votes, seen->fit.explained, seen->fit.seen, PIECES_MAX);
+    if (!near->is_seen || !far->is_seen)
+        pb_votes_doubt(&votes);
+    pb_parameter_set_number(answer, (struct pb_estimate){limit, limit, limit},
+                            pb_votes_confidence(&votes),
+                            "N14 5.2: foretells the times of %zu of %zu bursts; %s",
+                            seen->fit.explained, seen->fit.seen,
+                            near->is_seen && far->is_seen ? "loads from L2 and DRAM agree"
+                                                          : "by loads of one kind only");
+}
+
+/* Without a warp's limit its loads are bounded by their number alone. */
+static unsigned per_warp_of(const struct pb_parameter *answer)
+{
+    return answer->kind == PB_VALUE_NUMBER ? (unsigned)answer->numbers[0].value
+                                           : PB_FLIGHT_LOADS_MAX;
+}
+
+enum pb_status pb_infer_mshr(const struct pb_case *at, struct pb_error *err)
+{
+    static const char *const traffics[TRAFFICS] = {"l2", "dram"};
+    struct pb_parameter *per_warp = pb_case_answer(at, "per_warp");
+    struct finding findings[TRAFFICS];
+    struct pb_bursts bursts[TRAFFICS];
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; i < TRAFFICS && status == PB_OK; i++)
+        status = pb_bursts_read(&at->recordings[0], traffics[i], &bursts[i], err);
+    if (status == PB_OK)
+        status = find_limits(bursts, false, 0, findings, err);
+    if (status != PB_OK)
+        return status;
+    state(per_warp, &findings[0], &findings[1]);
+    status = find_limits(bursts, true, per_warp_of(per_warp), findings, err);
+    if (status == PB_OK)
+        state(pb_case_answer(at, "per_sm"), &findings[0], &findings[1]);
+    return status;
+}

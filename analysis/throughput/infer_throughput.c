@@ -1,0 +1,302 @@
+/*
+ * Peaks of throughput and the shapes that reach them: of DRAM by copying, reading and writing, of
+ * shared memory, of the host link. A row's first answer is the peak, its second the shape. DRAM's
+ * rows have two more:
+ *   *_share   of the theoretical peak, where the driver tells it
+ *   *_little  bytes that the best shape has in flight at most, by those that must be (Little's
+ * law); below 1, what was measured cannot have come from DRAM, and the peak is open
+ *
+ * Source: M16 sections 5.1 and 6.1, with Little's law from there.
+ */
+#include "analysis/infer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/confidence.h"
+#include "analysis/statistics/sample.h"
+
+/* Cells this near to the best one belong to the same plateau. */
+static const double plateau_share = 0.97, neighbour_share = 0.9;
+
+/* Launch shapes on one plateau are no more independent pieces of evidence than this. */
+enum { PIECES_MAX = 20, WORD_BYTES = 4 };
+
+/* Places of DRAM's further answers in its rows. */
+enum { SHARE = 2, LITTLE = 3 };
+
+/* Above the theoretical peak by more than rounding: something else than DRAM was measured. */
+static const double impossible_share = 1.02;
+
+/* The best cell of a matrix and what surrounds it. */
+struct peak {
+    size_t cell, seen;
+    double value, plateau_median;
+    size_t plateau_count;
+    size_t neighbours, neighbours_close;
+    bool at_edge; /* the largest position of some axis: more might be faster still */
+};
+
+static bool is_rate(double value)
+{
+    return isfinite(value) && value > 0.0;
+}
+
+/* Length of one step along an axis. */
+static size_t step_of(const struct pb_matrix *matrix, size_t axis)
+{
+    size_t step = 1;
+
+    for (size_t i = axis + 1; i < matrix->rank; i++)
+        step *= matrix->axes[i].length;
+    return step;
+}
+
+static void look_around(const struct pb_matrix *matrix, struct peak *peak)
+{
+    for (size_t axis = 0; axis < matrix->rank; axis++) {
+        size_t step = step_of(matrix, axis), length = matrix->axes[axis].length;
+        size_t place = peak->cell / step % length;
+        size_t around[2], count = 0;
+
+        if (place > 0)
+            around[count++] = peak->cell - step;
+        if (place + 1 < length)
+            around[count++] = peak->cell + step;
+        else if (length > 1)
+            peak->at_edge = true;
+        for (size_t i = 0; i < count; i++) {
+            double value = matrix->values[around[i]];
+
+            peak->neighbours += is_rate(value);
+            peak->neighbours_close += is_rate(value) && value >= neighbour_share * peak->value;
+        }
+    }
+}
+
+static enum pb_status measure_plateau(const struct pb_matrix *matrix, struct peak *peak,
+                                      struct pb_error *err)
+{
+    struct pb_sample near = {NULL, 0, 0}, sorted = {NULL, 0, 0};
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; i < pb_matrix_size(matrix) && status == PB_OK; i++)
+        if (is_rate(matrix->values[i]) && matrix->values[i] >= plateau_share * peak->value)
+            status = pb_sample_add(&near, matrix->values[i], err);
+    if (status == PB_OK)
+        status = pb_sample_sorted(&near, &sorted, err);
+    if (status == PB_OK) {
+        peak->plateau_count = sorted.count;
+        peak->plateau_median = pb_quantile(sorted.values, sorted.count, 0.5);
+    }
+    pb_sample_clear(&sorted);
+    pb_sample_clear(&near);
+    return status;
+}
+
+/* PB_NOT_FOUND: no cell holds a rate. */
+static enum pb_status find_peak(const struct pb_matrix *matrix, struct peak *peak_out,
+                                struct pb_error *err)
+{
+    struct peak peak = {0};
+    enum pb_status status;
+
+    for (size_t i = 0; i < pb_matrix_size(matrix); i++) {
+        if (!is_rate(matrix->values[i]))
+            continue;
+        peak.seen++;
+        if (matrix->values[i] > peak.value) {
+            peak.value = matrix->values[i];
+            peak.cell = i;
+        }
+    }
+    if (peak.seen == 0)
+        return pb_fail(err, PB_NOT_FOUND, "none of %zu launch shapes has a rate",
+                       pb_matrix_size(matrix));
+    look_around(matrix, &peak);
+    status = measure_plateau(matrix, &peak, err);
+    if (status == PB_OK)
+        *peak_out = peak;
+    return status;
+}
+
+/* "cta_count=64 cta_size=256 ilp=4" */
+static void describe_cell(const struct pb_matrix *matrix, size_t cell, char *text, size_t size)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < matrix->rank && used < size; i++) {
+        const struct pb_axis *axis = &matrix->axes[i];
+        size_t place = cell / step_of(matrix, i) % axis->length;
+        const char *gap = i == 0 ? "" : " ";
+
+        if (axis->values != NULL)
+            used += (size_t)snprintf(text + used, size - used, "%s%.*s=%g", gap, PB_NAME_LENGTH - 1,
+                                     axis->name, axis->values[place]);
+        else
+            used += (size_t)snprintf(text + used, size - used, "%s%.*s=%.*s", gap,
+                                     PB_NAME_LENGTH - 1, axis->name, PB_NAME_LENGTH - 1,
+                                     axis->labels != NULL ? axis->labels[place] : "?");
+    }
+}
+
+/* Share of what is read, of all that moves. */
+static double read_share(const char *test)
+{
+    if (strstr(test, "write") != NULL)
+        return 0.0;
+    return strstr(test, "read") != NULL ? 1.0 : 0.5;
+}
+
+/* Share of the theoretical peak and the bytes that must be in flight, as far as they are known. */
+static void describe_dram(const struct pb_case *at, double rate, char *text, size_t size)
+{
+    double theoretical = at->info->theoretical_bytes_per_s;
+    double latency_ns = pb_parameters_number(at->parameters, "dram", "latency_ns");
+    double reads = read_share(at->inference->tests[0]);
+    int used = 0;
+
+    if (theoretical > 0.0)
+        used = snprintf(text, size, "; %.1f%% of the theoretical %.4g", 100.0 * rate / theoretical,
+                        theoretical);
+    /* Little's law: what moves in one latency is in flight. */
+    if (latency_ns > 0.0 && reads > 0.0 && used >= 0 && (size_t)used < size)
+        snprintf(text + used, size - (size_t)used, "; Little: %.0f KB of reads in flight",
+                 rate * reads * latency_ns * 1e-9 / 1e3);
+}
+
+/* Number on an axis at a cell; NaN when there is no such axis. */
+static double place_on(const struct pb_matrix *matrix, size_t cell, const char *name)
+{
+    for (size_t i = 0; i < matrix->rank; i++)
+        if (strncmp(matrix->axes[i].name, name, PB_NAME_LENGTH) == 0 &&
+            matrix->axes[i].values != NULL)
+            return matrix->axes[i].values[cell / step_of(matrix, i) % matrix->axes[i].length];
+    return NAN;
+}
+
+/*
+ * Bytes that the shape of a cell can have on their way at once, by those that its rate and the
+ * latency ask for; NaN when something of it is not known. Words are of 4 bytes.
+ */
+static double little_of(const struct pb_case *at, const struct peak *peak)
+{
+    const struct pb_matrix *matrix = &at->recordings[0].matrix;
+    double threads =
+        place_on(matrix, peak->cell, "cta_count") * place_on(matrix, peak->cell, "cta_size");
+    double room = (double)at->info->sm_count * at->info->max_threads_per_sm;
+    double latency_ns = pb_parameters_number(at->parameters, "dram", "latency_ns");
+    double reads = read_share(at->inference->tests[0]);
+
+    if (room > 0.0)
+        threads = fmin(threads, room);
+    return threads * place_on(matrix, peak->cell, "ilp") * WORD_BYTES /
+           (peak->value * reads * latency_ns * 1e-9);
+}
+
+/* DRAM's further answers; the row may have none. PB_NOT_FOUND: Little's law is broken. */
+static enum pb_status check_dram(const struct pb_case *at, const struct peak *peak,
+                                 double confidence, struct pb_error *err)
+{
+    const struct pb_answer *answers = at->inference->answers;
+    double theoretical = at->info->theoretical_bytes_per_s, share = peak->value / theoretical;
+    double little = little_of(at, peak);
+
+    if (answers[SHARE].name == NULL)
+        return PB_OK;
+    if (little < 1.0)
+        return pb_fail(
+            err, PB_NOT_FOUND,
+            "%.4g byte/s need %.1f times the bytes in flight that the shape has: not all "
+            "of it was DRAM",
+            peak->value, 1.0 / little);
+    if (theoretical > 0.0)
+        pb_parameter_set_number(
+            pb_case_answer(at, answers[SHARE].name),
+            (struct pb_estimate){share, peak->plateau_median / theoretical, share}, confidence,
+            "the peak by the theoretical %.4g byte/s", theoretical);
+    else
+        pb_parameter_set_none(pb_case_answer(at, answers[SHARE].name),
+                              "the theoretical peak is not known");
+    if (isfinite(little))
+        pb_parameter_set_number(pb_case_answer(at, answers[LITTLE].name),
+                                (struct pb_estimate){little, little, little}, confidence,
+                                "M16 5.1: threads times ILP times %d bytes, by rate of reads times "
+                                "latency",
+                                WORD_BYTES);
+    else
+        pb_parameter_set_none(
+            pb_case_answer(at, answers[LITTLE].name),
+            "without reads, their latency or the shape, Little's law says nothing");
+    return PB_OK;
+}
+
+/* A copy reads half of what it moves, a warp 4 bytes a lane (M16 6.1). */
+static void describe_shared(const struct pb_case *at, double rate, char *text, size_t size)
+{
+    double latency = pb_parameters_number(at->parameters, "shared", "latency_cycles");
+    double lanes = at->info->warp_size > 0 ? at->info->warp_size : 32.0;
+
+    if (latency > 0.0)
+        snprintf(text, size, "; Little: warps times ILP of %.0f keep it busy",
+                 ceil(rate / 2.0 * latency / (4.0 * lanes)));
+}
+
+static void describe_limits(const struct pb_case *at, double rate, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (strcmp(at->inference->memory, "dram") == 0)
+        describe_dram(at, rate, text, size);
+    if (strcmp(at->inference->memory, "shared") == 0)
+        describe_shared(at, rate, text, size);
+}
+
+/* DRAM cannot be faster than its pins. */
+static enum pb_status check_possible(const struct pb_case *at, double rate, struct pb_error *err)
+{
+    double theoretical = at->info->theoretical_bytes_per_s;
+
+    if (strcmp(at->inference->memory, "dram") != 0 || !(theoretical > 0.0) ||
+        rate <= impossible_share * theoretical)
+        return PB_OK;
+    return pb_fail(err, PB_NOT_FOUND,
+                   "%.4g byte/s is more than the theoretical %.4g: not all of it was DRAM", rate,
+                   theoretical);
+}
+
+enum pb_status pb_infer_throughput(const struct pb_case *at, struct pb_error *err)
+{
+    const struct pb_matrix *matrix = &at->recordings[0].matrix;
+    const struct pb_answer *answers = at->inference->answers;
+    char limits[112], config[PB_TEXT_LENGTH];
+    struct pb_votes votes = {0, 0};
+    struct peak peak = {0};
+    enum pb_status status;
+
+    if (matrix->rank == 0 || matrix->values == NULL)
+        return pb_fail(err, PB_NOT_FOUND, "no throughput matrix was recorded");
+    status = find_peak(matrix, &peak, err);
+    if (status == PB_OK)
+        status = check_possible(at, peak.value, err);
+    if (status != PB_OK)
+        return status;
+    pb_votes_add_many(&votes, peak.neighbours_close, peak.neighbours);
+    pb_votes_add_share(&votes, peak.plateau_count - 1, peak.plateau_count - 1, PIECES_MAX);
+    status = check_dram(at, &peak, pb_votes_confidence(&votes), err);
+    if (status != PB_OK)
+        return status;
+    describe_limits(at, peak.value, limits, sizeof(limits));
+    describe_cell(matrix, peak.cell, config, sizeof(config));
+    pb_parameter_set_number(pb_case_answer(at, answers[0].name),
+                            (struct pb_estimate){peak.value, peak.plateau_median, peak.value},
+                            pb_votes_confidence(&votes), "best of %zu shapes; %zu within 3%%%s%s",
+                            peak.seen, peak.plateau_count,
+                            peak.at_edge ? ", at the edge of the range" : "", limits);
+    pb_parameter_set_word(
+        pb_case_answer(at, answers[1].name), config, 1.0 / (double)peak.plateau_count,
+        "the fastest of %zu shapes; %zu within 3%% of it", peak.seen, peak.plateau_count);
+    return PB_OK;
+}

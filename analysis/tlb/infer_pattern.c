@@ -1,0 +1,246 @@
+/*
+ * pattern_cycles: the latencies of M16's six access patterns, as a list P1 … P6.
+ *
+ *   P1 hit   P2 hit, first TLB misses   P3 hit, both miss
+ *   P4 miss, TLB hit   P5 miss, nothing translated   P6 the same, and active pages change
+ *
+ * Of l2 by loads past L1, of l1 by loads through it. Each is the lower edge of the kind of access
+ * that prevails in its slice; where none does (near and far slices of L2, rows of DRAM), it is the
+ * mean, and the interval holds nearly all: the commonest kind would be another one from run to run.
+ * P6 is the rarer, slower kind among P5's, and null where there is none.
+ *
+ * What a slice is to show depends on the TLBs: P2's pages must take more entries than the first
+ * level has and no more than the second, P3's and P5's more than the second, and no two of them may
+ * share an entry. Where they do not, or nobody knows, the pattern is null and the method says why.
+ *
+ * Source: M16 section 5.2, figure 14 and its table.
+ */
+#include "analysis/infer.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/confidence.h"
+#include "analysis/statistics/modes.h"
+#include "analysis/trace.h"
+
+enum { PATTERNS = 6, MODES_MAX = 16 };
+
+/* A kind with less than this share of its slice does not prevail. */
+static const double least_share = 2.0 / 3.0;
+
+/* Nor does one whose quartiles lie further apart: the slices of a large L2. */
+static const double kind_quartiles = 2.0;
+
+/* Of a slice in which none prevails, as many at either end are out of its interval, and its mean.
+ */
+static const double stray_share = 0.02, trim_share = 0.1;
+
+/* Slots of the chase lie in lines so far apart. */
+static const double line_bytes = 128.0;
+
+/* Rare slow accesses are of one kind where they lie within so many cycles, or part of them. */
+static const double kind_cycles = 3.0, kind_share = 0.02;
+
+/* Accesses behind a latency weigh no more than this. */
+enum { PIECES_MAX = 20 };
+
+struct slice {
+    struct pb_estimate common, slower;
+    size_t accesses, of_common;
+    double stride_bytes; /* of its pages; NaN: there is no slice */
+};
+
+#define NO_SLICE ((struct slice){PB_ESTIMATE_NONE, PB_ESTIMATE_NONE, 0, 0, NAN})
+
+/* A level of translation; NaN: not known. */
+struct level {
+    double entries, span_bytes;
+};
+
+/* The slow tail as one kind: two or more accesses, close together. */
+static struct pb_estimate rare_kind(const double *sorted, size_t count, double above)
+{
+    size_t first = count;
+
+    while (first > 0 && sorted[first - 1] > above)
+        first--;
+    if (count - first < 2 ||
+        sorted[count - 1] - sorted[first] > fmax(kind_cycles, kind_share * sorted[first]))
+        return PB_ESTIMATE_NONE;
+    return (struct pb_estimate){sorted[first], sorted[first], sorted[count - 1]};
+}
+
+/* The trimmed mean, and where nearly all lie. */
+static struct pb_estimate mean_of(const double *sorted, size_t count)
+{
+    size_t trimmed = (size_t)(trim_share * (double)count);
+    size_t strays = (size_t)(stray_share * (double)count);
+    double sum = 0.0;
+
+    for (size_t i = trimmed; i < count - trimmed; i++)
+        sum += sorted[i];
+    return (struct pb_estimate){sum / (double)(count - 2 * trimmed), sorted[strays],
+                                sorted[count - 1 - strays]};
+}
+
+static void measure(const struct pb_sample *sorted, struct slice *slice)
+{
+    struct pb_mode modes[MODES_MAX];
+    size_t count = pb_modes_find(sorted->values, sorted->count, MODES_MAX, modes);
+    const struct pb_mode *common = pb_modes_largest(modes, count);
+    double edge = pb_quantile(sorted->values + common->first, common->count, 0.01);
+
+    slice->accesses = sorted->count;
+    slice->of_common = common->count;
+    if ((double)common->count < least_share * (double)sorted->count ||
+        pb_interquartile_range(sorted->values + common->first, common->count) > kind_quartiles)
+        slice->common = mean_of(sorted->values, sorted->count);
+    else if (edge > 0.0)
+        slice->common = (struct pb_estimate){edge, edge, fmax(edge, common->median)};
+    /* few slow accesses may have been too few for a mode of their own */
+    slice->slower =
+        rare_kind(sorted->values, sorted->count, common->median * (1.0 + kind_share) + kind_cycles);
+}
+
+/* PB_NO_MEMORY. */
+static enum pb_status read_slice(const struct pb_series *series, const struct pb_point *point,
+                                 struct slice *slice_out, struct pb_error *err)
+{
+    struct pb_accesses accesses = pb_point_accesses(series, point);
+    struct pb_sample cycles = {NULL, 0, 0}, sorted = {NULL, 0, 0};
+    struct slice slice = NO_SLICE;
+    enum pb_status status = pb_sample_reserve(&cycles, accesses.count + 1, err);
+
+    for (size_t i = 0; status == PB_OK && i < accesses.count; i++)
+        cycles.values[cycles.count++] = pb_access_cycles(&accesses, i);
+    if (status == PB_OK)
+        status = pb_sample_sorted(&cycles, &sorted, err);
+    if (status == PB_OK && sorted.count > 0)
+        measure(&sorted, &slice);
+    slice.stride_bytes = (double)point->stride_bytes;
+    pb_sample_clear(&sorted);
+    pb_sample_clear(&cycles);
+    *slice_out = slice;
+    return status;
+}
+
+static struct level level_of(const struct pb_case *at, const char *memory)
+{
+    return (struct level){pb_parameters_number(at->parameters, memory, "entry_count"),
+                          pb_parameters_number(at->parameters, memory, "entry_span_bytes")};
+}
+
+/* Is every page of the slice an entry of its own, and are there more of them than the level has? */
+static bool all_miss(const struct slice *slice, const struct level *level)
+{
+    return slice->stride_bytes >= level->span_bytes && (double)slice->accesses > level->entries;
+}
+
+/* Do the lines of the slice fit in the cache, as far as its size is known? */
+static bool lines_fit(const struct pb_case *at, const struct slice *slice)
+{
+    double size = pb_parameters_number(at->parameters, at->inference->memory, "size_bytes");
+
+    return isnan(size) || (double)slice->accesses * line_bytes <= size;
+}
+
+/* Why a slice shows no such pattern; NULL: it does. Loads of a cache's data may ask no TLB. */
+static const char *find_fault(const struct pb_case *at, const struct slice *slice, size_t pattern)
+{
+    struct level first = level_of(at, "tlb_l1"), second = level_of(at, "tlb_l2");
+
+    if (slice->accesses == 0)
+        return "not recorded";
+    if (pattern < 3 && !lines_fit(at, slice))
+        return "its lines do not fit in the cache";
+    if (pattern == 0 || pattern == 3)
+        return NULL;
+    if (isnan(first.entries) || isnan(first.span_bytes))
+        return "the first TLB is not known";
+    if (!all_miss(slice, &first))
+        return "its pages do not all miss the first TLB";
+    if (pattern == 1 && ((double)slice->accesses > second.entries ||
+                         slice->stride_bytes > second.span_bytes)) /* sets may be left out */
+        return "its pages do not fit in the second TLB";
+    if (pattern == 1)
+        return NULL;
+    if (isnan(second.entries) || isnan(second.span_bytes))
+        return "the second TLB is not known";
+    return all_miss(slice, &second) ? NULL : "its pages do not all miss the second TLB";
+}
+
+/*
+ * The first slice of a pattern that shows it, by the distance and the number of its pages. Where
+ * none does, *fault_out says why the first one does not.
+ */
+static enum pb_status choose_slice(const struct pb_case *at, const char *path, const char *phase,
+                                   size_t pattern, struct slice *slice_out, const char **fault_out,
+                                   struct pb_error *err)
+{
+    const struct pb_series *series = &at->recordings[0].series;
+    struct pb_pick pick = {path, "trace", phase};
+    const struct pb_point *point;
+    size_t next = 0;
+
+    *slice_out = NO_SLICE;
+    *fault_out = NULL;
+    while ((point = pb_point_next(series, &pick, &next)) != NULL) {
+        enum pb_status status = read_slice(series, point, slice_out, err);
+        const char *fault = status == PB_OK ? find_fault(at, slice_out, pattern) : NULL;
+
+        if (status != PB_OK || fault == NULL) {
+            *fault_out = NULL;
+            return status;
+        }
+        *fault_out = *fault_out == NULL ? fault : *fault_out;
+    }
+    *fault_out = *fault_out == NULL ? "not recorded" : *fault_out;
+    return PB_OK;
+}
+
+/* Adds "; P2 null: because" to the text. */
+static void add_reason(char *text, size_t size, size_t pattern, const char *reason)
+{
+    size_t length = strlen(text);
+
+    snprintf(text + length, size - length, "; P%zu null: %s", pattern + 1, reason);
+}
+
+enum pb_status pb_infer_pattern(const struct pb_case *at, struct pb_error *err)
+{
+    static const char *const phases[PATTERNS - 1] = {"p1", "p2", "p3", "p4", "p6_p5"};
+    const char *path = strcmp(at->inference->memory, "l2") == 0 ? "global_cg" : "global_ca";
+    struct pb_estimate patterns[PATTERNS];
+    struct pb_votes votes = {0, 0};
+    char reasons[PB_MESSAGE_LENGTH] = "";
+    size_t accesses = 0;
+
+    for (size_t i = 0; i + 1 < PATTERNS; i++) {
+        struct slice slice;
+        const char *fault;
+        enum pb_status status = choose_slice(at, path, phases[i], i, &slice, &fault, err);
+
+        if (status != PB_OK)
+            return status;
+        patterns[i] = fault == NULL ? slice.common : PB_ESTIMATE_NONE;
+        /* stays only behind the last slice */
+        patterns[i + 1] = fault == NULL ? slice.slower : PB_ESTIMATE_NONE;
+        if (fault != NULL)
+            add_reason(reasons, sizeof(reasons), i, fault);
+        accesses += slice.accesses;
+        pb_votes_add_share(&votes, slice.of_common, slice.accesses, PIECES_MAX);
+    }
+    if (accesses == 0)
+        return pb_fail(err, PB_NOT_FOUND, "no access by %s was recorded", path);
+    if (isnan(patterns[PATTERNS - 1].value))
+        add_reason(reasons, sizeof(reasons), PATTERNS - 1, "active pages never changed");
+    pb_parameter_set_list(pb_case_answer(at, "pattern_cycles"), patterns, PATTERNS,
+                          pb_votes_confidence(&votes),
+                          "M16 5.2: P1 to P6 by %s, %zu loads; lower edge of the kind "
+                          "that prevails, else the mean%s",
+                          path, accesses, reasons);
+    return PB_OK;
+}

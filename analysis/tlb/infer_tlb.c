@@ -1,0 +1,143 @@
+/*
+ * page_bytes, entry_count, entry_span_bytes, reach_bytes, way_counts and penalty_cycles of a level
+ * of translation, by kinds of access: infer_tlb_span.c looks at reach and span, infer_tlb_ways.c at
+ * sets. Where L2's own hits come in several kinds, infer_tlb_rise.c does it all.
+ *
+ * Source: M16 section 4.4.
+ */
+#include "analysis/infer.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "analysis/confidence.h"
+#include "analysis/tlb/infer_tlb.h"
+#include "analysis/tlb/tlb.h"
+#include "analysis/trace.h"
+
+/* Entries and ways, where reach and span are known finely enough. */
+static enum pb_status state_entries(const struct pb_case *at, const struct pb_tlb_view *view,
+                                    double confidence, struct pb_error *err)
+{
+    struct pb_parameter *answer = pb_case_answer(at, "entry_count");
+    double span = (double)view->span_bytes;
+    double fits = floor((double)view->fits_bytes / span);
+    double most = ceil((double)view->next_bytes / span) - 1.0;
+
+    if (fits < 1.0 || most > fits) {
+        pb_parameter_set_none(answer, "%.0f to %.0f entries: too coarse a step", fits, most);
+        pb_parameter_set_none(pb_case_answer(at, "way_counts"), "entry_count is not determined");
+        return PB_OK;
+    }
+    pb_parameter_set_number(
+        answer, (struct pb_estimate){fits, floor(fits * (1.0 - view->slack)), fits}, confidence,
+        "reach of %llu bytes by span of %.0f", (unsigned long long)view->fits_bytes, span);
+    return pb_tlb_state_ways(view, (uint64_t)fits, confidence, pb_case_answer(at, "way_counts"),
+                             err);
+}
+
+static void leave_open(const struct pb_case *at, const struct pb_tlb_view *view)
+{
+    static const char *const others[] = {"entry_count", "way_counts", "page_bytes"};
+
+    pb_parameter_set_none(pb_case_answer(at, "entry_span_bytes"),
+                          view->disputed
+                              ? "pages of an entry seem fewer than strides that keep the reach"
+                              : "misses show at one stride only");
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        pb_parameter_set_none(pb_case_answer(at, others[i]), "entry_span_bytes is open");
+}
+
+static void state_reach(const struct pb_case *at, const struct pb_tlb_view *view, double confidence)
+{
+    double fits = (double)view->fits_bytes, next = (double)view->next_bytes;
+
+    pb_parameter_set_number(
+        pb_case_answer(at, "reach_bytes"),
+        (struct pb_estimate){fits, fits * (1.0 - view->slack),
+                             fmax(fits, next - (double)view->step_bytes)},
+        confidence,
+        "M16 4.4: largest footprint without misses, pages %llu bytes apart; %.0f misses",
+        (unsigned long long)view->step_bytes, next);
+}
+
+static enum pb_status state_level(const struct pb_case *at, const struct pb_tlb_view *view,
+                                  struct pb_error *err)
+{
+    double span = (double)view->span_bytes, page = (double)view->tlb->strides[0], confidence;
+    struct pb_votes votes = {0, 0};
+
+    pb_votes_add_many(&votes, view->onset.agreeing, view->onset.seen);
+    confidence = view->onset.posterior * pb_votes_confidence(&votes);
+    state_reach(at, view, confidence);
+    if (view->strides == 0 || view->disputed) {
+        leave_open(at, view);
+        return PB_OK;
+    }
+    pb_parameter_set_number(pb_case_answer(at, "entry_span_bytes"),
+                            (struct pb_estimate){span, span, span}, confidence,
+                            "pages that share their fate, and strides that keep the reach: %zu of "
+                            "%zu larger ones",
+                            view->strides_agreeing, view->strides);
+    pb_parameter_set_number(
+        pb_case_answer(at, "page_bytes"), (struct pb_estimate){page, 0.0, page}, confidence / 2.0,
+        "every step of the smallest stride needs a translation; smaller pages are not excluded");
+    return state_entries(at, view, confidence, err);
+}
+
+static void state_penalty(const struct pb_case *at, const struct pb_tlb *tlb, size_t level)
+{
+    struct pb_estimate miss = tlb->cycles[level], hit = tlb->cycles[level - 1];
+    struct pb_votes votes = {0, 0};
+    size_t seen = 0;
+
+    for (size_t i = 0; i < tlb->walk_count; i++) {
+        const struct pb_accesses *walk = &tlb->walks[i].accesses;
+        bool found = false;
+
+        for (size_t k = 0; k < walk->count && !found; k++)
+            found = pb_band_holds(tlb->bands[level], pb_access_cycles(walk, k));
+        seen += found;
+    }
+    pb_votes_add_share(&votes, seen, seen, 30);
+    pb_parameter_set_number(pb_case_answer(at, "penalty_cycles"),
+                            (struct pb_estimate){miss.value - hit.value,
+                                                 fmin(miss.value - hit.value, miss.low - hit.high),
+                                                 fmax(miss.value - hit.value, miss.high - hit.low)},
+                            pb_votes_confidence(&votes),
+                            "M16 4.4: accesses of %zu walks take %.0f cycles, one level less %.0f",
+                            seen, miss.value, hit.value);
+}
+
+/* The level by its memory's name. */
+static size_t level_of(const struct pb_case *at)
+{
+    return (size_t)(at->inference->memory[strlen("tlb_l")] - '0');
+}
+
+/* Plain memory, and where the device can do it, one block mapped over and over. */
+enum pb_status pb_infer_tlb(const struct pb_case *at, struct pb_error *err)
+{
+    double dram = pb_parameters_number(at->parameters, "dram", "latency_cycles");
+    double l2 = pb_parameters_number(at->parameters, "l2", "latency_cycles");
+    size_t level = level_of(at);
+    struct pb_tlb tlb = {NULL};
+    struct pb_tlb_view view;
+    enum pb_status status;
+
+    if (isnan(dram - l2))
+        return pb_fail(err, PB_NOT_FOUND,
+                       "without the latencies of l2 and dram, misses of L2 cannot "
+                       "be told from those of translation");
+    status = pb_tlb_open(at->recordings, 2, dram - l2, &tlb, err);
+    if (status == PB_UNSUPPORTED) /* a line is delayed by less than a miss of L2, or disturbed */
+        return pb_infer_tlb_rise(at, level, (dram - l2) / 2.0, err);
+    if (status == PB_OK)
+        status = pb_tlb_look(&tlb, level, &view, err);
+    if (status == PB_OK) {
+        state_penalty(at, &tlb, level);
+        status = state_level(at, &view, err);
+    }
+    pb_tlb_clear(&tlb);
+    return status;
+}

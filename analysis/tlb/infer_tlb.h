@@ -1,0 +1,53 @@
+/* Private to the inference of translation: the ways of looking at a level. */
+#ifndef PB_ANALYSIS_TLB_INFER_TLB_H
+#define PB_ANALYSIS_TLB_INFER_TLB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/inference.h"
+#include "analysis/tlb/tlb.h"
+#include "analysis/tlb/tlb_sets.h"
+
+/* What is seen of one level where its misses are a kind of access of their own. */
+struct pb_tlb_view {
+    const struct pb_tlb *tlb;
+    size_t level;
+    struct pb_tlb_onset onset; /* at the smallest stride that shows one */
+    uint64_t stride_bytes;
+    uint64_t span_bytes;
+    uint64_t fits_bytes, next_bytes; /* the reach, by all strides up to the span */
+    uint64_t step_bytes;             /* of the stride that saw the misses of next_bytes */
+    double slack; /* part of the reach by which misses may have begun before, unrecorded */
+    size_t strides_agreeing, strides; /* that keep to span and reach */
+    bool disputed;                    /* pages say less than several strides do */
+};
+
+/* infer_tlb_span.c: how far the level reaches, and one entry. PB_NOT_FOUND: no reach is seen. */
+enum pb_status pb_tlb_look(const struct pb_tlb *tlb, size_t level, struct pb_tlb_view *view_out,
+                           struct pb_error *err);
+
+/*
+ * infer_tlb_ways.c: states way_counts of a level with so many entries, by the sets that overflow
+ * one after the other. PB_NO_MEMORY is the only error.
+ */
+enum pb_status pb_tlb_state_ways(const struct pb_tlb_view *view, uint64_t entry_count,
+                                 double confidence, struct pb_parameter *answer,
+                                 struct pb_error *err);
+
+/*
+ * infer_tlb_sets.c: states entry_count, reach_bytes and way_counts from the level's sets.
+ * overflow_bytes: the smallest footprint with a miss.
+ */
+void pb_tlb_state_sets(const struct pb_case *at, const struct pb_tlb_sets *sets,
+                       uint64_t span_bytes, uint64_t overflow_bytes);
+
+/*
+ * infer_tlb_rise.c: where L2's hits come in several kinds, by lines compared with themselves.
+ * most_cycles: a line slower by more does not wait for a translation.
+ */
+enum pb_status pb_infer_tlb_rise(const struct pb_case *at, size_t level, double most_cycles,
+                                 struct pb_error *err);
+
+#endif

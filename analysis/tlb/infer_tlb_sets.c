@@ -1,0 +1,43 @@
+/*
+ * entry_count, way_counts and reach_bytes of a level of translation from its sets (tlb_sets.h),
+ * where these foretell what every walk misses. Then all devices of a model say the same, wherever
+ * their arrays begin: an array that does not begin with a whole turn through the sets overflows one
+ * of them before the level is full.
+ */
+#include "analysis/tlb/infer_tlb.h"
+
+#include "analysis/confidence.h"
+
+/* Accesses weigh no more than so many pieces of evidence. */
+enum { PIECES_MAX = 40 };
+
+void pb_tlb_state_sets(const struct pb_case *at, const struct pb_tlb_sets *sets,
+                       uint64_t span_bytes, uint64_t overflow_bytes)
+{
+    double entries = (double)sets->set_count * (double)sets->ways;
+    double reach = entries * (double)span_bytes, ways = (double)sets->ways;
+    double least = entries / (double)sets->finest_sets;
+    struct pb_votes votes = {0, 0};
+
+    pb_votes_add_share(&votes, sets->foretold, sets->seen, PIECES_MAX);
+    pb_parameter_set_number(pb_case_answer(at, "entry_count"),
+                            (struct pb_estimate){entries, entries, entries},
+                            pb_votes_confidence(&votes),
+                            "%zu sets of %zu, as N14 5.1: pages that begin to miss together; they "
+                            "foretell %zu of %zu accesses where some hit and some miss, %zu of "
+                            "%zu misses",
+                            sets->set_count, sets->ways, sets->foretold, sets->seen,
+                            sets->foretold_misses, sets->misses);
+    pb_parameter_set_number(pb_case_answer(at, "reach_bytes"),
+                            (struct pb_estimate){reach, reach, reach}, pb_votes_confidence(&votes),
+                            "entries by span; the array of this run begins where a set overflows "
+                            "with %llu bytes already",
+                            (unsigned long long)overflow_bytes);
+    if (sets->finest_sets > sets->set_count)
+        pb_votes_doubt(&votes);
+    pb_parameter_set_number(pb_case_answer(at, "way_counts"),
+                            (struct pb_estimate){ways, least, ways}, pb_votes_confidence(&votes),
+                            "%zu sets foretell what misses, where the array of this run begins, as "
+                            "well as %zu would; LRU",
+                            sets->set_count, sets->finest_sets);
+}

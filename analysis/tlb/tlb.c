@@ -1,0 +1,102 @@
+/* Walks over pages, as they were recorded; see tlb.h. */
+#include "analysis/tlb/tlb.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/trace.h"
+
+void pb_tlb_clear(struct pb_tlb *tlb)
+{
+    if (tlb == NULL)
+        return;
+    free(tlb->walks);
+    memset(tlb, 0, sizeof(*tlb));
+}
+
+static bool is_walk(const struct pb_point *point)
+{
+    return strncmp(point->phase, "stride", strlen("stride")) == 0 && point->stride_bytes > 0 &&
+           strncmp(point->mode, "trace", PB_NAME_LENGTH) == 0 &&
+           point->footprint_bytes >= point->stride_bytes;
+}
+
+static int by_stride_and_pages(const void *a, const void *b)
+{
+    const struct pb_tlb_walk *left = a, *right = b;
+
+    if (left->stride_bytes != right->stride_bytes)
+        return left->stride_bytes < right->stride_bytes ? -1 : 1;
+    return (left->pages > right->pages) - (left->pages < right->pages);
+}
+
+static enum pb_status read_walks(const struct pb_recording *recordings, size_t count,
+                                 struct pb_tlb *tlb, struct pb_error *err)
+{
+    size_t points = 0;
+
+    for (size_t i = 0; i < count; i++)
+        points += recordings[i].series.point_count;
+    tlb->walks = calloc(points + 1, sizeof(*tlb->walks));
+    if (tlb->walks == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu walks", points);
+    for (size_t i = 0; i < count; i++) {
+        const struct pb_series *series = &recordings[i].series;
+
+        for (size_t k = 0; k < series->point_count; k++) {
+            const struct pb_point *point = &series->points[k];
+            struct pb_accesses accesses = pb_point_accesses(series, point);
+
+            if (is_walk(point) && accesses.count > 0)
+                tlb->walks[tlb->walk_count++] = (struct pb_tlb_walk){
+                    point->stride_bytes, point->footprint_bytes / point->stride_bytes,
+                    point->base_address, point->repeat,
+                    point->sm_id,        accesses};
+        }
+    }
+    if (tlb->walk_count == 0)
+        return pb_fail(err, PB_NOT_FOUND, "the recording holds no walk over pages");
+    qsort(tlb->walks, tlb->walk_count, sizeof(*tlb->walks), by_stride_and_pages);
+    for (size_t i = 0; i < tlb->walk_count; i++) {
+        uint64_t stride = tlb->walks[i].stride_bytes;
+
+        if (tlb->stride_count > 0 && tlb->strides[tlb->stride_count - 1] == stride)
+            continue;
+        if (tlb->stride_count < PB_TLB_STRIDES_MAX)
+            tlb->strides[tlb->stride_count++] = stride;
+    }
+    return PB_OK;
+}
+
+enum pb_status pb_tlb_read_walks(const struct pb_recording *recordings, size_t count,
+                                 struct pb_tlb *tlb_out, struct pb_error *err)
+{
+    struct pb_tlb tlb = {.walk_count = 0};
+    enum pb_status status = read_walks(recordings, count, &tlb, err);
+
+    if (status == PB_OK)
+        *tlb_out = tlb;
+    else
+        pb_tlb_clear(&tlb);
+    return status;
+}
+
+void pb_tlb_range(const struct pb_tlb *tlb, uint64_t stride_bytes, size_t *first_out,
+                  size_t *count_out)
+{
+    size_t first = 0, end;
+
+    while (first < tlb->walk_count && tlb->walks[first].stride_bytes != stride_bytes)
+        first++;
+    end = first;
+    while (end < tlb->walk_count && tlb->walks[end].stride_bytes == stride_bytes)
+        end++;
+    *first_out = first;
+    *count_out = end - first;
+}
+
+bool pb_tlb_comparable(const struct pb_tlb_walk *a, const struct pb_tlb_walk *b)
+{
+    return a->stride_bytes == b->stride_bytes && a->base_address == b->base_address &&
+           a->repeat == b->repeat && a->sm_id == b->sm_id;
+}

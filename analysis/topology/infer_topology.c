@@ -1,0 +1,192 @@
+/*
+ * sm.gpc_count and sm.gpc_sm_counts: which SMs are of one GPC.
+ *
+ * All CTAs of a cluster run on one GPC, so SMs that met in a cluster, in whatever launch and of
+ * whatever size, are joined. Some TPCs run no cluster but their own, though (four or five of an
+ * H200): SMs that only ever met in the smallest clusters join the GPC whose SMs they resemble
+ * (lonely.h). If nothing tells whom they resemble, GPCs stay open.
+ *
+ * gpc_sm_counts is one number where all are alike, else a list, that of the SM with the least
+ * number first.
+ *
+ * Limit: SMs of one GPC that neither met nor resemble each other would count as two.
+ *
+ * Source: CUDA C programming guide on thread block clusters; facts 2.10.
+ */
+#include "analysis/infer.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/axes.h"
+#include "analysis/confidence.h"
+#include "analysis/statistics/circles.h"
+#include "analysis/topology/lonely.h"
+
+enum { SIZE, LAUNCH, CLUSTER, RANK };
+enum { SMS_MAX = PB_LONELY_SMS_MAX };
+
+/* ---- clusters ---- */
+
+static enum pb_status check_clusters(const struct pb_case *at, struct pb_error *err)
+{
+    static const struct pb_axis_wish wishes[] = {
+        {"size", false}, {"launch", false}, {"cluster", false}, {"rank", false}};
+    enum pb_status status = pb_axes_check(&at->recordings[0].matrix, wishes, 4, err);
+
+    if (status == PB_OK && (at->info->sm_count == 0 || at->info->sm_count > SMS_MAX))
+        status = pb_fail(err, PB_NOT_FOUND, "a device of %u SMs", at->info->sm_count);
+    return status;
+}
+
+/* The SM of a cell; sm_count when there was none. */
+static size_t sm_of(double value, size_t sm_count)
+{
+    return value >= 0.0 && value < (double)sm_count ? (size_t)value : sm_count;
+}
+
+/* Joins what met in a cluster of any launch but one (launches: of all). seen[sm_count]. */
+static void join_clusters(const struct pb_matrix *matrix, size_t but, size_t sm_count,
+                          struct pb_circles *circles, bool *seen)
+{
+    size_t ranks = matrix->axes[RANK].length, per_launch = matrix->axes[CLUSTER].length;
+
+    for (size_t i = 0; i < pb_matrix_size(matrix) / ranks; i++) {
+        const double *cluster = matrix->values + i * ranks;
+        size_t first = sm_of(cluster[0], sm_count);
+
+        if (i / per_launch % matrix->axes[LAUNCH].length == but || first == sm_count)
+            continue;
+        seen[first] = true;
+        for (size_t rank = 1; rank < ranks; rank++) {
+            size_t sm = sm_of(cluster[rank], sm_count);
+
+            if (sm == sm_count)
+                continue;
+            seen[sm] = true;
+            pb_circles_join(circles, first, sm);
+        }
+    }
+}
+
+/* Circles without one launch, counted. PB_NOT_FOUND: some SM ran in no cluster. */
+static enum pb_status find_gpcs(const struct pb_case *at, size_t but, bool *seen,
+                                struct pb_circles *circles, struct pb_error *err)
+{
+    size_t sm_count = at->info->sm_count, ran = 0;
+
+    memset(seen, 0, sm_count * sizeof(*seen));
+    pb_circles_reset(circles);
+    join_clusters(&at->recordings[0].matrix, but, sm_count, circles, seen);
+    pb_circles_count(circles);
+    for (size_t i = 0; i < sm_count; i++)
+        ran += seen[i];
+    if (ran < sm_count)
+        return pb_fail(err, PB_NOT_FOUND, "only %zu of %zu SMs ran in clusters", ran, sm_count);
+    return PB_OK;
+}
+
+/* Every launch left out in turn: do the others say the same? */
+static struct pb_votes vote_gpcs(const struct pb_case *at, size_t count, bool *seen,
+                                 struct pb_circles *circles)
+{
+    size_t launches = at->recordings[0].matrix.axes[LAUNCH].length;
+    struct pb_error ignored = PB_ERROR_INIT;
+    struct pb_votes votes = {0, 0};
+
+    for (size_t but = 0; but < launches; but++) {
+        bool same = find_gpcs(at, but, seen, circles, &ignored) == PB_OK && circles->count == count;
+
+        pb_votes_add(&votes, launches > 1 && same);
+    }
+    return votes;
+}
+
+/* ---- SMs that ran in no cluster but the smallest ---- */
+
+/* The smallest size that ran; infinite when none did. */
+static double smallest_size(const struct pb_matrix *matrix)
+{
+    size_t of_size = pb_matrix_size(matrix) / matrix->axes[SIZE].length;
+    double smallest = INFINITY;
+
+    for (size_t i = 0; i < pb_matrix_size(matrix); i++)
+        if (!isnan(matrix->values[i]))
+            smallest = fmin(smallest, matrix->axes[SIZE].values[i / of_size]);
+    return smallest;
+}
+
+/* A circle no larger than the smallest cluster: its SMs never met others. */
+static bool is_lonely(const struct pb_circles *circles, size_t sm, double smallest)
+{
+    size_t first = pb_circles_first(circles, sm), members = 0;
+
+    for (size_t i = 0; i < circles->members; i++)
+        members += pb_circles_first(circles, i) == first;
+    return (double)members <= smallest;
+}
+
+/* ---- all together ---- */
+
+static enum pb_status complete(const struct pb_case *at, bool *lonely, struct pb_circles *circles,
+                               struct pb_votes *votes, struct pb_error *err)
+{
+    double smallest = smallest_size(&at->recordings[0].matrix);
+    size_t count = 0, with_company;
+    const char *witness = "";
+    char method[PB_MESSAGE_LENGTH];
+    enum pb_status status = PB_OK;
+
+    for (size_t sm = 0; sm < circles->members; sm++) {
+        lonely[sm] = is_lonely(circles, sm, smallest);
+        count += lonely[sm];
+    }
+    with_company = circles->members - count;
+    if (with_company == 0)
+        return pb_fail(err, PB_NOT_FOUND, "no SMs met but in clusters of %g", smallest);
+    if (count > 0)
+        status = pb_lonely_join(&at->recordings[2].matrix, &at->recordings[1].matrix, lonely,
+                                circles, votes, &witness, err);
+    if (status != PB_OK)
+        return status;
+    pb_circles_count(circles);
+    if (count > 0)
+        snprintf(method, sizeof(method),
+                 "%zu SMs met others in clusters of CTAs, which run on one GPC; %zu that did not "
+                 "joined those they resemble by %s",
+                 with_company, count, witness);
+    else
+        snprintf(method, sizeof(method),
+                 "all of %zu SMs met others in clusters of CTAs, which run on one GPC",
+                 with_company);
+    pb_circles_state(circles, pb_votes_confidence(votes), pb_case_answer(at, "gpc_count"),
+                     pb_case_answer(at, "gpc_sm_counts"), method);
+    return PB_OK;
+}
+
+enum pb_status pb_infer_gpcs(const struct pb_case *at, struct pb_error *err)
+{
+    struct pb_circles circles = {0};
+    bool *seen = NULL;
+    enum pb_status status = check_clusters(at, err);
+
+    if (status == PB_OK)
+        status = pb_circles_open(at->info->sm_count, &circles, err);
+    if (status == PB_OK && (seen = calloc(circles.members, sizeof(*seen))) == NULL)
+        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu SMs", circles.members);
+    if (status == PB_OK)
+        status = find_gpcs(at, SIZE_MAX, seen, &circles, err);
+    if (status == PB_OK) {
+        struct pb_votes votes = vote_gpcs(at, circles.count, seen, &circles);
+
+        status = find_gpcs(at, SIZE_MAX, seen, &circles, err);
+        if (status == PB_OK) /* seen has done its work */
+            status = complete(at, seen, &circles, &votes, err);
+    }
+    free(seen);
+    pb_circles_close(&circles);
+    return status;
+}

@@ -1,0 +1,242 @@
+/* SMs without company join whom they resemble; lonely.h says by what. */
+#include "analysis/topology/lonely.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/axes.h"
+#include "analysis/topology/pairs.h"
+#include "analysis/topology/sm_map.h"
+
+enum { PIECES_MAX = 30 };
+
+/* Of the SMs whose GPC is known, so many must resemble one of their own most. */
+static const double least_trust = 0.9;
+
+/* What SMs resemble each other by: values[sms][length]. */
+struct profiles {
+    float *values;
+    size_t sms, length;
+    bool by_mean; /* a circle is like the mean of its SMs, else like the likest one */
+};
+
+/* The mean profile of a circle, less that of one SM if it is a member. False: nobody else is in it.
+ */
+static bool average(const struct profiles *profiles, const struct pb_circles *circles, size_t first,
+                    size_t but, double *mean_out)
+{
+    size_t members = 0;
+
+    memset(mean_out, 0, profiles->length * sizeof(*mean_out));
+    for (size_t i = 0; i < profiles->sms; i++) {
+        if (i == but || pb_circles_first(circles, i) != first)
+            continue;
+        members++;
+        for (size_t j = 0; j < profiles->length; j++)
+            mean_out[j] += profiles->values[i * profiles->length + j];
+    }
+    for (size_t j = 0; j < profiles->length && members > 0; j++)
+        mean_out[j] /= (double)members;
+    return members > 0;
+}
+
+static double distance_to_mean(const struct profiles *profiles, const struct pb_circles *circles,
+                               size_t first, size_t sm, double *mean)
+{
+    const float *own = profiles->values + sm * profiles->length;
+    double sum = 0.0;
+
+    if (!average(profiles, circles, first, sm, mean))
+        return INFINITY;
+    for (size_t j = 0; j < profiles->length; j++)
+        sum += fabs(mean[j] - own[j]);
+    return sum;
+}
+
+static double distance_to_likest(const struct profiles *profiles, const struct pb_circles *circles,
+                                 size_t first, size_t sm)
+{
+    const float *own = profiles->values + sm * profiles->length;
+    double least = INFINITY;
+
+    for (size_t i = 0; i < profiles->sms; i++) {
+        const float *other = profiles->values + i * profiles->length;
+        double sum = 0.0;
+
+        if (i == sm || pb_circles_first(circles, i) != first)
+            continue;
+        for (size_t j = 0; j < profiles->length && sum < least; j++)
+            sum += fabsf(other[j] - own[j]);
+        least = fmin(least, sum);
+    }
+    return least;
+}
+
+/*
+ * The circle with company that the SM resembles most; the number of SMs when there is none.
+ * mean[length] is for its work.
+ */
+static size_t nearest(const struct profiles *profiles, const bool *lonely,
+                      const struct pb_circles *circles, size_t sm, double *mean)
+{
+    size_t best = profiles->sms;
+    double least = INFINITY;
+
+    for (size_t first = 0; first < profiles->sms; first++) {
+        double distance;
+
+        if (lonely[first] || pb_circles_first(circles, first) != first)
+            continue;
+        distance = profiles->by_mean ? distance_to_mean(profiles, circles, first, sm, mean)
+                                     : distance_to_likest(profiles, circles, first, sm);
+        if (distance < least) {
+            least = distance;
+            best = first;
+        }
+    }
+    return best;
+}
+
+/* Do the SMs whose GPC is known resemble their own? Votes by their share. */
+static bool is_trusted(const struct profiles *profiles, const bool *lonely,
+                       const struct pb_circles *circles, double *mean, struct pb_votes *votes)
+{
+    size_t known = 0, own = 0;
+
+    for (size_t sm = 0; sm < profiles->sms; sm++) {
+        size_t like = lonely[sm] ? profiles->sms : nearest(profiles, lonely, circles, sm, mean);
+
+        if (like == profiles->sms)
+            continue;
+        known++;
+        own += like == pb_circles_first(circles, sm);
+    }
+    if (known == 0 || (double)own < least_trust * (double)known)
+        return false;
+    pb_votes_add_share(votes, own, known, PIECES_MAX);
+    return true;
+}
+
+/* All of a lonely circle must agree. */
+static enum pb_status join_alike(const struct profiles *profiles, const bool *lonely,
+                                 struct pb_circles *circles, double *mean, struct pb_error *err)
+{
+    size_t joined[PB_LONELY_SMS_MAX];
+
+    for (size_t sm = 0; sm < profiles->sms; sm++) {
+        size_t first = pb_circles_first(circles, sm);
+
+        if (!lonely[sm])
+            continue;
+        joined[sm] = nearest(profiles, lonely, circles, sm, mean);
+        if (joined[sm] != joined[first])
+            return pb_fail(err, PB_NOT_FOUND,
+                           "SMs %zu and %zu met in clusters, but do not resemble the same GPC",
+                           first, sm);
+    }
+    for (size_t sm = 0; sm < profiles->sms; sm++)
+        if (lonely[sm])
+            pb_circles_join(circles, joined[sm], sm);
+    return PB_OK;
+}
+
+/* Rows of the symmetric matrix of how long constants take together, by how long they take alone. */
+static enum pb_status take_company(const struct pb_matrix *pairs, struct profiles *profiles_out,
+                                   struct pb_error *err)
+{
+    struct profiles profiles = {0};
+    enum pb_status status = pb_pairs_check(pairs, err);
+    const double *cycles;
+    size_t kind;
+
+    if (status != PB_OK)
+        return status;
+    kind = pb_axis_label(&pairs->axes[0], "constant");
+    if (kind == pairs->axes[0].length)
+        return pb_fail(err, PB_NOT_FOUND, "no pairs of SMs that read constants");
+    profiles.by_mean = true;
+    profiles.sms = profiles.length = pairs->axes[1].length;
+    cycles = pairs->values + kind * profiles.sms * profiles.sms;
+    profiles.values = malloc(profiles.sms * profiles.sms * sizeof(*profiles.values));
+    if (profiles.values == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for pairs of %zu SMs", profiles.sms);
+    for (size_t i = 0; i < profiles.sms * profiles.sms; i++)
+        profiles.values[i] =
+            (float)pb_pairs_slowdown(cycles, profiles.sms, i / profiles.sms, i % profiles.sms);
+    *profiles_out = profiles;
+    return PB_OK;
+}
+
+static enum pb_status take_ways(const struct pb_matrix *matrix, struct profiles *profiles_out,
+                                struct pb_error *err)
+{
+    struct pb_sm_map map;
+    enum pb_status status = pb_sm_map_open(matrix, &map, err);
+    double *work;
+    float *values;
+
+    if (status != PB_OK)
+        return status;
+    work = malloc((map.sms + map.lines) * sizeof(*work));
+    values = malloc(map.sms * map.lines * sizeof(*values));
+    if (work == NULL || values == NULL) {
+        free(values);
+        free(work);
+        return pb_fail(err, PB_NO_MEMORY, "no memory for profiles of %zu SMs", map.sms);
+    }
+    pb_sm_map_profiles(&map, false, work, values);
+    free(work);
+    *profiles_out = (struct profiles){values, map.sms, map.lines, false};
+    return PB_OK;
+}
+
+/* The witnesses, the better one first. */
+static const struct {
+    const char *what;
+    enum pb_status (*take)(const struct pb_matrix *matrix, struct profiles *profiles_out,
+                           struct pb_error *err);
+} witnesses[] = {{"whose company changes how fast they read constants", take_company},
+                 {"their ways to L2", take_ways}};
+
+/* PB_NOT_FOUND with *can_tell_out false: not to be trusted. */
+static enum pb_status ask(const struct profiles *profiles, const bool *lonely,
+                          struct pb_circles *circles, struct pb_votes *votes, bool *can_tell_out,
+                          struct pb_error *err)
+{
+    double *mean = malloc(profiles->length * sizeof(*mean));
+    enum pb_status status = PB_NOT_FOUND;
+
+    if (mean == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for profiles of SMs");
+    *can_tell_out = is_trusted(profiles, lonely, circles, mean, votes);
+    if (*can_tell_out)
+        status = join_alike(profiles, lonely, circles, mean, err);
+    free(mean);
+    return status;
+}
+
+enum pb_status pb_lonely_join(const struct pb_matrix *pairs, const struct pb_matrix *map,
+                              const bool *lonely, struct pb_circles *circles,
+                              struct pb_votes *votes, const char **witness_out,
+                              struct pb_error *err)
+{
+    const struct pb_matrix *matrices[] = {pairs, map};
+
+    for (size_t i = 0; i < sizeof(matrices) / sizeof(matrices[0]); i++) {
+        struct profiles profiles = {0};
+        enum pb_status status = PB_NOT_FOUND;
+        bool can_tell = false;
+
+        if (matrices[i]->rank > 0)
+            status = witnesses[i].take(matrices[i], &profiles, err);
+        if (status == PB_OK && profiles.sms == circles->members)
+            status = ask(&profiles, lonely, circles, votes, &can_tell, err);
+        free(profiles.values);
+        *witness_out = witnesses[i].what;
+        if (can_tell || status == PB_NO_MEMORY)
+            return status;
+    }
+    return pb_fail(err, PB_NOT_FOUND,
+                   "some SMs met no others in clusters, and no map tells whom they resemble");
+}

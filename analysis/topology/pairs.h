@@ -1,0 +1,41 @@
+/*
+ * Circles of SMs that slow each other down when they work at the same time (test sm_pairs).
+ *
+ * Whoever shares something with one member of a circle shares it with all: pairs that are clearly
+ * slower than all others but do not close circles tell nothing.
+ *
+ * Source: facts 4 on maps of SMs.
+ */
+#ifndef PB_ANALYSIS_TOPOLOGY_PAIRS_H
+#define PB_ANALYSIS_TOPOLOGY_PAIRS_H
+
+#include "analysis/statistics/circles.h"
+#include "core/record.h"
+
+/* What parts pairs within circles from all others. */
+struct pb_pairs_gap {
+    double slowdown; /* between the two: cycles of a pair by cycles alone */
+    double share;    /* how much slower the least within is than the slowest other, less 1 */
+};
+
+/* Axes kind (labels), sm, other, of three SMs at least. PB_NOT_FOUND: err says what is not so. */
+enum pb_status pb_pairs_check(const struct pb_matrix *matrix, struct pb_error *err);
+
+/*
+ * How much slower both of a pair are than alone: the less slow of the two, so no spike counts.
+ * cycles[sms][sms] of one kind.
+ */
+double pb_pairs_slowdown(const double *cycles, size_t sms, size_t a, size_t b);
+
+/*
+ * The circles of one kind of work, of a matrix that was checked: those behind the widest gap.
+ *
+ * circles  open, of as many members as the matrix has SMs; undefined unless PB_OK
+ *
+ * PB_NOT_FOUND  there are none, or a pair was not measured. PB_NO_MEMORY.
+ */
+enum pb_status pb_pairs_circles(const struct pb_matrix *matrix, size_t kind,
+                                struct pb_circles *circles, struct pb_pairs_gap *gap_out,
+                                struct pb_error *err);
+
+#endif

@@ -1,0 +1,283 @@
+/*
+ * Transfers over the host link, and from other GPUs of the node.
+ *
+ * Times are the host's: from the call to the moment when the data is known to be there, as a
+ * program sees it. What that costs beside the transfer is the latency of a small one. The contents
+ * are checked after the last repeat; the target holds something else before the first.
+ *
+ * The memory here is a transfer's own: on a node these come at any time, and whether they came
+ * before must not show in where the arena of the chases lies.
+ */
+#include <cuda_runtime_api.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/time.h"
+#include "device/cuda/device.h"
+
+/* One transfer under way. */
+struct run {
+    struct pb_cuda_device *cuda;
+    const struct pb_link *link;
+    uint32_t salt;
+    struct pb_cuda_buffer own;   /* on this device */
+    uint32_t *host;              /* of a transfer over the host link */
+    int peer_ordinal;            /* of a transfer from a peer */
+    struct pb_cuda_peer *mapped; /* its memory; NULL: … */
+    void *peer_memory;           /* … by a context of ours there */
+    struct pb_error *err;
+};
+
+static enum pb_status check_request(const struct pb_link *link, struct pb_error *err)
+{
+    if ((unsigned)link->kind > PB_LINK_FROM_PEER)
+        return pb_fail(err, PB_INVALID, "link: unknown kind %d", (int)link->kind);
+    if (link->bytes == 0 || link->bytes % sizeof(uint32_t) != 0 || link->repeats == 0)
+        return pb_fail(err, PB_INVALID,
+                       "link: %" PRIu64 " bytes %" PRIu32 " times: expected whole words of 4",
+                       link->bytes, link->repeats);
+    if (link->kind == PB_LINK_FROM_PEER && link->peer == NULL)
+        return pb_fail(err, PB_INVALID, "link: no peer named");
+    return PB_OK;
+}
+
+static enum pb_status check(const struct run *run, int code, const char *call)
+{
+    return pb_cuda_status(run->cuda, code, call, "a transfer", run->err);
+}
+
+static uint64_t word_count(const struct run *run)
+{
+    return run->link->bytes / sizeof(uint32_t);
+}
+
+static void fill_host(const struct run *run, uint32_t salt)
+{
+    for (uint64_t i = 0; i < word_count(run); i++)
+        run->host[i] = PB_KERNEL_PATTERN(i, salt);
+}
+
+static enum pb_status fill_device(const struct run *run, uint64_t address, uint32_t salt)
+{
+    return check(run, pb_kernel_fill(address, word_count(run), salt, 4 * run->cuda->info.sm_count),
+                 "pb_kernel_fill");
+}
+
+/* Memory of the host, as programs allocate it or locked to its pages. */
+static enum pb_status set_up_host(struct run *run)
+{
+    size_t bytes = (size_t)run->link->bytes;
+    bool is_to = run->link->kind == PB_LINK_TO_DEVICE;
+    enum pb_status status = PB_OK;
+    void *memory = NULL;
+
+    if (run->link->pinned)
+        status = check(run, cudaHostAlloc(&memory, bytes, cudaHostAllocDefault), "cudaHostAlloc");
+    else
+        memory = malloc(bytes);
+    if (status == PB_OK && memory == NULL)
+        status = pb_fail(run->err, PB_NO_MEMORY, "link: no host memory for %zu bytes", bytes);
+    if (status != PB_OK)
+        return status;
+    run->host = memory;
+    fill_host(run, is_to ? run->salt : ~run->salt);
+    return fill_device(run, run->own.address, is_to ? ~run->salt : run->salt);
+}
+
+/* The peer's number in this process; PB_UNSUPPORTED where it cannot be read from here. */
+static enum pb_status find_peer(struct run *run)
+{
+    struct pb_device_entry *entries = NULL;
+    size_t count = 0, found = 0;
+    int can = 0;
+    enum pb_status status = pb_cuda_enumerate(&entries, &count, run->err);
+
+    if (status != PB_OK)
+        return status;
+    while (found < count && strcmp(entries[found].uuid, run->link->peer) != 0)
+        found++;
+    free(entries);
+    if (found == count)
+        return pb_fail(run->err, PB_UNSUPPORTED, "link: GPU %s is not visible to this process",
+                       run->link->peer);
+    if ((int)found == run->cuda->ordinal)
+        return pb_fail(run->err, PB_INVALID, "link: GPU %s is this device itself", run->link->peer);
+    run->peer_ordinal = (int)found;
+    status = check(run, cudaDeviceCanAccessPeer(&can, run->cuda->ordinal, run->peer_ordinal),
+                   "cudaDeviceCanAccessPeer");
+    if (status == PB_OK && can == 0)
+        status = pb_fail(run->err, PB_UNSUPPORTED, "link: GPU %d cannot read the memory of GPU %d",
+                         run->cuda->ordinal, run->peer_ordinal);
+    return status;
+}
+
+/* Memory on the peer, with the pattern in it, by a context there. Leaves this device current. */
+static enum pb_status fill_by_context(struct run *run)
+{
+    enum pb_status status = check(run, cudaSetDevice(run->peer_ordinal), "cudaSetDevice");
+
+    if (status == PB_OK)
+        status = check(run, cudaMalloc(&run->peer_memory, run->link->bytes), "cudaMalloc");
+    if (status == PB_OK)
+        status = fill_device(run, (uint64_t)(uintptr_t)run->peer_memory, run->salt);
+    if (status == PB_OK)
+        status = check(run, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    cudaSetDevice(run->cuda->ordinal);
+    return status;
+}
+
+static enum pb_status enable_peer(struct run *run)
+{
+    int code = cudaDeviceEnablePeerAccess(run->peer_ordinal, 0);
+
+    if (code == cudaErrorPeerAccessAlreadyEnabled) {
+        cudaGetLastError();
+        code = cudaSuccess;
+    }
+    return check(run, code, "cudaDeviceEnablePeerAccess");
+}
+
+/* Where the driver maps no memory of peers, a context on the peer does it: if anything can. */
+static enum pb_status set_up_peer(struct run *run)
+{
+    enum pb_status status = find_peer(run);
+
+    if (status != PB_OK)
+        return status;
+    status =
+        pb_cuda_peer_open(run->cuda, run->peer_ordinal, run->link->bytes, &run->mapped, run->err);
+    if (status == PB_OK)
+        status = fill_device(run, pb_cuda_peer_address(run->mapped), run->salt);
+    if (status == PB_UNSUPPORTED || status == PB_DEVICE) {
+        pb_cuda_peer_close(run->mapped);
+        run->mapped = NULL;
+        status = fill_by_context(run);
+        if (status == PB_OK)
+            status = enable_peer(run);
+    }
+    return status == PB_OK ? fill_device(run, run->own.address, ~run->salt) : status;
+}
+
+static void clean_up(struct run *run)
+{
+    pb_cuda_release(&run->own);
+    if (run->host != NULL && run->link->pinned)
+        cudaFreeHost(run->host);
+    else
+        free(run->host);
+    if (run->peer_memory != NULL)
+        cudaFree(run->peer_memory);
+    pb_cuda_peer_close(run->mapped);
+}
+
+static int start_transfer(const struct run *run)
+{
+    void *own = pb_cuda_pointer(run->own.address);
+    size_t bytes = (size_t)run->link->bytes;
+
+    switch (run->link->kind) {
+    case PB_LINK_TO_DEVICE:
+        return cudaMemcpyAsync(own, run->host, bytes, cudaMemcpyHostToDevice, NULL);
+    case PB_LINK_FROM_DEVICE:
+        return cudaMemcpyAsync(run->host, own, bytes, cudaMemcpyDeviceToHost, NULL);
+    case PB_LINK_FROM_PEER:
+    default:
+        if (run->mapped != NULL)
+            return cudaMemcpyAsync(own, pb_cuda_pointer(pb_cuda_peer_address(run->mapped)), bytes,
+                                   cudaMemcpyDeviceToDevice, NULL);
+        return cudaMemcpyPeerAsync(own, run->cuda->ordinal, run->peer_memory, run->peer_ordinal,
+                                   bytes, NULL);
+    }
+}
+
+static enum pb_status transfer(struct run *run, double *seconds_out)
+{
+    double start = pb_time_monotonic_seconds();
+    enum pb_status status = check(run, start_transfer(run), "cudaMemcpyAsync");
+
+    if (status == PB_OK)
+        status = check(run, cudaStreamSynchronize(NULL), "cudaStreamSynchronize");
+    *seconds_out = pb_time_monotonic_seconds() - start;
+    return status;
+}
+
+static int compare_seconds(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* One transfer before those that count: it finds pages that were never touched. */
+static enum pb_status measure(struct run *run, struct pb_link_result *result_out)
+{
+    size_t count = run->link->repeats;
+    double *seconds = calloc(count, sizeof(*seconds)), first;
+    enum pb_status status;
+
+    if (seconds == NULL)
+        return pb_fail(run->err, PB_NO_MEMORY, "link: no memory for %zu times", count);
+    status = check(run, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    if (status == PB_OK)
+        status = transfer(run, &first);
+    for (size_t i = 0; status == PB_OK && i < count; i++)
+        status = transfer(run, &seconds[i]);
+    if (status == PB_OK) {
+        qsort(seconds, count, sizeof(*seconds), compare_seconds);
+        result_out->seconds = 0.5 * (seconds[(count - 1) / 2] + seconds[count / 2]);
+        result_out->least_seconds = seconds[0];
+    }
+    free(seconds);
+    return status;
+}
+
+static enum pb_status count_mismatches(struct run *run, uint64_t *count_out)
+{
+    struct pb_kernel_fault fault;
+    uint64_t fault_address = 0, count = 0;
+    enum pb_status status;
+
+    if (run->link->kind == PB_LINK_FROM_DEVICE) {
+        for (uint64_t i = 0; i < word_count(run); i++)
+            count += run->host[i] != PB_KERNEL_PATTERN(i, run->salt);
+        *count_out = count;
+        return PB_OK;
+    }
+    status = pb_cuda_fault_clear(run->cuda, &fault_address, run->err);
+    if (status == PB_OK)
+        status = check(run,
+                       pb_kernel_fill_check(run->own.address, word_count(run), run->salt,
+                                            fault_address, 4 * run->cuda->info.sm_count),
+                       "pb_kernel_fill_check");
+    if (status == PB_OK)
+        status = pb_cuda_fault_read(run->cuda, "checking a transfer", &fault, run->err);
+    if (status == PB_OK)
+        *count_out = fault.count;
+    return status;
+}
+
+enum pb_status pb_cuda_link(struct pb_device *device, const struct pb_link *link,
+                            struct pb_link_result *result_out, struct pb_error *err)
+{
+    struct run run = {.cuda = (struct pb_cuda_device *)device, .link = link, .err = err};
+    struct pb_link_result result = {0.0, 0.0, 0};
+    enum pb_status status = pb_cuda_enter(run.cuda, err);
+
+    if (status == PB_OK)
+        status = check_request(link, err);
+    if (status == PB_OK)
+        status = pb_cuda_reserve(run.cuda, &run.own, link->bytes, "a transfer", err);
+    run.salt = ++run.cuda->salt;
+    if (status == PB_OK)
+        status = link->kind == PB_LINK_FROM_PEER ? set_up_peer(&run) : set_up_host(&run);
+    if (status == PB_OK)
+        status = measure(&run, &result);
+    if (status == PB_OK)
+        status = count_mismatches(&run, &result.mismatch_count);
+    clean_up(&run);
+    if (status == PB_OK)
+        *result_out = result;
+    return status;
+}

@@ -1,0 +1,70 @@
+/*
+ * The map of SMs and lines: the same chain of lines walked from one SM after the other, so that
+ * none disturbs another. Loads go past L1; an atomic returns the pointer that it adds nothing to,
+ * and so makes a chain as well.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "device/cuda/walk.h"
+
+static enum pb_status check_request(const struct pb_cuda_device *cuda, const struct pb_map *map,
+                                    struct pb_error *err)
+{
+    if (map->touch != PB_TOUCH_LOAD && map->touch != PB_TOUCH_ATOMIC)
+        return pb_fail(err, PB_INVALID, "map: unknown touch %d", (int)map->touch);
+    for (size_t i = 0; map->sms != NULL && i < map->sm_count; i++)
+        if (map->sms[i] >= cuda->info.sm_count)
+            return pb_fail(err, PB_INVALID, "map: SM %" PRIu32 ": expected 0 to %" PRIu32,
+                           map->sms[i], cuda->info.sm_count - 1);
+    return PB_OK;
+}
+
+static enum pb_status walk_all(struct pb_cuda_walk *walk, const struct pb_map *map,
+                               uint32_t *latency_cycles_out, uint64_t *indices)
+{
+    bool is_all = map->sms == NULL || map->sm_count == 0;
+    size_t sm_count = is_all ? walk->cuda->info.sm_count : map->sm_count;
+    struct pb_kernel_result result;
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; status == PB_OK && i < sm_count; i++) {
+        struct pb_trace trace = {.latency_cycles = latency_cycles_out + i * map->offset_count,
+                                 .index_bytes = indices};
+
+        status = pb_cuda_walk_place(walk, is_all ? (int64_t)i : (int64_t)map->sms[i]);
+        if (status == PB_OK)
+            status = pb_cuda_walk_trace(walk, &trace, &result);
+    }
+    return status;
+}
+
+enum pb_status pb_cuda_map(struct pb_device *device, const struct pb_map *map,
+                           uint32_t *latency_cycles_out, struct pb_error *err)
+{
+    struct pb_cuda_device *cuda = (struct pb_cuda_device *)device;
+    enum pb_kernel_path path =
+        map->touch == PB_TOUCH_ATOMIC ? PB_KERNEL_ATOMIC : PB_KERNEL_GLOBAL_CG;
+    struct pb_chase chase = {.path = PB_PATH_GLOBAL_CG,
+                             .offset_bytes = map->offset_bytes,
+                             .offset_count = map->offset_count,
+                             .warm = (uint64_t)map->warm * map->offset_count,
+                             .record = map->offset_count,
+                             .carveout_bytes = -1,
+                             .sm = -1};
+    uint64_t *indices = malloc((map->offset_count + 1) * sizeof(*indices));
+    struct pb_cuda_walk walk = {.cuda = cuda};
+    enum pb_status status = pb_cuda_enter(cuda, err);
+
+    if (status == PB_OK && indices == NULL)
+        status = pb_fail(err, PB_NO_MEMORY, "no memory for a map of %zu lines", map->offset_count);
+    if (status == PB_OK)
+        status = check_request(cuda, map, err);
+    if (status == PB_OK)
+        status = pb_cuda_walk_open(&walk, cuda, &chase, path, path, err);
+    if (status == PB_OK)
+        status = walk_all(&walk, map, latency_cycles_out, indices);
+    pb_cuda_walk_close(&walk);
+    free(indices);
+    return status;
+}

@@ -1,0 +1,105 @@
+/*
+ * Which GPUs there are and which one is meant, without touching any: no context is created.
+ *
+ * Limit: what CUDA_VISIBLE_DEVICES hides is not there.
+ */
+#include <cuda_runtime_api.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/cuda/device.h"
+
+/* No driver and no device are no errors here: there is just nothing to open. */
+static enum pb_status count_devices(int *count_out, cudaError_t *code_out, struct pb_error *err)
+{
+    int count = 0;
+    cudaError_t code = cudaGetDeviceCount(&count);
+
+    cudaGetLastError();
+    *code_out = code;
+    *count_out = code == cudaSuccess ? count : 0;
+    if (code == cudaSuccess || code == cudaErrorNoDevice || code == cudaErrorInsufficientDriver)
+        return PB_OK;
+    return pb_fail(err, PB_DEVICE, "counting GPUs: cudaGetDeviceCount failed: %s (%s)",
+                   cudaGetErrorName(code), cudaGetErrorString(code));
+}
+
+/*
+ * As nvidia-smi -L writes it. A MIG instance has a UUID of its own and is told by its name
+ * ("… MIG 1g.18gb"): CUDA shows a process one such instance, and nothing else of it.
+ */
+static void format_uuid(const struct cudaDeviceProp *properties, char *text, size_t size)
+{
+    const unsigned char *b = (const unsigned char *)properties->uuid.bytes;
+    const char *kind = strstr(properties->name, " MIG ") != NULL ? "MIG" : "GPU";
+
+    snprintf(text, size, "%s-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+             kind, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
+             b[13], b[14], b[15]);
+}
+
+enum pb_status pb_cuda_identify(int ordinal, struct pb_device_entry *entry_out,
+                                struct pb_error *err)
+{
+    struct cudaDeviceProp properties;
+    cudaError_t code = cudaGetDeviceProperties(&properties, ordinal);
+
+    if (code != cudaSuccess)
+        return pb_fail(err, PB_DEVICE, "GPU %d: cudaGetDeviceProperties failed: %s (%s)", ordinal,
+                       cudaGetErrorName(code), cudaGetErrorString(code));
+    memset(entry_out, 0, sizeof(*entry_out));
+    PB_TEXT_SET(entry_out->model, properties.name);
+    format_uuid(&properties, entry_out->uuid, sizeof(entry_out->uuid));
+    /* As NVML and nvidia-smi write it: eight digits of domain, upper case. */
+    snprintf(entry_out->pci_bus_id, sizeof(entry_out->pci_bus_id), "%08X:%02X:%02X.0",
+             (unsigned)properties.pciDomainID, (unsigned)properties.pciBusID,
+             (unsigned)properties.pciDeviceID);
+    return PB_OK;
+}
+
+enum pb_status pb_cuda_enumerate(struct pb_device_entry **entries_out, size_t *count_out,
+                                 struct pb_error *err)
+{
+    struct pb_device_entry *entries = NULL;
+    cudaError_t code;
+    int count = 0;
+    enum pb_status status = count_devices(&count, &code, err);
+
+    if (status == PB_OK && count > 0) {
+        entries = calloc((size_t)count, sizeof(*entries));
+        if (entries == NULL)
+            return pb_fail(err, PB_NO_MEMORY, "no memory for a list of %d GPUs", count);
+    }
+    for (int i = 0; status == PB_OK && i < count; i++)
+        status = pb_cuda_identify(i, &entries[i], err);
+    if (status != PB_OK) {
+        free(entries);
+        return status;
+    }
+    *entries_out = entries;
+    *count_out = (size_t)count;
+    return PB_OK;
+}
+
+enum pb_status pb_cuda_select(const char *selector, int *ordinal_out, struct pb_error *err)
+{
+    struct pb_device_entry *entries = NULL;
+    size_t count = 0, found = 0;
+    cudaError_t code = cudaSuccess;
+    int visible = 0;
+    enum pb_status status = count_devices(&visible, &code, err);
+
+    if (status == PB_OK && visible == 0)
+        return pb_fail(err, PB_NOT_FOUND, "no CUDA device: %s",
+                       cudaGetErrorString(code == cudaSuccess ? cudaErrorNoDevice : code));
+    if (status == PB_OK)
+        status = pb_cuda_enumerate(&entries, &count, err);
+    if (status == PB_OK)
+        status = pb_cuda_match(selector == NULL ? "0" : selector, entries, count, &found, err);
+    free(entries);
+    if (status == PB_OK)
+        *ordinal_out = (int)found;
+    return status;
+}

@@ -1,0 +1,190 @@
+/* Loading NVML, finding a GPU in it, and what it says of the GPU's identity; see nvml.h. */
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/record.h"
+#include "device/nvml/nvml_calls.h"
+
+/* Where each symbol's address goes; `older` is its name in drivers before a renaming. */
+static const struct {
+    size_t offset;
+    const char *name, *older;
+} symbols[] = {
+    {offsetof(struct pb_nvml_calls, init), "nvmlInit_v2", NULL},
+    {offsetof(struct pb_nvml_calls, shutdown), "nvmlShutdown", NULL},
+    {offsetof(struct pb_nvml_calls, by_uuid), "nvmlDeviceGetHandleByUUID", NULL},
+    {offsetof(struct pb_nvml_calls, by_bus_id), "nvmlDeviceGetHandleByPciBusId_v2", NULL},
+    {offsetof(struct pb_nvml_calls, is_instance), "nvmlDeviceIsMigDeviceHandle", NULL},
+    {offsetof(struct pb_nvml_calls, parent), "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", NULL},
+    {offsetof(struct pb_nvml_calls, instance_id), "nvmlDeviceGetGpuInstanceId", NULL},
+    {offsetof(struct pb_nvml_calls, index), "nvmlDeviceGetIndex", NULL},
+    {offsetof(struct pb_nvml_calls, driver_version), "nvmlSystemGetDriverVersion", NULL},
+    {offsetof(struct pb_nvml_calls, vbios), "nvmlDeviceGetVbiosVersion", NULL},
+    {offsetof(struct pb_nvml_calls, ecc_mode), "nvmlDeviceGetEccMode", NULL},
+    {offsetof(struct pb_nvml_calls, mig_mode), "nvmlDeviceGetMigMode", NULL},
+    {offsetof(struct pb_nvml_calls, power_limit), "nvmlDeviceGetEnforcedPowerLimit", NULL},
+    {offsetof(struct pb_nvml_calls, power_limit_default),
+     "nvmlDeviceGetPowerManagementDefaultLimit", NULL},
+    {offsetof(struct pb_nvml_calls, clock), "nvmlDeviceGetClockInfo", NULL},
+    {offsetof(struct pb_nvml_calls, power), "nvmlDeviceGetPowerUsage", NULL},
+    {offsetof(struct pb_nvml_calls, temperature), "nvmlDeviceGetTemperature", NULL},
+    {offsetof(struct pb_nvml_calls, field_values), "nvmlDeviceGetFieldValues", NULL},
+    {offsetof(struct pb_nvml_calls, reasons), "nvmlDeviceGetCurrentClocksEventReasons",
+     "nvmlDeviceGetCurrentClocksThrottleReasons"},
+    {offsetof(struct pb_nvml_calls, ecc_errors), "nvmlDeviceGetTotalEccErrors", NULL},
+    {offsetof(struct pb_nvml_calls, remapped_rows), "nvmlDeviceGetRemappedRows", NULL},
+    {offsetof(struct pb_nvml_calls, pcie_generation), "nvmlDeviceGetCurrPcieLinkGeneration", NULL},
+    {offsetof(struct pb_nvml_calls, pcie_width), "nvmlDeviceGetCurrPcieLinkWidth", NULL},
+    {offsetof(struct pb_nvml_calls, pcie_generation_max), "nvmlDeviceGetMaxPcieLinkGeneration",
+     NULL},
+    {offsetof(struct pb_nvml_calls, pcie_width_max), "nvmlDeviceGetMaxPcieLinkWidth", NULL},
+    {offsetof(struct pb_nvml_calls, pcie_replays), "nvmlDeviceGetPcieReplayCounter", NULL},
+    {offsetof(struct pb_nvml_calls, memory), "nvmlDeviceGetMemoryInfo", NULL},
+    {offsetof(struct pb_nvml_calls, processes), "nvmlDeviceGetComputeRunningProcesses_v3",
+     "nvmlDeviceGetComputeRunningProcesses"},
+    {offsetof(struct pb_nvml_calls, nvlink_state), "nvmlDeviceGetNvLinkState", NULL},
+    {offsetof(struct pb_nvml_calls, violation), "nvmlDeviceGetViolationStatus", NULL},
+};
+
+static void load_symbols(void *library, struct pb_nvml_calls *calls)
+{
+    for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
+        void *address = dlsym(library, symbols[i].name);
+
+        if (address == NULL && symbols[i].older != NULL)
+            address = dlsym(library, symbols[i].older);
+        memcpy((char *)calls + symbols[i].offset, &address, sizeof(address));
+    }
+}
+
+/*
+ * A MIG instance answers for little more than its memory and processes: clocks, power, errors and
+ * links are those of the GPU it lies on. Where that cannot be had, they stay unknown.
+ */
+static void split_instance(struct pb_nvml *nvml, const char *pci_bus_id)
+{
+    struct pb_nvml_calls *call = &nvml->call;
+    unsigned is_instance = 0;
+    void *parent = NULL;
+
+    if (call->is_instance == NULL ||
+        call->is_instance(nvml->device, &is_instance) != NVML_SUCCESS || is_instance == 0)
+        return;
+    nvml->instance = nvml->device;
+    if ((call->parent != NULL && call->parent(nvml->instance, &parent) == NVML_SUCCESS) ||
+        (call->by_bus_id != NULL && call->by_bus_id(pci_bus_id, &parent) == NVML_SUCCESS))
+        nvml->device = parent;
+}
+
+static bool find_device(struct pb_nvml *nvml, const char *uuid, const char *pci_bus_id)
+{
+    struct pb_nvml_calls *call = &nvml->call;
+
+    if (call->by_uuid != NULL && call->by_uuid(uuid, &nvml->device) == NVML_SUCCESS) {
+        split_instance(nvml, pci_bus_id);
+        return true;
+    }
+    return call->by_bus_id != NULL && call->by_bus_id(pci_bus_id, &nvml->device) == NVML_SUCCESS;
+}
+
+struct pb_nvml *pb_nvml_open(const char *uuid, const char *pci_bus_id)
+{
+    struct pb_nvml *nvml = calloc(1, sizeof(*nvml));
+
+    if (nvml == NULL)
+        return NULL;
+    nvml->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (nvml->library != NULL)
+        load_symbols(nvml->library, &nvml->call);
+    if (nvml->call.init == NULL || nvml->call.shutdown == NULL ||
+        nvml->call.init() != NVML_SUCCESS) {
+        nvml->call.shutdown = NULL;
+        pb_nvml_close(nvml);
+        return NULL;
+    }
+    if (!find_device(nvml, uuid, pci_bus_id)) {
+        pb_nvml_close(nvml);
+        return NULL;
+    }
+    return nvml;
+}
+
+void pb_nvml_close(struct pb_nvml *nvml)
+{
+    if (nvml == NULL)
+        return;
+    if (nvml->call.shutdown != NULL)
+        nvml->call.shutdown();
+    if (nvml->library != NULL)
+        dlclose(nvml->library);
+    free(nvml);
+}
+
+void pb_nvml_read_real(struct pb_nvml *nvml, int (*call)(void *, unsigned *), double scale,
+                       double *value)
+{
+    unsigned read = 0;
+
+    if (call != NULL && call(nvml->device, &read) == NVML_SUCCESS)
+        *value = scale * read;
+}
+
+void pb_nvml_read_integer(struct pb_nvml *nvml, int (*call)(void *, unsigned *), int64_t *value)
+{
+    unsigned read = 0;
+
+    if (call != NULL && call(nvml->device, &read) == NVML_SUCCESS)
+        *value = read;
+}
+
+static void read_modes(struct pb_nvml *nvml, struct pb_device_info *info)
+{
+    unsigned mig_now, mig_pending;
+    int ecc_now, ecc_pending;
+
+    if (nvml->call.ecc_mode != NULL &&
+        nvml->call.ecc_mode(nvml->device, &ecc_now, &ecc_pending) == NVML_SUCCESS)
+        info->ecc_enabled = ecc_now != 0;
+    if (nvml->call.mig_mode != NULL &&
+        nvml->call.mig_mode(nvml->device, &mig_now, &mig_pending) == NVML_SUCCESS)
+        info->mig_enabled = mig_now != 0;
+    if (nvml->instance != NULL)
+        info->mig_enabled = 1;
+}
+
+/* Instances of one GPU have its index in common: each gets a number of its own. */
+static void read_slot(struct pb_nvml *nvml, struct pb_device_info *info)
+{
+    const int64_t instances_max = 100;
+    int64_t index = -1;
+    unsigned id;
+
+    pb_nvml_read_integer(nvml, nvml->call.index, &index);
+    if (index < 0)
+        return;
+    if (nvml->instance == NULL)
+        info->slot = index;
+    else if (nvml->call.instance_id != NULL &&
+             nvml->call.instance_id(nvml->instance, &id) == NVML_SUCCESS)
+        info->slot = instances_max * (index + 1) + id;
+}
+
+void pb_nvml_describe(struct pb_nvml *nvml, struct pb_device_info *info)
+{
+    char text[PB_NAME_LENGTH];
+
+    if (nvml == NULL)
+        return;
+    if (nvml->call.vbios != NULL &&
+        nvml->call.vbios(nvml->device, text, sizeof(text)) == NVML_SUCCESS)
+        PB_TEXT_SET(info->vbios, text);
+    if (nvml->call.driver_version != NULL &&
+        nvml->call.driver_version(text, sizeof(text)) == NVML_SUCCESS)
+        PB_TEXT_SET(info->driver_version, text);
+    read_modes(nvml, info);
+    read_slot(nvml, info);
+    pb_nvml_read_real(nvml, nvml->call.power_limit, 1e-3, &info->power_limit_w);
+    pb_nvml_read_real(nvml, nvml->call.power_limit_default, 1e-3, &info->power_limit_default_w);
+}
