@@ -109,6 +109,24 @@ static void test_rise__finds_levels_smaller_than_the_lines_differ(void **state)
     assert_int_equal(pb_rise_level(&rise, 3, &level, &err), PB_NOT_FOUND);
 }
 
+/* As an H200's second level where its array began so that half of the sets overflowed early. */
+static void test_rise__sets_that_overflow_apart_are_one_level(void **state)
+{
+    static const struct level halves[] = {
+        {16, 16 * 1048576, 10}, {64, 32 * 1048576, 48}, {80, 32 * 1048576, 48}};
+    struct pb_rise rise = find(halves, 3);
+    struct pb_rise_level level;
+    struct pb_error err = PB_ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(pb_rise_level(&rise, 2, &level, &err), PB_OK);
+    for (size_t k = 0; k < level.count; k++) {
+        if (level.sweeps[k]->stride_bytes > halves[1].span_bytes)
+            assert_float_equal(level.steps[k]->cycles, 96, 1.5);
+    }
+    assert_int_equal(pb_rise_level(&rise, 3, &level, &err), PB_NOT_FOUND);
+}
+
 static void test_rise__flat_walks_show_no_level(void **state)
 {
     struct pb_rise rise = find(NULL, 0);
@@ -138,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rise__finds_levels_smaller_than_the_lines_differ),
+        cmocka_unit_test(test_rise__sets_that_overflow_apart_are_one_level),
         cmocka_unit_test(test_rise__flat_walks_show_no_level),
         cmocka_unit_test(test_rise__no_walks_are_not_found),
     };
