@@ -46,7 +46,7 @@ extern const struct pb_inference pb_inferences[]; /* ends with a NULL memory; ru
 /* The row's own parameter of that name; a programming error if it is not declared. */
 struct pb_parameter *pb_case_answer(const struct pb_case *at, const char *name);
 
-/* Where recordings come from; the inference holds those of one row at a time. */
+/* Where recordings come from; one is kept while the next two rows ask for it, then read anew. */
 struct pb_recordings {
     void *context;
     /*

@@ -19,7 +19,7 @@ struct device {
 /* A new recording of that test, ok and empty. */
 struct pb_recording *device_record(struct device *device, const char *test);
 
-/* Infers from all recordings, which are gone afterwards. Fails the test on any error. */
+/* Infers from all recordings. Fails the test on any error. */
 void device_infer(struct device *device);
 
 void device_clear(struct device *device);

@@ -80,7 +80,6 @@ static void test_wong__plateaus_are_counted_in_spite_of_noise(void **state)
     struct device device = {0};
 
     (void)state;
-    device_record(&device, "classic_wong"); /* a recording is read once: this one for l1 */
     record_wong(&device, 12, 0.2);
     device_infer(&device);
     assert_value(&device, "texture", "wong_size_bytes", 32 * 64);
@@ -95,7 +94,6 @@ static void test_wong__a_smooth_rise_has_no_plateaus(void **state)
     struct device device = {0};
 
     (void)state;
-    device_record(&device, "classic_wong");
     record_wong(&device, 1, 0.2);
     device_infer(&device);
     assert_none(&device, "texture", "wong_ways", "rises without plateaus");
@@ -110,7 +108,6 @@ static void test_saavedra__a_flat_graph_shows_nothing(void **state)
     struct pb_matrix *matrix;
 
     (void)state;
-    device_record(&device, "classic_saavedra");
     recording = device_record(&device, "classic_saavedra");
     matrix = &recording->matrix;
     pb_axis_set_values(&matrix->axes[0], "array_bytes", "byte", "", sizes, 4, NULL);

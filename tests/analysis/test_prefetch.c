@@ -183,7 +183,6 @@ static void record_latencies(struct device *device)
 
     synthetic_capacity(device_record(device, "l2_capacity"), &l2, &noise, "global_cg");
     synthetic_constant(&dram->series, &noise, "global_cg", "near", 700, 256);
-    device_record(device, "prefetch"); /* a recording is read once: this one for l1 */
 }
 
 static void test_prefetch__without_an_end_it_is_not_stated(void **state)

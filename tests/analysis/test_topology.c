@@ -203,17 +203,14 @@ static void record_partners(struct device *device, bool always)
     static const char *const names[] = {"size", "launch", "cluster", "rank"};
     static const double sizes[] = {1, 2};
     const size_t lengths[] = {2, 3, 6, 2};
+    struct pb_matrix *matrix = &device_record(device, "sm_clusters")->matrix;
 
-    for (size_t copy = 0; copy < 2; copy++) { /* each recording is read once; two rows read it */
-        struct pb_matrix *matrix = &device_record(device, "sm_clusters")->matrix;
-
-        for (size_t i = 0; i < 4; i++)
-            pb_axis_set_values(&matrix->axes[i], names[i], "", "", i == 0 ? sizes : numbers,
-                               lengths[i], NULL);
-        assert_int_equal(pb_matrix_allocate(matrix, "", "", NULL), PB_OK);
-        for (size_t i = 0; i < 3 * SMS; i++)
-            matrix->values[3 * SMS + i] = (double)((i % SMS + (!always && i >= 2 * SMS)) % SMS);
-    }
+    for (size_t i = 0; i < 4; i++)
+        pb_axis_set_values(&matrix->axes[i], names[i], "", "", i == 0 ? sizes : numbers, lengths[i],
+                           NULL);
+    assert_int_equal(pb_matrix_allocate(matrix, "", "", NULL), PB_OK);
+    for (size_t i = 0; i < 3 * SMS; i++)
+        matrix->values[3 * SMS + i] = (double)((i % SMS + (!always && i >= 2 * SMS)) % SMS);
     device->info.sm_count = SMS;
 }
 
@@ -223,7 +220,6 @@ static void test_tpcs__constant_partners_make_them(void **state)
 
     (void)state;
     record_partners(&device, true);
-    record_pairs(&device, 2, 1.0, false); /* the other row reads this one */
     record_pairs(&device, 2, 1.0, false);
     device_infer(&device);
     assert_value(&device, "sm", "tpc_count", 6);
@@ -240,7 +236,6 @@ static void test_tpcs__changing_partners_make_none(void **state)
     (void)state;
     record_partners(&device, false);
     record_pairs(&device, 2, 1.0, false);
-    record_pairs(&device, 2, 1.0, false);
     device_infer(&device);
     assert_none(&device, "sm", "tpc_count", "no pairs of SMs");
     device_clear(&device);
@@ -252,7 +247,6 @@ static void test_tpcs__pairs_that_agree_with_partners_are_sure(void **state)
 
     (void)state;
     record_partners(&device, true);
-    record_pairs(&device, 2, 1.0, false); /* the other row reads this one */
     record_pairs(&device, 2, 1.4, false);
     device_infer(&device);
     assert_value(&device, "sm", "tpc_count", 6);
@@ -268,7 +262,6 @@ static void test_tpcs__pairs_that_contradict_partners_leave_them_open(void **sta
     (void)state;
     for (size_t size = 3; size <= 4; size++) {
         record_partners(&device, true);
-        record_pairs(&device, 2, 1.0, false);
         record_pairs(&device, size, 1.4, false);
         device_infer(&device);
         assert_none(&device, "sm", "tpc_count", "run clusters of two with");
@@ -328,23 +321,19 @@ static void record_map(struct device *device)
 {
     static const char *const touches[] = {"atomic"};
     struct synthetic_noise noise = {0, 3, 0, 0, 8};
+    struct pb_matrix *matrix = &device_record(device, "l2_map")->matrix;
     double places[LENGTH];
 
     for (size_t i = 0; i < LENGTH; i++)
         places[i] = (double)i;
-    for (size_t copy = 0; copy < 4;
-         copy++) { /* each recording is read once; four rows read it by then */
-        struct pb_matrix *matrix = &device_record(device, "l2_map")->matrix;
+    pb_axis_set_labels(&matrix->axes[0], "touch", "", touches, 1, NULL);
+    pb_axis_set_values(&matrix->axes[1], "sm", "", "", places, SMS, NULL);
+    pb_axis_set_values(&matrix->axes[2], "line", "", "", places, LENGTH, NULL);
+    assert_int_equal(pb_matrix_allocate(matrix, "cycle", "", NULL), PB_OK);
+    for (size_t i = 0; i < SMS * LENGTH; i++) {
+        size_t sm = i / LENGTH, second = sm >= 6 && sm < 10;
 
-        pb_axis_set_labels(&matrix->axes[0], "touch", "", touches, 1, NULL);
-        pb_axis_set_values(&matrix->axes[1], "sm", "", "", places, SMS, NULL);
-        pb_axis_set_values(&matrix->axes[2], "line", "", "", places, LENGTH, NULL);
-        assert_int_equal(pb_matrix_allocate(matrix, "cycle", "", NULL), PB_OK);
-        for (size_t i = 0; i < SMS * LENGTH; i++) {
-            size_t sm = i / LENGTH, second = sm >= 6 && sm < 10;
-
-            matrix->values[i] = synthetic_latency(&noise, i % 2 == second ? 300 : 320);
-        }
+        matrix->values[i] = synthetic_latency(&noise, i % 2 == second ? 300 : 320);
     }
 }
 
@@ -392,24 +381,20 @@ static void record_company(struct device *device, double faster)
 {
     static const char *const kinds[] = {"write", "constant"};
     struct synthetic_noise noise = {0, 50, 0, 0, 3};
+    struct pb_matrix *matrix = &device_record(device, "sm_pairs")->matrix;
     double sms[SMS];
 
     for (size_t i = 0; i < SMS; i++)
         sms[i] = (double)i;
-    for (size_t copy = 0; copy < 2; copy++) {
-        struct pb_matrix *matrix = &device_record(device, "sm_pairs")->matrix;
+    pb_axis_set_labels(&matrix->axes[0], "kind", "", kinds, 2, NULL);
+    pb_axis_set_values(&matrix->axes[1], "sm", "", "", sms, SMS, NULL);
+    pb_axis_set_values(&matrix->axes[2], "other", "", "", sms, SMS, NULL);
+    assert_int_equal(pb_matrix_allocate(matrix, "cycle", "", NULL), PB_OK);
+    for (size_t i = 0; i < (size_t)2 * SMS * SMS; i++) {
+        size_t a = i / SMS % SMS, b = i % SMS;
+        bool shares = i >= (size_t)SMS * SMS && a != b && (a >= 6 && a < 10) == (b >= 6 && b < 10);
 
-        pb_axis_set_labels(&matrix->axes[0], "kind", "", kinds, 2, NULL);
-        pb_axis_set_values(&matrix->axes[1], "sm", "", "", sms, SMS, NULL);
-        pb_axis_set_values(&matrix->axes[2], "other", "", "", sms, SMS, NULL);
-        assert_int_equal(pb_matrix_allocate(matrix, "cycle", "", NULL), PB_OK);
-        for (size_t i = 0; i < (size_t)2 * SMS * SMS; i++) {
-            size_t a = i / SMS % SMS, b = i % SMS;
-            bool shares =
-                i >= (size_t)SMS * SMS && a != b && (a >= 6 && a < 10) == (b >= 6 && b < 10);
-
-            matrix->values[i] = synthetic_latency(&noise, 0) + 10000.0 * (shares ? faster : 1.0);
-        }
+        matrix->values[i] = synthetic_latency(&noise, 0) + 10000.0 * (shares ? faster : 1.0);
     }
 }
 
