@@ -1,4 +1,5 @@
-/* Replaying policies on the lines of one set; linear in accesses times ways. */
+/* Replaying policies on the lines of one set; an access costs no search, plru's a walk up and down.
+ */
 #include "analysis/cache/replacement.h"
 
 #include <gsl/gsl_sf_gamma.h>
@@ -14,7 +15,7 @@ static const double stray_rate = 0.005;
 static const double against_share = 0.02;
 enum { STRAYS_MAX = 1 };
 
-enum { EMPTY = UINT32_MAX };
+enum { NONE = UINT32_MAX }; /* no way, or no line */
 
 const char *pb_policy_name(enum pb_policy policy)
 {
@@ -23,30 +24,51 @@ const char *pb_policy_name(enum pb_policy policy)
     return names[policy];
 }
 
-/* A set under one policy. */
+/* A set under one policy. Its ways fill in order. */
 struct set {
-    uint32_t ways;
-    uint32_t line[PB_WAYS_MAX];     /* by way */
-    uint64_t stamp[PB_WAYS_MAX];    /* lru: of the last use; fifo: of the filling */
+    uint32_t ways, filled;
+    uint32_t line[PB_WAYS_MAX]; /* by way, of the filled ones */
+    uint32_t *way;              /* by line; NONE: not in the set */
+    /* Ways in order of the last use (lru) or of the filling (fifo), as a ring through `ways`. */
+    uint32_t older[PB_WAYS_MAX + 1], newer[PB_WAYS_MAX + 1];
     bool to_right[2 * PB_WAYS_MAX]; /* plru: of inner node n, with children 2n and 2n + 1 */
-    uint64_t now;
 };
 
+/* Forgets the lines; set->way is NONE for all others already. */
 static void empty_set(struct set *set, uint32_t ways)
 {
-    memset(set, 0, sizeof(*set));
+    for (uint32_t way = 0; way < set->filled; way++)
+        set->way[set->line[way]] = NONE;
     set->ways = ways;
-    for (uint32_t way = 0; way < ways; way++)
-        set->line[way] = EMPTY;
+    set->filled = 0;
+    set->older[ways] = set->newer[ways] = ways;
+    memset(set->to_right, 0, sizeof(set->to_right));
 }
 
-static uint32_t way_of(const struct set *set, uint32_t line)
+static void put_line(struct set *set, uint32_t way, uint32_t line)
 {
-    uint32_t way = 0;
+    if (way < set->filled)
+        set->way[set->line[way]] = NONE;
+    else
+        set->filled++;
+    set->line[way] = line;
+    set->way[line] = way;
+}
 
-    while (way < set->ways && set->line[way] != line)
-        way++;
-    return way;
+static void take_out(struct set *set, uint32_t way)
+{
+    set->newer[set->older[way]] = set->newer[way];
+    set->older[set->newer[way]] = set->older[way];
+}
+
+static void make_newest(struct set *set, uint32_t way)
+{
+    uint32_t end = set->ways;
+
+    set->older[way] = set->older[end];
+    set->newer[way] = end;
+    set->newer[set->older[end]] = way;
+    set->older[end] = way;
 }
 
 static uint32_t leaves_of(uint32_t ways)
@@ -78,31 +100,31 @@ static uint32_t follow_tree(const struct set *set)
     return first;
 }
 
-static uint32_t oldest_way(const struct set *set)
+/* The way that a missing line takes. */
+static uint32_t victim_of(const struct set *set, enum pb_policy policy)
 {
-    uint32_t oldest = 0;
-
-    for (uint32_t way = 1; way < set->ways; way++)
-        if (set->stamp[way] < set->stamp[oldest])
-            oldest = way;
-    return oldest;
+    if (set->filled < set->ways)
+        return set->filled;
+    return policy == PB_POLICY_PLRU ? follow_tree(set) : set->newer[set->ways];
 }
 
 /* One access; true when it hits. */
 static bool access_set(struct set *set, enum pb_policy policy, uint32_t line)
 {
-    uint32_t way = way_of(set, line);
-    bool hit = way < set->ways;
+    uint32_t way = set->way[line];
+    bool hit = way != NONE;
 
     if (!hit)
-        way = way_of(set, EMPTY);
-    if (way == set->ways)
-        way = policy == PB_POLICY_PLRU ? follow_tree(set) : oldest_way(set);
-    set->line[way] = line;
-    set->now++;
-    if (!hit || policy == PB_POLICY_LRU)
-        set->stamp[way] = set->now;
-    point_away(set, way);
+        way = victim_of(set, policy);
+    if (policy == PB_POLICY_PLRU)
+        point_away(set, way);
+    else if (!hit || policy == PB_POLICY_LRU) {
+        if (way < set->filled)
+            take_out(set, way);
+        make_newest(set, way);
+    }
+    if (!hit)
+        put_line(set, way, line);
     return hit;
 }
 
@@ -110,6 +132,7 @@ static bool access_set(struct set *set, enum pb_policy policy, uint32_t line)
 static double replay(const struct pb_set_trace *trace, enum pb_policy policy, struct set *set,
                      size_t *strays)
 {
+    const double log_stray = log(stray_rate), log_other = log1p(-stray_rate);
     double sum = 0.0;
 
     for (size_t i = 0; i < trace->count; i++) {
@@ -119,7 +142,7 @@ static double replay(const struct pb_set_trace *trace, enum pb_policy policy, st
             continue;
         stray = hit != (trace->sight[i] == PB_SIGHT_HIT);
         *strays += stray;
-        sum += stray ? log(stray_rate) : log1p(-stray_rate);
+        sum += stray ? log_stray : log_other;
     }
     return sum;
 }
@@ -127,7 +150,7 @@ static double replay(const struct pb_set_trace *trace, enum pb_policy policy, st
 /* Victims of a trace whose set holds all lines but one. */
 struct tracker {
     struct set set;
-    uint32_t loaded; /* the last line that missed; its victim shows later. EMPTY: still filling */
+    uint32_t loaded; /* the last line that missed; its victim shows later. NONE: still filling */
     size_t quiet;    /* hits since then */
     double log_likelihood;
     size_t *victims; /* [ways] */
@@ -137,21 +160,22 @@ struct tracker {
 static bool take_miss(struct tracker *tracker, uint32_t line)
 {
     struct set *set = &tracker->set;
-    uint32_t way = way_of(set, line), empty = way_of(set, EMPTY);
+    uint32_t way = set->way[line];
 
     tracker->quiet = 0;
-    if (empty < set->ways) {
-        set->line[empty] = line;
-        return way == set->ways;
+    if (set->filled < set->ways) {
+        if (way == NONE)
+            put_line(set, set->filled, line);
+        return way == NONE;
     }
-    if (tracker->loaded == EMPTY) {
+    if (tracker->loaded == NONE) {
         tracker->loaded = line;
-        return way == set->ways;
+        return way == NONE;
     }
-    if (way == set->ways) /* the line just loaded, or none of the set */
+    if (way == NONE) /* the line just loaded, or none of the set */
         return false;
     tracker->victims[way]++;
-    set->line[way] = tracker->loaded;
+    put_line(set, way, tracker->loaded);
     tracker->loaded = line;
     return true;
 }
@@ -159,8 +183,8 @@ static bool take_miss(struct tracker *tracker, uint32_t line)
 /* A hit; false where the set cannot have the line, or nothing is absent any more. */
 static bool take_hit(struct tracker *tracker, uint32_t line, uint32_t line_count)
 {
-    if (tracker->loaded == EMPTY)
-        return way_of(&tracker->set, line) < tracker->set.ways;
+    if (tracker->loaded == NONE)
+        return tracker->set.way[line] != NONE;
     tracker->quiet++;
     return tracker->quiet < (size_t)64 * line_count;
 }
@@ -171,9 +195,10 @@ static bool take_hit(struct tracker *tracker, uint32_t line, uint32_t line_count
  */
 static double track(const struct pb_set_trace *trace, struct tracker *tracker)
 {
+    const double log_other = log1p(-stray_rate);
     double sum = 0.0;
 
-    tracker->loaded = EMPTY;
+    tracker->loaded = NONE;
     tracker->quiet = 0;
     for (size_t i = 0; i < trace->count; i++) {
         bool fits;
@@ -185,7 +210,7 @@ static double track(const struct pb_set_trace *trace, struct tracker *tracker)
                    : take_hit(tracker, trace->line[i], trace->line_count);
         if (!fits) /* from here on nothing is explained */
             return sum + (double)(trace->count - i) * log(stray_rate) / 2.0;
-        sum += log1p(-stray_rate);
+        sum += log_other;
     }
     return sum;
 }
@@ -240,24 +265,45 @@ static void fit_trace(const struct pb_set_trace *trace, uint32_t ways, struct tr
     fit->accesses += trace->count;
 }
 
+/* A map from all lines of the traces to no way at all; NULL: no memory. */
+static uint32_t *make_ways(const struct pb_set_trace *traces, size_t count)
+{
+    size_t lines = 0;
+    uint32_t *way;
+
+    for (size_t i = 0; i < count; i++)
+        lines = traces[i].line_count > lines ? traces[i].line_count : lines;
+    way = malloc((lines + 1) * sizeof(*way));
+    for (size_t line = 0; way != NULL && line < lines; line++)
+        way[line] = NONE;
+    return way;
+}
+
 enum pb_status pb_replacement_fit(const struct pb_set_trace *traces, size_t count, uint32_t ways,
                                   struct pb_replacement *fit_out, struct pb_error *err)
 {
     struct tracker *tracker;
+    uint32_t *way;
 
     if (count == 0)
         return pb_fail(err, PB_NOT_FOUND, "no chase over the lines of one set was taken");
     if (traces[0].line_count <= ways)
         return pb_fail(err, PB_NOT_FOUND, "the %u lines that were found of a set fit in %u ways",
                        traces[0].line_count, ways);
-    tracker = malloc(sizeof(*tracker));
-    if (tracker == NULL)
+    tracker = calloc(1, sizeof(*tracker));
+    way = make_ways(traces, count);
+    if (tracker == NULL || way == NULL) {
+        free(tracker);
+        free(way);
         return pb_fail(err, PB_NO_MEMORY, "no memory for a set of %u ways", ways);
+    }
+    tracker->set.way = way;
     memset(fit_out, 0, sizeof(*fit_out));
     for (size_t i = 0; i < count; i++)
         fit_trace(&traces[i], ways, tracker, fit_out);
     fit_out->log_likelihood[PB_POLICY_RANDOM] += log_draws(fit_out->victims, ways, false);
     fit_out->log_likelihood[PB_POLICY_WEIGHTED] += log_draws(fit_out->victims, ways, true);
+    free(way);
     free(tracker);
     return PB_OK;
 }
