@@ -168,6 +168,53 @@ static void test_chase__random_policies_are_walked_again_for_each_window(void **
     json_decref(root);
 }
 
+/* An L2 of 256 KiB that draws lots, overflown by its last line: calm until the prefill's end. */
+static struct pb_device *open_calm(json_t *root)
+{
+    simtest_set(root, "caches/1/sets", "256");
+    simtest_set(root, "caches/1/policy", "{\"kind\": \"random\"}");
+    return simtest_open(root, NULL);
+}
+
+/* A record of several windows, and each of them by a chase of its own. */
+static void expect_launches_equal(bool prefill, uint64_t warm)
+{
+    enum { SLOTS = 2049, WINDOW = 63 * 1024 / 12, WINDOWS = 5, RECORD = WINDOWS * WINDOW };
+    json_t *root = simtest_profile();
+    struct pb_device *whole = open_calm(root), *single = open_calm(root);
+    uint64_t *offsets = simtest_offsets(SLOTS, 128);
+    struct pb_chase chase = sequential(PB_PATH_GLOBAL_CG, offsets, SLOTS);
+    uint32_t *expected = calloc(RECORD, sizeof(*expected));
+    uint32_t *latency = calloc(RECORD, sizeof(*latency));
+    size_t missed = 0;
+
+    chase.prefill = prefill;
+    chase.warm = warm;
+    chase.record = RECORD;
+    assert_int_equal(run(whole, &chase, latency).window, WINDOW);
+    chase.record = WINDOW;
+    for (size_t i = 0; i < WINDOWS; i++, chase.warm += WINDOW)
+        run(single, &chase, expected + i * WINDOW);
+    assert_memory_equal(latency, expected, RECORD * sizeof(*expected));
+    for (size_t i = 0; i < RECORD; i++)
+        missed += latency[i] >= 500;
+    assert_in_range(missed, 5, RECORD / 100); /* nine lines in eight ways of one set */
+    free(latency);
+    free(expected);
+    free(offsets);
+    whole->ops->close(whole);
+    single->ops->close(single);
+    json_decref(root);
+}
+
+/* What goes before the first draw is not walked again; the record must not know. */
+static void test_chase__windows_under_random_policies_equal_launches_of_their_own(void **state)
+{
+    (void)state;
+    expect_launches_equal(true, 100);
+    expect_launches_equal(false, 2049); /* chance comes in between two warm loads */
+}
+
 /* Latencies of one lap by `path` after one by `warm_path`, four lines. */
 static void cross(struct pb_device *device, enum pb_path warm_path, enum pb_path path,
                   uint32_t latency_out[4])
@@ -456,6 +503,7 @@ int main(void)
         cmocka_unit_test(test_chase__pieces_of_a_record_equal_a_straight_one),
         cmocka_unit_test(test_chase__window_is_small_where_the_cache_is_unified),
         cmocka_unit_test(test_chase__random_policies_are_walked_again_for_each_window),
+        cmocka_unit_test(test_chase__windows_under_random_policies_equal_launches_of_their_own),
         cmocka_unit_test(test_cross__shows_which_paths_share_a_cache),
         cmocka_unit_test(test_carveout__shrinks_a_unified_cache),
         cmocka_unit_test(test_carveout__leaves_other_caches_alone),

@@ -286,3 +286,50 @@ bool pb_sim_cache_access(struct pb_sim_cache *cache, uint64_t address, struct pb
     *sectors |= sector;
     return is_prefetched(cache, address);
 }
+
+/* The arrays; the struct itself, which holds no others that change, is the rest of the state. */
+static size_t parts_of(const struct pb_sim_cache *cache,
+                       struct pb_sim_part parts_out[PB_SIM_POOL_PARTS_MAX + 1])
+{
+    size_t count = pb_sim_pool_parts(&cache->pool, parts_out);
+
+    parts_out[count++] =
+        (struct pb_sim_part){cache->buckets, (cache->bucket_mask + 1) * sizeof(*cache->buckets)};
+    return count;
+}
+
+size_t pb_sim_cache_state_bytes(const struct pb_sim_cache *cache)
+{
+    struct pb_sim_part parts[PB_SIM_POOL_PARTS_MAX + 1];
+    size_t count = parts_of(cache, parts), bytes = sizeof(*cache);
+
+    for (size_t i = 0; i < count; i++)
+        bytes += parts[i].size;
+    return bytes;
+}
+
+void pb_sim_cache_save(const struct pb_sim_cache *cache, unsigned char *state_out)
+{
+    struct pb_sim_part parts[PB_SIM_POOL_PARTS_MAX + 1];
+    size_t count = parts_of(cache, parts);
+
+    memcpy(state_out, cache, sizeof(*cache));
+    state_out += sizeof(*cache);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(state_out, parts[i].bytes, parts[i].size);
+        state_out += parts[i].size;
+    }
+}
+
+void pb_sim_cache_restore(struct pb_sim_cache *cache, const unsigned char *state)
+{
+    struct pb_sim_part parts[PB_SIM_POOL_PARTS_MAX + 1];
+    size_t count = parts_of(cache, parts);
+
+    memcpy(cache, state, sizeof(*cache));
+    state += sizeof(*cache);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(parts[i].bytes, state, parts[i].size);
+        state += parts[i].size;
+    }
+}

@@ -24,6 +24,7 @@
 #define PB_DEVICE_SIM_CACHE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "device/sim/profile.h"
@@ -58,5 +59,13 @@ uint32_t pb_sim_cache_set(const struct pb_sim_cache *cache, uint64_t address);
 
 /* True: chance has chosen a victim since the start. Before, the same loads leave the same lines. */
 bool pb_sim_cache_has_drawn(const struct pb_sim_cache *cache);
+
+/*
+ * All that accesses and starts change, as bytes: what was saved can be put back into the same cache
+ * at any time, whatever happened to it since.
+ */
+size_t pb_sim_cache_state_bytes(const struct pb_sim_cache *cache);
+void pb_sim_cache_save(const struct pb_sim_cache *cache, unsigned char *state_out);
+void pb_sim_cache_restore(struct pb_sim_cache *cache, const unsigned char *state);
 
 #endif

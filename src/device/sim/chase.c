@@ -2,10 +2,22 @@
 #include <math.h>
 
 #include "device/sim/chase.h"
+#include "device/sim/checkpoint.h"
 #include "device/sim/limits.h"
 #include "device/sim/tile.h"
 
-enum { RECORD_BYTES = 12 };
+enum {
+    RECORD_BYTES = 12,
+    CALM_STEP = 256,      /* so exactly is it known when chance first chose a victim */
+    COPIED_PER_LOAD = 256 /* bytes, in the time of one simulated load */
+};
+
+/* Where launches that are repeated may go on instead. */
+struct checkpoint {
+    struct pb_sim_checkpoint caches;
+    size_t slot;   /* the next to load then */
+    double cycles; /* of the launch until then */
+};
 
 /* One thread on its way through the slots. */
 struct walk {
@@ -16,6 +28,8 @@ struct walk {
     double tail_probability, tail_cycles;
     size_t slot;   /* the next to load */
     double cycles; /* of all loads so far */
+    uint64_t calm; /* loads of a launch, its prefill's included, before any victim was drawn */
+    struct checkpoint checkpoint;
 };
 
 static uint64_t carveout_of(const struct pb_chase *chase)
@@ -72,26 +86,110 @@ static void run(struct walk *walk, const struct pb_sim_route *route, uint64_t lo
         step(walk, route, &slot);
 }
 
-/* A launch: everything cold, then the prefill, the warm loads, and those recorded before. */
-static void launch(struct walk *walk, uint64_t recorded)
+static bool has_drawn(const struct walk *walk)
+{
+    return pb_sim_route_has_drawn(&walk->route) || pb_sim_route_has_drawn(&walk->warm_route);
+}
+
+static uint64_t prefill_of(const struct pb_chase *chase)
+{
+    return chase->prefill ? chase->offset_count : 0;
+}
+
+/* How many of the loads [from, to) lie below `end`. */
+static uint64_t below(uint64_t from, uint64_t to, uint64_t end)
+{
+    return (to < end ? to : end) - (from < end ? from : end);
+}
+
+/* The loads [from, to) of a launch: the prefill's, the warm ones, and those recorded before. */
+static void advance(struct walk *walk, uint64_t from, uint64_t to)
+{
+    const struct pb_chase *chase = walk->chase;
+    uint64_t filled = prefill_of(chase);
+    uint64_t own = filled + (chase->own_warm < chase->warm ? chase->own_warm : chase->warm);
+    uint64_t first = below(from, to, own), warm = below(from, to, filled + chase->warm);
+
+    for (uint64_t i = from; i < to && i < filled; i++)
+        pb_sim_route_prefill(&walk->route, address_of(walk, &walk->route, (size_t)i),
+                             &walk->device->random);
+    run(walk, &walk->route, first - below(from, to, filled));
+    run(walk, &walk->warm_route, warm - first);
+    run(walk, &walk->route, to - from - warm);
+}
+
+/* Everything cold. */
+static void begin(struct walk *walk)
 {
     const struct pb_chase *chase = walk->chase;
     struct pb_sim_memory *memory = walk->device->memory;
     struct pb_sim_timing timing = pb_sim_device_timing(walk->device, chase->sm > 0 ? chase->sm : 0);
-    uint64_t own;
 
     pb_sim_memory_launch(memory, carveout_of(chase));
     pb_sim_memory_route(memory, chase->path, &timing, &walk->route);
     pb_sim_memory_route(memory, chase->cross ? chase->warm_path : chase->path, &timing,
                         &walk->warm_route);
-    for (size_t i = 0; chase->prefill && i < chase->offset_count; i++)
-        pb_sim_route_prefill(&walk->route, address_of(walk, &walk->route, i),
-                             &walk->device->random);
     walk->slot = 0;
-    own = chase->own_warm < chase->warm ? chase->own_warm : chase->warm;
-    run(walk, &walk->route, own);
-    run(walk, &walk->warm_route, chase->warm - own);
-    run(walk, &walk->route, recorded);
+}
+
+/* A launch up to its first recorded load but `recorded`; notes how far chance had no part in it. */
+static void launch(struct walk *walk, uint64_t recorded)
+{
+    uint64_t end = prefill_of(walk->chase) + walk->chase->warm + recorded;
+
+    begin(walk);
+    walk->calm = 0;
+    for (uint64_t at = 0; at < end; at += CALM_STEP) {
+        advance(walk, at, at + below(at, at + CALM_STEP, end));
+        if (!has_drawn(walk))
+            walk->calm = at + below(at, at + CALM_STEP, end);
+    }
+}
+
+/*
+ * Whether copying the caches for each of `launches` costs less than the loads it saves. Loads that
+ * may meet a planted tail draw lots themselves.
+ */
+static bool pays(const struct walk *walk, const struct pb_sim_checkpoint *checkpoint,
+                 uint64_t launches)
+{
+    return launches > 2 && walk->tail_probability <= 0.0 &&
+           walk->calm > pb_sim_checkpoint_bytes(checkpoint) / COPIED_PER_LOAD;
+}
+
+/* Runs the part of a launch that is always the same, if keeping what it leaves is worth it. */
+static void take_checkpoint(struct walk *walk, uint64_t launches)
+{
+    struct checkpoint *checkpoint = &walk->checkpoint;
+    double before = walk->cycles;
+
+    pb_sim_checkpoint_add(&checkpoint->caches, &walk->route);
+    pb_sim_checkpoint_add(&checkpoint->caches, &walk->warm_route);
+    if (!pays(walk, &checkpoint->caches, launches))
+        return;
+    begin(walk);
+    advance(walk, 0, walk->calm);
+    checkpoint->slot = walk->slot;
+    checkpoint->cycles = walk->cycles - before;
+    walk->cycles = before;
+    pb_sim_checkpoint_take(&checkpoint->caches); /* without memory there is none */
+}
+
+/* A launch after the first, from where chance may come into it. `launches`: with those to come. */
+static void launch_again(struct walk *walk, uint64_t recorded, uint64_t launches)
+{
+    struct checkpoint *checkpoint = &walk->checkpoint;
+
+    if (checkpoint->caches.cache_count == 0)
+        take_checkpoint(walk, launches);
+    if (checkpoint->caches.state == NULL) {
+        launch(walk, recorded);
+        return;
+    }
+    pb_sim_checkpoint_restore(&checkpoint->caches);
+    walk->slot = checkpoint->slot;
+    walk->cycles += checkpoint->cycles;
+    advance(walk, walk->calm, prefill_of(walk->chase) + walk->chase->warm + recorded);
 }
 
 /* A planted bit flip is noticed as on silicon: the pointer read is not the one that was written. */
@@ -116,11 +214,6 @@ static enum pb_status read_back(struct walk *walk, uint64_t loads, struct pb_err
         (unsigned long long)(expected ^ bit), (unsigned long long)bit);
 }
 
-static bool has_drawn(const struct walk *walk)
-{
-    return pb_sim_route_has_drawn(&walk->route) || pb_sim_route_has_drawn(&walk->warm_route);
-}
-
 /*
  * Window by window. As long as no policy has drawn lots a repeated launch reaches the same state,
  * so the walk simply goes on.
@@ -131,12 +224,15 @@ static void record(struct walk *walk, uint64_t window, struct pb_trace *trace)
     size_t slot;
 
     for (uint64_t i = 0; i < chase->record; i++) {
-        if (i == 0 || (i % window == 0 && has_drawn(walk)))
-            launch(walk, i);
+        if (i == 0)
+            launch(walk, 0);
+        else if (i % window == 0 && has_drawn(walk))
+            launch_again(walk, i, (chase->record - i + window - 1) / window);
         trace->latency_cycles[i] =
             pb_sim_device_stamped(walk->device, step(walk, &walk->route, &slot));
         trace->index_bytes[i] = chase->offset_bytes[slot];
     }
+    pb_sim_checkpoint_free(&walk->checkpoint.caches);
 }
 
 /* Loads that one thread, uninterrupted, does between two clock reads. */

@@ -65,6 +65,20 @@ void pb_sim_pool_free(struct pb_sim_pool *pool)
     memset(pool, 0, sizeof(*pool));
 }
 
+size_t pb_sim_pool_parts(const struct pb_sim_pool *pool,
+                         struct pb_sim_part parts_out[PB_SIM_POOL_PARTS_MAX])
+{
+    size_t sets = pool->shape->set_count, slots = sets * pool->most_ways, count = 0;
+
+    parts_out[count++] = (struct pb_sim_part){pool->sets, sets * sizeof(*pool->sets)};
+    parts_out[count++] = (struct pb_sim_part){pool->slots, slots * sizeof(*pool->slots)};
+    if (pool->places != NULL)
+        parts_out[count++] = (struct pb_sim_part){pool->places, slots * sizeof(*pool->places)};
+    if (pool->tree != NULL)
+        parts_out[count++] = (struct pb_sim_part){pool->tree, 2 * slots * sizeof(*pool->tree)};
+    return count;
+}
+
 bool pb_sim_pool_start(struct pb_sim_pool *pool, double share)
 {
     pool->share = share;

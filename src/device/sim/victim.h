@@ -6,6 +6,7 @@
 #define PB_DEVICE_SIM_VICTIM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "device/sim/profile.h"
@@ -63,6 +64,15 @@ bool pb_sim_pool_start(struct pb_sim_pool *pool, double share);
  */
 bool pb_sim_pool_take(struct pb_sim_pool *pool, uint32_t set, struct pb_sim_random *random,
                       uint32_t *slot_out, bool *evicts_out);
+
+/* What changes after the creation, without the struct itself: PARTS_MAX arrays at most. */
+enum { PB_SIM_POOL_PARTS_MAX = 4 };
+struct pb_sim_part {
+    void *bytes;
+    size_t size;
+};
+size_t pb_sim_pool_parts(const struct pb_sim_pool *pool,
+                         struct pb_sim_part parts_out[PB_SIM_POOL_PARTS_MAX]);
 
 /* Takes note that the line in this slot was used. */
 void pb_sim_pool_touch(struct pb_sim_pool *pool, uint32_t slot);
