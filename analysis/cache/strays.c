@@ -16,7 +16,7 @@ static const double few_strays = 0.03, most_strays = 0.25;
 /* What comes up by chance less often is none. */
 static const double significance = 0.01;
 
-enum { PAIRS_MIN = 40, BITS_MAX = 18, MASKS_MAX = 16 };
+enum { PAIRS_MIN = 40, BITS_MAX = 18, MASKS_MAX = 16, HALVINGS = 6 };
 
 bool pb_conflicts_is_near(const struct pb_conflicts *conflicts, const struct pb_conflict_lap *lap)
 {
@@ -113,10 +113,11 @@ static uint32_t reduce(const uint32_t *reduced, size_t count, uint32_t mask)
  */
 static bool find_masks(struct space *space)
 {
-    uint32_t reduced[MASKS_MAX];
+    uint32_t reduced[MASKS_MAX] = {0};
     size_t count = (size_t)1 << space->bits;
 
-    for (double share = most_odd / 64.0; share <= most_odd; share *= 2.0) {
+    for (int halvings = HALVINGS; halvings >= 0; halvings--) {
+        double share = ldexp(most_odd, -halvings);
         double least = (1.0 - 2.0 * share) * (double)space->pairs;
 
         for (uint32_t mask = 1; mask < count; mask++) {
