@@ -62,7 +62,7 @@ static double slow_share(const struct pb_series *series, const struct pb_point *
 /* A walk that went on after the cache had filled. */
 static bool is_steady(const struct pb_point *point)
 {
-    static const char *const others[] = {"reference", "miss", "cold"};
+    static const char *const others[] = {"reference", "miss", "cold", "backward"};
 
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (strncmp(point->phase, others[i], PB_NAME_LENGTH) == 0)
