@@ -119,6 +119,31 @@ static void state_policy(const struct pb_case *at, const struct pb_replacement *
         pb_parameter_set_none(victims, "%s draws no victims", pb_policy_name(best));
 }
 
+/*
+ * Sets that are open and ways that come from the chase alone: is the cache as a whole a number of
+ * such sets? Where it is not, lines of something else (a kernel's own parameters in a constant
+ * cache) hold ways of that one set, and its victims are not the cache's. PB_NOT_FOUND then.
+ */
+static enum pb_status check_whole_sets(const struct pb_case *at, double ways, struct pb_error *err)
+{
+    const char *memory = at->inference->memory;
+    const struct pb_parameter *known = pb_parameters_find(at->parameters, memory, "way_counts");
+    const struct pb_parameter *size = pb_parameters_find(at->parameters, memory, "size_bytes");
+    double line = pb_parameters_number(at->parameters, memory, "line_bytes"), least, most;
+
+    if ((known != NULL && known->kind != PB_VALUE_NONE) || size == NULL ||
+        size->kind != PB_VALUE_NUMBER || isnan(line))
+        return PB_OK;
+    least = ceil(size->numbers[0].low / line);
+    most = floor(size->numbers[0].high / line);
+    if (floor(most / ways) * ways >= least)
+        return PB_OK;
+    return pb_fail(err, PB_NOT_FOUND,
+                   "the set that was chased holds %.0f lines, but %.0f lines fit in all: no number "
+                   "of such sets; other lines may hold ways of it",
+                   ways, most);
+}
+
 static enum pb_status infer_from(const struct pb_case *at, const struct pb_level *level,
                                  struct pb_error *err)
 {
@@ -137,6 +162,8 @@ static enum pb_status infer_from(const struct pb_case *at, const struct pb_level
         status = pb_fail(err, PB_NOT_FOUND, "sets of one line have no choice");
     if (status == PB_OK && !(ways >= 1.0 && ways <= PB_WAYS_MAX))
         status = pb_fail(err, PB_NOT_FOUND, "%.0f lines of one set are no set to replay", ways);
+    if (status == PB_OK)
+        status = check_whole_sets(at, ways, err);
     if (status == PB_OK)
         status = pb_replacement_fit(chases.traces, chases.count, (uint32_t)ways, &fit, err);
     if (status == PB_OK)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/cache/level.h"
 #include "analysis/device.h"
 #include "analysis/synthetic.h"
 
@@ -232,6 +233,90 @@ static void test_line__few_places_without_a_bound_are_no_line(void **state)
     device_clear(&device);
 }
 
+/* Cold walks miss as far down as there is a cache: what they cost is no miss of this level. */
+static void test_level__cold_walks_either_way_are_no_steady_ones(void **state)
+{
+    static const char *const phases[] = {"cold", "backward"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
+        struct synthetic_noise noise = clean;
+        struct device device = {0};
+        struct pb_recording *recording = device_record(&device, "l2_line");
+        struct pb_inference row = {.memory = "l2"};
+        struct pb_case at = {&row, &device.info, recording, &device.parameters};
+        struct pb_error err = PB_ERROR_INIT;
+        struct pb_level level;
+
+        synthetic_line(recording, &caches[0], &noise, "global_cg");
+        synthetic_constant(&recording->series, &noise, "global_cg", phases[i], 900, 512);
+        assert_int_equal(pb_level_open_classified(&at, &level, &err), PB_OK);
+        assert_true(pb_band_holds(level.classes.miss, 351));
+        assert_false(pb_band_holds(level.classes.miss, 900));
+        pb_level_clear(&level);
+        device_clear(&device);
+    }
+}
+
+/* Four lines at random in a set of three ways, replaced by their last use. */
+static void add_chase(struct pb_series *series, struct synthetic_noise *noise)
+{
+    struct pb_point point = {.footprint_bytes = 8192, .stride_bytes = 512, .count = 512};
+    uint64_t index[512], order[4] = {0, 1, 2, 3}; /* by last use, the latest first */
+    uint32_t latency[512];
+
+    PB_TEXT_SET(point.path, "constant");
+    PB_TEXT_SET(point.mode, "trace");
+    PB_TEXT_SET(point.phase, "random");
+    point.overhead_cycles = noise->overhead_cycles;
+    for (size_t i = 0; i < 512; i++) {
+        uint64_t line = i < 4 ? i : synthetic_random(noise, 4);
+        size_t age = 0;
+
+        while (order[age] != line)
+            age++;
+        latency[i] = synthetic_latency(noise, i < 4 || age == 3 ? 300 : 30);
+        index[i] = line * point.stride_bytes;
+        memmove(order + 1, order, age * sizeof(*order));
+        order[0] = line;
+    }
+    assert_int_equal(pb_series_append(series, &point, latency, index, NULL), PB_OK);
+}
+
+static void record_chases(struct device *device, const struct synthetic_cache *cache)
+{
+    struct synthetic_noise noise = clean;
+    struct pb_series *series;
+
+    synthetic_capacity(device_record(device, "constant_capacity"), cache, &noise, "constant");
+    synthetic_line(device_record(device, "constant_line"), cache, &noise, "constant");
+    series = &device_record(device, "constant_policy")->series;
+    synthetic_constant(series, &noise, "constant", "reference", 30, 512);
+    synthetic_constant(series, &noise, "constant", "miss", 300, 512);
+    for (size_t i = 0; i < 24; i++)
+        add_chase(series, &noise);
+}
+
+/* As an H200's constants: a line of the kernel's own parameters holds a way of the chased set. */
+static void test_policy__of_a_set_that_lost_a_way_is_not_the_caches(void **state)
+{
+    static const struct synthetic_cache whole = {64, 64, 64, 8, 3, false, 30, 300};
+    static const struct synthetic_cache lost = {64, 64, 64, 8, 4, false, 30, 300};
+    struct device device = {0};
+
+    (void)state;
+    record_chases(&device, &whole);
+    device_infer(&device);
+    assert_string_equal(device_parameter(&device, "constant_l1", "policy")->word, "lru");
+    device_clear(&device);
+    record_chases(&device, &lost);
+    device_infer(&device);
+    assert_value(&device, "constant_l1", "size_bytes", 2048);
+    assert_none(&device, "constant_l1", "policy", "holds 3 lines, but 32 lines fit");
+    assert_none(&device, "constant_l1", "victim_probabilities", "no number of such sets");
+    device_clear(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +329,8 @@ int main(void)
         cmocka_unit_test(test_size__too_coarse_a_sweep_is_no_size),
         cmocka_unit_test(test_size__nothing_overflows_says_up_to_where),
         cmocka_unit_test(test_line__all_miss_and_all_strides_overflow_is_no_line),
+        cmocka_unit_test(test_level__cold_walks_either_way_are_no_steady_ones),
+        cmocka_unit_test(test_policy__of_a_set_that_lost_a_way_is_not_the_caches),
         cmocka_unit_test(test_line__few_places_without_a_bound_are_no_line),
     };
 
