@@ -41,13 +41,16 @@ static int by_bytes(const void *a, const void *b)
     return (left->bytes > right->bytes) - (left->bytes < right->bytes);
 }
 
-/* The second of every couple; the offsets tell a small jump from a large one. */
+/*
+ * The second of every couple; the offsets tell a small jump from a large one. A damaged recording
+ * may have small ones only.
+ */
 static enum pb_status read_jumps(const struct pb_series *series, const struct pb_point *point,
                                  struct jumps *jumps_out, struct pb_error *err)
 {
     struct pb_accesses accesses = pb_point_accesses(series, point);
     struct pb_sample small = {NULL, 0, 0};
-    enum pb_status status = pb_sample_reserve(&small, accesses.count / 2 + 1, err);
+    enum pb_status status = pb_sample_reserve(&small, accesses.count, err);
 
     for (size_t i = 1; status == PB_OK && i < accesses.count; i++)
         if (accesses.index_bytes[i] - accesses.index_bytes[i - 1] == point->stride_bytes)

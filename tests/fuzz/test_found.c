@@ -141,6 +141,32 @@ static void test_found__a_map_of_more_lines_than_any_device_shows(void **state)
     device_clear(&device);
 }
 
+/* Room was taken for every second access, as of couples: a small jump, then a large one. */
+static void test_found__jumps_that_are_all_small(void **state)
+{
+    enum { JUMPS = 64, STRIDE = 32 };
+    static uint32_t latency[JUMPS];
+    static uint64_t index[JUMPS];
+    const struct pb_point point = {.path = "global_ca",
+                                   .mode = "trace",
+                                   .phase = "jump",
+                                   .stride_bytes = STRIDE,
+                                   .count = JUMPS};
+    struct device device = {0};
+
+    (void)state;
+    for (uint64_t i = 0; i < JUMPS; i++) {
+        latency[i] = 300;
+        index[i] = i * STRIDE;
+    }
+    assert_int_equal(pb_series_append(&device_record(&device, "jump_global")->series, &point,
+                                      latency, index, NULL),
+                     PB_OK);
+    device_infer(&device);
+    assert_int_equal(device_parameter(&device, "l1", "jump_line_bytes")->kind, PB_VALUE_NONE);
+    device_clear(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +176,7 @@ int main(void)
         cmocka_unit_test(test_found__a_map_of_more_lines_than_any_device_shows),
         cmocka_unit_test(test_found__modes_of_numbers_that_all_differ),
         cmocka_unit_test(test_found__more_sms_than_any_device_has),
+        cmocka_unit_test(test_found__jumps_that_are_all_small),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
