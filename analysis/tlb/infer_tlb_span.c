@@ -5,8 +5,9 @@
  * it. The span is the smaller of two views, as with lines of caches: neighbouring pages of one
  * entry hit and miss together; and up to that stride, the reach stays the same. Where pages say
  * less than two strides and more do, the span is open, unless the pages tell for sure: only every
- * so many'th misses, or pages of what the strides take for one entry miss apart from each other. A
- * stride that leaves out half of the sets reaches as far as one of half the pages.
+ * so many'th misses, which holds against any stride that says less, or pages of what the strides
+ * take for one entry miss apart from each other. A stride that leaves out half of the sets reaches
+ * as far as one of half the pages.
  *
  * Source: M16 section 4.4.
  */
@@ -247,7 +248,7 @@ enum pb_status pb_tlb_look(const struct pb_tlb *tlb, size_t level, struct pb_tlb
         return status;
     shared = pages_of_entry(&view, &sure) * view.stride_bytes;
     strides = span_by_strides(&view, &keeping);
-    view.span_bytes = shared > 0 && shared < strides ? shared : strides;
+    view.span_bytes = shared > 0 && (sure || shared < strides) ? shared : strides;
     sure = sure || (shared < strides && is_refuted(&view, strides));
     view.disputed =
         shared > 0 && !sure &&
