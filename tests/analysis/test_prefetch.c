@@ -225,18 +225,26 @@ static void test_prefetch__hits_that_wait_for_pages_are_no_misses(void **state)
     device_clear(&device);
 }
 
+/* A walk in order with one miss, and one by pages as record_strided() says. */
+static void infer_strided(struct device *device, uint64_t stride, uint64_t miss_bytes,
+                          uint64_t page_bytes)
+{
+    struct pb_recording *recording;
+
+    record_latencies(device);
+    recording = device_record(device, "prefetch");
+    record_walks(recording, UINT64_MAX, 512);
+    record_strided(recording, stride, miss_bytes, page_bytes);
+    device_infer(device);
+}
+
 /* Every second miss waits for its page as well: what is seen is twice the distance. */
 static void test_prefetch__misses_that_pages_may_hide_say_nothing(void **state)
 {
     struct device device = {0};
-    struct pb_recording *recording;
 
     (void)state;
-    record_latencies(&device);
-    recording = device_record(&device, "prefetch");
-    record_walks(recording, UINT64_MAX, 512);
-    record_strided(recording, 4096, 163840, 65536);
-    device_infer(&device);
+    infer_strided(&device, 4096, 163840, 65536);
     assert_none(&device, "l2", "prefetch_bytes", "may hide a miss");
     device_clear(&device);
 }
@@ -245,14 +253,9 @@ static void test_prefetch__misses_that_pages_may_hide_say_nothing(void **state)
 static void test_prefetch__a_stride_that_outruns_it_says_nothing(void **state)
 {
     struct device device = {0};
-    struct pb_recording *recording;
 
     (void)state;
-    record_latencies(&device);
-    recording = device_record(&device, "prefetch");
-    record_walks(recording, UINT64_MAX, 512);
-    record_strided(recording, 4096, 4096, UINT64_MAX);
-    device_infer(&device);
+    infer_strided(&device, 4096, 4096, UINT64_MAX);
     assert_none(&device, "l2", "prefetch_bytes", "such a stride is not run ahead of");
     device_clear(&device);
 }
