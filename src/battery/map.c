@@ -10,10 +10,10 @@
  * Limit: an SM that the device does not let us choose (MIG, another process) is left out, and the
  * message counts them.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "battery/grid.h"
+#include "battery/sms.h"
 #include "battery/tests.h"
 #include "battery/walk.h"
 
@@ -45,29 +45,22 @@ static enum pb_status take_lap(struct pb_bench *bench, enum pb_path path, const 
     return pb_walk_take(bench, &walk, recording, NULL, err);
 }
 
+static enum pb_status take_laps(struct pb_bench *bench, uint32_t sm, const void *context,
+                                struct pb_recording *recording, struct pb_error *err)
+{
+    enum pb_status status =
+        take_lap(bench, PB_PATH_GLOBAL_CA, "l1", L1_BYTES, LAPS_L1, sm, recording, err);
+
+    (void)context;
+    if (status != PB_OK)
+        return status;
+    return take_lap(bench, PB_PATH_GLOBAL_CG, "l2", L2_BYTES, LAPS_L2, sm, recording, err);
+}
+
 enum pb_status pb_test_sm_latency(struct pb_bench *bench, struct pb_recording *recording,
                                   struct pb_error *err)
 {
-    uint32_t skipped = 0;
-
-    for (uint32_t sm = 0; sm < bench->info.sm_count; sm++) {
-        enum pb_status status =
-            take_lap(bench, PB_PATH_GLOBAL_CA, "l1", L1_BYTES, LAPS_L1, sm, recording, err);
-
-        if (status == PB_OK)
-            status =
-                take_lap(bench, PB_PATH_GLOBAL_CG, "l2", L2_BYTES, LAPS_L2, sm, recording, err);
-        skipped += status == PB_UNSUPPORTED;
-        if (status != PB_OK && status != PB_UNSUPPORTED)
-            return status;
-    }
-    recording->sm_id = -1; /* all of them */
-    if (skipped == bench->info.sm_count)
-        return PB_UNSUPPORTED; /* err says why, of the last one */
-    if (skipped > 0)
-        snprintf(recording->message, sizeof(recording->message), "%u of %u SMs cannot be chosen",
-                 skipped, bench->info.sm_count);
-    return PB_OK;
+    return pb_sms_each(bench, take_laps, NULL, recording, err);
 }
 
 static enum pb_status open_map(const struct pb_bench *bench, const uint64_t *offsets,

@@ -137,6 +137,9 @@ enum pb_status pb_test_sm_latency(struct pb_bench *bench, struct pb_recording *r
                                   struct pb_error *err);
 enum pb_status pb_test_l2_map(struct pb_bench *bench, struct pb_recording *recording,
                               struct pb_error *err);
+/* sm_misses.c */
+enum pb_status pb_test_sm_misses(struct pb_bench *bench, struct pb_recording *recording,
+                                 struct pb_error *err);
 /* layout.c */
 enum pb_status pb_test_sm_clusters(struct pb_bench *bench, struct pb_recording *recording,
                                    struct pb_error *err);

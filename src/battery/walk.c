@@ -34,13 +34,13 @@ void pb_walk_shuffle(uint64_t *offsets, size_t count, uint64_t seed)
     }
 }
 
-/* Moves the first slot of every page to the front; returns how many there are. */
-static size_t pages_first(uint64_t *offsets, size_t count)
+/* Moves the first slot of every page of the array to the front; returns how many there are. */
+static size_t pages_first(uint64_t *offsets, size_t count, uint64_t base_bytes)
 {
     size_t pages = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (offsets[i] / page_bytes >= pages) {
+        if ((offsets[i] - base_bytes) / page_bytes >= pages) {
             uint64_t kept = offsets[pages];
 
             offsets[pages] = offsets[i];
@@ -72,7 +72,7 @@ static uint64_t *make_offsets(const struct pb_walk *walk, size_t count)
     for (size_t i = 0; i < count; i++)
         offsets[i] = walk->base_bytes + i * walk->stride_bytes;
     if (walk->order == PB_ORDER_PAGES)
-        fixed = pages_first(offsets, count);
+        fixed = pages_first(offsets, count, walk->base_bytes);
     if (walk->order != PB_ORDER_SEQUENTIAL)
         pb_walk_shuffle(offsets + fixed, count - fixed, walk->seed);
     return offsets;

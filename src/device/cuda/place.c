@@ -110,8 +110,8 @@ enum pb_status pb_cuda_finish(struct pb_cuda_device *cuda, const struct pb_kerne
                               sizeof(result), what, err);
     if (status != PB_OK)
         return status;
-    if (result.runs != 1 && place->sm >= 0)
-        return pb_fail(err, PB_DEVICE, "GPU %d: %s: SM %d took no CTA", cuda->ordinal, what,
+    if (result.runs == 0 && place->sm >= 0) /* MIG, or another process: it cannot be chosen */
+        return pb_fail(err, PB_UNSUPPORTED, "GPU %d: %s: SM %d took no CTA", cuda->ordinal, what,
                        (int)place->sm);
     if (result.runs != 1)
         return pb_fail(err, PB_DEVICE, "GPU %d: %s: the kernel left no result: a load went astray",

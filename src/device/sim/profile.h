@@ -8,7 +8,8 @@
  *   "caches": [{…, "miss_cycles": 16, "tlb_detour_cycles": 261, "skips_tlb": false}]
  *   "shared": {…, "achieved_bytes_per_cycle": 36.7}
  *   "l2_sides": {"far_latency_cycles": 414, "mask": "0xb3000",
- *                "gpc_sms": [16, 18], "slices": 96, "slice_spread_cycles": 24}
+ *                "gpc_sms": [16, 18], "slices": 96, "slice_spread_cycles": 24,
+ *                "gpc_cycles": [3, -3]}
  *   "layout": {"tpc_sms": 2, "tpc_slowdown": 1.6, "gpc_slowdown": 1.0, "constant_slowdown": 1.0,
  *              "cluster_max": 16},
  *   "study": {"sync": {"write_cycles": 32, "barrier_cycles": 57, "warp_share": 0.02},
@@ -115,7 +116,8 @@ struct pb_sim_sides_spec {
     double far_latency_cycles; /* of a hit in the other half; required, 0: no sides */
     uint64_t mask;             /* required */
     uint32_t gpc_count;
-    uint32_t gpc_sms[PB_SIM_GPCS_MAX]; /* SMs of each: the first half of the list is on side 0 */
+    uint32_t gpc_sms[PB_SIM_GPCS_MAX];  /* SMs of each: the first half of the list is on side 0 */
+    double gpc_cycles[PB_SIM_GPCS_MAX]; /* that the way from a GPC to all behind its SMs adds */
     uint32_t slice_count;
     double slice_spread_cycles; /* between the nearest slice of an SM and the farthest */
 };

@@ -55,11 +55,27 @@ static void read_gpcs(struct pb_sim_reader *reader, const struct pb_json *at, ui
         pb_sim_read_refuse(reader, &list, "%u SMs in all", sm_count);
 }
 
+/* One number for each GPC; none takes a hit in the last cache below one cycle. */
+static void read_gpc_cycles(struct pb_sim_reader *reader, const struct pb_json *at, double near,
+                            struct pb_sim_sides_spec *sides)
+{
+    struct pb_json list, element;
+    size_t count =
+        pb_sim_read_array(reader, at, "gpc_cycles", sides->gpc_count, sides->gpc_count, &list);
+
+    for (size_t i = 0; i < count; i++) {
+        element = pb_sim_read_element(reader, &list, i);
+        if (reader->status == PB_OK)
+            reader->status =
+                pb_json_number(&element, 1.0 - near, near, &sides->gpc_cycles[i], reader->err);
+    }
+}
+
 static void read_sides(struct pb_sim_reader *reader, const struct pb_json *root,
                        struct pb_sim_profile *profile)
 {
-    static const char *const keys[] = {"far_latency_cycles",  "mask", "gpc_sms", "slices",
-                                       "slice_spread_cycles", NULL};
+    static const char *const keys[] = {"far_latency_cycles",  "mask",       "gpc_sms", "slices",
+                                       "slice_spread_cycles", "gpc_cycles", NULL};
     struct pb_json at = pb_sim_read_optional(reader, root, "l2_sides"), mask;
     const struct pb_sim_cache_spec *near = global_last(profile);
     struct pb_sim_sides_spec *sides = &profile->sides;
@@ -81,6 +97,8 @@ static void read_sides(struct pb_sim_reader *reader, const struct pb_json *root,
     sides->gpc_sms[1] = profile->sm_count / 2;
     if (pb_sim_read_optional(reader, &at, "gpc_sms").value != NULL)
         read_gpcs(reader, &at, profile->sm_count, sides);
+    if (pb_sim_read_optional(reader, &at, "gpc_cycles").value != NULL)
+        read_gpc_cycles(reader, &at, low, sides);
     sides->slice_count = 1;
     pb_sim_read_integer_or(reader, &at, "slices", 1, 1 << 16, &sides->slice_count);
     pb_sim_read_number_or(reader, &at, "slice_spread_cycles", 0, low, &sides->slice_spread_cycles);

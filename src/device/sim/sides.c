@@ -1,8 +1,6 @@
 /* GPCs, sides and slices; see sides.h. */
 #include "device/sim/sides.h"
 
-#include <string.h>
-
 #include "device/sim/random.h"
 
 static bool has_sides(const struct pb_sim_sides_spec *sides)
@@ -10,21 +8,27 @@ static bool has_sides(const struct pb_sim_sides_spec *sides)
     return sides->far_latency_cycles > 0.0;
 }
 
-void pb_sim_sides_deal(const struct pb_sim_profile *profile, uint32_t *gpc_out)
+uint32_t pb_sim_sides_gpc(const struct pb_sim_profile *profile, uint32_t sm)
 {
     const struct pb_sim_sides_spec *sides = &profile->sides;
-    uint32_t dealt[PB_SIM_GPCS_MAX] = {0}, sm = 0;
+    uint32_t dealt[PB_SIM_GPCS_MAX] = {0}, next = 0;
 
-    memset(gpc_out, 0, profile->sm_count * sizeof(*gpc_out));
     if (!has_sides(sides))
-        return;
-    while (sm < profile->sm_count)
+        return 0;
+    for (;;)
         for (uint32_t gpc = 0; gpc < sides->gpc_count; gpc++)
             for (uint32_t i = 0; i < profile->layout.tpc_sms && dealt[gpc] < sides->gpc_sms[gpc];
                  i++) {
-                gpc_out[sm++] = gpc;
+                if (next++ == sm)
+                    return gpc;
                 dealt[gpc]++;
             }
+}
+
+void pb_sim_sides_deal(const struct pb_sim_profile *profile, uint32_t *gpc_out)
+{
+    for (uint32_t sm = 0; sm < profile->sm_count; sm++)
+        gpc_out[sm] = pb_sim_sides_gpc(profile, sm);
 }
 
 void pb_sim_sides_deal_tpcs(const struct pb_sim_profile *profile, const uint32_t *gpc,

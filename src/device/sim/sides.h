@@ -4,7 +4,8 @@
  * SM numbers are dealt as silicon deals them: pairs (TPCs) go to the GPCs in turn, as long as a GPC
  * has room. A line's home is one side; an SM of the other side that loads it gets a copy in its own
  * half (facts 2.10), so that only atomics and first loads show the distance. Every pair of GPC and
- * slice has a distance of its own within slice_spread_cycles around the profile's latency.
+ * slice has a distance of its own within slice_spread_cycles around the profile's latency; that is
+ * in maps alone. What gpc_cycles adds to a GPC's way out is in whatever its SMs load.
  */
 #ifndef PB_DEVICE_SIM_SIDES_H
 #define PB_DEVICE_SIM_SIDES_H
@@ -12,6 +13,9 @@
 #include <stdint.h>
 
 #include "device/sim/profile.h"
+
+/* The GPC of an SM; 0 where the profile has no sides. */
+uint32_t pb_sim_sides_gpc(const struct pb_sim_profile *profile, uint32_t sm);
 
 /* The GPC of each SM, gpc_out[sm_count]; all 0 where the profile has no sides. */
 void pb_sim_sides_deal(const struct pb_sim_profile *profile, uint32_t *gpc_out);

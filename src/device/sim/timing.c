@@ -1,6 +1,7 @@
 /* What things cost on this device now: its place in the spread, its faults, its noise. */
 #include <math.h>
 
+#include "device/sim/sides.h"
 #include "device/sim/simulator.h"
 
 double pb_sim_device_slowness(const struct pb_sim_device *device, int64_t sm)
@@ -13,6 +14,14 @@ double pb_sim_device_slowness(const struct pb_sim_device *device, int64_t sm)
     return factor;
 }
 
+/* What the place of this SM adds to every way out of it. */
+static double place_cycles(const struct pb_sim_profile *profile, int64_t sm)
+{
+    uint32_t here = sm > 0 && sm < profile->sm_count ? (uint32_t)sm : 0;
+
+    return profile->sides.gpc_cycles[pb_sim_sides_gpc(profile, here)];
+}
+
 struct pb_sim_timing pb_sim_device_timing(const struct pb_sim_device *device, int64_t sm)
 {
     const struct pb_sim_profile *profile = device->profile;
@@ -20,23 +29,26 @@ struct pb_sim_timing pb_sim_device_timing(const struct pb_sim_device *device, in
     double dram_factor = pb_sim_faults_factor(&device->faults, PB_SIM_FAULT_DRAM_LATENCY);
     double mhz = pb_sim_clock_mhz(&device->clock, device->seconds);
     double slow = pb_sim_device_slowness(device, sm), outside = slow * device->latency_factor;
-    double slowest_cache = 0.0;
+    double slowest_cache = 0.0, place = place_cycles(profile, sm);
     struct pb_sim_timing timing;
 
     for (size_t i = 0; i < profile->cache_count; i++) {
         double cycles = profile->caches[i].latency_cycles;
         bool chip_wide = pb_sim_cache_is_chip_wide(profile, i);
 
-        timing.cache_cycles[i] = cycles * (chip_wide ? outside * l2_factor : slow);
+        timing.cache_cycles[i] =
+            chip_wide ? (cycles + place) * (outside * l2_factor) : cycles * slow;
         timing.miss_cycles[i] = profile->caches[i].miss_cycles * slow;
         timing.detour_cycles[i] = profile->caches[i].tlb_detour_cycles * outside;
         slowest_cache = fmax(slowest_cache, fmin(cycles, profile->dram.latency_cycles));
     }
-    for (size_t i = 0; i < profile->tlb_count; i++)
-        timing.tlb_cycles[i] = profile->tlbs[i].penalty_cycles * outside;
+    for (size_t i = 0; i < profile->tlb_count; i++) /* the first level is the SM's own */
+        timing.tlb_cycles[i] =
+            fmax(0.0, profile->tlbs[i].penalty_cycles + (i > 0 ? place : 0.0)) * outside;
     timing.dram_cycles =
         outside * dram_factor *
-        (slowest_cache + (profile->dram.latency_cycles - slowest_cache) * mhz / profile->clock_mhz);
+        (slowest_cache + place +
+         (profile->dram.latency_cycles - slowest_cache) * mhz / profile->clock_mhz);
     timing.shared_cycles = profile->shared.latency_cycles * slow;
     return timing;
 }
