@@ -217,6 +217,12 @@ bool pb_sim_cache_holds(const struct pb_sim_cache *cache, uint64_t address)
     return slot != NONE && (cache->pool.slots[slot].sectors & sector_of(cache, address)) != 0;
 }
 
+bool pb_sim_cache_keeps(const struct pb_sim_cache *cache, uint64_t address)
+{
+    return !pb_sim_pool_has_evicted(&cache->pool, pb_sim_cache_set(cache, address)) &&
+           pb_sim_cache_holds(cache, address);
+}
+
 /* True: nothing so low or so high was loaded before. Takes the sector into what was. */
 static bool is_first_walk(struct extent *seen, uint64_t address, uint64_t sector_end)
 {

@@ -54,6 +54,12 @@ bool pb_sim_cache_access(struct pb_sim_cache *cache, uint64_t address,
 /* True: the address is here. Changes nothing. */
 bool pb_sim_cache_holds(const struct pb_sim_cache *cache, uint64_t address);
 
+/*
+ * True: the address is here, and its set has let nothing go since the start. As long as no other
+ * line comes, it stays, and to look it up changes nothing that anything else depends on.
+ */
+bool pb_sim_cache_keeps(const struct pb_sim_cache *cache, uint64_t address);
+
 /* The set an address belongs to. */
 uint32_t pb_sim_cache_set(const struct pb_sim_cache *cache, uint64_t address);
 

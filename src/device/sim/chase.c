@@ -1,5 +1,6 @@
 /* The pointer chase of a simulated device: device.h says what, memory.h at what cost. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "device/sim/chase.h"
 #include "device/sim/checkpoint.h"
@@ -30,6 +31,8 @@ struct walk {
     double cycles; /* of all loads so far */
     uint64_t calm; /* loads of a launch, its prefill's included, before any victim was drawn */
     struct checkpoint checkpoint;
+    bool *kept;       /* of each slot, in launches that are repeated; NULL: nothing is known */
+    bool is_all_seen; /* this launch has loaded every slot, so that what is kept is there */
 };
 
 static uint64_t carveout_of(const struct pb_chase *chase)
@@ -62,16 +65,27 @@ static struct pb_sim_address address_of(const struct walk *walk, const struct pb
     return address;
 }
 
-/* One load of the slot that is next; *slot_out: which it was. */
-static double step(struct walk *walk, const struct pb_sim_route *route, size_t *slot_out)
+/* What a load of the slot that is next costs. */
+static double load(struct walk *walk, const struct pb_sim_route *route)
 {
     size_t depth;
-    double cycles = pb_sim_route_load(route, address_of(walk, route, walk->slot),
-                                      &walk->device->random, &depth);
+    double cycles;
 
+    if (walk->is_all_seen && walk->kept[walk->slot])
+        return route->cycles[0];
+    cycles = pb_sim_route_load(route, address_of(walk, route, walk->slot), &walk->device->random,
+                               &depth);
     if (walk->tail_probability > 0.0 && depth >= route->first_chip_wide &&
         pb_sim_random_unit(&walk->device->random) < walk->tail_probability)
         cycles += walk->tail_cycles;
+    return cycles;
+}
+
+/* One load of the slot that is next; *slot_out: which it was. */
+static double step(struct walk *walk, const struct pb_sim_route *route, size_t *slot_out)
+{
+    double cycles = load(walk, route);
+
     *slot_out = walk->slot;
     walk->slot = walk->slot + 1 < walk->chase->offset_count ? walk->slot + 1 : 0;
     walk->cycles += cycles;
@@ -175,13 +189,51 @@ static void take_checkpoint(struct walk *walk, uint64_t launches)
     pb_sim_checkpoint_take(&checkpoint->caches); /* without memory there is none */
 }
 
+/* Loads of a launch after which every slot was loaded over its whole way. */
+static uint64_t all_seen(const struct walk *walk)
+{
+    uint64_t filled = prefill_of(walk->chase);
+
+    return walk->route.first_chip_wide == 0 && filled > 0 ? filled
+                                                          : filled + walk->chase->offset_count;
+}
+
+/*
+ * Finds the slots that no launch of this chase can miss any more, after `loads` of the first: all
+ * lines have come, and their sets had room. Without memory for it, nothing is known.
+ */
+static void note_kept(struct walk *walk, uint64_t loads)
+{
+    const struct pb_chase *chase = walk->chase;
+
+    if (chase->cross || walk->tail_probability > 0.0 || loads < all_seen(walk))
+        return;
+    walk->kept = calloc(chase->offset_count, sizeof(*walk->kept));
+    for (size_t slot = 0; walk->kept != NULL && slot < chase->offset_count; slot++)
+        walk->kept[slot] = pb_sim_route_keeps(&walk->route, address_of(walk, &walk->route, slot));
+}
+
+/* The part of a launch that chance may have come into; from all_seen() on, what is kept is known. */
+static void advance_again(struct walk *walk, uint64_t from, uint64_t to)
+{
+    uint64_t known = walk->kept != NULL ? all_seen(walk) : UINT64_MAX;
+    uint64_t unknown = below(from, to, known);
+
+    walk->is_all_seen = false;
+    advance(walk, from, from + unknown);
+    walk->is_all_seen = from + unknown >= known;
+    advance(walk, from + unknown, to);
+}
+
 /* A launch after the first, from where chance may come into it. `launches`: with those to come. */
 static void launch_again(struct walk *walk, uint64_t recorded, uint64_t launches)
 {
     struct checkpoint *checkpoint = &walk->checkpoint;
 
-    if (checkpoint->caches.cache_count == 0)
+    if (checkpoint->caches.cache_count == 0) {
+        note_kept(walk, prefill_of(walk->chase) + walk->chase->warm + recorded);
         take_checkpoint(walk, launches);
+    }
     if (checkpoint->caches.state == NULL) {
         launch(walk, recorded);
         return;
@@ -189,7 +241,7 @@ static void launch_again(struct walk *walk, uint64_t recorded, uint64_t launches
     pb_sim_checkpoint_restore(&checkpoint->caches);
     walk->slot = checkpoint->slot;
     walk->cycles += checkpoint->cycles;
-    advance(walk, walk->calm, prefill_of(walk->chase) + walk->chase->warm + recorded);
+    advance_again(walk, walk->calm, prefill_of(walk->chase) + walk->chase->warm + recorded);
 }
 
 /* A planted bit flip is noticed as on silicon: the pointer read is not the one that was written. */
@@ -233,6 +285,7 @@ static void record(struct walk *walk, uint64_t window, struct pb_trace *trace)
         trace->index_bytes[i] = chase->offset_bytes[slot];
     }
     pb_sim_checkpoint_free(&walk->checkpoint.caches);
+    free(walk->kept);
 }
 
 /* Loads that one thread, uninterrupted, does between two clock reads. */

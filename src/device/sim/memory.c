@@ -183,6 +183,14 @@ bool pb_sim_route_has_drawn(const struct pb_sim_route *route)
     return has_drawn;
 }
 
+bool pb_sim_route_keeps(const struct pb_sim_route *route, struct pb_sim_address address)
+{
+    if (route->cache_count == 0 || !pb_sim_cache_keeps(route->caches[0], address.line))
+        return false;
+    return route->skips_tlb[0] || route->tlb_count == 0 ||
+           pb_sim_cache_keeps(route->tlbs[0], address.page);
+}
+
 void pb_sim_route_prefill(const struct pb_sim_route *route, struct pb_sim_address address,
                           struct pb_sim_random *random)
 {

@@ -104,6 +104,12 @@ double pb_sim_route_load(const struct pb_sim_route *route, struct pb_sim_address
 /* True: chance has chosen what a cache or TLB on the way let go, since the launch. */
 bool pb_sim_route_has_drawn(const struct pb_sim_route *route);
 
+/*
+ * True: the first cache on the way answers without a TLB's penalty, and will as long as no other
+ * line or page comes (pb_sim_cache_keeps): always for cycles[0].
+ */
+bool pb_sim_route_keeps(const struct pb_sim_route *route, struct pb_sim_address address);
+
 /* One load of `prefill`. */
 void pb_sim_route_prefill(const struct pb_sim_route *route, struct pb_sim_address address,
                           struct pb_sim_random *random);

@@ -112,6 +112,7 @@ static struct pb_sim_set *fresh_set(struct pb_sim_pool *pool, uint32_t number)
     /* the tiny amount undoes the rounding of the division that made the share */
     set->ways = (uint32_t)((double)pool->shape->ways[number] * pool->share + 1e-6);
     set->used = 0;
+    set->has_evicted = false;
     set->newest = set->oldest = NONE;
     if (pool->tree != NULL)
         memset(tree_of(pool, number), 0, 2 * (size_t)pool->most_ways);
@@ -231,6 +232,7 @@ bool pb_sim_pool_take(struct pb_sim_pool *pool, uint32_t number, struct pb_sim_r
     if (set->ways == 0)
         return false;
     slot = evicts ? choose_victim(pool, number, random) : slot_of(pool, number, set->used++);
+    set->has_evicted |= evicts;
     if (keeps_order(pool)) {
         if (evicts)
             unlink_slot(pool, set, slot);
@@ -243,6 +245,13 @@ bool pb_sim_pool_take(struct pb_sim_pool *pool, uint32_t number, struct pb_sim_r
     *slot_out = slot;
     *evicts_out = evicts;
     return true;
+}
+
+bool pb_sim_pool_has_evicted(const struct pb_sim_pool *pool, uint32_t number)
+{
+    const struct pb_sim_set *set = &pool->sets[number];
+
+    return set->generation == pool->generation && set->has_evicted;
 }
 
 void pb_sim_pool_touch(struct pb_sim_pool *pool, uint32_t number)

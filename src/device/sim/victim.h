@@ -29,6 +29,7 @@ struct pb_sim_set {
     uint32_t generation; /* stale when it differs from the pool's */
     uint32_t ways;       /* left after the carve-out */
     uint32_t used;       /* ways 0 … used - 1 hold lines */
+    bool has_evicted;    /* since it was emptied */
     uint32_t newest, oldest;
 };
 
@@ -64,6 +65,9 @@ bool pb_sim_pool_start(struct pb_sim_pool *pool, double share);
  */
 bool pb_sim_pool_take(struct pb_sim_pool *pool, uint32_t set, struct pb_sim_random *random,
                       uint32_t *slot_out, bool *evicts_out);
+
+/* True: a line of this set was let go since the start. */
+bool pb_sim_pool_has_evicted(const struct pb_sim_pool *pool, uint32_t set);
 
 /* What changes after the creation, without the struct itself: PARTS_MAX arrays at most. */
 enum { PB_SIM_POOL_PARTS_MAX = 4 };
