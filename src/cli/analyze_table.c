@@ -6,14 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Measured quantities agree within this, or within one cycle; counts and sizes only exactly. */
+/* Measured quantities and shares agree within this, or within one cycle; counts and sizes exactly.
+ */
 static const double agreement = 0.02;
 
 /* A word that is stated with less confidence than this is not worth an alarm when it differs. */
 static const double word_confidence = 0.5;
 
-/* Memory, parameter, value, interval; the confidence follows. */
-#define ROW_FORMAT "  %-11s  %-19s  %-32s  %-22s  "
+/* Memory, parameter, the first so many bytes of the value, interval; the confidence follows. */
+#define NAME_FORMAT "  %-12s  %-27s  "
+#define ROW_FORMAT  NAME_FORMAT "%-26.*s  %-23s  "
+enum { VALUE_WIDTH = 26, VALUE_COLUMN = 2 + 12 + 2 + 27 + 2 };
 
 /* What a device says of one parameter: all that the table keeps of each device at a time. */
 struct cell {
@@ -40,11 +43,17 @@ static bool is_measured(const char *unit)
     return false;
 }
 
+static bool is_whole(double value)
+{
+    return value == floor(value);
+}
+
 static bool agree(const struct column *column, const struct cell *a, const struct cell *b)
 {
     double slack;
 
-    if (isnan(a->number) || isnan(b->number) || !is_measured(column->unit))
+    if (isnan(a->number) || isnan(b->number) ||
+        (!is_measured(column->unit) && is_whole(a->number) && is_whole(b->number)))
         return strcmp(a->value, b->value) == 0;
     slack = agreement * fabs(b->number);
     if (strcmp(column->unit, "cycle") == 0)
@@ -84,6 +93,11 @@ static const char *plural_of(const char *unit, double value)
     return "";
 }
 
+static const char *gap_of(const char *unit)
+{
+    return unit[0] == '\0' ? "" : " ";
+}
+
 static void format_number(double value, const char *unit, char *text, size_t size)
 {
     if (strcmp(unit, "byte/s") == 0)
@@ -95,7 +109,7 @@ static void format_number(double value, const char *unit, char *text, size_t siz
     else if (strcmp(unit, "byte") == 0 && value >= 1024.0)
         snprintf(text, size, "%.0f bytes (%.4g KiB)", value, value / 1024.0);
     else
-        snprintf(text, size, "%.6g %s%s", value, unit, plural_of(unit, value));
+        snprintf(text, size, "%.6g%s%s%s", value, gap_of(unit), unit, plural_of(unit, value));
 }
 
 static void format_cell(const struct cell *cell, const char *unit, char *text, size_t size)
@@ -105,7 +119,7 @@ static void format_cell(const struct cell *cell, const char *unit, char *text, s
     else if (!isnan(cell->number))
         format_number(cell->number, unit, text, size);
     else
-        snprintf(text, size, "%s %s%s", cell->value, unit, plural_of(unit, 2.0));
+        snprintf(text, size, "%s%s%s%s", cell->value, gap_of(unit), unit, plural_of(unit, 2.0));
 }
 
 static void format_interval(double low, double high, const char *unit, char *text, size_t size)
@@ -114,10 +128,37 @@ static void format_interval(double low, double high, const char *unit, char *tex
         snprintf(text, size, "%.2f to %.2f", low / 1e9, high / 1e9);
     else if (low == high && !is_measured(unit))
         snprintf(text, size, "exact");
-    else if (is_measured(unit))
+    else if (is_measured(unit) || !is_whole(low) || !is_whole(high))
         snprintf(text, size, "%.5g to %.5g", low, high);
     else
         snprintf(text, size, "%.10g to %.10g", low, high);
+}
+
+/* Bytes of the text, a list perhaps, that go on this line: whole items, at least one. */
+static int line_length(const char *text)
+{
+    size_t length = 0;
+
+    for (size_t i = 0; text[i] != '\0'; i++) {
+        bool is_end = text[i + 1] == '\0' || text[i + 1] == ' ';
+
+        if (is_end && length > 0 && i + 1 > VALUE_WIDTH)
+            break;
+        if (is_end)
+            length = i + 1;
+    }
+    return (int)length;
+}
+
+/* What does not fit beside the interval, below. */
+static void print_rest(const char *text, FILE *file)
+{
+    while (*text == ' ') {
+        int length = line_length(++text);
+
+        fprintf(file, "%*s%.*s\n", VALUE_COLUMN, "", length, text);
+        text += length;
+    }
 }
 
 /* Joined interval and lowest confidence of the cells that agree with the typical one. */
@@ -125,8 +166,9 @@ static void print_typical(const struct column *column, FILE *file)
 {
     const struct cell *typical = column->typical;
     double low = INFINITY, high = -INFINITY, confidence = 1.0;
-    char value[64], span[64] = "";
+    char value[PB_MESSAGE_LENGTH], span[64] = "";
     size_t agreeing = 0;
+    int shown;
 
     for (size_t i = 0; i < column->count; i++) {
         const struct cell *cell = &column->cells[i];
@@ -139,29 +181,32 @@ static void print_typical(const struct column *column, FILE *file)
         confidence = fmin(confidence, cell->confidence);
     }
     format_cell(typical, column->unit, value, sizeof(value));
+    shown = line_length(value);
     if (!isnan(typical->number))
         format_interval(low, high, column->unit, span, sizeof(span));
     if (typical->value[0] == '\0')
-        fprintf(file, "  %-11s  %-19s  -  %s", column->memory, column->parameter, typical->reason);
+        fprintf(file, NAME_FORMAT "-  %s", column->memory, column->parameter, typical->reason);
     else
-        fprintf(file, ROW_FORMAT "%.2f", column->memory, column->parameter, value, span,
+        fprintf(file, ROW_FORMAT "%.2f", column->memory, column->parameter, shown, value, span,
                 confidence);
     if (agreeing < column->count)
         fprintf(file, "  %zu of %zu", agreeing, column->count);
     fputc('\n', file);
+    if (typical->value[0] != '\0')
+        print_rest(value + shown, file);
 }
 
 static void print_others(const struct column *column, FILE *file)
 {
     for (size_t i = 0; i < column->count; i++) {
         const struct cell *cell = &column->cells[i];
-        char value[64];
+        char value[PB_MESSAGE_LENGTH];
 
         if (agree(column, cell, column->typical) ||
             (isnan(cell->number) && cell->value[0] != '\0' && cell->confidence < word_confidence))
             continue;
         format_cell(cell, column->unit, value, sizeof(value));
-        fprintf(file, "    ! %-30s  %s%s%s\n", cell->device, value, cell->reason[0] ? "  " : "",
+        fprintf(file, "    ! %-37s  %s%s%s\n", cell->device, value, cell->reason[0] ? "  " : "",
                 cell->reason);
     }
 }
@@ -247,7 +292,7 @@ static void print_gap(const struct gap *gap, FILE *file)
     char name[PB_NAME_LENGTH];
 
     snprintf(name, sizeof(name), "%zu parameters", gap->count);
-    fprintf(file, "  %-11s  %-19s  -  %s\n", gap->memory, gap->count == 1 ? gap->parameter : name,
+    fprintf(file, NAME_FORMAT "-  %s\n", gap->memory, gap->count == 1 ? gap->parameter : name,
             gap->reason);
 }
 
@@ -259,7 +304,8 @@ static void print_head(const char *model, bool is_first, const struct column *co
     else
         fprintf(file, "%zu devices, %s to %s\n", column->count, column->cells[0].device,
                 column->cells[column->count - 1].device);
-    fprintf(file, ROW_FORMAT "%s\n", "memory", "parameter", "value", "interval", "confidence");
+    fprintf(file, ROW_FORMAT "%s\n", "memory", "parameter", VALUE_WIDTH, "value", "interval",
+            "confidence");
 }
 
 static enum pb_status print_model(const struct pb_results *results, size_t first,

@@ -211,6 +211,25 @@ static void test_table__folds_like_devices_and_shows_the_odd_one(void **state)
     assert_non_null(strstr(run.output, "31 cycles"));
 }
 
+/* Every list of the table, however long, is there to its last number. */
+static void test_table__shows_long_lists_whole(void **state)
+{
+    struct program_run run;
+    const char *line;
+
+    (void)state;
+    run_program(&run, "--read-only %s/h200-standard.h5", PLUMB_TEST_DATA);
+    assert_int_equal(run.code, 0);
+    line = strstr(run.output, "index_masks");
+    assert_non_null(line);
+    assert_memory_equal(line + 29, "[0x30080, 0x60100, ", 19);
+    assert_non_null(strstr(line, "\n                                             0x51000, 0x52000, "
+                                 "0x4000,\n"));
+    assert_non_null(strstr(line, "\n                                             0x48000]\n"));
+    assert_non_null(strstr(line, "200704, 233472]"));
+    assert_null(strstr(run.output, " \n"));
+}
+
 /* Prints what the validator finds, so that a failure tells. */
 static void complain(void *context, const char *line)
 {
@@ -338,6 +357,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json__is_the_contract_for_every_parameter),
         cmocka_unit_test(test_table__folds_like_devices_and_shows_the_odd_one),
+        cmocka_unit_test(test_table__shows_long_lists_whole),
         cmocka_unit_test(test_file__keeps_the_parameters_and_stays_whole),
         cmocka_unit_test(test_device__only_that_one_and_the_file_is_not_touched),
         cmocka_unit_test(test_jobs__change_neither_order_nor_results),
