@@ -32,6 +32,7 @@ struct pb_move {
     enum pb_against against;
     double value, expected;
     double shift, sigmas, p; /* of a node or a slot: of its median device */
+    double times;            /* against the past: in sizes up to which a healthy device repeats */
     enum pb_severity severity;
     int64_t place; /* of the cell; -1: the whole device */
     size_t peers;
@@ -63,8 +64,8 @@ enum pb_status pb_bundles_put(struct pb_bundles *bundles, enum pb_level level, s
                               size_t subject, const struct pb_move *move, struct pb_error *err);
 
 /*
- * What the scores say of one number. Against the past: WARNING or CRITICAL where drift_sigmas pass
- * the norm's bounds, the practical size is reached, and the peers do not show it already.
+ * What the scores say of one number. Against the past: WARNING or CRITICAL where the drift is, and
+ * the peers do not show it already.
  */
 struct pb_move pb_move_read(const struct pb_sheet *sheet, const struct pb_scores *scores,
                             size_t group, size_t subject, size_t metric, enum pb_against against);

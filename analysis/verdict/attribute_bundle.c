@@ -13,20 +13,6 @@ static double clamp(double sigmas)
     return sigmas > SIGMAS_MAX ? SIGMAS_MAX : sigmas < -SIGMAS_MAX ? -SIGMAS_MAX : sigmas;
 }
 
-/* How bad a change against the device's own past is; events are told by their count, not by that.
- */
-static enum pb_severity drift_severity(const struct pb_metric *metric, const struct pb_norm *norm,
-                                       const struct pb_score *score)
-{
-    double far = fabs(score->drift_sigmas);
-
-    if (metric->domain == PB_DOMAIN_COUNT || !(fabs(score->drift_shift) >= metric->practical))
-        return PB_SEVERITY_OK;
-    if (far >= norm->drift_critical_sigmas)
-        return PB_SEVERITY_CRITICAL;
-    return far >= norm->drift_warning_sigmas ? PB_SEVERITY_WARNING : PB_SEVERITY_OK;
-}
-
 static bool is_absolute(const struct pb_metric *metric)
 {
     return metric->domain == PB_DOMAIN_FRACTION || metric->domain == PB_DOMAIN_COUNT ||
@@ -58,9 +44,9 @@ struct pb_move pb_move_read(const struct pb_sheet *sheet, const struct pb_scores
     if (against == PB_AGAINST_PEERS)
         return move;
     /* What the peers show already is not told again of the past. */
-    move.severity = pb_move_is_one(&move) ? PB_SEVERITY_OK
-                                          : drift_severity(&sheet->metrics[metric], norm, score);
+    move.severity = pb_move_is_one(&move) ? PB_SEVERITY_OK : score->drift_severity;
     move.sigmas = clamp(score->drift_sigmas);
+    move.times = score->drift_times;
     move.shift = score->drift_shift;
     move.expected = is_absolute(&sheet->metrics[metric]) ? cell.value - move.shift
                                                          : cell.value / (1.0 + move.shift);

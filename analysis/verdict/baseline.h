@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "analysis/verdict/score.h"
+#include "analysis/verdict/sheet.h"
 
 struct pb_uuid {
     const char *text; /* of the sheet */
@@ -39,21 +39,5 @@ size_t pb_uuids_last(const struct pb_uuids *uuids, const char *uuid, size_t othe
 
 /* The same metric in the baseline, or its metric_count: not there, or in another unit or domain. */
 size_t pb_baseline_metric(const struct pb_sheet *baseline, const struct pb_metric *metric);
-
-/*
- * Compares each device with its own past: drift_sigmas of scores->cells, and of scores->norms what
- * concerns drift.
- *
- * A device's past is the median of its readings in the baseline. The difference is counted in the
- * largest of: the repeat noise of both readings, what rounding can do to a difference, a tenth of
- * the practical size, and with at least four devices in both, Qn of the group's differences, the
- * usual change from run to run. A change that all devices share is not taken off: that a whole
- * fleet has moved is worth knowing.
- *
- * PB_NO_MEMORY is the only error.
- */
-enum pb_status pb_drift_score(const struct pb_sheet *sheet, const struct pb_sheet *baseline,
-                              const struct pb_score_options *options, struct pb_scores *scores,
-                              struct pb_error *err);
 
 #endif

@@ -218,7 +218,10 @@ static void write_move(const struct pb_metric *metric, const struct pb_move *mov
         snprintf(shift, sizeof(shift), "%+.2g", move->shift);
     else
         snprintf(shift, sizeof(shift), "%+.1f%%", 100.0 * move->shift);
-    if (isfinite(move->sigmas))
+    if (move->against == PB_AGAINST_PAST)
+        snprintf(text, size, "%s %.4g %s against %.4g (%s, %.1f times what repeats)", metric->name,
+                 move->value, metric->unit, move->expected, shift, fabs(move->times));
+    else if (isfinite(move->sigmas))
         snprintf(text, size, "%s %.4g %s against %.4g (%s, %.0f sigmas)", metric->name, move->value,
                  metric->unit, move->expected, shift, fabs(move->sigmas));
     else

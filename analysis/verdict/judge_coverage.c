@@ -10,8 +10,8 @@
 #include "analysis/verdict/population.h"
 
 /* "l2.latency_cycles 9%, clock.sm_mhz 4%": what would have been CRITICAL at the least. */
-static void write_detectable(const struct pb_verdict *verdict, size_t group, char *text,
-                             size_t size)
+static void write_detectable(const struct pb_verdict *verdict, size_t group, bool against_past,
+                             char *text, size_t size)
 {
     static const char *const telling[] = {"dram.peak_bytes_per_s", "l2.latency_cycles",
                                           "clock.sm_mhz", "host_link.peak_bytes_per_s"};
@@ -20,13 +20,16 @@ static void write_detectable(const struct pb_verdict *verdict, size_t group, cha
     for (size_t i = 0; i < sizeof(telling) / sizeof(telling[0]); i++) {
         size_t metric = pb_sheet_find(verdict->sheet, telling[i]), length = strlen(text);
         const struct pb_norm *norm;
+        double smallest;
 
         if (metric == verdict->sheet->metric_count)
             continue;
         norm = &verdict->scores->norms[group * verdict->scores->metric_count + metric];
-        if (isfinite(norm->detectable) && norm->center != 0.0)
+        smallest = against_past ? norm->drift_detectable / norm->drift_center
+                                : norm->detectable / norm->center;
+        if (isfinite(smallest))
             snprintf(text + length, size - length, "%s%s %.1f%%", length == 0 ? "" : ", ",
-                     telling[i], 100.0 * fabs(norm->detectable / norm->center));
+                     telling[i], 100.0 * fabs(smallest));
     }
     if (text[0] == '\0')
         snprintf(text, size, "none");
@@ -42,11 +45,39 @@ static size_t count_drifts(const struct pb_scores *scores, size_t group)
     return count;
 }
 
+/* Numbers that sum up all tests of a run, where the past had others. */
+static enum pb_status judge_unlike(struct pb_verdict *verdict, size_t group_index)
+{
+    const struct pb_group *group = &verdict->scores->groups[group_index];
+    struct pb_finding finding = pb_finding_blank(PB_SEVERITY_OK, PB_LEVEL_FLEET);
+    size_t metrics = 0, devices = 0;
+
+    for (size_t m = 0; m < verdict->scores->metric_count; m++) {
+        size_t unlike =
+            verdict->scores->norms[group_index * verdict->scores->metric_count + m].drift_unlike;
+
+        metrics += unlike > 0;
+        devices = unlike > devices ? unlike : devices;
+    }
+    if (metrics == 0)
+        return PB_OK;
+    PB_TEXT_SET(finding.place, group->name);
+    PB_TEXT_SET(finding.cause, "other_tests");
+    finding.group = group_index + 1;
+    finding.metrics = metrics;
+    snprintf(finding.summary, sizeof(finding.summary),
+             "%zu numbers of %zu devices were not compared with their past, whose runs had other "
+             "tests: power, heat, tails and what else sums up a whole run",
+             metrics, devices);
+    return pb_verdict_add(verdict, &finding);
+}
+
 /* Too few for each other, but each was compared with what it was itself: that is a verdict. */
 static enum pb_status judge_own_past(struct pb_verdict *verdict, size_t group_index,
                                      struct pb_finding *finding)
 {
     const struct pb_group *group = &verdict->scores->groups[group_index];
+    char detectable[PB_MESSAGE_LENGTH];
 
     finding->severity = PB_SEVERITY_OK;
     PB_TEXT_SET(finding->cause, "own_past");
@@ -54,9 +85,11 @@ static enum pb_status judge_own_past(struct pb_verdict *verdict, size_t group_in
              "%zu of %zu devices compared with their own past; too few peers to compare with each "
              "other",
              group->member_count, group->member_count);
+    write_detectable(verdict, group_index, true, detectable, sizeof(detectable));
     snprintf(finding->evidence, sizeof(finding->evidence),
-             "%zu numbers have a past; what drifted is told of its device",
-             count_drifts(verdict->scores, group_index));
+             "%zu numbers have a past; what drifted is told of its device. A fall would have been "
+             "CRITICAL from %.200s on",
+             count_drifts(verdict->scores, group_index), detectable);
     return pb_verdict_add(verdict, finding);
 }
 
@@ -110,7 +143,7 @@ static void word_few(const struct pb_verdict *verdict, size_t group_index,
     snprintf(finding->summary, sizeof(finding->summary),
              "%zu devices and %zu of a baseline: fewer than %d peers can only warn",
              group->member_count, group->baseline_count, PB_GROUP_MIN_PEERS);
-    write_detectable(verdict, group_index, detectable, sizeof(detectable));
+    write_detectable(verdict, group_index, false, detectable, sizeof(detectable));
     snprintf(finding->evidence, sizeof(finding->evidence),
              "smallest shifts that could have been seen: %.200s", detectable);
 }
@@ -177,6 +210,8 @@ enum pb_status pb_judge_coverage(struct pb_verdict *verdict)
 
     for (size_t g = 0; g < verdict->scores->group_count && status == PB_OK; g++)
         status = judge_peers(verdict, g);
+    for (size_t g = 0; g < verdict->scores->group_count && status == PB_OK; g++)
+        status = judge_unlike(verdict, g);
     for (size_t i = 0; i < verdict->sheet->subject_count && status == PB_OK; i++)
         status = judge_unscored(verdict, i);
     return status;

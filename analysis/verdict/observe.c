@@ -64,6 +64,16 @@ static void note_missing(struct pb_observer *observer, const char *test, const c
              how);
 }
 
+/* Adds a test to the digest of all; the order does not matter. (FNV-1a of its name.) */
+static void add_to_digest(struct pb_subject *subject, const char *test)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+
+    for (const char *at = test; *at != '\0'; at++)
+        hash = (hash ^ (unsigned char)*at) * 0x100000001b3u;
+    subject->tests += hash;
+}
+
 static void look_at(struct pb_observer *observer, const struct pb_recording *recording)
 {
     if (recording->outcome == PB_TEST_UNSUPPORTED)
@@ -85,9 +95,11 @@ static void look_at_tests(struct pb_observer *observer)
     for (size_t i = 0; i < witness->test_count && observer->status == PB_OK; i++) {
         struct pb_recording recording = {.sm_id = -1};
         struct pb_error err = PB_ERROR_INIT;
-        enum pb_status status = witness->recordings->load(witness->recordings->context,
-                                                          witness->tests[i], &recording, &err);
+        enum pb_status status;
 
+        add_to_digest(&observer->sheet->subjects[observer->subject], witness->tests[i]);
+        status = witness->recordings->load(witness->recordings->context, witness->tests[i],
+                                           &recording, &err);
         if (status == PB_OK)
             look_at(observer, &recording);
         else if (status == PB_NO_MEMORY)

@@ -2,7 +2,8 @@
  * Matrices by a few robust numbers: their peak, what they reach where latency alone decides, the
  * best of each direction of a link, drift along a lasting load.
  *
- * Which cell holds the peak is not compared: on a plateau that is chance.
+ * Which cell holds the peak is not compared: on a plateau that is chance. Nor is the time of
+ * memory_pattern, which the host takes, allocations included: it is no rate of memory.
  */
 #include <math.h>
 #include <stdio.h>
@@ -136,16 +137,6 @@ static void put_sustain(struct pb_observer *observer, const struct pb_recording 
                     pb_cell_plain(last / first));
 }
 
-/* Quantities tested (byte), mismatches, address, seconds. */
-static void put_pattern(struct pb_observer *observer, const struct pb_recording *recording)
-{
-    const struct pb_matrix *matrix = &recording->matrix;
-
-    if (matrix->rank == 1 && matrix->axes[0].length >= 4)
-        pb_observer_put(observer, &dram_rate, recording->name, recording->name, "rate",
-                        pb_cell_plain(matrix->values[0] / matrix->values[3]));
-}
-
 /* Sample × (cycles, ns): the clock of the second half over that of the first. */
 static void put_calibration(struct pb_observer *observer, const struct pb_recording *recording)
 {
@@ -200,7 +191,6 @@ void pb_observe_matrix(struct pb_observer *observer, const struct pb_recording *
         {"host_latency", put_host_latency},
         {"peer_link", put_peers},
         {"sustain", put_sustain},
-        {"memory_pattern", put_pattern},
         {"clock_calibration", put_calibration},
         {"sync", put_cycles},
         {"spill", put_cycles},

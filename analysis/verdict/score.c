@@ -8,6 +8,7 @@
 
 #include "analysis/verdict/baseline.h"
 #include "analysis/verdict/critical.h"
+#include "analysis/verdict/drift.h"
 #include "analysis/verdict/group.h"
 #include "analysis/verdict/multiplicity.h"
 #include "analysis/verdict/scoring.h"
@@ -177,8 +178,10 @@ static enum pb_status reserve(struct pb_scoring *scoring, struct pb_error *err)
                                              .p = NAN,
                                              .shift = NAN,
                                              .severity = PB_SEVERITY_OK,
+                                             .drift_shift = NAN,
+                                             .drift_times = NAN,
                                              .drift_sigmas = NAN,
-                                             .drift_shift = NAN};
+                                             .drift_severity = PB_SEVERITY_OK};
     struct pb_scores *scores = scoring->scores;
     size_t cell_count = scoring->sheet->subject_count * scoring->sheet->metric_count;
 

@@ -45,7 +45,10 @@ struct pb_norm {
     double independent_peers;     /* peers by what devices of one node have in common */
     double tail;                  /* one by the degrees of freedom of the healthy; 0: normal */
     size_t drift_pairs;           /* devices that have a past */
-    double drift_critical_sigmas, drift_warning_sigmas; /* after multiplicity; NaN: no pairs */
+    size_t drift_unlike;          /* devices whose past is another measurement */
+    double drift_center;          /* of the first of them, what it was */
+    double drift_detectable; /* smallest fall against its own past that would be CRITICAL, of the
+                                first of them and in the metric's unit; NaN: no pairs */
 };
 
 /* One metric of one device. */
@@ -56,8 +59,11 @@ struct pb_score {
     double shift;  /* relative to center (absolute as pb_metric.practical says) */
     enum pb_severity severity; /* after Holm (CRITICAL), Benjamini-Hochberg (WARNING), and the
                                   practical effect size */
-    double drift_sigmas;       /* against the same UUID in the baseline; NaN: not there */
-    double drift_shift;        /* the same as a shift */
+    double drift_shift;        /* against the same UUID in the baseline; NaN: not there */
+    double drift_times;        /* the same in sizes up to which a healthy device repeats */
+    double drift_sigmas;       /* in standard deviations, as if that size were known to be one of
+                                  so many that a WARNING takes */
+    enum pb_severity drift_severity; /* after multiplicity and the practical size */
 };
 
 struct pb_scores {

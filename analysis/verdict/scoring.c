@@ -6,6 +6,7 @@
 
 #include "analysis/verdict/critical.h"
 #include "analysis/verdict/evidence.h"
+#include "analysis/verdict/repeat.h"
 
 enum { DOMAINS = PB_DOMAIN_STATE + 1, ALL_DOMAINS = (1 << DOMAINS) - 1 };
 
@@ -30,10 +31,12 @@ static void add_value(struct pb_column *column, struct pb_cell cell)
     column->noise[column->count++] = cell.noise;
 }
 
-/* The finite values of one metric in one group, the baseline's after the group's own. */
+/* The finite values of one metric in one group, after its own those of the baseline that are the
+ * same measurement. */
 static void gather(struct pb_scoring *scoring, const struct pb_group *group, size_t metric)
 {
     struct pb_column *column = &scoring->column;
+    struct pb_repeat repeat = pb_repeat_of(&scoring->sheet->metrics[metric]);
 
     column->count = 0;
     for (size_t i = 0; i < group->member_count; i++)
@@ -42,8 +45,10 @@ static void gather(struct pb_scoring *scoring, const struct pb_group *group, siz
     if (scoring->past_metric[metric] == SIZE_MAX)
         return;
     for (size_t i = 0; i < group->baseline_count; i++)
-        add_value(column, pb_sheet_cell(scoring->baseline, group->baseline[i],
-                                        scoring->past_metric[metric]));
+        if (pb_repeat_compares(&repeat, &scoring->sheet->subjects[group->members[0]],
+                               &scoring->baseline->subjects[group->baseline[i]]))
+            add_value(column, pb_sheet_cell(scoring->baseline, group->baseline[i],
+                                            scoring->past_metric[metric]));
 }
 
 bool pb_scoring_is_event(const struct pb_metric *metric, const struct pb_fit *fit)
@@ -90,8 +95,8 @@ static void fit_metric(struct pb_scoring *scoring, size_t group, size_t metric)
                              .critical_sigmas = NAN,
                              .warning_sigmas = NAN,
                              .detectable = NAN,
-                             .drift_critical_sigmas = NAN,
-                             .drift_warning_sigmas = NAN};
+                             .drift_center = NAN,
+                             .drift_detectable = NAN};
     for (size_t i = 0; i < members->member_count; i++) {
         struct pb_cell cell = pb_sheet_cell(scoring->sheet, members->members[i], metric);
 

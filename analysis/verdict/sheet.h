@@ -78,6 +78,7 @@ struct pb_subject {
     char status[PB_NAME_LENGTH]; /* of its row in /fleet */
     char message[PB_MESSAGE_LENGTH];
     char missing[PB_MESSAGE_LENGTH]; /* tests that did not end well, and how; empty: none */
+    uint64_t tests;                  /* a digest of which were run, in any order; 0: none */
     struct pb_device_info info;      /* zeroed when there is no device */
     struct pb_cell *cells;           /* one per metric of the sheet */
     size_t cell_capacity;

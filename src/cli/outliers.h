@@ -14,15 +14,19 @@
 #include "cli/outlet.h"
 #include "h5schema/rows.h"
 
+enum { PB_BASELINES_MAX = 64 };
+
 /* All there is to tell of one fleet file. */
 struct pb_ruling {
-    const char *file, *baseline; /* baseline: NULL: none */
+    const char *file;
+    const char *const *baselines; /* files */
+    size_t baseline_count;
     struct pb_run run;
     struct pb_sheet sheet;
     struct pb_scores scores;
     struct pb_findings findings;
     enum pb_severity status; /* of the whole: its value is the exit code */
-    double false_alarm_rate; /* that a healthy fleet has any CRITICAL finding */
+    double false_alarm_rate; /* that healthy peers have any CRITICAL finding; NaN: too few peers */
 };
 
 /*

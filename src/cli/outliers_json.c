@@ -135,13 +135,16 @@ static enum pb_status describe_drains(const struct pb_ruling *ruling, json_t *ob
 
 static json_t *describe_run(const struct pb_ruling *ruling)
 {
-    json_t *object = json_object();
+    json_t *object = json_object(), *baselines = json_array();
 
     set_text(object, "file", ruling->file);
     set_text(object, "run_id", ruling->run.run_id);
     set_text(object, "created", ruling->run.created);
     json_object_set_new(object, "complete", json_boolean(ruling->run.complete != 0));
-    set_text_or_null(object, "baseline", ruling->baseline);
+    set_text_or_null(object, "baseline", ruling->baseline_count > 0 ? ruling->baselines[0] : NULL);
+    for (size_t i = 0; i < ruling->baseline_count; i++)
+        json_array_append_new(baselines, json_string(ruling->baselines[i]));
+    json_object_set_new(object, "baselines", baselines);
     return object;
 }
 

@@ -212,22 +212,39 @@ static void list_counts(const struct pb_findings *findings, char *text, size_t s
     }
 }
 
+/* Among enough peers false alarms have a rate; a device's own past has none that could be stated.
+ */
+static void word_alarms(const struct pb_ruling *ruling, char *text, size_t size)
+{
+    const char *past = "";
+
+    if (ruling->baseline_count > 0)
+        past = " A device is CRITICAL against its own past from twice as far on as healthy ones "
+               "repeat.";
+    if (isfinite(ruling->false_alarm_rate))
+        snprintf(text, size, " A healthy fleet has a false CRITICAL in %g%% of runs%s.%s",
+                 100.0 * ruling->false_alarm_rate,
+                 ruling->baseline_count > 0 ? " by comparison with peers" : "", past);
+    else
+        snprintf(text, size, "%s", past);
+}
+
 /* What was judged, what came of it, how often that is a false alarm, what could have been seen. */
 static void print_headline(struct page *page, const struct pb_ruling *ruling)
 {
     const struct pb_findings *findings = &ruling->findings;
     size_t groups = ruling->scores.group_count;
-    char text[1024], counts[128], shifts[256];
+    char text[1024], counts[128], shifts[256], alarms[256];
 
     print_severity(page, ruling->status);
     indent_to(page, INDENT);
     list_counts(findings, counts, sizeof(counts));
     list_visible_shifts(ruling, shifts, sizeof(shifts));
+    word_alarms(ruling, alarms, sizeof(alarms));
     snprintf(text, sizeof(text),
-             "%zu of %zu devices judged, in %zu group%s of like ones, by %zu numbers%s. A healthy "
-             "fleet has a false CRITICAL in %g%% of runs.%s%s%s",
+             "%zu of %zu devices judged, in %zu group%s of like ones, by %zu numbers%s.%s%s%s%s",
              findings->judged, findings->judged + findings->skipped, groups, groups == 1 ? "" : "s",
-             ruling->scores.metric_count, counts, 100.0 * ruling->false_alarm_rate,
+             ruling->scores.metric_count, counts, alarms,
              shifts[0] == '\0' ? "" : " Smallest shifts that would have been one: ", shifts,
              shifts[0] == '\0' ? "" : ".");
     print_folded(page, INDENT, text);

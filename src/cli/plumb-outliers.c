@@ -5,6 +5,7 @@
  * Nagios: whatever could not be judged is UNKNOWN, never OK.
  */
 #include <argp.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +17,16 @@
 enum { EXIT_UNKNOWN = PB_SEVERITY_UNKNOWN };
 
 struct options {
-    const char *file, *baseline, *json, *hostlist, *prometheus;
+    const char *file, *json, *hostlist, *prometheus;
+    const char *baselines[PB_BASELINES_MAX];
+    size_t baseline_count;
     bool read_only;
 };
 
 static const struct argp_option option_table[] = {
     {"json", 'j', "OUT", 0, "Write JSON to OUT, or to standard output for -", 0},
-    {"baseline", 'b', "BASE.h5", 0, "Compare with this fleet file or merged library, too", 0},
+    {"baseline", 'b', "BASE.h5", 0,
+     "Compare with this fleet file or merged library, too; several runs tell more", 0},
     {"hostlist", 'l', "OUT", 0, "Write the nodes to drain as a Slurm hostlist", 0},
     {"prometheus", 'p', "OUT", 0, "Write metrics for the node exporter's textfile collector", 0},
     {"read-only", 'r', NULL, 0, "Do not keep the findings in FILE", 0},
@@ -45,6 +49,13 @@ static void check_options(const struct options *options, struct argp_state *stat
         argp_error(state, "only one output can go to standard output");
 }
 
+static void add_baseline(struct options *options, const char *path, struct argp_state *state)
+{
+    if (options->baseline_count == PB_BASELINES_MAX)
+        argp_error(state, "more than %d baselines", PB_BASELINES_MAX);
+    options->baselines[options->baseline_count++] = path;
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct options *options = state->input;
@@ -54,7 +65,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->json = argument;
         return 0;
     case 'b':
-        options->baseline = argument;
+        add_baseline(options, argument, state);
         return 0;
     case 'l':
         options->hostlist = argument;
@@ -102,13 +113,13 @@ static enum pb_status read_fleet(const char *path, struct pb_run *run_out, struc
     return status;
 }
 
-/* Does the baseline have any device of a model that the fleet has? */
+/* Does a baseline, of which these subjects are, have any device of a model that the fleet has? */
 static enum pb_status check_baseline(const struct pb_sheet *fleet, const struct pb_sheet *base,
-                                     const char *path, struct pb_error *err)
+                                     size_t first, const char *path, struct pb_error *err)
 {
     const char *model = "none";
 
-    for (size_t i = 0; i < base->subject_count; i++) {
+    for (size_t i = first; i < base->subject_count; i++) {
         const char *known = base->subjects[i].info.model;
 
         for (size_t j = 0; j < fleet->subject_count; j++)
@@ -121,18 +132,30 @@ static enum pb_status check_baseline(const struct pb_sheet *fleet, const struct 
                    model);
 }
 
-static enum pb_status read_baseline(const struct options *options, const struct pb_sheet *fleet,
-                                    struct pb_sheet *base, struct pb_error *err)
+/* All of them into one sheet: the last row of a device counts where only one does. */
+static enum pb_status read_baselines(const struct options *options, const struct pb_sheet *fleet,
+                                     struct pb_sheet *base, struct pb_error *err)
 {
-    struct pb_run run;
-    enum pb_status status;
+    enum pb_status status = PB_OK;
 
-    if (options->baseline == NULL)
-        return PB_OK;
-    status = read_fleet(options->baseline, &run, base, err);
-    if (status == PB_OK)
-        status = check_baseline(fleet, base, options->baseline, err);
+    for (size_t i = 0; i < options->baseline_count && status == PB_OK; i++) {
+        size_t first = base->subject_count;
+        struct pb_run run;
+
+        status = read_fleet(options->baselines[i], &run, base, err);
+        if (status == PB_OK)
+            status = check_baseline(fleet, base, first, options->baselines[i], err);
+    }
     return status;
+}
+
+/* May anything be CRITICAL because of its peers? */
+static bool has_enough_peers(const struct pb_scores *scores)
+{
+    for (size_t i = 0; i < scores->group_count; i++)
+        if (scores->groups[i].sufficient)
+            return true;
+    return false;
 }
 
 static enum pb_status judge(const struct options *options, struct pb_ruling *ruling,
@@ -143,13 +166,13 @@ static enum pb_status judge(const struct options *options, struct pb_ruling *rul
     enum pb_status status = read_fleet(options->file, &ruling->run, &ruling->sheet, err);
 
     if (status == PB_OK)
-        status = read_baseline(options, &ruling->sheet, &base, err);
+        status = read_baselines(options, &ruling->sheet, &base, err);
     if (status == PB_OK)
-        status = pb_score(&ruling->sheet, options->baseline == NULL ? NULL : &base, &rates,
+        status = pb_score(&ruling->sheet, options->baseline_count == 0 ? NULL : &base, &rates,
                           &ruling->scores, err);
     if (status == PB_OK)
         status = pb_judge(&ruling->sheet, &ruling->scores, &ruling->findings, err);
-    ruling->false_alarm_rate = rates.critical_rate;
+    ruling->false_alarm_rate = has_enough_peers(&ruling->scores) ? rates.critical_rate : NAN;
     ruling->status = ruling->findings.worst;
     if (ruling->findings.judged == 0 && ruling->status != PB_SEVERITY_CRITICAL)
         ruling->status = PB_SEVERITY_UNKNOWN;
@@ -233,7 +256,9 @@ static enum pb_status deliver(const struct options *options, const struct pb_rul
 
 static int run(const struct options *options)
 {
-    struct pb_ruling ruling = {.file = options->file, .baseline = options->baseline};
+    struct pb_ruling ruling = {.file = options->file,
+                               .baselines = options->baselines,
+                               .baseline_count = options->baseline_count};
     struct pb_error err = PB_ERROR_INIT;
     enum pb_status status = judge(options, &ruling, &err);
 

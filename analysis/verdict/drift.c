@@ -1,0 +1,360 @@
+/* Each device against its own past; see drift.h. */
+#include "analysis/verdict/drift.h"
+
+#include <gsl/gsl_math.h>
+#include <gsl/gsl_sort.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/verdict/baseline.h"
+#include "analysis/verdict/critical.h"
+#include "analysis/verdict/population.h"
+#include "analysis/verdict/repeat.h"
+
+/* Changes of so few devices do not excuse one of them: two sick of four would excuse each other. */
+enum { CHANGES_THAT_WIDEN = 8, MANY = 8192 };
+
+#define PRACTICAL_SHARE   0.1
+#define SMALLEST_RELATIVE 1e-6
+#define ROUNDED_WARNING   1.5 /* steps: one is rounding */
+#define ROUNDED_CRITICAL  2.5
+#define INTERVALS_APART   2.0 /* noise is a quarter of an interval */
+
+/* What is known of one device's past in one metric. */
+struct past {
+    double center, noise;
+    double scale; /* of its own readings; 0: too few */
+    size_t count;
+};
+
+/* How far numbers of a group usually move, by one kind of witness. */
+struct usual {
+    double scale;         /* one standard deviation */
+    size_t count;         /* as uncertain as one of so many values; 0: nothing is known */
+    bool widens, narrows; /* may it move a stated size? */
+};
+
+/* Distances in scales, by what is known of the scale. */
+struct factors {
+    double known, of_changes, of_past;
+};
+
+struct drift {
+    const struct pb_sheet *sheet, *baseline;
+    struct pb_scores *scores;
+    struct pb_uuids uuids;
+    struct pb_robust robust;
+    struct pb_column changes;   /* of a group: values: differences; noise: of both readings */
+    struct pb_column residuals; /* of all pasts of the group, values only */
+    struct past *pasts;         /* beside the changes */
+    double *readings;           /* of one device */
+    double warning_p, critical_p;
+};
+
+static double scale_of(struct drift *drift, const double *values, size_t count, double quantum)
+{
+    double *sorted = drift->residuals.sorted;
+
+    memcpy(sorted, values, count * sizeof(*sorted));
+    gsl_sort(sorted, 1, count);
+    return pb_robust_scale(&drift->robust, sorted, count, quantum);
+}
+
+/* The readings of a device in the baseline that are of the same measurement; counts others. */
+static size_t read_past(struct drift *drift, size_t subject, const struct pb_repeat *repeat,
+                        size_t metric, double *noise_out, size_t *unlike_out)
+{
+    const struct pb_subject *now = &drift->sheet->subjects[subject];
+    size_t first, end, count = 0;
+
+    *noise_out = 0.0;
+    *unlike_out = 0;
+    pb_uuids_range(&drift->uuids, now->info.uuid, &first, &end);
+    for (size_t i = first; i < end; i++) {
+        size_t row = drift->uuids.items[i].subject;
+        struct pb_cell cell = pb_sheet_cell(drift->baseline, row, metric);
+
+        if (!isfinite(cell.value))
+            continue;
+        if (!pb_repeat_compares(repeat, now, &drift->baseline->subjects[row])) {
+            ++*unlike_out;
+            continue;
+        }
+        drift->readings[count++] = cell.value;
+        *noise_out += cell.noise;
+    }
+    if (count > 0)
+        *noise_out /= (double)count * sqrt((double)count);
+    return count;
+}
+
+/* The median of the readings, and how far they lie from it; they join those of the group. */
+static struct past sum_up(struct drift *drift, const struct pb_metric *metric, size_t count,
+                          double noise)
+{
+    struct past past = {.noise = noise, .count = count};
+    double spread = count > 1 ? sqrt((double)count / (double)(count - 1)) : 0.0;
+
+    gsl_sort(drift->readings, 1, count);
+    past.center = pb_robust_center(drift->readings, count);
+    if (count >= PB_POPULATION_MIN)
+        past.scale = scale_of(drift, drift->readings, count, metric->quantum);
+    for (size_t i = 0; count > 1 && i < count; i++)
+        drift->residuals.values[drift->residuals.count++] =
+            spread * (drift->readings[i] - past.center);
+    return past;
+}
+
+/* Changes of a group's devices in one metric; returns how many have a past of another kind only. */
+static size_t collect(struct drift *drift, const struct pb_group *group, size_t metric,
+                      size_t past_metric)
+{
+    const struct pb_metric *described = &drift->sheet->metrics[metric];
+    struct pb_repeat repeat = pb_repeat_of(described);
+    struct pb_column *changes = &drift->changes;
+    size_t all_unlike = 0;
+
+    changes->count = drift->residuals.count = 0;
+    for (size_t i = 0; i < group->member_count; i++) {
+        size_t subject = group->members[i], count, unlike;
+        struct pb_cell now = pb_sheet_cell(drift->sheet, subject, metric);
+        struct past past;
+        double noise;
+
+        if (!isfinite(now.value))
+            continue;
+        count = read_past(drift, subject, &repeat, past_metric, &noise, &unlike);
+        all_unlike += count == 0 && unlike > 0;
+        if (count == 0)
+            continue;
+        past = sum_up(drift, described, count, noise);
+        drift->pasts[changes->count] = past;
+        changes->values[changes->count] = now.value - past.center;
+        changes->noise[changes->count] = hypot(now.noise, past.noise);
+        changes->subjects[changes->count++] = subject;
+    }
+    return all_unlike;
+}
+
+/* How far the devices' changes lie apart: what all share is no part of it. */
+static struct usual usual_of_changes(struct drift *drift, const struct pb_metric *metric)
+{
+    const struct pb_column *changes = &drift->changes;
+    struct usual usual = {.count = changes->count,
+                          .widens = changes->count >= CHANGES_THAT_WIDEN,
+                          .narrows = changes->count >= PB_POPULATION_MIN};
+
+    if (usual.narrows)
+        usual.scale = scale_of(drift, changes->values, changes->count, metric->quantum);
+    return usual;
+}
+
+/* How far the pasts of all devices lie from their medians. */
+static struct usual usual_of_past(struct drift *drift, const struct pb_metric *metric)
+{
+    const struct pb_column *residuals = &drift->residuals;
+    struct usual usual = {0};
+    size_t devices = 0;
+
+    for (size_t i = 0; i < drift->changes.count; i++)
+        devices += drift->pasts[i].count > 1;
+    if (residuals->count < 2)
+        return usual;
+    usual.count = residuals->count - devices + 1;
+    usual.widens = true;
+    usual.narrows = usual.count >= PB_POPULATION_MIN;
+    usual.scale = scale_of(drift, residuals->values, residuals->count, metric->quantum);
+    return usual;
+}
+
+static struct factors factors_of(double p, double tail, const struct usual *changes,
+                                 const struct usual *past)
+{
+    struct factors factors = {0.0, INFINITY, INFINITY};
+    struct pb_null null;
+
+    pb_null_set(&null, MANY, tail);
+    factors.known = pb_null_sigmas(&null, p);
+    if (changes->narrows) {
+        pb_null_set(&null, (double)changes->count, tail);
+        factors.of_changes = pb_null_sigmas(&null, p);
+    }
+    if (past->narrows) {
+        pb_null_set(&null, (double)past->count, tail);
+        factors.of_past = pb_null_sigmas(&null, p);
+    }
+    return factors;
+}
+
+/* One metric of one group: what its devices are judged with. */
+struct ruler {
+    const struct pb_metric *metric;
+    struct pb_repeat repeat;
+    struct usual changes, past;
+    struct factors warning, critical;
+    double least_scale; /* rounding and a share of the practical size */
+};
+
+/* The usual change of one device: what its own past or anybody's shows, whichever is more. */
+static double bound_of(const struct ruler *ruler, const struct past *past, double stated,
+                       const struct factors *factors)
+{
+    double n = (double)past->count;
+    double center_adds = sqrt(1.0 + (past->count > 1 ? M_PI_2 / n : 1.0));
+    double own = center_adds * fmax(past->scale, ruler->past.scale);
+    double least = 0.0, most = INFINITY;
+
+    if (ruler->past.widens)
+        least = factors->known * own;
+    if (ruler->changes.widens)
+        least = fmax(least, factors->known * ruler->changes.scale);
+    if (ruler->past.narrows)
+        most = factors->of_past * fmax(own, ruler->least_scale);
+    if (ruler->changes.narrows)
+        most = fmin(most, factors->of_changes * fmax(ruler->changes.scale, ruler->least_scale));
+    return fmax(least, fmin(stated, most));
+}
+
+/* What the reading itself leaves open: chance in a count of slow accesses, the ends of intervals,
+ * rounding. */
+static double uncertainty(const struct ruler *ruler, double noise, double known, double steps)
+{
+    const struct pb_metric *metric = ruler->metric;
+    double factor = metric->domain == PB_DOMAIN_FRACTION ? known : INTERVALS_APART;
+    bool is_rounded = metric->domain == PB_DOMAIN_CYCLES || metric->domain == PB_DOMAIN_STATE;
+
+    return fmax(factor * noise, is_rounded ? steps * metric->quantum : 0.0);
+}
+
+static double warning_bound(const struct ruler *ruler, const struct past *past, double noise,
+                            bool upwards)
+{
+    double stated = pb_repeat_size(ruler->metric, ruler->repeat.warning, past->center, upwards);
+
+    return fmax(bound_of(ruler, past, stated, &ruler->warning),
+                uncertainty(ruler, noise, ruler->warning.known, ROUNDED_WARNING));
+}
+
+static double critical_bound(const struct ruler *ruler, const struct past *past, double noise,
+                             bool upwards)
+{
+    double stated = pb_repeat_size(ruler->metric, ruler->repeat.critical, past->center, upwards);
+
+    if (isinf(stated))
+        return stated;
+    return fmax(bound_of(ruler, past, stated, &ruler->critical),
+                uncertainty(ruler, noise, ruler->critical.known, ROUNDED_CRITICAL));
+}
+
+static void judge_device(const struct drift *drift, const struct ruler *ruler, size_t at)
+{
+    const struct past *past = &drift->pasts[at];
+    size_t subject = drift->changes.subjects[at];
+    size_t metric = (size_t)(ruler->metric - drift->sheet->metrics);
+    struct pb_score *score = &drift->scores->cells[subject * drift->scores->metric_count + metric];
+    double change = drift->changes.values[at], noise = drift->changes.noise[at];
+    double warning = warning_bound(ruler, past, noise, change > 0.0);
+    double critical = fmax(warning, critical_bound(ruler, past, noise, change > 0.0));
+
+    score->drift_shift = pb_metric_shift(ruler->metric, past->center + change, past->center);
+    score->drift_times = pb_sigmas(change, warning);
+    score->drift_sigmas = ruler->warning.known * score->drift_times;
+    if (ruler->metric->domain == PB_DOMAIN_COUNT || /* events are told by their number */
+        !(fabs(score->drift_shift) >= ruler->metric->practical) || fabs(change) < warning)
+        return;
+    score->drift_severity = fabs(change) < critical ? PB_SEVERITY_WARNING : PB_SEVERITY_CRITICAL;
+}
+
+static void score_metric(struct drift *drift, size_t group, size_t metric, size_t past_metric)
+{
+    struct pb_scores *scores = drift->scores;
+    struct pb_norm *norm = &scores->norms[group * scores->metric_count + metric];
+    struct ruler ruler = {.metric = &drift->sheet->metrics[metric]};
+    double center;
+
+    norm->drift_unlike = collect(drift, &scores->groups[group], metric, past_metric);
+    norm->drift_pairs = drift->changes.count;
+    if (norm->drift_pairs == 0)
+        return;
+    norm->drift_center = drift->pasts[0].center;
+    center = fabs(norm->drift_center);
+    ruler.repeat = pb_repeat_of(ruler.metric);
+    ruler.changes = usual_of_changes(drift, ruler.metric);
+    ruler.past = usual_of_past(drift, ruler.metric);
+    ruler.warning = factors_of(drift->warning_p, norm->tail, &ruler.changes, &ruler.past);
+    ruler.critical = factors_of(drift->critical_p, norm->tail, &ruler.changes, &ruler.past);
+    ruler.least_scale = fmax(fmax(ruler.metric->quantum / sqrt(6.0), SMALLEST_RELATIVE * center),
+                             PRACTICAL_SHARE * pb_metric_practical(ruler.metric, center));
+    norm->drift_detectable =
+        critical_bound(&ruler, &drift->pasts[0], drift->changes.noise[0], false);
+    for (size_t i = 0; i < drift->changes.count; i++)
+        judge_device(drift, &ruler, i);
+}
+
+static enum pb_status reserve(struct drift *drift, struct pb_error *err)
+{
+    size_t most = drift->sheet->subject_count + drift->baseline->subject_count;
+    enum pb_status status = pb_column_reserve(&drift->changes, most, err);
+
+    if (status == PB_OK)
+        status = pb_column_reserve(&drift->residuals, most, err);
+    if (status == PB_OK)
+        status = pb_robust_reserve(&drift->robust, most, err);
+    if (status == PB_OK)
+        status = pb_uuids_make(drift->baseline, &drift->uuids, err);
+    if (status != PB_OK)
+        return status;
+    drift->readings = malloc((most + 1) * sizeof(*drift->readings));
+    drift->pasts = malloc((most + 1) * sizeof(*drift->pasts));
+    if (drift->readings == NULL || drift->pasts == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for the baseline's %zu devices",
+                       drift->baseline->subject_count);
+    return PB_OK;
+}
+
+/* Bonferroni over all comparisons that there will be. */
+static void set_rates(struct drift *drift, const struct pb_score_options *options)
+{
+    size_t devices = 0, metrics = 0;
+    double count;
+
+    for (size_t i = 0; i < drift->sheet->subject_count; i++)
+        devices += pb_uuids_have(&drift->uuids, drift->sheet->subjects[i].info.uuid);
+    for (size_t i = 0; i < drift->sheet->metric_count; i++)
+        metrics += pb_baseline_metric(drift->baseline, &drift->sheet->metrics[i]) <
+                   drift->baseline->metric_count;
+    count = fmax(1.0, (double)devices * (double)metrics);
+    drift->warning_p = options->warning_rate / count;
+    drift->critical_p = options->critical_rate / count;
+}
+
+static void free_drift(struct drift *drift)
+{
+    free(drift->readings);
+    free(drift->pasts);
+    pb_uuids_clear(&drift->uuids);
+    pb_robust_clear(&drift->robust);
+    pb_column_clear(&drift->residuals);
+    pb_column_clear(&drift->changes);
+}
+
+enum pb_status pb_drift_score(const struct pb_sheet *sheet, const struct pb_sheet *baseline,
+                              const struct pb_score_options *options, struct pb_scores *scores,
+                              struct pb_error *err)
+{
+    struct drift drift = {.sheet = sheet, .baseline = baseline, .scores = scores};
+    enum pb_status status = reserve(&drift, err);
+
+    if (status == PB_OK)
+        set_rates(&drift, options);
+    for (size_t metric = 0; status == PB_OK && metric < sheet->metric_count; metric++) {
+        size_t past_metric = pb_baseline_metric(baseline, &sheet->metrics[metric]);
+
+        for (size_t group = 0; group < scores->group_count; group++)
+            if (past_metric < baseline->metric_count)
+                score_metric(&drift, group, metric, past_metric);
+    }
+    free_drift(&drift);
+    return status;
+}

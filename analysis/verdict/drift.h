@@ -1,0 +1,26 @@
+/*
+ * Drift: each device against its own past.
+ *
+ * A device's past is the median of its readings in the baseline. How far a healthy number moves
+ * from run to run is stated (repeat.h) where nothing tells; several past runs tell, and so do the
+ * changes of the other devices of the group. A stated size is never taken for less than what is
+ * usual by those, nor for more than what they prove.
+ */
+#ifndef PB_ANALYSIS_VERDICT_DRIFT_H
+#define PB_ANALYSIS_VERDICT_DRIFT_H
+
+#include "analysis/verdict/score.h"
+
+/*
+ * Sets what concerns drift of scores->cells and scores->norms.
+ *
+ * A change that all devices share is judged like any other: that a whole fleet has moved is worth
+ * knowing. Only in how far changes differ it does not count.
+ *
+ * PB_NO_MEMORY is the only error.
+ */
+enum pb_status pb_drift_score(const struct pb_sheet *sheet, const struct pb_sheet *baseline,
+                              const struct pb_score_options *options, struct pb_scores *scores,
+                              struct pb_error *err);
+
+#endif
