@@ -24,7 +24,8 @@ enum { CHANGES_THAT_WIDEN = 8, MANY = 8192 };
 /* What is known of one device's past in one metric. */
 struct past {
     double center, noise;
-    double scale; /* of its own readings; 0: too few */
+    double scale;     /* of its own readings; 0: too few */
+    double low, high; /* the last but one to either side; NaN: too few */
     size_t count;
 };
 
@@ -93,13 +94,16 @@ static size_t read_past(struct drift *drift, size_t subject, const struct pb_rep
 static struct past sum_up(struct drift *drift, const struct pb_metric *metric, size_t count,
                           double noise)
 {
-    struct past past = {.noise = noise, .count = count};
+    struct past past = {.noise = noise, .low = NAN, .high = NAN, .count = count};
     double spread = count > 1 ? sqrt((double)count / (double)(count - 1)) : 0.0;
 
     gsl_sort(drift->readings, 1, count);
     past.center = pb_robust_center(drift->readings, count);
-    if (count >= PB_POPULATION_MIN)
+    if (count >= PB_POPULATION_MIN) {
         past.scale = scale_of(drift, drift->readings, count, metric->quantum);
+        past.low = drift->readings[1];
+        past.high = drift->readings[count - 2];
+    }
     for (size_t i = 0; count > 1 && i < count; i++)
         drift->residuals.values[drift->residuals.count++] =
             spread * (drift->readings[i] - past.center);
@@ -239,12 +243,28 @@ static double warning_bound(const struct ruler *ruler, const struct past *past, 
 static double critical_bound(const struct ruler *ruler, const struct past *past, double noise,
                              bool upwards)
 {
+    double least = pb_repeat_size(ruler->metric, ruler->repeat.warning, past->center, upwards);
     double stated = pb_repeat_size(ruler->metric, ruler->repeat.critical, past->center, upwards);
 
     if (isinf(stated))
         return stated;
-    return fmax(bound_of(ruler, past, stated, &ruler->critical),
+    return fmax(fmax(bound_of(ruler, past, stated, &ruler->critical), least),
                 uncertainty(ruler, noise, ruler->critical.known, ROUNDED_CRITICAL));
+}
+
+/* Two speeds in turn make no scale; but where it has been twice before is where it may be. */
+static bool has_been_there(const struct past *past, double value)
+{
+    return value >= past->low && value <= past->high;
+}
+
+/* Is a change one at all? Events are told by their number, not by that. */
+static bool is_drift(const struct ruler *ruler, const struct past *past, double change,
+                     const struct pb_score *score)
+{
+    return ruler->metric->domain != PB_DOMAIN_COUNT &&
+           fabs(score->drift_shift) >= ruler->metric->practical &&
+           fabs(score->drift_times) >= 1.0 && !has_been_there(past, past->center + change);
 }
 
 static void judge_device(const struct drift *drift, const struct ruler *ruler, size_t at)
@@ -260,10 +280,9 @@ static void judge_device(const struct drift *drift, const struct ruler *ruler, s
     score->drift_shift = pb_metric_shift(ruler->metric, past->center + change, past->center);
     score->drift_times = pb_sigmas(change, warning);
     score->drift_sigmas = ruler->warning.known * score->drift_times;
-    if (ruler->metric->domain == PB_DOMAIN_COUNT || /* events are told by their number */
-        !(fabs(score->drift_shift) >= ruler->metric->practical) || fabs(change) < warning)
-        return;
-    score->drift_severity = fabs(change) < critical ? PB_SEVERITY_WARNING : PB_SEVERITY_CRITICAL;
+    if (is_drift(ruler, past, change, score))
+        score->drift_severity =
+            fabs(change) < critical ? PB_SEVERITY_WARNING : PB_SEVERITY_CRITICAL;
 }
 
 static void score_metric(struct drift *drift, size_t group, size_t metric, size_t past_metric)
