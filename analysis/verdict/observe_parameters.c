@@ -183,14 +183,25 @@ static double clock_around(const struct pb_witness *witness, const char *test)
     return sum / count;
 }
 
+/* A number that the inference is sure of; NaN: it is not. */
+static double sure_number(const struct pb_parameters *parameters, const char *memory,
+                          const char *name)
+{
+    const struct pb_parameter *parameter = pb_parameters_find(parameters, memory, name);
+
+    return parameter != NULL && parameter->confidence >= least_confidence
+               ? pb_parameters_number(parameters, memory, name)
+               : NAN;
+}
+
 /* The calibrated clock, changed as NVML saw it change until DRAM was measured. */
 static void put_beyond_l2(struct pb_observer *observer, const struct pb_parameters *parameters)
 {
     static const struct pb_metric_kind kind = {"ns", PB_PART_DRAM, PB_DOMAIN_NS, PB_BETTER_LOWER,
                                                0.0,  0.03};
-    double dram = pb_parameters_number(parameters, "dram", "latency_cycles");
-    double l2 = pb_parameters_number(parameters, "l2", "latency_cycles");
-    double mhz = pb_parameters_number(parameters, "clock", "sm_mhz");
+    double dram = sure_number(parameters, "dram", "latency_cycles");
+    double l2 = sure_number(parameters, "l2", "latency_cycles");
+    double mhz = sure_number(parameters, "clock", "sm_mhz");
     double change = clock_around(observer->witness, "dram_latency") /
                     clock_around(observer->witness, "clock_calibration");
 
