@@ -172,14 +172,20 @@ static struct usual usual_of_past(struct drift *drift, const struct pb_metric *m
     return usual;
 }
 
-static struct factors factors_of(double p, double tail, const struct usual *changes,
-                                 const struct usual *past)
+static double known_factor(double p, double tail)
 {
-    struct factors factors = {0.0, INFINITY, INFINITY};
     struct pb_null null;
 
     pb_null_set(&null, MANY, tail);
-    factors.known = pb_null_sigmas(&null, p);
+    return pb_null_sigmas(&null, p);
+}
+
+static struct factors factors_of(double p, double tail, const struct usual *changes,
+                                 const struct usual *past)
+{
+    struct factors factors = {known_factor(p, tail), INFINITY, INFINITY};
+    struct pb_null null;
+
     if (changes->narrows) {
         pb_null_set(&null, (double)changes->count, tail);
         factors.of_changes = pb_null_sigmas(&null, p);
@@ -196,28 +202,38 @@ struct ruler {
     const struct pb_metric *metric;
     struct pb_repeat repeat;
     struct usual changes, past;
-    struct factors warning, critical;
-    double least_scale; /* rounding and a share of the practical size */
+    struct factors warning;
+    double critical_known; /* as warning.known */
+    double least_scale;    /* rounding and a share of the practical size */
 };
 
-/* The usual change of one device: what its own past or anybody's shows, whichever is more. */
-static double bound_of(const struct ruler *ruler, const struct past *past, double stated,
-                       const struct factors *factors)
+/* Where a device's own past, or enough others, show that numbers move further: no less than that.
+ */
+static double least_bound(const struct ruler *ruler, const struct past *past, double known)
 {
     double n = (double)past->count;
     double center_adds = sqrt(1.0 + (past->count > 1 ? M_PI_2 / n : 1.0));
-    double own = center_adds * fmax(past->scale, ruler->past.scale);
-    double least = 0.0, most = INFINITY;
+    double least = 0.0;
 
     if (ruler->past.widens)
-        least = factors->known * own;
+        least = known * center_adds * fmax(past->scale, ruler->past.scale);
     if (ruler->changes.widens)
-        least = fmax(least, factors->known * ruler->changes.scale);
+        least = fmax(least, known * ruler->changes.scale);
+    return least;
+}
+
+/* Where they prove that numbers repeat better: no more than that. */
+static double most_bound(const struct ruler *ruler, const struct past *past,
+                         const struct factors *factors)
+{
+    double own = fmax(fmax(past->scale, ruler->past.scale), ruler->least_scale);
+    double most = INFINITY;
+
     if (ruler->past.narrows)
-        most = factors->of_past * fmax(own, ruler->least_scale);
+        most = factors->of_past * M_SQRT2 * own;
     if (ruler->changes.narrows)
         most = fmin(most, factors->of_changes * fmax(ruler->changes.scale, ruler->least_scale));
-    return fmax(least, fmin(stated, most));
+    return most;
 }
 
 /* What the reading itself leaves open: chance in a count of slow accesses, the ends of intervals,
@@ -235,21 +251,20 @@ static double warning_bound(const struct ruler *ruler, const struct past *past, 
                             bool upwards)
 {
     double stated = pb_repeat_size(ruler->metric, ruler->repeat.warning, past->center, upwards);
+    double bound = fmax(least_bound(ruler, past, ruler->warning.known),
+                        fmin(stated, most_bound(ruler, past, &ruler->warning)));
 
-    return fmax(bound_of(ruler, past, stated, &ruler->warning),
-                uncertainty(ruler, noise, ruler->warning.known, ROUNDED_WARNING));
+    return fmax(bound, uncertainty(ruler, noise, ruler->warning.known, ROUNDED_WARNING));
 }
 
+/* However well a device has repeated, a weak drift is no reason to drain its node. */
 static double critical_bound(const struct ruler *ruler, const struct past *past, double noise,
                              bool upwards)
 {
-    double least = pb_repeat_size(ruler->metric, ruler->repeat.warning, past->center, upwards);
     double stated = pb_repeat_size(ruler->metric, ruler->repeat.critical, past->center, upwards);
+    double bound = fmax(least_bound(ruler, past, ruler->critical_known), stated);
 
-    if (isinf(stated))
-        return stated;
-    return fmax(fmax(bound_of(ruler, past, stated, &ruler->critical), least),
-                uncertainty(ruler, noise, ruler->critical.known, ROUNDED_CRITICAL));
+    return fmax(bound, uncertainty(ruler, noise, ruler->critical_known, ROUNDED_CRITICAL));
 }
 
 /* Two speeds in turn make no scale; but where it has been twice before is where it may be. */
@@ -302,7 +317,7 @@ static void score_metric(struct drift *drift, size_t group, size_t metric, size_
     ruler.changes = usual_of_changes(drift, ruler.metric);
     ruler.past = usual_of_past(drift, ruler.metric);
     ruler.warning = factors_of(drift->warning_p, norm->tail, &ruler.changes, &ruler.past);
-    ruler.critical = factors_of(drift->critical_p, norm->tail, &ruler.changes, &ruler.past);
+    ruler.critical_known = known_factor(drift->critical_p, norm->tail);
     ruler.least_scale = fmax(fmax(ruler.metric->quantum / sqrt(6.0), SMALLEST_RELATIVE * center),
                              PRACTICAL_SHARE * pb_metric_practical(ruler.metric, center));
     norm->drift_detectable =

@@ -3,8 +3,8 @@
  *
  * A device's past is the median of its readings in the baseline. How far a healthy number moves
  * from run to run is stated (repeat.h) where nothing tells; several past runs tell, and so do the
- * changes of the other devices of the group. A stated size is never taken for less than what is
- * usual by those, nor for more than what they prove.
+ * changes of the other devices of the group. Where they show that a number moves further, that is
+ * granted; where they prove that it repeats better, weaker drifts are a WARNING, never a CRITICAL.
  */
 #ifndef PB_ANALYSIS_VERDICT_DRIFT_H
 #define PB_ANALYSIS_VERDICT_DRIFT_H

@@ -14,13 +14,25 @@
 #include "cli/outlet.h"
 #include "h5schema/rows.h"
 
-enum { PB_BASELINES_MAX = 64 };
+/* Files of earlier runs, in the order in which they were named. */
+struct pb_pasts {
+    char **paths;
+    size_t count;
+};
+
+/*
+ * Adds a file, or each *.h5 of a folder by name; pb_pasts_clear() on failure too.
+ *
+ * PB_IO: a folder that cannot be read. PB_INVALID: one without fleet files.
+ */
+enum pb_status pb_pasts_add(struct pb_pasts *pasts, const char *path, struct pb_error *err);
+
+void pb_pasts_clear(struct pb_pasts *pasts);
 
 /* All there is to tell of one fleet file. */
 struct pb_ruling {
     const char *file;
-    const char *const *baselines; /* files */
-    size_t baseline_count;
+    struct pb_pasts pasts; /* the baseline */
     struct pb_run run;
     struct pb_sheet sheet;
     struct pb_scores scores;

@@ -141,9 +141,9 @@ static json_t *describe_run(const struct pb_ruling *ruling)
     set_text(object, "run_id", ruling->run.run_id);
     set_text(object, "created", ruling->run.created);
     json_object_set_new(object, "complete", json_boolean(ruling->run.complete != 0));
-    set_text_or_null(object, "baseline", ruling->baseline_count > 0 ? ruling->baselines[0] : NULL);
-    for (size_t i = 0; i < ruling->baseline_count; i++)
-        json_array_append_new(baselines, json_string(ruling->baselines[i]));
+    set_text_or_null(object, "baseline", ruling->pasts.count > 0 ? ruling->pasts.paths[0] : NULL);
+    for (size_t i = 0; i < ruling->pasts.count; i++)
+        json_array_append_new(baselines, json_string(ruling->pasts.paths[i]));
     json_object_set_new(object, "baselines", baselines);
     return object;
 }

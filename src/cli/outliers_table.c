@@ -218,13 +218,13 @@ static void word_alarms(const struct pb_ruling *ruling, char *text, size_t size)
 {
     const char *past = "";
 
-    if (ruling->baseline_count > 0)
+    if (ruling->pasts.count > 0)
         past = " A device is CRITICAL against its own past from twice as far on as healthy ones "
                "repeat.";
     if (isfinite(ruling->false_alarm_rate))
         snprintf(text, size, " A healthy fleet has a false CRITICAL in %g%% of runs%s.%s",
                  100.0 * ruling->false_alarm_rate,
-                 ruling->baseline_count > 0 ? " by comparison with peers" : "", past);
+                 ruling->pasts.count > 0 ? " by comparison with peers" : "", past);
     else
         snprintf(text, size, "%s", past);
 }

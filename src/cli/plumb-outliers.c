@@ -18,15 +18,16 @@ enum { EXIT_UNKNOWN = PB_SEVERITY_UNKNOWN };
 
 struct options {
     const char *file, *json, *hostlist, *prometheus;
-    const char *baselines[PB_BASELINES_MAX];
-    size_t baseline_count;
+    struct pb_pasts pasts;
     bool read_only;
 };
 
 static const struct argp_option option_table[] = {
     {"json", 'j', "OUT", 0, "Write JSON to OUT, or to standard output for -", 0},
     {"baseline", 'b', "BASE.h5", 0,
-     "Compare with this fleet file or merged library, too; several runs tell more", 0},
+     "Compare with this fleet file, merged library or folder of such, too. Given again: with all "
+     "of them, since several runs of a device tell how well it repeats",
+     0},
     {"hostlist", 'l', "OUT", 0, "Write the nodes to drain as a Slurm hostlist", 0},
     {"prometheus", 'p', "OUT", 0, "Write metrics for the node exporter's textfile collector", 0},
     {"read-only", 'r', NULL, 0, "Do not keep the findings in FILE", 0},
@@ -51,9 +52,10 @@ static void check_options(const struct options *options, struct argp_state *stat
 
 static void add_baseline(struct options *options, const char *path, struct argp_state *state)
 {
-    if (options->baseline_count == PB_BASELINES_MAX)
-        argp_error(state, "more than %d baselines", PB_BASELINES_MAX);
-    options->baselines[options->baseline_count++] = path;
+    struct pb_error err = PB_ERROR_INIT;
+
+    if (pb_pasts_add(&options->pasts, path, &err) != PB_OK)
+        argp_failure(state, EXIT_UNKNOWN, 0, "UNKNOWN: %s", err.message);
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -138,13 +140,13 @@ static enum pb_status read_baselines(const struct options *options, const struct
 {
     enum pb_status status = PB_OK;
 
-    for (size_t i = 0; i < options->baseline_count && status == PB_OK; i++) {
+    for (size_t i = 0; i < options->pasts.count && status == PB_OK; i++) {
         size_t first = base->subject_count;
         struct pb_run run;
 
-        status = read_fleet(options->baselines[i], &run, base, err);
+        status = read_fleet(options->pasts.paths[i], &run, base, err);
         if (status == PB_OK)
-            status = check_baseline(fleet, base, first, options->baselines[i], err);
+            status = check_baseline(fleet, base, first, options->pasts.paths[i], err);
     }
     return status;
 }
@@ -168,7 +170,7 @@ static enum pb_status judge(const struct options *options, struct pb_ruling *rul
     if (status == PB_OK)
         status = read_baselines(options, &ruling->sheet, &base, err);
     if (status == PB_OK)
-        status = pb_score(&ruling->sheet, options->baseline_count == 0 ? NULL : &base, &rates,
+        status = pb_score(&ruling->sheet, options->pasts.count == 0 ? NULL : &base, &rates,
                           &ruling->scores, err);
     if (status == PB_OK)
         status = pb_judge(&ruling->sheet, &ruling->scores, &ruling->findings, err);
@@ -256,9 +258,7 @@ static enum pb_status deliver(const struct options *options, const struct pb_rul
 
 static int run(const struct options *options)
 {
-    struct pb_ruling ruling = {.file = options->file,
-                               .baselines = options->baselines,
-                               .baseline_count = options->baseline_count};
+    struct pb_ruling ruling = {.file = options->file, .pasts = options->pasts};
     struct pb_error err = PB_ERROR_INIT;
     enum pb_status status = judge(options, &ruling, &err);
 
@@ -284,9 +284,12 @@ int main(int argc, char **argv)
                "and errors).",
     };
     struct options options = {0};
+    int code;
 
     argp_program_version = "plumb-outliers " PLUMB_VERSION;
     argp_err_exit_status = EXIT_UNKNOWN;
     argp_parse(&argp, argc, argv, 0, NULL, &options);
-    return run(&options);
+    code = run(&options);
+    pb_pasts_clear(&options.pasts);
+    return code;
 }
