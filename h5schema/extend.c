@@ -48,18 +48,21 @@ static enum pb_status copy_file(const char *path, const char *copy, struct pb_er
     return status;
 }
 
-static enum pb_status extend_copy(const char *path,
+/* path: what people know the copy by. */
+static enum pb_status extend_copy(const char *path, const char *copy,
                                   enum pb_status (*extend)(hid_t, void *, struct pb_error *),
                                   void *context, struct pb_error *err)
 {
     hid_t access = pb_h5_access(false);
-    hid_t file = H5Fopen(path, H5F_ACC_RDWR, access);
+    hid_t file = H5Fopen(copy, H5F_ACC_RDWR, access);
     hid_t group;
-    enum pb_status status;
+    enum pb_status status = PB_OK;
 
+    if (file < 0)
+        status = pb_h5_fail(err, PB_IO, "%s: cannot be extended", path);
     H5Pclose(access);
     if (file < 0)
-        return pb_h5_fail(err, PB_IO, "%s: cannot be extended", path);
+        return status;
     group = H5Lexists(file, "analysis", H5P_DEFAULT) > 0
                 ? H5Gopen2(file, "analysis", H5P_DEFAULT)
                 : H5Gcreate2(file, "analysis", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
@@ -90,7 +93,7 @@ enum pb_status pb_file_extend(const char *path,
         return pb_fail(err, PB_INVALID, "%s: the name is too long", path);
     status = copy_file(path, copy, err);
     if (status == PB_OK)
-        status = extend_copy(copy, extend, context, err);
+        status = extend_copy(path, copy, extend, context, err);
     if (status == PB_OK && rename(copy, path) != 0)
         status = pb_fail(err, PB_IO, "%s: cannot be replaced: %s", path, strerror(errno));
     if (status != PB_OK)

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "h5schema/copy.h"
 #include "h5schema/image.h"
 #include "h5schema/matrix.h"
 #include "h5schema/object.h"
@@ -126,13 +127,12 @@ enum pb_status pb_fleet_create(const char *path, const struct pb_run *run,
     bound_metadata_cache(access);
     creation = pb_h5_creation();
     fleet->file = H5Fcreate(fleet->temporary, H5F_ACC_TRUNC, creation, access);
+    if (fleet->file < 0)
+        status = pb_h5_fail(err, PB_IO, "%s: cannot be created", path);
+    else
+        status = pb_h5_write_attributes(fleet->file, pb_schema_find("/"), &fleet->run, err);
     H5Pclose(creation);
     H5Pclose(access);
-    if (fleet->file < 0) {
-        free(fleet);
-        return pb_h5_fail(err, PB_IO, "%s: cannot be created", path);
-    }
-    status = pb_h5_write_attributes(fleet->file, pb_schema_find("/"), &fleet->run, err);
     if (status != PB_OK) {
         pb_fleet_abandon(fleet);
         return status;
@@ -300,11 +300,14 @@ enum pb_status pb_fleet_copy_test(hid_t device, const char *name, hid_t source,
             return PB_OK;
         H5Ldelete(device, path, H5P_DEFAULT);
     }
-    if (H5Ocopy(source, source_path, device, path, H5P_DEFAULT, H5P_DEFAULT) < 0)
-        return pb_h5_fail(err, PB_IO, "test %s cannot be copied", name);
-    group = H5Gopen2(device, path, H5P_DEFAULT);
-    status = pb_h5_attach_scales(group, err);
-    H5Gclose(group);
+    status = pb_h5_copy_test(source, source_path, device, path, err);
+    if (status == PB_OK) {
+        group = H5Gopen2(device, path, H5P_DEFAULT);
+        status = pb_h5_attach_scales(group, err);
+        H5Gclose(group);
+    } else {
+        H5Ldelete(device, path, H5P_DEFAULT);
+    }
     *taken_out = status == PB_OK;
-    return status;
+    return status == PB_OK ? PB_OK : pb_error_prefix(err, "test %s cannot be copied", name);
 }

@@ -39,4 +39,7 @@ enum pb_status pb_fleet_put_device(struct pb_fleet *fleet, const char *key,
 enum pb_status pb_fleet_open_file(const char *path, hid_t *file_out, struct pb_run *run_out,
                                   struct pb_error *err);
 
+/* The file that a reader was opened on, for messages. */
+const char *pb_reader_path(const struct pb_reader *reader);
+
 #endif

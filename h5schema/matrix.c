@@ -103,8 +103,6 @@ static enum pb_status write_axis_names(hid_t value, const struct pb_matrix *matr
     for (size_t i = 0; i < matrix->rank; i++) {
         used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i == 0 ? "" : ",",
                                  matrix->axes[i].name);
-        if (H5DSset_label(value, (unsigned)i, matrix->axes[i].name) < 0)
-            return pb_h5_fail(err, PB_IO, "value: dimension %zu cannot be labelled", i);
     }
     return pb_h5_write_text(value, "axes", names, err);
 }
@@ -130,12 +128,6 @@ enum pb_status pb_h5_write_matrix(hid_t group, const struct pb_matrix *matrix, s
     return status;
 }
 
-static void forget(hid_t dataset, const char *attribute)
-{
-    if (H5Aexists(dataset, attribute) > 0)
-        H5Adelete(dataset, attribute);
-}
-
 static int rank_of(hid_t dataset)
 {
     hid_t space = H5Dget_space(dataset);
@@ -154,8 +146,9 @@ static enum pb_status attach_one(hid_t group, hid_t value, unsigned i, struct pb
     pb_h5_axis_name(value, i, name);
     axis = name[0] == '\0' ? H5I_INVALID_HID : H5Dopen2(group, name, H5P_DEFAULT);
     if (axis >= 0) {
-        forget(axis, "REFERENCE_LIST");
         done = H5DSattach_scale(value, axis, i);
+        if (done >= 0)
+            done = H5DSset_label(value, i, name);
         H5Dclose(axis);
     }
     return done < 0
@@ -173,7 +166,6 @@ enum pb_status pb_h5_attach_scales(hid_t group, struct pb_error *err)
     value = H5Dopen2(group, "value", H5P_DEFAULT);
     if (value < 0)
         return pb_h5_fail(err, PB_CORRUPT, "value cannot be opened");
-    forget(value, "DIMENSION_LIST");
     for (int i = 0; i < rank_of(value) && status == PB_OK; i++)
         status = attach_one(group, value, (unsigned)i, err);
     H5Dclose(value);

@@ -14,7 +14,7 @@
 enum pb_status pb_h5_write_matrix(hid_t group, const struct pb_matrix *matrix,
                                   struct pb_error *err);
 
-/* Attaches the axes beside `value` (if there is one) to its dimensions, anew after a copy. */
+/* Attaches the axes beside `value` (if there is one) to its dimensions, and labels these. */
 enum pb_status pb_h5_attach_scales(hid_t group, struct pb_error *err);
 
 /* rank 0 when there is no `value`. pb_recording_clear() of its owner frees it. */

@@ -132,27 +132,39 @@ static enum pb_status join_tests(struct pb_reader *reader, hid_t source, hid_t d
     return status;
 }
 
+static enum pb_status join_group(struct pb_fleet *fleet, struct pb_reader *reader, hid_t source,
+                                 const char *key, struct pb_error *err)
+{
+    hid_t device;
+    enum pb_status status = pb_fleet_device_group(fleet->file, key, &device, err);
+
+    if (status != PB_OK)
+        return status;
+    status = join_tests(reader, source, device, key, err);
+    if (status == PB_OK)
+        status = append_states(device, source, err);
+    H5Gclose(device);
+    return status;
+}
+
 static enum pb_status join_device(struct pb_fleet *fleet, struct pb_reader *reader, hid_t file,
                                   const char *key, struct pb_error *err)
 {
     char path[2 * PB_KEY_LENGTH];
     struct pb_device_info info;
-    hid_t source, device;
+    hid_t source;
     enum pb_status status = pb_reader_device(reader, key, &info, err);
 
-    if (status == PB_OK)
-        status = pb_fleet_put_device(fleet, key, &info, err);
-    if (status == PB_OK)
-        status = pb_fleet_device_group(fleet->file, key, &device, err);
     if (status != PB_OK)
         return status;
     snprintf(path, sizeof(path), "/devices/%s", key);
     source = H5Gopen2(file, path, H5P_DEFAULT);
-    status = join_tests(reader, source, device, key, err);
+    status = pb_fleet_put_device(fleet, key, &info, err);
     if (status == PB_OK)
-        status = append_states(device, source, err);
+        status = join_group(fleet, reader, source, key, err);
+    if (status != PB_OK)
+        pb_error_prefix(err, "%s: device %s", pb_reader_path(reader), key);
     H5Gclose(source);
-    H5Gclose(device);
     return status;
 }
 

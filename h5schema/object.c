@@ -22,9 +22,24 @@ static herr_t keep_innermost(unsigned depth, const H5E_error2_t *entry, void *te
     return 0;
 }
 
+/* "file write failed: No space left on device": without descriptors, addresses and line breaks. */
+static void shorten(const char *cause, char *text, size_t size)
+{
+    static const char mark[] = "error message = '";
+    const char *reason = strstr(cause, mark);
+
+    if (reason == NULL) {
+        snprintf(text, size, "%.*s", (int)strcspn(cause, "\n"), cause);
+        return;
+    }
+    reason += strlen(mark);
+    snprintf(text, size, "%.*s: %.*s", (int)strcspn(cause, ":"), cause, (int)strcspn(reason, "'"),
+             reason);
+}
+
 enum pb_status pb_h5_fail(struct pb_error *err, enum pb_status status, const char *format, ...)
 {
-    char text[PB_ERROR_LENGTH];
+    char text[PB_ERROR_LENGTH], reason[PB_ERROR_LENGTH];
     const char *cause = NULL;
     va_list args;
 
@@ -34,13 +49,18 @@ enum pb_status pb_h5_fail(struct pb_error *err, enum pb_status status, const cha
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_innermost, &cause);
     if (cause == NULL)
         return pb_fail(err, status, "%s", text);
-    return pb_fail(err, status, "%s (HDF5: %s)", text, cause);
+    shorten(cause, reason, sizeof(reason));
+    return pb_fail(err, status, "%s (HDF5: %s)", text, reason);
 }
 
 hid_t pb_h5_access(bool core)
 {
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    hid_t access;
 
+    /* Files are closed where they are opened. One that a full disk kept from closing would be tried
+     * again at exit, and end the process by a signal. */
+    H5dont_atexit();
+    access = H5Pcreate(H5P_FILE_ACCESS);
     pb_h5_quiet();
     H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110);
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);

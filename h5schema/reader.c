@@ -37,6 +37,11 @@ void pb_reader_close(struct pb_reader *reader)
     free(reader);
 }
 
+const char *pb_reader_path(const struct pb_reader *reader)
+{
+    return reader->path;
+}
+
 enum pb_status pb_reader_run(struct pb_reader *reader, struct pb_run *run_out, struct pb_error *err)
 {
     (void)err;

@@ -11,6 +11,7 @@
 #include "run/tally.h"
 
 struct alone {
+    const char *path;
     struct pb_measure measure;
     struct pb_bench bench;
     struct pb_collect *collect;
@@ -26,8 +27,10 @@ static enum pb_status take(void *context, const struct pb_frame *frame, struct p
     struct pb_test_note note;
     enum pb_status status = pb_collect_take(alone->collect, 0, frame, err);
 
-    if (status != PB_OK || frame->type != PB_FRAME_TEST)
-        return status;
+    if (status != PB_OK)
+        return pb_error_prefix(err, "%s", alone->path);
+    if (frame->type != PB_FRAME_TEST)
+        return PB_OK;
     status = pb_note_read_test(frame->note, &note, err);
     if (status != PB_OK)
         return status;
@@ -120,7 +123,7 @@ enum pb_status pb_measure_alone(const struct pb_selection *selection, const char
                                 const struct pb_run *run, const struct pb_observer *observer,
                                 struct pb_summary *summary_out, struct pb_error *err)
 {
-    struct alone alone = {.finished = 0};
+    struct alone alone = {.path = path};
     enum pb_status status = pb_measure_prepare(selection, &alone.measure, err);
 
     if (status == PB_OK)

@@ -103,6 +103,22 @@ unwritable_output() {
     nothing_but
 }
 
+# No room left comes as a limit on the size of files: in the middle of a test, or at the very end.
+full_disk() {
+    run 0 "$bin/plumb-probe" $sim --no-progress -o g.h5
+    trap '' XFSZ
+    for limit in 1 10 20 30; do # at most 30 KiB, of 34
+        (
+            ulimit -f $limit
+            run 1 "$bin/plumb-probe" $sim --no-progress -o f.h5
+            one_line_like '^plumb-probe: f\.h5: .*File too large'
+            run 1 "$bin/plumb-merge" -o f.h5 g.h5
+            one_line_like '^plumb-merge: .*File too large'
+        )
+        nothing_but g.h5
+    done
+}
+
 unwritable_spool() {
     ranks 2 2 $sim --spool none/spool -o f.h5
     one_line_like 'none/spool: cannot be made'

@@ -1,0 +1,211 @@
+/* Copying a test between files without decompressing it; see copy.h. */
+#include "h5schema/copy.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "core/identity.h"
+#include "h5schema/object.h"
+
+/* ---- attributes ---- */
+
+/* Attributes that mean something in any file: numbers and texts. */
+static bool is_plain(hid_t type)
+{
+    H5T_class_t class = H5Tget_class(type);
+
+    return class == H5T_INTEGER || class == H5T_FLOAT ||
+           (class == H5T_STRING && H5Tis_variable_str(type) == 0);
+}
+
+static enum pb_status copy_value(hid_t old, hid_t type, hid_t to, const char *name,
+                                 struct pb_error *err)
+{
+    enum { HEADER_MAX = 1 << 16 }; /* an object's header takes no more */
+    hid_t space = H5Aget_space(old);
+    hssize_t count = H5Sget_simple_extent_npoints(space);
+    size_t size = H5Tget_size(type);
+    char *value = count == 1 && size <= HEADER_MAX ? malloc(size + 1) : NULL;
+    hid_t made = H5I_INVALID_HID;
+    enum pb_status status = PB_OK;
+
+    if (value == NULL || H5Aread(old, type, value) < 0)
+        status = pb_h5_fail(err, PB_CORRUPT, "attribute %s cannot be read", name);
+    else if ((made = H5Acreate2(to, name, type, space, H5P_DEFAULT, H5P_DEFAULT)) < 0 ||
+             H5Awrite(made, type, value) < 0)
+        status = pb_h5_fail(err, PB_IO, "attribute %s cannot be written", name);
+    if (made >= 0)
+        H5Aclose(made);
+    H5Sclose(space);
+    free(value);
+    return status;
+}
+
+static enum pb_status copy_attribute(hid_t from, hsize_t i, hid_t to, struct pb_error *err)
+{
+    char name[PB_NAME_LENGTH];
+    hid_t old = H5Aopen_by_idx(from, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t type;
+    enum pb_status status = PB_OK;
+
+    if (old < 0 || H5Aget_name(old, sizeof(name), name) < 0) {
+        status =
+            pb_h5_fail(err, PB_CORRUPT, "attribute %llu cannot be opened", (unsigned long long)i);
+    } else {
+        type = H5Aget_type(old);
+        if (is_plain(type))
+            status = copy_value(old, type, to, name, err);
+        H5Tclose(type);
+    }
+    if (old >= 0)
+        H5Aclose(old);
+    return status;
+}
+
+static enum pb_status copy_attributes(hid_t from, hid_t to, struct pb_error *err)
+{
+    H5O_info_t info;
+    enum pb_status status = PB_OK;
+
+    if (H5Oget_info2(from, &info, H5O_INFO_NUM_ATTRS) < 0)
+        return pb_h5_fail(err, PB_CORRUPT, "attributes cannot be counted");
+    for (hsize_t i = 0; i < info.num_attrs && status == PB_OK; i++)
+        status = copy_attribute(from, i, to, err);
+    return status;
+}
+
+/* ---- datasets ---- */
+
+/* A dataset on its way. */
+struct passage {
+    const char *name;
+    hid_t from, to;
+    int rank;
+    hsize_t shape[H5S_MAX_RANK], chunk[H5S_MAX_RANK];
+    size_t chunk_bytes; /* before compression */
+};
+
+static enum pb_status copy_chunk(const struct passage *passage, const hsize_t *offset,
+                                 struct pb_error *err)
+{
+    enum { SLACK_BYTES = 4096 }; /* what deflate and checksums may add, with room */
+    hsize_t size = 0;
+    uint32_t filters = 0;
+    void *bytes = NULL;
+    enum pb_status status = PB_OK;
+
+    if (H5Dget_chunk_storage_size(passage->from, offset, &size) < 0 || size == 0 ||
+        size > 2 * passage->chunk_bytes + SLACK_BYTES)
+        return pb_h5_fail(err, PB_CORRUPT, "%s: a chunk is missing", passage->name);
+    bytes = malloc(size);
+    if (bytes == NULL)
+        status = pb_fail(err, PB_NO_MEMORY, "no memory for %llu bytes", (unsigned long long)size);
+    else if (H5Dread_chunk(passage->from, H5P_DEFAULT, offset, &filters, bytes) < 0)
+        status = pb_h5_fail(err, PB_CORRUPT, "%s: a chunk cannot be read", passage->name);
+    else if (H5Dwrite_chunk(passage->to, H5P_DEFAULT, filters, offset, size, bytes) < 0)
+        status = pb_h5_fail(err, PB_IO, "%s: a chunk cannot be written", passage->name);
+    free(bytes);
+    return status;
+}
+
+/* Moves on to the next chunk, the last dimension first; false: that was the last one. */
+static bool advance(const struct passage *passage, hsize_t *offset)
+{
+    for (int i = passage->rank; i-- > 0;) {
+        offset[i] += passage->chunk[i];
+        if (offset[i] < passage->shape[i])
+            return true;
+        offset[i] = 0;
+    }
+    return false;
+}
+
+static enum pb_status copy_chunks(const struct passage *passage, struct pb_error *err)
+{
+    hsize_t offset[H5S_MAX_RANK] = {0};
+    enum pb_status status;
+
+    do
+        status = copy_chunk(passage, offset, err);
+    while (status == PB_OK && advance(passage, offset));
+    return status;
+}
+
+/* Its shape, and that of its chunks. */
+static enum pb_status measure(struct passage *passage, hid_t type, hid_t space, hid_t creation,
+                              size_t *count_out, struct pb_error *err)
+{
+    passage->rank = H5Sget_simple_extent_dims(space, passage->shape, NULL);
+    passage->chunk_bytes = H5Tget_size(type);
+    if (passage->rank < 1 || H5Pget_layout(creation) != H5D_CHUNKED ||
+        H5Pget_chunk(creation, H5S_MAX_RANK, passage->chunk) != passage->rank)
+        return pb_h5_fail(err, PB_CORRUPT, "%s: expected a chunked array", passage->name);
+    for (int i = 0; i < passage->rank; i++)
+        passage->chunk_bytes *= passage->chunk[i];
+    return pb_h5_plausible(passage->from, passage->name, H5Tget_size(type), count_out, err);
+}
+
+static enum pb_status fill(struct passage *passage, hid_t to, struct pb_error *err)
+{
+    hid_t type = H5Dget_type(passage->from), space = H5Dget_space(passage->from);
+    hid_t creation = H5Dget_create_plist(passage->from);
+    size_t count = 0;
+    enum pb_status status = measure(passage, type, space, creation, &count, err);
+
+    if (status == PB_OK) {
+        passage->to =
+            H5Dcreate2(to, passage->name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+        if (passage->to < 0)
+            status = pb_h5_fail(err, PB_IO, "%s cannot be made", passage->name);
+        else if (count > 0)
+            status = copy_chunks(passage, err);
+    }
+    if (status == PB_OK)
+        status = copy_attributes(passage->from, passage->to, err);
+    if (passage->to >= 0 && H5Dclose(passage->to) < 0 && status == PB_OK)
+        status = pb_h5_fail(err, PB_IO, "%s cannot be written", passage->name);
+    H5Pclose(creation);
+    H5Sclose(space);
+    H5Tclose(type);
+    return status;
+}
+
+static enum pb_status copy_dataset(hid_t from, hsize_t i, hid_t to, struct pb_error *err)
+{
+    char name[PB_NAME_LENGTH];
+    struct passage passage = {.name = name, .from = H5I_INVALID_HID, .to = H5I_INVALID_HID};
+    H5L_info_t link;
+    enum pb_status status;
+
+    if (H5Lget_name_by_idx(from, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof(name),
+                           H5P_DEFAULT) >= 0 &&
+        H5Lget_info(from, name, &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_HARD)
+        passage.from = H5Dopen2(from, name, H5P_DEFAULT);
+    if (passage.from < 0)
+        return pb_h5_fail(err, PB_CORRUPT, "dataset %llu cannot be opened", (unsigned long long)i);
+    status = fill(&passage, to, err);
+    H5Dclose(passage.from);
+    return status;
+}
+
+enum pb_status pb_h5_copy_test(hid_t from, const char *path, hid_t to, const char *name,
+                               struct pb_error *err)
+{
+    hid_t source = H5Gopen2(from, path, H5P_DEFAULT), copy = H5I_INVALID_HID;
+    H5G_info_t info = {.nlinks = 0};
+    enum pb_status status = PB_OK;
+
+    if (source < 0 || H5Gget_info(source, &info) < 0)
+        status = pb_h5_fail(err, PB_CORRUPT, "%s cannot be opened", path);
+    else if ((copy = H5Gcreate2(to, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) < 0)
+        status = pb_h5_fail(err, PB_IO, "%s cannot be made", name);
+    if (status == PB_OK)
+        status = copy_attributes(source, copy, err);
+    for (hsize_t i = 0; i < info.nlinks && status == PB_OK; i++)
+        status = copy_dataset(source, i, copy, err);
+    if (copy >= 0)
+        H5Gclose(copy);
+    if (source >= 0)
+        H5Gclose(source);
+    return status;
+}
