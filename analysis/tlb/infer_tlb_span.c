@@ -90,20 +90,45 @@ static void find_places(const struct pb_tlb_view *view, struct places *misses, s
     }
 }
 
-/* Does an entry of so many pages, all of them walked, miss otherwise than by its first page, or by
- * all? */
-static bool misses_apart(const struct pb_tlb_view *view, const struct pb_tlb_walk *walk,
-                         size_t first, size_t pages)
+/* Entries of one walk by what their pages do. */
+struct fates {
+    size_t all_hit, together, apart;
+};
+
+/* An entry of so many pages, all of them walked: apart is else than by its first page, or by all.
+ */
+static void add_fate(const struct pb_tlb_view *view, const struct pb_tlb_walk *walk, size_t first,
+                     size_t pages, struct fates *fates)
 {
     size_t misses = 0;
 
     for (size_t i = first; i < first + pages; i++)
         misses += pb_tlb_misses(view->tlb, walk, i, view->level);
-    return misses > 0 && misses < pages &&
-           (misses > 1 || !pb_tlb_misses(view->tlb, walk, first, view->level));
+    if (misses == 0)
+        fates->all_hit++;
+    else if (misses == pages || (misses == 1 && pb_tlb_misses(view->tlb, walk, first, view->level)))
+        fates->together++;
+    else
+        fates->apart++;
 }
 
-/* Pages within a span that hit and miss apart from each other, in one of eight entries or more. */
+static struct fates read_fates(const struct pb_tlb_view *view, const struct pb_tlb_walk *walk,
+                               size_t pages)
+{
+    struct fates fates = {0, 0, 0};
+
+    /* the first entry also ends the lap before: its record begins in the middle */
+    for (size_t k = pages; k + pages <= walk->accesses.count && k + pages <= walk->pages;
+         k += pages)
+        if (walk->accesses.index_bytes[k] == k * view->stride_bytes)
+            add_fate(view, walk, k, pages, &fates);
+    return fates;
+}
+
+/*
+ * Pages within a span that hit and miss apart from each other, in one of eight entries or more.
+ * Walks of which every entry misses whole say nothing: any pages do that together.
+ */
 static bool is_refuted(const struct pb_tlb_view *view, uint64_t span_bytes)
 {
     size_t pages = (size_t)(span_bytes / view->stride_bytes), first, count, entries = 0, apart = 0;
@@ -111,16 +136,15 @@ static bool is_refuted(const struct pb_tlb_view *view, uint64_t span_bytes)
     pb_tlb_range(view->tlb, view->stride_bytes, &first, &count);
     for (size_t i = first; i < first + count; i++) {
         const struct pb_tlb_walk *walk = &view->tlb->walks[i];
+        struct fates fates;
 
-        /* the first entry also ends the lap before: its record begins in the middle */
-        for (size_t k = pages; walk->pages > view->onset.fits_pages &&
-                               k + pages <= walk->accesses.count && k + pages <= walk->pages;
-             k += pages) {
-            if (walk->accesses.index_bytes[k] != k * view->stride_bytes)
-                continue;
-            entries++;
-            apart += misses_apart(view, walk, k, pages);
-        }
+        if (walk->pages <= view->onset.fits_pages)
+            continue;
+        fates = read_fates(view, walk, pages);
+        if (fates.all_hit + fates.apart == 0)
+            continue;
+        entries += fates.all_hit + fates.together + fates.apart;
+        apart += fates.apart;
     }
     return 8 * apart > entries;
 }

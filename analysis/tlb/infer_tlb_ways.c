@@ -2,8 +2,8 @@
  * way_counts of a level of translation: with an LRU, every page beyond the reach makes one set more
  * miss as a whole; the counts must add up to all entries.
  *
- * way_counts is one number where sets are equal, else a list, the largest set first: where the
- * first one begins depends on the address.
+ * way_counts is one number where sets are equal, else a list, in the order in which addresses come
+ * to the sets.
  *
  * Source: M16 section 4.4.
  */
@@ -13,16 +13,18 @@
 #include "analysis/tlb/infer_tlb.h"
 #include "analysis/trace.h"
 
-/* Misses the level, or is slower than that for another reason, which may hide a miss. */
-static bool is_slow(const struct pb_tlb_view *view, const struct pb_tlb_walk *walk, size_t i)
+/* Misses so many levels, or is as slow for another reason, which may hide a miss. */
+static bool is_slow(const struct pb_tlb_view *view, size_t level, const struct pb_tlb_walk *walk,
+                    size_t i)
 {
-    return pb_access_cycles(&walk->accesses, i) >= view->tlb->bands[view->level].low;
+    return level == 0 || pb_access_cycles(&walk->accesses, i) >= view->tlb->bands[level].low;
 }
 
-/* Entries with a miss in the walk of so many pages, by entry; false: there is no whole lap of it.
+/* Entries with a miss of a level in the walk of so many pages, by entry; false: there is no whole
+ * lap of it.
  */
-static bool mark_missing(const struct pb_tlb_view *view, uint64_t stride_bytes, uint64_t pages,
-                         bool *missing, size_t entries)
+static bool mark_missing(const struct pb_tlb_view *view, size_t level, uint64_t stride_bytes,
+                         uint64_t pages, bool *missing, size_t entries)
 {
     size_t first, count;
 
@@ -37,25 +39,11 @@ static bool mark_missing(const struct pb_tlb_view *view, uint64_t stride_bytes, 
             uint64_t entry = walk->accesses.index_bytes[k] / view->span_bytes;
 
             if (entry < entries)
-                missing[entry] |= is_slow(view, walk, k);
+                missing[entry] |= is_slow(view, level, walk, k);
         }
         return walk->accesses.count >= pages;
     }
     return false;
-}
-
-/* Entries that miss in both walks: a stray does not come twice. SIZE_MAX: a walk is missing. */
-static size_t count_missing(const struct pb_tlb_view *view, uint64_t stride_bytes, uint64_t pages,
-                            const bool *always, bool *missing, bool *again, size_t entries)
-{
-    size_t count = 0;
-
-    if (!mark_missing(view, stride_bytes, pages, missing, entries) ||
-        !mark_missing(view, stride_bytes, pages + 1, again, entries))
-        return SIZE_MAX;
-    for (size_t i = 0; i < entries; i++)
-        count += missing[i] && again[i] && !always[i];
-    return count;
 }
 
 /* Sets as they overflow one after the other. */
@@ -66,6 +54,166 @@ struct sets {
     bool whole; /* all entries accounted for */
 };
 
+/* A level followed page by page; arrays of so many entries. */
+struct follower {
+    const struct pb_tlb_view *view;
+    uint64_t stride_bytes;
+    size_t entries;
+    bool *always;         /* miss where all fit: for another reason */
+    bool *missing, *once; /* in both of two walks, in one of them */
+    size_t *set_of;       /* the set by its number from 1 on; 0: hits as yet */
+};
+
+/* Came to a set that overflowed before: to which one does not show. */
+static const size_t some_set = SIZE_MAX;
+
+/* Entries that miss in both walks: a stray does not come twice. False: a walk is missing. */
+static bool mark_twice(struct follower *follower, uint64_t pages, uint64_t pages_again)
+{
+    if (!mark_missing(follower->view, follower->view->level, follower->stride_bytes, pages,
+                      follower->missing, follower->entries) ||
+        !mark_missing(follower->view, follower->view->level, follower->stride_bytes, pages_again,
+                      follower->once, follower->entries))
+        return false;
+    for (size_t i = 0; i < follower->entries; i++)
+        follower->missing[i] &= follower->once[i];
+    return true;
+}
+
+/*
+ * From n - 1 entries to n. With an LRU the last one misses, alone or with all of a set that it
+ * overfills, and what missed before goes on. False: something else happens.
+ */
+static bool add_entry(struct follower *follower, uint64_t n, struct sets *sets)
+{
+    uint64_t pages = n * (follower->view->span_bytes / follower->stride_bytes);
+    size_t members = 0;
+
+    /* Pages beyond the last whole entry would only half fill one: the walk ends with it. */
+    if (sets->count == PB_LIST_MAX || !mark_twice(follower, pages, pages + 1))
+        return false;
+    for (size_t i = 0; i < follower->entries; i++) {
+        bool misses = follower->missing[i] && !follower->always[i];
+
+        if (!misses && follower->set_of[i] > 0)
+            return false;
+        if (!misses || follower->set_of[i] > 0)
+            continue;
+        follower->set_of[i] = sets->count + 1;
+        members++;
+    }
+    if (follower->set_of[n - 1] == 0)
+        return false;
+    if (members == 1) {
+        follower->set_of[n - 1] = some_set;
+        return true;
+    }
+    sets->ways[sets->count] = (double)members - 1.0;
+    sets->sum += sets->ways[sets->count++];
+    return true;
+}
+
+/* Entries from the first one on whose sets are known. */
+static size_t count_known(const struct follower *follower, const struct sets *sets)
+{
+    size_t known = 0;
+
+    while (known < follower->entries && follower->set_of[known] > 0 &&
+           follower->set_of[known] <= sets->count)
+        known++;
+    return known;
+}
+
+/*
+ * Do the same entries miss where others between them are left out? Of a tree-PLRU, pages that begin
+ * to miss together are no set. Only what misses the levels before asks this one.
+ */
+static bool holds_farther(const struct follower *follower, const struct sets *sets,
+                          uint64_t stride_bytes)
+{
+    size_t apart = (size_t)(stride_bytes / follower->view->span_bytes);
+    size_t known = count_known(follower, sets), level = follower->view->level;
+
+    for (size_t pages = 2; (pages - 1) * apart < known; pages++) {
+        size_t held[PB_LIST_MAX] = {0};
+
+        if (!mark_missing(follower->view, level, stride_bytes, pages, follower->missing,
+                          follower->entries) ||
+            !mark_missing(follower->view, level - 1, stride_bytes, pages, follower->once,
+                          follower->entries))
+            continue;
+        for (size_t k = 0; k < pages; k++)
+            held[follower->set_of[k * apart] - 1]++;
+        for (size_t k = 0; k < pages; k++) {
+            size_t set = follower->set_of[k * apart] - 1;
+
+            if ((double)held[set] > sets->ways[set] && follower->once[k * apart] &&
+                !follower->missing[k * apart])
+                return false;
+        }
+    }
+    return true;
+}
+
+/* At all strides of whole entries over the same pages. */
+static bool is_confirmed(const struct follower *follower, const struct sets *sets,
+                         uint64_t base_address)
+{
+    const struct pb_tlb *tlb = follower->view->tlb;
+
+    for (size_t i = 0; i < tlb->stride_count; i++) {
+        size_t first, count;
+
+        pb_tlb_range(tlb, tlb->strides[i], &first, &count);
+        if (tlb->strides[i] > follower->view->span_bytes &&
+            tlb->walks[first].base_address == base_address &&
+            !holds_farther(follower, sets, tlb->strides[i]))
+            return false;
+    }
+    return true;
+}
+
+/*
+ * In the order in which addresses come to them, from a whole number of turns through the level on:
+ * where the array begins does not matter. All of the first `entries` entries are of some set.
+ */
+static void put_in_order(const struct follower *follower, uint64_t base_address, size_t entries,
+                         struct sets *sets)
+{
+    size_t begun = (size_t)(base_address / follower->view->span_bytes % entries), count = 0;
+    double ways[PB_LIST_MAX];
+    bool seen[PB_LIST_MAX] = {false};
+
+    for (size_t i = 0; i < entries && count < sets->count; i++) {
+        size_t set = follower->set_of[(entries - begun + i) % entries] - 1;
+
+        if (!seen[set])
+            ways[count++] = sets->ways[set];
+        seen[set] = true;
+    }
+    memcpy(sets->ways, ways, count * sizeof(ways[0]));
+}
+
+static void follow(struct follower *follower, uint64_t entry_count, struct sets *sets)
+{
+    const struct pb_tlb *tlb = follower->view->tlb;
+    uint64_t fits = entry_count * (follower->view->span_bytes / follower->stride_bytes), base;
+    size_t first, count;
+
+    pb_tlb_range(tlb, follower->stride_bytes, &first, &count);
+    if (count == 0)
+        return;
+    base = tlb->walks[first].base_address;
+    mark_twice(follower, fits, fits - 1);
+    memcpy(follower->always, follower->missing, follower->entries * sizeof(bool));
+    for (uint64_t n = entry_count + 1; sets->sum < (double)entry_count; n++)
+        if (n > entry_count + PB_LIST_MAX || !add_entry(follower, n, sets))
+            break;
+    sets->whole = sets->sum == (double)entry_count && is_confirmed(follower, sets, base);
+    if (sets->whole)
+        put_in_order(follower, base, entry_count, sets);
+}
+
 /*
  * With entry_count entries, walks every number of entries from there on, pages so far apart.
  * PB_NO_MEMORY.
@@ -73,43 +221,24 @@ struct sets {
 static enum pb_status follow_sets(const struct pb_tlb_view *view, uint64_t stride_bytes,
                                   uint64_t entry_count, struct sets *sets_out, struct pb_error *err)
 {
-    uint64_t per_entry = view->span_bytes / stride_bytes, fits = entry_count * per_entry;
-    size_t before = 0, entries = (size_t)(entry_count + PB_LIST_MAX + 2);
-    bool *missing = calloc(3 * entries, sizeof(*missing));
-    struct sets sets = {.count = 0};
+    struct follower follower = {
+        view, stride_bytes, (size_t)(entry_count + PB_LIST_MAX + 2), NULL, NULL, NULL, NULL};
+    bool *marks = calloc(3 * follower.entries, sizeof(*marks));
+    enum pb_status status = PB_OK;
 
-    if (missing == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu entries", entries);
-    /* What misses twice where all fit misses for another reason. */
-    mark_missing(view, stride_bytes, fits, missing, entries);
-    mark_missing(view, stride_bytes, fits - 1, missing + entries, entries);
-    for (size_t i = 0; i < entries; i++)
-        missing[i] &= missing[entries + i];
-    /* Pages beyond the last whole entry would only half fill one: the walk ends with it. */
-    for (uint64_t n = entry_count + 1; n <= entry_count + PB_LIST_MAX && !sets.whole; n++) {
-        size_t here = count_missing(view, stride_bytes, n * per_entry, missing, missing + entries,
-                                    missing + 2 * entries, entries);
-
-        if (here == SIZE_MAX || here <= before || sets.count == PB_LIST_MAX)
-            break;
-        if (here - before > 1) {
-            sets.ways[sets.count] = (double)(here - before) - 1.0;
-            sets.sum += sets.ways[sets.count++];
-        }
-        before = here;
-        sets.whole = sets.sum >= (double)entry_count;
+    follower.set_of = calloc(follower.entries, sizeof(*follower.set_of));
+    *sets_out = (struct sets){.count = 0};
+    if (marks != NULL && follower.set_of != NULL) {
+        follower.always = marks;
+        follower.missing = marks + follower.entries;
+        follower.once = marks + 2 * follower.entries;
+        follow(&follower, entry_count, sets_out);
+    } else {
+        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu entries", follower.entries);
     }
-    sets.whole = sets.sum == (double)entry_count;
-    free(missing);
-    *sets_out = sets;
-    return PB_OK;
-}
-
-static int larger_first(const void *a, const void *b)
-{
-    const double *left = a, *right = b;
-
-    return (*left < *right) - (*left > *right);
+    free(follower.set_of);
+    free(marks);
+    return status;
 }
 
 static void state_ways(struct pb_parameter *answer, struct sets *sets, double entry_count,
@@ -125,7 +254,6 @@ static void state_ways(struct pb_parameter *answer, struct sets *sets, double en
                               sets->sum, entry_count);
         return;
     }
-    qsort(sets->ways, sets->count, sizeof(sets->ways[0]), larger_first);
     for (size_t i = 0; i < sets->count; i++) {
         equal &= sets->ways[i] == sets->ways[0];
         ways[i] = (struct pb_estimate){sets->ways[i], sets->ways[i], sets->ways[i]};
@@ -135,8 +263,10 @@ static void state_ways(struct pb_parameter *answer, struct sets *sets, double en
                                 "M16 4.4: %zu equal sets overflow one after the other",
                                 sets->count);
     else
-        pb_parameter_set_list(answer, ways, sets->count, confidence,
-                              "M16 4.4: misses by page beyond the reach; largest first");
+        pb_parameter_set_list(
+            answer, ways, sets->count, confidence,
+            "M16 4.4: misses by page beyond the reach, set by set in the order of "
+            "addresses");
 }
 
 enum pb_status pb_tlb_state_ways(const struct pb_tlb_view *view, uint64_t entry_count,

@@ -8,8 +8,10 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analysis/recordings.h"
 #include "battery/battery.h"
@@ -52,6 +54,19 @@ void selected_infer(const char *profile, const char *tests, struct pb_parameters
         fail_msg("%s: %s", profile, err.message);
     recordings_clear(recordings);
     free(recordings);
+}
+
+void selected_infer_drawn(const struct blind_profile *profile, const char *tests,
+                          struct pb_parameters *parameters_out)
+{
+    char path[] = "/tmp/plumb-test-drawn-XXXXXX.json";
+    int file = mkstemps(path, 5);
+
+    assert_true(file >= 0);
+    close(file);
+    assert_int_equal(blind_write(profile, path), 0);
+    selected_infer(path, tests, parameters_out);
+    remove(path);
 }
 
 const struct pb_parameter *selected_find(const struct pb_parameters *parameters, const char *memory,

@@ -2,6 +2,7 @@
 #ifndef PB_TESTS_ANALYSIS_SELECTED_H
 #define PB_TESTS_ANALYSIS_SELECTED_H
 
+#include "analysis/blind/profile.h"
 #include "analysis/parameter.h"
 
 /*
@@ -9,6 +10,10 @@
  * test on any error. pb_parameters_clear() the result.
  */
 void selected_infer(const char *profile, const char *tests, struct pb_parameters *parameters_out);
+
+/* The same of a drawn device. */
+void selected_infer_drawn(const struct blind_profile *profile, const char *tests,
+                          struct pb_parameters *parameters_out);
 
 /* The parameter; fails the test when it has no value. */
 const struct pb_parameter *selected_find(const struct pb_parameters *parameters, const char *memory,

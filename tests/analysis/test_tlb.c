@@ -9,12 +9,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "analysis/blind/profile.h"
 #include "analysis/selected.h"
 
 static const uint64_t mib = (uint64_t)1 << 20;
@@ -67,19 +63,14 @@ static void assert_level(const struct pb_parameters *parameters, const char *mem
     assert_number(parameters, memory, "penalty_cycles", tlb->penalty_cycles, 1.0);
 }
 
+static const char tests_read[] = "clock_overhead,l2_capacity,dram_latency,tlb_reach,tlb_alias";
+
 /* Measures the device and expects both levels as they were planted. */
 static void assert_found(const struct blind_profile *profile)
 {
-    char path[] = "/tmp/plumb-test-tlb-XXXXXX.json";
     struct pb_parameters parameters = {NULL, 0, 0};
-    int file = mkstemps(path, 5);
 
-    assert_true(file >= 0);
-    close(file);
-    assert_int_equal(blind_write(profile, path), 0);
-    selected_infer(path, "clock_overhead,l2_capacity,dram_latency,tlb_reach,tlb_alias",
-                   &parameters);
-    remove(path);
+    selected_infer_drawn(profile, tests_read, &parameters);
     assert_level(&parameters, "tlb_l1", &profile->tlbs[0]);
     assert_level(&parameters, "tlb_l2", &profile->tlbs[1]);
     pb_parameters_clear(&parameters);
@@ -145,6 +136,45 @@ static void test_tlb__strides_that_leave_out_sets_are_no_span(void **state)
     assert_found(&profile);
 }
 
+/* The array begins 512 pages on, somewhere within a turn through the sets. */
+static void test_tlb__sets_come_in_the_order_of_addresses(void **state)
+{
+    struct blind_profile profile = draw();
+
+    (void)state;
+    profile.tlbs[0] = plant(2 * mib, 20, 1, (const uint32_t[]){12});
+    profile.tlbs[1] = plant(2 * mib, 70, 5, (const uint32_t[]){4, 6, 8, 10, 12});
+    assert_found(&profile);
+    profile.tlbs[1] = plant(2 * mib, 70, 5, (const uint32_t[]){8, 16, 8, 16, 8});
+    assert_found(&profile);
+}
+
+/* Beyond so small a level most walks miss everywhere, which is no sign of larger entries. */
+static void test_tlb__small_sets_are_no_span(void **state)
+{
+    struct blind_profile profile = draw();
+
+    (void)state;
+    profile.tlbs[0] = plant(2 * mib, 35, 4, (const uint32_t[]){4, 4, 4, 4});
+    profile.tlbs[1] = plant(2 * mib, 61, 8, (const uint32_t[]){9, 8, 8, 8, 7, 7, 7, 8});
+    assert_found(&profile);
+}
+
+/* Its pages begin to miss in groups that add up to all of it. */
+static void test_tlb__a_tree_plru_shows_no_sets(void **state)
+{
+    struct blind_profile profile = draw();
+    struct pb_parameters parameters = {NULL, 0, 0};
+
+    (void)state;
+    profile.tlbs[0] = plant(2 * mib, 20, 1, (const uint32_t[]){16});
+    profile.tlbs[0].policy = "plru";
+    selected_infer_drawn(&profile, tests_read, &parameters);
+    assert_number(&parameters, "tlb_l1", "entry_count", 16.0, 0.0);
+    assert_open(&parameters, "tlb_l1", "way_counts", "not LRU");
+    pb_parameters_clear(&parameters);
+}
+
 /* Records of 512 loads hold few sets of a level this large: strides begin to miss late. */
 static void test_tlb__laps_recorded_in_part_leave_the_reach_an_interval(void **state)
 {
@@ -152,8 +182,7 @@ static void test_tlb__laps_recorded_in_part_leave_the_reach_an_interval(void **s
     const struct pb_estimate *found;
 
     (void)state;
-    selected_infer("h200", "clock_overhead,l2_capacity,dram_latency,tlb_reach,tlb_alias",
-                   &parameters);
+    selected_infer("h200", tests_read, &parameters);
     for (char level = '2'; level <= '3'; level++) {
         const char memory[] = {'t', 'l', 'b', '_', 'l', level, '\0'};
         double entries = level == '2' ? 2048.0 : 4096.0;
@@ -172,6 +201,9 @@ int main(void)
         cmocka_unit_test(test_tlb__penalties_may_look_like_a_miss_of_l2),
         cmocka_unit_test(test_tlb__misses_of_l2_are_no_level_and_hide_none),
         cmocka_unit_test(test_tlb__strides_that_leave_out_sets_are_no_span),
+        cmocka_unit_test(test_tlb__sets_come_in_the_order_of_addresses),
+        cmocka_unit_test(test_tlb__small_sets_are_no_span),
+        cmocka_unit_test(test_tlb__a_tree_plru_shows_no_sets),
         cmocka_unit_test(test_tlb__laps_recorded_in_part_leave_the_reach_an_interval),
     };
 

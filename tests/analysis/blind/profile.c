@@ -214,8 +214,9 @@ static void write_tlb(FILE *file, const struct blind_tlb *tlb, const char *id)
 {
     fprintf(file,
             "  {\"id\": \"%s\", \"page_bytes\": 2097152, \"entry_span_bytes\": %llu, "
-            "\"policy\": {\"kind\": \"lru\"}, \"penalty_cycles\": %u, \"ways\": [",
-            id, (unsigned long long)tlb->span_bytes, tlb->penalty_cycles);
+            "\"policy\": {\"kind\": \"%s\"}, \"penalty_cycles\": %u, \"ways\": [",
+            id, (unsigned long long)tlb->span_bytes, tlb->policy != NULL ? tlb->policy : "lru",
+            tlb->penalty_cycles);
     for (size_t i = 0; i < tlb->sets; i++)
         fprintf(file, "%s%u", i > 0 ? ", " : "", tlb->ways[i]);
     fputs("]}", file);

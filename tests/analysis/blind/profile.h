@@ -31,6 +31,7 @@ struct blind_tlb {
     uint32_t ways[BLIND_SETS_MAX];
     size_t sets;
     uint32_t penalty_cycles;
+    const char *policy; /* NULL: lru */
 };
 
 enum { BLIND_L1, BLIND_TEXTURE, BLIND_L2, BLIND_CACHES };
