@@ -10,7 +10,10 @@
 
 /* Shapes that are tried. Devices so far have 16 or 32 banks of 4 or 8 bytes. */
 static const uint32_t bank_counts[] = {8, 16, 32, 64, 128};
-static const uint32_t bank_widths[] = {4, 8, 16};
+static const uint32_t bank_widths[] = {4, 8, 16, 32, 64};
+
+/* Strides that a shape must explain: less is another shape's. */
+static const double explained_share = 0.9;
 
 uint32_t pb_banks_ways(uint32_t banks, uint32_t bank_bytes, uint32_t lanes, uint64_t stride_words)
 {
@@ -133,6 +136,10 @@ enum pb_status pb_banks_fit(const struct pb_stride *strides, size_t count, uint3
     free(ways);
     if (best.banks == 0)
         return pb_fail(err, PB_NO_MEMORY, "no memory for %zu strides", count);
+    if ((double)best.explained < explained_share * (double)count)
+        return pb_fail(err, PB_NOT_FOUND,
+                       "the best shape, %u banks of %u bytes, explains %zu of %zu strides",
+                       best.banks, best.bank_bytes, best.explained, count);
     *banks_out = best;
     return PB_OK;
 }

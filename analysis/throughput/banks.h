@@ -38,7 +38,7 @@ uint32_t pb_banks_ways(uint32_t banks, uint32_t bank_bytes, uint32_t lanes, uint
  * The shape that explains most strides: equal ways take equal time, more ways take longer. Of
  * several such, one with a bank for every lane.
  *
- * PB_NOT_FOUND  no stride takes longer than another
+ * PB_NOT_FOUND  no stride takes longer than another, or no shape explains nearly all of them
  */
 enum pb_status pb_banks_fit(const struct pb_stride *strides, size_t count, uint32_t lanes,
                             struct pb_banks *banks_out, struct pb_error *err);

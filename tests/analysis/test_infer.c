@@ -102,8 +102,8 @@ static void test_shared__trace_and_lap(void **state)
     device_clear(&device);
 }
 
-/* Table VIII of M16 as a device of that bank width shows it. */
-static void check_conflicts(uint64_t bank_words, const uint32_t *cost)
+/* 32 banks of that width, where conflicts of `levels` doublings show. */
+static void check_banks(uint64_t bank_words, const uint32_t *cost, size_t levels)
 {
     struct synthetic_noise noise = noisy;
     struct device device = {0};
@@ -131,9 +131,17 @@ static void check_conflicts(uint64_t bank_words, const uint32_t *cost)
     assert_value(&device, "shared", "bank_bytes", 4.0 * (double)bank_words);
     conflicts = device_parameter(&device, "shared", "conflict_cycles");
     assert_int_equal(conflicts->number_count, 5);
-    for (size_t i = 0; i < 5; i++)
+    for (size_t i = 0; i < levels; i++)
         assert_float_equal(conflicts->numbers[i].value, cost[i + 1], 0);
+    for (size_t i = levels; i < 5; i++)
+        assert_true(isnan(conflicts->numbers[i].value));
     device_clear(&device);
+}
+
+/* Table VIII of M16 as a device of that bank width shows it. */
+static void check_conflicts(uint64_t bank_words, const uint32_t *cost)
+{
+    check_banks(bank_words, cost, 5);
 }
 
 static void test_banks__table_viii_of_m16(void **state)
@@ -146,6 +154,34 @@ static void test_banks__table_viii_of_m16(void **state)
     check_conflicts(1, gtx560ti);
     check_conflicts(2, gtx780);
     check_conflicts(1, gtx980);
+}
+
+static void test_banks__may_be_wider_than_any_word(void **state)
+{
+    static const uint32_t cost[] = {23, 25, 29, 37, 53, 85};
+
+    (void)state;
+    check_banks(8, cost, 3);
+    check_banks(16, cost, 2);
+}
+
+/* Strides that take what they like: most of them keep to some shape by chance, but not nearly all.
+ */
+static void test_banks__shape_that_explains_little_is_none(void **state)
+{
+    struct synthetic_noise noise = noisy;
+    struct device device = {0};
+    struct pb_series *series = &device_record(&device, "bank_conflict")->series;
+
+    (void)state;
+    device.info.warp_size = 32;
+    for (uint32_t stride = 0; stride <= 64; stride++) {
+        synthetic_constant(series, &noise, "shared", "word4", 23 + 10 * (stride / 3 % 3), 64);
+        series->points[series->point_count - 1].stride_bytes = 4 * stride;
+    }
+    device_infer(&device);
+    assert_none(&device, "shared", "banks", "explains");
+    device_clear(&device);
 }
 
 /* Copies at rate(i, j, k) over 3 × 2 × 2 launch shapes. */
@@ -219,6 +255,8 @@ int main(void)
         cmocka_unit_test(test_dram__near_loads_and_their_reasons),
         cmocka_unit_test(test_shared__trace_and_lap),
         cmocka_unit_test(test_banks__table_viii_of_m16),
+        cmocka_unit_test(test_banks__may_be_wider_than_any_word),
+        cmocka_unit_test(test_banks__shape_that_explains_little_is_none),
         cmocka_unit_test(test_copy__peak_with_its_shape),
         cmocka_unit_test(test_copy__more_than_possible_is_no_peak),
         cmocka_unit_test(test_outcome__tells_why_there_is_nothing),
