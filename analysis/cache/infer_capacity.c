@@ -20,7 +20,8 @@
 #include "analysis/cache/onset.h"
 #include "analysis/statistics/latency.h"
 
-/* A step between two footprints larger than this part of them leaves the size open. */
+/* A step between two footprints larger than this part of them leaves the size open, unless no
+ * smaller one can be walked. */
 static const double coarsest_step = 1.0 / 16.0;
 
 /* Laps repeat this well at least: of a lap's average, and in cycles. */
@@ -241,7 +242,7 @@ static void state_size(const struct pb_case *at, const struct pb_onset *onset,
             "beyond it");
     else
         pb_parameter_set_none(all_miss, "misses still grow at the largest footprint");
-    if (overflow - fits > coarsest_step * fits) {
+    if (overflow - fits > fmax(coarsest_step * fits, (double)onset->stride_bytes)) {
         pb_parameter_set_none(answer, "misses begin between %.0f and %.0f bytes: too coarse a step",
                               fits, overflow);
         return;

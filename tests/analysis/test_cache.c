@@ -168,6 +168,24 @@ static void test_size__too_coarse_a_sweep_is_no_size(void **state)
     device_clear(&device);
 }
 
+/* A line is an eighth of it, and nothing less can be walked. */
+static void test_size__of_few_lines_is_exact(void **state)
+{
+    static const struct synthetic_cache tiny = {32, 32, 32, 4, 2, false, 90, 210};
+    struct synthetic_noise noise = clean;
+    struct device device = {0};
+    struct pb_series *series = &device_record(&device, "l2_capacity")->series;
+
+    (void)state;
+    synthetic_constant(series, &noise, "global_cg", "reference", 90, 512);
+    synthetic_constant(series, &noise, "global_cg", "miss", 210, 512);
+    for (uint64_t footprint = 32; footprint <= 512; footprint += 32)
+        synthetic_walk(series, &tiny, &noise, "global_cg", "fine", footprint, 32, 2, true);
+    device_infer(&device);
+    assert_value(&device, "l2", "size_bytes", 256);
+    device_clear(&device);
+}
+
 static void test_size__nothing_overflows_says_up_to_where(void **state)
 {
     struct synthetic_noise noise = clean;
@@ -327,6 +345,7 @@ int main(void)
         cmocka_unit_test(test_l1__without_a_miss_phase_the_sweep_shows_misses),
         cmocka_unit_test(test_l1__smaller_while_recording_takes_the_finer_edge),
         cmocka_unit_test(test_size__too_coarse_a_sweep_is_no_size),
+        cmocka_unit_test(test_size__of_few_lines_is_exact),
         cmocka_unit_test(test_size__nothing_overflows_says_up_to_where),
         cmocka_unit_test(test_line__all_miss_and_all_strides_overflow_is_no_line),
         cmocka_unit_test(test_level__cold_walks_either_way_are_no_steady_ones),
