@@ -152,6 +152,8 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
         options->selection.backend = text;
         return 0;
     case KEY_DEVICE:
+        if (*text == '\0') /* a variable that is not set: never the first device instead */
+            return refuse(parse, "device", "an index, a UUID or a PCI bus id", text);
         options->selection.selector = text;
         return 0;
     case KEY_PROFILE:

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/sim/fault.h"
 #include "device/sim/fleet.h"
 #include "device/sim/profile.h"
 #include "h5schema/file.h"
@@ -14,6 +15,22 @@
 static bool is_simulated(const struct pb_selection *selection)
 {
     return selection->profile != NULL || selection->fleet != NULL || selection->fault_count > 0;
+}
+
+/* A fault that waits for a test that nobody knows would never strike. */
+static enum pb_status check_faults(const char *const *specs, size_t count, struct pb_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct pb_sim_fault fault;
+        enum pb_status status = pb_sim_fault_parse(specs[i], &fault, err);
+
+        if (status != PB_OK)
+            return status;
+        if (fault.test[0] != '\0' && pb_test_find(fault.test) == NULL)
+            return pb_fail(err, PB_INVALID, "fault \"%s\": no test has this name; --list shows all",
+                           specs[i]);
+    }
+    return PB_OK;
 }
 
 /* What only simulated devices have must not be asked of silicon, nor twice. */
@@ -35,6 +52,8 @@ static enum pb_status check_simulation(const struct pb_selection *selection, con
     if (selection->profile != NULL)
         status = pb_sim_profile_load(selection->profile, &profile, &cause);
     pb_sim_profile_free(profile);
+    if (status == PB_OK)
+        status = check_faults(selection->faults, selection->fault_count, &cause);
     if (status == PB_NOT_FOUND) /* a wrong word, not a missing device */
         status = PB_INVALID;
     return status == PB_OK ? PB_OK : pb_fail(err, status, "%s", cause.message);
@@ -115,6 +134,23 @@ static enum pb_status open_request(const struct pb_measure *measure,
     return PB_OK;
 }
 
+/* Every rank reads all of it: what is wrong with one device is the same error everywhere. */
+static enum pb_status load_plan(struct pb_measure *measure, struct pb_error *err)
+{
+    enum pb_status status = pb_fleet_plan_load(measure->selection->fleet, &measure->plan, err);
+
+    for (size_t rank = 0; status == PB_OK && rank < pb_fleet_plan_size(measure->plan); rank++) {
+        struct pb_fleet_device device;
+
+        status = pb_fleet_plan_device(measure->plan, rank, &device, err);
+        if (status == PB_OK)
+            status = check_faults(device.faults, device.fault_count, err);
+        if (status != PB_OK)
+            return pb_error_prefix(err, "%s: rank %zu", measure->selection->fleet, rank);
+    }
+    return status;
+}
+
 /* The device of a simulated fleet that stands at this rank. */
 static enum pb_status open_seat(struct pb_measure *measure, int64_t rank,
                                 struct pb_bench *bench_out, struct pb_opened *opened,
@@ -126,7 +162,7 @@ static enum pb_status open_seat(struct pb_measure *measure, int64_t rank,
     enum pb_status status = PB_OK;
 
     if (measure->plan == NULL)
-        status = pb_fleet_plan_load(measure->selection->fleet, &measure->plan, err);
+        status = load_plan(measure, err);
     if (status == PB_OK)
         status = pb_fleet_plan_device(measure->plan, (size_t)rank, &device, err);
     if (status != PB_OK)

@@ -30,6 +30,7 @@ missing_output() {
 
 wrong_values() {
     both '--seed: expected a number .*found "x"' --seed x
+    both '--device: expected an index, a UUID or a PCI bus id, found ""' --device ''
     both 'backend "rocm": expected auto, cuda or sim' --backend rocm
     both 'battery "big": expected quick, standard or full' --battery big
     both 'test "l9_capacity"' --backend sim --tests clock_overhead,l9_capacity
@@ -58,6 +59,7 @@ wrong_profile() {
 wrong_fault() {
     both 'frost' --backend sim --fault frost=1
     both 'hang' --backend sim --fault hang
+    both 'fault "hang@l9_capacity": no test has this name' --backend sim --fault hang@l9_capacity
     nothing_but
 }
 
@@ -72,6 +74,10 @@ wrong_fleet() {
     one_line_like 'f\.json: says itself'
     ranks 2 2 -o f.h5 --fleet f.json --backend cuda
     one_line_like 'only simulated devices'
+    echo '{"devices": [{"host": "n1", "profile": "gtx780", "count": 2,' \
+        '"faults": {"1": ["lost@l9_capacity"]}}]}' >f.json
+    ranks 2 2 -o f.h5 --fleet f.json
+    one_line_like 'f\.json: rank 1: fault "lost@l9_capacity": no test has this name'
     nothing_but f.json
 }
 
