@@ -64,32 +64,42 @@ static struct pb_sim_address address_of(const struct pb_burst *burst, size_t lin
     return pb_sim_address_of(PB_SIM_ALLOCATION_ADDRESS + line * burst->stride_bytes);
 }
 
+/* What the lines of one warp's load cost alone, from this one on. */
+static void look_up_load(struct pb_sim_device *device, const struct pb_burst *burst,
+                         const struct pb_sim_route *route, size_t line,
+                         struct pb_sim_flight *flights)
+{
+    for (uint32_t lane = 0; lane < burst->lanes; lane++) {
+        struct pb_sim_flight *flight = &flights[lane];
+        size_t depth;
+
+        flight->latency_cycles =
+            pb_sim_route_load(route, address_of(burst, line + lane), &device->random, &depth);
+        flight->is_miss = depth >= route->first_chip_wide;
+        if (flight->is_miss)
+            flight->latency_cycles += pb_sim_device_tail(device);
+    }
+}
+
 /* What every line costs alone, in the order of their addresses; flights: [warps][loads * lanes]. */
 static void look_up(struct pb_sim_device *device, const struct pb_burst *burst,
                     struct pb_sim_flight *flights)
 {
     struct pb_sim_timing timing = pb_sim_device_timing(device, 0);
-    size_t lines = count_of(burst) * burst->warps, per_row = (size_t)burst->lanes * burst->warps;
+    size_t lines = count_of(burst) * burst->warps, line = 0;
     struct pb_sim_route route;
 
     pb_sim_memory_launch(device->memory, 0);
     pb_sim_memory_route(device->memory, burst->path, &timing, &route);
-    for (size_t line = 0; line < lines; line++)
-        pb_sim_route_prefill(&route, address_of(burst, line), &device->random);
+    for (size_t i = 0; i < lines; i++)
+        pb_sim_route_prefill(&route, address_of(burst, i), &device->random);
     if (burst->flush)
         pb_sim_memory_flush(device->memory, 0);
     pb_sim_memory_rush(device->memory);
-    for (size_t line = 0; line < lines; line++) {
-        size_t load = line / per_row, warp = line % per_row / burst->lanes, depth;
-        struct pb_sim_flight *flight =
-            &flights[warp * count_of(burst) + load * burst->lanes + line % burst->lanes];
-
-        flight->latency_cycles =
-            pb_sim_route_load(&route, address_of(burst, line), &device->random, &depth);
-        flight->is_miss = depth >= route.first_chip_wide;
-        if (flight->is_miss)
-            flight->latency_cycles += pb_sim_device_tail(device);
-    }
+    for (uint32_t load = 0; load < burst->loads; load++)
+        for (uint32_t warp = 0; warp < burst->warps; warp++, line += burst->lanes)
+            look_up_load(device, burst, &route, line,
+                         &flights[warp * count_of(burst) + (size_t)load * burst->lanes]);
 }
 
 enum pb_status pb_sim_burst(struct pb_device *base, const struct pb_burst *burst,

@@ -1,7 +1,7 @@
 /*
- * A cache as one pool of slots. A hash of line numbers finds a slot, a list per set orders its
- * slots by age, and a generation number tells what belongs to the current launch, so that emptying
- * 50 MB is one addition.
+ * A cache as one pool of slots: sets of a few ways are searched, of more ways a hash of line
+ * numbers finds the slot. A list per set orders its slots by age, and a generation number tells
+ * what belongs to the current launch, so that emptying 50 MB is one addition.
  */
 #include "device/sim/cache.h"
 
@@ -13,7 +13,11 @@
 
 #define NONE UINT32_MAX
 
-enum { STREAM_REACH_BYTES = 4096 };
+enum {
+    STREAM_REACH_BYTES = 4096,
+    SEARCHED_WAYS_MAX = 32, /* their lines lie in a few of the host's own */
+    PARTS_MAX = PB_SIM_POOL_PARTS_MAX + 4
+};
 
 /* The hash chain of lines that fall into one bucket; stale when the generation differs. */
 struct bucket {
@@ -35,7 +39,10 @@ struct pb_sim_cache {
     const struct pb_sim_shape *shape;
     struct pb_sim_index_map *index;
     struct pb_sim_pool pool; /* sets, slots and ages: victim.h */
-    struct bucket *buckets;
+    uint64_t *lines;         /* of each slot */
+    uint32_t *sectors;       /* of each slot, bit i: sector i is here; NULL: a line is one sector */
+    uint32_t *chain;         /* of each slot: the next one in its bucket; NULL: sets are searched */
+    struct bucket *buckets;  /* as chain */
     uint64_t bucket_mask;
     unsigned line_shift, sector_shift;
     uint64_t sector_mask;
@@ -47,6 +54,7 @@ struct pb_sim_cache {
     struct extent seen; /* kept for a prefetch of first walks only */
     uint64_t last_line; /* the line used last, in last_slot, or NO_LINE */
     uint32_t last_slot;
+    uint64_t end_line; /* no line from here on was loaded since the start */
     uint64_t size_bytes;
 };
 
@@ -57,18 +65,36 @@ static unsigned log2_of(uint64_t power_of_two)
     return (unsigned)__builtin_ctzll(power_of_two);
 }
 
-static enum pb_status allocate_buckets(struct pb_sim_cache *cache, uint64_t lines,
-                                       struct pb_error *err)
+static size_t slot_count(const struct pb_sim_cache *cache)
+{
+    return (size_t)cache->shape->set_count * cache->pool.most_ways;
+}
+
+static bool allocate_buckets(struct pb_sim_cache *cache)
 {
     uint64_t count = 16;
 
-    while (count < 2 * lines)
+    while (count < 2 * slot_count(cache))
         count *= 2;
     cache->buckets = calloc(count, sizeof(*cache->buckets));
+    cache->chain = calloc(slot_count(cache), sizeof(*cache->chain));
     cache->bucket_mask = count - 1;
-    if (cache->buckets == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a cache of %llu lines",
-                       (unsigned long long)lines);
+    return cache->buckets != NULL && cache->chain != NULL;
+}
+
+static enum pb_status allocate_slots(struct pb_sim_cache *cache, struct pb_error *err)
+{
+    size_t count = slot_count(cache);
+    bool is_there;
+
+    cache->lines = calloc(count, sizeof(*cache->lines));
+    if (cache->sector_mask != 0)
+        cache->sectors = calloc(count, sizeof(*cache->sectors));
+    is_there = cache->lines != NULL && (cache->sector_mask == 0 || cache->sectors != NULL);
+    if (cache->pool.most_ways > SEARCHED_WAYS_MAX)
+        is_there = allocate_buckets(cache) && is_there;
+    if (!is_there)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for a cache of %zu lines", count);
     return PB_OK;
 }
 
@@ -92,7 +118,7 @@ enum pb_status pb_sim_cache_create(const struct pb_sim_shape *shape,
     if (status == PB_OK)
         status = pb_sim_pool_create(shape, &cache->pool, err);
     if (status == PB_OK)
-        status = allocate_buckets(cache, cache->size_bytes / shape->line_bytes, err);
+        status = allocate_slots(cache, err);
     if (status != PB_OK) {
         pb_sim_cache_free(cache);
         return status;
@@ -108,6 +134,9 @@ void pb_sim_cache_free(struct pb_sim_cache *cache)
         return;
     pb_sim_index_free(cache->index);
     pb_sim_pool_free(&cache->pool);
+    free(cache->lines);
+    free(cache->sectors);
+    free(cache->chain);
     free(cache->buckets);
     free(cache);
 }
@@ -116,9 +145,10 @@ void pb_sim_cache_start(struct pb_sim_cache *cache, uint64_t bytes)
 {
     double share = bytes < cache->size_bytes ? (double)bytes / (double)cache->size_bytes : 1.0;
 
-    if (pb_sim_pool_start(&cache->pool, share))
+    if (pb_sim_pool_start(&cache->pool, share) && cache->buckets != NULL)
         memset(cache->buckets, 0, (cache->bucket_mask + 1) * sizeof(*cache->buckets));
     cache->last_line = NO_LINE;
+    cache->end_line = 0;
     cache->stream = (struct stream){0, 0};
     cache->seen = (struct extent){0, 0};
     cache->is_rushed = cache->has_drawn = false;
@@ -166,55 +196,86 @@ static struct bucket *bucket_of(struct pb_sim_cache *cache, uint64_t line)
     return bucket;
 }
 
+/* Takes the line in this slot out of its bucket. */
 static void forget(struct pb_sim_cache *cache, uint32_t victim)
 {
-    struct pb_sim_slot *slots = cache->pool.slots;
-    uint32_t *link = &bucket_of(cache, slots[victim].line)->slot;
+    uint32_t *link = &bucket_of(cache, cache->lines[victim])->slot;
 
     while (*link != victim)
-        link = &slots[*link].chain;
-    *link = slots[victim].chain;
+        link = &cache->chain[*link];
+    *link = cache->chain[victim];
 }
 
-/* Gives the line a slot without any sector, evicting one if its set is full. */
-static uint32_t allocate_line(struct pb_sim_cache *cache, uint64_t line, uint64_t address,
+/* Puts the line in this slot into its bucket. */
+static void remember(struct pb_sim_cache *cache, uint32_t slot)
+{
+    struct bucket *bucket = bucket_of(cache, cache->lines[slot]);
+
+    cache->chain[slot] = bucket->slot;
+    bucket->slot = slot;
+}
+
+/* Gives the line a slot of its set without any sector, evicting another if the set is full. */
+static uint32_t allocate_line(struct pb_sim_cache *cache, uint64_t line, uint32_t set,
                               struct pb_sim_random *random)
 {
-    struct pb_sim_pool *pool = &cache->pool;
-    uint32_t set = pb_sim_index_set(cache->index, address), slot;
+    uint32_t slot;
     bool evicts = false;
-    struct bucket *bucket;
 
-    if (!pb_sim_pool_take(pool, set, random, &slot, &evicts))
+    if (!pb_sim_pool_take(&cache->pool, set, random, &slot, &evicts))
         return NONE;
-    if (evicts) {
-        forget(cache, slot);
+    if (evicts)
         cache->has_drawn = cache->draws;
-    }
-    bucket = bucket_of(cache, line);
-    pool->slots[slot].line = line;
-    pool->slots[slot].sectors = 0;
-    pool->slots[slot].chain = bucket->slot;
-    bucket->slot = slot;
+    if (evicts && cache->chain != NULL)
+        forget(cache, slot);
+    cache->lines[slot] = line;
+    if (cache->sectors != NULL)
+        cache->sectors[slot] = 0;
+    if (cache->chain != NULL)
+        remember(cache, slot);
     return slot;
 }
 
-/* The slot of a line; NONE when it is not here. */
-static uint32_t find_line(const struct pb_sim_cache *cache, uint64_t line)
+static uint32_t find_hashed(const struct pb_sim_cache *cache, uint64_t line)
 {
     const struct bucket *bucket = &cache->buckets[hash(line) & cache->bucket_mask];
     uint32_t slot = bucket->generation == cache->pool.generation ? bucket->slot : NONE;
 
-    while (slot != NONE && cache->pool.slots[slot].line != line)
-        slot = cache->pool.slots[slot].chain;
+    while (slot != NONE && cache->lines[slot] != line)
+        slot = cache->chain[slot];
     return slot;
+}
+
+static uint32_t find_in_set(const struct pb_sim_cache *cache, uint64_t line, uint32_t set)
+{
+    uint32_t first = set * cache->pool.most_ways, used = pb_sim_pool_used(&cache->pool, set);
+    const uint64_t *lines = cache->lines + first;
+
+    for (uint32_t way = 0; way < used; way++)
+        if (lines[way] == line)
+            return first + way;
+    return NONE;
+}
+
+/* The slot of a line of this set; NONE when it is not here. */
+static uint32_t find_line(const struct pb_sim_cache *cache, uint64_t line, uint32_t set)
+{
+    if (line >= cache->end_line) /* every load of a first walk in order */
+        return NONE;
+    return cache->chain != NULL ? find_hashed(cache, line) : find_in_set(cache, line, set);
+}
+
+static bool has_sector(const struct pb_sim_cache *cache, uint32_t slot, uint64_t address)
+{
+    return cache->sectors == NULL || (cache->sectors[slot] & sector_of(cache, address)) != 0;
 }
 
 bool pb_sim_cache_holds(const struct pb_sim_cache *cache, uint64_t address)
 {
-    uint32_t slot = find_line(cache, address >> cache->line_shift);
+    uint32_t slot =
+        find_line(cache, address >> cache->line_shift, pb_sim_cache_set(cache, address));
 
-    return slot != NONE && (cache->pool.slots[slot].sectors & sector_of(cache, address)) != 0;
+    return slot != NONE && has_sector(cache, slot, address);
 }
 
 bool pb_sim_cache_keeps(const struct pb_sim_cache *cache, uint64_t address)
@@ -257,56 +318,69 @@ static bool is_prefetched(struct pb_sim_cache *cache, uint64_t address)
     return false;
 }
 
-/* A load of another line than the one before. */
-static bool access_other(struct pb_sim_cache *cache, uint64_t address, uint64_t line,
-                         struct pb_sim_random *random)
+/* A sector that was missing; true: it was on its way. */
+static bool fill(struct pb_sim_cache *cache, uint32_t slot, uint64_t address)
 {
-    uint32_t sector = sector_of(cache, address), slot = find_line(cache, line);
+    if (cache->sectors != NULL)
+        cache->sectors[slot] |= sector_of(cache, address);
+    return is_prefetched(cache, address);
+}
 
-    if (slot != NONE)
+/*
+ * A load of another line than the one before. Kept out of the caller, where it would make the most
+ * frequent case save registers.
+ */
+static __attribute__((noinline)) bool access_other(struct pb_sim_cache *cache, uint64_t address,
+                                                   uint64_t line, struct pb_sim_random *random)
+{
+    uint32_t set = pb_sim_index_set(cache->index, address), slot = find_line(cache, line, set);
+    bool is_here = slot != NONE;
+
+    if (!is_here)
+        slot = allocate_line(cache, line, set, random);
+    else if (cache->pool.places != NULL)
         pb_sim_pool_touch(&cache->pool, slot);
-    else
-        slot = allocate_line(cache, line, address, random);
     if (slot == NONE)
         return false;
     cache->last_line = line;
     cache->last_slot = slot;
-    if ((cache->pool.slots[slot].sectors & sector) != 0)
-        return true;
-    cache->pool.slots[slot].sectors |= sector;
-    return is_prefetched(cache, address);
+    cache->end_line = line < cache->end_line ? cache->end_line : line + 1;
+    return (is_here && has_sector(cache, slot, address)) || fill(cache, slot, address);
 }
 
 bool pb_sim_cache_access(struct pb_sim_cache *cache, uint64_t address, struct pb_sim_random *random)
 {
     uint64_t line = address >> cache->line_shift;
-    uint32_t *sectors, sector;
 
     /* Using the same line twice in a row changes no policy's mind. */
     if (line != cache->last_line)
         return access_other(cache, address, line, random);
-    sectors = &cache->pool.slots[cache->last_slot].sectors;
-    sector = sector_of(cache, address);
-    if ((*sectors & sector) != 0)
-        return true;
-    *sectors |= sector;
-    return is_prefetched(cache, address);
+    return has_sector(cache, cache->last_slot, address) || fill(cache, cache->last_slot, address);
+}
+
+static size_t add_part(struct pb_sim_part *parts, size_t count, void *bytes, size_t size)
+{
+    if (bytes == NULL)
+        return count;
+    parts[count] = (struct pb_sim_part){bytes, size};
+    return count + 1;
 }
 
 /* The arrays; the struct itself, which holds no others that change, is the rest of the state. */
-static size_t parts_of(const struct pb_sim_cache *cache,
-                       struct pb_sim_part parts_out[PB_SIM_POOL_PARTS_MAX + 1])
+static size_t parts_of(const struct pb_sim_cache *cache, struct pb_sim_part parts_out[PARTS_MAX])
 {
-    size_t count = pb_sim_pool_parts(&cache->pool, parts_out);
+    size_t count = pb_sim_pool_parts(&cache->pool, parts_out), slots = slot_count(cache);
 
-    parts_out[count++] =
-        (struct pb_sim_part){cache->buckets, (cache->bucket_mask + 1) * sizeof(*cache->buckets)};
-    return count;
+    count = add_part(parts_out, count, cache->lines, slots * sizeof(*cache->lines));
+    count = add_part(parts_out, count, cache->sectors, slots * sizeof(*cache->sectors));
+    count = add_part(parts_out, count, cache->chain, slots * sizeof(*cache->chain));
+    return add_part(parts_out, count, cache->buckets,
+                    (cache->bucket_mask + 1) * sizeof(*cache->buckets));
 }
 
 size_t pb_sim_cache_state_bytes(const struct pb_sim_cache *cache)
 {
-    struct pb_sim_part parts[PB_SIM_POOL_PARTS_MAX + 1];
+    struct pb_sim_part parts[PARTS_MAX];
     size_t count = parts_of(cache, parts), bytes = sizeof(*cache);
 
     for (size_t i = 0; i < count; i++)
@@ -316,7 +390,7 @@ size_t pb_sim_cache_state_bytes(const struct pb_sim_cache *cache)
 
 void pb_sim_cache_save(const struct pb_sim_cache *cache, unsigned char *state_out)
 {
-    struct pb_sim_part parts[PB_SIM_POOL_PARTS_MAX + 1];
+    struct pb_sim_part parts[PARTS_MAX];
     size_t count = parts_of(cache, parts);
 
     memcpy(state_out, cache, sizeof(*cache));
@@ -329,7 +403,7 @@ void pb_sim_cache_save(const struct pb_sim_cache *cache, unsigned char *state_ou
 
 void pb_sim_cache_restore(struct pb_sim_cache *cache, const unsigned char *state)
 {
-    struct pb_sim_part parts[PB_SIM_POOL_PARTS_MAX + 1];
+    struct pb_sim_part parts[PARTS_MAX];
     size_t count = parts_of(cache, parts);
 
     memcpy(cache, state, sizeof(*cache));

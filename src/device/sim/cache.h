@@ -18,7 +18,7 @@
  * between the lowest and the highest byte loaded in this launch opens no stream and is in none, so
  * that a lap over more than fits misses as without one (M16 4.6 sees lines of 32 bytes that way).
  *
- * Every access costs the same whatever the number of ways; emptying costs nothing.
+ * An access costs about the same whatever the number of ways; emptying costs nothing.
  */
 #ifndef PB_DEVICE_SIM_CACHE_H
 #define PB_DEVICE_SIM_CACHE_H

@@ -92,12 +92,32 @@ static double step(struct walk *walk, const struct pb_sim_route *route, size_t *
     return cycles;
 }
 
+/* Loads of kept slots up to the first other one; returns how many. */
+static uint64_t pass_kept(struct walk *walk, const struct pb_sim_route *route, uint64_t loads)
+{
+    size_t slot = walk->slot, count = walk->chase->offset_count;
+    double cycles = walk->cycles;
+    uint64_t passed = 0;
+
+    for (; passed < loads && walk->kept[slot]; passed++) {
+        cycles += route->cycles[0];
+        slot = slot + 1 < count ? slot + 1 : 0;
+    }
+    walk->slot = slot;
+    walk->cycles = cycles;
+    return passed;
+}
+
 static void run(struct walk *walk, const struct pb_sim_route *route, uint64_t loads)
 {
     size_t slot;
 
-    for (uint64_t i = 0; i < loads; i++)
-        step(walk, route, &slot);
+    for (uint64_t i = 0; i < loads; i++) {
+        if (walk->is_all_seen)
+            i += pass_kept(walk, route, loads - i);
+        if (i < loads)
+            step(walk, route, &slot);
+    }
 }
 
 static bool has_drawn(const struct walk *walk)
@@ -213,7 +233,8 @@ static void note_kept(struct walk *walk, uint64_t loads)
         walk->kept[slot] = pb_sim_route_keeps(&walk->route, address_of(walk, &walk->route, slot));
 }
 
-/* The part of a launch that chance may have come into; from all_seen() on, what is kept is known. */
+/* The part of a launch that chance may have come into; from all_seen() on, what is kept is known.
+ */
 static void advance_again(struct walk *walk, uint64_t from, uint64_t to)
 {
     uint64_t known = walk->kept != NULL ? all_seen(walk) : UINT64_MAX;

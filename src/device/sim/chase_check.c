@@ -87,13 +87,6 @@ static uint64_t word_of(const struct pb_chase *chase, size_t slot)
     return (chase->alias_bytes > 0 ? offset % chase->alias_bytes : offset) / SLOT_BYTES;
 }
 
-static int compare_words(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-
-    return (a > b) - (a < b);
-}
-
 static enum pb_status refuse_twice(const struct pb_chase *chase, uint64_t word,
                                    struct pb_error *err)
 {
@@ -118,15 +111,20 @@ static enum pb_status check_marks(const struct pb_chase *chase, uint8_t *marks,
     return PB_OK;
 }
 
-static enum pb_status check_sorted(const struct pb_chase *chase, uint64_t *words,
+/* By a hash of the words, of which at most half of the places are taken. */
+static enum pb_status check_hashed(const struct pb_chase *chase, uint64_t *places, unsigned bits,
                                    struct pb_error *err)
 {
-    for (size_t i = 0; i < chase->offset_count; i++)
-        words[i] = word_of(chase, i);
-    qsort(words, chase->offset_count, sizeof(*words), compare_words);
-    for (size_t i = 1; i < chase->offset_count; i++)
-        if (words[i] == words[i - 1])
-            return refuse_twice(chase, words[i], err);
+    for (size_t i = 0; i < chase->offset_count; i++) {
+        uint64_t word = word_of(chase, i);
+        uint64_t place = (word * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - bits);
+
+        while (places[place] != 0 && places[place] != word + 1)
+            place = (place + 1) & ((UINT64_C(1) << bits) - 1);
+        if (places[place] != 0)
+            return refuse_twice(chase, word, err);
+        places[place] = word + 1; /* 0 is a free place */
+    }
     return PB_OK;
 }
 
@@ -144,15 +142,18 @@ static enum pb_status check_words(const struct pb_chase *chase, struct pb_error 
     size_t mark_bytes = (size_t)(pb_sim_chase_footprint(chase) / SLOT_BYTES / 8 + 1);
     bool is_marked = mark_bytes <= MARKS_MAX;
     enum pb_status status;
+    unsigned bits = 1;
     void *room;
 
     if (is_rising(chase))
         return PB_OK;
-    room = is_marked ? calloc(mark_bytes, 1) : malloc(chase->offset_count * sizeof(uint64_t));
+    while (UINT64_C(1) << bits < 2 * (uint64_t)chase->offset_count)
+        bits++;
+    room = is_marked ? calloc(mark_bytes, 1) : calloc((size_t)1 << bits, sizeof(uint64_t));
     if (room == NULL)
         return pb_fail(err, PB_NO_MEMORY, "chase over %s: no memory for %zu slots", path_of(chase),
                        chase->offset_count);
-    status = is_marked ? check_marks(chase, room, err) : check_sorted(chase, room, err);
+    status = is_marked ? check_marks(chase, room, err) : check_hashed(chase, room, bits, err);
     free(room);
     return status;
 }

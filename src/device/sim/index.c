@@ -4,19 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ADDRESS_BYTES = 8 };
-
-struct pb_sim_index_map {
-    enum pb_sim_index kind;
-    unsigned line_shift;
-    uint32_t set_count;
-    uint32_t set_mask; /* of a power of two above 1; else 0 */
-    /* xor is linear over GF(2): the set is the XOR of one entry for each byte of the address */
-    uint32_t of_byte[ADDRESS_BYTES][256];
-    uint32_t *deal; /* [deal_count] the set that each of deal_count consecutive lines goes to */
-    uint64_t deal_count;
-};
-
 static uint32_t xor_set(const struct pb_sim_shape *shape, uint64_t address)
 {
     uint32_t set = 0;
@@ -28,7 +15,15 @@ static uint32_t xor_set(const struct pb_sim_shape *shape, uint64_t address)
 
 static void tabulate_xor(struct pb_sim_index_map *map, const struct pb_sim_shape *shape)
 {
-    for (unsigned byte = 0; byte < ADDRESS_BYTES; byte++)
+    uint64_t used = 0;
+
+    for (uint32_t i = 0; i < shape->mask_count; i++)
+        used |= shape->masks[i];
+    if (used != 0) {
+        map->first_byte = (unsigned)__builtin_ctzll(used) / 8;
+        map->end_byte = PB_SIM_ADDRESS_BYTES - (unsigned)__builtin_clzll(used) / 8;
+    }
+    for (unsigned byte = 0; byte < PB_SIM_ADDRESS_BYTES; byte++)
         for (uint64_t value = 0; value < 256; value++)
             map->of_byte[byte][value] = xor_set(shape, value << (8 * byte));
 }
@@ -80,23 +75,4 @@ void pb_sim_index_free(struct pb_sim_index_map *map)
         return;
     free(map->deal);
     free(map);
-}
-
-uint32_t pb_sim_index_set(const struct pb_sim_index_map *map, uint64_t address)
-{
-    uint64_t line = address >> map->line_shift;
-    uint32_t set = 0;
-
-    switch (map->kind) {
-    case PB_SIM_INDEX_MODULO: /* a mask is much faster than a division */
-        return map->set_mask != 0 ? (uint32_t)line & map->set_mask
-                                  : (uint32_t)(line % map->set_count);
-    case PB_SIM_INDEX_DEALT:
-        return map->deal[line % map->deal_count];
-    case PB_SIM_INDEX_XOR:
-        for (unsigned byte = 0; byte < ADDRESS_BYTES; byte++)
-            set ^= map->of_byte[byte][(address >> (8 * byte)) & 0xff];
-        break;
-    }
-    return set;
 }

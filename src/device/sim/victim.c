@@ -37,12 +37,11 @@ enum pb_status pb_sim_pool_create(const struct pb_sim_shape *shape, struct pb_si
     slot_count = (size_t)pool.most_ways * shape->set_count;
     /* calloc, so that pages of a large cache cost memory only once they are used */
     pool.sets = calloc(shape->set_count, sizeof(*pool.sets));
-    pool.slots = calloc(slot_count, sizeof(*pool.slots));
     if (needs_places(shape))
         pool.places = calloc(slot_count, sizeof(*pool.places));
     if (shape->policy == PB_SIM_POLICY_PLRU)
         pool.tree = calloc(2 * slot_count, sizeof(*pool.tree));
-    if (pool.sets == NULL || pool.slots == NULL || (needs_places(shape) && pool.places == NULL) ||
+    if (pool.sets == NULL || (needs_places(shape) && pool.places == NULL) ||
         (shape->policy == PB_SIM_POLICY_PLRU && pool.tree == NULL))
         status = pb_fail(err, PB_NO_MEMORY, "no memory for a cache of %zu lines", slot_count);
     if (status == PB_OK && shape->policy == PB_SIM_POLICY_WEIGHTED)
@@ -58,7 +57,6 @@ enum pb_status pb_sim_pool_create(const struct pb_sim_shape *shape, struct pb_si
 void pb_sim_pool_free(struct pb_sim_pool *pool)
 {
     free(pool->sets);
-    free(pool->slots);
     free(pool->places);
     free(pool->tree);
     free(pool->cumulative);
@@ -71,7 +69,6 @@ size_t pb_sim_pool_parts(const struct pb_sim_pool *pool,
     size_t sets = pool->shape->set_count, slots = sets * pool->most_ways, count = 0;
 
     parts_out[count++] = (struct pb_sim_part){pool->sets, sets * sizeof(*pool->sets)};
-    parts_out[count++] = (struct pb_sim_part){pool->slots, slots * sizeof(*pool->slots)};
     if (pool->places != NULL)
         parts_out[count++] = (struct pb_sim_part){pool->places, slots * sizeof(*pool->places)};
     if (pool->tree != NULL)
@@ -93,7 +90,7 @@ bool pb_sim_pool_start(struct pb_sim_pool *pool, double share)
 
 static uint32_t slot_of(const struct pb_sim_pool *pool, uint32_t set, uint32_t way)
 {
-    return way * pool->shape->set_count + set;
+    return set * pool->most_ways + way;
 }
 
 static uint8_t *tree_of(const struct pb_sim_pool *pool, uint32_t set)
@@ -152,7 +149,7 @@ static uint32_t leaves_of(uint32_t ways)
  */
 static void tree_point_away(struct pb_sim_pool *pool, uint32_t slot)
 {
-    uint32_t set = pool->places[slot].set, way = slot / pool->shape->set_count;
+    uint32_t set = pool->places[slot].set, way = slot - slot_of(pool, set, 0);
     uint8_t *bits = tree_of(pool, set);
 
     for (uint32_t node = leaves_of(pool->sets[set].ways) + way; node > 1; node /= 2)
@@ -190,11 +187,11 @@ static uint32_t weighted_victim(const struct pb_sim_pool *pool, const struct pb_
     draw = pb_sim_random_unit(random) * total;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
+        /* all ones or none; a branch here is one that nobody can predict */
+        uint32_t above = 0U - (uint32_t)(pool->cumulative[middle] <= draw);
 
-        if (pool->cumulative[middle] > draw)
-            high = middle;
-        else
-            low = middle + 1;
+        low += (middle + 1 - low) & above;
+        high -= (high - middle) & ~above;
     }
     return low;
 }
@@ -256,11 +253,8 @@ bool pb_sim_pool_has_evicted(const struct pb_sim_pool *pool, uint32_t number)
 
 void pb_sim_pool_touch(struct pb_sim_pool *pool, uint32_t number)
 {
-    struct pb_sim_set *set;
+    struct pb_sim_set *set = &pool->sets[pool->places[number].set];
 
-    if (pool->places == NULL)
-        return;
-    set = &pool->sets[pool->places[number].set];
     if (pool->shape->policy == PB_SIM_POLICY_LRU && set->newest != number) {
         unlink_slot(pool, set, number);
         link_newest(pool, set, number);

@@ -1,6 +1,6 @@
 /*
  * The sets of a cache and their slots: which slot is taken next, by the replacement policy.
- * Knows nothing of addresses; cache.c puts lines into the slots.
+ * Knows nothing of addresses; cache.c keeps what the slots hold.
  */
 #ifndef PB_DEVICE_SIM_VICTIM_H
 #define PB_DEVICE_SIM_VICTIM_H
@@ -12,14 +12,7 @@
 #include "device/sim/profile.h"
 #include "device/sim/random.h"
 
-/* What one way of one set holds: the cache's own business. */
-struct pb_sim_slot {
-    uint64_t line;
-    uint32_t sectors; /* bit i: sector i is here */
-    uint32_t chain;   /* next slot in the same hash bucket */
-};
-
-/* Its place, apart from what every load reads; policies that only draw lots keep none. */
+/* Where a slot stands; policies that only draw lots keep none. */
 struct pb_sim_place {
     uint32_t set;
     uint32_t newer, older; /* neighbours in the set's order of use (lru) or filling (fifo) */
@@ -33,14 +26,10 @@ struct pb_sim_set {
     uint32_t newest, oldest;
 };
 
-/*
- * Way w of set s is slot w * sets + s: a walk in order fills neighbouring slots, which is what it
- * needs of the host's own caches.
- */
+/* Way w of set s is slot s * most_ways + w. */
 struct pb_sim_pool {
     const struct pb_sim_shape *shape;
     struct pb_sim_set *sets;
-    struct pb_sim_slot *slots;
     struct pb_sim_place *places; /* of each slot; NULL: the policy needs none */
     uint32_t most_ways;          /* of any set */
     uint8_t *tree;               /* plru: the bits of set s begin at 2 * most_ways * s */
@@ -48,6 +37,12 @@ struct pb_sim_pool {
     uint32_t generation;
     double share; /* of the ways that may be used */
 };
+
+/* The slots of a set that hold lines: so many, from s * most_ways on. */
+static inline uint32_t pb_sim_pool_used(const struct pb_sim_pool *pool, uint32_t set)
+{
+    return pool->sets[set].generation == pool->generation ? pool->sets[set].used : 0;
+}
 
 enum pb_status pb_sim_pool_create(const struct pb_sim_shape *shape, struct pb_sim_pool *pool_out,
                                   struct pb_error *err);
@@ -70,7 +65,7 @@ bool pb_sim_pool_take(struct pb_sim_pool *pool, uint32_t set, struct pb_sim_rand
 bool pb_sim_pool_has_evicted(const struct pb_sim_pool *pool, uint32_t set);
 
 /* What changes after the creation, without the struct itself: PARTS_MAX arrays at most. */
-enum { PB_SIM_POOL_PARTS_MAX = 4 };
+enum { PB_SIM_POOL_PARTS_MAX = 3 };
 struct pb_sim_part {
     void *bytes;
     size_t size;
@@ -78,7 +73,7 @@ struct pb_sim_part {
 size_t pb_sim_pool_parts(const struct pb_sim_pool *pool,
                          struct pb_sim_part parts_out[PB_SIM_POOL_PARTS_MAX]);
 
-/* Takes note that the line in this slot was used. */
+/* Takes note that the line in this slot was used; only for pools that keep places. */
 void pb_sim_pool_touch(struct pb_sim_pool *pool, uint32_t slot);
 
 #endif
