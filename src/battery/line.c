@@ -26,7 +26,7 @@ struct turns {
     size_t of_alignment[ALIGNMENTS], total;
 };
 
-/* The commonest distance between two misses of the cold walk; 32 where there is none. */
+/* The commonest distance between two misses of the cold walk; 0 where there is none. */
 static uint64_t fetch_distance(const struct pb_bench *bench, const struct pb_search *search,
                                const struct pb_recording *recording,
                                const struct pb_walk_result *cold)
@@ -43,7 +43,7 @@ static uint64_t fetch_distance(const struct pb_bench *bench, const struct pb_sea
     for (size_t i = 1; i < COLD_BYTES / WORD_BYTES; i++)
         if (seen[i] > seen[best])
             best = i;
-    return best == 0 ? 32 : best * WORD_BYTES;
+    return best * WORD_BYTES;
 }
 
 static enum pb_status take_cold(struct pb_bench *bench, const struct pb_search *search,
@@ -69,7 +69,10 @@ static enum pb_status take_cold(struct pb_bench *bench, const struct pb_search *
     return status;
 }
 
-/* What a miss fetches: the distance of misses from either end, where nothing ran ahead. */
+/*
+ * What a miss fetches: the distance of misses from either end, where nothing ran ahead; 32 where
+ * neither shows one.
+ */
 static enum pb_status take_cold_both(struct pb_bench *bench, const struct pb_search *search,
                                      struct pb_recording *recording, uint64_t *sector_bytes_out,
                                      struct pb_error *err)
@@ -82,9 +85,12 @@ static enum pb_status take_cold_both(struct pb_bench *bench, const struct pb_sea
         offsets[i] = (WORDS - 1 - i) * WORD_BYTES;
     if (status == PB_OK)
         status = take_cold(bench, search, "backward", offsets, recording, &backward, err);
-    if (status == PB_OK)
-        *sector_bytes_out = forward < backward ? forward : backward;
-    return status;
+    if (status != PB_OK)
+        return status;
+    if (forward == 0 || (backward > 0 && backward < forward))
+        forward = backward;
+    *sector_bytes_out = forward > 0 ? forward : 32;
+    return PB_OK;
 }
 
 static enum pb_status take_steady(struct pb_bench *bench, const struct pb_search *search,
