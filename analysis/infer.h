@@ -19,7 +19,11 @@ enum pb_status pb_infer_policy(const struct pb_case *at, struct pb_error *err);
 /* infer_latency.c */
 enum pb_status pb_infer_dram_latency(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_shared_latency(const struct pb_case *at, struct pb_error *err);
+/* infer_over_sms.c */
 enum pb_status pb_infer_l2_over_sms(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_l2_misses_over_sms(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_misses_over_sms(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_translations_over_sms(const struct pb_case *at, struct pb_error *err);
 /* infer_banks.c */
 enum pb_status pb_infer_banks(const struct pb_case *at, struct pb_error *err);
 /* infer_sides.c: of the half of L2 that the row's memory names */

@@ -38,6 +38,9 @@ static const double kind_quartiles = 2.0;
  */
 static const double stray_share = 0.02, trim_share = 0.1;
 
+/* Where so many are hits of the cache and so many misses, the slice shows neither. */
+static const double mixed_share = 0.05;
+
 /* Slots of the chase lie in lines so far apart. */
 static const double line_bytes = 128.0;
 
@@ -49,11 +52,13 @@ enum { PIECES_MAX = 20 };
 
 struct slice {
     struct pb_estimate common, slower;
+    double low, high; /* nearly all accesses lie between */
+    bool prevails;    /* one kind does */
     size_t accesses, of_common;
     double stride_bytes; /* of its pages; NaN: there is no slice */
 };
 
-#define NO_SLICE ((struct slice){PB_ESTIMATE_NONE, PB_ESTIMATE_NONE, 0, 0, NAN})
+#define NO_SLICE ((struct slice){PB_ESTIMATE_NONE, PB_ESTIMATE_NONE, NAN, NAN, false, 0, 0, NAN})
 
 /* A level of translation; NaN: not known. */
 struct level {
@@ -86,17 +91,29 @@ static struct pb_estimate mean_of(const double *sorted, size_t count)
                                 sorted[count - 1 - strays]};
 }
 
+/* Of a kind, or where a few others are too few for a kind of their own, its lower quartile. */
+static double lower_edge(const double *members, const struct pb_mode *kind)
+{
+    double edge = pb_quantile(members, kind->count, 0.01);
+
+    return edge >= kind->median - kind_cycles ? edge : pb_quantile(members, kind->count, 0.25);
+}
+
 static void measure(const struct pb_sample *sorted, struct slice *slice)
 {
     struct pb_mode modes[MODES_MAX];
     size_t count = pb_modes_find(sorted->values, sorted->count, MODES_MAX, modes);
     const struct pb_mode *common = pb_modes_largest(modes, count);
-    double edge = pb_quantile(sorted->values + common->first, common->count, 0.01);
+    double edge = lower_edge(sorted->values + common->first, common);
 
     slice->accesses = sorted->count;
     slice->of_common = common->count;
-    if ((double)common->count < least_share * (double)sorted->count ||
-        pb_interquartile_range(sorted->values + common->first, common->count) > kind_quartiles)
+    slice->low = pb_quantile(sorted->values, sorted->count, mixed_share);
+    slice->high = pb_quantile(sorted->values, sorted->count, 1.0 - mixed_share);
+    slice->prevails =
+        (double)common->count >= least_share * (double)sorted->count &&
+        pb_interquartile_range(sorted->values + common->first, common->count) <= kind_quartiles;
+    if (!slice->prevails)
         slice->common = mean_of(sorted->values, sorted->count);
     else if (edge > 0.0)
         slice->common = (struct pb_estimate){edge, edge, fmax(edge, common->median)};
@@ -172,9 +189,35 @@ static const char *find_fault(const struct pb_case *at, const struct slice *slic
     return all_miss(slice, &second) ? NULL : "its pages do not all miss the second TLB";
 }
 
+/* What a load of this pattern takes at most when the cache has its line; NaN: nobody knows. */
+static double most_of_hits(const struct pb_case *at, size_t pattern)
+{
+    const char *memory = at->inference->memory;
+    double hit = pb_parameters_number(at->parameters, memory, "latency_cycles");
+    double miss = pb_parameters_number(at->parameters, memory, "miss_latency_cycles");
+    double first = pb_parameters_number(at->parameters, "tlb_l1", "penalty_cycles");
+    double second = pb_parameters_number(at->parameters, "tlb_l2", "penalty_cycles");
+    double most = (hit + miss) / 2.0;
+
+    if (pattern >= 1 && isfinite(first))
+        most += first;
+    if (pattern >= 2 && isfinite(second))
+        most += second;
+    return pattern <= 2 ? most : NAN;
+}
+
+/* Why a slice in which no kind prevails tells no latency of hits; NULL: it does. */
+static const char *find_mixture(const struct slice *slice, double most)
+{
+    return !slice->prevails && slice->low < most && slice->high > most
+               ? "hits and misses of the cache make it up"
+               : NULL;
+}
+
 /*
- * The first slice of a pattern that shows it, by the distance and the number of its pages. Where
- * none does, *fault_out says why the first one does not.
+ * The slice of a pattern that shows it, by the distance and the number of its pages: the first one
+ * in which a kind prevails, of hits where hits are asked for, or else the first one. Where none
+ * shows it, *fault_out says why the first one does not.
  */
 static enum pb_status choose_slice(const struct pb_case *at, const char *path, const char *phase,
                                    size_t pattern, struct slice *slice_out, const char **fault_out,
@@ -183,21 +226,31 @@ static enum pb_status choose_slice(const struct pb_case *at, const char *path, c
     const struct pb_series *series = &at->recordings[0].series;
     struct pb_pick pick = {path, "trace", phase};
     const struct pb_point *point;
-    size_t next = 0;
+    double most = most_of_hits(at, pattern);
+    bool shown = false;
 
     *slice_out = NO_SLICE;
     *fault_out = NULL;
-    while ((point = pb_point_next(series, &pick, &next)) != NULL) {
-        enum pb_status status = read_slice(series, point, slice_out, err);
-        const char *fault = status == PB_OK ? find_fault(at, slice_out, pattern) : NULL;
+    for (size_t next = 0; (point = pb_point_next(series, &pick, &next)) != NULL;) {
+        struct slice slice;
+        enum pb_status status = read_slice(series, point, &slice, err);
+        const char *fault = status == PB_OK ? find_fault(at, &slice, pattern) : NULL;
 
-        if (status != PB_OK || fault == NULL) {
-            *fault_out = NULL;
+        if (status != PB_OK)
             return status;
+        if (fault == NULL && slice.prevails && !(slice.common.value > most)) {
+            *slice_out = slice;
+            *fault_out = NULL;
+            return PB_OK;
         }
-        *fault_out = *fault_out == NULL ? fault : *fault_out;
+        if (!shown && (fault == NULL || *fault_out == NULL)) {
+            *slice_out = slice;
+            *fault_out = fault == NULL ? find_mixture(&slice, most) : fault;
+        }
+        shown = shown || fault == NULL;
     }
-    *fault_out = *fault_out == NULL ? "not recorded" : *fault_out;
+    if (!shown && *fault_out == NULL)
+        *fault_out = "not recorded";
     return PB_OK;
 }
 

@@ -34,8 +34,9 @@ enum {
     WORD_BYTES = 8,
     FRESH_PAGES = 8, /* fewer than any L1 TLB holds */
     SWITCHES_MAX = 7,
-    P1_WORDS = 3, /* the first of them refills L1 */
-    NEARS = 3     /* numbers of pages that p2 is taken over */
+    P1_WORDS = 3,        /* the first of them refills L1 */
+    HIT_LINES_MAX = 256, /* of the fresh ones, which p1 is taken over: any L1 holds them */
+    NEARS = 3            /* numbers of pages that p2 is taken over */
 };
 
 static const uint64_t mib = (uint64_t)1 << 20;
@@ -72,8 +73,8 @@ static struct shape large_shape(uint64_t room)
 {
     struct shape shape = {.page_bytes = 32 * mib,
                           .near_pages = {1024, 256, 64},
-                          .fresh_rounds = 32,
-                          .fresh_bytes = mib / 64};
+                          .fresh_rounds = 128, /* DRAM's latencies scatter by a quarter */
+                          .fresh_bytes = mib / 256};
     uint64_t pages = (room - reserve_bytes) / shape.page_bytes;
 
     shape.pages = (size_t)(pages < 4096 ? pages : 4096);
@@ -138,10 +139,17 @@ static size_t fresh_lines(const struct shape *shape)
     return FRESH_PAGES * shape->fresh_rounds;
 }
 
-/* One word of every fresh line. */
-static void add_fresh(struct plan *plan, size_t word)
+static size_t hit_lines(const struct shape *shape)
 {
-    for (size_t k = 0; k < fresh_lines(&plan->shape); k++)
+    size_t lines = fresh_lines(shape);
+
+    return lines < HIT_LINES_MAX ? lines : HIT_LINES_MAX;
+}
+
+/* One word of each of the first fresh lines. */
+static void add_fresh(struct plan *plan, size_t lines, size_t word)
+{
+    for (size_t k = 0; k < lines; k++)
         add(plan, fresh_slot(&plan->shape, k, word));
 }
 
@@ -175,17 +183,17 @@ static void lay_out(struct plan *plan)
         add(plan, i * active_bytes + (shape->pages + fresh_lines(shape) + i) * LINE_BYTES);
     add_pages(plan, shape->pages, 0, page_slot);
     begin(plan, "p4");
-    add_fresh(plan, 0);
+    add_fresh(plan, fresh_lines(shape), 0);
     begin(plan, "spare");
     add_pages(plan, shape->near_pages[NEARS - 1], 0, spare_slot);
     begin(plan, "p3");
     add_pages(plan, shape->pages, 1, page_slot);
     add_near(plan);
     begin(plan, "refill");
-    add_fresh(plan, 1);
+    add_fresh(plan, hit_lines(shape), 1);
     begin(plan, "p1");
     for (size_t word = 2; word <= P1_WORDS; word++)
-        add_fresh(plan, word);
+        add_fresh(plan, hit_lines(shape), word);
 }
 
 /* Files one slice of the whole chase. */

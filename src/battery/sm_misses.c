@@ -32,6 +32,8 @@ enum {
     CONSTANT_STRIDE_BYTES = 64,
     CONSTANT_SHARE = 4, /* so many times what the first constant cache holds */
     COLD_STRIDE_BYTES = 1024,
+    COLD_STARTS = 4, /* so that all SMs together meet every line of 256 bytes */
+    COLD_START_BYTES = COLD_STRIDE_BYTES / COLD_STARTS,
     COUPLES = 64,
     FAR_PAGES_MAX = 4096
 };
@@ -103,6 +105,7 @@ static enum pb_status take_cold_constants(struct pb_bench *bench, uint32_t sm, c
     struct pb_walk walk = {.path = phase->path,
                            .order = PB_ORDER_SEQUENTIAL,
                            .phase = phase->name,
+                           .base_bytes = sm % COLD_STARTS * COLD_START_BYTES,
                            .footprint_bytes = 63 * kib, /* the last one is the backends' own */
                            .stride_bytes = COLD_STRIDE_BYTES,
                            .prefill = true,

@@ -96,11 +96,12 @@ static void test_pattern__is_null_where_no_chase_suits_the_tlbs(void **state)
     pb_parameters_clear(&parameters);
 }
 
-/* One slice of lines, `near_share` percent of them on the near side. */
+enum { LOADS = 256 };
+
+/* One slice, `share` percent of whose loads take the lower latency. */
 static void add_slice(struct pb_series *series, struct synthetic_noise *noise, const char *phase,
-                      uint64_t near_share)
+                      uint64_t share, uint32_t low_cycles, uint32_t high_cycles)
 {
-    enum { LOADS = 256 };
     struct pb_point point = {.count = LOADS,
                              .window = LOADS,
                              .stride_bytes = 32 * mib,
@@ -112,7 +113,7 @@ static void add_slice(struct pb_series *series, struct synthetic_noise *noise, c
     PB_TEXT_SET(point.path, "global_ca"); /* whose row comes first */
     PB_TEXT_SET(point.phase, phase);
     for (size_t i = 0; i < LOADS; i++)
-        latency[i] = synthetic_latency(noise, i * 100 / LOADS < near_share ? 255 : 292);
+        latency[i] = synthetic_latency(noise, i * 37 % 100 < share ? low_cycles : high_cycles);
     assert_int_equal(pb_series_append(series, &point, latency, index, NULL), PB_OK);
 }
 
@@ -122,7 +123,8 @@ static struct pb_estimate infer_sides(uint64_t near_share)
     struct device device = {0};
     struct pb_estimate found;
 
-    add_slice(&device_record(&device, "latency_pattern")->series, &noise, "p1", near_share);
+    add_slice(&device_record(&device, "latency_pattern")->series, &noise, "p1", near_share, 255,
+              292);
     device_infer(&device);
     found = device_parameter(&device, "l1", "pattern_cycles")->numbers[0];
     device_clear(&device);
@@ -140,12 +142,45 @@ static void test_pattern__of_two_sides_is_their_mean(void **state)
     assert_true(more.low <= less.value && less.value <= more.high);
 }
 
+/* An L1 whose hits take 32 cycles and its misses 280, and P1 of slices of so many hits in 100. */
+static struct pb_parameter infer_hits(uint64_t first_share, uint64_t second_share)
+{
+    static const struct synthetic_cache l1 = {128, 32, 128, 64, 4, false, 32, 280};
+    struct synthetic_noise noise = {16, 1, 0.0, 0, 1};
+    struct device device = {0};
+    struct pb_series *series;
+    struct pb_parameter found;
+
+    synthetic_capacity(device_record(&device, "l1_capacity"), &l1, &noise, "global_ca");
+    series = &device_record(&device, "latency_pattern")->series;
+    add_slice(series, &noise, "p1", first_share, 32, 280);
+    add_slice(series, &noise, "p1", second_share, 32, 280);
+    add_slice(series, &noise, "p4", 100, 600, 600);
+    device_infer(&device);
+    found = *device_parameter(&device, "l1", "pattern_cycles");
+    device_clear(&device);
+    return found;
+}
+
+/* Some lines may be gone before their slice begins; then another slice shows what a hit takes. */
+static void test_pattern__of_hits_is_read_where_hits_prevail(void **state)
+{
+    struct pb_parameter found = infer_hits(62, 100);
+
+    (void)state;
+    assert_true(fabs(found.numbers[0].value - 32.0) <= 0.5);
+    found = infer_hits(62, 5); /* misses prevail in the second one */
+    assert_true(isnan(found.numbers[0].value));
+    assert_non_null(strstr(found.method, "P1 null: hits and misses of the cache make it up"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pattern__is_shown_by_the_chase_that_suits_the_tlbs),
         cmocka_unit_test(test_pattern__is_null_where_no_chase_suits_the_tlbs),
         cmocka_unit_test(test_pattern__of_two_sides_is_their_mean),
+        cmocka_unit_test(test_pattern__of_hits_is_read_where_hits_prevail),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -150,8 +150,8 @@ static void test_bench__points_name_their_orders_and_own_their_accesses(void **s
             assert_int_equal(index[k] % point->stride_bytes, 0);
         }
     }
-    assert_string_equal(recording.series.points[0].order, "random_in_pages");
-    assert_string_equal(recording.series.points[1].order, "random");
+    assert_string_equal(recording.series.points[0].order, "random");
+    assert_string_equal(recording.series.points[1].order, "random_in_pages");
     pb_recording_clear(&recording);
     pb_bench_close(&bench);
 }

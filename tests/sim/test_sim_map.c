@@ -127,6 +127,49 @@ static void test_map__slices_are_at_a_distance_of_their_own_from_each_gpc(void *
     json_decref(root);
 }
 
+/* The median of a warm lap past L1 on this SM, and of one through DRAM. */
+static void chase_on(struct pb_device *device, int64_t sm, uint32_t *l2_out, uint32_t *dram_out)
+{
+    uint64_t *offsets = simtest_offsets(8, 128), index[16];
+    uint32_t cycles[16], overhead = simtest_overhead(device);
+    struct pb_trace trace = {.latency_cycles = cycles, .index_bytes = index};
+    struct pb_chase chase = {.path = PB_PATH_GLOBAL_CG,
+                             .offset_bytes = offsets,
+                             .offset_count = 8,
+                             .record = 16,
+                             .carveout_bytes = -1,
+                             .sm = sm};
+    struct pb_error err = PB_ERROR_INIT;
+
+    if (device->ops->chase(device, &chase, &trace, &err) != PB_OK)
+        fail_msg("%s", err.message);
+    *dram_out = cycles[4] - overhead;
+    *l2_out = cycles[12] - overhead;
+    free(offsets);
+}
+
+/* SMs 0, 1, 4 and 5 are of the first GPC. */
+static void test_chase__gpcs_are_nearer_or_farther(void **state)
+{
+    json_t *root;
+    struct pb_device *device =
+        open_with("{\"far_latency_cycles\": 300, \"mask\": \"0x300\", \"gpc_sms\": [4, 4],"
+                  " \"gpc_cycles\": [-7, 12]}",
+                  NULL, &root);
+
+    (void)state;
+    for (int64_t sm = 0; sm < SMS; sm++) {
+        int place = sm / 2 % 2 == 0 ? -7 : 12;
+        uint32_t l2, dram;
+
+        chase_on(device, sm, &l2, &dram);
+        assert_int_equal(l2, 200 + place);
+        assert_int_equal(dram, 500 + place);
+    }
+    device->ops->close(device);
+    json_decref(root);
+}
+
 static void test_sides__gpcs_are_dealt_pairs_until_they_are_full(void **state)
 {
     static const uint32_t expected[12] = {0, 0, 1, 1, 2, 2, 1, 1, 2, 2, 2, 2};
@@ -277,6 +320,7 @@ int main(void)
         cmocka_unit_test(test_map__atomics_go_to_the_home_side),
         cmocka_unit_test(test_map__loads_find_a_copy_on_their_own_side),
         cmocka_unit_test(test_map__slices_are_at_a_distance_of_their_own_from_each_gpc),
+        cmocka_unit_test(test_chase__gpcs_are_nearer_or_farther),
         cmocka_unit_test(test_sides__gpcs_are_dealt_pairs_until_they_are_full),
         cmocka_unit_test(test_map__faults_show),
         cmocka_unit_test(test_map__some_sms_in_any_order),

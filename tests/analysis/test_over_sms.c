@@ -1,0 +1,143 @@
+/*
+ * Latencies over all SMs: planted devices whose GPCs lie nearer and farther, and walks that tell
+ * nothing of a latency.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/selected.h"
+
+static const char tests_by_one[] =
+    "clock_overhead,clock_calibration,l1_capacity,l2_capacity,readonly_capacity,texture_capacity,"
+    "constant_capacity,constant_line,constant_l15_capacity,dram_latency,tlb_reach";
+static const char tests_by_all[] =
+    "clock_overhead,clock_calibration,l1_capacity,l2_capacity,readonly_capacity,texture_capacity,"
+    "constant_capacity,constant_line,constant_l15_capacity,dram_latency,tlb_reach,sm_misses,"
+    "sm_latency";
+
+/*
+ * 16 SMs in four GPCs; every chase that may run anywhere runs on the first one. L2 takes 200
+ * cycles, DRAM 500, a miss of the TLBs 20 and 80, less or more by the GPC.
+ */
+static const char profile[] =
+    "{\"name\": \"drawn\", \"source\": \"a test\", \"compute_capability\": \"7.0\","
+    " \"sm_count\": 16, \"clock_mhz\": 1000, \"memory_bytes\": 21474836480,"
+    " \"clock_overhead_cycles\": 14, \"caches\": ["
+    " {\"id\": \"l1\", \"paths\": [\"global_ca\", \"readonly\", \"texture\"], \"line_bytes\": 128,"
+    "  \"sector_bytes\": 128, \"sets\": 32, \"ways\": 4, \"index\": {\"kind\": \"modulo\"},"
+    "  \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 30},"
+    " {\"id\": \"constant_l1\", \"paths\": [\"constant\"], \"line_bytes\": 64,"
+    "  \"sector_bytes\": 64, \"sets\": 8, \"ways\": 4, \"index\": {\"kind\": \"modulo\"},"
+    "  \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 25},"
+    " {\"id\": \"constant_l15\", \"paths\": [\"constant\"], \"line_bytes\": 256,"
+    "  \"sector_bytes\": 256, \"sets\": 16, \"ways\": 8, \"index\": {\"kind\": \"modulo\"},"
+    "  \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 90},"
+    " {\"id\": \"l2\", \"paths\": [\"global_ca\", \"global_cg\", \"readonly\", \"texture\","
+    "  \"constant\"], \"line_bytes\": 128, \"sector_bytes\": 32, \"sets\": 512, \"ways\": 16,"
+    "  \"index\": {\"kind\": \"modulo\"}, \"policy\": {\"kind\": \"lru\"},"
+    "  \"latency_cycles\": 200}],"
+    " \"tlbs\": [{\"id\": \"tlb_l1\", \"page_bytes\": 2097152, \"entry_span_bytes\": 2097152,"
+    "  \"ways\": [16], \"policy\": {\"kind\": \"lru\"}, \"penalty_cycles\": 20},"
+    " {\"id\": \"tlb_l2\", \"page_bytes\": 2097152, \"entry_span_bytes\": 2097152, \"ways\": [%d],"
+    "  \"policy\": {\"kind\": \"lru\"}, \"penalty_cycles\": 80}],"
+    " \"dram\": {\"latency_cycles\": 500, \"bandwidth_bytes_per_s\": 2e11,"
+    "  \"theoretical_bytes_per_s\": 2.5e11},"
+    " \"shared\": {\"bytes_per_sm\": 49152, \"banks\": 32, \"bank_bytes\": 4,"
+    "  \"latency_cycles\": 21, \"peak_bytes_per_cycle\": 128, \"conflict_cycles\": {\"2\": 37}},"
+    " \"mshr\": {\"per_sm\": 37, \"per_warp\": 10},"
+    " \"l2_sides\": {\"far_latency_cycles\": 300, \"mask\": \"0x1000\", \"gpc_sms\": [4, 4, 4, 4],"
+    "  \"gpc_cycles\": [%d, %d, 0, 10]},"
+    " \"noise\": {\"jitter_cycles\": 1, \"spike_probability\": 1e-4, \"spike_cycles\": 300}}";
+
+static void infer(const char *tests, int second_entries, int first_gpc, int second_gpc,
+                  struct pb_parameters *parameters_out)
+{
+    char path[] = "/tmp/plumb-test-sms-XXXXXX.json";
+    int file = mkstemps(path, 5);
+
+    assert_true(file >= 0);
+    assert_true(dprintf(file, profile, second_entries, first_gpc, second_gpc) > 0);
+    close(file);
+    selected_infer(path, tests, parameters_out);
+    remove(path);
+}
+
+/* All that lies behind the SMs, `place` cycles farther than the profile has it. */
+static void assert_places(const struct pb_parameters *parameters, double place)
+{
+    static const char *const caches[] = {"l1", "readonly", "texture", "constant_l15"};
+
+    for (size_t i = 0; i < sizeof(caches) / sizeof(caches[0]); i++)
+        assert_number(parameters, caches[i], "miss_latency_cycles", 200 + place, 1);
+    assert_number(parameters, "l2", "miss_latency_cycles", 500 + place, 1);
+    assert_number(parameters, "dram", "latency_cycles", 500 + place, 1);
+    assert_number(parameters, "tlb_l1", "penalty_cycles", 20, 0.5);
+    assert_number(parameters, "tlb_l2", "penalty_cycles", 80 + place, 1);
+    assert_number(parameters, "l1", "latency_cycles", 30, 0.5);
+    assert_number(parameters, "constant_l15", "latency_cycles", 90, 0.6);
+}
+
+/* The first GPC is 20 cycles nearer on one device and 20 farther on the other. */
+static void test_over_sms__tells_the_same_of_chips_that_lie_otherwise(void **state)
+{
+    struct pb_parameters near, far;
+    const struct pb_parameter *miss;
+
+    (void)state;
+    infer(tests_by_all, 64, -20, 30, &near);
+    infer(tests_by_all, 64, 30, -20, &far);
+    assert_places(&near, 5);
+    assert_places(&far, 5);
+    miss = selected_find(&near, "l1", "miss_latency_cycles");
+    assert_true(miss->numbers[0].low <= 180.0 && miss->numbers[0].high >= 230.0);
+    assert_non_null(strstr(miss->method, "one SM's trace: 180.0"));
+    assert_non_null(strstr(miss->evidence, "/sm_misses"));
+    pb_parameters_clear(&near);
+    pb_parameters_clear(&far);
+}
+
+/* A file without these walks: what one SM told stands. */
+static void test_over_sms__without_their_walks_one_sm_speaks(void **state)
+{
+    struct pb_parameters parameters;
+
+    (void)state;
+    infer(tests_by_one, 64, -20, 30, &parameters);
+    assert_number(&parameters, "l1", "miss_latency_cycles", 180, 0.5);
+    assert_number(&parameters, "constant_l15", "miss_latency_cycles", 180, 0.5);
+    assert_number(&parameters, "tlb_l2", "penalty_cycles", 60, 1);
+    pb_parameters_clear(&parameters);
+}
+
+/* 64 pages miss both levels, so their couples tell no level's penalty. */
+static void test_over_sms__couples_that_miss_both_levels_tell_of_none(void **state)
+{
+    struct pb_parameters parameters;
+
+    (void)state;
+    infer(tests_by_all, 40, -20, 30, &parameters);
+    assert_number(&parameters, "tlb_l1", "penalty_cycles", 20, 0.5);
+    assert_number(&parameters, "tlb_l2", "penalty_cycles", 60, 1);
+    assert_non_null(
+        strstr(selected_find(&parameters, "tlb_l1", "penalty_cycles")->evidence, "/tlb_reach"));
+    pb_parameters_clear(&parameters);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_over_sms__tells_the_same_of_chips_that_lie_otherwise),
+        cmocka_unit_test(test_over_sms__without_their_walks_one_sm_speaks),
+        cmocka_unit_test(test_over_sms__couples_that_miss_both_levels_tell_of_none),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

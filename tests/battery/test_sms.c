@@ -1,0 +1,135 @@
+/* Walks on every SM: what they meet on simulated devices, and on which SMs and lines. */
+#include <math.h>
+#include <string.h>
+
+#include "battery/rig.h"
+
+/* The mean of every second access from the first-th on. */
+static double mean_of(const struct pb_recording *recording, const struct pb_point *point,
+                      size_t first)
+{
+    double sum = 0.0, count = 0.0;
+
+    for (size_t i = first; i < point->count; i += 2, count++)
+        sum += rig_cycles(recording, point, i);
+    return sum / count;
+}
+
+/* A walk on each SM, in their order, of this median. */
+static void check_phase(const struct pb_recording *recording, const char *phase, uint32_t sms,
+                        double cycles)
+{
+    const struct pb_point *point;
+    size_t at = 0;
+    uint32_t sm = 0;
+
+    while ((point = rig_next(recording, phase, NULL, &at)) != NULL) {
+        assert_int_equal(point->sm_id, sm++);
+        if (!(fabs(rig_median(recording, point) - cycles) <= 1))
+            fail_msg("%s on SM %u: %g cycles, expected %g", phase, sm - 1,
+                     rig_median(recording, point), cycles);
+    }
+    assert_int_equal(sm, sms);
+}
+
+static void test_sm_misses__every_sm_meets_what_its_phase_names(void **state)
+{
+    struct pb_recording recording;
+    struct pb_bench bench;
+
+    (void)state;
+    rig_open("h200", NULL, &bench);
+    rig_run(&bench, "sm_misses", &recording);
+    check_phase(&recording, "l1", 132, 270);
+    check_phase(&recording, "readonly", 132, 270);
+    check_phase(&recording, "texture", 132, 270);
+    check_phase(&recording, "constant_l1", 132, 106);
+    check_phase(&recording, "constant_l15", 132, 270);
+    for (size_t at = 0; at < recording.series.point_count; at++) {
+        const struct pb_point *point = &recording.series.points[at];
+        bool near = strcmp(point->phase, "tlb_l1") == 0;
+
+        if (!near && strcmp(point->phase, "tlb_l2") != 0)
+            continue; /* spikes of 300 cycles may fall on some of the loads */
+        assert_true(fabs(mean_of(&recording, point, 0) - (near ? 310 : 430)) < 6);
+        assert_true(fabs(mean_of(&recording, point, 1) - 270) < 6);
+    }
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
+/* No two SMs ask for the same line, and the walks of a few are spread over many pages. */
+static void test_sm_misses__lines_are_each_sm_s_own(void **state)
+{
+    const struct pb_point *point;
+    struct pb_recording recording;
+    uint64_t begins[132];
+    size_t at = 0, count = 0;
+
+    (void)state;
+    rig_record("h200", "sm_misses", &recording);
+    while ((point = rig_next(&recording, "l1", NULL, &at)) != NULL) {
+        for (size_t i = 0; i < count; i++)
+            assert_true(begins[i] != point->base_address);
+        assert_int_equal(point->base_address % 128, 0);
+        begins[count++] = point->base_address;
+    }
+    assert_int_equal(count, 132);
+    assert_true(begins[15] - begins[0] >= (uint64_t)30 << 20);
+    pb_recording_clear(&recording);
+}
+
+static void test_sm_misses__quick_has_l1_alone(void **state)
+{
+    struct pb_recording recording;
+    struct pb_bench bench;
+
+    (void)state;
+    rig_open("gtx560ti", "sm_slow=3:1.5", &bench);
+    bench.battery = PB_QUICK;
+    rig_run(&bench, "sm_misses", &recording);
+    assert_int_equal(recording.series.point_count, 8);
+    for (size_t sm = 0; sm < 8; sm++)
+        assert_true(fabs(rig_median(&recording, &recording.series.points[sm]) -
+                         (sm == 3 ? 1.5 : 1.0) * 367) <= 1);
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
+/* Each SM twice, as there are few; by pages of its own, of which eight are warm. */
+static void test_dram_latency__every_sm_takes_its_turns(void **state)
+{
+    const struct pb_point *point;
+    struct pb_recording recording;
+    uint64_t begins[32];
+    size_t at = 0, count = 0;
+
+    (void)state;
+    rig_record("gtx980", "dram_latency", &recording);
+    while ((point = rig_next(&recording, "near", NULL, &at)) != NULL) {
+        uint32_t pages = 0;
+
+        assert_int_equal(point->sm_id, count / 2);
+        for (size_t i = 0; i < point->count; i++)
+            pages |= 1u << rig_index(&recording, point, i) / (2 << 20);
+        assert_int_equal(pages, 0xff);
+        assert_true(rig_count(&recording, point, 383, 385) >= point->count - 4);
+        for (size_t i = 0; i < count; i++)
+            assert_true(begins[i] != point->base_address);
+        begins[count++] = point->base_address;
+    }
+    assert_int_equal(count, COUNT(begins));
+    pb_recording_clear(&recording);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sm_misses__every_sm_meets_what_its_phase_names),
+        cmocka_unit_test(test_sm_misses__lines_are_each_sm_s_own),
+        cmocka_unit_test(test_sm_misses__quick_has_l1_alone),
+        cmocka_unit_test(test_dram_latency__every_sm_takes_its_turns),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
