@@ -11,7 +11,9 @@
 #
 # PLUMB_LIBRARY     folder on a file system that all nodes see (default: $HOME/plumb)
 #                     baseline.h5        the healthy fleet
+#                     pasts/             what the last night was compared with
 #                     runs/DATE.h5       every night, with .json, .txt, .drain, .prom, .log beside it
+# PLUMB_PASTS       nights that count as pasts beside the baseline, the last good ones (default: 4)
 # PLUMB_KEEP_DAYS   older runs are deleted                     (default: 60)
 # PLUMB_PROMETHEUS  textfile for this node's exporter          (default: none)
 # PLUMB_BIN         folder of the programs        (default: as installed, else the PATH's)
@@ -48,6 +50,28 @@ take() {
         ;;
     esac
     mv "$baseline.new" "$baseline" && say "$baseline: now with $1"
+    [ "$2" = accept ] || : >"$library/rebased" # nights before it are of another fleet
+}
+
+# Was nothing found in that night that a later one should not be compared with?
+is_good() {
+    grep -qs '^ "exit_code": 0,*$' "${1%.h5}.json"
+}
+
+# What this night is compared with, as a folder of links: the baseline, and the last good nights
+# since it was made, which tell how well each device repeats.
+gather_pasts() {
+    since=$library/rebased
+    [ -e "$since" ] || since=$baseline
+    rm -rf "$library/pasts.new" "$library/pasts"
+    mkdir "$library/pasts.new" || exit 3
+    ln -s ../baseline.h5 "$library/pasts.new/0-baseline.h5"
+    find "$library/runs" -name '*.h5' -newer "$since" | sort -r | while read -r past; do
+        is_good "$past" && echo "${past##*/}"
+    done | head -n "${PLUMB_PASTS:-4}" | while read -r past; do
+        ln -s "../runs/$past" "$library/pasts.new/$past"
+    done
+    mv "$library/pasts.new" "$library/pasts"
 }
 
 case ${1:-} in
@@ -79,7 +103,10 @@ done
 run=$library/runs/$(date -u +%Y-%m-%dT%H%M%SZ)
 textfile=${PLUMB_PROMETHEUS:-}
 export PLUMB_OUTPUT="$run.h5" PLUMB_PROMETHEUS="$run.prom" # the job writes it on another node
-[ ! -e "$baseline" ] || export PLUMB_BASELINE="$baseline"
+if [ -e "$baseline" ]; then
+    gather_pasts
+    export PLUMB_BASELINE="$library/pasts"
+fi
 sbatch --wait --parsable --output="$run.log" "$@" >"$run.job" 9>&-
 code=$?
 job=$(cat "$run.job")

@@ -285,17 +285,26 @@ HealthCheckNodeState=IDLE
 END
 }
 
-# The first good night is the baseline; the second finds what has changed since, and says so.
+# The first good night is the baseline, a second one tells with it how well devices repeat; the third
+# finds what has changed since, and says so.
 nights_are_compared_with_the_first() {
     export PLUMB_LIBRARY="$work/shared" PLUMB_PROMETHEUS="$work/plumb.prom"
     write_fleet
     night 0 || [ "$code" -eq 3 ] || fail "the first night ended with $code"
     grep -q 'baseline.h5: now with' night.txt || fail "no baseline"
     valid shared/baseline.h5
+    night 0 || fail "expected OK, found $code"
+    [ "$(find shared/pasts -name '*.h5')" = shared/pasts/0-baseline.h5 ] ||
+        fail "the baseline's own night counts once"
+    second=$(find shared/runs -name '*.h5' | sort | tail -n 1)
+    second=${second##*/}
+    sleep 1 # a night's name has seconds
     write_fleet hang@global_copy
     night 2 || fail "expected CRITICAL, found $code"
+    [ -e "shared/pasts/$second" ] || fail "the second night is no past"
+    grep -q "pasts/$second\"" shared/runs/*.json || fail "not compared with the second night"
     grep -q '^scontrol update NodeName=n3 State=DRAIN' night.txt || fail "nothing to drain"
-    [ "$(find shared/runs -name '*.h5' | wc -l)" -eq 2 ] || fail "expected two nights in the library"
+    [ "$(find shared/runs -name '*.h5' | wc -l)" -eq 3 ] || fail "expected three nights in the library"
     grep -q '^plumb_status 2' plumb.prom || fail "the textfile"
     grep -q '"baseline": ".*baseline.h5"' shared/runs/*.json || fail "not compared"
 }
