@@ -135,12 +135,6 @@ enum pb_status pb_cuda_identify(int ordinal, struct pb_device_entry *entry_out,
 enum pb_status pb_cuda_match(const char *selector, const struct pb_device_entry *entries,
                              size_t count, size_t *found_out, struct pb_error *err);
 
-/* ---- alias.c ---- */
-
-/* A call of the driver's; false: this one has it not. The function pointer goes to *function_out.
- */
-bool pb_cuda_look_up(const char *name, void *function_out);
-
 /* ---- peer.c ---- */
 
 struct pb_cuda_peer;
