@@ -158,6 +158,32 @@ uint32_t simtest_overhead(struct pb_device *device)
     return cycles;
 }
 
+struct pb_trace simtest_run(struct pb_device *device, const struct pb_chase *chase,
+                            uint32_t *latency_out)
+{
+    uint64_t *index = malloc((chase->record + 1) * sizeof(*index));
+    struct pb_trace trace = {.latency_cycles = latency_out, .index_bytes = index};
+    struct pb_error err = PB_ERROR_INIT;
+
+    assert_non_null(index);
+    if (device->ops->chase(device, chase, &trace, &err) != PB_OK)
+        fail_msg("%s", err.message);
+    free(index);
+    trace.index_bytes = NULL;
+    return trace;
+}
+
+struct pb_chase simtest_chase(enum pb_path path, const uint64_t *offsets, size_t count)
+{
+    struct pb_chase chase = {.path = path,
+                             .offset_bytes = offsets,
+                             .offset_count = count,
+                             .carveout_bytes = -1,
+                             .sm = -1};
+
+    return chase;
+}
+
 void simtest_trace(struct pb_device *device, enum pb_path path, size_t slots, uint64_t stride_bytes,
                    uint64_t warm, uint64_t record, uint32_t *latency_out)
 {

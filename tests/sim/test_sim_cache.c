@@ -206,6 +206,33 @@ static void test_draw__is_known_from_the_first_victim_that_chance_chose(void **s
     }
 }
 
+/* Two sets of two ways: the first lets a line go, the second has room. */
+static void test_keeps__what_is_here_where_nothing_was_let_go(void **state)
+{
+    uint32_t ways[2] = {2, 2};
+    struct pb_sim_shape shape = {
+        .line_bytes = 128, .sector_bytes = 32, .set_count = 2, .ways = ways};
+    struct pb_sim_cache *cache = open_cache(&shape, 0);
+
+    (void)state;
+    assert_false(pb_sim_cache_keeps(cache, 128));
+    for (uint64_t line = 0; line < 4; line++)
+        load(cache, line * 128);
+    assert_true(pb_sim_cache_keeps(cache, 0));
+    assert_true(pb_sim_cache_keeps(cache, 128));
+    assert_false(pb_sim_cache_keeps(cache, 128 + 32)); /* another sector */
+    assert_false(pb_sim_cache_keeps(cache, 640));      /* another line */
+    load(cache, 4 * 128);
+    assert_true(pb_sim_cache_holds(cache, 4 * 128));
+    assert_false(pb_sim_cache_keeps(cache, 4 * 128));
+    assert_true(pb_sim_cache_keeps(cache, 128));
+    pb_sim_cache_start(cache, 512);
+    assert_false(pb_sim_cache_keeps(cache, 128));
+    load(cache, 0);
+    assert_true(pb_sim_cache_keeps(cache, 0));
+    pb_sim_cache_free(cache);
+}
+
 static void test_prefetch__sequential_loads_miss_once_per_stream(void **state)
 {
     uint32_t ways[1] = {64};
@@ -291,6 +318,7 @@ int main(void)
         cmocka_unit_test(test_start__empties_everything),
         cmocka_unit_test(test_start__a_smaller_share_takes_ways_of_every_set),
         cmocka_unit_test(test_draw__is_known_from_the_first_victim_that_chance_chose),
+        cmocka_unit_test(test_keeps__what_is_here_where_nothing_was_let_go),
         cmocka_unit_test(test_prefetch__sequential_loads_miss_once_per_stream),
         cmocka_unit_test(test_prefetch__a_jump_misses_and_backwards_is_no_stream),
         cmocka_unit_test(test_prefetch__of_first_walks_only),

@@ -1,36 +1,9 @@
-/* The chase as an operation: launches, windows, prefill, carve-outs, and what it refuses. */
+/* The chase as an operation: launches, prefill, carve-outs, and what it refuses. */
 #include "sim/simtest.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Runs a chase over arrays of its own; fails the test on an error. */
-static struct pb_trace run(struct pb_device *device, const struct pb_chase *chase,
-                           uint32_t *latency_out)
-{
-    uint64_t *index = malloc((chase->record + 1) * sizeof(*index));
-    struct pb_trace trace = {.latency_cycles = latency_out, .index_bytes = index};
-    struct pb_error err = PB_ERROR_INIT;
-
-    assert_non_null(index);
-    if (device->ops->chase(device, chase, &trace, &err) != PB_OK)
-        fail_msg("%s", err.message);
-    free(index);
-    trace.index_bytes = NULL;
-    return trace;
-}
-
-static struct pb_chase sequential(enum pb_path path, const uint64_t *offsets, size_t count)
-{
-    struct pb_chase chase = {.path = path,
-                             .offset_bytes = offsets,
-                             .offset_count = count,
-                             .carveout_bytes = -1,
-                             .sm = -1};
-
-    return chase;
-}
 
 static void test_chase__every_launch_starts_cold(void **state)
 {
@@ -54,18 +27,18 @@ static void test_chase__prefill_warms_l2_and_tlbs_but_not_l1(void **state)
     json_t *root = simtest_profile();
     struct pb_device *device = simtest_open(root, NULL);
     uint64_t *offsets = simtest_offsets(4, 128);
-    struct pb_chase chase = sequential(PB_PATH_GLOBAL_CA, offsets, 4);
+    struct pb_chase chase = simtest_chase(PB_PATH_GLOBAL_CA, offsets, 4);
     uint32_t latency[8];
 
     (void)state;
     chase.record = 8;
     chase.prefill = true;
-    run(device, &chase, latency);
+    simtest_run(device, &chase, latency);
     for (int i = 0; i < 8; i++)
         assert_int_equal(latency[i] - 10, i < 4 ? 200 : 30);
     chase.prefill = false;
     chase.flush = true;
-    run(device, &chase, latency);
+    simtest_run(device, &chase, latency);
     assert_int_equal(latency[1] - 10, 500);
     free(offsets);
     device->ops->close(device);
@@ -77,7 +50,7 @@ static void test_chase__a_lap_costs_what_its_trace_adds_up_to(void **state)
     json_t *root = simtest_profile();
     struct pb_device *device = simtest_open(root, NULL);
     uint64_t *offsets = simtest_offsets(24, 128);
-    struct pb_chase chase = sequential(PB_PATH_GLOBAL_CA, offsets, 24);
+    struct pb_chase chase = simtest_chase(PB_PATH_GLOBAL_CA, offsets, 24);
     uint32_t latency[100];
     struct pb_trace lap;
     uint64_t sum = 0;
@@ -85,12 +58,12 @@ static void test_chase__a_lap_costs_what_its_trace_adds_up_to(void **state)
     (void)state;
     chase.warm = 7;
     chase.record = 100;
-    run(device, &chase, latency);
+    simtest_run(device, &chase, latency);
     for (int i = 0; i < 100; i++)
         sum += latency[i] - 10;
     chase.record = 0;
     chase.timed = 100;
-    lap = run(device, &chase, NULL);
+    lap = simtest_run(device, &chase, NULL);
     assert_int_equal(lap.total_cycles, sum);
     assert_float_equal(lap.total_ns, (double)sum, 1e-6); /* 1000 MHz */
     assert_int_equal(lap.count, 0);
@@ -99,39 +72,11 @@ static void test_chase__a_lap_costs_what_its_trace_adds_up_to(void **state)
     json_decref(root);
 }
 
-/* A record over several windows against one that fits a single window. */
-static void expect_pieces_equal(const char *policy)
-{
-    enum { RECORD = 1500 };
-    json_t *root = simtest_profile();
-    struct pb_device *straight, *pieces;
-    uint32_t one[RECORD], many[RECORD];
-
-    simtest_set(root, "caches/0/policy", policy);
-    straight = simtest_open(root, NULL);
-    simtest_set(root, "caches/0/unified_with_shared", "true");
-    pieces = simtest_open(root, NULL);
-    simtest_trace(straight, PB_PATH_GLOBAL_CA, 19, 128, 30, RECORD, one);
-    simtest_trace(pieces, PB_PATH_GLOBAL_CA, 19, 128, 30, RECORD, many);
-    assert_memory_equal(one, many, sizeof(one));
-    straight->ops->close(straight);
-    pieces->ops->close(pieces);
-    json_decref(root);
-}
-
-static void test_chase__pieces_of_a_record_equal_a_straight_one(void **state)
-{
-    (void)state;
-    expect_pieces_equal("{\"kind\": \"lru\"}");
-    expect_pieces_equal("{\"kind\": \"fifo\"}");
-    expect_pieces_equal("{\"kind\": \"plru\"}");
-}
-
 static void test_chase__window_is_small_where_the_cache_is_unified(void **state)
 {
     json_t *root = simtest_profile();
     uint64_t offsets[1] = {0};
-    struct pb_chase chase = sequential(PB_PATH_GLOBAL_CA, offsets, 1);
+    struct pb_chase chase = simtest_chase(PB_PATH_GLOBAL_CA, offsets, 1);
     struct pb_device *device;
     uint32_t latency[1];
 
@@ -139,93 +84,23 @@ static void test_chase__window_is_small_where_the_cache_is_unified(void **state)
     simtest_set(root, "caches/0/unified_with_shared", "true");
     device = simtest_open(root, NULL);
     chase.record = 1;
-    assert_int_equal(run(device, &chase, latency).window, 6144 / 12);
+    assert_int_equal(simtest_run(device, &chase, latency).window, 6144 / 12);
     chase.path = PB_PATH_GLOBAL_CG;
-    assert_int_equal(run(device, &chase, latency).window, 63 * 1024 / 12);
+    assert_int_equal(simtest_run(device, &chase, latency).window, 63 * 1024 / 12);
     device->ops->close(device);
     json_decref(root);
 }
 
-static void test_chase__random_policies_are_walked_again_for_each_window(void **state)
-{
-    json_t *root = simtest_profile();
-    uint32_t latency[2000];
-    struct pb_device *device;
-    size_t cold = 0;
-
-    (void)state;
-    /* the record stays in steady state: no window starts with cold misses of its own */
-    simtest_set(root, "caches/0/policy", "{\"kind\": \"random\"}");
-    simtest_set(root, "caches/0/unified_with_shared", "true");
-    device = simtest_open(root, NULL);
-    simtest_trace(device, PB_PATH_GLOBAL_CA, 17, 128, 170, 2000, latency);
-    for (size_t i = 0; i < 2000; i++) {
-        assert_true(latency[i] == 30 || latency[i] == 200);
-        cold += latency[i] == 200;
-    }
-    assert_in_range(cold, 50, 1000); /* one set of five lines in four ways misses now and then */
-    device->ops->close(device);
-    json_decref(root);
-}
-
-/* An L2 of 256 KiB that draws lots, overflown by its last line: calm until the prefill's end. */
-static struct pb_device *open_calm(json_t *root)
-{
-    simtest_set(root, "caches/1/sets", "256");
-    simtest_set(root, "caches/1/policy", "{\"kind\": \"random\"}");
-    return simtest_open(root, NULL);
-}
-
-/* A record of several windows, and each of them by a chase of its own. */
-static void expect_launches_equal(bool prefill, uint64_t warm)
-{
-    enum { SLOTS = 2049, WINDOW = 63 * 1024 / 12, WINDOWS = 5, RECORD = WINDOWS * WINDOW };
-    json_t *root = simtest_profile();
-    struct pb_device *whole = open_calm(root), *single = open_calm(root);
-    uint64_t *offsets = simtest_offsets(SLOTS, 128);
-    struct pb_chase chase = sequential(PB_PATH_GLOBAL_CG, offsets, SLOTS);
-    uint32_t *expected = calloc(RECORD, sizeof(*expected));
-    uint32_t *latency = calloc(RECORD, sizeof(*latency));
-    size_t missed = 0;
-
-    chase.prefill = prefill;
-    chase.warm = warm;
-    chase.record = RECORD;
-    assert_int_equal(run(whole, &chase, latency).window, WINDOW);
-    chase.record = WINDOW;
-    for (size_t i = 0; i < WINDOWS; i++, chase.warm += WINDOW)
-        run(single, &chase, expected + i * WINDOW);
-    assert_memory_equal(latency, expected, RECORD * sizeof(*expected));
-    for (size_t i = 0; i < RECORD; i++)
-        missed += latency[i] >= 500;
-    assert_in_range(missed, 5, RECORD / 100); /* nine lines in eight ways of one set */
-    free(latency);
-    free(expected);
-    free(offsets);
-    whole->ops->close(whole);
-    single->ops->close(single);
-    json_decref(root);
-}
-
-/* What goes before the first draw is not walked again; the record must not know. */
-static void test_chase__windows_under_random_policies_equal_launches_of_their_own(void **state)
-{
-    (void)state;
-    expect_launches_equal(true, 100);
-    expect_launches_equal(false, 2049); /* chance comes in between two warm loads */
-}
-
-/* Latencies of one lap by `path` after one by `warm_path`, four lines. */
 static void cross(struct pb_device *device, enum pb_path warm_path, enum pb_path path,
                   uint32_t latency_out[4])
 {
     uint64_t *offsets = simtest_offsets(4, 128);
-    struct pb_chase chase = sequential(path, offsets, 4);
+    struct pb_chase chase = simtest_chase(path, offsets, 4);
 
     chase.cross = true;
     chase.warm_path = warm_path;
     chase.warm = chase.record = 4;
-    run(device, &chase, latency_out);
+    simtest_run(device, &chase, latency_out);
     for (int i = 0; i < 4; i++)
         latency_out[i] -= 10;
     free(offsets);
@@ -255,7 +130,7 @@ static void test_carveout__shrinks_a_unified_cache(void **state)
 {
     json_t *root = simtest_profile();
     uint64_t *offsets = simtest_offsets(12, 128);
-    struct pb_chase chase = sequential(PB_PATH_GLOBAL_CA, offsets, 12);
+    struct pb_chase chase = simtest_chase(PB_PATH_GLOBAL_CA, offsets, 12);
     struct pb_device *device;
     struct pb_trace lap;
 
@@ -265,15 +140,15 @@ static void test_carveout__shrinks_a_unified_cache(void **state)
     chase.warm = 24;
     chase.timed = 12;
     chase.carveout_bytes = 512; /* 1536 are left: 12 lines */
-    lap = run(device, &chase, NULL);
+    lap = simtest_run(device, &chase, NULL);
     assert_int_equal(lap.total_cycles, 12 * 30);
     assert_int_equal(lap.carveout_bytes, 512);
     chase.carveout_bytes = 1024;
-    assert_int_equal(run(device, &chase, NULL).total_cycles, 12 * 200);
+    assert_int_equal(simtest_run(device, &chase, NULL).total_cycles, 12 * 200);
     chase.carveout_bytes = 4096; /* nothing is left of L1 */
-    assert_int_equal(run(device, &chase, NULL).total_cycles, 12 * 200);
+    assert_int_equal(simtest_run(device, &chase, NULL).total_cycles, 12 * 200);
     chase.carveout_bytes = -1;
-    lap = run(device, &chase, NULL);
+    lap = simtest_run(device, &chase, NULL);
     assert_int_equal(lap.total_cycles, 12 * 30);
     assert_int_equal(lap.carveout_bytes, 0);
     free(offsets);
@@ -285,14 +160,14 @@ static void test_carveout__leaves_other_caches_alone(void **state)
 {
     json_t *root = simtest_profile();
     uint64_t *offsets = simtest_offsets(16, 128);
-    struct pb_chase chase = sequential(PB_PATH_GLOBAL_CA, offsets, 16);
+    struct pb_chase chase = simtest_chase(PB_PATH_GLOBAL_CA, offsets, 16);
     struct pb_device *device = simtest_open(root, NULL);
 
     (void)state;
     chase.warm = 32;
     chase.timed = 16;
     chase.carveout_bytes = 1024;
-    assert_int_equal(run(device, &chase, NULL).total_cycles, 16 * 30);
+    assert_int_equal(simtest_run(device, &chase, NULL).total_cycles, 16 * 30);
     free(offsets);
     device->ops->close(device);
     json_decref(root);
@@ -313,7 +188,7 @@ static void test_chase__refuses_what_it_cannot_do(void **state)
     json_t *root = simtest_profile();
     struct pb_device *device = simtest_open(root, NULL);
     uint64_t offsets[2] = {0, 12};
-    struct pb_chase good = sequential(PB_PATH_GLOBAL_CA, offsets, 1), bad;
+    struct pb_chase good = simtest_chase(PB_PATH_GLOBAL_CA, offsets, 1), bad;
 
     (void)state;
     good.record = 1;
@@ -355,7 +230,7 @@ static void test_chase__refuses_footprints_that_do_not_fit(void **state)
     json_t *root = simtest_profile();
     struct pb_device *device = simtest_open(root, NULL);
     uint64_t offsets[1] = {(uint64_t)1 << 30};
-    struct pb_chase chase = sequential(PB_PATH_GLOBAL_CG, offsets, 1);
+    struct pb_chase chase = simtest_chase(PB_PATH_GLOBAL_CG, offsets, 1);
 
     (void)state;
     chase.record = 1;
@@ -375,10 +250,7 @@ int main(void)
         cmocka_unit_test(test_chase__every_launch_starts_cold),
         cmocka_unit_test(test_chase__prefill_warms_l2_and_tlbs_but_not_l1),
         cmocka_unit_test(test_chase__a_lap_costs_what_its_trace_adds_up_to),
-        cmocka_unit_test(test_chase__pieces_of_a_record_equal_a_straight_one),
         cmocka_unit_test(test_chase__window_is_small_where_the_cache_is_unified),
-        cmocka_unit_test(test_chase__random_policies_are_walked_again_for_each_window),
-        cmocka_unit_test(test_chase__windows_under_random_policies_equal_launches_of_their_own),
         cmocka_unit_test(test_cross__shows_which_paths_share_a_cache),
         cmocka_unit_test(test_carveout__shrinks_a_unified_cache),
         cmocka_unit_test(test_carveout__leaves_other_caches_alone),

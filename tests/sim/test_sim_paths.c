@@ -121,7 +121,7 @@ static void test_alias__refuses_what_would_break_the_chain(void **state)
 /* As on silicon: the second visit of a slot would lead on from the first one's successor. */
 static void test_chase__refuses_a_slot_that_comes_twice(void **state)
 {
-    const uint64_t once[] = {64, 0, 8}, near_by[] = {64, 0, 64},
+    const uint64_t once[] = {64, 0, 8}, near_by[] = {64, 0, 64}, far_once[] = {8ull << 30, 0, 8},
                    far[] = {8ull << 30, 0, 8ull << 30};
     json_t *root = simtest_shipped("h200");
     struct pb_device *device = simtest_open(root, NULL);
@@ -130,6 +130,7 @@ static void test_chase__refuses_a_slot_that_comes_twice(void **state)
     (void)state;
     assert_int_equal(cold(device, PB_PATH_GLOBAL_CA, once, 3, 0, latency), PB_OK);
     assert_int_equal(cold(device, PB_PATH_GLOBAL_CA, near_by, 3, 0, latency), PB_INVALID);
+    assert_int_equal(cold(device, PB_PATH_GLOBAL_CA, far_once, 3, 0, latency), PB_OK);
     assert_int_equal(cold(device, PB_PATH_GLOBAL_CA, far, 3, 0, latency), PB_INVALID);
     device->ops->close(device);
     json_decref(root);

@@ -168,23 +168,31 @@ static bool model_access(uint64_t *order, size_t *used, size_t ways, uint64_t li
     return hit;
 }
 
-static void test_policy_lru__agrees_with_a_plain_model(void **state)
+static void expect_model(uint32_t ways)
 {
     struct pb_sim_shape shape = {0};
     struct pb_sim_random walk = {3}, random = {4};
     uint64_t order[96];
-    uint32_t ways = 96;
     size_t used = 0;
     struct pb_sim_cache *cache = open_set(&shape, &ways, PB_SIM_POLICY_LRU);
 
-    (void)state;
     for (int i = 0; i < 50000; i++) {
-        uint64_t line = pb_sim_random_below(&walk, i % 1000 < 500 ? 110 : 60);
+        uint64_t line = pb_sim_random_below(&walk, i % 1000 < 500 ? ways + 14 : ways * 5 / 8);
 
         assert_int_equal(pb_sim_cache_access(cache, line * 32, &random),
                          model_access(order, &used, ways, line));
     }
     pb_sim_cache_free(cache);
+}
+
+/* Sets of up to 32 ways are searched, larger ones hashed. */
+static void test_policy_lru__agrees_with_a_plain_model(void **state)
+{
+    (void)state;
+    expect_model(5);
+    expect_model(32);
+    expect_model(33);
+    expect_model(96);
 }
 
 int main(void)

@@ -191,24 +191,6 @@ static bool pays(const struct walk *walk, const struct pb_sim_checkpoint *checkp
            walk->calm > pb_sim_checkpoint_bytes(checkpoint) / COPIED_PER_LOAD;
 }
 
-/* Runs the part of a launch that is always the same, if keeping what it leaves is worth it. */
-static void take_checkpoint(struct walk *walk, uint64_t launches)
-{
-    struct checkpoint *checkpoint = &walk->checkpoint;
-    double before = walk->cycles;
-
-    pb_sim_checkpoint_add(&checkpoint->caches, &walk->route);
-    pb_sim_checkpoint_add(&checkpoint->caches, &walk->warm_route);
-    if (!pays(walk, &checkpoint->caches, launches))
-        return;
-    begin(walk);
-    advance(walk, 0, walk->calm);
-    checkpoint->slot = walk->slot;
-    checkpoint->cycles = walk->cycles - before;
-    walk->cycles = before;
-    pb_sim_checkpoint_take(&checkpoint->caches); /* without memory there is none */
-}
-
 /* Loads of a launch after which every slot was loaded over its whole way. */
 static uint64_t all_seen(const struct walk *walk)
 {
@@ -226,11 +208,30 @@ static void note_kept(struct walk *walk, uint64_t loads)
 {
     const struct pb_chase *chase = walk->chase;
 
-    if (chase->cross || walk->tail_probability > 0.0 || loads < all_seen(walk))
+    if (chase->cross || loads < all_seen(walk))
         return;
     walk->kept = calloc(chase->offset_count, sizeof(*walk->kept));
     for (size_t slot = 0; walk->kept != NULL && slot < chase->offset_count; slot++)
         walk->kept[slot] = pb_sim_route_keeps(&walk->route, address_of(walk, &walk->route, slot));
+}
+
+/* Runs the part of a launch that is always the same, if keeping what it leaves is worth it. */
+static void take_checkpoint(struct walk *walk, uint64_t recorded, uint64_t launches)
+{
+    struct checkpoint *checkpoint = &walk->checkpoint;
+    double before = walk->cycles;
+
+    pb_sim_checkpoint_add(&checkpoint->caches, &walk->route);
+    pb_sim_checkpoint_add(&checkpoint->caches, &walk->warm_route);
+    if (!pays(walk, &checkpoint->caches, launches))
+        return;
+    note_kept(walk, prefill_of(walk->chase) + walk->chase->warm + recorded);
+    begin(walk);
+    advance(walk, 0, walk->calm);
+    checkpoint->slot = walk->slot;
+    checkpoint->cycles = walk->cycles - before;
+    walk->cycles = before;
+    pb_sim_checkpoint_take(&checkpoint->caches); /* without memory there is none */
 }
 
 /* The part of a launch that chance may have come into; from all_seen() on, what is kept is known.
@@ -251,10 +252,8 @@ static void launch_again(struct walk *walk, uint64_t recorded, uint64_t launches
 {
     struct checkpoint *checkpoint = &walk->checkpoint;
 
-    if (checkpoint->caches.cache_count == 0) {
-        note_kept(walk, prefill_of(walk->chase) + walk->chase->warm + recorded);
-        take_checkpoint(walk, launches);
-    }
+    if (checkpoint->caches.cache_count == 0)
+        take_checkpoint(walk, recorded, launches);
     if (checkpoint->caches.state == NULL) {
         launch(walk, recorded);
         return;
