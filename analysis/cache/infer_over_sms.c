@@ -33,7 +33,7 @@
 /* SMs that differ by no more than this are alike; blocks of them vote, by this or so many cycles.
  */
 static const double alike_share = 0.01, alike_cycles = 0.5;
-enum { SMS_MIN = 8, SM_BLOCKS = 8, ACCESSES_MIN = 16 };
+enum { SMS_MIN = 8, BLOCKS = 8, ACCESSES_MIN = 4 };
 
 /* Walks that another cache has served in part are further from what one SM told than this. */
 static const double plausible_share = 0.2;
@@ -51,19 +51,30 @@ struct restated {
     enum measure measure;
 };
 
-/* Blocks of SMs, by their numbers, that tell the same latency. */
-static double confidence_over_sms(const struct pb_sample *sms, double cycles)
+/* What all SMs tell, and what each block of their accesses (of laps, of the SMs) tells alone. */
+struct census {
+    struct pb_sample sms;
+    double sums[BLOCKS], counts[BLOCKS];
+};
+
+static void add_to_block(struct census *census, size_t block, double cycles)
 {
+    if (!isfinite(cycles))
+        return;
+    census->sums[block] += cycles;
+    census->counts[block]++;
+}
+
+/* Blocks that tell the same latency; `less` of what they tell is another one's. */
+static double confidence_of(const struct census *census, double less, double cycles)
+{
+    double most = fmax(alike_cycles, alike_share * cycles);
     struct pb_votes votes = {0, 0};
 
-    for (size_t block = 0; block < SM_BLOCKS; block++) {
-        double sum = 0.0, count = 0.0;
-
-        for (size_t i = block; i < sms->count; i += SM_BLOCKS, count++)
-            sum += sms->values[i];
-        pb_votes_add(&votes, count > 0.0 && fabs(sum / count - cycles) <=
-                                                fmax(alike_cycles, alike_share * cycles));
-    }
+    for (size_t block = 0; block < BLOCKS; block++)
+        if (census->counts[block] > 0.0)
+            pb_votes_add(&votes,
+                         fabs(census->sums[block] / census->counts[block] - less - cycles) <= most);
     return pb_votes_confidence(&votes);
 }
 
@@ -79,7 +90,7 @@ static void point_to(struct pb_parameter *answer, const char *test)
 
 /* Restates one latency of one SM as that of all, and what the SMs span. */
 static void restate(const struct pb_case *at, const struct restated *restated, size_t i,
-                    const struct pb_sample *sms, double cycles)
+                    const struct pb_sample *sms, double cycles, double confidence)
 {
     double unit = i == 0 ? 1.0 : 1e3 / pb_parameters_number(at->parameters, "clock", "sm_mhz");
     struct pb_parameter *answer =
@@ -96,16 +107,16 @@ static void restate(const struct pb_case *at, const struct restated *restated, s
     }
     pb_parameter_set_number(
         answer, (struct pb_estimate){unit * cycles, fmin(own.low, low), fmax(own.high, high)},
-        confidence_over_sms(sms, cycles), "%zu SMs, each %.1f to %.1f; one SM's trace: %.1f",
-        sms->count, low, high, own.value);
+        confidence, "%zu SMs, each %.1f to %.1f; one SM's trace: %.1f", sms->count, low, high,
+        own.value);
     point_to(answer, at->inference->tests[0]);
 }
 
 static void restate_all(const struct pb_case *at, const struct restated *restated,
-                        const struct pb_sample *sms, double cycles)
+                        const struct pb_sample *sms, double cycles, double confidence)
 {
     for (size_t i = 0; i < 2 && restated->names[i] != NULL; i++)
-        restate(at, restated, i, sms, cycles);
+        restate(at, restated, i, sms, cycles, confidence);
 }
 
 /* How many of the sorted loads come from the near side. */
@@ -151,35 +162,54 @@ static bool differ(const struct pb_sample *sms)
     return high - low > alike_share * low;
 }
 
-/* What a walk tells: its loads' latency, or of couples what the first one takes more. */
-static enum pb_status read_walk(const struct pb_series *series, const struct pb_point *point,
-                                enum measure measure, double *cycles_out, struct pb_error *err)
+/*
+ * What one access, or couple, in `step` from the block-th on tells: its latency, or what the first
+ * of a couple takes more.
+ */
+static enum pb_status read_accesses(const struct pb_accesses *walk, enum measure measure,
+                                    size_t block, size_t step, double *cycles_out,
+                                    struct pb_error *err)
 {
-    struct pb_accesses accesses = pb_point_accesses(series, point);
-    size_t step = measure == COUPLES ? 2 : 1;
+    size_t width = measure == COUPLES ? 2 : 1;
     double second = 0.0;
-    enum pb_status status = middle_mean(&accesses, 0, step, measure == NEAR_LOADS, cycles_out, err);
+    enum pb_status status =
+        middle_mean(walk, block * width, step * width, measure == NEAR_LOADS, cycles_out, err);
 
     if (status == PB_OK && measure == COUPLES)
-        status = middle_mean(&accesses, 1, step, false, &second, err);
+        status = middle_mean(walk, block * width + 1, step * width, false, &second, err);
     *cycles_out -= second;
+    return status;
+}
+
+/* One walk: what it tells as a whole, and each block of its accesses alone. */
+static enum pb_status read_walk(const struct pb_accesses *walk, enum measure measure,
+                                struct census *census, struct pb_error *err)
+{
+    double cycles;
+    enum pb_status status = read_accesses(walk, measure, 0, 1, &cycles, err);
+
+    if (status == PB_OK && isfinite(cycles))
+        status = pb_sample_add(&census->sms, cycles, err);
+    for (size_t block = 0; status == PB_OK && block < BLOCKS; block++) {
+        status = read_accesses(walk, measure, block, BLOCKS, &cycles, err);
+        if (status == PB_OK)
+            add_to_block(census, block, cycles);
+    }
     return status;
 }
 
 /* One number for each SM that walked, in the order of the recording. */
 static enum pb_status collect(const struct pb_series *series, const struct restated *restated,
-                              struct pb_sample *sms_out, struct pb_error *err)
+                              struct census *census_out, struct pb_error *err)
 {
     struct pb_pick pick = {NULL, "trace", restated->phase};
     const struct pb_point *point;
     enum pb_status status = PB_OK;
 
     for (size_t at = 0; status == PB_OK && (point = pb_point_next(series, &pick, &at)) != NULL;) {
-        double cycles;
+        struct pb_accesses walk = pb_point_accesses(series, point);
 
-        status = read_walk(series, point, restated->measure, &cycles, err);
-        if (status == PB_OK && isfinite(cycles))
-            status = pb_sample_add(sms_out, cycles, err);
+        status = read_walk(&walk, restated->measure, census_out, err);
     }
     return status;
 }
@@ -189,15 +219,15 @@ static enum pb_status restate_loads(const struct pb_case *at, const struct resta
                                     struct pb_error *err)
 {
     double own = pb_parameters_number(at->parameters, restated->memory, restated->names[0]), mean;
-    struct pb_sample sms = {NULL, 0, 0};
-    enum pb_status status = collect(&at->recordings[0].series, restated, &sms, err);
+    struct census census = {.sms = {NULL, 0, 0}};
+    enum pb_status status = collect(&at->recordings[0].series, restated, &census, err);
 
-    if (status == PB_OK && differ(&sms)) {
-        mean = gsl_stats_mean(sms.values, 1, sms.count);
+    if (status == PB_OK && differ(&census.sms)) {
+        mean = gsl_stats_mean(census.sms.values, 1, census.sms.count);
         if (fabs(mean - own) <= plausible_share * own)
-            restate_all(at, restated, &sms, mean);
+            restate_all(at, restated, &census.sms, mean, confidence_of(&census, 0.0, mean));
     }
-    pb_sample_clear(&sms);
+    pb_sample_clear(&census.sms);
     return status;
 }
 
@@ -237,46 +267,71 @@ static bool second_hits(const struct pb_case *at)
     return !all_miss(at, "tlb_l2", "tlb_l1");
 }
 
+/* The second level's penalty: what both cost, SM by SM, less what the first one does. */
+static void restate_second(const struct pb_case *at, const struct restated *second,
+                           const struct census *near, struct census *far)
+{
+    double first = gsl_stats_mean(near->sms.values, 1, near->sms.count), mean;
+
+    for (size_t i = 0; i < far->sms.count; i++)
+        far->sms.values[i] -= near->sms.values[i];
+    mean = gsl_stats_mean(far->sms.values, 1, far->sms.count);
+    restate_all(at, second, &far->sms, mean, confidence_of(far, first, mean));
+}
+
 enum pb_status pb_infer_translations_over_sms(const struct pb_case *at, struct pb_error *err)
 {
     static const struct restated first = {"tlb_l1", {"penalty_cycles"}, "tlb_l1", COUPLES};
     static const struct restated second = {"tlb_l2", {"penalty_cycles"}, "tlb_l2", COUPLES};
-    struct pb_sample near = {NULL, 0, 0}, far = {NULL, 0, 0};
     const struct pb_series *series = &at->recordings[0].series;
+    struct census near = {.sms = {NULL, 0, 0}}, far = near;
     enum pb_status status = PB_OK;
+    double mean;
 
     if (!all_miss(at, "tlb_l1", "tlb_l1") || !second_hits(at))
         return PB_OK;
     status = collect(series, &first, &near, err);
-    if (status == PB_OK && near.count >= SMS_MIN)
-        restate_all(at, &first, &near, gsl_stats_mean(near.values, 1, near.count));
     if (status == PB_OK)
         status = collect(series, &second, &far, err);
-    if (status == PB_OK && far.count == near.count && far.count >= SMS_MIN &&
-        all_miss(at, "tlb_l2", "tlb_l2")) {
-        for (size_t i = 0; i < far.count; i++)
-            far.values[i] -= near.values[i];
-        restate_all(at, &second, &far, gsl_stats_mean(far.values, 1, far.count));
+    if (status == PB_OK && near.sms.count >= SMS_MIN) {
+        mean = gsl_stats_mean(near.sms.values, 1, near.sms.count);
+        restate_all(at, &first, &near.sms, mean, confidence_of(&near, 0.0, mean));
+        if (far.sms.count == near.sms.count && all_miss(at, "tlb_l2", "tlb_l2"))
+            restate_second(at, &second, &near, &far);
     }
-    pb_sample_clear(&far);
-    pb_sample_clear(&near);
+    pb_sample_clear(&far.sms);
+    pb_sample_clear(&near.sms);
     return status;
+}
+
+/* SMs alike enough stay what one of them told. */
+static void restate_laps(const struct pb_case *at, struct census *census,
+                         const struct pb_sample *sorted)
+{
+    static const struct restated restated = {
+        "l2", {"latency_cycles", "latency_ns"}, "l2", ALL_LOADS};
+    double median = pb_quantile(sorted->values, sorted->count, 0.5);
+
+    if (sorted->count != census->sms.count || !differ(&census->sms))
+        return;
+    for (size_t i = 0; i < census->sms.count; i++)
+        add_to_block(census, i % BLOCKS, census->sms.values[i]);
+    restate_all(at, &restated, &census->sms, median, confidence_of(census, 0.0, median));
 }
 
 enum pb_status pb_infer_l2_over_sms(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct restated restated = {
-        "l2", {"latency_cycles", "latency_ns"}, "l2", ALL_LOADS};
     static const struct pb_pick timed = {"global_cg", "lap", "l2"};
-    struct pb_sample laps = {NULL, 0, 0}, sorted = {NULL, 0, 0};
-    enum pb_status status = pb_lap_collect(&at->recordings[0].series, &timed, &laps, err);
+    struct census census = {.sms = {NULL, 0, 0}};
+    struct pb_sample sorted = {NULL, 0, 0};
+    enum pb_status status = pb_lap_collect(&at->recordings[0].series, &timed, &census.sms, err);
 
     if (status == PB_OK)
-        status = pb_sample_sorted(&laps, &sorted, err);
-    if (status == PB_OK && sorted.count == laps.count && differ(&laps))
-        restate_all(at, &restated, &laps, pb_quantile(sorted.values, sorted.count, 0.5));
+        status = pb_sample_sorted(&census.sms, &sorted, err);
+    if (status == PB_OK)
+        restate_laps(at, &census, &sorted);
     pb_sample_clear(&sorted);
-    pb_sample_clear(&laps);
+    pb_sample_clear(&census.sms);
     return status;
 }
 
