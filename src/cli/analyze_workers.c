@@ -1,32 +1,23 @@
-/* Workers of plumb-analyze: processes of the same program, and the pipes that they answer by. */
+/* Workers of plumb-analyze, and how they answer; see analyze_workers.h. */
 #include "cli/analyze_workers.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "analysis/inference.h"
 #include "cli/source.h"
-
-struct worker {
-    pid_t process; /* 0: none */
-    int answers;   /* the pipe's reading end; -1: none */
-};
+#include "cli/worker.h"
 
 struct pb_workers {
     const char *path;
     const struct pb_key *keys;
     size_t count, next;
-    struct worker workers[PB_WORKERS_MAX];
+    struct pb_worker workers[PB_WORKERS_MAX];
     size_t jobs;
 };
 
-/* Goes before the parameters of a device. Both ends are one program: its layout is no matter. */
+/* Goes before the parameters of a device. */
 struct answer {
     enum pb_status status;
     char message[PB_ERROR_LENGTH], model[PB_TEXT_LENGTH];
@@ -54,37 +45,6 @@ static enum pb_status analyse(struct pb_reader *reader, const char *key,
     return PB_OK;
 }
 
-/* All of it, however small the pipe is. */
-static bool write_all(int pipe, const void *bytes, size_t size)
-{
-    const char *at = bytes;
-
-    while (size > 0) {
-        ssize_t done = write(pipe, at, size);
-
-        if (done < 0 && errno != EINTR)
-            return false;
-        at += done > 0 ? done : 0;
-        size -= done > 0 ? (size_t)done : 0;
-    }
-    return true;
-}
-
-static bool read_all(int pipe, void *bytes, size_t size)
-{
-    char *at = bytes;
-
-    while (size > 0) {
-        ssize_t done = read(pipe, at, size);
-
-        if (done == 0 || (done < 0 && errno != EINTR))
-            return false;
-        at += done > 0 ? done : 0;
-        size -= done > 0 ? (size_t)done : 0;
-    }
-    return true;
-}
-
 static bool send_answer(int pipe, enum pb_status status, const struct pb_device_result *result,
                         const struct pb_error *err)
 {
@@ -96,9 +56,9 @@ static bool send_answer(int pipe, enum pb_status status, const struct pb_device_
         answer.analysed = result->analysed;
         answer.parameters = result->parameters.count;
     }
-    return write_all(pipe, &answer, sizeof(answer)) &&
-           write_all(pipe, result->parameters.items,
-                     answer.parameters * sizeof(*result->parameters.items));
+    return pb_worker_send(pipe, &answer, sizeof(answer)) &&
+           pb_worker_send(pipe, result->parameters.items,
+                          answer.parameters * sizeof(*result->parameters.items));
 }
 
 /* One device by a reader of its own: what HDF5 keeps of a file's objects grows while it is open. */
@@ -115,8 +75,9 @@ static enum pb_status open_and_analyse(const char *path, const char *key,
 }
 
 /* The whole life of worker number `first`: its share of the devices, up to the first error. */
-static void work(const struct pb_workers *workers, size_t first, int pipe)
+static void work(void *context, size_t first, int pipe)
 {
+    const struct pb_workers *workers = context;
     struct pb_error err = PB_ERROR_INIT;
     bool heard = true;
 
@@ -128,30 +89,6 @@ static void work(const struct pb_workers *workers, size_t first, int pipe)
         heard = send_answer(pipe, status, &result, &err) && status == PB_OK;
         pb_parameters_clear(&result.parameters);
     }
-}
-
-static enum pb_status start_worker(struct pb_workers *workers, size_t number, struct pb_error *err)
-{
-    int ends[2];
-    pid_t process;
-
-    if (pipe(ends) != 0)
-        return pb_fail(err, PB_IO, "no pipe for a worker: %s", strerror(errno));
-    process = fork();
-    if (process == 0) {
-        close(ends[0]);
-        for (size_t i = 0; i < number; i++)
-            close(workers->workers[i].answers);
-        work(workers, number, ends[1]);
-        _exit(0); /* the streams belong to the parent */
-    }
-    close(ends[1]);
-    if (process < 0) {
-        close(ends[0]);
-        return pb_fail(err, PB_IO, "no process for a worker: %s", strerror(errno));
-    }
-    workers->workers[number] = (struct worker){process, ends[0]};
-    return PB_OK;
 }
 
 enum pb_status pb_workers_start(const char *path, const struct pb_key *keys, size_t count,
@@ -166,7 +103,7 @@ enum pb_status pb_workers_start(const char *path, const struct pb_key *keys, siz
     jobs = jobs > count ? count : jobs;
     *workers = (struct pb_workers){.path = path, .keys = keys, .count = count, .jobs = jobs};
     for (size_t i = 0; i < jobs && status == PB_OK; i++)
-        status = start_worker(workers, i, err);
+        status = pb_worker_start(workers->workers, i, work, workers, err);
     if (status != PB_OK) {
         pb_workers_stop(workers);
         return status;
@@ -175,31 +112,20 @@ enum pb_status pb_workers_start(const char *path, const struct pb_key *keys, siz
     return PB_OK;
 }
 
-/* Why a worker fell silent. */
-static enum pb_status tell_end(struct worker *worker, struct pb_error *err)
-{
-    int how = 0;
-
-    if (waitpid(worker->process, &how, 0) == worker->process)
-        worker->process = 0;
-    if (WIFSIGNALED(how))
-        return pb_fail(err, PB_IO, "its worker ended by signal %d (%s)", WTERMSIG(how),
-                       strsignal(WTERMSIG(how)));
-    return pb_fail(err, PB_IO, "its worker ended with code %d and no answer", WEXITSTATUS(how));
-}
-
-static enum pb_status take_parameters(struct worker *worker, const struct answer *answer,
+static enum pb_status take_parameters(struct pb_worker *worker, const struct answer *answer,
                                       struct pb_parameters *parameters_out, struct pb_error *err)
 {
     struct pb_parameters parameters = {NULL, answer->parameters, answer->parameters};
+    enum pb_status status;
 
     parameters.items = calloc(answer->parameters + 1, sizeof(*parameters.items));
     if (parameters.items == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for %zu parameters", answer->parameters);
-    if (!read_all(worker->answers, parameters.items,
-                  answer->parameters * sizeof(*parameters.items))) {
+    status = pb_worker_receive(worker, parameters.items,
+                               answer->parameters * sizeof(*parameters.items), err);
+    if (status != PB_OK) {
         pb_parameters_clear(&parameters);
-        return tell_end(worker, err);
+        return status;
     }
     *parameters_out = parameters;
     return PB_OK;
@@ -208,13 +134,13 @@ static enum pb_status take_parameters(struct worker *worker, const struct answer
 enum pb_status pb_workers_next(struct pb_workers *workers, struct pb_device_result *result_out,
                                struct pb_error *err)
 {
-    struct worker *worker = &workers->workers[workers->next++ % workers->jobs];
+    struct pb_worker *worker = &workers->workers[workers->next++ % workers->jobs];
     struct pb_device_result result = {.analysed = 0};
     struct answer answer;
-    enum pb_status status;
+    enum pb_status status = pb_worker_receive(worker, &answer, sizeof(answer), err);
 
-    if (!read_all(worker->answers, &answer, sizeof(answer)))
-        return tell_end(worker, err);
+    if (status != PB_OK)
+        return status;
     if (answer.status != PB_OK)
         return pb_fail(err, answer.status, "%s", answer.message);
     status = take_parameters(worker, &answer, &result.parameters, err);
@@ -230,14 +156,7 @@ void pb_workers_stop(struct pb_workers *workers)
 {
     if (workers == NULL)
         return;
-    for (size_t i = 0; i < workers->jobs; i++) {
-        struct worker *worker = &workers->workers[i];
-
-        if (worker->process == 0)
-            continue;
-        close(worker->answers); /* one that still writes ends by that */
-        kill(worker->process, SIGTERM);
-        waitpid(worker->process, NULL, 0);
-    }
+    for (size_t i = 0; i < workers->jobs; i++)
+        pb_worker_stop(&workers->workers[i]);
     free(workers);
 }

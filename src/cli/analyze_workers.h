@@ -1,10 +1,8 @@
 /*
  * Devices of a fleet file analysed by several processes, their results taken in the file's order.
  *
- * Every worker reads the file by itself and analyses every so many'th device; what it found comes
- * through a pipe, which also holds it back: no more than a device of each is ahead. So memory does
- * not grow with the number of devices, and a worker that crashes ends with an error that names the
- * device, never with a silent gap.
+ * Every worker (worker.h) reads the file by itself and analyses every so many'th device; no more
+ * than a device of each is ahead, so memory does not grow with the number of devices.
  */
 #ifndef PB_CLI_ANALYZE_WORKERS_H
 #define PB_CLI_ANALYZE_WORKERS_H

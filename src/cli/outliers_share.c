@@ -1,21 +1,19 @@
 /* Several processes, one sheet; see outliers_share.h. */
 #include "cli/outliers_share.h"
 
-#include <errno.h>
 #include <math.h>
 #include <sched.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-/* One process and the file it leaves its sheet in. */
-struct worker {
-    FILE *file;
-    pid_t pid;
-    struct pb_sheet sheet; /* as it came back */
+#include "cli/worker.h"
+
+struct share {
+    enum pb_status (*fill)(void *context, size_t worker, size_t workers, struct pb_sheet *sheet,
+                           struct pb_error *err);
+    void *context;
+    size_t count;
+    struct pb_worker *workers; /* [count] */
+    struct pb_sheet *sheets;   /* [count]: what each says of its own, without subjects */
 };
 
 size_t pb_share_processors(void)
@@ -25,162 +23,121 @@ size_t pb_share_processors(void)
     return sched_getaffinity(0, sizeof(set), &set) != 0 ? 1 : (size_t)CPU_COUNT(&set);
 }
 
-/* ---- a sheet in a file: between two processes of one program, so as it lies in memory ---- */
+/* ---- a worker's side: its verdict, its metrics, then each subject with all its cells ---- */
 
-static bool put(FILE *file, const void *items, size_t size, size_t count)
+static bool send_subject(int pipe, const struct pb_sheet *sheet, size_t row, struct pb_cell *cells)
 {
-    return count == 0 || fwrite(items, size, count, file) == count;
+    for (size_t i = 0; i < sheet->metric_count; i++)
+        cells[i] = pb_sheet_cell(sheet, row, i);
+    return pb_worker_send(pipe, &sheet->subjects[row], sizeof(sheet->subjects[row])) &&
+           pb_worker_send(pipe, cells, sheet->metric_count * sizeof(*cells));
 }
 
-/* The verdict of the worker, then its metrics, then each subject with all its cells. */
-static bool put_sheet(FILE *file, const struct pb_error *err, const struct pb_sheet *sheet)
+static void work(void *context, size_t number, int pipe)
 {
-    bool good = put(file, err, sizeof(*err), 1) && put(file, sheet, sizeof(*sheet), 1) &&
-                put(file, sheet->metrics, sizeof(*sheet->metrics), sheet->metric_count);
+    const struct share *share = context;
+    struct pb_sheet sheet = {0};
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_cell *cells;
+    bool heard;
 
-    for (size_t i = 0; i < sheet->subject_count && good; i++) {
-        good = put(file, &sheet->subjects[i], sizeof(sheet->subjects[i]), 1);
-        for (size_t j = 0; j < sheet->metric_count && good; j++) {
-            struct pb_cell cell = pb_sheet_cell(sheet, i, j);
-
-            good = put(file, &cell, sizeof(cell), 1);
-        }
-    }
-    return good && fflush(file) == 0;
+    err.status = share->fill(share->context, number, share->count, &sheet, &err);
+    cells = calloc(sheet.metric_count + 1, sizeof(*cells));
+    if (cells == NULL)
+        pb_fail(&err, PB_NO_MEMORY, "no memory for %zu numbers", sheet.metric_count);
+    heard = pb_worker_send(pipe, &err, sizeof(err)) && err.status == PB_OK &&
+            pb_worker_send(pipe, &sheet, sizeof(sheet)) &&
+            pb_worker_send(pipe, sheet.metrics, sheet.metric_count * sizeof(*sheet.metrics));
+    for (size_t i = 0; i < sheet.subject_count && heard; i++)
+        heard = send_subject(pipe, &sheet, i, cells);
+    free(cells);
+    pb_sheet_clear(&sheet);
 }
 
-static bool get(FILE *file, void *items, size_t size, size_t count)
+/* ---- the other side ---- */
+
+/* What a worker says of itself, and its metrics; its subjects follow. */
+static enum pb_status open_answer(struct pb_worker *worker, struct pb_sheet *sheet,
+                                  struct pb_error *err)
 {
-    return count == 0 || fread(items, size, count, file) == count;
+    struct pb_error theirs;
+    struct pb_sheet found;
+    enum pb_status status = pb_worker_receive(worker, &theirs, sizeof(theirs), err);
+
+    if (status == PB_OK && theirs.status != PB_OK)
+        status = pb_fail(err, theirs.status, "%s", theirs.message);
+    if (status == PB_OK)
+        status = pb_worker_receive(worker, &found, sizeof(found), err);
+    if (status != PB_OK)
+        return status;
+    found.subjects = NULL; /* pointers of another process */
+    found.metrics = calloc(found.metric_count + 1, sizeof(*found.metrics));
+    *sheet = found;
+    if (found.metrics == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu metrics", found.metric_count);
+    return pb_worker_receive(worker, found.metrics, found.metric_count * sizeof(*found.metrics),
+                             err);
 }
 
-/* The next subject of a worker, with its cells. */
-static enum pb_status join_subject(struct worker *worker, struct pb_sheet *sheet,
+/* The next subject of a worker whose sheet is `theirs`. cells[] has room for its metrics. */
+static enum pb_status join_subject(struct pb_worker *worker, const struct pb_sheet *theirs,
+                                   struct pb_cell *cells, struct pb_sheet *sheet,
                                    struct pb_error *err)
 {
     struct pb_subject subject;
-    enum pb_status status;
     size_t row;
+    enum pb_status status = pb_worker_receive(worker, &subject, sizeof(subject), err);
 
-    if (!get(worker->file, &subject, sizeof(subject), 1))
-        return pb_fail(err, PB_IO, "a worker's numbers cannot be read back");
+    if (status == PB_OK)
+        status = pb_worker_receive(worker, cells, theirs->metric_count * sizeof(*cells), err);
+    if (status != PB_OK)
+        return status;
     subject.cells = NULL; /* pointers of another process */
     subject.cell_capacity = 0;
     status = pb_sheet_add_subject(sheet, &subject, &row, err);
-    for (size_t i = 0; i < worker->sheet.metric_count && status == PB_OK; i++) {
-        struct pb_cell cell;
-
-        if (!get(worker->file, &cell, sizeof(cell), 1))
-            status = pb_fail(err, PB_IO, "a worker's numbers cannot be read back");
-        else if (!isnan(cell.value))
-            status = pb_sheet_set(sheet, row, &worker->sheet.metrics[i], cell, err);
-    }
+    for (size_t i = 0; i < theirs->metric_count && status == PB_OK; i++)
+        if (!isnan(cells[i].value))
+            status = pb_sheet_set(sheet, row, &theirs->metrics[i], cells[i], err);
     return status;
-}
-
-/* What a worker says of itself, and its metrics; its subjects follow in the file. */
-static enum pb_status open_result(struct worker *worker, struct pb_error *err)
-{
-    struct pb_error theirs;
-    struct pb_metric *metrics;
-
-    rewind(worker->file);
-    if (!get(worker->file, &theirs, sizeof(theirs), 1))
-        return pb_fail(err, PB_IO, "a worker ended without a result");
-    if (theirs.status != PB_OK)
-        return pb_fail(err, theirs.status, "%s", theirs.message);
-    if (!get(worker->file, &worker->sheet, sizeof(worker->sheet), 1)) {
-        worker->sheet.metrics = NULL;
-        return pb_fail(err, PB_IO, "a worker's numbers cannot be read back");
-    }
-    worker->sheet.subjects = NULL; /* pointers of another process */
-    metrics = calloc(worker->sheet.metric_count + 1, sizeof(*metrics));
-    worker->sheet.metrics = metrics;
-    if (metrics == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu metrics", worker->sheet.metric_count);
-    if (!get(worker->file, metrics, sizeof(*metrics), worker->sheet.metric_count))
-        return pb_fail(err, PB_IO, "a worker's numbers cannot be read back");
-    return PB_OK;
-}
-
-/* ---- processes ---- */
-
-static enum pb_status start_worker(struct worker *worker)
-{
-    worker->file = tmpfile();
-    if (worker->file == NULL)
-        return PB_IO;
-    worker->pid = fork();
-    return worker->pid < 0 ? PB_IO : PB_OK;
-}
-
-/* In the new process: nothing that belongs to the old one is touched, not even by exit(). */
-static void work(struct worker *worker, size_t index, size_t workers,
-                 enum pb_status (*fill)(void *, size_t, size_t, struct pb_sheet *,
-                                        struct pb_error *),
-                 void *context)
-{
-    struct pb_sheet sheet = {0};
-    struct pb_error err = PB_ERROR_INIT;
-
-    err.status = fill(context, index, workers, &sheet, &err);
-    _exit(put_sheet(worker->file, &err, &sheet) ? EXIT_SUCCESS : EXIT_FAILURE);
-}
-
-static enum pb_status await_worker(struct worker *worker, struct pb_error *err)
-{
-    int how = 0;
-
-    while (waitpid(worker->pid, &how, 0) < 0 && errno == EINTR)
-        ;
-    if (WIFSIGNALED(how))
-        return pb_fail(err, PB_IO, "a worker died of signal %d", WTERMSIG(how));
-    if (WEXITSTATUS(how) != EXIT_SUCCESS)
-        return pb_fail(err, PB_IO, "a worker's numbers cannot be kept: is the disk full?");
-    return open_result(worker, err);
 }
 
 /* Worker i % count has subject i next. */
-static enum pb_status join(struct worker *workers, size_t count, struct pb_sheet *sheet,
-                           struct pb_error *err)
+static enum pb_status join(struct share *share, struct pb_sheet *sheet, struct pb_error *err)
 {
+    size_t subjects = 0, most = 0;
+    struct pb_cell *cells;
     enum pb_status status = PB_OK;
-    size_t subjects = 0;
 
-    for (size_t i = 0; i < count; i++)
-        subjects += workers[i].sheet.subject_count;
+    for (size_t i = 0; i < share->count; i++) {
+        subjects += share->sheets[i].subject_count;
+        most = share->sheets[i].metric_count > most ? share->sheets[i].metric_count : most;
+    }
+    cells = calloc(most + 1, sizeof(*cells));
+    if (cells == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu numbers", most);
     for (size_t i = 0; i < subjects && status == PB_OK; i++)
-        status = join_subject(&workers[i % count], sheet, err);
+        status = join_subject(&share->workers[i % share->count], &share->sheets[i % share->count],
+                              cells, sheet, err);
+    free(cells);
     return status;
 }
 
-static enum pb_status fill_by_processes(struct worker *workers, size_t count,
-                                        enum pb_status (*fill)(void *, size_t, size_t,
-                                                               struct pb_sheet *,
-                                                               struct pb_error *),
-                                        void *context, struct pb_sheet *sheet, struct pb_error *err)
+static enum pb_status fill_by_processes(struct share *share, struct pb_sheet *sheet,
+                                        struct pb_error *err)
 {
     enum pb_status status = PB_OK;
-    size_t started = 0;
 
-    fflush(NULL); /* what is buffered must not come out twice */
-    for (; started < count && status == PB_OK; started++) {
-        status = start_worker(&workers[started]);
-        if (status == PB_OK && workers[started].pid == 0)
-            work(&workers[started], started, count, fill, context);
+    for (size_t i = 0; i < share->count && status == PB_OK; i++)
+        status = pb_worker_start(share->workers, i, work, share, err);
+    for (size_t i = 0; i < share->count && status == PB_OK; i++)
+        status = open_answer(&share->workers[i], &share->sheets[i], err);
+    if (status == PB_OK)
+        status = join(share, sheet, err);
+    for (size_t i = 0; i < share->count; i++) {
+        pb_worker_stop(&share->workers[i]);
+        free(share->sheets[i].metrics);
     }
-    if (status != PB_OK) {
-        pb_fail(err, status, "worker %zu cannot be started: %s", started, strerror(errno));
-        started--;
-    }
-    for (size_t i = 0; i < started; i++) { /* all of them, whatever went wrong with one */
-        struct pb_error *first = status == PB_OK ? err : NULL;
-        enum pb_status theirs = await_worker(&workers[i], first);
-
-        if (status == PB_OK)
-            status = theirs;
-    }
-    return status == PB_OK ? join(workers, count, sheet, err) : status;
+    return status;
 }
 
 enum pb_status pb_share_fill(size_t workers,
@@ -188,20 +145,18 @@ enum pb_status pb_share_fill(size_t workers,
                                                     struct pb_sheet *sheet, struct pb_error *err),
                              void *context, struct pb_sheet *sheet, struct pb_error *err)
 {
-    struct worker *processes;
+    struct share share = {fill, context, workers, NULL, NULL};
     enum pb_status status;
 
     if (workers <= 1)
         return fill(context, 0, 1, sheet, err);
-    processes = calloc(workers, sizeof(*processes));
-    if (processes == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu workers", workers);
-    status = fill_by_processes(processes, workers, fill, context, sheet, err);
-    for (size_t i = 0; i < workers; i++) {
-        if (processes[i].file != NULL)
-            fclose(processes[i].file);
-        free(processes[i].sheet.metrics);
-    }
-    free(processes);
+    share.workers = calloc(workers, sizeof(*share.workers));
+    share.sheets = calloc(workers, sizeof(*share.sheets));
+    if (share.workers == NULL || share.sheets == NULL)
+        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu workers", workers);
+    else
+        status = fill_by_processes(&share, sheet, err);
+    free(share.sheets);
+    free(share.workers);
     return status;
 }

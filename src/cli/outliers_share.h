@@ -1,9 +1,9 @@
 /*
  * Private to plumb-outliers: one sheet filled by several processes.
  *
- * Reading and inferring a device takes longer than judging a whole fleet, and HDF5 has one lock for
- * all threads: so each process reads its own share of the devices into a sheet of its own, leaves
- * it in an unnamed file, and the sheets are joined in the devices' order.
+ * Reading and inferring a device takes longer than judging a whole fleet: so each worker (worker.h)
+ * reads its own share of the devices into a sheet of its own, and the sheets are joined in the
+ * devices' order.
  */
 #ifndef PB_CLI_OUTLIERS_SHARE_H
 #define PB_CLI_OUTLIERS_SHARE_H
