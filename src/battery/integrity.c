@@ -3,7 +3,8 @@
  *
  * Words that depend on their addresses are written and read back, over 256 MiB in the quick and the
  * standard battery, over all that is free in the full one. Axis quantity: tested (byte),
- * mismatches (words), address of the first one, seconds. Which bits differed is in the message.
+ * mismatches (words), address of the first one, seconds (the host's, of all passes, allocations
+ * included: no measure of the memory's rate). Which bits differed is in the message.
  * Where hardly any memory is free the test is unsupported.
  */
 #include <math.h>
