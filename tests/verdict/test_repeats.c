@@ -161,6 +161,26 @@ static void test_healthy__pasts_that_differ_excuse(void **state)
     trial_end(&trial);
 }
 
+/* Devices of a baseline that ran other tests are peers in all but what sums up a run. */
+static void test_peers__other_tests_sum_up_to_something_else(void **state)
+{
+    struct rig *rig = *state;
+    struct trial trial = {.now = {0}};
+    const struct pb_norm *norms;
+
+    for (size_t i = 0; i < rig->h200.count; i++) {
+        const struct repeats_run *run = &rig->h200.runs[i];
+
+        repeats_add(&run->sheet, run->name, run->name[0] == 'q' ? &trial.now : &trial.past);
+    }
+    trial_judge(&trial);
+    norms = trial.scores.norms;
+    assert_int_equal(norms[pb_sheet_find(&trial.now, "l2.latency_cycles")].peers, 16);
+    assert_int_equal(norms[pb_sheet_find(&trial.now, "nvml.power_most")].peers, 10);
+    assert_int_equal(norms[pb_sheet_find(&trial.now, "l2_hits.q75")].peers, 10);
+    trial_end(&trial);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +190,7 @@ int main(void)
         cmocka_unit_test(test_healthy__pasts_that_differ_excuse),
         cmocka_unit_test(test_sizes__stand_well_beyond_what_was_seen),
         cmocka_unit_test(test_peers__two_unlike_chips_are_both_well),
+        cmocka_unit_test(test_peers__other_tests_sum_up_to_something_else),
     };
 
     return cmocka_run_group_tests(tests, trial_set_up, trial_tear_down);
