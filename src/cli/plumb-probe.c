@@ -3,8 +3,10 @@
  *
  * A crash or a hang of the device takes this process with it: plumb-run is what survives that.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "battery/battery.h"
 #include "cli/options.h"
@@ -41,6 +43,33 @@ static int list_tests(void)
     return EXIT_SUCCESS;
 }
 
+static volatile sig_atomic_t stop; /* by a signal */
+
+static void ask_to_stop(int signal_number)
+{
+    static const char words[] =
+        "plumb-probe: stops after this test, and keeps what it has; the same again stops at once\n";
+
+    (void)signal_number;
+    stop = 1;
+    (void)!write(STDERR_FILENO, words, sizeof(words) - 1);
+}
+
+/* The first of each signal ends the battery in good order; a test that hangs takes the second. */
+static void heed_signals(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = ask_to_stop, .sa_flags = SA_RESTART | SA_RESETHAND};
+
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        struct sigaction old;
+
+        if (sigaction(signals[i], NULL, &old) == 0 &&
+            old.sa_handler != SIG_IGN) /* as nohup has it */
+            sigaction(signals[i], &action, NULL);
+    }
+}
+
 static int measure(const struct pb_options *options, const struct pb_run *run)
 {
     struct pb_error err = PB_ERROR_INIT;
@@ -52,7 +81,9 @@ static int measure(const struct pb_options *options, const struct pb_run *run)
     if (status != PB_OK)
         return complain(&err);
     observer = pb_progress_observer(progress);
-    status = pb_measure_alone(&options->selection, options->output, run, &observer, &summary, &err);
+    heed_signals();
+    status = pb_measure_alone(&options->selection, options->output, run, &stop, &observer, &summary,
+                              &err);
     pb_progress_close(progress);
     if (status != PB_OK)
         return complain(&err);

@@ -12,6 +12,7 @@
 
 struct alone {
     const char *path;
+    const volatile sig_atomic_t *stop;
     struct pb_measure measure;
     struct pb_bench bench;
     struct pb_collect *collect;
@@ -20,13 +21,16 @@ struct alone {
     size_t finished; /* tests, in the order of measure.tests */
 };
 
-/* A sink for frames: into the file, and counted. */
+/* A sink for frames: into the file, and counted. No test begins that its START is refused. */
 static enum pb_status take(void *context, const struct pb_frame *frame, struct pb_error *err)
 {
     struct alone *alone = context;
     struct pb_test_note note;
-    enum pb_status status = pb_collect_take(alone->collect, 0, frame, err);
+    enum pb_status status;
 
+    if (frame->type == PB_FRAME_START && *alone->stop != 0)
+        return pb_fail(err, PB_NOT_FOUND, "the run was stopped by a signal");
+    status = pb_collect_take(alone->collect, 0, frame, err);
     if (status != PB_OK)
         return pb_error_prefix(err, "%s", alone->path);
     if (frame->type != PB_FRAME_TEST)
@@ -76,7 +80,7 @@ static enum pb_status open_device(struct alone *alone, struct pb_error *err)
     return PB_OK;
 }
 
-/* Tests that a lost or spoilt device left undone. */
+/* Tests that a lost or spoilt device, or a signal, left undone. */
 static enum pb_status take_missing(struct alone *alone, const char *reason, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
@@ -108,7 +112,7 @@ static enum pb_status measure(struct alone *alone, struct pb_error *err)
     enum pb_status status =
         pb_measure_run(&alone->bench, alone->member.key, alone->measure.tests, &sink, NULL, &cause);
 
-    if (status != PB_OK && status != PB_DEVICE)
+    if (status != PB_OK && status != PB_DEVICE && *alone->stop == 0)
         return pb_fail(err, status, "%s", cause.message);
     status = take_missing(alone, status == PB_OK ? "the device was lost" : cause.message, err);
     if (status != PB_OK)
@@ -120,10 +124,11 @@ static enum pb_status measure(struct alone *alone, struct pb_error *err)
 }
 
 enum pb_status pb_measure_alone(const struct pb_selection *selection, const char *path,
-                                const struct pb_run *run, const struct pb_observer *observer,
-                                struct pb_summary *summary_out, struct pb_error *err)
+                                const struct pb_run *run, const volatile sig_atomic_t *stop,
+                                const struct pb_observer *observer, struct pb_summary *summary_out,
+                                struct pb_error *err)
 {
-    struct alone alone = {.path = path};
+    struct alone alone = {.path = path, .stop = stop};
     enum pb_status status = pb_measure_prepare(selection, &alone.measure, err);
 
     if (status == PB_OK)

@@ -192,6 +192,36 @@ job_is_stopped_by_a_signal() {
     valid f.h5
 }
 
+# start_alone OPTIONS...: a probe without a job, in the background.
+start_alone() {
+    "$bin/plumb-probe" --backend sim --profile gtx980 "$@" -o f.h5 >out.txt 2>log.txt &
+    job=$!
+}
+
+probe_alone_keeps_what_it_has_when_stopped() {
+    start_alone --battery standard
+    await in_test 'clock_overhead ok'
+    kill -TERM $job
+    ends 3
+    has f.h5 '^test .* clock_overhead ok'
+    has f.h5 '^test .* global_copy missing the run was stopped by a signal'
+    has f.h5 '^rank 0 .* partial'
+    valid f.h5
+    nothing_but f.h5 log.txt
+}
+
+# What hangs can only be ended at once.
+second_signal_ends_a_probe_that_hangs() {
+    start_alone --tests $fast --fault hang@bank_conflict
+    await in_test 'shared_latency ok'
+    kill -TERM $job
+    await in_test 'stops after this test'
+    kill -0 $job || fail "the first signal has ended it"
+    kill -TERM $job
+    ends 143
+    [ ! -e f.h5 ] || fail "a file that is not whole"
+}
+
 signal_to_rank_zero_stops_every_rank() {
     write_fleet hang@bank_conflict
     start
