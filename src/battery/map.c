@@ -19,8 +19,9 @@
 
 enum {
     L1_BYTES = 1024,
-    L2_BYTES = 65536, /* over several slices */
-    STRIDE_BYTES = 128,
+    L1_STRIDE_BYTES = 128,
+    L2_LINES = 512,
+    L2_STRIDE_BYTES = 4096 + 5 * 32, /* over all slices alike, and all sets of a small L2 */
     LAPS_L1 = 256,
     LAPS_L2 = 4,
     MAP_LINES = 1024,
@@ -29,16 +30,16 @@ enum {
 };
 
 static enum pb_status take_lap(struct pb_bench *bench, enum pb_path path, const char *phase,
-                               uint64_t footprint_bytes, uint64_t laps, uint32_t sm,
+                               uint64_t slots, uint64_t stride_bytes, uint64_t laps, uint32_t sm,
                                struct pb_recording *recording, struct pb_error *err)
 {
     struct pb_walk walk = {.path = path,
                            .order = PB_ORDER_SEQUENTIAL,
                            .phase = phase,
-                           .footprint_bytes = footprint_bytes,
-                           .stride_bytes = STRIDE_BYTES,
-                           .warm = 2 * footprint_bytes / STRIDE_BYTES,
-                           .timed = laps * footprint_bytes / STRIDE_BYTES,
+                           .footprint_bytes = slots * stride_bytes,
+                           .stride_bytes = stride_bytes,
+                           .warm = 2 * slots,
+                           .timed = laps * slots,
                            .on_sm = true,
                            .sm = sm};
 
@@ -48,13 +49,14 @@ static enum pb_status take_lap(struct pb_bench *bench, enum pb_path path, const 
 static enum pb_status take_laps(struct pb_bench *bench, uint32_t sm, const void *context,
                                 struct pb_recording *recording, struct pb_error *err)
 {
-    enum pb_status status =
-        take_lap(bench, PB_PATH_GLOBAL_CA, "l1", L1_BYTES, LAPS_L1, sm, recording, err);
+    enum pb_status status = take_lap(bench, PB_PATH_GLOBAL_CA, "l1", L1_BYTES / L1_STRIDE_BYTES,
+                                     L1_STRIDE_BYTES, LAPS_L1, sm, recording, err);
 
     (void)context;
     if (status != PB_OK)
         return status;
-    return take_lap(bench, PB_PATH_GLOBAL_CG, "l2", L2_BYTES, LAPS_L2, sm, recording, err);
+    return take_lap(bench, PB_PATH_GLOBAL_CG, "l2", L2_LINES, L2_STRIDE_BYTES, LAPS_L2, sm,
+                    recording, err);
 }
 
 enum pb_status pb_test_sm_latency(struct pb_bench *bench, struct pb_recording *recording,
