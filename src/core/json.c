@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Any value, so that one that is no object is refused by its path like everything else. */
+enum { PARSING = JSON_REJECT_DUPLICATES | JSON_DECODE_ANY };
+
 static void root_at(struct pb_json *root, json_t *value, const char *file)
 {
     root->value = value;
@@ -16,8 +19,8 @@ static void root_at(struct pb_json *root, json_t *value, const char *file)
 static enum pb_status syntax_error(const char *file, const json_error_t *error,
                                    struct pb_error *err)
 {
-    if (error->line < 0)
-        return pb_fail(err, PB_INVALID, "%s: %s", file, error->text);
+    if (error->line < 0) /* it cannot be opened, and the text says which it is */
+        return pb_fail(err, PB_INVALID, "%s", error->text);
     return pb_fail(err, PB_INVALID, "%s:%d:%d: not valid JSON: %s", file, error->line,
                    error->column, error->text);
 }
@@ -25,7 +28,7 @@ static enum pb_status syntax_error(const char *file, const json_error_t *error,
 enum pb_status pb_json_load(const char *file, struct pb_json *root_out, struct pb_error *err)
 {
     json_error_t error;
-    json_t *value = json_load_file(file, JSON_REJECT_DUPLICATES, &error);
+    json_t *value = json_load_file(file, PARSING, &error);
 
     if (value == NULL)
         return syntax_error(file, &error, err);
@@ -37,7 +40,7 @@ enum pb_status pb_json_parse(const char *text, const char *name, struct pb_json 
                              struct pb_error *err)
 {
     json_error_t error;
-    json_t *value = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    json_t *value = json_loads(text, PARSING, &error);
 
     if (value == NULL)
         return syntax_error(name, &error, err);

@@ -79,6 +79,18 @@ static void test_json__range_missing_and_unknown_keys_are_refused(void **state)
     json_decref(root.value);
 }
 
+static void test_json__document_that_is_no_object_is_refused_by_its_path(void **state)
+{
+    static const char *const known[] = {"a", NULL};
+    struct pb_json root = parse("null");
+    struct pb_error err = PB_ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(pb_json_only(&root, known, &err), PB_INVALID);
+    assert_string_equal(err.message, "x.json: $: expected an object, found null");
+    json_decref(root.value);
+}
+
 static void test_json__syntax_error_has_line_and_column(void **state)
 {
     struct pb_json root;
@@ -151,6 +163,7 @@ int main(void)
         cmocka_unit_test(test_checksum__is_crc32_and_continues),
         cmocka_unit_test(test_json__wrong_type_names_file_path_and_both_sides),
         cmocka_unit_test(test_json__range_missing_and_unknown_keys_are_refused),
+        cmocka_unit_test(test_json__document_that_is_no_object_is_refused_by_its_path),
         cmocka_unit_test(test_json__syntax_error_has_line_and_column),
         cmocka_unit_test(test_series__points_own_consecutive_accesses),
         cmocka_unit_test(test_matrix__cells_start_as_not_measured),
