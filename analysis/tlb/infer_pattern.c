@@ -12,6 +12,11 @@
  * What a slice is to show depends on the TLBs: P2's pages must take more entries than the first
  * level has and no more than the second, P3's and P5's more than the second, and no two of them may
  * share an entry. Where they do not, or nobody knows, the pattern is null and the method says why.
+ * Of several slices of a pattern that one tells it in which a kind prevails; lines that L1 has let
+ * go before are no hits.
+ *
+ * Limit: one chase on one SM, so that P1 to P6 differ by what they name and by nothing else; how
+ * far that SM lies from the rest of its chip is in all of them (infer_over_sms.c has the others).
  *
  * Source: M16 section 5.2, figure 14 and its table.
  */
@@ -292,8 +297,8 @@ enum pb_status pb_infer_pattern(const struct pb_case *at, struct pb_error *err)
         add_reason(reasons, sizeof(reasons), PATTERNS - 1, "active pages never changed");
     pb_parameter_set_list(pb_case_answer(at, "pattern_cycles"), patterns, PATTERNS,
                           pb_votes_confidence(&votes),
-                          "M16 5.2: P1 to P6 by %s, %zu loads; lower edge of the kind "
+                          "M16 5.2: P1 to P6 by %s on SM %lld, %zu loads; lower edge of the kind "
                           "that prevails, else the mean%s",
-                          path, accesses, reasons);
+                          path, (long long)at->recordings[0].sm_id, accesses, reasons);
     return PB_OK;
 }
