@@ -335,7 +335,7 @@ static double family_p(const struct pb_scores *scores, double p)
 {
     double tests = (double)scores->subject_count * (double)scores->metric_count;
 
-    return fmin(1.0, p * tests);
+    return isnan(p) ? p : fmin(1.0, p * tests); /* against the past there is none */
 }
 
 void pb_cause_word(const struct pb_sheet *sheet, const struct pb_scores *scores,

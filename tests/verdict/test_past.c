@@ -52,6 +52,8 @@ static void test_past__device_that_has_moved_among_unlike_peers_is_seen(void **s
     assert_string_equal(findings.items[0].device, sick_key);
     assert_non_null(strstr(findings.items[0].summary, "its own past"));
     assert_true(fabs(findings.items[0].expected - before) < 1e-6 * before);
+    assert_true(isnan(findings.items[0].p));
+    assert_non_null(strstr(findings.items[0].summary, "times what repeats"));
     pb_findings_clear(&findings);
 }
 
