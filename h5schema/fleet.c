@@ -260,8 +260,10 @@ enum pb_status pb_fleet_put_device(struct pb_fleet *fleet, const char *key,
         return status;
     if (H5Aexists(group, "uuid") > 0 && pb_h5_read_attributes(group, object, &old, NULL) == PB_OK &&
         strcmp(old.uuid, info->uuid) != 0)
-        status = pb_fail(err, PB_INVALID, "key %s names two devices: %s and %s", key, old.uuid,
-                         info->uuid);
+        status = pb_fail(err, PB_INVALID,
+                         "key %s names two devices, %s and %s: a GPU was replaced, or nodes of two "
+                         "clusters share a name; such files stay apart",
+                         key, old.uuid, info->uuid);
     if (status == PB_OK)
         status = pb_h5_write_attributes(group, object, info, err);
     H5Gclose(group);

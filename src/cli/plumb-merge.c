@@ -36,7 +36,8 @@ int main(int argc, char **argv)
         "plumb-merge", "-o OUT.h5 IN...",
         "Makes one fleet file from spool folders, spool files and fleet files.\v"
         "Ranks keep their numbers where these are free; others get the next free one. The same "
-        "device in several inputs has one row, and the better one of each test.\n\n"
+        "device in several inputs has one row, and the better one of each test. Two devices by one "
+        "name, as when a GPU was replaced, are refused.\n\n"
         "Exit status: 0 complete, 3 partial (the file says what is missing), 1 failed, 2 usage.",
         true, SIZE_MAX};
     struct pb_files files;
