@@ -13,6 +13,7 @@
 #include "analysis/confidence.h"
 #include "analysis/tlb/infer_tlb.h"
 #include "analysis/tlb/tlb.h"
+#include "analysis/tlb/tlb_crowd.h"
 #include "analysis/trace.h"
 
 /* Entries and ways, where reach and span are known finely enough. */
@@ -122,6 +123,7 @@ enum pb_status pb_infer_tlb(const struct pb_case *at, struct pb_error *err)
     double l2 = pb_parameters_number(at->parameters, "l2", "latency_cycles");
     size_t level = level_of(at);
     struct pb_tlb tlb = {NULL};
+    struct pb_tlb_l2 lines;
     struct pb_tlb_view view;
     enum pb_status status;
 
@@ -129,7 +131,8 @@ enum pb_status pb_infer_tlb(const struct pb_case *at, struct pb_error *err)
         return pb_fail(err, PB_NOT_FOUND,
                        "without the latencies of l2 and dram, misses of L2 cannot "
                        "be told from those of translation");
-    status = pb_tlb_open(at->recordings, 2, dram - l2, &tlb, err);
+    lines = pb_tlb_l2_read(at->parameters);
+    status = pb_tlb_open(at->recordings, 2, dram - l2, &lines, &tlb, err);
     if (status == PB_UNSUPPORTED) /* a line is delayed by less than a miss of L2, or disturbed */
         return pb_infer_tlb_rise(at, level, (dram - l2) / 2.0, err);
     if (status == PB_OK)

@@ -73,6 +73,7 @@ static void find_places(const struct pb_tlb_view *view, struct places *misses, s
     pb_tlb_range(view->tlb, view->stride_bytes, &first, &count);
     for (size_t i = first; i < first + count; i++) {
         const struct pb_tlb_walk *walk = &view->tlb->walks[i];
+        uint64_t last = 0;
         bool before = false;
 
         if (walk->pages <= view->onset.fits_pages)
@@ -83,9 +84,10 @@ static void find_places(const struct pb_tlb_view *view, struct places *misses, s
 
             if (misses_here && k > 0)
                 add_place(misses, page);
-            if (misses_here != before && k > 0)
+            if (misses_here != before && page == last + 1)
                 add_place(turns, page);
             before = misses_here;
+            last = page;
         }
     }
 }
@@ -120,7 +122,7 @@ static struct fates read_fates(const struct pb_tlb_view *view, const struct pb_t
     /* the first entry also ends the lap before: its record begins in the middle */
     for (size_t k = pages; k + pages <= walk->accesses.count && k + pages <= walk->pages;
          k += pages)
-        if (walk->accesses.index_bytes[k] == k * view->stride_bytes)
+        if (walk->left_out == 0 && walk->accesses.index_bytes[k] / view->stride_bytes == k)
             add_fate(view, walk, k, pages, &fates);
     return fates;
 }

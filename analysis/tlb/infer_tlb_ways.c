@@ -41,7 +41,7 @@ static bool mark_missing(const struct pb_tlb_view *view, size_t level, uint64_t 
             if (entry < entries)
                 missing[entry] |= is_slow(view, level, walk, k);
         }
-        return walk->accesses.count >= pages;
+        return pb_tlb_is_whole(walk);
     }
     return false;
 }

@@ -11,6 +11,8 @@ void pb_tlb_clear(struct pb_tlb *tlb)
     if (tlb == NULL)
         return;
     free(tlb->walks);
+    free(tlb->kept_latency);
+    free(tlb->kept_index);
     memset(tlb, 0, sizeof(*tlb));
 }
 
@@ -48,10 +50,14 @@ static enum pb_status read_walks(const struct pb_recording *recordings, size_t c
             struct pb_accesses accesses = pb_point_accesses(series, point);
 
             if (is_walk(point) && accesses.count > 0)
-                tlb->walks[tlb->walk_count++] = (struct pb_tlb_walk){
-                    point->stride_bytes, point->footprint_bytes / point->stride_bytes,
-                    point->base_address, point->repeat,
-                    point->sm_id,        accesses};
+                tlb->walks[tlb->walk_count++] =
+                    (struct pb_tlb_walk){.stride_bytes = point->stride_bytes,
+                                         .pages = point->footprint_bytes / point->stride_bytes,
+                                         .base_address = point->base_address,
+                                         .repeat = point->repeat,
+                                         .sm_id = point->sm_id,
+                                         .is_aliased = i > 0,
+                                         .accesses = accesses};
         }
     }
     if (tlb->walk_count == 0)
@@ -79,6 +85,11 @@ enum pb_status pb_tlb_read_walks(const struct pb_recording *recordings, size_t c
     else
         pb_tlb_clear(&tlb);
     return status;
+}
+
+bool pb_tlb_is_whole(const struct pb_tlb_walk *walk)
+{
+    return walk->accesses.count + walk->left_out >= walk->pages;
 }
 
 void pb_tlb_range(const struct pb_tlb *tlb, uint64_t stride_bytes, size_t *first_out,

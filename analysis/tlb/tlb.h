@@ -27,8 +27,12 @@ struct pb_tlb_walk {
     uint64_t base_address;
     uint64_t repeat; /* walks of another repeat load other lines of the same pages */
     int64_t sm_id;
+    bool is_aliased; /* one block of memory, mapped over and over */
     struct pb_accesses accesses;
+    size_t left_out; /* of them, because L2 cannot keep their lines (tlb_crowd.h) */
 };
+
+struct pb_tlb_l2;
 
 struct pb_tlb {
     struct pb_tlb_walk *walks; /* by stride, then by pages */
@@ -40,6 +44,8 @@ struct pb_tlb {
     size_t levels;      /* that miss anywhere */
     struct pb_band bands[PB_TLB_LEVELS_MAX + 1];      /* of accesses that miss so many levels */
     struct pb_estimate cycles[PB_TLB_LEVELS_MAX + 1]; /* their latencies */
+    uint32_t *kept_latency; /* what is left of walks that were thinned out */
+    uint64_t *kept_index;
 };
 
 /*
@@ -47,17 +53,22 @@ struct pb_tlb {
  *
  * dram_cycles  what a miss of L2 costs more than a hit, NaN where it is not known: accesses so slow
  *              are no misses of translation
+ * l2           how it places lines, as far as that is known
  *
  * PB_NOT_FOUND    no reference or no walk; err says which
  * PB_UNSUPPORTED  L2 hits of several kinds
  */
 enum pb_status pb_tlb_open(const struct pb_recording *recordings, size_t count, double dram_cycles,
-                           struct pb_tlb *tlb_out, struct pb_error *err);
+                           const struct pb_tlb_l2 *l2, struct pb_tlb *tlb_out,
+                           struct pb_error *err);
 void pb_tlb_clear(struct pb_tlb *tlb);
 
 /* Reads the walks alone: no levels. PB_NOT_FOUND: none; PB_NO_MEMORY. */
 enum pb_status pb_tlb_read_walks(const struct pb_recording *recordings, size_t count,
                                  struct pb_tlb *tlb_out, struct pb_error *err);
+
+/* Was every load of a lap recorded, but for those left out? */
+bool pb_tlb_is_whole(const struct pb_tlb_walk *walk);
 
 /* The walks of one stride: walks[first, first + count). */
 void pb_tlb_range(const struct pb_tlb *tlb, uint64_t stride_bytes, size_t *first_out,

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "analysis/statistics/latency.h"
+#include "analysis/tlb/tlb_crowd.h"
 #include "analysis/trace.h"
 
 enum {
@@ -132,7 +133,7 @@ static bool prevails_in(const struct pb_tlb_walk *walk, double low, double high)
 
         held += cycles >= low && cycles <= high;
     }
-    return walk->accesses.count >= walk->pages && 2 * held >= walk->accesses.count;
+    return pb_tlb_is_whole(walk) && 2 * held >= walk->accesses.count;
 }
 
 /*
@@ -302,12 +303,14 @@ static enum pb_status find_levels(struct pb_tlb *tlb, struct pb_error *err)
 }
 
 enum pb_status pb_tlb_open(const struct pb_recording *recordings, size_t count, double dram_cycles,
-                           struct pb_tlb *tlb_out, struct pb_error *err)
+                           const struct pb_tlb_l2 *l2, struct pb_tlb *tlb_out, struct pb_error *err)
 {
     struct pb_tlb tlb = {.walk_count = 0};
     enum pb_status status = pb_tlb_read_walks(recordings, count, &tlb, err);
 
     tlb.dram_cycles = dram_cycles;
+    if (status == PB_OK)
+        status = pb_tlb_leave_out_crowded(&tlb, l2, err);
     if (status == PB_OK)
         status = read_reference(&recordings[0], &tlb, err);
     if (status == PB_OK)

@@ -228,6 +228,30 @@ static void check_tlb(struct answers *answers, const char *memory, const struct 
     check_latency(answers, memory, "penalty_cycles", tlb->penalty_cycles);
 }
 
+/* A level that was not planted. */
+static void check_absent(struct answers *answers, const char *memory, const char *name)
+{
+    const struct pb_parameter *parameter = pb_parameters_find(answers->parameters, memory, name);
+    struct blind_result *result = next_result(answers, memory, name, parameter);
+    bool is_stated = parameter != NULL && parameter->kind != PB_VALUE_NONE;
+
+    result->verdict = is_stated ? BLIND_WRONG : BLIND_EXACT;
+    if (is_stated)
+        snprintf(result->detail, sizeof(result->detail), "no such level, found %g; %s",
+                 parameter->numbers[0].value, parameter->method);
+}
+
+/* M16's P1 to P5 past L1; there are no pages for a P6. */
+static void check_patterns(struct answers *answers, const struct blind_profile *profile)
+{
+    double hit = profile->caches[BLIND_L2].latency_cycles, miss = profile->dram_cycles;
+    double first = profile->tlbs[0].penalty_cycles;
+    double both = first + profile->tlbs[1].penalty_cycles;
+    const double patterns[] = {hit, hit + first, hit + both, miss, miss + both, NAN};
+
+    check_numbers(answers, "l2", "pattern_cycles", patterns, 6, 1.0, 0.02);
+}
+
 static void check_all(struct answers *answers, const struct blind_profile *profile)
 {
     static const char *const memories[] = {"l1", "texture", "l2"};
@@ -238,6 +262,8 @@ static void check_all(struct answers *answers, const struct blind_profile *profi
         check_cache(answers, memories[i], &profile->caches[i]);
     check_tlb(answers, "tlb_l1", &profile->tlbs[0]);
     check_tlb(answers, "tlb_l2", &profile->tlbs[1]);
+    check_absent(answers, "tlb_l3", "reach_bytes");
+    check_patterns(answers, profile);
     check_latency(answers, "dram", "latency_cycles", profile->dram_cycles);
     check_exact(answers, "shared", "banks", 32);
     check_exact(answers, "shared", "bank_bytes", profile->bank_bytes);
