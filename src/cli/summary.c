@@ -15,11 +15,13 @@ int pb_summary_exit_code(const struct pb_summary *summary)
 
 void pb_summary_print(const char *path, const struct pb_summary *summary)
 {
-    if (pb_summary_exit_code(summary) == EXIT_SUCCESS)
+    int code = pb_summary_exit_code(summary);
+
+    if (code == EXIT_SUCCESS)
         printf("%s: complete, %zu device%s, %zu tests\n", path, summary->member_count,
                summary->member_count == 1 ? "" : "s", summary->test_ok_count);
     else
-        printf("%s: partial, %zu of %zu devices are ok, %zu tests ok, %zu not\n", path,
-               summary->ok_count, summary->member_count, summary->test_ok_count,
-               summary->test_failed_count);
+        printf("%s: %s, %zu of %zu devices are ok, %zu tests ok, %zu not\n", path,
+               code == PB_EXIT_PARTIAL ? "partial" : "failed", summary->ok_count,
+               summary->member_count, summary->test_ok_count, summary->test_failed_count);
 }

@@ -67,6 +67,14 @@ one_device_is_absent() {
     others_are_complete f.h5
 }
 
+no_test_ok_is_a_failure_with_a_file() {
+    ranks 1 1 --backend sim --profile gtx780 --tests global_copy --fault hang@global_copy --deadline 1 \
+        -o f.h5
+    grep -qx 'f\.h5: failed, 0 of 1 devices are ok, 0 tests ok, 1 not' out.txt || fail "another summary"
+    has f.h5 '^test .* global_copy hung'
+    valid f.h5
+}
+
 # A probe that leaves its process number behind, named by its rank.
 write_probe() {
     cat >probe.sh <<END
