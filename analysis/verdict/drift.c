@@ -222,13 +222,16 @@ static double least_bound(const struct ruler *ruler, const struct past *past, do
     return least;
 }
 
-/* Where they prove that numbers repeat better: no more than that. */
+/* Where they prove that numbers repeat better: no more than that. The shape of a run's accesses
+ * jumps with the pages that it is given, one run in many: no scale tells that. */
 static double most_bound(const struct ruler *ruler, const struct past *past,
                          const struct factors *factors)
 {
     double own = fmax(fmax(past->scale, ruler->past.scale), ruler->least_scale);
     double most = INFINITY;
 
+    if (ruler->repeat.same_tests)
+        return most;
     if (ruler->past.narrows)
         most = factors->of_past * M_SQRT2 * own;
     if (ruler->changes.narrows)

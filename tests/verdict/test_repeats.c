@@ -132,6 +132,30 @@ static void test_peers__two_unlike_chips_are_both_well(void **state)
     expect_peers_well(&((struct rig *)*state)->h200, "s"); /* six */
 }
 
+/* What most devices never do, one does when it is given other pages. */
+static void test_healthy__others_that_repeat_better_accuse_nobody(void **state)
+{
+    struct rig *rig = *state;
+    struct trial trial = {.now = {0}};
+    size_t metric;
+
+    for (int i = 0; i < 16; i++) {
+        char alias[16];
+
+        snprintf(alias, sizeof(alias), "n%02d", i);
+        repeats_add(trial_run(&rig->h200, "q1"), alias, &trial.now);
+        repeats_add(trial_run(&rig->h200, "q1"), alias, &trial.past);
+    }
+    repeats_add(trial_run(&rig->h200, "q5"), NULL, &trial.now);
+    repeats_add(trial_run(&rig->h200, "q2"), NULL, &trial.past);
+    trial_judge(&trial);
+    metric = pb_sheet_find(&trial.now, "l2_hits.beyond_112");
+    for (size_t i = 0; i < trial.now.subject_count; i++)
+        assert_int_equal(trial.scores.cells[i * trial.now.metric_count + metric].drift_severity,
+                         PB_SEVERITY_OK);
+    trial_end(&trial);
+}
+
 /* Where a device's pasts themselves lie apart, a change of that size is no finding. */
 static void test_healthy__pasts_that_differ_excuse(void **state)
 {
@@ -187,6 +211,7 @@ int main(void)
         cmocka_unit_test(test_healthy__h200s_are_as_they_were),
         cmocka_unit_test(test_healthy__h100_is_as_it_was),
         cmocka_unit_test(test_healthy__several_pasts_accuse_nobody),
+        cmocka_unit_test(test_healthy__others_that_repeat_better_accuse_nobody),
         cmocka_unit_test(test_healthy__pasts_that_differ_excuse),
         cmocka_unit_test(test_sizes__stand_well_beyond_what_was_seen),
         cmocka_unit_test(test_peers__two_unlike_chips_are_both_well),
