@@ -36,7 +36,7 @@ static const double alike_share = 0.01, alike_cycles = 0.5;
 enum { SMS_MIN = 8, BLOCKS = 8, ACCESSES_MIN = 4 };
 
 /* Walks that another cache has served in part are further from what one SM told than this. */
-static const double plausible_share = 0.2;
+static const double plausible_share = 0.2, plausible_cycles = 1.5;
 
 /* Loads slower than the quickest quarter by more than this come from the far side of L2. */
 static const double near_factor = 1.25;
@@ -248,23 +248,31 @@ enum pb_status pb_infer_misses_over_sms(const struct pb_case *at, struct pb_erro
     return status;
 }
 
-/* Does each page of the walks take an entry of its own, and are they more than the level has? */
+/* Where the ways of a level are not known, each set is overfull with so many pages more. */
+static const double usual_ways = 8.0;
+
+/* Does each page of the walks take an entry of its own, and do they overfill every set? */
 static bool all_miss(const struct pb_case *at, const char *memory, const char *phase)
 {
     double entries = pb_parameters_number(at->parameters, memory, "entry_count");
     double span = pb_parameters_number(at->parameters, memory, "entry_span_bytes");
+    double ways = pb_parameters_number(at->parameters, memory, "way_counts");
     struct pb_pick pick = {NULL, "trace", phase};
     size_t next = 0;
     const struct pb_point *point = pb_point_next(&at->recordings[0].series, &pick, &next);
 
+    if (isnan(ways) || ways <= 0.0)
+        ways = usual_ways;
     return point != NULL && point->stride_bytes > 0 && (double)point->stride_bytes >= span &&
-           (double)(point->footprint_bytes / point->stride_bytes) > entries;
+           (double)(point->footprint_bytes / point->stride_bytes) >= entries * (1.0 + 1.0 / ways);
 }
 
-/* Do the walks that miss the first level hit the second? Where nobody knows its end, they do. */
-static bool second_hits(const struct pb_case *at)
+/* A penalty of the first level alone is not far from what one SM told. */
+static bool is_plausible(const struct pb_case *at, double cycles)
 {
-    return !all_miss(at, "tlb_l2", "tlb_l1");
+    double own = pb_parameters_number(at->parameters, "tlb_l1", "penalty_cycles");
+
+    return fabs(cycles - own) <= plausible_share * own + plausible_cycles;
 }
 
 /* The second level's penalty: what both cost, SM by SM, less what the first one does. */
@@ -288,15 +296,19 @@ enum pb_status pb_infer_translations_over_sms(const struct pb_case *at, struct p
     enum pb_status status = PB_OK;
     double mean;
 
-    if (!all_miss(at, "tlb_l1", "tlb_l1") || !second_hits(at))
+    if (!all_miss(at, "tlb_l1", "tlb_l1"))
         return PB_OK;
     status = collect(series, &first, &near, err);
     if (status == PB_OK)
         status = collect(series, &second, &far, err);
     if (status == PB_OK && near.sms.count >= SMS_MIN) {
+        bool known;
+
         mean = gsl_stats_mean(near.sms.values, 1, near.sms.count);
-        restate_all(at, &first, &near.sms, mean, confidence_of(&near, 0.0, mean));
-        if (far.sms.count == near.sms.count && all_miss(at, "tlb_l2", "tlb_l2"))
+        known = is_plausible(at, mean); /* else they miss the second level, too */
+        if (known)
+            restate_all(at, &first, &near.sms, mean, confidence_of(&near, 0.0, mean));
+        if (known && far.sms.count == near.sms.count && all_miss(at, "tlb_l2", "tlb_l2"))
             restate_second(at, &second, &near, &far);
     }
     pb_sample_clear(&far.sms);
