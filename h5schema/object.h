@@ -29,6 +29,12 @@ hid_t pb_h5_compressed(int rank, const hsize_t *chunk);
 hid_t pb_h5_record_type(const struct pb_object *object);
 hid_t pb_h5_field_type(const struct pb_field *field);
 
+/* HDF5 converts between any two numbers, so only text against number must be refused. */
+bool pb_h5_same_class(hid_t stored, const struct pb_field *field);
+
+/* What a field is worth in a file that was written before there was such a field. */
+void pb_h5_set_unknown(const struct pb_field *field, void *record);
+
 enum pb_status pb_h5_write_text(hid_t location, const char *name, const char *text,
                                 struct pb_error *err);
 
