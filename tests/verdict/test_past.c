@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "analysis/verdict/repeat.h"
 #include "verdict/fleetbuild.h"
 #include "verdict/sickfleet.h"
 
@@ -144,6 +145,107 @@ static void test_past__few_with_a_newcomer_are_not_well(void **state)
     pb_findings_clear(&findings);
 }
 
+/* One device, once more at the end of a sheet: a further run of it. */
+static size_t add_one(struct pb_sheet *sheet)
+{
+    struct pb_sheet fleet = {0};
+    struct pb_error err = PB_ERROR_INIT;
+    size_t at;
+
+    make_fleet(NODES, &fleet);
+    assert_int_equal(pb_sheet_add_subject(sheet, &fleet.subjects[SICK], &at, &err), PB_OK);
+    for (size_t m = 0; m < fleet.metric_count; m++)
+        assert_int_equal(
+            pb_sheet_set(sheet, at, &fleet.metrics[m], pb_sheet_cell(&fleet, SICK, m), &err),
+            PB_OK);
+    pb_sheet_clear(&fleet);
+    return at;
+}
+
+/* What is said of a device whose number is `now` and was each of `pasts`. */
+static enum pb_severity judge_one(const char *name, double now, const double *pasts, size_t count)
+{
+    struct pb_sheet sheet = {0}, baseline = {0};
+    struct pb_findings findings = {0};
+    enum pb_severity worst;
+
+    put(&sheet, add_one(&sheet), name, now);
+    for (size_t i = 0; i < count; i++)
+        put(&baseline, add_one(&baseline), name, pasts[i]);
+    judge_against(&sheet, &baseline, &findings);
+    worst = findings.worst;
+    pb_findings_clear(&findings);
+    return worst;
+}
+
+static void test_past__runs_that_lie_apart_grant_as_much(void **state)
+{
+    static const double quiet[] = {270.0, 270.2, 269.9, 270.1, 270.0};
+    static const double loud[] = {260.0, 265.0, 270.0, 275.0, 280.0};
+
+    (void)state;
+    assert_int_equal(judge_one("l2.latency_cycles", 287.0, quiet, 5), PB_SEVERITY_CRITICAL);
+    assert_int_equal(judge_one("l2.latency_cycles", 287.0, loud, 5), PB_SEVERITY_OK);
+}
+
+static void test_past__one_step_of_rounding_is_no_drift(void **state)
+{
+    static const double past = 32.0;
+
+    (void)state;
+    assert_int_equal(judge_one("l1.latency_cycles", 33.0, &past, 1), PB_SEVERITY_OK);
+    assert_int_equal(judge_one("l1.latency_cycles", 34.0, &past, 1), PB_SEVERITY_WARNING);
+    assert_int_equal(judge_one("l1.latency_cycles", 35.0, &past, 1), PB_SEVERITY_CRITICAL);
+}
+
+/* A share of a hundred thousand accesses, and of a few hundred. */
+static void test_past__few_accesses_prove_no_tail(void **state)
+{
+    static const struct {
+        double noise;
+        enum pb_severity severity;
+    } cases[] = {{1e-5, PB_SEVERITY_CRITICAL}, {2e-3, PB_SEVERITY_OK}};
+    static const struct pb_metric metric = {.name = "dram_near.beyond_300",
+                                            .unit = "share",
+                                            .part = PB_PART_DRAM,
+                                            .domain = PB_DOMAIN_FRACTION,
+                                            .better = PB_BETTER_LOWER,
+                                            .practical = 5e-4};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct pb_cell before = {0.0, cases[i].noise, -1}, now = {0.004, cases[i].noise, -1};
+        struct pb_sheet sheet = {0}, baseline = {0};
+        struct pb_findings findings = {0};
+        struct pb_error err = PB_ERROR_INIT;
+
+        add_one(&sheet);
+        add_one(&baseline);
+        assert_int_equal(pb_sheet_set(&sheet, 0, &metric, now, &err), PB_OK);
+        assert_int_equal(pb_sheet_set(&baseline, 0, &metric, before, &err), PB_OK);
+        judge_against(&sheet, &baseline, &findings);
+        assert_int_equal(findings.worst, cases[i].severity);
+        pb_findings_clear(&findings);
+    }
+}
+
+static void test_repeat__sizes_are_ratios(void **state)
+{
+    static const struct pb_metric rate = {
+        .name = "host_link.to_device_pageable", .domain = PB_DOMAIN_RATE, .practical = 0.35};
+    static const struct pb_metric share = {
+        .name = "throttle.power_cap", .domain = PB_DOMAIN_FRACTION, .practical = 0.3};
+
+    (void)state;
+    assert_float_equal(pb_repeat_of(&rate).warning, 1.0, 0.0);
+    assert_true(isinf(pb_repeat_of(&rate).critical));
+    assert_float_equal(pb_repeat_size(&rate, 1.0, 10.0, true), 10.0, 1e-9);
+    assert_float_equal(pb_repeat_size(&rate, 1.0, 10.0, false), 5.0, 1e-9);
+    assert_float_equal(pb_repeat_of(&share).critical, 0.6, 1e-9);
+    assert_true(pb_repeat_of(&share).same_tests);
+    assert_float_equal(pb_repeat_size(&share, 0.3, 10.0, false), 0.3, 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -153,6 +255,10 @@ int main(void)
         cmocka_unit_test(test_past__fleet_of_one_is_judged_by_a_baseline),
         cmocka_unit_test(test_past__few_that_have_not_changed_are_well),
         cmocka_unit_test(test_past__few_with_a_newcomer_are_not_well),
+        cmocka_unit_test(test_past__runs_that_lie_apart_grant_as_much),
+        cmocka_unit_test(test_past__one_step_of_rounding_is_no_drift),
+        cmocka_unit_test(test_past__few_accesses_prove_no_tail),
+        cmocka_unit_test(test_repeat__sizes_are_ratios),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
