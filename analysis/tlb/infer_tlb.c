@@ -70,7 +70,12 @@ static enum pb_status state_level(const struct pb_case *at, const struct pb_tlb_
 
     pb_votes_add_many(&votes, view->onset.agreeing, view->onset.seen);
     confidence = view->onset.posterior * pb_votes_confidence(&votes);
-    state_reach(at, view, confidence);
+    if (view->strides == 0 && view->stride_bytes > view->tlb->strides[0])
+        pb_parameter_set_none(pb_case_answer(at, "reach_bytes"),
+                              "misses show only %llu bytes apart, perhaps more than an entry spans",
+                              (unsigned long long)view->stride_bytes);
+    else
+        state_reach(at, view, confidence);
     if (view->strides == 0 || view->disputed) {
         leave_open(at, view);
         return PB_OK;

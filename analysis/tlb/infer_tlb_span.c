@@ -20,6 +20,9 @@
 /* Powers of two that are told apart. */
 enum { PLACE_POWERS = 16 };
 
+/* Entries of a walk: fewer that miss alike are strays. */
+enum { ENTRIES_MIN = 4 };
+
 /* So far, in parts of it, a reach may be taken wrong where laps were recorded in part. */
 static const double unseen_share = 1.0 / 32.0;
 
@@ -92,13 +95,13 @@ static void find_places(const struct pb_tlb_view *view, struct places *misses, s
     }
 }
 
-/* Entries of one walk by what their pages do. */
+/* Entries by what their pages do. */
 struct fates {
-    size_t all_hit, together, apart;
+    size_t all_hit, first_misses, all_miss, apart;
+    bool some_first, some_all; /* walks in which entries miss by the first page, or by all */
 };
 
-/* An entry of so many pages, all of them walked: apart is else than by its first page, or by all.
- */
+/* An entry of so many pages, all of them walked. */
 static void add_fate(const struct pb_tlb_view *view, const struct pb_tlb_walk *walk, size_t first,
                      size_t pages, struct fates *fates)
 {
@@ -108,47 +111,50 @@ static void add_fate(const struct pb_tlb_view *view, const struct pb_tlb_walk *w
         misses += pb_tlb_misses(view->tlb, walk, i, view->level);
     if (misses == 0)
         fates->all_hit++;
-    else if (misses == pages || (misses == 1 && pb_tlb_misses(view->tlb, walk, first, view->level)))
-        fates->together++;
+    else if (misses == pages)
+        fates->all_miss++;
+    else if (misses == 1 && pb_tlb_misses(view->tlb, walk, first, view->level))
+        fates->first_misses++;
     else
         fates->apart++;
 }
 
-static struct fates read_fates(const struct pb_tlb_view *view, const struct pb_tlb_walk *walk,
-                               size_t pages)
+/* Adds a walk, unless every entry misses whole, which says nothing: any pages do that together. */
+static void add_fates(const struct pb_tlb_view *view, const struct pb_tlb_walk *walk, size_t pages,
+                      struct fates *sum)
 {
-    struct fates fates = {0, 0, 0};
+    struct fates fates = {.apart = 0};
 
     /* the first entry also ends the lap before: its record begins in the middle */
     for (size_t k = pages; k + pages <= walk->accesses.count && k + pages <= walk->pages;
          k += pages)
         if (walk->left_out == 0 && walk->accesses.index_bytes[k] / view->stride_bytes == k)
             add_fate(view, walk, k, pages, &fates);
-    return fates;
+    if (fates.all_hit + fates.first_misses + fates.apart == 0)
+        return;
+    sum->all_hit += fates.all_hit;
+    sum->first_misses += fates.first_misses;
+    sum->all_miss += fates.all_miss;
+    sum->apart += fates.apart;
+    sum->some_first |= fates.first_misses >= ENTRIES_MIN && fates.first_misses > fates.all_miss;
+    sum->some_all |= fates.all_miss >= ENTRIES_MIN && fates.all_miss > fates.first_misses;
 }
 
 /*
- * Pages within a span that hit and miss apart from each other, in one of eight entries or more.
- * Walks of which every entry misses whole say nothing: any pages do that together.
+ * Pages within a span that hit and miss apart from each other, in one of eight entries or more; or
+ * of which only the first ones miss in some walks, and all of them in others.
  */
 static bool is_refuted(const struct pb_tlb_view *view, uint64_t span_bytes)
 {
-    size_t pages = (size_t)(span_bytes / view->stride_bytes), first, count, entries = 0, apart = 0;
+    size_t pages = (size_t)(span_bytes / view->stride_bytes), first, count;
+    struct fates sum = {.apart = 0};
 
     pb_tlb_range(view->tlb, view->stride_bytes, &first, &count);
-    for (size_t i = first; i < first + count; i++) {
-        const struct pb_tlb_walk *walk = &view->tlb->walks[i];
-        struct fates fates;
-
-        if (walk->pages <= view->onset.fits_pages)
-            continue;
-        fates = read_fates(view, walk, pages);
-        if (fates.all_hit + fates.apart == 0)
-            continue;
-        entries += fates.all_hit + fates.together + fates.apart;
-        apart += fates.apart;
-    }
-    return 8 * apart > entries;
+    for (size_t i = first; i < first + count; i++)
+        if (view->tlb->walks[i].pages > view->onset.fits_pages)
+            add_fates(view, &view->tlb->walks[i], pages, &sum);
+    return 8 * sum.apart > sum.all_hit + sum.first_misses + sum.all_miss + sum.apart ||
+           (sum.some_first && sum.some_all);
 }
 
 /*
@@ -279,6 +285,8 @@ enum pb_status pb_tlb_look(const struct pb_tlb *tlb, size_t level, struct pb_tlb
     view.disputed =
         shared > 0 && !sure &&
         ((shared < strides && view.strides_agreeing > 1) || keeping > view.strides_agreeing + 1);
+    while (view.span_bytes > view.stride_bytes && is_refuted(&view, view.span_bytes))
+        view.span_bytes /= 2;
     narrow_reach(&view);
     *view_out = view;
     return PB_OK;

@@ -13,38 +13,15 @@
 #include "analysis/tlb/infer_tlb.h"
 #include "analysis/trace.h"
 
-/* Misses so many levels, or is as slow for another reason, which may hide a miss. */
-static bool is_slow(const struct pb_tlb_view *view, size_t level, const struct pb_tlb_walk *walk,
-                    size_t i)
-{
-    return level == 0 || pb_access_cycles(&walk->accesses, i) >= view->tlb->bands[level].low;
-}
+/* What a walk shows of an entry, the surest last. */
+enum sight { UNSEEN, HIT, OPEN, MISS };
 
-/* Entries with a miss of a level in the walk of so many pages, by entry; false: there is no whole
- * lap of it.
- */
-static bool mark_missing(const struct pb_tlb_view *view, size_t level, uint64_t stride_bytes,
-                         uint64_t pages, bool *missing, size_t entries)
-{
-    size_t first, count;
-
-    memset(missing, 0, entries * sizeof(*missing));
-    pb_tlb_range(view->tlb, stride_bytes, &first, &count);
-    for (size_t i = first; i < first + count; i++) {
-        const struct pb_tlb_walk *walk = &view->tlb->walks[i];
-
-        if (walk->pages != pages)
-            continue;
-        for (size_t k = 0; k < walk->accesses.count; k++) {
-            uint64_t entry = walk->accesses.index_bytes[k] / view->span_bytes;
-
-            if (entry < entries)
-                missing[entry] |= is_slow(view, level, walk, k);
-        }
-        return pb_tlb_is_whole(walk);
-    }
-    return false;
-}
+/* One entry of the level, by walks over ever more of them. */
+struct entry {
+    uint64_t hits_until;  /* the last walk in which it hit, */
+    uint64_t misses_from; /* and the first one after that in which it missed; 0: none */
+    size_t set;           /* from 1 on; 0: not known */
+};
 
 /* Sets as they overflow one after the other. */
 struct sets {
@@ -54,120 +31,207 @@ struct sets {
     bool whole; /* all entries accounted for */
 };
 
-/* A level followed page by page; arrays of so many entries. */
+/* A level followed entry by entry. */
 struct follower {
     const struct pb_tlb_view *view;
-    uint64_t stride_bytes;
-    size_t entries;
-    bool *always;         /* miss where all fit: for another reason */
-    bool *missing, *once; /* in both of two walks, in one of them */
-    size_t *set_of;       /* the set by its number from 1 on; 0: hits as yet */
+    uint64_t stride_bytes, base_address;
+    size_t fits;           /* entries */
+    size_t last;           /* walks over more are not followed */
+    struct entry *entries; /* [last] */
+    enum sight *sights;    /* [last] of one walk */
+    size_t hits, returns;  /* hits in all, and those after a miss */
 };
 
-/* Came to a set that overflowed before: to which one does not show. */
-static const size_t some_set = SIZE_MAX;
-
-/* Entries that miss in both walks: a stray does not come twice. False: a walk is missing. */
-static bool mark_twice(struct follower *follower, uint64_t pages, uint64_t pages_again)
+/* Of several pages of an entry only the first can miss. */
+static void look(const struct follower *follower, size_t level, const struct pb_tlb_walk *walk,
+                 enum sight *sights)
 {
-    if (!mark_missing(follower->view, follower->view->level, follower->stride_bytes, pages,
-                      follower->missing, follower->entries) ||
-        !mark_missing(follower->view, follower->view->level, follower->stride_bytes, pages_again,
-                      follower->once, follower->entries))
-        return false;
-    for (size_t i = 0; i < follower->entries; i++)
-        follower->missing[i] &= follower->once[i];
-    return true;
+    const struct pb_tlb *tlb = follower->view->tlb;
+
+    memset(sights, 0, follower->last * sizeof(*sights));
+    for (size_t i = 0; i < walk->accesses.count; i++) {
+        uint64_t entry = walk->accesses.index_bytes[i] / follower->view->span_bytes;
+        enum sight here = OPEN;
+
+        if (entry >= follower->last)
+            continue;
+        if (pb_tlb_misses(tlb, walk, i, level))
+            here = MISS;
+        else if (pb_tlb_hits(tlb, walk, i, level))
+            here = HIT;
+        if (here > sights[entry])
+            sights[entry] = here;
+    }
 }
 
-/*
- * From n - 1 entries to n. With an LRU the last one misses, alone or with all of a set that it
- * overfills, and what missed before goes on. False: something else happens.
- */
-static bool add_entry(struct follower *follower, uint64_t n, struct sets *sets)
+/* Takes note of a walk over n entries. */
+static void add_walk(struct follower *follower, const struct pb_tlb_walk *walk, size_t n)
 {
-    uint64_t pages = n * (follower->view->span_bytes / follower->stride_bytes);
+    look(follower, follower->view->level, walk, follower->sights);
+    for (size_t i = 0; i < n; i++) {
+        struct entry *entry = &follower->entries[i];
+
+        if (follower->sights[i] == HIT) {
+            follower->hits++;
+            follower->returns += entry->misses_from > 0;
+            entry->hits_until = n;
+            entry->misses_from = 0;
+        } else if (follower->sights[i] == MISS && entry->misses_from == 0) {
+            entry->misses_from = n;
+        }
+    }
+}
+
+/* Walks over whole entries, or one page more, which would only half fill another one. */
+static void read_walks(struct follower *follower)
+{
+    const struct pb_tlb *tlb = follower->view->tlb;
+    uint64_t per_entry = follower->view->span_bytes / follower->stride_bytes;
+    size_t first, count;
+
+    for (size_t i = 0; i < follower->last; i++)
+        follower->entries[i].hits_until = i < follower->fits ? follower->fits : i;
+    pb_tlb_range(tlb, follower->stride_bytes, &first, &count);
+    for (size_t i = first; i < first + count; i++) {
+        uint64_t n = tlb->walks[i].pages / per_entry, rest = tlb->walks[i].pages % per_entry;
+
+        if (n > follower->fits && n < follower->last && rest <= 1 &&
+            tlb->walks[i].base_address == tlb->walks[first].base_address &&
+            pb_tlb_is_whole(&tlb->walks[i]))
+            add_walk(follower, &tlb->walks[i], (size_t)n);
+    }
+    if (count > 0)
+        follower->base_address = tlb->walks[first].base_address;
+}
+
+/* Beyond the level an entry misses from the first; else it is seen to begin, if no spike hides it.
+ */
+static uint64_t begins(const struct follower *follower, size_t i)
+{
+    const struct entry *entry = &follower->entries[i];
+
+    if (entry->misses_from == 0 || i >= follower->fits)
+        return entry->misses_from == 0 ? 0 : entry->hits_until + 1;
+    return entry->misses_from == entry->hits_until + 1 ? entry->misses_from : 0;
+}
+
+/* The entries that begin to miss with so many are a set, the last of them the one too many. */
+static bool add_set(struct follower *follower, size_t n, struct sets *sets)
+{
     size_t members = 0;
 
-    /* Pages beyond the last whole entry would only half fill one: the walk ends with it. */
-    if (sets->count == PB_LIST_MAX || !mark_twice(follower, pages, pages + 1))
+    if (sets->count == PB_LIST_MAX || begins(follower, n - 1) != n)
         return false;
-    for (size_t i = 0; i < follower->entries; i++) {
-        bool misses = follower->missing[i] && !follower->always[i];
-
-        if (!misses && follower->set_of[i] > 0)
-            return false;
-        if (!misses || follower->set_of[i] > 0)
-            continue;
-        follower->set_of[i] = sets->count + 1;
-        members++;
-    }
-    if (follower->set_of[n - 1] == 0)
-        return false;
-    if (members == 1) {
-        follower->set_of[n - 1] = some_set;
+    for (size_t i = 0; i < n; i++)
+        members += begins(follower, i) == n;
+    if (members == 1) /* of a set that overflowed before */
         return true;
-    }
-    sets->ways[sets->count] = (double)members - 1.0;
-    sets->sum += sets->ways[sets->count++];
+    sets->count++;
+    for (size_t i = 0; i < n; i++)
+        if (begins(follower, i) == n)
+            follower->entries[i].set = sets->count;
     return true;
 }
 
-/* Entries from the first one on whose sets are known. */
-static size_t count_known(const struct follower *follower, const struct sets *sets)
+/* How far the nearest other entry of a set is; SIZE_MAX: there is none. */
+static size_t nearest(const struct follower *follower, size_t set, size_t from)
 {
-    size_t known = 0;
+    size_t least = SIZE_MAX;
 
-    while (known < follower->entries && follower->set_of[known] > 0 &&
-           follower->set_of[known] <= sets->count)
-        known++;
-    return known;
+    for (size_t i = 0; i < follower->fits; i++) {
+        size_t apart = i > from ? i - from : from - i;
+
+        if (follower->entries[i].set == set && i != from && apart < least)
+            least = apart;
+    }
+    return least;
+}
+
+/* Does the entry lie as far from a set's nearest one as these lie from each other? */
+static bool suits(const struct follower *follower, size_t set, size_t entry)
+{
+    size_t least = SIZE_MAX;
+
+    for (size_t i = 0; i < follower->fits; i++)
+        if (follower->entries[i].set == set && nearest(follower, set, i) < least)
+            least = nearest(follower, set, i);
+    return least < SIZE_MAX && nearest(follower, set, entry) == least;
+}
+
+/* An entry whose beginning a spike hides is of the only set around that it suits. */
+static void place(struct follower *follower, size_t i)
+{
+    struct entry *entry = &follower->entries[i];
+    size_t found = 0;
+
+    for (size_t k = follower->fits; k < follower->last; k++) {
+        size_t set = follower->entries[k].set;
+
+        if (set == 0 || k < entry->hits_until || k >= entry->misses_from ||
+            !suits(follower, set, i))
+            continue;
+        if (found > 0)
+            return;
+        found = set;
+    }
+    entry->set = found;
+}
+
+/* Counts sets and their ways, once walks are read. */
+static void count_sets(struct follower *follower, struct sets *sets)
+{
+    for (size_t n = follower->fits + 1; n < follower->last; n++)
+        if (!add_set(follower, n, sets))
+            break;
+    for (size_t i = 0; i < follower->fits; i++)
+        if (follower->entries[i].set == 0)
+            place(follower, i);
+    for (size_t i = 0; i < follower->fits; i++)
+        if (follower->entries[i].set > 0) {
+            sets->ways[follower->entries[i].set - 1]++;
+            sets->sum++;
+        }
 }
 
 /*
  * Do the same entries miss where others between them are left out? Of a tree-PLRU, pages that begin
  * to miss together are no set. Only what misses the levels before asks this one.
  */
-static bool holds_farther(const struct follower *follower, const struct sets *sets,
-                          uint64_t stride_bytes)
+static bool holds_farther(struct follower *follower, const struct sets *sets,
+                          const struct pb_tlb_walk *walk)
 {
-    size_t apart = (size_t)(stride_bytes / follower->view->span_bytes);
-    size_t known = count_known(follower, sets), level = follower->view->level;
+    size_t apart = (size_t)(walk->stride_bytes / follower->view->span_bytes);
+    size_t held[PB_LIST_MAX] = {0}, level = follower->view->level;
 
-    for (size_t pages = 2; (pages - 1) * apart < known; pages++) {
-        size_t held[PB_LIST_MAX] = {0};
+    for (size_t i = 0; i < walk->pages; i++)
+        held[follower->entries[i * apart].set - 1]++;
+    look(follower, level, walk, follower->sights);
+    for (size_t i = 0; i < walk->accesses.count; i++) {
+        size_t at = (size_t)(walk->accesses.index_bytes[i] / follower->view->span_bytes);
+        size_t set = at < follower->fits ? follower->entries[at].set - 1 : 0;
 
-        if (!mark_missing(follower->view, level, stride_bytes, pages, follower->missing,
-                          follower->entries) ||
-            !mark_missing(follower->view, level - 1, stride_bytes, pages, follower->once,
-                          follower->entries))
-            continue;
-        for (size_t k = 0; k < pages; k++)
-            held[follower->set_of[k * apart] - 1]++;
-        for (size_t k = 0; k < pages; k++) {
-            size_t set = follower->set_of[k * apart] - 1;
-
-            if ((double)held[set] > sets->ways[set] && follower->once[k * apart] &&
-                !follower->missing[k * apart])
-                return false;
-        }
+        if (at < follower->fits && (double)held[set] > sets->ways[set] &&
+            follower->sights[at] == HIT &&
+            (level == 1 || pb_tlb_misses(follower->view->tlb, walk, i, level - 1)))
+            return false;
     }
     return true;
 }
 
-/* At all strides of whole entries over the same pages. */
-static bool is_confirmed(const struct follower *follower, const struct sets *sets,
-                         uint64_t base_address)
+/* At all strides of whole entries over the same pages, as far as their sets are known. */
+static bool is_confirmed(struct follower *follower, const struct sets *sets)
 {
     const struct pb_tlb *tlb = follower->view->tlb;
+    size_t known = follower->fits;
 
-    for (size_t i = 0; i < tlb->stride_count; i++) {
-        size_t first, count;
+    while (known < follower->last && follower->entries[known].set > 0)
+        known++;
+    for (size_t i = 0; i < tlb->walk_count; i++) {
+        const struct pb_tlb_walk *walk = &tlb->walks[i];
+        uint64_t apart = walk->stride_bytes / follower->view->span_bytes;
 
-        pb_tlb_range(tlb, tlb->strides[i], &first, &count);
-        if (tlb->strides[i] > follower->view->span_bytes &&
-            tlb->walks[first].base_address == base_address &&
-            !holds_farther(follower, sets, tlb->strides[i]))
+        if (apart > 1 && walk->base_address == follower->base_address &&
+            (walk->pages - 1) * apart < known && !holds_farther(follower, sets, walk))
             return false;
     }
     return true;
@@ -175,17 +239,18 @@ static bool is_confirmed(const struct follower *follower, const struct sets *set
 
 /*
  * In the order in which addresses come to them, from a whole number of turns through the level on:
- * where the array begins does not matter. All of the first `entries` entries are of some set.
+ * where the array begins does not matter.
  */
-static void put_in_order(const struct follower *follower, uint64_t base_address, size_t entries,
-                         struct sets *sets)
+static void put_in_order(const struct follower *follower, struct sets *sets)
 {
-    size_t begun = (size_t)(base_address / follower->view->span_bytes % entries), count = 0;
+    size_t begun = (size_t)(follower->base_address / follower->view->span_bytes % follower->fits);
     double ways[PB_LIST_MAX];
     bool seen[PB_LIST_MAX] = {false};
+    size_t count = 0;
 
-    for (size_t i = 0; i < entries && count < sets->count; i++) {
-        size_t set = follower->set_of[(entries - begun + i) % entries] - 1;
+    for (size_t i = 0; i < follower->fits && count < sets->count; i++) {
+        size_t at = (follower->fits - begun + i) % follower->fits;
+        size_t set = follower->entries[at].set - 1;
 
         if (!seen[set])
             ways[count++] = sets->ways[set];
@@ -194,24 +259,10 @@ static void put_in_order(const struct follower *follower, uint64_t base_address,
     memcpy(sets->ways, ways, count * sizeof(ways[0]));
 }
 
-static void follow(struct follower *follower, uint64_t entry_count, struct sets *sets)
+/* An LRU's entry does not hit again with more of them, but for what only looked like a miss. */
+static bool is_lru(const struct follower *follower)
 {
-    const struct pb_tlb *tlb = follower->view->tlb;
-    uint64_t fits = entry_count * (follower->view->span_bytes / follower->stride_bytes), base;
-    size_t first, count;
-
-    pb_tlb_range(tlb, follower->stride_bytes, &first, &count);
-    if (count == 0)
-        return;
-    base = tlb->walks[first].base_address;
-    mark_twice(follower, fits, fits - 1);
-    memcpy(follower->always, follower->missing, follower->entries * sizeof(bool));
-    for (uint64_t n = entry_count + 1; sets->sum < (double)entry_count; n++)
-        if (n > entry_count + PB_LIST_MAX || !add_entry(follower, n, sets))
-            break;
-    sets->whole = sets->sum == (double)entry_count && is_confirmed(follower, sets, base);
-    if (sets->whole)
-        put_in_order(follower, base, entry_count, sets);
+    return follower->returns <= 1 + follower->hits / 256;
 }
 
 /*
@@ -221,23 +272,27 @@ static void follow(struct follower *follower, uint64_t entry_count, struct sets 
 static enum pb_status follow_sets(const struct pb_tlb_view *view, uint64_t stride_bytes,
                                   uint64_t entry_count, struct sets *sets_out, struct pb_error *err)
 {
-    struct follower follower = {
-        view, stride_bytes, (size_t)(entry_count + PB_LIST_MAX + 2), NULL, NULL, NULL, NULL};
-    bool *marks = calloc(3 * follower.entries, sizeof(*marks));
+    struct follower follower = {.view = view,
+                                .stride_bytes = stride_bytes,
+                                .fits = (size_t)entry_count,
+                                .last = (size_t)entry_count + PB_LIST_MAX + 1};
     enum pb_status status = PB_OK;
 
-    follower.set_of = calloc(follower.entries, sizeof(*follower.set_of));
+    follower.entries = calloc(follower.last, sizeof(*follower.entries));
+    follower.sights = calloc(follower.last, sizeof(*follower.sights));
     *sets_out = (struct sets){.count = 0};
-    if (marks != NULL && follower.set_of != NULL) {
-        follower.always = marks;
-        follower.missing = marks + follower.entries;
-        follower.once = marks + 2 * follower.entries;
-        follow(&follower, entry_count, sets_out);
+    if (follower.entries != NULL && follower.sights != NULL) {
+        read_walks(&follower);
+        count_sets(&follower, sets_out);
+        sets_out->whole = sets_out->sum == (double)entry_count && is_lru(&follower) &&
+                          is_confirmed(&follower, sets_out);
+        if (sets_out->whole)
+            put_in_order(&follower, sets_out);
     } else {
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu entries", follower.entries);
+        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu entries", follower.last);
     }
-    free(follower.set_of);
-    free(marks);
+    free(follower.entries);
+    free(follower.sights);
     return status;
 }
 

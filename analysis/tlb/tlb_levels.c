@@ -341,3 +341,17 @@ bool pb_tlb_misses(const struct pb_tlb *tlb, const struct pb_tlb_walk *walk, siz
         levels = levels_of(tlb, cycles - tlb->dram_cycles);
     return levels >= level;
 }
+
+bool pb_tlb_hits(const struct pb_tlb *tlb, const struct pb_tlb_walk *walk, size_t i, size_t level)
+{
+    double cycles = pb_access_cycles(&walk->accesses, i);
+
+    if (pb_tlb_misses(tlb, walk, i, level))
+        return false;
+    for (size_t below = 0; below < level; below++)
+        if (pb_band_holds(tlb->bands[below], cycles) ||
+            (!isnan(tlb->dram_cycles) &&
+             pb_band_holds(tlb->bands[below], cycles - tlb->dram_cycles)))
+            return true;
+    return false;
+}

@@ -158,6 +158,42 @@ static void test_tlb__small_sets_are_no_span(void **state)
     profile.tlbs[0] = plant(2 * mib, 35, 4, (const uint32_t[]){4, 4, 4, 4});
     profile.tlbs[1] = plant(2 * mib, 61, 8, (const uint32_t[]){9, 8, 8, 8, 7, 7, 7, 8});
     assert_found(&profile);
+    /* every other page leaves out half of the sets, and couples of pages miss together */
+    profile.tlbs[0] = plant(2 * mib, 45, 1, (const uint32_t[]){19});
+    profile.tlbs[1] = plant(2 * mib, 13, 4, (const uint32_t[]){8, 8, 10, 12});
+    assert_found(&profile);
+}
+
+/* Misses show only where pages lie further apart than an entry spans. */
+static void test_tlb__a_reach_beyond_memory_is_none(void **state)
+{
+    struct blind_profile profile = draw();
+    struct pb_parameters parameters = {NULL, 0, 0};
+
+    (void)state;
+    profile.tlbs[0] = plant(16 * mib, 20, 1, (const uint32_t[]){12});
+    profile.tlbs[1] = plant(16 * mib, 70, 8, (const uint32_t[]){29, 29, 29, 29, 29, 29, 29, 37});
+    selected_infer_drawn(&profile,
+                         "clock_overhead,l2_capacity,l2_line,l2_sets,dram_latency,tlb_reach,"
+                         "tlb_alias",
+                         &parameters);
+    assert_open(&parameters, "tlb_l2", "reach_bytes", "perhaps more than an entry spans");
+    pb_parameters_clear(&parameters);
+}
+
+/* A spike where a page begins to miss hides of which set it is; its neighbours tell. */
+static void test_tlb__spikes_take_no_page_from_its_set(void **state)
+{
+    struct blind_profile profile = draw();
+
+    (void)state;
+    profile.spike_probability = 1e-3;
+    profile.tlbs[0] = plant(2 * mib, 25, 1, (const uint32_t[]){16});
+    profile.tlbs[1] = plant(2 * mib, 80, 7, (const uint32_t[]){17, 8, 8, 8, 8, 8, 8});
+    for (profile.spike_cycles = 700; profile.spike_cycles < 1000; profile.spike_cycles += 100) {
+        profile.jitter_cycles = profile.spike_cycles / 100 % 3;
+        assert_found(&profile);
+    }
 }
 
 /* Its pages begin to miss in groups that add up to all of it. */
@@ -204,6 +240,8 @@ int main(void)
         cmocka_unit_test(test_tlb__sets_come_in_the_order_of_addresses),
         cmocka_unit_test(test_tlb__small_sets_are_no_span),
         cmocka_unit_test(test_tlb__a_tree_plru_shows_no_sets),
+        cmocka_unit_test(test_tlb__a_reach_beyond_memory_is_none),
+        cmocka_unit_test(test_tlb__spikes_take_no_page_from_its_set),
         cmocka_unit_test(test_tlb__laps_recorded_in_part_leave_the_reach_an_interval),
     };
 
