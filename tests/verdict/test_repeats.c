@@ -110,17 +110,17 @@ static void test_sizes__stand_well_beyond_what_was_seen(void **state)
     assert_true(times < 1.0 / margin);
 }
 
-/* Runs as if each were another device: as many peers as there are, all healthy. */
-static void expect_peers_well(const struct repeats *repeats, const char *first_letter)
+/* The chosen runs (a bit each) as if each were of other devices: that many peers, all healthy. */
+static void expect_peers_well(const struct repeats *repeats, unsigned chosen)
 {
     struct trial trial = {.now = {0}};
 
     for (size_t i = 0; i < repeats->count; i++)
-        if (strncmp(repeats->runs[i].name, first_letter, 1) == 0)
+        if ((chosen >> i & 1) != 0)
             repeats_add(&repeats->runs[i].sheet, repeats->runs[i].name, &trial.now);
     trial_judge(&trial);
     if (trial.findings.count != 1)
-        trial_print(first_letter, &trial.findings);
+        trial_print("peers", &trial.findings);
     assert_int_equal(trial.findings.count, 1);
     assert_string_equal(trial.findings.items[0].cause, "insufficient_peers");
     trial_end(&trial);
@@ -128,8 +128,13 @@ static void expect_peers_well(const struct repeats *repeats, const char *first_l
 
 static void test_peers__two_unlike_chips_are_both_well(void **state)
 {
-    expect_peers_well(&((struct rig *)*state)->h200, "q"); /* ten */
-    expect_peers_well(&((struct rig *)*state)->h200, "s"); /* six */
+    const struct repeats *h200 = &((struct rig *)*state)->h200;
+
+    assert_string_equal(h200->runs[5].name, "s1");
+    for (unsigned quick = 1; quick < 1u << 5; quick++) /* two to ten devices */
+        expect_peers_well(h200, quick);
+    for (unsigned standard = 1; standard < 1u << 3; standard++)
+        expect_peers_well(h200, standard << 5);
 }
 
 /* What most devices never do, one does when it is given other pages. */
