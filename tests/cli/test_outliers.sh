@@ -84,6 +84,18 @@ one_device_is_judged_by_a_baseline() {
     outliers 0 --baseline base.h5 g.h5
 }
 
+baselines_may_be_several_and_a_folder() {
+    fleet base.h5 18 gtx780
+    fleet g.h5 1 gtx780
+    mkdir pasts none
+    cp base.h5 pasts/night.h5
+    outliers 0 --baseline base.h5 --baseline pasts --json o.json g.h5
+    for path in base.h5 pasts/night.h5; do
+        grep -qF "\"$path\"" o.json || fail "the JSON lacks $path"
+    done
+    refuses 'none: expected fleet files' --baseline none g.h5
+}
+
 # node NUMBER PROFILE [SLOT:FAULT]: four devices, one of them faulty.
 node() {
     faults=
