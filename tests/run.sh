@@ -21,6 +21,7 @@ for cuda in "${CUDA_HOME:-}" /usr/local/cuda; do
     [ -n "$cuda" ] && [ -x "$cuda/bin/nvcc" ] && PATH=$PATH:$cuda/bin
 done
 jobs=$(nproc)
+cases=$((jobs + 2)) # many wait for what is to happen
 
 # shellcheck disable=SC2015  # whichever of the two fails
 configure_and_build() {
@@ -46,8 +47,8 @@ check_count() {
 
 configure_and_build "$build-asan" -DCMAKE_BUILD_TYPE=Debug -DPLUMB_SANITIZE=ON -DPLUMB_CUDA=OFF
 check_count "$build-asan"
-ctest --test-dir "$build-asan" -j "$jobs" --output-on-failure --label-exclude 'tree|slurm' "$@"
+ctest --test-dir "$build-asan" -j "$cases" --output-on-failure --label-exclude 'tree|slurm' "$@"
 
 configure_and_build "$build"
 check_count "$build"
-ctest --test-dir "$build" -j "$jobs" --output-on-failure "$@"
+ctest --test-dir "$build" -j "$cases" --output-on-failure "$@"
