@@ -4,8 +4,9 @@
  *
  * Peers show how far devices lie apart; one past run shows nothing of the kind. So these sizes are
  * stated. They stand half as far out again, at least, as two runs of one healthy device ever lay
- * apart, and most of them three times as far: two H200s of one node (five quick runs, three standard ones) and one H100 (quick, two standard,
- * full), every number that those runs have. docs/verdict-statistics.md has what was seen.
+ * apart, and most of them three times as far: two H200s of one node (five quick runs, three
+ * standard ones) and one H100 (quick, two standard, full), every number that those runs have.
+ * docs/verdict-statistics.md has what was seen.
  */
 #ifndef PB_ANALYSIS_VERDICT_REPEAT_H
 #define PB_ANALYSIS_VERDICT_REPEAT_H
