@@ -205,6 +205,21 @@ static void test_tlb__spikes_take_no_page_from_its_set(void **state)
     }
 }
 
+/* Its pages begin to miss in groups that add up to all of it. */
+static void test_tlb__a_tree_plru_shows_no_sets(void **state)
+{
+    struct blind_profile profile = draw();
+    struct pb_parameters parameters = {NULL, 0, 0};
+
+    (void)state;
+    profile.tlbs[0] = plant(2 * mib, 20, 1, (const uint32_t[]){16});
+    profile.tlbs[0].policy = "plru";
+    selected_infer_drawn(&profile, tests_read, &parameters);
+    assert_number(&parameters, "tlb_l1", "entry_count", 16.0, 0.0);
+    assert_open(&parameters, "tlb_l1", "way_counts", "not LRU");
+    pb_parameters_clear(&parameters);
+}
+
 /* Records of 512 loads hold few sets of a level this large: strides begin to miss late. */
 static void test_tlb__laps_recorded_in_part_leave_the_reach_an_interval(void **state)
 {
