@@ -16,6 +16,9 @@
 #include "analysis/tlb/tlb_crowd.h"
 #include "analysis/trace.h"
 
+/* A walk of fewer loads says little. */
+enum { LOADS_MIN = 16 };
+
 /* Entries and ways, where reach and span are known finely enough. */
 static enum pb_status state_entries(const struct pb_case *at, const struct pb_tlb_view *view,
                                     double confidence, struct pb_error *err)
@@ -91,6 +94,44 @@ static enum pb_status state_level(const struct pb_case *at, const struct pb_tlb_
     return state_entries(at, view, confidence, err);
 }
 
+/* Does a walk over so few bytes miss the level, in a quarter of its loads? */
+static bool misses_within(const struct pb_tlb *tlb, const struct pb_tlb_walk *walk, size_t level,
+                          uint64_t bytes)
+{
+    size_t misses = 0;
+
+    for (size_t i = 0; i < walk->accesses.count; i++)
+        misses += pb_tlb_misses(tlb, walk, i, level);
+    return walk->pages * walk->stride_bytes <= bytes && walk->accesses.count >= LOADS_MIN &&
+           4 * misses > walk->accesses.count;
+}
+
+/*
+ * Loads nearer to each other than any stride of the walks miss in half of the reach already: pages
+ * are smaller, each load of the walks takes entries that are far apart, and neither their number
+ * nor what they cost is what it seems. Without such walks nothing is known of it.
+ */
+static enum pb_status check_pages(const struct pb_case *at, const struct pb_tlb *tlb,
+                                  const struct pb_tlb_l2 *l2, const struct pb_tlb_view *view,
+                                  struct pb_error *err)
+{
+    struct pb_tlb fine = {NULL};
+    enum pb_status status = pb_tlb_read_fine(&at->recordings[0], &fine, err);
+
+    if (status == PB_OK)
+        status = pb_tlb_leave_out_crowded(&fine, l2, err);
+    for (size_t i = 0; i < fine.walk_count && status == PB_OK; i++)
+        if (misses_within(tlb, &fine.walks[i], view->level, view->fits_bytes / 2))
+            status =
+                pb_fail(err, PB_UNSUPPORTED,
+                        "loads %llu bytes apart miss within %llu bytes: pages are smaller "
+                        "than the walks' strides",
+                        (unsigned long long)fine.walks[i].stride_bytes,
+                        (unsigned long long)(fine.walks[i].pages * fine.walks[i].stride_bytes));
+    pb_tlb_clear(&fine);
+    return status == PB_NOT_FOUND ? PB_OK : status;
+}
+
 static void state_penalty(const struct pb_case *at, const struct pb_tlb *tlb, size_t level)
 {
     struct pb_estimate miss = tlb->cycles[level], hit = tlb->cycles[level - 1];
@@ -142,6 +183,8 @@ enum pb_status pb_infer_tlb(const struct pb_case *at, struct pb_error *err)
         return pb_infer_tlb_rise(at, level, (dram - l2) / 2.0, err);
     if (status == PB_OK)
         status = pb_tlb_look(&tlb, level, &view, err);
+    if (status == PB_OK)
+        status = check_pages(at, &tlb, &lines, &view, err);
     if (status == PB_OK) {
         state_penalty(at, &tlb, level);
         status = state_level(at, &view, err);

@@ -16,9 +16,9 @@ void pb_tlb_clear(struct pb_tlb *tlb)
     memset(tlb, 0, sizeof(*tlb));
 }
 
-static bool is_walk(const struct pb_point *point)
+static bool is_walk(const struct pb_point *point, const char *phase)
 {
-    return strncmp(point->phase, "stride", strlen("stride")) == 0 && point->stride_bytes > 0 &&
+    return strncmp(point->phase, phase, strlen(phase)) == 0 && point->stride_bytes > 0 &&
            strncmp(point->mode, "trace", PB_NAME_LENGTH) == 0 &&
            point->footprint_bytes >= point->stride_bytes;
 }
@@ -33,7 +33,7 @@ static int by_stride_and_pages(const void *a, const void *b)
 }
 
 static enum pb_status read_walks(const struct pb_recording *recordings, size_t count,
-                                 struct pb_tlb *tlb, struct pb_error *err)
+                                 const char *phase, struct pb_tlb *tlb, struct pb_error *err)
 {
     size_t points = 0;
 
@@ -49,7 +49,7 @@ static enum pb_status read_walks(const struct pb_recording *recordings, size_t c
             const struct pb_point *point = &series->points[k];
             struct pb_accesses accesses = pb_point_accesses(series, point);
 
-            if (is_walk(point) && accesses.count > 0)
+            if (is_walk(point, phase) && accesses.count > 0)
                 tlb->walks[tlb->walk_count++] =
                     (struct pb_tlb_walk){.stride_bytes = point->stride_bytes,
                                          .pages = point->footprint_bytes / point->stride_bytes,
@@ -74,17 +74,30 @@ static enum pb_status read_walks(const struct pb_recording *recordings, size_t c
     return PB_OK;
 }
 
-enum pb_status pb_tlb_read_walks(const struct pb_recording *recordings, size_t count,
-                                 struct pb_tlb *tlb_out, struct pb_error *err)
+/* Those whose phase begins like this. */
+static enum pb_status read_phase(const struct pb_recording *recordings, size_t count,
+                                 const char *phase, struct pb_tlb *tlb_out, struct pb_error *err)
 {
     struct pb_tlb tlb = {.walk_count = 0};
-    enum pb_status status = read_walks(recordings, count, &tlb, err);
+    enum pb_status status = read_walks(recordings, count, phase, &tlb, err);
 
     if (status == PB_OK)
         *tlb_out = tlb;
     else
         pb_tlb_clear(&tlb);
     return status;
+}
+
+enum pb_status pb_tlb_read_walks(const struct pb_recording *recordings, size_t count,
+                                 struct pb_tlb *tlb_out, struct pb_error *err)
+{
+    return read_phase(recordings, count, "stride", tlb_out, err);
+}
+
+enum pb_status pb_tlb_read_fine(const struct pb_recording *recording, struct pb_tlb *tlb_out,
+                                struct pb_error *err)
+{
+    return read_phase(recording, 1, "fine", tlb_out, err);
 }
 
 bool pb_tlb_is_whole(const struct pb_tlb_walk *walk)

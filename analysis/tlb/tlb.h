@@ -67,6 +67,10 @@ void pb_tlb_clear(struct pb_tlb *tlb);
 enum pb_status pb_tlb_read_walks(const struct pb_recording *recordings, size_t count,
                                  struct pb_tlb *tlb_out, struct pb_error *err);
 
+/* The walks within pages of 2 MiB, which smaller ones would make miss: no levels. As above. */
+enum pb_status pb_tlb_read_fine(const struct pb_recording *recording, struct pb_tlb *tlb_out,
+                                struct pb_error *err);
+
 /* Was every load of a lap recorded, but for those left out? */
 bool pb_tlb_is_whole(const struct pb_tlb_walk *walk);
 

@@ -181,6 +181,23 @@ static void test_tlb__a_reach_beyond_memory_is_none(void **state)
     pb_parameters_clear(&parameters);
 }
 
+/* Slots 2 MiB apart come to few of its sets: nothing of it is as it seems. */
+static void test_tlb__pages_smaller_than_strides_are_none(void **state)
+{
+    static const char *const names[] = {"page_bytes",  "entry_count", "entry_span_bytes",
+                                        "reach_bytes", "way_counts",  "penalty_cycles"};
+    struct blind_profile profile = draw();
+    struct pb_parameters parameters = {NULL, 0, 0};
+
+    (void)state;
+    profile.tlbs[0] = plant(mib / 16, 20, 1, (const uint32_t[]){16});
+    profile.tlbs[1] = plant(mib / 16, 70, 4, (const uint32_t[]){16, 16, 16, 16});
+    selected_infer_drawn(&profile, tests_read, &parameters);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        assert_open(&parameters, "tlb_l1", names[i], "pages are smaller");
+    pb_parameters_clear(&parameters);
+}
+
 /* A spike where a page begins to miss hides of which set it is, unless its neighbours tell. */
 static void test_tlb__spikes_take_no_page_from_its_set(void **state)
 {
@@ -250,6 +267,7 @@ int main(void)
         cmocka_unit_test(test_tlb__small_sets_are_no_span),
         cmocka_unit_test(test_tlb__a_tree_plru_shows_no_sets),
         cmocka_unit_test(test_tlb__a_reach_beyond_memory_is_none),
+        cmocka_unit_test(test_tlb__pages_smaller_than_strides_are_none),
         cmocka_unit_test(test_tlb__spikes_take_no_page_from_its_set),
         cmocka_unit_test(test_tlb__laps_recorded_in_part_leave_the_reach_an_interval),
     };

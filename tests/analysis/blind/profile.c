@@ -212,11 +212,13 @@ static void write_cache(FILE *file, const struct blind_cache *cache)
 
 static void write_tlb(FILE *file, const struct blind_tlb *tlb, const char *id)
 {
+    uint64_t page_bytes = tlb->span_bytes < 2097152 ? tlb->span_bytes : 2097152;
+
     fprintf(file,
-            "  {\"id\": \"%s\", \"page_bytes\": 2097152, \"entry_span_bytes\": %llu, "
+            "  {\"id\": \"%s\", \"page_bytes\": %llu, \"entry_span_bytes\": %llu, "
             "\"policy\": {\"kind\": \"%s\"}, \"penalty_cycles\": %u, \"ways\": [",
-            id, (unsigned long long)tlb->span_bytes, tlb->policy != NULL ? tlb->policy : "lru",
-            tlb->penalty_cycles);
+            id, (unsigned long long)page_bytes, (unsigned long long)tlb->span_bytes,
+            tlb->policy != NULL ? tlb->policy : "lru", tlb->penalty_cycles);
     for (size_t i = 0; i < tlb->sets; i++)
         fprintf(file, "%s%u", i > 0 ? ", " : "", tlb->ways[i]);
     fputs("]}", file);
