@@ -28,6 +28,9 @@ static const double explained_share = 0.9;
 /* The second best number errs by at least so many cycles more, and by this part of the error. */
 static const double least_margin_cycles = 8.0, margin_share = 0.1;
 
+/* Of the loads that a latency has room for, by a cost of issuing that jitter makes inexact. */
+static const double issue_share = 7.0 / 8.0;
+
 /* One limit is sought, the other one is given or absent. */
 struct search {
     const struct pb_bursts *bursts;
@@ -84,13 +87,13 @@ static void weigh(const struct search *search, double second, struct finding *fi
 {
     const struct pb_bursts_fit *fit = &finding->fit;
 
-    if (fit->seen == 0 || (double)fit->explained < explained_share * (double)fit->seen)
+    if (finding->limit >= search->most)
+        snprintf(finding->reason, sizeof(finding->reason),
+                 "no limit shows in up to %u loads under way", search->most);
+    else if (fit->seen == 0 || (double)fit->explained < explained_share * (double)fit->seen)
         snprintf(finding->reason, sizeof(finding->reason),
                  "the best number, %u, foretells only %zu of %zu times", finding->limit,
                  fit->explained, fit->seen);
-    else if (finding->limit >= search->most)
-        snprintf(finding->reason, sizeof(finding->reason),
-                 "no limit shows in up to %u loads under way", search->most);
     else if (second - fit->error_cycles <
              fmax(least_margin_cycles, margin_share * fit->error_cycles))
         snprintf(finding->reason, sizeof(finding->reason),
@@ -123,7 +126,7 @@ static unsigned most_in_flight(const struct search *search)
         }
     }
     if (search->of_sm && room < (double)most)
-        most = (unsigned)room + 1;
+        most = (unsigned)(issue_share * room) + 1;
     return most < LIMIT_MAX ? most : LIMIT_MAX;
 }
 

@@ -6,7 +6,9 @@
 
 #include <cmocka.h>
 
+#include "analysis/blind/profile.h"
 #include "analysis/device.h"
+#include "analysis/selected.h"
 #include "analysis/synthetic.h"
 
 /* 700 cycles at 1 GHz: reads take 700 ns. */
@@ -76,12 +78,34 @@ static void test_throughput__share_of_the_pins(void **state)
     device_clear(&device);
 }
 
+/* While one load is under way so few others are issued that registers are never all taken. */
+static void test_mshr__what_issuing_takes_is_no_limit(void **state)
+{
+    struct blind_profile profile;
+    struct pb_parameters parameters = {NULL, 0, 0};
+
+    (void)state;
+    blind_draw(1, &profile);
+    profile.caches[BLIND_L1].latency_cycles = 50;
+    profile.caches[BLIND_TEXTURE].latency_cycles = 55;
+    profile.caches[BLIND_L2].latency_cycles = 66;
+    profile.dram_cycles = 75;
+    profile.per_warp = 8;
+    profile.per_sm = 64;
+    profile.jitter_cycles = 2;
+    selected_infer_drawn(&profile, "clock_overhead,mshr", &parameters);
+    assert_number(&parameters, "mshr", "per_warp", 8.0, 0.0);
+    assert_open(&parameters, "mshr", "per_sm", "no limit shows");
+    pb_parameters_clear(&parameters);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_throughput__little_bounds_the_rate),
         cmocka_unit_test(test_throughput__more_than_littles_law_allows_is_not_stated),
         cmocka_unit_test(test_throughput__share_of_the_pins),
+        cmocka_unit_test(test_mshr__what_issuing_takes_is_no_limit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
