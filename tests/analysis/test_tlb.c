@@ -218,6 +218,9 @@ static void test_tlb__spikes_take_no_page_from_its_set(void **state)
         found = pb_parameters_find(&parameters, "tlb_l2", "way_counts");
         for (size_t k = 0; k < found->number_count; k++)
             assert_float_equal(found->numbers[k].value, k == 0 ? ways[i] : 8, 0);
+        /* and many of them, here and there, are no level */
+        found = pb_parameters_find(&parameters, "tlb_l3", "reach_bytes");
+        assert_int_equal(found->kind, PB_VALUE_NONE);
         pb_parameters_clear(&parameters);
     }
 }
