@@ -12,9 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "analysis/blind/profile.h"
 #include "analysis/device.h"
 #include "analysis/selected.h"
 #include "analysis/synthetic.h"
@@ -25,9 +23,7 @@ static const uint64_t mib = (uint64_t)1 << 20;
 static void infer(uint64_t span_bytes, uint32_t first_entries, uint32_t second_entries,
                   struct pb_parameters *parameters_out)
 {
-    char path[] = "/tmp/plumb-test-pattern-XXXXXX.json";
     struct blind_profile profile;
-    int file = mkstemps(path, 5);
 
     blind_draw(1, &profile);
     profile.caches[BLIND_L2] =
@@ -46,13 +42,9 @@ static void infer(uint64_t span_bytes, uint32_t first_entries, uint32_t second_e
         .span_bytes = span_bytes, .ways = {first_entries}, .sets = 1, .penalty_cycles = 20};
     profile.tlbs[1] = (struct blind_tlb){
         .span_bytes = span_bytes, .ways = {second_entries}, .sets = 1, .penalty_cycles = 70};
-    assert_true(file >= 0);
-    close(file);
-    assert_int_equal(blind_write(&profile, path), 0);
-    selected_infer(path,
-                   "clock_overhead,l2_capacity,dram_latency,latency_pattern,tlb_reach,tlb_alias",
-                   parameters_out);
-    remove(path);
+    selected_infer_drawn(
+        &profile, "clock_overhead,l2_capacity,dram_latency,latency_pattern,tlb_reach,tlb_alias",
+        parameters_out);
 }
 
 static void assert_patterns(const struct pb_parameters *parameters, const double *patterns,

@@ -63,6 +63,32 @@ static void test_prefetch__planted_distances_are_found(void **state)
     unlink(path);
 }
 
+/* A cold walk then misses once, which says nothing of what a miss fetches. */
+static void test_prefetch__beyond_the_cold_walk_leaves_lines_alone(void **state)
+{
+    struct blind_profile profile;
+    struct blind_cache *l2 = &profile.caches[BLIND_L2];
+    struct pb_parameters parameters = {NULL, 0, 0};
+
+    (void)state;
+    blind_draw(1, &profile);
+    *l2 = (struct blind_cache){.id = "l2",
+                               .paths = "[\"global_ca\", \"global_cg\", \"texture\"]",
+                               .line_bytes = 64,
+                               .sector_bytes = 64,
+                               .sets = 1024,
+                               .ways = 16,
+                               .policy = "lru",
+                               .latency_cycles = 210,
+                               .prefetch_bytes = 8192};
+    profile.dram_cycles = 600;
+    selected_infer_drawn(&profile, "clock_overhead,l2_capacity,l2_line,l2_sets", &parameters);
+    assert_number(&parameters, "l2", "line_bytes", 64, 0);
+    assert_number(&parameters, "l2", "fetch_bytes", 64, 0);
+    assert_number(&parameters, "l2", "way_counts", 16, 0);
+    pb_parameters_clear(&parameters);
+}
+
 /* F13's Kepler: no step over jumps of up to 512 bytes. */
 static void test_prefetch__f13s_kepler_runs_512_bytes_ahead(void **state)
 {
@@ -272,6 +298,7 @@ int main(void)
         cmocka_unit_test(test_prefetch__a_stride_that_outruns_it_says_nothing),
         cmocka_unit_test(test_prefetch__without_an_end_it_is_not_stated),
         cmocka_unit_test(test_prefetch__no_misses_at_random_say_nothing),
+        cmocka_unit_test(test_prefetch__beyond_the_cold_walk_leaves_lines_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -207,7 +207,7 @@ static void write_cache(FILE *file, const struct blind_cache *cache)
             fprintf(file, "%s%u", way > 0 ? ", " : ", \"weights\": [", cache->weights[way]);
         fputs("]", file);
     }
-    fputs("}}", file);
+    fprintf(file, "}, \"prefetch_bytes\": %llu}", (unsigned long long)cache->prefetch_bytes);
 }
 
 static void write_tlb(FILE *file, const struct blind_tlb *tlb, const char *id)

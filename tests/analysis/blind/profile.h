@@ -24,6 +24,7 @@ struct blind_cache {
     const char *policy;
     uint32_t weights[BLIND_WAYS_MAX]; /* of "weighted" */
     uint32_t latency_cycles;
+    uint64_t prefetch_bytes;
 };
 
 struct blind_tlb {
