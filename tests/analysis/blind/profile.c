@@ -166,6 +166,53 @@ static void draw_shared(uint64_t *state, struct blind_profile *profile)
         profile->conflict_cycles[i] = profile->shared_cycles + step * ((2u << i) - 1);
 }
 
+/* Two or four small sets or one, and behind them sets of any sizes that hold half as much again. */
+static void widen_tlbs(uint64_t *state, struct blind_profile *profile)
+{
+    struct blind_tlb *first = &profile->tlbs[0], *second = &profile->tlbs[1];
+
+    first->sets = (size_t)ONE_OF(state, 1, 1, 2, 4);
+    for (size_t i = 0; i < first->sets; i++)
+        first->ways[i] = between(state, 8, 20) / (uint32_t)first->sets;
+    first->span_bytes = ONE_OF(state, 2097152, 2097152, 16777216);
+    second->span_bytes = ONE_OF(state, first->span_bytes, 16777216);
+    second->sets = between(state, 1, BLIND_SETS_MAX);
+    for (size_t i = 0; i < second->sets; i++)
+        second->ways[i] = (uint32_t)ONE_OF(state, 6, 8, 8, 10, 12, 16, 17);
+    while (blind_tlb_entries(second) * second->span_bytes * 2 <
+           blind_tlb_entries(first) * first->span_bytes * 3)
+        second->ways[0]++;
+}
+
+/* Up to four more bits in each mask. */
+static void widen_masks(uint64_t *state, struct blind_cache *cache)
+{
+    for (size_t i = 0; i < cache->mask_count; i++)
+        for (uint32_t more = between(state, 0, 4); more > 0; more--)
+            cache->masks[i] |= cache->sets * cache->line_bytes << between(state, 0, 9);
+}
+
+static void widen(uint64_t *state, struct blind_profile *profile)
+{
+    struct blind_cache *l1 = &profile->caches[BLIND_L1], *l2 = &profile->caches[BLIND_L2];
+    uint32_t texture_cycles = profile->caches[BLIND_TEXTURE].latency_cycles;
+
+    widen_tlbs(state, profile);
+    widen_masks(state, l1);
+    widen_masks(state, l2);
+    if (draw(state) % 2 == 0) {
+        l2->latency_cycles =
+            l1->latency_cycles > texture_cycles ? l1->latency_cycles : texture_cycles;
+        l2->latency_cycles += between(state, 15, 60);
+        profile->dram_cycles = l2->latency_cycles + between(state, 40, 350);
+    }
+    profile->bank_bytes = (uint32_t)ONE_OF(state, 4, 8, 16, 32);
+    if (draw(state) % 3 == 0) {
+        profile->spike_probability = 1e-3;
+        profile->spike_cycles = between(state, 400, 1000);
+    }
+}
+
 void blind_draw(uint64_t seed, struct blind_profile *profile_out)
 {
     struct blind_profile profile = {.seed = seed};
@@ -186,6 +233,8 @@ void blind_draw(uint64_t seed, struct blind_profile *profile_out)
         profile.spike_probability = 1e-4;
         profile.spike_cycles = between(&state, 100, 500);
     }
+    if (seed >= BLIND_WIDE_FIRST)
+        widen(&state, &profile);
     *profile_out = profile;
 }
 

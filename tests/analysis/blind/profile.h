@@ -50,6 +50,13 @@ struct blind_profile {
     double spike_probability;
 };
 
+/*
+ * Seeds from here on draw more widely: levels of translation with sets of any sizes in any order,
+ * also the first one, entries of either span in each; hashes of many bits; latencies close to each
+ * other; wider banks; more spikes.
+ */
+enum { BLIND_WIDE_FIRST = 1000000 };
+
 void blind_draw(uint64_t seed, struct blind_profile *profile_out);
 
 uint64_t blind_cache_bytes(const struct blind_cache *cache);
