@@ -253,8 +253,18 @@ static void state_full_size(const struct pb_case *at, const struct pb_conflicts 
                             conflicts->lap_count);
 }
 
-static enum pb_status infer_from(const struct pb_case *at, struct pb_index_view *view,
-                                 struct pb_error *err)
+/* One set explains whatever misses, hits that stray to misses in every other lap as well. */
+static bool is_made_by_strays(const struct pb_level *level, const struct pb_conflicts *conflicts,
+                              const struct pb_index_fit *fit)
+{
+    struct pb_tally background = pb_level_background(level);
+
+    return fit->sets == 1 && 2.0 * (double)background.misses * (double)conflicts->lines >=
+                                 (double)background.accesses;
+}
+
+static enum pb_status infer_from(const struct pb_case *at, const struct pb_level *level,
+                                 struct pb_index_view *view, struct pb_error *err)
 {
     double line = pb_parameters_number(at->parameters, at->inference->memory, "line_bytes");
     const struct pb_parameter *size =
@@ -291,6 +301,9 @@ static enum pb_status infer_from(const struct pb_case *at, struct pb_index_view 
         return status;
     if (fit == NULL)
         return state_seen(at, view, !isnan(line), err);
+    if (is_made_by_strays(level, conflicts, fit))
+        return pb_fail(err, PB_NOT_FOUND, "hits that look like misses are in too many of %zu laps",
+                       conflicts->lap_count);
     confidence =
         (1.0 - fit->chance) * confidence_of(fit->pairs, fit->strays, fit->seen.laps, !isnan(line));
     state_index(at, view, fit, confidence);
@@ -327,7 +340,7 @@ enum pb_status pb_infer_sets(const struct pb_case *at, struct pb_error *err)
         return status;
     status = pb_conflicts_read(&level, false, &view.conflicts, err);
     if (status == PB_OK)
-        status = infer_from(at, &view, err);
+        status = infer_from(at, &level, &view, err);
     if (status == PB_NOT_FOUND) {
         enum pb_status shorter = infer_shorter(at, &level);
 
