@@ -20,8 +20,7 @@
 #include "analysis/cache/onset.h"
 #include "analysis/statistics/latency.h"
 
-/* A step between two footprints larger than this part of them leaves the size open, unless no
- * smaller one can be walked. */
+/* A step between two footprints, of several lines, larger than this part leaves the size open. */
 static const double coarsest_step = 1.0 / 16.0;
 
 /* Laps repeat this well at least: of a lap's average, and in cycles. */

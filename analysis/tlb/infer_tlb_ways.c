@@ -244,7 +244,7 @@ static bool is_confirmed(struct follower *follower, const struct sets *sets)
 static void put_in_order(const struct follower *follower, struct sets *sets)
 {
     size_t begun = (size_t)(follower->base_address / follower->view->span_bytes % follower->fits);
-    double ways[PB_LIST_MAX];
+    double ways[PB_LIST_MAX] = {0.0};
     bool seen[PB_LIST_MAX] = {false};
     size_t count = 0;
 

@@ -22,7 +22,7 @@ struct pb_tlb_l2 pb_tlb_l2_read(const struct pb_parameters *parameters)
     double line = pb_parameters_number(parameters, "l2", "line_bytes");
     double sets = pb_parameters_number(parameters, "l2", "set_count");
     double ways = pb_parameters_number(parameters, "l2", "way_counts");
-    struct pb_tlb_l2 l2 = {.sets = 0}, unknown = {.sets = 0};
+    struct pb_tlb_l2 l2, unknown = {.sets = 0};
 
     if (!(line >= 1.0 && sets >= 1.0 && sets <= sets_max && ways >= 1.0) || kind == NULL ||
         kind->kind != PB_VALUE_WORD)
