@@ -83,7 +83,7 @@ size_t pb_uuids_last(const struct pb_uuids *uuids, const char *uuid, size_t othe
 
 size_t pb_baseline_metric(const struct pb_sheet *baseline, const struct pb_metric *metric)
 {
-    size_t at = pb_sheet_find(baseline, metric->name);
+    size_t at = pb_sheet_match(baseline, metric);
 
     if (at < baseline->metric_count && (strcmp(baseline->metrics[at].unit, metric->unit) != 0 ||
                                         baseline->metrics[at].domain != metric->domain))

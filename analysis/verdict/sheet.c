@@ -2,6 +2,7 @@
 #include "analysis/verdict/sheet.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,14 +35,28 @@ size_t pb_sheet_find(const struct pb_sheet *sheet, const char *name)
     return i;
 }
 
-/* The same as pb_sheet_find(), at once for the metric after the one that was set last. */
-static size_t find_next(const struct pb_sheet *sheet, const char *name)
+static bool is_same(const struct pb_metric *a, const struct pb_metric *b)
+{
+    return strcmp(a->name, b->name) == 0 && strcmp(a->test, b->test) == 0;
+}
+
+size_t pb_sheet_match(const struct pb_sheet *sheet, const struct pb_metric *metric)
+{
+    size_t i = 0;
+
+    while (i < sheet->metric_count && !is_same(&sheet->metrics[i], metric))
+        i++;
+    return i;
+}
+
+/* The same as pb_sheet_match(), at once for the metric after the one that was set last. */
+static size_t match_next(const struct pb_sheet *sheet, const struct pb_metric *metric)
 {
     size_t next = sheet->next_metric;
 
-    if (next < sheet->metric_count && strcmp(sheet->metrics[next].name, name) == 0)
+    if (next < sheet->metric_count && is_same(&sheet->metrics[next], metric))
         return next;
-    return pb_sheet_find(sheet, name);
+    return pb_sheet_match(sheet, metric);
 }
 
 static enum pb_status add_metric(struct pb_sheet *sheet, const struct pb_metric *metric,
@@ -75,7 +90,7 @@ static enum pb_status grow_cells(const struct pb_sheet *sheet, struct pb_subject
 enum pb_status pb_sheet_set(struct pb_sheet *sheet, size_t subject, const struct pb_metric *metric,
                             struct pb_cell cell, struct pb_error *err)
 {
-    size_t at = find_next(sheet, metric->name);
+    size_t at = match_next(sheet, metric);
     enum pb_status status = PB_OK;
 
     if (at < sheet->metric_count &&

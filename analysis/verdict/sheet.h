@@ -97,8 +97,8 @@ enum pb_status pb_sheet_add_subject(struct pb_sheet *sheet, const struct pb_subj
                                     size_t *subject_out, struct pb_error *err);
 
 /*
- * Sets one number; the metric is found by name, or added as it is given. A value that is not finite
- * is not measured. PB_INVALID: a metric of that name with another unit, part or domain is there.
+ * Sets one number; the metric is found by name and test, or added as it is given. A value that is
+ * not finite is not measured. PB_INVALID: that metric is there with another unit, part or domain.
  */
 enum pb_status pb_sheet_set(struct pb_sheet *sheet, size_t subject, const struct pb_metric *metric,
                             struct pb_cell cell, struct pb_error *err);
@@ -108,6 +108,12 @@ struct pb_cell pb_sheet_cell(const struct pb_sheet *sheet, size_t subject, size_
 
 /* The metric of that name, or metric_count. */
 size_t pb_sheet_find(const struct pb_sheet *sheet, const char *name);
+
+/*
+ * The metric of this name whose evidence lies in the same test, or metric_count. What two tests say
+ * are two measurements: of a miss, say, by one SM or by all of them.
+ */
+size_t pb_sheet_match(const struct pb_sheet *sheet, const struct pb_metric *metric);
 
 /* Frees what the sheet owns and empties it; NULL is allowed. */
 void pb_sheet_clear(struct pb_sheet *sheet);

@@ -219,8 +219,8 @@ static void word_alarms(const struct pb_ruling *ruling, char *text, size_t size)
     const char *past = "";
 
     if (ruling->pasts.count > 0)
-        past = " A device is CRITICAL against its own past from twice as far on as healthy ones "
-               "repeat.";
+        past = " Against its own past a device is CRITICAL at twice the distance within which "
+               "healthy ones repeat.";
     if (isfinite(ruling->false_alarm_rate))
         snprintf(text, size, " A healthy fleet has a false CRITICAL in %g%% of runs%s.%s",
                  100.0 * ruling->false_alarm_rate,

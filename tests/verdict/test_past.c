@@ -229,6 +229,40 @@ static void test_past__few_accesses_prove_no_tail(void **state)
     }
 }
 
+/* Penalties by one SM, and by all of them: neither is the other one's past. */
+static void test_past__another_test_is_another_measurement(void **state)
+{
+    static const struct {
+        const char *test;
+        enum pb_severity severity;
+    } pasts[] = {{"sm_misses", PB_SEVERITY_CRITICAL}, {"tlb_reach", PB_SEVERITY_OK}};
+    static const struct pb_metric metric = {.name = "tlb_l2.penalty_cycles",
+                                            .unit = "cycle",
+                                            .test = "sm_misses",
+                                            .part = PB_PART_TLB,
+                                            .domain = PB_DOMAIN_CYCLES,
+                                            .better = PB_BETTER_LOWER,
+                                            .practical = 0.02};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(pasts) / sizeof(pasts[0]); i++) {
+        struct pb_cell before = {94.0, 0.0, -1}, now = {123.0, 0.0, -1};
+        struct pb_sheet sheet = {0}, baseline = {0};
+        struct pb_metric past = metric;
+        struct pb_findings findings = {0};
+        struct pb_error err = PB_ERROR_INIT;
+
+        PB_TEXT_SET(past.test, pasts[i].test);
+        add_one(&sheet);
+        add_one(&baseline);
+        assert_int_equal(pb_sheet_set(&sheet, 0, &metric, now, &err), PB_OK);
+        assert_int_equal(pb_sheet_set(&baseline, 0, &past, before, &err), PB_OK);
+        judge_against(&sheet, &baseline, &findings);
+        assert_int_equal(findings.worst, pasts[i].severity);
+        pb_findings_clear(&findings);
+    }
+}
+
 static void test_repeat__sizes_are_ratios(void **state)
 {
     static const struct pb_metric rate = {
@@ -258,6 +292,7 @@ int main(void)
         cmocka_unit_test(test_past__runs_that_lie_apart_grant_as_much),
         cmocka_unit_test(test_past__one_step_of_rounding_is_no_drift),
         cmocka_unit_test(test_past__few_accesses_prove_no_tail),
+        cmocka_unit_test(test_past__another_test_is_another_measurement),
         cmocka_unit_test(test_repeat__sizes_are_ratios),
     };
 
