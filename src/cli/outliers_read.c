@@ -159,6 +159,16 @@ static enum pb_status read_lists(struct source *source, struct pb_run *run_out,
     return status;
 }
 
+/* A worker that died had not said of which file. */
+static void tell_of_file(const char *path, enum pb_status status, const struct pb_error *cause,
+                         struct pb_error *err)
+{
+    if (strstr(cause->message, path) != NULL)
+        pb_fail(err, status, "%s", cause->message);
+    else
+        pb_fail(err, status, "%s: %s", path, cause->message);
+}
+
 enum pb_status pb_outliers_read(const char *path,
                                 void (*announce)(const char *path, size_t done, size_t count),
                                 struct pb_run *run_out, struct pb_sheet *sheet,
@@ -166,12 +176,16 @@ enum pb_status pb_outliers_read(const char *path,
 {
     struct source source = {.path = path, .announce = announce};
     size_t workers = pb_share_processors();
+    struct pb_error cause = PB_ERROR_INIT;
     enum pb_status status = read_lists(&source, run_out, err);
 
     if (workers > source.member_count)
         workers = source.member_count;
-    if (status == PB_OK)
-        status = pb_share_fill(workers, observe_share, &source, sheet, err);
+    if (status == PB_OK) {
+        status = pb_share_fill(workers, observe_share, &source, sheet, &cause);
+        if (status != PB_OK)
+            tell_of_file(path, status, &cause, err);
+    }
     free(source.keys);
     free(source.members);
     return status;

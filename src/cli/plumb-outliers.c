@@ -34,9 +34,24 @@ static const struct argp_option option_table[] = {
     {0},
 };
 
+enum { OUTPUT_COUNT = 3 };
+
 static bool is_standard_output(const char *path)
 {
     return path != NULL && strcmp(path, "-") == 0;
+}
+
+/* Each goes to a place of its own. NULL: not asked for. */
+static void check_outputs(const char *const paths[OUTPUT_COUNT], struct argp_state *state)
+{
+    for (size_t i = 0; i < OUTPUT_COUNT; i++) {
+        if (paths[i] != NULL && paths[i][0] == '\0')
+            argp_error(state, "an output has an empty name");
+        for (size_t k = 0; k < i; k++)
+            if (paths[i] != NULL && paths[k] != NULL && strcmp(paths[i], paths[k]) == 0)
+                argp_error(state, "only one output can go to %s",
+                           is_standard_output(paths[i]) ? "standard output" : paths[i]);
+    }
 }
 
 /* What is missing, or cannot be had together. */
@@ -44,10 +59,7 @@ static void check_options(const struct options *options, struct argp_state *stat
 {
     if (options->file == NULL)
         argp_error(state, "FILE.h5 is missing");
-    if (is_standard_output(options->json) + is_standard_output(options->hostlist) +
-            is_standard_output(options->prometheus) >
-        1)
-        argp_error(state, "only one output can go to standard output");
+    check_outputs((const char *[]){options->json, options->hostlist, options->prometheus}, state);
 }
 
 static void add_baseline(struct options *options, const char *path, struct argp_state *state)
@@ -185,8 +197,6 @@ static enum pb_status judge(const struct options *options, struct pb_ruling *rul
 /* ---- delivering ---- */
 
 /* The kinds of output, by one table: where to, and what writes it. */
-enum { OUTPUT_COUNT = 3 };
-
 struct output {
     const char *path; /* NULL: not wanted */
     const struct pb_outlet_kind *kind;

@@ -204,7 +204,12 @@ standard_output_is_for_one() {
     grep -q '"tool": "plumb-outliers"' out.txt || fail "no JSON"
     ! grep -q '^UNKNOWN' out.txt || fail "the table, too"
     outliers 3 --json - --prometheus - f.h5
-    grep -q 'only one output' err.txt || fail "another message"
+    grep -q 'only one output can go to standard output' err.txt || fail "another message"
+    outliers 3 --hostlist both --json both f.h5
+    grep -q 'only one output can go to both' err.txt || fail "another message for a file"
+    outliers 3 --json '' f.h5
+    grep -q 'an output has an empty name' err.txt || fail "another message for no name"
+    nothing_but f.h5 fleet.json
 }
 
 bad_input_is_unknown() {
