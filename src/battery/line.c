@@ -217,16 +217,17 @@ static enum pb_status take_overflow(struct pb_bench *bench, const struct pb_sear
     return PB_OK;
 }
 
-/* *overflow_bytes_out: the largest stride that does not fit; the least one where all fit. */
+/* *overflow_bytes_out: the largest stride that does not fit; the least one where all fit. A cache
+ * whose first set is soon full leaves no room for long strides. */
 static enum pb_status take_strides(struct pb_bench *bench, const struct pb_search *search,
                                    uint64_t sector_bytes, struct pb_recording *recording,
                                    uint64_t *overflow_bytes_out, struct pb_error *err)
 {
-    uint64_t largest = sector_bytes;
+    uint64_t largest = sector_bytes, footprint = search->fits_bytes / 4 * 5;
 
-    for (int i = 0; i < STRIDE_STEPS; i++) {
+    for (int i = 0; i < STRIDE_STEPS && sector_bytes << i <= footprint; i++) {
         struct pb_walk_result walk;
-        enum pb_status status = take_steady(bench, search, "stride", 0, search->fits_bytes / 4 * 5,
+        enum pb_status status = take_steady(bench, search, "stride", 0, footprint,
                                             sector_bytes << i, recording, &walk, err);
 
         if (status != PB_OK)

@@ -35,6 +35,36 @@ static void test_search__a_cache_of_256_bytes_has_an_edge(void **state)
 }
 
 /*
+ * Its first eight lines share a set of four ways: it misses from the fifth on, and what is walked
+ * to find the line is shorter than the longest stride.
+ */
+static void test_search__a_set_of_neighbours_leaves_room_for_short_strides(void **state)
+{
+    static const char *const caches =
+        "{\"id\": \"l1\", \"paths\": [\"global_ca\"], \"line_bytes\": 128, \"sector_bytes\": 128,"
+        " \"sets\": 8, \"ways\": 4, \"index\": {\"kind\": \"xor\","
+        " \"masks\": [\"0x400\", \"0x800\", \"0x1000\"]}, \"policy\": {\"kind\": \"lru\"},"
+        " \"latency_cycles\": 90},"
+        "{\"id\": \"l2\", \"paths\": [\"global_ca\", \"global_cg\"], \"line_bytes\": 32,"
+        " \"sector_bytes\": 32, \"sets\": 512, \"ways\": 16, \"index\": {\"kind\": \"modulo\"},"
+        " \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 210}";
+    static const char *const tests[] = {"l1_line", "l1_sets", "l1_policy", "l1_bases",
+                                        "classic_saavedra"};
+    struct pb_recording recording;
+    struct pb_bench bench;
+
+    (void)state;
+    rig_open_drawn(caches, TLB, "", &bench);
+    for (size_t i = 0; i < COUNT(tests); i++) {
+        rig_run(&bench, tests[i], &recording);
+        pb_recording_clear(&recording);
+    }
+    assert_int_equal(bench.known[PB_CACHE_L1].edge_bytes, 4 * 128);
+    assert_int_equal(bench.known[PB_CACHE_L1].line_bytes, 128);
+    pb_bench_close(&bench);
+}
+
+/*
  * A hit with a spike of 193 cycles takes as long as a miss, and one or two are in every lap: the
  * search must neither take them for the edge nor walk down line by line to get away from them.
  */
@@ -305,6 +335,7 @@ int main(void)
         cmocka_unit_test(test_line__of_a_large_cache_is_looked_for_all_over),
         cmocka_unit_test(test_bases__unequal_sets_move_the_edge),
         cmocka_unit_test(test_search__a_cache_of_256_bytes_has_an_edge),
+        cmocka_unit_test(test_search__a_set_of_neighbours_leaves_room_for_short_strides),
         cmocka_unit_test(test_search__few_misses_of_a_drawing_policy_are_enough),
         cmocka_unit_test(test_search__spikes_that_look_like_misses_do_not_move_the_edge),
     };
