@@ -1,6 +1,8 @@
 /* Matrices over named axes; see grid.h. */
 #include "battery/grid.h"
 
+#include <stdio.h>
+
 const double pb_grid_powers[11] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
 
 enum pb_status pb_grid_open(struct pb_matrix *matrix, const struct pb_grid_axis *axes, size_t rank,
@@ -33,4 +35,30 @@ void pb_grid_place(const struct pb_matrix *matrix, size_t i, size_t place_out[PB
 enum pb_status pb_grid_forgive(enum pb_status status)
 {
     return status == PB_UNSUPPORTED ? PB_OK : status;
+}
+
+enum pb_status pb_grid_forgive_shortage(struct pb_grid_shortage *shortage, enum pb_status status,
+                                        const struct pb_error *cause, struct pb_error *err)
+{
+    if (status == PB_OK)
+        return PB_OK;
+    if (status != PB_NO_MEMORY)
+        return pb_fail(err, status, "%s", cause->message);
+    if (shortage->count++ == 0)
+        shortage->first = *cause;
+    return PB_OK;
+}
+
+enum pb_status pb_grid_report_shortage(const struct pb_grid_shortage *shortage, size_t count,
+                                       struct pb_recording *recording, struct pb_error *err)
+{
+    if (shortage->count == 0)
+        return PB_OK;
+    if (shortage->count == count)
+        return pb_fail(err, PB_UNSUPPORTED, "too little free memory: %s", shortage->first.message);
+    if (recording->message[0] == '\0') /* unless there is worse to tell */
+        snprintf(recording->message, sizeof(recording->message),
+                 "too little free memory for %zu of %zu points: %s", shortage->count, count,
+                 shortage->first.message);
+    return PB_OK;
 }

@@ -38,4 +38,21 @@ void pb_grid_place(const struct pb_matrix *matrix, size_t i, size_t place_out[PB
 /* PB_OK for what one cell may lack: PB_UNSUPPORTED passes, everything else stays. */
 enum pb_status pb_grid_forgive(enum pb_status status);
 
+/* Cells that found no memory: forgiven as long as there are smaller ones. Begins as PB_GRID_ENOUGH.
+ */
+struct pb_grid_shortage {
+    size_t count;
+    struct pb_error first;
+};
+
+#define PB_GRID_ENOUGH ((struct pb_grid_shortage){0, PB_ERROR_INIT})
+
+/* PB_OK for PB_NO_MEMORY, whose cause is kept; everything else stays, and its cause goes to err. */
+enum pb_status pb_grid_forgive_shortage(struct pb_grid_shortage *shortage, enum pb_status status,
+                                        const struct pb_error *cause, struct pb_error *err);
+
+/* Says how many of `count` points are lacking; PB_UNSUPPORTED where there is not one. */
+enum pb_status pb_grid_report_shortage(const struct pb_grid_shortage *shortage, size_t count,
+                                       struct pb_recording *recording, struct pb_error *err);
+
 #endif

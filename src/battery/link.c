@@ -7,7 +7,7 @@
  *                  ns of one of 4 bytes
  *
  * Quantities of host_latency are the median and the least of the repeats. Words that arrive wrong
- * are told in the message.
+ * are told in the message, and so are transfers larger than the memory that is free.
  *
  * Who reads a peer's memory takes a share of it, and gets what is left beside the peer's own work:
  * both would be measured wrong. So the GPUs of a node meet for peer_link, and while one of them
@@ -75,6 +75,7 @@ enum pb_status pb_test_host_link(struct pb_bench *bench, struct pb_recording *re
         PB_GRID_VALUES("bytes", "byte", "size of one transfer", sizes),
     };
     struct pb_matrix *matrix = &recording->matrix;
+    struct pb_grid_shortage shortage = PB_GRID_ENOUGH;
     enum pb_status status;
 
     if (bench->battery == PB_QUICK)
@@ -82,17 +83,20 @@ enum pb_status pb_test_host_link(struct pb_bench *bench, struct pb_recording *re
     status = pb_grid_open(matrix, axes, 3, "byte/s", "throughput of one transfer", err);
     for (size_t i = 0; status == PB_OK && i < pb_matrix_size(matrix); i++) {
         struct pb_link_result result = {.seconds = 0};
+        struct pb_error cause = PB_ERROR_INIT;
         size_t at[PB_MATRIX_RANK_MAX];
         struct pb_link link;
 
         pb_grid_place(matrix, i, at);
         link = pb_link_host(at[0], at[1], (uint64_t)sizes[at[2]]);
-        status = take(bench, &link, recording, &result, err);
+        status = take(bench, &link, recording, &result, &cause);
         if (status == PB_OK)
             matrix->values[i] = (double)link.bytes / result.seconds;
-        status = pb_grid_forgive(status);
+        status = pb_grid_forgive_shortage(&shortage, pb_grid_forgive(status), &cause, err);
     }
-    return status;
+    return status != PB_OK
+               ? status
+               : pb_grid_report_shortage(&shortage, pb_matrix_size(matrix), recording, err);
 }
 
 enum pb_status pb_test_host_latency(struct pb_bench *bench, struct pb_recording *recording,
@@ -200,7 +204,7 @@ static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_
 
         status = take_peer(bench, peers[i].uuid, recording, &row[0], &row[1], err);
         reached += status == PB_OK;
-        status = pb_grid_forgive(status);
+        status = status == PB_NO_MEMORY ? PB_OK : pb_grid_forgive(status);
     }
     if (status == PB_OK && reached == 0)
         return PB_UNSUPPORTED; /* err says why, of the last one */

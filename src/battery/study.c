@@ -13,8 +13,6 @@
  * What a device has not the memory for stays empty, and the message says why: many variables spill
  * into local memory that must be there for every thread that it could hold.
  */
-#include <stdio.h>
-
 #include "battery/grid.h"
 #include "battery/tests.h"
 
@@ -38,36 +36,6 @@ static enum pb_status take(struct pb_bench *bench, enum pb_study_kind kind, doub
     return pb_grid_forgive(status);
 }
 
-/* A study that found no memory: forgiven as long as there are smaller ones. */
-struct shortage {
-    size_t count;
-    struct pb_error first;
-};
-
-static enum pb_status forgive(struct shortage *shortage, enum pb_status status,
-                              const struct pb_error *cause)
-{
-    if (status != PB_NO_MEMORY)
-        return status;
-    if (shortage->count++ == 0)
-        shortage->first = *cause;
-    return PB_OK;
-}
-
-/* Says of how many points there are none; PB_UNSUPPORTED where there is not one. */
-static enum pb_status report(const struct shortage *shortage, size_t count,
-                             struct pb_recording *recording, struct pb_error *err)
-{
-    if (shortage->count == 0)
-        return PB_OK;
-    if (shortage->count == count)
-        return pb_fail(err, PB_UNSUPPORTED, "too little free memory: %s", shortage->first.message);
-    snprintf(recording->message, sizeof(recording->message),
-             "too little free memory for %zu of %zu points: %s", shortage->count, count,
-             shortage->first.message);
-    return PB_OK;
-}
-
 /* A study over threads and one parameter. */
 static enum pb_status sweep(struct pb_bench *bench, enum pb_study_kind kind,
                             const struct pb_grid_axis *parameter, const char *description,
@@ -76,7 +44,7 @@ static enum pb_status sweep(struct pb_bench *bench, enum pb_study_kind kind,
     const struct pb_grid_axis axes[] = {
         PB_GRID_VALUES("threads", "", "threads of the one CTA", pb_grid_powers), *parameter};
     struct pb_matrix *matrix = &recording->matrix;
-    struct shortage shortage = {0, PB_ERROR_INIT};
+    struct pb_grid_shortage shortage = PB_GRID_ENOUGH;
     enum pb_status status = pb_grid_open(matrix, axes, 2, "cycle", description, err);
 
     for (size_t i = 0; status == PB_OK && i < pb_matrix_size(matrix); i++) {
@@ -86,11 +54,11 @@ static enum pb_status sweep(struct pb_bench *bench, enum pb_study_kind kind,
         pb_grid_place(matrix, i, at);
         status = take(bench, kind, pb_grid_powers[at[0]], parameter->values[at[1]],
                       &matrix->values[i], &cause);
-        status = forgive(&shortage, status, &cause);
-        if (status != PB_OK)
-            return pb_fail(err, status, "%s", cause.message);
+        status = pb_grid_forgive_shortage(&shortage, status, &cause, err);
     }
-    return status != PB_OK ? status : report(&shortage, pb_matrix_size(matrix), recording, err);
+    return status != PB_OK
+               ? status
+               : pb_grid_report_shortage(&shortage, pb_matrix_size(matrix), recording, err);
 }
 
 enum pb_status pb_test_sync(struct pb_bench *bench, struct pb_recording *recording,

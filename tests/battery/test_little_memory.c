@@ -137,6 +137,58 @@ static void test_spill__another_failure_is_one(void **state)
     close_short(&device);
 }
 
+static uint64_t link_bytes_max; /* of a transfer that still finds room; a test sets it */
+
+static enum pb_status short_link(struct pb_device *device, const struct pb_link *link,
+                                 struct pb_link_result *result_out, struct pb_error *err)
+{
+    if (link->bytes > link_bytes_max)
+        return pb_fail(err, PB_NO_MEMORY, "%llu bytes asked for, 7 there",
+                       (unsigned long long)link->bytes);
+    return pb_device_sim.link(device, link, result_out, err);
+}
+
+static void test_host_link__goes_up_to_what_is_free(void **state)
+{
+    struct short_device device;
+    struct pb_recording recording;
+    const struct pb_matrix *matrix = &recording.matrix;
+
+    (void)state;
+    link_bytes_max = 64 << 20;
+    open_short(&device);
+    device.ops.link = short_link;
+    run(&device, "host_link", &recording);
+    assert_int_equal(recording.outcome, PB_TEST_OK);
+    assert_non_null(strstr(recording.message, "4 of 20 points: 268435456 bytes asked for, 7"));
+    for (size_t i = 0; i < pb_matrix_size(matrix); i++) {
+        bool fits = matrix->axes[2].values[i % matrix->axes[2].length] <= (double)link_bytes_max;
+
+        assert_true(fits ? matrix->values[i] > 0 : isnan(matrix->values[i]));
+    }
+    pb_recording_clear(&recording);
+    close_short(&device);
+}
+
+static void test_links__without_room_for_any_are_unsupported(void **state)
+{
+    static const char *const tests[] = {"host_link", "peer_link"};
+    struct short_device device;
+    struct pb_recording recording;
+
+    (void)state;
+    link_bytes_max = 0;
+    open_short(&device);
+    device.ops.link = short_link;
+    for (size_t i = 0; i < COUNT(tests); i++) {
+        run(&device, tests[i], &recording);
+        assert_int_equal(recording.outcome, PB_TEST_UNSUPPORTED);
+        assert_non_null(strstr(recording.message, "bytes asked for, 7 there"));
+        pb_recording_clear(&recording);
+    }
+    close_short(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +196,8 @@ int main(void)
         cmocka_unit_test(test_spill__without_room_for_any_is_unsupported),
         cmocka_unit_test(test_spill__keeps_what_found_room),
         cmocka_unit_test(test_spill__another_failure_is_one),
+        cmocka_unit_test(test_host_link__goes_up_to_what_is_free),
+        cmocka_unit_test(test_links__without_room_for_any_are_unsupported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
