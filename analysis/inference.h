@@ -13,7 +13,7 @@
 #include "core/identity.h"
 #include "core/record.h"
 
-enum { PB_INFERENCE_TESTS_MAX = 3, PB_INFERENCE_ANSWERS_MAX = 8 };
+enum { PB_INFERENCE_TESTS_MAX = 3, PB_INFERENCE_ANSWERS_MAX = 9 };
 
 struct pb_inference;
 

@@ -22,7 +22,8 @@
 #define TLB_ANSWERS                                                                                \
     {                                                                                              \
         {"page_bytes", "byte"}, {"entry_count", ""}, {"entry_span_bytes", "byte"},                 \
-            {"reach_bytes", "byte"}, {"way_counts", ""}, {"penalty_cycles", "cycle"},              \
+            {"reach_bytes", "byte"}, {"set_count", ""}, {"way_counts", ""}, {"index_kind", ""},    \
+            {"index_masks", ""}, {"penalty_cycles", "cycle"},                                      \
     }
 #define SAAVEDRA_ANSWERS                                                                           \
     {                                                                                              \

@@ -63,6 +63,16 @@ static uint64_t pivots_of(const struct pb_gf2_span *span)
     return pivots;
 }
 
+uint64_t pb_gf2_told(const struct pb_gf2_span *span)
+{
+    uint64_t told = 0;
+
+    for (size_t i = 0; i < span->rank; i++)
+        if (span->row[i] == (uint64_t)1 << span->pivot[i])
+            told |= span->row[i];
+    return told;
+}
+
 /* The order of the bits turned around: low bits become pivots. */
 static uint64_t reverse(uint64_t vector)
 {

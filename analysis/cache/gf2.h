@@ -30,6 +30,9 @@ bool pb_gf2_holds(const struct pb_gf2_span *span, uint64_t vector);
  */
 uint64_t pb_gf2_parts(const struct pb_gf2_span *span, uint64_t vector);
 
+/* The single bits that the span holds. */
+uint64_t pb_gf2_told(const struct pb_gf2_span *span);
+
 /*
  * The masks m with parity(m & v) == 0 for all v of `same`, among those on the pivots of `tried`,
  * which must hold `same`. Returns how many there are, tried->rank - same->rank; masks_out[64] are

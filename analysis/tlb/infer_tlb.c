@@ -1,5 +1,5 @@
 /*
- * page_bytes, entry_count, entry_span_bytes, reach_bytes, way_counts and penalty_cycles of a level
+ * page_bytes, entry_count, entry_span_bytes, reach_bytes, penalty_cycles, sets and index of a level
  * of translation, by kinds of access: infer_tlb_span.c looks at reach and span, infer_tlb_ways.c at
  * sets. Where L2's own hits come in several kinds, infer_tlb_rise.c does it all.
  *
@@ -36,8 +36,7 @@ static enum pb_status state_entries(const struct pb_case *at, const struct pb_tl
     pb_parameter_set_number(
         answer, (struct pb_estimate){fits, floor(fits * (1.0 - view->slack)), fits}, confidence,
         "reach of %llu bytes by span of %.0f", (unsigned long long)view->fits_bytes, span);
-    return pb_tlb_state_ways(view, (uint64_t)fits, confidence, pb_case_answer(at, "way_counts"),
-                             err);
+    return pb_tlb_state_ways(at, view, (uint64_t)fits, confidence, err);
 }
 
 static void leave_open(const struct pb_case *at, const struct pb_tlb_view *view)
@@ -163,7 +162,7 @@ static size_t level_of(const struct pb_case *at)
 }
 
 /* Plain memory, and where the device can do it, one block mapped over and over. */
-enum pb_status pb_infer_tlb(const struct pb_case *at, struct pb_error *err)
+static enum pb_status infer_level(const struct pb_case *at, struct pb_error *err)
 {
     double dram = pb_parameters_number(at->parameters, "dram", "latency_cycles");
     double l2 = pb_parameters_number(at->parameters, "l2", "latency_cycles");
@@ -190,5 +189,14 @@ enum pb_status pb_infer_tlb(const struct pb_case *at, struct pb_error *err)
         status = state_level(at, &view, err);
     }
     pb_tlb_clear(&tlb);
+    return status;
+}
+
+enum pb_status pb_infer_tlb(const struct pb_case *at, struct pb_error *err)
+{
+    enum pb_status status = infer_level(at, err);
+
+    if (status == PB_OK)
+        pb_tlb_leave_sets_open(at);
     return status;
 }

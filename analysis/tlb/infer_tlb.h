@@ -29,16 +29,34 @@ enum pb_status pb_tlb_look(const struct pb_tlb *tlb, size_t level, struct pb_tlb
                            struct pb_error *err);
 
 /*
- * infer_tlb_ways.c: states way_counts of a level with so many entries, by the sets that overflow
- * one after the other. PB_NO_MEMORY is the only error.
+ * infer_tlb_ways.c: states set_count, way_counts and the index of a level with so many entries, by
+ * the sets that overflow one after the other. PB_NO_MEMORY is the only error.
  */
-enum pb_status pb_tlb_state_ways(const struct pb_tlb_view *view, uint64_t entry_count,
-                                 double confidence, struct pb_parameter *answer,
-                                 struct pb_error *err);
+enum pb_status pb_tlb_state_ways(const struct pb_case *at, const struct pb_tlb_view *view,
+                                 uint64_t entry_count, double confidence, struct pb_error *err);
+
+/* Which set every entry of an array was seen to be of. */
+struct pb_tlb_members {
+    uint64_t first; /* number of the first entry: its address by the span */
+    uint64_t span_bytes;
+    const size_t *sets; /* [count] from 1 on; 0: not known */
+    size_t count, set_count;
+};
+
+/* infer_tlb_index.c: states index_kind and index_masks with which these are of these sets. */
+void pb_tlb_state_members(const struct pb_case *at, const struct pb_tlb_members *members,
+                          double confidence);
+
+/* States index_kind and index_masks of sets that an index foretold. */
+void pb_tlb_state_index(const struct pb_case *at, const struct pb_tlb_sets *sets,
+                        uint64_t span_bytes, double confidence);
+
+/* Gives what is open of sets and index the reason why. */
+void pb_tlb_leave_sets_open(const struct pb_case *at);
 
 /*
- * infer_tlb_sets.c: states entry_count, reach_bytes and way_counts from the level's sets.
- * overflow_bytes: the smallest footprint with a miss.
+ * infer_tlb_sets.c: states entry_count, reach_bytes, set_count, way_counts and the index from the
+ * level's sets. overflow_bytes: the smallest footprint with a miss.
  */
 void pb_tlb_state_sets(const struct pb_case *at, const struct pb_tlb_sets *sets,
                        uint64_t span_bytes, uint64_t overflow_bytes);

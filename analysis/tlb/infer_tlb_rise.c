@@ -261,12 +261,19 @@ static void state_ways(const struct pb_case *at, const struct view *view)
                               "one page too many makes only %.0f%% miss: several sets, which do "
                               "not show one by one in lines this uneven",
                               100.0 * sum / votes.seen);
-    else
+    else {
+        struct pb_tlb_sets one = {.set_count = 1};
+
+        pb_parameter_set_number(pb_case_answer(at, "set_count"), (struct pb_estimate){1, 1, 1},
+                                pb_votes_confidence(&votes),
+                                "M16 4.4: one page too many makes all miss");
+        pb_tlb_state_index(at, &one, view->span_bytes, 0.0);
         pb_parameter_set_number(answer, (struct pb_estimate){entries, entries, entries},
                                 pb_votes_confidence(&votes),
                                 "M16 4.4: one page more than %.0f makes %.0f%% miss, by %.0f "
                                 "strides",
                                 entries, 100.0 * fmin(1.0, sum / votes.seen), votes.seen);
+    }
 }
 
 /*

@@ -1,8 +1,8 @@
 /*
- * entry_count, way_counts and reach_bytes of a level of translation from its sets (tlb_sets.h),
- * where these foretell what every walk misses. Then all devices of a model say the same, wherever
- * their arrays begin: an array that does not begin with a whole turn through the sets overflows one
- * of them before the level is full.
+ * entry_count, set_count, way_counts, reach_bytes and index of a level of translation from its sets
+ * (tlb_sets.h), where these foretell what every walk misses. Then all devices of a model say the
+ * same, wherever their arrays begin: an array that does not begin with a whole turn through the
+ * sets overflows one of them before the level is full.
  */
 #include "analysis/tlb/infer_tlb.h"
 
@@ -16,7 +16,7 @@ void pb_tlb_state_sets(const struct pb_case *at, const struct pb_tlb_sets *sets,
 {
     double entries = (double)sets->set_count * (double)sets->ways;
     double reach = entries * (double)span_bytes, ways = (double)sets->ways;
-    double least = entries / (double)sets->finest_sets;
+    double least = entries / (double)sets->finest_sets, count = (double)sets->set_count;
     struct pb_votes votes = {0, 0};
 
     pb_votes_add_share(&votes, sets->foretold, sets->seen, PIECES_MAX);
@@ -35,9 +35,14 @@ void pb_tlb_state_sets(const struct pb_case *at, const struct pb_tlb_sets *sets,
                             (unsigned long long)overflow_bytes);
     if (sets->finest_sets > sets->set_count)
         pb_votes_doubt(&votes);
+    pb_parameter_set_number(
+        pb_case_answer(at, "set_count"),
+        (struct pb_estimate){count, count, (double)sets->finest_sets}, pb_votes_confidence(&votes),
+        "%zu bits of an index, by pages that begin to miss together", sets->mask_count);
     pb_parameter_set_number(pb_case_answer(at, "way_counts"),
                             (struct pb_estimate){ways, least, ways}, pb_votes_confidence(&votes),
                             "%zu sets foretell what misses, where the array of this run begins, as "
                             "well as %zu would; LRU",
                             sets->set_count, sets->finest_sets);
+    pb_tlb_state_index(at, sets, span_bytes, pb_votes_confidence(&votes));
 }

@@ -1,6 +1,6 @@
 /*
- * way_counts of a level of translation: with an LRU, every page beyond the reach makes one set more
- * miss as a whole; the counts must add up to all entries.
+ * set_count and way_counts of a level of translation: with an LRU, every page beyond the reach
+ * makes one set more miss as a whole; the counts must add up to all entries.
  *
  * way_counts is one number where sets are equal, else a list, in the order in which addresses come
  * to the sets.
@@ -39,6 +39,7 @@ struct follower {
     size_t last;           /* walks over more are not followed */
     struct entry *entries; /* [last] */
     enum sight *sights;    /* [last] of one walk */
+    size_t *set_of;        /* [last] from 1 on, once all are found; 0: not known */
     size_t hits, returns;  /* hits in all, and those after a miss */
 };
 
@@ -265,12 +266,29 @@ static bool is_lru(const struct follower *follower)
     return follower->returns <= 1 + follower->hits / 256;
 }
 
+static void state_index(const struct pb_case *at, const struct follower *follower,
+                        const struct sets *sets, double confidence)
+{
+    struct pb_tlb_members members = {
+        .first = follower->base_address / follower->view->span_bytes,
+        .span_bytes = follower->view->span_bytes,
+        .sets = follower->set_of,
+        .count = follower->last,
+        .set_count = sets->count,
+    };
+
+    for (size_t i = 0; i < follower->last; i++)
+        follower->set_of[i] = follower->entries[i].set;
+    pb_tlb_state_members(at, &members, confidence);
+}
+
 /*
- * With entry_count entries, walks every number of entries from there on, pages so far apart.
- * PB_NO_MEMORY.
+ * With entry_count entries, walks every number of entries from there on, pages so far apart. States
+ * the index where the sets come out whole. PB_NO_MEMORY.
  */
-static enum pb_status follow_sets(const struct pb_tlb_view *view, uint64_t stride_bytes,
-                                  uint64_t entry_count, struct sets *sets_out, struct pb_error *err)
+static enum pb_status follow_sets(const struct pb_case *at, const struct pb_tlb_view *view,
+                                  uint64_t stride_bytes, uint64_t entry_count, double confidence,
+                                  struct sets *sets_out, struct pb_error *err)
 {
     struct follower follower = {.view = view,
                                 .stride_bytes = stride_bytes,
@@ -280,25 +298,31 @@ static enum pb_status follow_sets(const struct pb_tlb_view *view, uint64_t strid
 
     follower.entries = calloc(follower.last, sizeof(*follower.entries));
     follower.sights = calloc(follower.last, sizeof(*follower.sights));
+    follower.set_of = calloc(follower.last, sizeof(*follower.set_of));
     *sets_out = (struct sets){.count = 0};
-    if (follower.entries != NULL && follower.sights != NULL) {
+    if (follower.entries != NULL && follower.sights != NULL && follower.set_of != NULL) {
         read_walks(&follower);
         count_sets(&follower, sets_out);
         sets_out->whole = sets_out->sum == (double)entry_count && is_lru(&follower) &&
                           is_confirmed(&follower, sets_out);
-        if (sets_out->whole)
+        if (sets_out->whole) {
             put_in_order(&follower, sets_out);
+            state_index(at, &follower, sets_out, confidence);
+        }
     } else {
         status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu entries", follower.last);
     }
     free(follower.entries);
     free(follower.sights);
+    free(follower.set_of);
     return status;
 }
 
-static void state_ways(struct pb_parameter *answer, struct sets *sets, double entry_count,
+static void state_ways(const struct pb_case *at, struct sets *sets, double entry_count,
                        double confidence)
 {
+    struct pb_parameter *answer = pb_case_answer(at, "way_counts");
+    double count = (double)sets->count;
     struct pb_estimate ways[PB_LIST_MAX] = {{0.0, 0.0, 0.0}};
     bool equal = true;
 
@@ -313,6 +337,9 @@ static void state_ways(struct pb_parameter *answer, struct sets *sets, double en
         equal &= sets->ways[i] == sets->ways[0];
         ways[i] = (struct pb_estimate){sets->ways[i], sets->ways[i], sets->ways[i]};
     }
+    pb_parameter_set_number(
+        pb_case_answer(at, "set_count"), (struct pb_estimate){count, count, count}, confidence,
+        "M16 4.4: sets overflow one after the other until all %.0f entries do", entry_count);
     if (equal)
         pb_parameter_set_number(answer, ways[0], confidence,
                                 "M16 4.4: %zu equal sets overflow one after the other",
@@ -324,17 +351,17 @@ static void state_ways(struct pb_parameter *answer, struct sets *sets, double en
             "addresses");
 }
 
-enum pb_status pb_tlb_state_ways(const struct pb_tlb_view *view, uint64_t entry_count,
-                                 double confidence, struct pb_parameter *answer,
-                                 struct pb_error *err)
+enum pb_status pb_tlb_state_ways(const struct pb_case *at, const struct pb_tlb_view *view,
+                                 uint64_t entry_count, double confidence, struct pb_error *err)
 {
     struct sets sets = {.count = 0};
     /* A page an entry makes the shortest walks; several show the same where that was not walked. */
-    enum pb_status status = follow_sets(view, view->span_bytes, entry_count, &sets, err);
+    enum pb_status status =
+        follow_sets(at, view, view->span_bytes, entry_count, confidence, &sets, err);
 
     if (status == PB_OK && !sets.whole && view->span_bytes != view->stride_bytes)
-        status = follow_sets(view, view->stride_bytes, entry_count, &sets, err);
+        status = follow_sets(at, view, view->stride_bytes, entry_count, confidence, &sets, err);
     if (status == PB_OK)
-        state_ways(answer, &sets, (double)entry_count, confidence);
+        state_ways(at, &sets, (double)entry_count, confidence);
     return status;
 }

@@ -225,6 +225,7 @@ static void coarsen(const struct pb_tlb_search *search, const struct pb_tlb_swee
                 found = true;
             }
         }
+        best.guessed |= found;
         *sets = best;
     }
 }
@@ -256,6 +257,7 @@ static enum pb_status find_index(const struct pb_tlb_search *search,
         status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu places", places);
     } else {
         sets->mask_count = pb_gf2_masks(&tried, &same, sets->masks);
+        sets->told = pb_gf2_told(&tried);
         coarsen(search, sweeps, sets, tally, set_of_place);
         hold(search, sweeps, 0, sets, tally, set_of_place);
         if (!is_proven(sets, tally))
@@ -275,6 +277,7 @@ static void shift_masks(struct pb_tlb_sets *sets, uint64_t span_bytes)
 {
     for (size_t i = 0; i < sets->mask_count; i++)
         sets->masks[i] *= span_bytes;
+    sets->told *= span_bytes;
 }
 
 enum pb_status pb_tlb_find_sets(const struct pb_recording *recordings, size_t count,

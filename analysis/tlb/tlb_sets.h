@@ -16,6 +16,7 @@
 #ifndef PB_ANALYSIS_TLB_TLB_SETS_H
 #define PB_ANALYSIS_TLB_TLB_SETS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,8 @@
 struct pb_tlb_sets {
     uint64_t masks[64]; /* of addresses, for each bit of the index */
     size_t mask_count;
+    uint64_t told; /* address bits that entries differ in by themselves, at least by sums of them */
+    bool guessed;  /* pages that share a set were seen too seldom: some bits were left to choose */
     size_t set_count, ways;
     size_t finest_sets;    /* that foretell as much: more than set_count where both may be */
     size_t seen, foretold; /* accesses of all walks, and those as the sets have them */

@@ -46,6 +46,22 @@ static struct blind_tlb plant(uint64_t span_bytes, uint32_t penalty_cycles, size
     return tlb;
 }
 
+/* The entry's number modulo equal sets; a power of two of them shows as bits of the address. */
+static void assert_modulo(const struct pb_parameters *parameters, const char *memory,
+                          const struct blind_tlb *tlb)
+{
+    double masks[BLIND_SETS_MAX];
+    size_t count = 0;
+
+    assert_string_equal(selected_find(parameters, memory, "index_kind")->word, "modulo");
+    for (size_t bit = 1; bit < tlb->sets; bit *= 2)
+        masks[count++] = (double)(bit * tlb->span_bytes);
+    if ((tlb->sets & (tlb->sets - 1)) == 0)
+        assert_numbers(parameters, memory, "index_masks", masks, count, 0.0);
+    else
+        assert_open(parameters, memory, "index_masks", "no power of two");
+}
+
 static void assert_level(const struct pb_parameters *parameters, const char *memory,
                          const struct blind_tlb *tlb)
 {
@@ -59,7 +75,14 @@ static void assert_level(const struct pb_parameters *parameters, const char *mem
     assert_number(parameters, memory, "entry_count", entries, 0.0);
     assert_number(parameters, memory, "entry_span_bytes", (double)tlb->span_bytes, 0.0);
     assert_number(parameters, memory, "reach_bytes", entries * (double)tlb->span_bytes, 0.0);
+    assert_number(parameters, memory, "set_count", (double)tlb->sets, 0.0);
     assert_numbers(parameters, memory, "way_counts", ways, equal ? 1 : tlb->sets, 0.0);
+    if (tlb->sets == 1)
+        assert_open(parameters, memory, "index_masks", "one set needs no index");
+    else if (equal)
+        assert_modulo(parameters, memory, tlb);
+    else
+        assert_open(parameters, memory, "index_masks", "neither a modulo nor parities");
     assert_number(parameters, memory, "penalty_cycles", tlb->penalty_cycles, 1.0);
 }
 
@@ -147,6 +170,8 @@ static void test_tlb__sets_come_in_the_order_of_addresses(void **state)
     assert_found(&profile);
     profile.tlbs[1] = plant(2 * mib, 70, 5, (const uint32_t[]){8, 16, 8, 16, 8});
     assert_found(&profile);
+    profile.tlbs[1] = plant(2 * mib, 70, 6, (const uint32_t[]){8, 8, 8, 8, 8, 8});
+    assert_found(&profile);
 }
 
 /* Beyond so small a level most walks miss everywhere, which is no sign of larger entries. */
@@ -185,7 +210,8 @@ static void test_tlb__a_reach_beyond_memory_is_none(void **state)
 static void test_tlb__pages_smaller_than_strides_are_none(void **state)
 {
     static const char *const names[] = {"page_bytes",  "entry_count", "entry_span_bytes",
-                                        "reach_bytes", "way_counts",  "penalty_cycles"};
+                                        "reach_bytes", "way_counts",  "penalty_cycles",
+                                        "set_count",   "index_kind",  "index_masks"};
     struct blind_profile profile = draw();
     struct pb_parameters parameters = {NULL, 0, 0};
 
@@ -237,6 +263,8 @@ static void test_tlb__a_tree_plru_shows_no_sets(void **state)
     selected_infer_drawn(&profile, tests_read, &parameters);
     assert_number(&parameters, "tlb_l1", "entry_count", 16.0, 0.0);
     assert_open(&parameters, "tlb_l1", "way_counts", "not LRU");
+    assert_open(&parameters, "tlb_l1", "set_count", "not LRU");
+    assert_open(&parameters, "tlb_l1", "index_masks", "not LRU");
     pb_parameters_clear(&parameters);
 }
 

@@ -4,6 +4,7 @@
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -115,6 +116,49 @@ static void test_tlb_sets__do_not_depend_on_where_the_array_begins(void **state)
     }
 }
 
+/* Sets of an array of 400 entries that begins with this one. */
+static void find_short(uint64_t first_entry, struct pb_tlb_sets *found)
+{
+    const struct sets sets = {folded, 16, first_entry};
+    struct synthetic_noise noise = {16, 3, 0.0, 0, 5};
+    struct pb_recording recording;
+    struct pb_error err = PB_ERROR_INIT;
+
+    synthetic_begin(&recording, "tlb_reach");
+    for (uint64_t pages = 1; pages <= 400; pages++)
+        add_walk(&recording.series, &noise, &sets, 32 * mib, 0, pages);
+    if (pb_tlb_find_sets(&recording, 1, 32 * mib, 220.0, MISS_CYCLES, found, &err) != PB_OK)
+        fail_msg("%s", err.message);
+    pb_recording_clear(&recording);
+}
+
+/* Where several bits turn together, or bits were left to choose, they say so. */
+static void test_tlb_sets__masks_are_of_bits_that_turn_alone(void **state)
+{
+    static const struct {
+        uint64_t first_entry;
+        bool guessed;
+        uint64_t masks[4], told; /* of the entry's number */
+    } expected[] = {
+        {0x3f9800, false, {0x111, 0x22, 0x44, 0x88}, 0x1ff},
+        {0x3f98f2, false, {0x111, 0x222, 0x44, 0x88}, 0x3ff},
+        {0x3f9906, false, {0x211, 0x222, 0x44, 0x88}, 0xff},
+        {0x3f9bb0, true, {0}, 0x1ff},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        struct pb_tlb_sets found;
+
+        find_short(expected[i].first_entry, &found);
+        assert_int_equal(found.told, expected[i].told * 32 * mib);
+        assert_int_equal(found.guessed, expected[i].guessed);
+        assert_int_equal(found.mask_count, 4);
+        for (size_t bit = 0; bit < 4 && !found.guessed; bit++)
+            assert_int_equal(found.masks[bit], expected[i].masks[bit] * 32 * mib);
+    }
+}
+
 static void test_tlb_sets__that_are_no_parities_are_not_found(void **state)
 {
     const struct sets sets = {by_seven, 32, 0x3f985b};
@@ -152,6 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tlb_sets__do_not_depend_on_where_the_array_begins),
+        cmocka_unit_test(test_tlb_sets__masks_are_of_bits_that_turn_alone),
         cmocka_unit_test(test_tlb_sets__that_are_no_parities_are_not_found),
         cmocka_unit_test(test_rise__repeats_by_other_lines_are_sweeps_of_their_own),
     };

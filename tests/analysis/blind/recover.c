@@ -215,6 +215,37 @@ static void check_cache(struct answers *answers, const char *memory,
     check_weights(answers, memory, cache);
 }
 
+/* What was not planted. */
+static void check_absent(struct answers *answers, const char *memory, const char *name)
+{
+    const struct pb_parameter *parameter = pb_parameters_find(answers->parameters, memory, name);
+    struct blind_result *result = next_result(answers, memory, name, parameter);
+    bool is_stated = parameter != NULL && parameter->kind != PB_VALUE_NONE;
+
+    result->verdict = is_stated ? BLIND_WRONG : BLIND_EXACT;
+    if (is_stated)
+        snprintf(result->detail, sizeof(result->detail), "none planted, found %g; %s",
+                 parameter->numbers[0].value, parameter->method);
+}
+
+/* Equal sets are told by the entry's number modulo them; unequal ones by no index that has masks.
+ */
+static void check_tlb_index(struct answers *answers, const char *memory,
+                            const struct blind_tlb *tlb)
+{
+    struct blind_cache index = {.line_bytes = tlb->span_bytes, .sets = (uint32_t)tlb->sets};
+    bool equal = true;
+
+    for (size_t i = 1; i < tlb->sets; i++)
+        equal &= tlb->ways[i] == tlb->ways[0];
+    if (!equal) {
+        check_absent(answers, memory, "index_masks");
+    } else if (tlb->sets > 1) {
+        check_word(answers, memory, "index_kind", "modulo", "modulo");
+        check_masks(answers, memory, &index);
+    }
+}
+
 static void check_tlb(struct answers *answers, const char *memory, const struct blind_tlb *tlb)
 {
     double ways[BLIND_SETS_MAX], entries = blind_tlb_entries(tlb);
@@ -225,20 +256,9 @@ static void check_tlb(struct answers *answers, const char *memory, const struct 
     check_exact(answers, memory, "entry_span_bytes", (double)tlb->span_bytes);
     check_exact(answers, memory, "reach_bytes", entries * (double)tlb->span_bytes);
     check_numbers(answers, memory, "way_counts", ways, tlb->sets, 0.0, 0.0);
+    check_exact(answers, memory, "set_count", (double)tlb->sets);
+    check_tlb_index(answers, memory, tlb);
     check_latency(answers, memory, "penalty_cycles", tlb->penalty_cycles);
-}
-
-/* A level that was not planted. */
-static void check_absent(struct answers *answers, const char *memory, const char *name)
-{
-    const struct pb_parameter *parameter = pb_parameters_find(answers->parameters, memory, name);
-    struct blind_result *result = next_result(answers, memory, name, parameter);
-    bool is_stated = parameter != NULL && parameter->kind != PB_VALUE_NONE;
-
-    result->verdict = is_stated ? BLIND_WRONG : BLIND_EXACT;
-    if (is_stated)
-        snprintf(result->detail, sizeof(result->detail), "no such level, found %g; %s",
-                 parameter->numbers[0].value, parameter->method);
 }
 
 /* M16's P1 to P5 past L1; there are no pages for a P6. */
