@@ -187,6 +187,7 @@ static enum pb_status infer_level(const struct pb_case *at, struct pb_error *err
     if (status == PB_OK) {
         state_penalty(at, &tlb, level);
         status = state_level(at, &view, err);
+        pb_tlb_doubt_span(at, tlb.strides[0]);
     }
     pb_tlb_clear(&tlb);
     return status;

@@ -51,6 +51,12 @@ void pb_tlb_state_members(const struct pb_case *at, const struct pb_tlb_members 
 void pb_tlb_state_index(const struct pb_case *at, const struct pb_tlb_sets *sets,
                         uint64_t span_bytes, double confidence);
 
+/*
+ * Walks in order ask a level only where the one before misses, once for each of its entries: what
+ * spans no more than these may span less, down to the smallest stride walked. Says so.
+ */
+void pb_tlb_doubt_span(const struct pb_case *at, uint64_t least_bytes);
+
 /* Gives what is open of sets and index the reason why. */
 void pb_tlb_leave_sets_open(const struct pb_case *at);
 

@@ -10,6 +10,7 @@
 #include "analysis/tlb/infer_tlb.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "analysis/cache/gf2.h"
 
@@ -17,6 +18,47 @@ static void state_none(const struct pb_case *at, const char *reason)
 {
     pb_parameter_set_none(pb_case_answer(at, "index_kind"), "%s", reason);
     pb_parameter_set_none(pb_case_answer(at, "index_masks"), "%s", reason);
+}
+
+/* The same value in an interval that holds what would show as well, and half as sure. */
+static void widen(const struct pb_case *at, const char *name, double low, double high)
+{
+    struct pb_parameter *answer = pb_case_answer(at, name);
+    char method[PB_MESSAGE_LENGTH];
+    struct pb_estimate estimate = answer->numbers[0];
+
+    if (answer->kind != PB_VALUE_NUMBER)
+        return;
+    memcpy(method, answer->method, sizeof(method));
+    estimate.low *= low;
+    estimate.high *= high;
+    pb_parameter_set_number(answer, estimate, answer->confidence / 2.0,
+                            "%.160s; entries that span less show the same behind the level before",
+                            method);
+}
+
+void pb_tlb_doubt_span(const struct pb_case *at, uint64_t least_bytes)
+{
+    char before[] = "tlb_l0";
+    double span = pb_case_answer(at, "entry_span_bytes")->numbers[0].value, times;
+    struct pb_parameter *masks = pb_case_answer(at, "index_masks");
+
+    before[5] = (char)(at->inference->memory[5] - 1);
+    if (pb_case_answer(at, "entry_span_bytes")->kind != PB_VALUE_NUMBER ||
+        span <= (double)least_bytes ||
+        !(pb_parameters_number(at->parameters, before, "entry_span_bytes") >= span))
+        return;
+    times = span / (double)least_bytes;
+    widen(at, "entry_span_bytes", 1.0 / times, 1.0);
+    widen(at, "reach_bytes", 1.0 / times, 1.0);
+    widen(at, "entry_count", 1.0, times);
+    widen(at, "set_count", 1.0, times);
+    widen(at, "way_counts", 1.0, 1.0);
+    if (masks->kind != PB_VALUE_NONE)
+        pb_parameter_set_none(masks,
+                              "walks in order ask only for the first page of every %.0f bytes: "
+                              "bits below are open",
+                              span);
 }
 
 void pb_tlb_leave_sets_open(const struct pb_case *at)

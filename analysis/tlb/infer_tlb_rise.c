@@ -393,5 +393,7 @@ enum pb_status pb_infer_tlb_rise(const struct pb_case *at, size_t level, double 
     find_span(&view);
     state_penalty(at, &view);
     state_span(at, &view);
-    return state_size(at, &view, err);
+    status = state_size(at, &view, err);
+    pb_tlb_doubt_span(at, found.sweeps[0]->stride_bytes);
+    return status;
 }

@@ -159,6 +159,41 @@ static void test_tlb__strides_that_leave_out_sets_are_no_span(void **state)
     assert_found(&profile);
 }
 
+static void assert_holds(const struct pb_parameters *parameters, const char *name, double truth)
+{
+    const struct pb_parameter *found = selected_find(parameters, "tlb_l2", name);
+
+    if (!(found->numbers[0].low <= truth && truth <= found->numbers[0].high) ||
+        (found->numbers[0].value != truth && found->confidence > 0.5))
+        fail_msg("%s: %g is not in %g to %g", name, truth, found->numbers[0].low,
+                 found->numbers[0].high);
+}
+
+/* Of the pages of a larger entry of the first level only one comes to the second. */
+static void test_tlb__entries_behind_larger_ones_may_span_less(void **state)
+{
+    static const uint32_t sets[2][4] = {{64}, {32, 32, 32, 32}};
+    struct blind_profile profile = draw();
+
+    (void)state;
+    profile.tlbs[0] = plant(16 * mib, 20, 1, (const uint32_t[]){8});
+    for (size_t i = 0; i < 2; i++) {
+        struct pb_parameters parameters = {NULL, 0, 0};
+        double entries;
+
+        profile.tlbs[1] = plant(2 * mib, 70, i == 0 ? 1 : 4, sets[i]);
+        entries = blind_tlb_entries(&profile.tlbs[1]);
+        selected_infer_drawn(&profile, tests_read, &parameters);
+        assert_level(&parameters, "tlb_l1", &profile.tlbs[0]);
+        assert_holds(&parameters, "entry_span_bytes", 2.0 * (double)mib);
+        assert_holds(&parameters, "entry_count", entries);
+        assert_holds(&parameters, "reach_bytes", entries * 2.0 * (double)mib);
+        assert_holds(&parameters, "set_count", (double)profile.tlbs[1].sets);
+        assert_number(&parameters, "tlb_l2", "way_counts", sets[i][0], 0.0);
+        pb_parameters_clear(&parameters);
+    }
+}
+
 /* The array begins 512 pages on, somewhere within a turn through the sets. */
 static void test_tlb__sets_come_in_the_order_of_addresses(void **state)
 {
@@ -294,6 +329,7 @@ int main(void)
         cmocka_unit_test(test_tlb__penalties_may_look_like_a_miss_of_l2),
         cmocka_unit_test(test_tlb__misses_of_l2_are_no_level_and_hide_none),
         cmocka_unit_test(test_tlb__strides_that_leave_out_sets_are_no_span),
+        cmocka_unit_test(test_tlb__entries_behind_larger_ones_may_span_less),
         cmocka_unit_test(test_tlb__sets_come_in_the_order_of_addresses),
         cmocka_unit_test(test_tlb__small_sets_are_no_span),
         cmocka_unit_test(test_tlb__a_tree_plru_shows_no_sets),
