@@ -5,8 +5,14 @@
  */
 #include "analysis/infer.h"
 
+#include <math.h>
+#include <stdio.h>
+
 #include "analysis/statistics/latency.h"
+#include "analysis/statistics/modes.h"
 #include "analysis/trace.h"
+
+enum { KINDS_MAX = 16 };
 
 /* The latency of the picked traces and laps. PB_NOT_FOUND: there are none. */
 static enum pb_status measure(const struct pb_series *series, const char *path, const char *phase,
@@ -25,20 +31,159 @@ static enum pb_status measure(const struct pb_series *series, const char *path, 
     return status;
 }
 
+/* What loads with and without their translation may differ by: in cycles, and in standard errors.
+ */
+static const double alike_cycles = 1.5, alike_errors = 5.0;
+
+/* With fewer loads translated than this no kind of them is known to be. */
+static const double least_warm = 0.2;
+
+/* Half of what its quartiles add up to: what a quarter of the loads do does not move it. */
+static double midhinge(const struct pb_sample *sorted)
+{
+    return (pb_quantile(sorted->values, sorted->count, 0.25) +
+            pb_quantile(sorted->values, sorted->count, 0.75)) /
+           2.0;
+}
+
+/* Every second access from `first` on, sorted. */
+static enum pb_status sort_half(const struct pb_sample *cycles, size_t first,
+                                struct pb_sample *sorted_out, struct pb_error *err)
+{
+    struct pb_sample half = {NULL, 0, 0};
+    enum pb_status status = pb_sample_reserve(&half, cycles->count + 1, err);
+
+    for (size_t i = first; status == PB_OK && i < cycles->count; i += 2)
+        half.values[half.count++] = cycles->values[i];
+    if (status == PB_OK)
+        status = pb_sample_sorted(&half, sorted_out, err);
+    pb_sample_clear(&half);
+    return status;
+}
+
+/* The share of the firsts that take no longer than seconds do; 1 where that may be so of all. */
+static double share_warm(const struct pb_sample *first, const struct pb_sample *second)
+{
+    double error =
+        pb_interquartile_range(second->values, second->count) / sqrt((double)second->count);
+    double alike = fmax(alike_cycles, alike_errors * error);
+    size_t from, warm;
+
+    if (midhinge(first) - midhinge(second) <= alike)
+        return 1.0;
+    pb_sorted_range(first->values, first->count, -INFINITY,
+                    pb_quantile(second->values, second->count, 0.95) + alike, &from, &warm);
+    return (double)warm / (double)first->count;
+}
+
+/*
+ * How many of the near loads find their translation: of two loads in a place the second one surely
+ * does, and where the first one takes longer, it does not. 1 where nobody looked. They are hits of
+ * L2: the rows of DRAM are not in it.
+ */
+static enum pb_status find_warm(const struct pb_series *series, double *share_out,
+                                struct pb_error *err)
+{
+    static const struct pb_pick pages = {NULL, "trace", "pages"};
+    struct pb_sample cycles = {NULL, 0, 0}, first = cycles, second = cycles;
+    enum pb_status status = pb_trace_collect(series, &pages, &cycles, err);
+
+    if (status == PB_OK)
+        status = sort_half(&cycles, 0, &first, err);
+    if (status == PB_OK)
+        status = sort_half(&cycles, 1, &second, err);
+    *share_out = 1.0;
+    if (status == PB_OK && second.count > 0)
+        *share_out = share_warm(&first, &second);
+    pb_sample_clear(&second);
+    pb_sample_clear(&first);
+    pb_sample_clear(&cycles);
+    return status;
+}
+
+/* Keeps the kind of accesses that takes the least, in their order. */
+static enum pb_status keep_lowest(struct pb_sample *cycles, struct pb_error *err)
+{
+    struct pb_sample sorted = {NULL, 0, 0};
+    struct pb_mode modes[KINDS_MAX];
+    enum pb_status status = pb_sample_sorted(cycles, &sorted, err);
+    size_t kept = 0;
+
+    if (status == PB_OK && pb_modes_find(sorted.values, sorted.count, KINDS_MAX, modes) > 0)
+        for (size_t i = 0; i < cycles->count; i++)
+            if (pb_band_holds(modes[0].band, cycles->values[i]))
+                cycles->values[kept++] = cycles->values[i];
+    cycles->count = kept;
+    pb_sample_clear(&sorted);
+    return status;
+}
+
+/* The latency of the near loads; of those whose translation was there, where some lack it. */
+static enum pb_status measure_near(const struct pb_series *series, double warm,
+                                   struct pb_latency *near_out, struct pb_error *err)
+{
+    static const struct pb_pick near = {NULL, "trace", "near"};
+    struct pb_sample cycles = {NULL, 0, 0}, no_laps = cycles;
+    enum pb_status status;
+
+    if (warm == 1.0 || warm < least_warm)
+        return measure(series, NULL, "near", near_out, err);
+    status = pb_trace_collect(series, &near, &cycles, err);
+    if (status == PB_OK)
+        status = keep_lowest(&cycles, err);
+    if (status == PB_OK)
+        status = pb_latency_estimate(&cycles, &no_laps, near_out, err);
+    pb_sample_clear(&cycles);
+    return status;
+}
+
+/*
+ * No more than a bound, of no confidence: inferences of translation need one, and
+ * infer_over_sms.c, behind them, withdraws it. L2's misses are the same loads.
+ */
+static void state_bound(const struct pb_case *at, const struct pb_latency *near, double warm)
+{
+    struct pb_parameter *misses = pb_parameters_find(at->parameters, "l2", "miss_latency_cycles");
+    double least = pb_parameters_number(at->parameters, "l2", "latency_cycles");
+    double mhz = pb_parameters_number(at->parameters, "clock", "sm_mhz"), most = near->cycles.high;
+    struct pb_estimate bound = {most, isnan(least) ? 0.0 : least, most};
+    char why[PB_MESSAGE_LENGTH];
+
+    snprintf(why, sizeof(why),
+             "%.0f%% of hits of L2 over as much memory lack their translation: pages are smaller "
+             "than 2 MiB, or the TLB is",
+             100.0 * (1.0 - warm));
+    pb_parameter_set_number(pb_case_answer(at, "latency_cycles"), bound, 0.0, "%s", why);
+    pb_parameter_set_number(
+        pb_case_answer(at, "latency_ns"),
+        (struct pb_estimate){1e3 * most / mhz, 1e3 * bound.low / mhz, 1e3 * most / mhz}, 0.0, "%s",
+        why);
+    if (misses != NULL)
+        pb_parameter_set_none(misses, "%s", why);
+}
+
 enum pb_status pb_infer_dram_latency(const struct pb_case *at, struct pb_error *err)
 {
-    double sm_mhz = pb_parameters_number(at->parameters, "clock", "sm_mhz");
+    double sm_mhz = pb_parameters_number(at->parameters, "clock", "sm_mhz"), warm = 1.0;
     const struct pb_parameter *l2 = pb_parameters_find(at->parameters, "l2", "latency_cycles");
+    const struct pb_series *series = &at->recordings[0].series;
     struct pb_latency near;
-    enum pb_status status = measure(&at->recordings[0].series, NULL, "near", &near, err);
+    enum pb_status status = find_warm(series, &warm, err);
 
+    if (status == PB_OK)
+        status = measure_near(series, warm, &near, err);
     if (status != PB_OK)
         return status;
     if (l2 != NULL && l2->kind == PB_VALUE_NUMBER && near.cycles.value <= l2->numbers[0].high)
         return pb_fail(err, PB_NOT_FOUND,
                        "loads took %.0f cycles, no more than L2 hits: the lines were cached",
                        near.cycles.value);
-    pb_latency_state(&near, sm_mhz, "cold loads with the TLB warm",
+    if (warm < least_warm) {
+        state_bound(at, &near, warm);
+        return PB_OK;
+    }
+    pb_latency_state(&near, sm_mhz,
+                     warm == 1.0 ? "cold loads with the TLB warm" : "cold loads, those translated",
                      pb_case_answer(at, "latency_cycles"), pb_case_answer(at, "latency_ns"));
     return PB_OK;
 }

@@ -287,6 +287,22 @@ static void restate_second(const struct pb_case *at, const struct restated *seco
     restate_all(at, second, &far->sms, mean, confidence_of(far, first, mean));
 }
 
+/* A latency of DRAM that is a bound, of no confidence: all that needed one has been inferred. */
+static void withdraw_bound(const struct pb_case *at)
+{
+    static const char *const names[] = {"latency_cycles", "latency_ns"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct pb_parameter *bound = pb_parameters_find(at->parameters, "dram", names[i]);
+        char why[PB_MESSAGE_LENGTH];
+
+        if (bound == NULL || bound->kind != PB_VALUE_NUMBER || bound->confidence > 0.0)
+            continue;
+        snprintf(why, sizeof(why), "%s", bound->method);
+        pb_parameter_set_none(bound, "%s", why);
+    }
+}
+
 enum pb_status pb_infer_translations_over_sms(const struct pb_case *at, struct pb_error *err)
 {
     static const struct restated first = {"tlb_l1", {"penalty_cycles"}, "tlb_l1", COUPLES};
@@ -296,6 +312,7 @@ enum pb_status pb_infer_translations_over_sms(const struct pb_case *at, struct p
     enum pb_status status = PB_OK;
     double mean;
 
+    withdraw_bound(at);
     if (!all_miss(at, "tlb_l1", "tlb_l1"))
         return PB_OK;
     status = collect(series, &first, &near, err);

@@ -169,6 +169,25 @@ static bool lines_fit(const struct pb_case *at, const struct slice *slice)
     return isnan(size) || (double)slice->accesses * line_bytes <= size;
 }
 
+/*
+ * Do loads that should ask for nothing new pay for the first TLB, or may they? They do where they
+ * take as much more than hits, or misses, elsewhere; and where hits of L2 are known and misses are
+ * not, since those lack their translations; see infer_latency.c.
+ */
+static bool lacks_translations(const struct pb_case *at, const struct slice *slice, size_t pattern)
+{
+    const char *memory = at->inference->memory;
+    double penalty = pb_parameters_number(at->parameters, "tlb_l1", "penalty_cycles");
+    double l2 = pb_parameters_number(at->parameters, "l2", "latency_cycles");
+    double miss = pb_parameters_number(at->parameters, "l2", "miss_latency_cycles");
+    double own =
+        pattern == 0 ? pb_parameters_number(at->parameters, memory, "latency_cycles") : miss;
+
+    return (isfinite(l2) && isnan(miss)) ||
+           (slice->prevails && penalty > kind_cycles &&
+            fabs(slice->common.value - own - penalty) <= kind_cycles / 2.0);
+}
+
 /* Why a slice shows no such pattern; NULL: it does. Loads of a cache's data may ask no TLB. */
 static const char *find_fault(const struct pb_case *at, const struct slice *slice, size_t pattern)
 {
@@ -179,7 +198,7 @@ static const char *find_fault(const struct pb_case *at, const struct slice *slic
     if (pattern < 3 && !lines_fit(at, slice))
         return "its lines do not fit in the cache";
     if (pattern == 0 || pattern == 3)
-        return NULL;
+        return lacks_translations(at, slice, pattern) ? "its loads lack their translation" : NULL;
     if (isnan(first.entries) || isnan(first.span_bytes))
         return "the first TLB is not known";
     if (!all_miss(slice, &first))

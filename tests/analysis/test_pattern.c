@@ -43,7 +43,9 @@ static void infer(uint64_t span_bytes, uint32_t first_entries, uint32_t second_e
     profile.tlbs[1] = (struct blind_tlb){
         .span_bytes = span_bytes, .ways = {second_entries}, .sets = 1, .penalty_cycles = 70};
     selected_infer_drawn(
-        &profile, "clock_overhead,l2_capacity,dram_latency,latency_pattern,tlb_reach,tlb_alias",
+        &profile,
+        "clock_overhead,clock_calibration,l2_capacity,dram_latency,latency_pattern,tlb_reach,"
+        "tlb_alias,sm_misses",
         parameters_out);
 }
 
@@ -69,6 +71,36 @@ static void test_pattern__is_shown_by_the_chase_that_suits_the_tlbs(void **state
     for (size_t i = 0; i < sizeof(tlbs) / sizeof(tlbs[0]); i++) {
         infer(tlbs[i].span_mib * mib, tlbs[i].first_entries, tlbs[i].second_entries, &parameters);
         assert_patterns(&parameters, (const double[]){200, 220, 290, 350, 440, NAN}, "P6 null");
+        pb_parameters_clear(&parameters);
+    }
+}
+
+/* The pages of P1 and P4 take more entries than the first level has: every load pays for it. */
+static void test_pattern__of_translated_loads_is_null_where_none_are(void **state)
+{
+    struct pb_parameters parameters = {NULL, 0, 0};
+
+    (void)state;
+    infer(2 * mib, 4, 64, &parameters);
+    assert_number(&parameters, "dram", "latency_cycles", 350, 0.5);
+    assert_number(&parameters, "l2", "miss_latency_cycles", 350, 0.5);
+    assert_patterns(&parameters, (const double[]){NAN, 220, 290, NAN, 440, NAN},
+                    "P1 null: its loads lack their translation");
+    pb_parameters_clear(&parameters);
+}
+
+/* Of 4 and 64 KiB; most loads near to each other lack their translation, too. */
+static void test_pattern__loads_from_small_pages_tell_no_latency_of_dram(void **state)
+{
+    static const uint64_t spans_bytes[] = {4096, 65536};
+    struct pb_parameters parameters = {NULL, 0, 0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(spans_bytes) / sizeof(spans_bytes[0]); i++) {
+        infer(spans_bytes[i], 32, 256, &parameters);
+        assert_open(&parameters, "dram", "latency_cycles", "lack their translation");
+        assert_open(&parameters, "l2", "miss_latency_cycles", "lack their translation");
+        assert_open(&parameters, "l2", "pattern_cycles", "none of 6 values");
         pb_parameters_clear(&parameters);
     }
 }
@@ -170,6 +202,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pattern__is_shown_by_the_chase_that_suits_the_tlbs),
+        cmocka_unit_test(test_pattern__of_translated_loads_is_null_where_none_are),
+        cmocka_unit_test(test_pattern__loads_from_small_pages_tell_no_latency_of_dram),
         cmocka_unit_test(test_pattern__is_null_where_no_chase_suits_the_tlbs),
         cmocka_unit_test(test_pattern__of_two_sides_is_their_mean),
         cmocka_unit_test(test_pattern__of_hits_is_read_where_hits_prevail),

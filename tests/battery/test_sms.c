@@ -122,6 +122,30 @@ static void test_dram_latency__every_sm_takes_its_turns(void **state)
     pb_recording_clear(&recording);
 }
 
+/* Two lines of L2 from each of 256 places of the same memory, in another order than the address. */
+static void test_dram_latency__asks_whether_its_pages_are_warm(void **state)
+{
+    const struct pb_point *point;
+    struct pb_recording recording;
+    bool seen[256] = {false};
+
+    (void)state;
+    rig_record("gtx980", "dram_latency", &recording);
+    point = rig_find(&recording, "pages", "global_cg");
+    assert_int_equal(point->count, 2 * COUNT(seen));
+    for (size_t i = 0; i < point->count; i += 2) {
+        uint64_t first = rig_index(&recording, point, i);
+        uint64_t second = rig_index(&recording, point, i + 1);
+
+        assert_int_equal(first / 4096, second / 4096);
+        assert_true(second + 128 == first);
+        assert_false(seen[first / 65536]);
+        seen[first / 65536] = true;
+    }
+    assert_true(rig_count(&recording, point, 0, 300) >= point->count - 4);
+    pb_recording_clear(&recording);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +153,7 @@ int main(void)
         cmocka_unit_test(test_sm_misses__lines_are_each_sm_s_own),
         cmocka_unit_test(test_sm_misses__quick_has_l1_alone),
         cmocka_unit_test(test_dram_latency__every_sm_takes_its_turns),
+        cmocka_unit_test(test_dram_latency__asks_whether_its_pages_are_warm),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
