@@ -250,6 +250,30 @@ static void narrow_reach(struct pb_tlb_view *view)
     }
 }
 
+/*
+ * The next entry begins to miss with its first page: what misses before that is a spike, unless the
+ * array begins within an entry.
+ */
+static void keep_to_entries(struct pb_tlb_view *view)
+{
+    uint64_t end = (view->fits_bytes + view->span_bytes - 1) / view->span_bytes * view->span_bytes;
+    size_t first, count;
+
+    pb_tlb_range(view->tlb, view->step_bytes, &first, &count);
+    if (count == 0 || view->next_bytes > end ||
+        view->tlb->walks[first].base_address % view->span_bytes != 0)
+        return;
+    for (size_t i = first; i < first + count; i++) {
+        uint64_t bytes = view->tlb->walks[i].pages * view->step_bytes;
+
+        if (bytes <= end)
+            continue;
+        view->fits_bytes = end;
+        view->next_bytes = bytes;
+        return;
+    }
+}
+
 static uint64_t farthest(const struct pb_tlb *tlb)
 {
     uint64_t most = 0;
@@ -288,6 +312,7 @@ enum pb_status pb_tlb_look(const struct pb_tlb *tlb, size_t level, struct pb_tlb
     while (view.span_bytes > view.stride_bytes && is_refuted(&view, view.span_bytes))
         view.span_bytes /= 2;
     narrow_reach(&view);
+    keep_to_entries(&view);
     *view_out = view;
     return PB_OK;
 }
