@@ -68,6 +68,7 @@ struct slice {
 /* A level of translation; NaN: not known. */
 struct level {
     double entries, span_bytes;
+    const struct pb_parameter *ways; /* of its sets, or of each where they are alike */
 };
 
 /* The slow tail as one kind: two or more accesses, close together. */
@@ -152,13 +153,34 @@ static enum pb_status read_slice(const struct pb_series *series, const struct pb
 static struct level level_of(const struct pb_case *at, const char *memory)
 {
     return (struct level){pb_parameters_number(at->parameters, memory, "entry_count"),
-                          pb_parameters_number(at->parameters, memory, "entry_span_bytes")};
+                          pb_parameters_number(at->parameters, memory, "entry_span_bytes"),
+                          pb_parameters_find(at->parameters, memory, "way_counts")};
+}
+
+/*
+ * Pages that come in turn overfill a set of theirs, or none of it misses: do they the sets of most?
+ * Where the pages skip entries, they may be in fewer sets, and more in each.
+ */
+static bool overfills_sets(const struct slice *slice, const struct level *level)
+{
+    double pages = (double)slice->accesses, overfull = 0.0, sets;
+
+    if (level->ways == NULL || level->ways->kind == PB_VALUE_NONE ||
+        slice->stride_bytes > level->span_bytes)
+        return true;
+    if (level->ways->kind == PB_VALUE_NUMBER)
+        return pages > level->entries * (1.0 + 1.0 / level->ways->numbers[0].value) - 1.0;
+    sets = (double)level->ways->number_count;
+    for (size_t i = 0; i < level->ways->number_count; i++)
+        overfull += pages / sets > level->ways->numbers[i].value;
+    return overfull >= least_share * sets;
 }
 
 /* Is every page of the slice an entry of its own, and are there more of them than the level has? */
 static bool all_miss(const struct slice *slice, const struct level *level)
 {
-    return slice->stride_bytes >= level->span_bytes && (double)slice->accesses > level->entries;
+    return slice->stride_bytes >= level->span_bytes && (double)slice->accesses > level->entries &&
+           overfills_sets(slice, level);
 }
 
 /* Do the lines of the slice fit in the cache, as far as its size is known? */

@@ -19,9 +19,9 @@
 
 static const uint64_t mib = (uint64_t)1 << 20;
 
-/* Two levels of one set each over an L2 of 200 cycles and DRAM of 350. */
-static void infer(uint64_t span_bytes, uint32_t first_entries, uint32_t second_entries,
-                  struct pb_parameters *parameters_out)
+/* Two levels, the first of one set, over an L2 of 200 cycles and DRAM of 350. */
+static void infer_sets(uint64_t span_bytes, uint32_t first_entries, const uint32_t *second_ways,
+                       size_t second_sets, struct pb_parameters *parameters_out)
 {
     struct blind_profile profile;
 
@@ -40,13 +40,21 @@ static void infer(uint64_t span_bytes, uint32_t first_entries, uint32_t second_e
     profile.spike_probability = 0.0;
     profile.tlbs[0] = (struct blind_tlb){
         .span_bytes = span_bytes, .ways = {first_entries}, .sets = 1, .penalty_cycles = 20};
-    profile.tlbs[1] = (struct blind_tlb){
-        .span_bytes = span_bytes, .ways = {second_entries}, .sets = 1, .penalty_cycles = 70};
+    profile.tlbs[1] =
+        (struct blind_tlb){.span_bytes = span_bytes, .sets = second_sets, .penalty_cycles = 70};
+    memcpy(profile.tlbs[1].ways, second_ways, second_sets * sizeof(*second_ways));
     selected_infer_drawn(
         &profile,
         "clock_overhead,clock_calibration,l2_capacity,dram_latency,latency_pattern,tlb_reach,"
         "tlb_alias,sm_misses",
         parameters_out);
+}
+
+/* Both of one set. */
+static void infer(uint64_t span_bytes, uint32_t first_entries, uint32_t second_entries,
+                  struct pb_parameters *parameters_out)
+{
+    infer_sets(span_bytes, first_entries, &second_entries, 1, parameters_out);
 }
 
 static void assert_patterns(const struct pb_parameters *parameters, const double *patterns,
@@ -86,6 +94,21 @@ static void test_pattern__of_translated_loads_is_null_where_none_are(void **stat
     assert_number(&parameters, "l2", "miss_latency_cycles", 350, 0.5);
     assert_patterns(&parameters, (const double[]){NAN, 220, 290, NAN, 440, NAN},
                     "P1 null: its loads lack their translation");
+    pb_parameters_clear(&parameters);
+}
+
+/* 96 pages 16 MiB apart are more than its 94 entries, and fill five of its six sets without a
+ * miss; those 32 MiB apart come to three of them. */
+static void test_pattern__of_pages_that_their_sets_hold_is_told_by_others(void **state)
+{
+    static const uint32_t ways[] = {16, 16, 16, 16, 16, 14};
+    struct pb_parameters parameters = {NULL, 0, 0};
+
+    (void)state;
+    infer_sets(16 * mib, 10, ways, 6, &parameters);
+    assert_numbers(&parameters, "tlb_l2", "way_counts", (const double[]){16, 16, 16, 16, 16, 14}, 6,
+                   0);
+    assert_patterns(&parameters, (const double[]){200, 220, 290, 350, 440, NAN}, "P6 null");
     pb_parameters_clear(&parameters);
 }
 
@@ -203,6 +226,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pattern__is_shown_by_the_chase_that_suits_the_tlbs),
         cmocka_unit_test(test_pattern__of_translated_loads_is_null_where_none_are),
+        cmocka_unit_test(test_pattern__of_pages_that_their_sets_hold_is_told_by_others),
         cmocka_unit_test(test_pattern__loads_from_small_pages_tell_no_latency_of_dram),
         cmocka_unit_test(test_pattern__is_null_where_no_chase_suits_the_tlbs),
         cmocka_unit_test(test_pattern__of_two_sides_is_their_mean),
