@@ -300,6 +300,23 @@ static enum pb_status choose_slice(const struct pb_case *at, const char *path, c
     return PB_OK;
 }
 
+/*
+ * Where L2's hits are of one kind, as P1 shows, loads that miss both TLBs are of one kind too, and
+ * take the second penalty longer; others have not all missed. NULL: nothing is against it.
+ */
+static const char *find_translated(const struct pb_case *at, const struct slice *first_slice,
+                                   const struct slice *slice, size_t pattern)
+{
+    double first = pb_parameters_number(at->parameters, "tlb_l1", "penalty_cycles");
+    double second = pb_parameters_number(at->parameters, "tlb_l2", "penalty_cycles");
+    double least = first_slice->common.value + first + second / 2.0;
+
+    if (pattern != 2 || strcmp(at->inference->memory, "l2") != 0 || !first_slice->prevails ||
+        isnan(least) || (slice->prevails && slice->common.value >= least))
+        return NULL;
+    return "its pages do not all miss the second TLB";
+}
+
 /* Adds "; P2 null: because" to the text. */
 static void add_reason(char *text, size_t size, size_t pattern, const char *reason)
 {
@@ -315,15 +332,19 @@ enum pb_status pb_infer_pattern(const struct pb_case *at, struct pb_error *err)
     struct pb_estimate patterns[PATTERNS];
     struct pb_votes votes = {0, 0};
     char reasons[PB_MESSAGE_LENGTH] = "";
+    struct slice slice, first = NO_SLICE;
     size_t accesses = 0;
 
     for (size_t i = 0; i + 1 < PATTERNS; i++) {
-        struct slice slice;
         const char *fault;
         enum pb_status status = choose_slice(at, path, phases[i], i, &slice, &fault, err);
 
         if (status != PB_OK)
             return status;
+        if (i == 0)
+            first = slice;
+        if (fault == NULL)
+            fault = find_translated(at, &first, &slice, i);
         patterns[i] = fault == NULL ? slice.common : PB_ESTIMATE_NONE;
         /* stays only behind the last slice */
         patterns[i + 1] = fault == NULL ? slice.slower : PB_ESTIMATE_NONE;

@@ -56,6 +56,22 @@ static bool is_bounded(const struct pb_parameter *parameter, double truth)
            truth <= e->high;
 }
 
+/* As far as there is room. */
+static void add_text(struct blind_result *result, const char *text)
+{
+    size_t length = strlen(result->detail);
+
+    snprintf(result->detail + length, sizeof(result->detail) - length, "%s", text);
+}
+
+static void add_number(struct blind_result *result, double number)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), " %g", number);
+    add_text(result, text);
+}
+
 static void check_numbers(struct answers *answers, const char *memory, const char *name,
                           const double *truth, size_t count, double tolerance, double relative)
 {
@@ -69,8 +85,12 @@ static void check_numbers(struct answers *answers, const char *memory, const cha
         is_list(parameter, truth, count, tolerance, relative) ? BLIND_EXACT : BLIND_WRONG;
     if (result->verdict == BLIND_WRONG && is_bounded(parameter, truth[0]))
         result->verdict = BLIND_NULL; /* an interval, and said so */
-    snprintf(result->detail, sizeof(result->detail), "expected %g of %zu, found %g of %zu",
-             truth[0], count, parameter->numbers[0].value, parameter->number_count);
+    add_text(result, "expected");
+    for (size_t i = 0; i < count; i++)
+        add_number(result, truth[i]);
+    add_text(result, ", found");
+    for (size_t i = 0; i < parameter->number_count; i++)
+        add_number(result, parameter->numbers[i].value);
 }
 
 static void check_exact(struct answers *answers, const char *memory, const char *name, double truth)
