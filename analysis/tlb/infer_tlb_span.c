@@ -256,12 +256,14 @@ static void narrow_reach(struct pb_tlb_view *view)
  */
 static void keep_to_entries(struct pb_tlb_view *view)
 {
-    uint64_t end = (view->fits_bytes + view->span_bytes - 1) / view->span_bytes * view->span_bytes;
+    uint64_t span = view->span_bytes, end;
     size_t first, count;
 
+    if (span == 0)
+        return;
+    end = (view->fits_bytes + span - 1) / span * span;
     pb_tlb_range(view->tlb, view->step_bytes, &first, &count);
-    if (count == 0 || view->next_bytes > end ||
-        view->tlb->walks[first].base_address % view->span_bytes != 0)
+    if (count == 0 || view->next_bytes > end || view->tlb->walks[first].base_address % span != 0)
         return;
     for (size_t i = first; i < first + count; i++) {
         uint64_t bytes = view->tlb->walks[i].pages * view->step_bytes;
