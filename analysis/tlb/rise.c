@@ -14,6 +14,8 @@ enum {
     PLACES_MAX = 4096, /* by walk */
     CONFIRM = 2,       /* walks in a row that must be higher, */
     LASTING = 8,       /* and of so many all but one */
+    SWEEPS_THAT_TELL = 6,
+    PARTNERS_MIN = 2,
 };
 
 /* A step is at least so many cycles, and so many standard errors. */
@@ -279,29 +281,6 @@ static int by_stride(const void *a, const void *b)
     return (left->stride_bytes > right->stride_bytes) - (left->stride_bytes < right->stride_bytes);
 }
 
-enum pb_status pb_rise_find(const struct pb_recording *recordings, size_t count, double most_cycles,
-                            struct pb_rise *rise_out, struct pb_error *err)
-{
-    struct pb_rise rise = {.sweep_count = 0};
-
-    for (size_t i = 0; i < count; i++) {
-        struct pb_tlb tlb = {NULL};
-        enum pb_status status = pb_tlb_read_walks(&recordings[i], 1, &tlb, err);
-
-        for (size_t k = 0; status == PB_OK && k < tlb.stride_count; k++)
-            status = add_stride(&tlb, tlb.strides[k], most_cycles, &rise, err);
-        pb_tlb_clear(&tlb);
-        if (status != PB_OK && status != PB_NOT_FOUND)
-            return status;
-    }
-    if (rise.sweep_count == 0)
-        return pb_fail(err, PB_NOT_FOUND, "no stride was walked over %d numbers of pages",
-                       WALKS_MIN);
-    qsort(rise.sweeps, rise.sweep_count, sizeof(rise.sweeps[0]), by_stride);
-    *rise_out = rise;
-    return PB_OK;
-}
-
 /* Do [fits, overflow) of two steps meet, each counted in units of its own? */
 static bool meet(const struct pb_rise_step *a, double a_unit, const struct pb_rise_step *b,
                  double b_unit)
@@ -323,6 +302,60 @@ static const struct pb_rise_step *partner(const struct pb_rise_sweep *sweep,
         if (meet(&sweep->steps[i], 1.0, step, 1.0) || meet(&sweep->steps[i], own, step, others))
             return &sweep->steps[i];
     return NULL;
+}
+
+/*
+ * What disturbs a GPU for a while lifts or lowers a few sweeps, each at pages of its own; a level
+ * shows at the same pages, or bytes, in most. Steps that two other sweeps or more do not show are
+ * no level, where there are enough sweeps to tell.
+ */
+static void leave_out_lonely(struct pb_rise *rise)
+{
+    bool lonely[PB_RISE_SWEEPS_MAX][PB_RISE_STEPS_MAX] = {{false}};
+
+    for (size_t i = 0; i < rise->sweep_count && rise->sweep_count >= SWEEPS_THAT_TELL; i++) {
+        for (size_t k = 0; k < rise->sweeps[i].step_count; k++) {
+            size_t partners = 0;
+
+            for (size_t j = 0; j < rise->sweep_count; j++)
+                partners += j != i && partner(&rise->sweeps[j], &rise->sweeps[i],
+                                              &rise->sweeps[i].steps[k]) != NULL;
+            lonely[i][k] = partners < PARTNERS_MIN;
+        }
+    }
+    for (size_t i = 0; i < rise->sweep_count; i++) {
+        struct pb_rise_sweep *sweep = &rise->sweeps[i];
+        size_t kept = 0;
+
+        for (size_t k = 0; k < sweep->step_count; k++)
+            if (!lonely[i][k])
+                sweep->steps[kept++] = sweep->steps[k];
+        sweep->step_count = kept;
+    }
+}
+
+enum pb_status pb_rise_find(const struct pb_recording *recordings, size_t count, double most_cycles,
+                            struct pb_rise *rise_out, struct pb_error *err)
+{
+    struct pb_rise rise = {.sweep_count = 0};
+
+    for (size_t i = 0; i < count; i++) {
+        struct pb_tlb tlb = {NULL};
+        enum pb_status status = pb_tlb_read_walks(&recordings[i], 1, &tlb, err);
+
+        for (size_t k = 0; status == PB_OK && k < tlb.stride_count; k++)
+            status = add_stride(&tlb, tlb.strides[k], most_cycles, &rise, err);
+        pb_tlb_clear(&tlb);
+        if (status != PB_OK && status != PB_NOT_FOUND)
+            return status;
+    }
+    if (rise.sweep_count == 0)
+        return pb_fail(err, PB_NOT_FOUND, "no stride was walked over %d numbers of pages",
+                       WALKS_MIN);
+    qsort(rise.sweeps, rise.sweep_count, sizeof(rise.sweeps[0]), by_stride);
+    leave_out_lonely(&rise);
+    *rise_out = rise;
+    return PB_OK;
 }
 
 /* The sweep with most steps; of several, the one with the largest stride. */

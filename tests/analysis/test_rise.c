@@ -4,6 +4,7 @@
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,9 +39,20 @@ static uint32_t penalty(const struct level *levels, size_t count, uint64_t strid
     return cycles;
 }
 
+/* Loads of one stride take so much longer from some number of pages on, as if others were at work.
+ */
+struct disturbance {
+    uint64_t stride, pages;
+    uint32_t cycles;
+};
+
+static const struct disturbance none = {0, 0, 0};
+
 static void add_walk(struct pb_series *series, struct synthetic_noise *noise,
-                     const struct level *levels, size_t count, uint64_t stride, uint64_t pages)
+                     const struct level *levels, size_t count, uint64_t stride, uint64_t pages,
+                     const struct disturbance *disturbance)
 {
+    bool disturbed = stride == disturbance->stride && pages >= disturbance->pages;
     struct pb_point point = {.footprint_bytes = pages * stride,
                              .stride_bytes = stride,
                              .base_address = (uint64_t)1 << 40,
@@ -53,7 +65,8 @@ static void add_walk(struct pb_series *series, struct synthetic_noise *noise,
     PB_TEXT_SET(point.mode, "trace");
     PB_TEXT_SET(point.phase, "stride");
     for (uint64_t page = 0; page < point.count; page++) {
-        uint32_t own = 250 + (uint32_t)(page * 2654435761u % SPREAD_CYCLES);
+        uint32_t own = 250 + (uint32_t)(page * 2654435761u % SPREAD_CYCLES) +
+                       (disturbed ? disturbance->cycles : 0);
 
         index[page] = page * stride;
         latency[page] = synthetic_latency(noise, own + penalty(levels, count, stride, pages, page));
@@ -61,26 +74,53 @@ static void add_walk(struct pb_series *series, struct synthetic_noise *noise,
     assert_int_equal(pb_series_append(series, &point, latency, index, NULL), PB_OK);
 }
 
-static void record(struct pb_recording *recording, const struct level *levels, size_t count)
+static void record(struct pb_recording *recording, const struct level *levels, size_t count,
+                   const struct disturbance *disturbance)
 {
     struct synthetic_noise noise = {16, 6, 0.0, 0, 5};
 
     synthetic_begin(recording, "tlb_reach");
     for (uint64_t stride = 2 * mib; stride <= 64 * mib; stride *= 2)
         for (uint64_t pages = 1; pages <= PAGES_MAX; pages += pages < 160 ? 1 : 20)
-            add_walk(&recording->series, &noise, levels, count, stride, pages);
+            add_walk(&recording->series, &noise, levels, count, stride, pages, disturbance);
 }
 
-static struct pb_rise find(const struct level *levels, size_t count)
+static struct pb_rise find_disturbed(const struct level *levels, size_t count,
+                                     const struct disturbance *disturbance)
 {
     struct pb_recording recording;
     struct pb_rise rise;
     struct pb_error err = PB_ERROR_INIT;
 
-    record(&recording, levels, count);
+    record(&recording, levels, count, disturbance);
     assert_int_equal(pb_rise_find(&recording, 1, 200.0, &rise, &err), PB_OK);
     pb_recording_clear(&recording);
     return rise;
+}
+
+static struct pb_rise find(const struct level *levels, size_t count)
+{
+    return find_disturbed(levels, count, &none);
+}
+
+/* An H200 once showed 46 cycles at 89 pages, 32 MiB apart, and nowhere else. */
+static void test_rise__what_one_stride_alone_shows_is_no_level(void **state)
+{
+    static const struct level levels[] = {{16, 16 * 1048576, 10}, {64, 32 * 1048576, 90}};
+    static const struct disturbance disturbance = {32 * 1048576, 48, 46};
+    struct pb_rise rise = find_disturbed(levels, 2, &disturbance);
+    struct pb_rise_level level;
+    struct pb_error err = PB_ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(pb_rise_level(&rise, 2, &level, &err), PB_OK);
+    for (size_t i = 0; i < level.count; i++) {
+        uint64_t stride = level.sweeps[i]->stride_bytes;
+        uint64_t fits = stride < 32 * mib ? 2048 * mib / stride : 64;
+
+        assert_true(level.steps[i]->fits_pages <= fits && fits < level.steps[i]->overflow_pages);
+    }
+    assert_int_equal(pb_rise_level(&rise, 3, &level, &err), PB_NOT_FOUND);
 }
 
 static void test_rise__finds_levels_smaller_than_the_lines_differ(void **state)
@@ -156,6 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rise__finds_levels_smaller_than_the_lines_differ),
+        cmocka_unit_test(test_rise__what_one_stride_alone_shows_is_no_level),
         cmocka_unit_test(test_rise__sets_that_overflow_apart_are_one_level),
         cmocka_unit_test(test_rise__flat_walks_show_no_level),
         cmocka_unit_test(test_rise__no_walks_are_not_found),
