@@ -198,6 +198,25 @@ static void test_past__one_step_of_rounding_is_no_drift(void **state)
     assert_int_equal(judge_one("l1.latency_cycles", 35.0, &past, 1), PB_SEVERITY_CRITICAL);
 }
 
+/* What one device is told whose only number was `before` and is `now`. */
+static enum pb_severity judge_number(const struct pb_metric *metric, struct pb_cell now,
+                                     const struct pb_metric *past, struct pb_cell before)
+{
+    struct pb_sheet sheet = {0}, baseline = {0};
+    struct pb_findings findings = {0};
+    struct pb_error err = PB_ERROR_INIT;
+    enum pb_severity worst;
+
+    add_one(&sheet);
+    add_one(&baseline);
+    assert_int_equal(pb_sheet_set(&sheet, 0, metric, now, &err), PB_OK);
+    assert_int_equal(pb_sheet_set(&baseline, 0, past, before, &err), PB_OK);
+    judge_against(&sheet, &baseline, &findings);
+    worst = findings.worst;
+    pb_findings_clear(&findings);
+    return worst;
+}
+
 /* A share of a hundred thousand accesses, and of a few hundred. */
 static void test_past__few_accesses_prove_no_tail(void **state)
 {
@@ -215,17 +234,8 @@ static void test_past__few_accesses_prove_no_tail(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct pb_cell before = {0.0, cases[i].noise, -1}, now = {0.004, cases[i].noise, -1};
-        struct pb_sheet sheet = {0}, baseline = {0};
-        struct pb_findings findings = {0};
-        struct pb_error err = PB_ERROR_INIT;
 
-        add_one(&sheet);
-        add_one(&baseline);
-        assert_int_equal(pb_sheet_set(&sheet, 0, &metric, now, &err), PB_OK);
-        assert_int_equal(pb_sheet_set(&baseline, 0, &metric, before, &err), PB_OK);
-        judge_against(&sheet, &baseline, &findings);
-        assert_int_equal(findings.worst, cases[i].severity);
-        pb_findings_clear(&findings);
+        assert_int_equal(judge_number(&metric, now, &metric, before), cases[i].severity);
     }
 }
 
@@ -247,19 +257,10 @@ static void test_past__another_test_is_another_measurement(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(pasts) / sizeof(pasts[0]); i++) {
         struct pb_cell before = {94.0, 0.0, -1}, now = {123.0, 0.0, -1};
-        struct pb_sheet sheet = {0}, baseline = {0};
         struct pb_metric past = metric;
-        struct pb_findings findings = {0};
-        struct pb_error err = PB_ERROR_INIT;
 
         PB_TEXT_SET(past.test, pasts[i].test);
-        add_one(&sheet);
-        add_one(&baseline);
-        assert_int_equal(pb_sheet_set(&sheet, 0, &metric, now, &err), PB_OK);
-        assert_int_equal(pb_sheet_set(&baseline, 0, &past, before, &err), PB_OK);
-        judge_against(&sheet, &baseline, &findings);
-        assert_int_equal(findings.worst, pasts[i].severity);
-        pb_findings_clear(&findings);
+        assert_int_equal(judge_number(&metric, now, &past, before), pasts[i].severity);
     }
 }
 
