@@ -71,6 +71,19 @@ fleet_job_through_mpirun() {
     all_eight "$file"
 }
 
+# Where a launcher's fences do not hold, one rank in some thousand dies in MPI_Init().
+ranks_wait_for_each_other() {
+    mkdir programs
+    ln -s "$helpers/../slurm/late" programs/plumb-run
+    export PLUMB_BIN="$work/programs"
+    for launch in srun mpirun; do
+        export PLUMB_LAUNCH=$launch
+        submit -N 4 --
+        ends 0
+        [ "$(grep -c '^rank . waited$' "$log")" -eq 8 ] || fail "by $launch"
+    done
+}
+
 # Two GPUs for each task, one for each, the nearest one: no rank may be tied to what another has.
 whatever_binding_no_gpu_is_measured_twice() {
     for launch in srun mpirun; do
