@@ -1,19 +1,12 @@
-/* The command line of programs that only take files; see files.h. */
+/* The command line of programs that take files; see files.h. */
 #include "cli/files.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/options.h"
-
-enum { KEY_VERSION = 256 };
-
 static const struct argp_option output_options[] = {
     {"output", 'o', "OUT.h5", 0, "The file to make", 0},
-    {"help", '?', NULL, 0, "Show this help", 1},
-    {"version", KEY_VERSION, NULL, 0, "Show the version", 1},
     {0},
 };
 
@@ -34,24 +27,35 @@ static error_t add_file(struct parse *parse, const char *path)
     return 0;
 }
 
-static error_t parse_one(int key, char *text, struct argp_state *state)
+static error_t parse_own(int key, char *text, struct argp_state *state)
+{
+    struct parse *parse = state->input;
+
+    for (const struct argp_option *option = parse->usage->options; option->name != NULL; option++)
+        if (option->key == key)
+            return parse->usage->set(parse->usage->context, key, text, &parse->err) == PB_OK
+                       ? 0
+                       : EINVAL;
+    return ARGP_ERR_UNKNOWN;
+}
+
+static error_t parse_files(int key, char *text, struct argp_state *state)
 {
     struct parse *parse = state->input;
 
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &parse->wish;
+        if (parse->usage->options != NULL)
+            state->child_inputs[1] = parse;
+        return 0;
     case 'o':
         parse->files.output = text;
-        return 0;
-    case '?':
-        parse->wish = PB_WISH_HELP;
-        return 0;
-    case KEY_VERSION:
-        parse->wish = PB_WISH_VERSION;
         return 0;
     case ARGP_KEY_ARG:
         return add_file(parse, text);
     case ARGP_KEY_ERROR:
-        pb_options_blame(state, &parse->err);
+        pb_command_blame(state, &parse->err);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -66,42 +70,39 @@ static bool is_whole(const struct parse *parse)
 
 static int answer(struct parse *parse, const struct argp *argp)
 {
-    char name[32]; /* argp_help() asks for text that may be written to */
+    const struct pb_files_usage *usage = parse->usage;
 
-    if (parse->wish == PB_WISH_VERSION) {
-        printf("%s %s\n", parse->usage->program, PLUMB_VERSION);
-        return EXIT_SUCCESS;
+    if (parse->err.status != PB_OK || parse->wish == PB_WISH_MEASURE) {
+        if (parse->err.status == PB_OK)
+            pb_fail(&parse->err, PB_INVALID, "expected %s; --help tells more", usage->arguments);
+        fprintf(stderr, "%s: %s\n", usage->lead, parse->err.message);
+        return usage->mistake_code;
     }
-    if (parse->wish == PB_WISH_HELP) {
-        snprintf(name, sizeof(name), "%s", parse->usage->program);
-        argp_help(argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, name);
-        return EXIT_SUCCESS;
-    }
-    if (parse->err.message[0] == '\0')
-        pb_fail(&parse->err, PB_INVALID, "expected %s; --help tells more", parse->usage->arguments);
-    fprintf(stderr, "%s: %s\n", parse->usage->program, parse->err.message);
-    return PB_EXIT_USAGE;
+    if (parse->wish == PB_WISH_VERSION)
+        printf("%s %s\n", usage->program, PLUMB_VERSION);
+    else
+        pb_command_help(argp, usage->program);
+    return EXIT_SUCCESS;
 }
 
 bool pb_files_parse(const struct pb_files_usage *usage, int argc, char **argv,
                     struct pb_files *files_out, int *code_out)
 {
-    const struct argp argp = {usage->takes_output ? output_options : output_options + 1,
-                              parse_one,
-                              usage->arguments,
-                              usage->doc,
-                              NULL,
-                              NULL,
-                              NULL};
+    const struct argp own = {.options = usage->options, .parser = parse_own};
+    const struct argp_child children[] = {
+        {&pb_command_argp, 0, NULL, 1}, {usage->options != NULL ? &own : NULL, 0, NULL, 0}, {0}};
+    const struct argp argp = {.options = usage->takes_output ? output_options : NULL,
+                              .parser = parse_files,
+                              .args_doc = usage->arguments,
+                              .doc = usage->doc,
+                              .children = children};
     struct parse parse = {.usage = usage, .err = PB_ERROR_INIT};
 
     parse.files.paths = calloc((size_t)argc + 1, sizeof(const char *));
-    if (parse.files.paths == NULL) {
-        *code_out = PB_EXIT_FAILED;
-        return false;
-    }
-    if (argp_parse(&argp, argc, argv, ARGP_SILENT, NULL, &parse) == 0 &&
-        parse.wish == PB_WISH_MEASURE && is_whole(&parse)) {
+    if (parse.files.paths == NULL)
+        pb_fail(&parse.err, PB_NO_MEMORY, "no memory for the command line");
+    else if (argp_parse(&argp, argc, argv, ARGP_SILENT, NULL, &parse) == 0 &&
+             parse.wish == PB_WISH_MEASURE && is_whole(&parse)) {
         *files_out = parse.files;
         return true;
     }

@@ -1,7 +1,6 @@
 /* The command lines of plumb-probe and plumb-run; see options.h. */
 #include "cli/options.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,14 +23,10 @@ enum {
     KEY_DEADLINE,
     KEY_SPOOL,
     KEY_RESUME,
-    KEY_VERSION,
 };
 
-/* argp's own names, because its automatic help and version print and exit. */
 static const struct argp_option closing_options[] = {
     {"no-progress", KEY_QUIET, NULL, 0, "Say nothing while measuring", 1},
-    {"help", '?', NULL, 0, "Show this help", 2},
-    {"version", KEY_VERSION, NULL, 0, "Show the version", 2},
     {0},
 };
 
@@ -135,13 +130,6 @@ static error_t add_fault(const struct parse *parse, const char *text)
 
 /* ---- argp ---- */
 
-void pb_options_blame(const struct argp_state *state, struct pb_error *err)
-{
-    if (err->message[0] == '\0') /* argp's own finding: it points behind the option */
-        pb_fail(err, PB_INVALID, "%s: unknown or ambiguous option, or its value is missing",
-                state->argv[state->next > 1 ? state->next - 1 : 0]);
-}
-
 static error_t parse_common(int key, char *text, struct argp_state *state)
 {
     struct parse *parse = state->input;
@@ -177,12 +165,6 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
     case KEY_QUIET:
         options->quiet = true;
         return 0;
-    case '?':
-        options->wish = PB_WISH_HELP;
-        return 0;
-    case KEY_VERSION:
-        options->wish = PB_WISH_VERSION;
-        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -195,8 +177,8 @@ static error_t parse_own(int key, char *text, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT:
-        for (int i = 0; i < 2; i++)
-            state->child_inputs[i] = parse;
+        state->child_inputs[0] = state->child_inputs[1] = parse;
+        state->child_inputs[2] = &options->wish;
         return 0;
     case KEY_LIST:
         options->wish = PB_WISH_LIST;
@@ -222,7 +204,7 @@ static error_t parse_own(int key, char *text, struct argp_state *state)
         pb_fail(parse->err, PB_INVALID, "unexpected argument \"%s\"", text);
         return EINVAL;
     case ARGP_KEY_ERROR:
-        pb_options_blame(state, parse->err);
+        pb_command_blame(state, parse->err);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -233,8 +215,10 @@ static const struct argp measuring_argp = {
     measuring_options, parse_common, NULL, NULL, NULL, NULL, NULL};
 static const struct argp closing_argp = {
     closing_options, parse_common, NULL, NULL, NULL, NULL, NULL};
-static const struct argp_child children[] = {
-    {&measuring_argp, 0, NULL, -1}, {&closing_argp, 0, NULL, 1}, {0}};
+static const struct argp_child children[] = {{&measuring_argp, 0, NULL, -1},
+                                             {&closing_argp, 0, NULL, 1},
+                                             {&pb_command_argp, 0, NULL, 2},
+                                             {0}};
 static const struct argp probe_argp = {probe_options, parse_own, "-o FILE.h5", probe_doc,
                                        children,      NULL,      NULL};
 static const struct argp run_argp = {run_options, parse_own, "-o FLEET.h5", run_doc,
@@ -278,18 +262,7 @@ void pb_options_clear(struct pb_options *options)
 
 void pb_options_help(enum pb_program program)
 {
-    char name[16]; /* argp_help() asks for text that may be written to */
-
-    snprintf(name, sizeof(name), "%s", name_of(program));
-    argp_help(argp_of(program), stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC,
-              name);
-}
-
-int pb_exit_code(enum pb_status status)
-{
-    if (status == PB_OK)
-        return EXIT_SUCCESS;
-    return status == PB_INVALID || status == PB_EXISTS ? PB_EXIT_USAGE : PB_EXIT_FAILED;
+    pb_command_help(argp_of(program), name_of(program));
 }
 
 /* ---- a probe's command line ---- */

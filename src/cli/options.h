@@ -8,12 +8,11 @@
 
 #include <stdbool.h>
 
+#include "cli/command.h"
 #include "core/error.h"
 #include "run/selection.h"
 
 enum pb_program { PB_PROGRAM_PROBE, PB_PROGRAM_RUN };
-
-enum pb_wish { PB_WISH_MEASURE, PB_WISH_LIST, PB_WISH_SERVE, PB_WISH_HELP, PB_WISH_VERSION };
 
 struct pb_options {
     enum pb_program program;
@@ -45,18 +44,5 @@ void pb_options_help(enum pb_program program);
 enum pb_status pb_options_for_probe(const struct pb_options *options, const char *probe,
                                     char ***argv_out, struct pb_error *err);
 void pb_arguments_free(char **argv); /* NULL is allowed */
-
-struct argp_state;
-
-/*
- * For a parser's ARGP_KEY_ERROR: names the option that argp stumbled over, unless err already says
- * what is wrong. With ARGP_NO_ERRS, so that a mistake costs the user one line.
- */
-void pb_options_blame(const struct argp_state *state, struct pb_error *err);
-
-/* The exit code of a measuring tool: 0, 2 for what was asked, 1 for what went wrong. */
-int pb_exit_code(enum pb_status status);
-
-enum { PB_EXIT_FAILED = 1, PB_EXIT_USAGE = 2, PB_EXIT_PARTIAL = 3 };
 
 #endif

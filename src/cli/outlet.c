@@ -10,7 +10,8 @@
 struct pb_outlet {
     FILE *file;
     const char *path;
-    char *temporary; /* beside path; NULL: an unnamed file, copied to path at the end */
+    const char *name; /* of path, for messages */
+    char *temporary;  /* beside path; NULL: an unnamed file, copied to path at the end */
 };
 
 /* Refuses to write over what is something else: the fleet file itself, say. */
@@ -48,7 +49,7 @@ static enum pb_status open_beside(struct pb_outlet *outlet, struct pb_error *err
     if (descriptor < 0) {
         free(outlet->temporary);
         outlet->temporary = NULL;
-        return pb_fail(err, PB_IO, "%s: cannot be written: %s", outlet->path, strerror(errno));
+        return pb_fail(err, PB_IO, "%s: cannot be written: %s", outlet->name, strerror(errno));
     }
     (void)fchmod(descriptor, 0666 & ~mask);
     outlet->file = fdopen(descriptor, "w");
@@ -67,6 +68,7 @@ enum pb_status pb_outlet_open(const char *path, const struct pb_outlet_kind *kin
     if (outlet == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for an output");
     outlet->path = path;
+    outlet->name = strcmp(path, "-") == 0 ? "standard output" : path;
     if (strcmp(path, "-") == 0 || (stat(path, &about) == 0 && !S_ISREG(about.st_mode))) {
         outlet->file = tmpfile();
     } else {
@@ -92,8 +94,20 @@ FILE *pb_outlet_file(struct pb_outlet *outlet)
 enum pb_status pb_outlet_flush(struct pb_outlet *outlet, struct pb_error *err)
 {
     if (fflush(outlet->file) != 0 || ferror(outlet->file))
-        return pb_fail(err, PB_IO, "%s: cannot be written: %s", outlet->path, strerror(errno));
+        return pb_fail(err, PB_IO, "%s: cannot be written: %s", outlet->name, strerror(errno));
     return PB_OK;
+}
+
+/* Standard output stays open; what it did not take is told here, and not again at the end. */
+static bool finish_copy(FILE *to)
+{
+    bool good;
+
+    if (to != stdout)
+        return fclose(to) == 0;
+    good = fflush(to) == 0 && !ferror(to);
+    clearerr(to);
+    return good;
 }
 
 /* Copies the finished text to where it belongs. */
@@ -108,9 +122,7 @@ static bool copy_out(FILE *from, const char *path)
     while (good && (length = fread(block, 1, sizeof(block), from)) > 0)
         good = fwrite(block, 1, length, to) == length;
     good = good && !ferror(from);
-    if (to != NULL && (to == stdout ? fflush(to) : fclose(to)) != 0)
-        good = false;
-    return good;
+    return to != NULL && finish_copy(to) && good;
 }
 
 enum pb_status pb_outlet_commit(struct pb_outlet *outlet, struct pb_error *err)
@@ -126,7 +138,7 @@ enum pb_status pb_outlet_commit(struct pb_outlet *outlet, struct pb_error *err)
                                          : rename(outlet->temporary, outlet->path) == 0;
         if (!good)
             status =
-                pb_fail(err, PB_IO, "%s: cannot be written: %s", outlet->path, strerror(errno));
+                pb_fail(err, PB_IO, "%s: cannot be written: %s", outlet->name, strerror(errno));
     }
     if (status == PB_OK) { /* it has its final name: nothing to delete */
         free(outlet->temporary);

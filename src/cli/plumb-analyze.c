@@ -4,8 +4,8 @@
  * Prints a table for people or JSON, and keeps the parameters in the file. Workers analyse a device
  * each at a time, of which one test is in memory; their results are taken in the file's order.
  */
-#include <argp.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,9 +13,8 @@
 #include "cli/analyze_report.h"
 #include "cli/analyze_rows.h"
 #include "cli/analyze_workers.h"
+#include "cli/files.h"
 #include "h5schema/file.h"
-
-enum exit_code { EXIT_COMPLETE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_PARTIAL = 3 };
 
 struct options {
     const char *file, *json, *device;
@@ -49,37 +48,20 @@ static size_t processors_online(void)
     return processors > 0 ? (size_t)processors : 1;
 }
 
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static enum pb_status set_option(void *context, int key, char *value, struct pb_error *err)
 {
-    struct options *options = state->input;
+    struct options *options = context;
 
-    switch (key) {
-    case 'j':
-        options->json = argument;
-        return 0;
-    case 'd':
-        options->device = argument;
-        return 0;
-    case 'J':
-        if (!parse_jobs(argument, &options->jobs))
-            argp_error(state, "--jobs: 1 to %d are possible, found \"%s\"", PB_WORKERS_MAX,
-                       argument);
-        return 0;
-    case 'r':
+    if (key == 'j')
+        options->json = value;
+    else if (key == 'd')
+        options->device = value;
+    else if (key == 'r')
         options->read_only = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (options->file != NULL)
-            argp_error(state, "one FILE is expected, found also \"%s\"", argument);
-        options->file = argument;
-        return 0;
-    case ARGP_KEY_END:
-        if (options->file == NULL)
-            argp_error(state, "FILE is missing");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+    else if (!parse_jobs(value, &options->jobs)) /* 'J' */
+        return pb_fail(err, PB_INVALID, "--jobs: 1 to %d are possible, found \"%s\"",
+                       PB_WORKERS_MAX, value);
+    return PB_OK;
 }
 
 /* What is gathered over all devices. */
@@ -188,26 +170,22 @@ static enum pb_status deliver(struct analysis *analysis, const struct options *o
     }
     if (status == PB_OK && (options->json == NULL || strcmp(options->json, "-") != 0))
         status = pb_results_print(results, stdout, err);
-    if (status == PB_OK && fflush(stdout) != 0)
-        status = pb_fail(err, PB_IO, "standard output cannot be written");
     return status;
 }
 
-static enum exit_code exit_code_of(enum pb_status status, const struct analysis *analysis)
+static int exit_code_of(enum pb_status status, const struct analysis *analysis)
 {
-    if (status == PB_INVALID || status == PB_EXISTS)
-        return EXIT_USAGE;
     if (status != PB_OK)
-        return EXIT_FAILED;
-    return analysis->empty > 0 || analysis->results.device_count == 0 ? EXIT_PARTIAL
-                                                                      : EXIT_COMPLETE;
+        return pb_exit_code(status);
+    return analysis->empty > 0 || analysis->results.device_count == 0 ? PB_EXIT_PARTIAL
+                                                                      : EXIT_SUCCESS;
 }
 
-static enum exit_code run(const struct options *options)
+static int run(const struct options *options)
 {
     struct analysis analysis = {0};
     struct pb_error err = PB_ERROR_INIT;
-    enum exit_code code;
+    int code;
     enum pb_status status = list_devices(&analysis, options, &err);
 
     if (status == PB_OK && options->json != NULL)
@@ -219,7 +197,7 @@ static enum exit_code run(const struct options *options)
     if (status != PB_OK)
         fprintf(stderr, "plumb-analyze: %s\n", err.message);
     code = exit_code_of(status, &analysis);
-    if (code == EXIT_PARTIAL)
+    if (code == PB_EXIT_PARTIAL)
         fprintf(stderr, "plumb-analyze: %s: %zu of %zu devices have nothing to analyse\n",
                 options->file, analysis.empty, analysis.results.device_count);
     pb_report_abandon(analysis.report);
@@ -230,19 +208,28 @@ static enum exit_code run(const struct options *options)
 
 int main(int argc, char **argv)
 {
-    static const struct argp argp = {
-        .options = option_table,
-        .parser = parse_option,
-        .args_doc = "FILE",
-        .doc = "Infers the parameters of every device in a fleet FILE: values with interval, "
-               "confidence, method and evidence.\v"
-               "Exit codes: 0 complete, 1 failed, 2 usage or no fleet file, 3 some device had "
-               "nothing to analyse.",
-    };
     struct options options = {.jobs = processors_online()};
+    const struct pb_files_usage usage = {
+        .program = "plumb-analyze",
+        .lead = "plumb-analyze",
+        .mistake_code = PB_EXIT_USAGE,
+        .arguments = "FILE.h5",
+        .doc = "Infers the parameters of every device in a fleet file: values with interval, "
+               "confidence, method and evidence.\v"
+               "Exit status: 0 complete, 1 failed, 2 usage or no fleet file, 3 some device had "
+               "nothing to analyse.",
+        .count_max = 1,
+        .options = option_table,
+        .set = set_option,
+        .context = &options,
+    };
+    struct pb_files files;
+    int code;
 
-    argp_program_version = "plumb-analyze " PLUMB_VERSION;
-    argp_err_exit_status = EXIT_USAGE;
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
-    return run(&options);
+    if (pb_files_parse(&usage, argc, argv, &files, &code)) {
+        options.file = files.paths[0];
+        code = run(&options);
+        free(files.paths);
+    }
+    return pb_command_end(usage.lead, code, PB_EXIT_FAILED);
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "cli/files.h"
-#include "cli/options.h"
 #include "h5schema/file.h"
 
 static void complain(void *context, const char *line)
@@ -63,10 +62,14 @@ static int check(const char *path)
 int main(int argc, char **argv)
 {
     static const struct pb_files_usage usage = {
-        "plumb-check", "FILE.h5",
-        "Validates a fleet file against the schema, data included.\v"
-        "Exit status: 0 valid, 1 violations (one line each), 2 not a fleet file, or usage.",
-        false, 1};
+        .program = "plumb-check",
+        .lead = "plumb-check",
+        .mistake_code = PB_EXIT_USAGE,
+        .arguments = "FILE.h5",
+        .doc = "Validates a fleet file against the schema, data included.\v"
+               "Exit status: 0 valid, 1 violations (one line each), 2 not a fleet file, or usage.",
+        .count_max = 1,
+    };
     struct pb_files files;
     int code;
 
@@ -74,5 +77,5 @@ int main(int argc, char **argv)
         code = check(files.paths[0]);
         free(files.paths);
     }
-    return code;
+    return pb_command_end(usage.lead, code, PB_EXIT_FAILED);
 }

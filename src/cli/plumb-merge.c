@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "cli/files.h"
-#include "cli/options.h"
 #include "cli/summary.h"
 #include "run/merge.h"
 #include "run/origin.h"
@@ -33,13 +32,20 @@ static int merge(const struct pb_files *files, const struct pb_run *run)
 int main(int argc, char **argv)
 {
     static const struct pb_files_usage usage = {
-        "plumb-merge", "-o OUT.h5 IN...",
-        "Makes one fleet file from spool folders, spool files and fleet files.\v"
-        "Ranks keep their numbers where these are free; others get the next free one. The same "
-        "device in several inputs has one row, and the better one of each test. Two devices by one "
-        "name, as when a GPU was replaced, are refused.\n\n"
-        "Exit status: 0 complete, 3 partial (the file says what is missing), 1 failed, 2 usage.",
-        true, SIZE_MAX};
+        .program = "plumb-merge",
+        .lead = "plumb-merge",
+        .mistake_code = PB_EXIT_USAGE,
+        .arguments = "-o OUT.h5 IN...",
+        .doc =
+            "Makes one fleet file from spool folders, spool files and fleet files.\v"
+            "Ranks keep their numbers where these are free; others get the next free one. The same "
+            "device in several inputs has one row, and the better one of each test. Two devices by "
+            "one name, as when a GPU was replaced, are refused.\n\n"
+            "Exit status: 0 complete, 3 partial (the file says what is missing), 1 failed, 2 "
+            "usage.",
+        .takes_output = true,
+        .count_max = SIZE_MAX,
+    };
     struct pb_files files;
     struct pb_run run;
     int code;
@@ -49,5 +55,5 @@ int main(int argc, char **argv)
         code = merge(&files, &run);
         free(files.paths);
     }
-    return code;
+    return pb_command_end(usage.lead, code, PB_EXIT_FAILED);
 }

@@ -4,17 +4,20 @@
  * Reads, judges, and only then writes: every output appears whole or stays as it was. Speaks
  * Nagios: whatever could not be judged is UNKNOWN, never OK.
  */
-#include <argp.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/files.h"
 #include "cli/outliers.h"
 #include "h5schema/file.h"
 
 enum { EXIT_UNKNOWN = PB_SEVERITY_UNKNOWN };
+
+static const char lead[] = "plumb-outliers: UNKNOWN"; /* of a line about what went wrong */
 
 struct options {
     const char *file, *json, *hostlist, *prometheus;
@@ -41,66 +44,42 @@ static bool is_standard_output(const char *path)
     return path != NULL && strcmp(path, "-") == 0;
 }
 
-/* Each goes to a place of its own. NULL: not asked for. */
-static void check_outputs(const char *const paths[OUTPUT_COUNT], struct argp_state *state)
+static enum pb_status set_option(void *context, int key, char *value, struct pb_error *err)
 {
-    for (size_t i = 0; i < OUTPUT_COUNT; i++) {
-        if (paths[i] != NULL && paths[i][0] == '\0')
-            argp_error(state, "an output has an empty name");
-        for (size_t k = 0; k < i; k++)
-            if (paths[i] != NULL && paths[k] != NULL && strcmp(paths[i], paths[k]) == 0)
-                argp_error(state, "only one output can go to %s",
-                           is_standard_output(paths[i]) ? "standard output" : paths[i]);
-    }
-}
-
-/* What is missing, or cannot be had together. */
-static void check_options(const struct options *options, struct argp_state *state)
-{
-    if (options->file == NULL)
-        argp_error(state, "FILE.h5 is missing");
-    check_outputs((const char *[]){options->json, options->hostlist, options->prometheus}, state);
-}
-
-static void add_baseline(struct options *options, const char *path, struct argp_state *state)
-{
-    struct pb_error err = PB_ERROR_INIT;
-
-    if (pb_pasts_add(&options->pasts, path, &err) != PB_OK)
-        argp_failure(state, EXIT_UNKNOWN, 0, "UNKNOWN: %s", err.message);
-}
-
-static error_t parse_option(int key, char *argument, struct argp_state *state)
-{
-    struct options *options = state->input;
+    struct options *options = context;
 
     switch (key) {
-    case 'j':
-        options->json = argument;
-        return 0;
     case 'b':
-        add_baseline(options, argument, state);
-        return 0;
+        return pb_pasts_add(&options->pasts, value, err);
+    case 'j':
+        options->json = value;
+        return PB_OK;
     case 'l':
-        options->hostlist = argument;
-        return 0;
+        options->hostlist = value;
+        return PB_OK;
     case 'p':
-        options->prometheus = argument;
-        return 0;
-    case 'r':
+        options->prometheus = value;
+        return PB_OK;
+    default: /* 'r' */
         options->read_only = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (options->file != NULL)
-            argp_error(state, "one FILE is expected, found also \"%s\"", argument);
-        options->file = argument;
-        return 0;
-    case ARGP_KEY_END:
-        check_options(options, state);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
+        return PB_OK;
     }
+}
+
+/* Each goes to a place of its own. */
+static enum pb_status check_outputs(const struct options *options, struct pb_error *err)
+{
+    const char *const paths[OUTPUT_COUNT] = {options->json, options->hostlist, options->prometheus};
+
+    for (size_t i = 0; i < OUTPUT_COUNT; i++) {
+        if (paths[i] != NULL && paths[i][0] == '\0')
+            return pb_fail(err, PB_INVALID, "an output has an empty name");
+        for (size_t k = 0; k < i; k++)
+            if (paths[i] != NULL && paths[k] != NULL && strcmp(paths[i], paths[k]) == 0)
+                return pb_fail(err, PB_INVALID, "only one output can go to %s",
+                               is_standard_output(paths[i]) ? "standard output" : paths[i]);
+    }
+    return PB_OK;
 }
 
 /* ---- judging ---- */
@@ -261,8 +240,6 @@ static enum pb_status deliver(const struct options *options, const struct pb_rul
     }
     if (status == PB_OK && speaks)
         status = pb_ruling_print(ruling, pb_terminal_of(stdout), stdout, err);
-    if (status == PB_OK && fflush(stdout) != 0)
-        status = pb_fail(err, PB_IO, "standard output cannot be written");
     return status;
 }
 
@@ -270,12 +247,14 @@ static int run(const struct options *options)
 {
     struct pb_ruling ruling = {.file = options->file, .pasts = options->pasts};
     struct pb_error err = PB_ERROR_INIT;
-    enum pb_status status = judge(options, &ruling, &err);
+    enum pb_status status = check_outputs(options, &err);
 
+    if (status == PB_OK)
+        status = judge(options, &ruling, &err);
     if (status == PB_OK)
         status = deliver(options, &ruling, &err);
     if (status != PB_OK)
-        fprintf(stderr, "plumb-outliers: UNKNOWN: %s\n", err.message);
+        fprintf(stderr, "%s: %s\n", lead, err.message);
     pb_findings_clear(&ruling.findings);
     pb_scores_clear(&ruling.scores);
     pb_sheet_clear(&ruling.sheet);
@@ -284,22 +263,29 @@ static int run(const struct options *options)
 
 int main(int argc, char **argv)
 {
-    static const struct argp argp = {
-        .options = option_table,
-        .parser = parse_option,
-        .args_doc = "FILE.h5",
-        .doc = "Compares every device of a fleet FILE with its peers: who is out of true, in what, "
-               "by how much, probably why, and what to do. Nothing is done to any node.\v"
-               "Exit codes, as Nagios has them: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN (also usage "
-               "and errors).",
-    };
     struct options options = {0};
+    const struct pb_files_usage usage = {
+        .program = "plumb-outliers",
+        .lead = lead,
+        .mistake_code = EXIT_UNKNOWN,
+        .arguments = "FILE.h5",
+        .doc = "Compares every device of a fleet file with its peers: who is out of true, in what, "
+               "by how much, probably why, and what to do. Nothing is done to any node.\v"
+               "Exit status, as Nagios has it: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN (also usage "
+               "and errors).",
+        .count_max = 1,
+        .options = option_table,
+        .set = set_option,
+        .context = &options,
+    };
+    struct pb_files files;
     int code;
 
-    argp_program_version = "plumb-outliers " PLUMB_VERSION;
-    argp_err_exit_status = EXIT_UNKNOWN;
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
-    code = run(&options);
+    if (pb_files_parse(&usage, argc, argv, &files, &code)) {
+        options.file = files.paths[0];
+        code = run(&options);
+        free(files.paths);
+    }
     pb_pasts_clear(&options.pasts);
-    return code;
+    return pb_command_end(lead, code, EXIT_UNKNOWN);
 }

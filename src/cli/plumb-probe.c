@@ -114,5 +114,5 @@ int main(int argc, char **argv)
         code = measure(&options, &run);
     }
     pb_options_clear(&options);
-    return code;
+    return pb_command_end("plumb-probe", code, PB_EXIT_FAILED);
 }

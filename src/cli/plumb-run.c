@@ -124,6 +124,15 @@ static int answer(const struct pb_options *options, const struct pb_error *err, 
     return EXIT_SUCCESS;
 }
 
+/* Only rank 0 has printed anything, and knows whether it arrived; all end with its code. */
+static int end_together(int code, int rank)
+{
+    if (rank == 0)
+        code = pb_command_end("plumb-run", code, PB_EXIT_FAILED);
+    MPI_Bcast(&code, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     struct pb_gather_request request = {.stop_fd = open_stop_fd()};
@@ -163,6 +172,7 @@ int main(int argc, char **argv)
     pb_arguments_free(probe_argv);
     pb_options_clear(&options);
     free(spool);
+    code = end_together(code, rank);
     MPI_Finalize();
     return code;
 }

@@ -293,6 +293,7 @@ static void check_refusal(const char *arguments, int code, const char *message)
     assert_string_equal(run.output, "");
     end = strchr(run.errors, '\n');
     assert_non_null(end);
+    assert_string_equal(end, "\n");
 }
 
 /* One worker, as many as devices do not divide by, and more than there are devices. */
@@ -323,16 +324,17 @@ static void test_refusals__name_the_file_and_leave_nothing(void **state)
     FILE *foreign;
 
     (void)state;
-    check_refusal("", 2, "FILE is missing");
+    check_refusal("", 2, "expected FILE.h5");
     check_refusal("--nonsense x", 2, "nonsense");
-    check_refusal("a b", 2, "found also \"b\"");
-    check_refusal("/nonexistent.h5", 2, "/nonexistent.h5");
+    check_refusal("a b", 2, "unexpected argument \"b\"");
+    snprintf(arguments, sizeof(arguments), "%s/nowhere.h5", folder);
+    check_refusal(arguments, 2, "nowhere.h5");
     check_refusal("/dev/null", 2, "/dev/null");
 
     snprintf(arguments, sizeof(arguments), "--json %s %s", path, path);
     check_refusal(arguments, 2, "exists and is not a report of plumb-analyze");
-    snprintf(arguments, sizeof(arguments), "--json /nonexistent/x.json %s", path);
-    check_refusal(arguments, 1, "/nonexistent/x.json: cannot be written");
+    snprintf(arguments, sizeof(arguments), "--json %s/nowhere/x.json %s", folder, path);
+    check_refusal(arguments, 1, "/nowhere/x.json: cannot be written");
 
     snprintf(arguments, sizeof(arguments), "%s/foreign.json", folder);
     foreign = fopen(arguments, "w");

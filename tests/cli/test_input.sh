@@ -198,5 +198,35 @@ help_and_version() {
     grep -qE '^clock_overhead +quick +cycle' out.txt || fail "--list"
 }
 
+# loses CODE PROGRAM OPTIONS...: what it prints does not arrive, which it says in one line.
+loses() {
+    expected=$1
+    program=$2
+    shift 2
+    code=0
+    "$bin/$program" "$@" >/dev/full 2>err.txt </dev/null || code=$?
+    one_line_like "^$program: .*standard output.* cannot be written: No space left"
+    [ $code -eq "$expected" ] || fail "expected exit code $expected, found $code: $program $*"
+}
+
+lost_words_are_a_failure() {
+    [ -w /dev/full ] || exit 77
+    for wish in --help --version; do
+        for program in plumb-probe plumb-run plumb-merge plumb-check plumb-analyze; do
+            loses 1 $program $wish
+        done
+        loses 3 plumb-outliers $wish
+    done
+    loses 1 plumb-probe --list
+    loses 1 plumb-probe $sim --no-progress -o f.h5
+    loses 1 plumb-run $sim --no-progress -o g.h5
+    loses 1 plumb-check f.h5
+    loses 1 plumb-merge -o m.h5 f.h5
+    for json in '' '--json -'; do
+        loses 1 plumb-analyze $json f.h5
+        loses 3 plumb-outliers $json f.h5
+    done
+}
+
 "$case_name"
 pass

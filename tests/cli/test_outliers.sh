@@ -203,12 +203,9 @@ standard_output_is_for_one() {
     outliers 3 --json - f.h5
     grep -q '"tool": "plumb-outliers"' out.txt || fail "no JSON"
     ! grep -q '^UNKNOWN' out.txt || fail "the table, too"
-    outliers 3 --json - --prometheus - f.h5
-    grep -q 'only one output can go to standard output' err.txt || fail "another message"
-    outliers 3 --hostlist both --json both f.h5
-    grep -q 'only one output can go to both' err.txt || fail "another message for a file"
-    outliers 3 --json '' f.h5
-    grep -q 'an output has an empty name' err.txt || fail "another message for no name"
+    refuses 'only one output can go to standard output' --json - --prometheus - f.h5
+    refuses 'only one output can go to both' --hostlist both --json both f.h5
+    refuses 'an output has an empty name' --json '' f.h5
     nothing_but f.h5 fleet.json
 }
 
@@ -237,10 +234,11 @@ baseline_of_another_model_is_unknown() {
 }
 
 usage_is_unknown() {
-    outliers 3
-    grep -q 'FILE.h5 is missing' err.txt || fail "another message"
-    outliers 3 a.h5 b.h5
-    outliers 3 --frobnicate a.h5
+    refuses 'expected FILE\.h5; --help tells more'
+    refuses 'unexpected argument "b\.h5"' a.h5 b.h5
+    refuses '--frobnicate: unknown' --frobnicate a.h5
+    mkdir none
+    refuses 'none: expected fleet files' --baseline none a.h5
     outliers 0 --help
     outliers 0 --version
 }
