@@ -3,8 +3,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -99,8 +101,20 @@ static void test_json__syntax_error_has_line_and_column(void **state)
     (void)state;
     assert_int_equal(pb_json_parse("{\n \"a\": }", "x.json", &root, &err), PB_INVALID);
     assert_non_null(strstr(err.message, "x.json:2:"));
-    assert_int_equal(pb_json_load("/nonexistent/x.json", &root, &err), PB_INVALID);
-    assert_non_null(strstr(err.message, "/nonexistent/x.json"));
+}
+
+static void test_json__file_that_is_not_there_is_named(void **state)
+{
+    char folder[] = "/tmp/plumb-core-XXXXXX", path[64];
+    struct pb_json root;
+    struct pb_error err = PB_ERROR_INIT;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/x.json", folder);
+    assert_int_equal(pb_json_load(path, &root, &err), PB_INVALID);
+    assert_non_null(strstr(err.message, path));
+    assert_int_equal(rmdir(folder), 0);
 }
 
 static void test_series__points_own_consecutive_accesses(void **state)
@@ -165,6 +179,7 @@ int main(void)
         cmocka_unit_test(test_json__range_missing_and_unknown_keys_are_refused),
         cmocka_unit_test(test_json__document_that_is_no_object_is_refused_by_its_path),
         cmocka_unit_test(test_json__syntax_error_has_line_and_column),
+        cmocka_unit_test(test_json__file_that_is_not_there_is_named),
         cmocka_unit_test(test_series__points_own_consecutive_accesses),
         cmocka_unit_test(test_matrix__cells_start_as_not_measured),
         cmocka_unit_test(test_outcome__words_go_both_ways),
