@@ -194,6 +194,8 @@ static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_
     static const char *const quantities[] = {"bandwidth", "latency"};
     const struct pb_grid_axis axis =
         PB_GRID_LABELS("quantity", "bandwidth in byte/s, latency in ns", quantities);
+    struct pb_grid_shortage shortage = PB_GRID_ENOUGH;
+    struct pb_error cause = PB_ERROR_INIT;
     size_t reached = 0;
     enum pb_status status =
         pb_link_open_grid(peers, count, &axis, "byte/s or ns",
@@ -202,13 +204,15 @@ static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_
     for (size_t i = 0; status == PB_OK && i < count; i++) {
         double *row = recording->matrix.values + 2 * i;
 
-        status = take_peer(bench, peers[i].uuid, recording, &row[0], &row[1], err);
+        status = take_peer(bench, peers[i].uuid, recording, &row[0], &row[1], &cause);
         reached += status == PB_OK;
-        status = status == PB_NO_MEMORY ? PB_OK : pb_grid_forgive(status);
+        status = pb_grid_forgive_shortage(&shortage, pb_grid_forgive(status), &cause, err);
     }
-    if (status == PB_OK && reached == 0)
-        return PB_UNSUPPORTED; /* err says why, of the last one */
-    return status;
+    if (status != PB_OK)
+        return status;
+    if (reached == 0) /* for the reason that the last one had */
+        return pb_fail(err, PB_UNSUPPORTED, "%s", cause.message);
+    return pb_grid_report_shortage(&shortage, count, recording, err);
 }
 
 /*

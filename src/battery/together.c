@@ -8,8 +8,9 @@
  * number of GPUs that began with it. They meet before every cell, and a cell is long against what
  * they need to get going.
  *
- * Limit: they begin together; a faster one ends before the others. Who has nobody to meet, or no
- * plumb-run above it that knows the others, records that.
+ * Limits: they begin together; a faster one ends before the others. Who finds no room for a
+ * transfer leaves the cell empty, says so, and has met the others all the same. Who has nobody to
+ * meet, or no plumb-run above it that knows the others, records that.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,26 +23,31 @@ enum { PINNED_REPEATS = 256, PAGEABLE_REPEATS = 32, PEER_REPEATS = 128 };
 
 static const char *const quantities[] = {"throughput", "devices"};
 
-/* How many devices the cells had; the message tells it. */
+/* How many devices the cells had, and which found no room; the message tells it. */
 struct crowd {
     int64_t least, most;
+    struct pb_grid_shortage shortage;
 };
 
-/* One cell: meets, transfers, and fills values[2]. */
+#define NOBODY ((struct crowd){0, 0, PB_GRID_ENOUGH})
+
+/* One cell: meets, transfers, and fills values[2]. What it may lack is forgiven. */
 static enum pb_status take_cell(struct pb_bench *bench, const struct pb_link *link, int64_t number,
                                 struct pb_recording *recording, struct crowd *crowd, double *values,
                                 struct pb_error *err)
 {
     struct pb_link_result result;
+    struct pb_error cause = PB_ERROR_INIT;
     int64_t count;
     enum pb_status status = pb_bench_meet(bench, recording->name, number, &count, err);
 
     if (status == PB_OK && number == 0 && count == 1)
         return pb_fail(err, PB_NOT_FOUND, "no other device of this node measures with this one");
-    if (status == PB_OK)
-        status = pb_link_take(bench, link, recording, &result, err);
     if (status != PB_OK)
         return status;
+    status = pb_link_take(bench, link, recording, &result, &cause);
+    if (status != PB_OK)
+        return pb_grid_forgive_shortage(&crowd->shortage, pb_grid_forgive(status), &cause, err);
     values[0] = (double)link->bytes / result.seconds;
     values[1] = (double)count;
     crowd->least = crowd->least == 0 || count < crowd->least ? count : crowd->least;
@@ -62,9 +68,13 @@ static void tell_crowd(const struct crowd *crowd, struct pb_recording *recording
                  (long long)crowd->least, (long long)crowd->most);
 }
 
-/* Nobody to meet is no failure of the device. */
-static enum pb_status excuse(const struct crowd *crowd, enum pb_status status)
+/* The end of a test of so many cells. Nobody to meet is no failure of the device. */
+static enum pb_status conclude(const struct crowd *crowd, size_t cell_count, enum pb_status status,
+                               struct pb_recording *recording, struct pb_error *err)
 {
+    if (status == PB_OK)
+        status = pb_grid_report_shortage(&crowd->shortage, cell_count, recording, err);
+    tell_crowd(crowd, recording);
     return status == PB_NOT_FOUND && crowd->most == 0 ? PB_UNSUPPORTED : status;
 }
 
@@ -77,7 +87,7 @@ enum pb_status pb_test_host_link_together(struct pb_bench *bench, struct pb_reco
         PB_GRID_LABELS("quantity", "byte/s of this device, and devices at once", quantities),
     };
     struct pb_matrix *matrix = &recording->matrix;
-    struct crowd crowd = {0, 0};
+    struct crowd crowd = NOBODY;
     enum pb_status status = pb_grid_open(matrix, axes, 3, "by quantity",
                                          "transfers of 64 MiB, all devices at once", err);
 
@@ -90,10 +100,8 @@ enum pb_status pb_test_host_link_together(struct pb_bench *bench, struct pb_reco
         link.repeats = link.pinned ? PINNED_REPEATS : PAGEABLE_REPEATS;
         status =
             take_cell(bench, &link, (int64_t)i / 2, recording, &crowd, &matrix->values[i], err);
-        status = pb_grid_forgive(status);
     }
-    tell_crowd(&crowd, recording);
-    return excuse(&crowd, status);
+    return conclude(&crowd, pb_matrix_size(matrix) / 2, status, recording, err);
 }
 
 static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_entry *peers,
@@ -101,7 +109,7 @@ static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_
 {
     const struct pb_grid_axis axis =
         PB_GRID_LABELS("quantity", "byte/s of this device, and devices at once", quantities);
-    struct crowd crowd = {0, 0};
+    struct crowd crowd = NOBODY;
     enum pb_status status = pb_link_open_grid(
         peers, count, &axis, "by quantity", "transfers of 64 MiB from a peer, all devices at once",
         &recording->matrix, err);
@@ -114,10 +122,8 @@ static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_
 
         status = take_cell(bench, &link, (int64_t)i, recording, &crowd,
                            &recording->matrix.values[2 * i], err);
-        status = pb_grid_forgive(status);
     }
-    tell_crowd(&crowd, recording);
-    return excuse(&crowd, status);
+    return conclude(&crowd, count, status, recording, err);
 }
 
 enum pb_status pb_test_peer_link_together(struct pb_bench *bench, struct pb_recording *recording,

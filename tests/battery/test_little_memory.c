@@ -170,9 +170,21 @@ static void test_host_link__goes_up_to_what_is_free(void **state)
     close_short(&device);
 }
 
+static enum pb_status meet_two(void *context, const char *test, int64_t number, int64_t *count_out,
+                               struct pb_error *err)
+{
+    (void)context;
+    (void)test;
+    (void)number;
+    (void)err;
+    *count_out = 2;
+    return PB_OK;
+}
+
 static void test_links__without_room_for_any_are_unsupported(void **state)
 {
-    static const char *const tests[] = {"host_link", "peer_link"};
+    static const char *const tests[] = {"host_link", "peer_link", "host_link_together",
+                                        "peer_link_together"};
     struct short_device device;
     struct pb_recording recording;
 
@@ -180,6 +192,7 @@ static void test_links__without_room_for_any_are_unsupported(void **state)
     link_bytes_max = 0;
     open_short(&device);
     device.ops.link = short_link;
+    device.bench.meeting.meet = meet_two;
     for (size_t i = 0; i < COUNT(tests); i++) {
         run(&device, tests[i], &recording);
         assert_int_equal(recording.outcome, PB_TEST_UNSUPPORTED);
@@ -187,6 +200,51 @@ static void test_links__without_room_for_any_are_unsupported(void **state)
         pb_recording_clear(&recording);
     }
     close_short(&device);
+}
+
+static char full_peer[PB_TEXT_LENGTH]; /* UUID of the first one that is read */
+
+/* No memory that is locked to its pages, and one peer that others fill. */
+static enum pb_status picky_link(struct pb_device *device, const struct pb_link *link,
+                                 struct pb_link_result *result_out, struct pb_error *err)
+{
+    if (link->peer != NULL && full_peer[0] == '\0')
+        PB_TEXT_SET(full_peer, link->peer);
+    if (link->pinned || (link->peer != NULL && strcmp(link->peer, full_peer) == 0))
+        return pb_fail(err, PB_NO_MEMORY, "%llu bytes asked for, 7 there",
+                       (unsigned long long)link->bytes);
+    return pb_device_sim.link(device, link, result_out, err);
+}
+
+/* So many rows of the matrix's last axis are there. */
+static void check_picky(const char *test, size_t expected, const char *message)
+{
+    struct short_device device;
+    struct pb_recording recording;
+    const struct pb_matrix *matrix = &recording.matrix;
+    size_t measured = 0;
+
+    open_short(&device);
+    device.ops.link = picky_link;
+    device.bench.meeting.meet = meet_two;
+    run(&device, test, &recording);
+    assert_int_equal(recording.outcome, PB_TEST_OK);
+    if (strstr(recording.message, message) == NULL)
+        fail_msg("%s: expected \"%s\", found \"%s\"", test, message, recording.message);
+    for (size_t i = 0; i < pb_matrix_size(matrix); i += 2)
+        measured += !isnan(matrix->values[i]);
+    assert_int_equal(measured, expected);
+    pb_recording_clear(&recording);
+    close_short(&device);
+}
+
+static void test_links__keep_what_found_room(void **state)
+{
+    (void)state;
+    check_picky("host_link_together", 2,
+                "too little free memory for 2 of 4 points: 67108864 bytes");
+    check_picky("peer_link", 2, "too little free memory for 1 of ");
+    check_picky("peer_link_together", 2, "too little free memory for 1 of ");
 }
 
 int main(void)
@@ -198,6 +256,7 @@ int main(void)
         cmocka_unit_test(test_spill__another_failure_is_one),
         cmocka_unit_test(test_host_link__goes_up_to_what_is_free),
         cmocka_unit_test(test_links__without_room_for_any_are_unsupported),
+        cmocka_unit_test(test_links__keep_what_found_room),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
