@@ -15,6 +15,9 @@ static const struct pb_level_path ways[] = {
 /* Loads of a cached path are faster than those past the cache this often; 1/2 if there is none. */
 static const double cached_probability = 0.75;
 
+/* Below this chance, accesses slower than known misses are more than strays. */
+static const double significance = 1e-3;
+
 static const struct pb_level_path *find_way(const char *memory)
 {
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
@@ -116,16 +119,29 @@ static bool has_random_walks(const struct pb_level *level)
     return false;
 }
 
+/* Are there more accesses slower than all known misses than accesses that miss and no others show?
+ * Of walks with few misses the slowest are those with a spike, which makes spikes common there. */
+static bool are_misses_slower(const struct pb_level *level, const struct pb_sample *sample)
+{
+    struct pb_tally slower = pb_classes_slower(sample, level->classes.miss.high);
+    struct pb_tally strays = pb_classes_slower(&level->misses, level->classes.miss.high);
+
+    return pb_tally_surprise(&slower, &strays) <= significance;
+}
+
 /* Adds what a sample shows of misses; false when it shows none. */
 static bool add_class(struct pb_level *level, const struct pb_sample *sample)
 {
     struct pb_classes classes;
+    double most = INFINITY;
 
     if (pb_classes_find(&level->hits, sample, &classes, NULL) != PB_OK)
         return false;
     if (level->classified) {
+        if (!are_misses_slower(level, sample))
+            most = level->classes.miss.high;
         classes.miss.low = fmin(classes.miss.low, level->classes.miss.low);
-        classes.miss.high = fmax(classes.miss.high, level->classes.miss.high);
+        classes.miss.high = fmax(fmin(classes.miss.high, most), level->classes.miss.high);
     }
     level->classes = classes;
     level->classified = true;

@@ -35,7 +35,7 @@ enum pb_status pb_classes_hit_band(const struct pb_sample *reference, struct pb_
     return status;
 }
 
-static struct pb_tally slower_than(const struct pb_sample *sample, double cycles)
+struct pb_tally pb_classes_slower(const struct pb_sample *sample, double cycles)
 {
     struct pb_tally tally = {sample->count, 0, 0};
 
@@ -66,8 +66,8 @@ enum pb_status pb_classes_find(const struct pb_sample *reference, const struct p
 
     if (status != PB_OK)
         return status;
-    strays = slower_than(reference, classes.hit.high);
-    slower = slower_than(beyond, classes.hit.high);
+    strays = pb_classes_slower(reference, classes.hit.high);
+    slower = pb_classes_slower(beyond, classes.hit.high);
     if (slower.misses == 0 || pb_tally_surprise(&slower, &strays) > significance)
         return pb_fail(err, PB_NOT_FOUND,
                        "%zu of %zu accesses are slower than a hit, no more than strays",

@@ -39,6 +39,9 @@ enum pb_status pb_classes_hit_band(const struct pb_sample *reference, struct pb_
 struct pb_tally pb_classes_count(const struct pb_classes *classes,
                                  const struct pb_accesses *accesses);
 
+/* Counts what is slower than `cycles` as misses, and all else as hits. */
+struct pb_tally pb_classes_slower(const struct pb_sample *sample, double cycles);
+
 /*
  * The chance of seeing at least as many misses as in `tally` if they were no more frequent than in
  * `background` (hypergeometric, one-sided): small means that the walk truly misses.

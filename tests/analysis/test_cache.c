@@ -276,6 +276,31 @@ static void test_level__cold_walks_either_way_are_no_steady_ones(void **state)
     }
 }
 
+/* Of laps in which a set's nine lines miss, those with a spike too are the slowest. */
+static void test_level__spikes_in_laps_of_few_misses_are_no_misses(void **state)
+{
+    static const struct synthetic_cache cache = {32, 32, 32, 32, 8, false, 26, 98};
+    struct synthetic_noise noise = {20, 2, 1e-3, 425, 1};
+    struct device device = {0};
+    struct pb_recording *recording = device_record(&device, "l2_sets");
+    struct pb_inference row = {.memory = "l2"};
+    struct pb_case at = {&row, &device.info, recording, &device.parameters};
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_level level;
+
+    (void)state;
+    synthetic_constant(&recording->series, &noise, "global_cg", "reference", 26, 512);
+    synthetic_constant(&recording->series, &noise, "global_cg", "miss", 98, 512);
+    for (int i = 0; i < 256; i++)
+        synthetic_walk(&recording->series, &cache, &noise, "global_cg", "conflict", 8224, 32, 2,
+                       false);
+    assert_int_equal(pb_level_open_classified(&at, &level, &err), PB_OK);
+    assert_true(pb_band_holds(level.classes.miss, 100));
+    assert_false(pb_band_holds(level.classes.miss, 26 + 425));
+    pb_level_clear(&level);
+    device_clear(&device);
+}
+
 /* Four lines at random in a set of three ways, replaced by their last use. */
 static void add_chase(struct pb_series *series, struct synthetic_noise *noise)
 {
@@ -349,6 +374,7 @@ int main(void)
         cmocka_unit_test(test_size__nothing_overflows_says_up_to_where),
         cmocka_unit_test(test_line__all_miss_and_all_strides_overflow_is_no_line),
         cmocka_unit_test(test_level__cold_walks_either_way_are_no_steady_ones),
+        cmocka_unit_test(test_level__spikes_in_laps_of_few_misses_are_no_misses),
         cmocka_unit_test(test_policy__of_a_set_that_lost_a_way_is_not_the_caches),
         cmocka_unit_test(test_line__few_places_without_a_bound_are_no_line),
     };
