@@ -108,19 +108,44 @@ static void describe_point(const struct pb_bench *bench, const struct pb_walk *w
     point->sm_id = trace->sm_id;
 }
 
-static int by_value(const void *a, const void *b)
+/* Moves values until none before `rank` is larger and none behind it smaller (Hoare's FIND). */
+static uint32_t select_rank(uint32_t *values, size_t count, size_t rank)
 {
-    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    ptrdiff_t first = 0, last = (ptrdiff_t)count - 1, wanted = (ptrdiff_t)rank;
 
-    return (left > right) - (left < right);
+    while (first < last) {
+        uint32_t pivot = values[first + (last - first) / 2];
+        ptrdiff_t low = first, high = last;
+
+        while (low <= high) {
+            while (values[low] < pivot)
+                low++;
+            while (values[high] > pivot)
+                high--;
+            if (low <= high) {
+                uint32_t kept = values[low];
+
+                values[low++] = values[high];
+                values[high--] = kept;
+            }
+        }
+        if (wanted <= high)
+            last = high;
+        else if (wanted >= low)
+            first = low;
+        else
+            break;
+    }
+    return values[rank];
 }
 
-/* Sorts the trace in place: it has been filed by then. */
+/* Reorders the trace in place: it has been filed by then. */
 static void summarize(const struct pb_bench *bench, const struct pb_chase *chase,
                       struct pb_trace *trace, const struct pb_series *series,
                       struct pb_walk_result *result_out)
 {
-    size_t n = trace->count;
+    uint32_t *cycles = trace->latency_cycles;
+    size_t n = trace->count, middle = n / 2;
     double sum = 0;
 
     memset(result_out, 0, sizeof(*result_out));
@@ -131,13 +156,13 @@ static void summarize(const struct pb_bench *bench, const struct pb_chase *chase
             chase->timed > 0 ? (double)trace->total_cycles / (double)chase->timed : 0;
         return;
     }
-    qsort(trace->latency_cycles, n, sizeof(*trace->latency_cycles), by_value);
     for (size_t i = 0; i < n; i++)
-        sum += trace->latency_cycles[i];
+        sum += cycles[i];
     result_out->mean_cycles = sum / (double)n - bench->overhead_cycles;
-    result_out->low_cycles = trace->latency_cycles[n / 20] - bench->overhead_cycles;
-    result_out->median_cycles = trace->latency_cycles[n / 2] - bench->overhead_cycles;
-    result_out->high_cycles = trace->latency_cycles[n - 1 - n / 20] - bench->overhead_cycles;
+    result_out->median_cycles = select_rank(cycles, n, middle) - bench->overhead_cycles;
+    result_out->low_cycles = select_rank(cycles, middle + 1, n / 20) - bench->overhead_cycles;
+    result_out->high_cycles =
+        select_rank(cycles + middle, n - middle, n - 1 - n / 20 - middle) - bench->overhead_cycles;
 }
 
 /* Lets the device chase, files the point, and sums it up. */
