@@ -52,6 +52,9 @@ static const double line_bytes = 128.0;
 /* Rare slow accesses are of one kind where they lie within so many cycles, or part of them. */
 static const double kind_cycles = 3.0, kind_share = 0.02;
 
+static const char untranslated_first[] = "its pages do not all miss the first TLB";
+static const char untranslated_second[] = "its pages do not all miss the second TLB";
+
 /* Accesses behind a latency weigh no more than this. */
 enum { PIECES_MAX = 20 };
 
@@ -224,7 +227,7 @@ static const char *find_fault(const struct pb_case *at, const struct slice *slic
     if (isnan(first.entries) || isnan(first.span_bytes))
         return "the first TLB is not known";
     if (!all_miss(slice, &first))
-        return "its pages do not all miss the first TLB";
+        return untranslated_first;
     if (pattern == 1 && ((double)slice->accesses > second.entries ||
                          slice->stride_bytes > second.span_bytes)) /* sets may be left out */
         return "its pages do not fit in the second TLB";
@@ -232,7 +235,7 @@ static const char *find_fault(const struct pb_case *at, const struct slice *slic
         return NULL;
     if (isnan(second.entries) || isnan(second.span_bytes))
         return "the second TLB is not known";
-    return all_miss(slice, &second) ? NULL : "its pages do not all miss the second TLB";
+    return all_miss(slice, &second) ? NULL : untranslated_second;
 }
 
 /* What a load of this pattern takes at most when the cache has its line; NaN: nobody knows. */
@@ -301,20 +304,20 @@ static enum pb_status choose_slice(const struct pb_case *at, const char *path, c
 }
 
 /*
- * Where L2's hits are of one kind, as P1 shows, loads that miss both TLBs are of one kind too, and
- * take the second penalty longer; others have not all missed. NULL: nothing is against it.
+ * Where L2's hits are of one kind, as P1 shows, loads that miss the first TLB, or both, are of one
+ * kind too, and take the penalty longer; others have not all missed. NULL: nothing is against it.
  */
-static const char *find_translated(const struct pb_case *at, const struct slice *first_slice,
+static const char *find_translated(const struct pb_case *at, const struct slice *hits,
                                    const struct slice *slice, size_t pattern)
 {
     double first = pb_parameters_number(at->parameters, "tlb_l1", "penalty_cycles");
     double second = pb_parameters_number(at->parameters, "tlb_l2", "penalty_cycles");
-    double least = first_slice->common.value + first + second / 2.0;
+    double least = hits->common.value + (pattern == 1 ? first / 2.0 : first + second / 2.0);
 
-    if (pattern != 2 || strcmp(at->inference->memory, "l2") != 0 || !first_slice->prevails ||
+    if (pattern < 1 || pattern > 2 || strcmp(at->inference->memory, "l2") != 0 || !hits->prevails ||
         isnan(least) || (slice->prevails && slice->common.value >= least))
         return NULL;
-    return "its pages do not all miss the second TLB";
+    return pattern == 1 ? untranslated_first : untranslated_second;
 }
 
 /* Adds "; P2 null: because" to the text. */
@@ -341,7 +344,7 @@ enum pb_status pb_infer_pattern(const struct pb_case *at, struct pb_error *err)
 
         if (status != PB_OK)
             return status;
-        if (i == 0)
+        if (i == 0 && fault == NULL)
             first = slice;
         if (fault == NULL)
             fault = find_translated(at, &first, &slice, i);
