@@ -7,7 +7,7 @@
 #include "analysis/cache/strays.h"
 
 /* Strays by pairs at most, and those of a modulo that leave all remainders alike. */
-static const double even_share = 0.1;
+static const double even_share = 0.25;
 
 /* Strays by pairs at most, and the chance below which an index is no accident of few pairs. */
 static const double stray_share = 0.03, stray_chance = 1e-6;

@@ -145,32 +145,34 @@ static uint64_t four_lines_in_a_row(uint64_t line)
     return line / 4 % 4;
 }
 
-/* Four misses of a lap, as a tree-PLRU shows; a stray in one lap of four, to any line. */
-static struct pb_index_view make_strays(void)
+/* Four misses of a lap, as a tree-PLRU shows; a stray in one lap of `laps_to_stray`, to any line.
+ */
+static struct pb_index_view make_strays(size_t lines, uint64_t (*set_of)(uint64_t line),
+                                        uint64_t laps_to_stray)
 {
-    enum { LINES = 384, LAPS = 300 };
-    struct pb_index_view view = empty_view(LINES);
+    enum { LAPS = 300 };
+    struct pb_index_view view = empty_view(lines);
     uint64_t state = 9;
 
     for (uint64_t i = 0; i < LAPS; i++) {
-        begin_lap(&view.conflicts, LINES + i % 200, i >= 200);
+        begin_lap(&view.conflicts, lines + i % 200, i >= 200);
         for (size_t count = 0; count < 4;) {
-            uint64_t line = draw(&state) % LINES;
+            uint64_t line = draw(&state) % lines;
 
-            if (four_lines_in_a_row(line) != four_lines_in_a_row(LINES + i % 200))
+            if (set_of(line) != set_of(lines + i % 200))
                 continue;
             add_missing(&view.conflicts, line);
             count++;
         }
-        if (i % 4 == 0)
-            add_missing(&view.conflicts, draw(&state) % LINES);
+        if (i % laps_to_stray == 0)
+            add_missing(&view.conflicts, draw(&state) % lines);
     }
     return view;
 }
 
 static void test_index_choose__strays_in_all_ways_are_left_out(void **state)
 {
-    struct pb_index_view view = make_strays();
+    struct pb_index_view view = make_strays(384, four_lines_in_a_row, 4);
     const struct pb_index_fit *fit = choose(&view);
 
     (void)state;
@@ -180,6 +182,25 @@ static void test_index_choose__strays_in_all_ways_are_left_out(void **state)
     assert_true(fit->strays > 40 && fit->strays <= 75);
     assert_int_equal(fit->masks[0], 0x80);
     assert_int_equal(fit->masks[1], 0x100);
+    pb_conflicts_clear(&view.conflicts);
+}
+
+static uint64_t modulo_36(uint64_t line)
+{
+    return line % 36;
+}
+
+/* One pair of five is a stray: no reason to believe in the xor of four sets that all others keep.
+ */
+static void test_index_choose__strays_are_left_out_of_a_modulo_as_of_an_xor(void **state)
+{
+    struct pb_index_view view = make_strays(252, modulo_36, 1);
+    const struct pb_index_fit *fit = choose(&view);
+
+    (void)state;
+    assert_non_null(fit);
+    assert_int_equal(fit->shape, PB_INDEX_MODULO);
+    assert_int_equal(fit->sets, 36);
     pb_conflicts_clear(&view.conflicts);
 }
 
@@ -243,6 +264,7 @@ int main(void)
         cmocka_unit_test(test_index_choose__few_lines_at_a_time_are_no_contradiction),
         cmocka_unit_test(test_index_choose__sets_that_never_meet_are_not_one),
         cmocka_unit_test(test_index_choose__strays_in_all_ways_are_left_out),
+        cmocka_unit_test(test_index_choose__strays_are_left_out_of_a_modulo_as_of_an_xor),
         cmocka_unit_test(test_strays_mark_xor__what_breaks_in_one_way_only_is_none),
         cmocka_unit_test(test_conflicts_fit__drawn_orders_are_evidence_of_their_own),
     };
