@@ -10,6 +10,7 @@
 
 #include "h5schema/fleet.h"
 #include "h5schema/object.h"
+#include "h5schema/partial.h"
 
 static enum pb_status copy_bytes(int from, int to, const char *path, struct pb_error *err)
 {
@@ -89,8 +90,10 @@ enum pb_status pb_file_extend(const char *path,
     if (status != PB_OK)
         return status;
     H5Fclose(file);
-    if (snprintf(copy, sizeof(copy), "%s.partial-%ld", path, (long)getpid()) >= (int)sizeof(copy))
-        return pb_fail(err, PB_INVALID, "%s: the name is too long", path);
+    status = pb_partial_name(path, copy, sizeof(copy), err);
+    if (status != PB_OK)
+        return status;
+    pb_partial_sweep(path);
     status = copy_file(path, copy, err);
     if (status == PB_OK)
         status = extend_copy(path, copy, extend, context, err);

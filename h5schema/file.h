@@ -42,7 +42,10 @@ struct pb_fleet;
 enum pb_status pb_fleet_create(const char *path, const struct pb_run *run,
                                struct pb_fleet **fleet_out, struct pb_error *err);
 
-/* Only the refusals of pb_fleet_create(), without creating anything. */
+/*
+ * Only the refusals of pb_fleet_create(), without creating anything. What a killed writer of `path`
+ * has left on this host goes; see partial.h.
+ */
 enum pb_status pb_fleet_may_create(const char *path, struct pb_error *err);
 
 /*

@@ -15,6 +15,7 @@
 #include "h5schema/image.h"
 #include "h5schema/matrix.h"
 #include "h5schema/object.h"
+#include "h5schema/partial.h"
 
 /*
  * Memory must not grow with the number of devices: the cache of metadata keeps its size. It counts
@@ -34,20 +35,6 @@ static void bound_metadata_cache(hid_t access)
     cache.flash_incr_mode = H5C_flash_incr__off;
     cache.decr_mode = H5C_decr__off;
     H5Pset_mdc_config(access, &cache);
-}
-
-/* "folder/.name.partial-123" beside "folder/name". */
-static enum pb_status temporary_name(const char *path, char *name, size_t size,
-                                     struct pb_error *err)
-{
-    const char *slash = strrchr(path, '/');
-    int folder = slash == NULL ? 0 : (int)(slash - path + 1);
-    int length =
-        snprintf(name, size, "%.*s.%s.partial-%ld", folder, path, path + folder, (long)getpid());
-
-    if (path[folder] == '\0' || length < 0 || (size_t)length >= size)
-        return pb_fail(err, PB_INVALID, "output \"%s\": expected a file name", path);
-    return PB_OK;
 }
 
 enum pb_status pb_fleet_open_file(const char *path, hid_t *file_out, struct pb_run *run_out,
@@ -88,7 +75,7 @@ enum pb_status pb_fleet_may_create(const char *path, struct pb_error *err)
     struct stat found;
     hid_t file = H5I_INVALID_HID;
     FILE *probe;
-    enum pb_status status = temporary_name(path, temporary, sizeof(temporary), err);
+    enum pb_status status = pb_partial_name(path, temporary, sizeof(temporary), err);
 
     if (status != PB_OK)
         return status;
@@ -98,6 +85,7 @@ enum pb_status pb_fleet_may_create(const char *path, struct pb_error *err)
                            "%s: exists and is no fleet file; it will not be overwritten", path);
         H5Fclose(file);
     }
+    pb_partial_sweep(path);
     probe = fopen(temporary, "wx");
     if (probe == NULL)
         return pb_fail(err, PB_INVALID, "%s: cannot be written: %s", path, strerror(errno));
@@ -122,7 +110,7 @@ enum pb_status pb_fleet_create(const char *path, const struct pb_run *run,
     fleet->run.schema_version = PB_SCHEMA_VERSION;
     fleet->run.complete = 0;
     snprintf(fleet->path, sizeof(fleet->path), "%s", path);
-    temporary_name(path, fleet->temporary, sizeof(fleet->temporary), NULL);
+    pb_partial_name(path, fleet->temporary, sizeof(fleet->temporary), NULL);
     access = pb_h5_access(false);
     bound_metadata_cache(access);
     creation = pb_h5_creation();
