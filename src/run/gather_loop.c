@@ -10,6 +10,7 @@
 
 static const double step_seconds = 0.2;    /* of a rank that has only its probe to watch */
 static const double glance_seconds = 0.01; /* of rank 0, which also listens to the others */
+static const double haste_seconds = 0.002; /* of a rank whose frames are under way */
 
 enum { RECEIVES_PER_TURN = 64 }; /* before rank 0 looks after its own probe again */
 
@@ -37,17 +38,13 @@ static void take(struct pb_gather *gather, int rank, int tag, const void *bytes,
         gather->ended_count++;
 }
 
-/* Hands a frame to rank 0 and waits until it was taken. */
+/* Hands a frame to rank 0. */
 static void deliver(struct pb_gather *gather, int tag, const void *bytes, size_t size)
 {
-    MPI_Request request;
-
-    if (pb_gather_is_root(gather)) {
+    if (pb_gather_is_root(gather))
         take(gather, 0, tag, bytes, size);
-        return;
-    }
-    MPI_Issend(bytes, (int)size, MPI_BYTE, 0, tag, MPI_COMM_WORLD, &request);
-    pb_comm_wait(&request);
+    else
+        pb_outbox_send(&gather->outbox, tag, bytes, size);
 }
 
 /* Keeps a frame and hands it on. A spool that fails is given up: the frame still arrives. */
@@ -264,7 +261,23 @@ static bool is_over(const struct pb_gather *gather)
 {
     if (pb_gather_is_root(gather) && gather->ended_count < gather->rank_count)
         return false;
-    return gather->has_ended && pb_node_is_over(&gather->node);
+    return gather->has_ended && pb_node_is_over(&gather->node) &&
+           pb_outbox_is_empty(&gather->outbox);
+}
+
+/* Any other rank's turn: its company, its frames, its probe. */
+static void step(struct pb_gather *gather)
+{
+    double seconds = step_seconds;
+
+    pb_node_step(&gather->node);
+    pb_outbox_step(&gather->outbox);
+    if (!pb_outbox_is_empty(&gather->outbox))
+        seconds = haste_seconds;
+    if (!gather->has_ended)
+        work(gather, seconds);
+    else
+        pb_time_sleep_seconds(fmin(seconds, glance_seconds));
 }
 
 void pb_gather_loop(struct pb_gather *gather)
@@ -275,13 +288,8 @@ void pb_gather_loop(struct pb_gather *gather)
         note_trouble(gather, &err);
     if (gather->measures)
         start_work(gather);
-    while (!pb_gather_is_root(gather) && !is_over(gather)) {
-        pb_node_step(&gather->node);
-        if (!gather->has_ended)
-            work(gather, step_seconds);
-        else
-            pb_time_sleep_seconds(glance_seconds);
-    }
+    while (!pb_gather_is_root(gather) && !is_over(gather))
+        step(gather);
     while (pb_gather_is_root(gather) && !is_over(gather)) {
         bool busy = receive_some(gather);
 

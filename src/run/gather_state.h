@@ -6,6 +6,7 @@
 #include "run/gather.h"
 #include "run/gather_comm.h"
 #include "run/gather_node.h"
+#include "run/outbox.h"
 #include "run/resume.h"
 #include "run/spool.h"
 
@@ -20,6 +21,8 @@ struct pb_gather {
     struct pb_spool *spool;
     struct pb_error spool_trouble; /* why it was given up; a row that is ok tells it */
     struct pb_error trouble;       /* the first thing that keeps the file from being made */
+
+    struct pb_outbox outbox; /* to rank 0 */
 
     bool measures;   /* this rank has a device */
     bool is_stopped; /* by a signal, here or at rank 0 */

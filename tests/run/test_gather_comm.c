@@ -1,15 +1,13 @@
 /*
  * The ranks' exchanges when memory is short: to be run by mpirun as two ranks.
  *
- * Every case is collective. Allocations of the code under test pass through here, by the linker's
+ * Allocations of the code under test pass through here, by the linker's
  * --wrap: the next one can be made to fail, and what was not freed is seen without a sanitizer.
  */
-#include <mpi.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "run/gather_comm.h"
-#include "run/unit.h"
+#include "run/ranks.h"
 
 /* The wrapped functions get no context: what they share is this one. */
 static struct {
@@ -38,14 +36,6 @@ void __wrap_free(void *block)
     if (block == memory.last)
         memory.last = NULL;
     __real_free(block);
-}
-
-static int my_rank(void)
-{
-    int rank;
-
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    return rank;
 }
 
 static int start_case(void **state)
@@ -144,15 +134,10 @@ int main(void)
         cmocka_unit_test_setup(test_share_done__no_memory_at_one_rank_is_told_to_all, start_case),
         cmocka_unit_test_setup(test_share_done__all_have_what_rank_zero_has, start_case),
     };
-    int failed, rank_count;
+    int failed;
 
-    MPI_Init(NULL, NULL);
-    MPI_Comm_size(MPI_COMM_WORLD, &rank_count);
-    if (rank_count != 2) {
-        print_message("to be run as two ranks\n");
-        MPI_Finalize();
+    if (!ranks_begin())
         return 77;
-    }
     failed = cmocka_run_group_tests(tests, NULL, NULL);
     MPI_Finalize();
     return failed;

@@ -92,17 +92,22 @@ static enum pb_status pack(const char *key, const struct pb_recording *recording
     return PB_OK;
 }
 
-/* Holds the first until the fourth is being put, which must then wait. */
+/* One is packed, as many as may wait do, and one more has to wait until it may. */
+enum { TOO_MANY = PB_PACKER_WAITING_MAX + 2 };
+
+/* Holds the first until the last is being put, which must then wait. */
 static enum pb_status pack_slowly(const char *key, const struct pb_recording *recording,
                                   const struct pb_state *states, size_t state_count,
                                   struct pb_image *image_out, struct pb_error *err)
 {
     struct scene *scene = scene_of(key);
+    char last[20];
     int returned;
 
+    snprintf(last, sizeof(last), "MEASURED:%d", TOO_MANY);
     if (strcmp(recording->name, "1") == 0) {
-        if (!await(scene, "MEASURED:4"))
-            return pb_fail(err, PB_IO, "four tests cannot be put");
+        if (!await(scene, last))
+            return pb_fail(err, PB_IO, "%d tests cannot be put", TOO_MANY);
         pb_time_sleep_seconds(0.1); /* for a put that does not wait to come back */
         pthread_mutex_lock(&scene->lock);
         returned = scene->returned;
@@ -188,16 +193,19 @@ static void test_packer__slow_pack_overlaps_the_next_test(void **state)
 
 static void test_packer__holds_a_few_recordings_only(void **state)
 {
-    static const char *const names[] = {"1", "2", "3", "4", "5"};
     struct pb_error err = PB_ERROR_INIT;
     struct stage stage;
 
     (void)state;
     open_stage(&stage, (struct pb_packer_request){.pack = pack_slowly});
-    for (size_t i = 0; i < 5; i++)
-        assert_int_equal(put(&stage, names[i], NULL), PB_OK);
+    for (int i = 1; i <= TOO_MANY; i++) {
+        char name[12];
+
+        snprintf(name, sizeof(name), "%d", i);
+        assert_int_equal(put(&stage, name, NULL), PB_OK);
+    }
     assert_int_equal(pb_packer_close(stage.packer, &err), PB_OK);
-    assert_int_equal(stage.scene.tests_taken, 5);
+    assert_int_equal(stage.scene.tests_taken, TOO_MANY);
 }
 
 static void test_packer__tests_keep_their_order(void **state)
