@@ -27,56 +27,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/confidence.h"
+#include "analysis/cache/census.h"
 #include "analysis/trace.h"
-
-/* SMs that differ by no more than this are alike; blocks of them vote, by this or so many cycles.
- */
-static const double alike_share = 0.01, alike_cycles = 0.5;
-enum { SMS_MIN = 8, BLOCKS = 8, ACCESSES_MIN = 4 };
 
 /* Walks that another cache has served in part are further from what one SM told than this. */
 static const double plausible_share = 0.2, plausible_cycles = 1.5;
 
-/* Loads slower than the quickest quarter by more than this come from the far side of L2. */
-static const double near_factor = 1.25;
-
-/* What of a walk's loads is one number for its SM. */
-enum measure { ALL_LOADS, NEAR_LOADS, COUPLES };
+/* Laps of L2 lie no further from what one SM told; on H200s up to 2.4%. */
+static const double outside_share = 0.05;
 
 /* What is restated of a memory, from which walks. */
 struct restated {
     const char *memory, *names[2]; /* the second one in ns, or NULL */
     const char *phase;
-    enum measure measure;
+    enum pb_measure measure;
 };
-
-/* What all SMs tell, and what each block of their accesses (of laps, of the SMs) tells alone. */
-struct census {
-    struct pb_sample sms;
-    double sums[BLOCKS], counts[BLOCKS];
-};
-
-static void add_to_block(struct census *census, size_t block, double cycles)
-{
-    if (!isfinite(cycles))
-        return;
-    census->sums[block] += cycles;
-    census->counts[block]++;
-}
-
-/* Blocks that tell the same latency; `less` of what they tell is another one's. */
-static double confidence_of(const struct census *census, double less, double cycles)
-{
-    double most = fmax(alike_cycles, alike_share * cycles);
-    struct pb_votes votes = {0, 0};
-
-    for (size_t block = 0; block < BLOCKS; block++)
-        if (census->counts[block] > 0.0)
-            pb_votes_add(&votes,
-                         fabs(census->sums[block] / census->counts[block] - less - cycles) <= most);
-    return pb_votes_confidence(&votes);
-}
 
 /* Makes another test of the same device the evidence. */
 static void point_to(struct pb_parameter *answer, const char *test)
@@ -119,113 +84,19 @@ static void restate_all(const struct pb_case *at, const struct restated *restate
         restate(at, restated, i, sms, cycles, confidence);
 }
 
-/* How many of the sorted loads come from the near side. */
-static size_t count_near(const struct pb_sample *sorted)
-{
-    double most = near_factor * pb_quantile(sorted->values, sorted->count, 0.25);
-    size_t first, end;
-
-    pb_sorted_range(sorted->values, sorted->count, -INFINITY, most, &first, &end);
-    return end;
-}
-
-/* The mean of the middle half of every `step`-th access from `first` on; NaN of too few. */
-static enum pb_status middle_mean(const struct pb_accesses *accesses, size_t first, size_t step,
-                                  bool near, double *mean_out, struct pb_error *err)
-{
-    struct pb_sample cycles = {NULL, 0, 0}, sorted = {NULL, 0, 0};
-    enum pb_status status = pb_sample_reserve(&cycles, accesses->count + 1, err);
-    size_t count = 0;
-
-    for (size_t i = first; status == PB_OK && i < accesses->count; i += step)
-        cycles.values[cycles.count++] = pb_access_cycles(accesses, i);
-    if (status == PB_OK)
-        status = pb_sample_sorted(&cycles, &sorted, err);
-    if (status == PB_OK)
-        count = near ? count_near(&sorted) : sorted.count;
-    *mean_out = count < ACCESSES_MIN
-                    ? NAN
-                    : gsl_stats_mean(sorted.values + count / 4, 1, count - 2 * (count / 4));
-    pb_sample_clear(&sorted);
-    pb_sample_clear(&cycles);
-    return status;
-}
-
-/* Do the SMs differ enough for one of them to be no word for all? */
-static bool differ(const struct pb_sample *sms)
-{
-    double low, high;
-
-    if (sms->count < SMS_MIN)
-        return false;
-    gsl_stats_minmax(&low, &high, sms->values, 1, sms->count);
-    return high - low > alike_share * low;
-}
-
-/*
- * What one access, or couple, in `step` from the block-th on tells: its latency, or what the first
- * of a couple takes more.
- */
-static enum pb_status read_accesses(const struct pb_accesses *walk, enum measure measure,
-                                    size_t block, size_t step, double *cycles_out,
-                                    struct pb_error *err)
-{
-    size_t width = measure == COUPLES ? 2 : 1;
-    double second = 0.0;
-    enum pb_status status =
-        middle_mean(walk, block * width, step * width, measure == NEAR_LOADS, cycles_out, err);
-
-    if (status == PB_OK && measure == COUPLES)
-        status = middle_mean(walk, block * width + 1, step * width, false, &second, err);
-    *cycles_out -= second;
-    return status;
-}
-
-/* One walk: what it tells as a whole, and each block of its accesses alone. */
-static enum pb_status read_walk(const struct pb_accesses *walk, enum measure measure,
-                                struct census *census, struct pb_error *err)
-{
-    double cycles;
-    enum pb_status status = read_accesses(walk, measure, 0, 1, &cycles, err);
-
-    if (status == PB_OK && isfinite(cycles))
-        status = pb_sample_add(&census->sms, cycles, err);
-    for (size_t block = 0; status == PB_OK && block < BLOCKS; block++) {
-        status = read_accesses(walk, measure, block, BLOCKS, &cycles, err);
-        if (status == PB_OK)
-            add_to_block(census, block, cycles);
-    }
-    return status;
-}
-
-/* One number for each SM that walked, in the order of the recording. */
-static enum pb_status collect(const struct pb_series *series, const struct restated *restated,
-                              struct census *census_out, struct pb_error *err)
-{
-    struct pb_pick pick = {NULL, "trace", restated->phase};
-    const struct pb_point *point;
-    enum pb_status status = PB_OK;
-
-    for (size_t at = 0; status == PB_OK && (point = pb_point_next(series, &pick, &at)) != NULL;) {
-        struct pb_accesses walk = pb_point_accesses(series, point);
-
-        status = read_walk(&walk, restated->measure, census_out, err);
-    }
-    return status;
-}
-
 /* A latency of loads that go on behind a cache; far from what one SM told, they did not all. */
 static enum pb_status restate_loads(const struct pb_case *at, const struct restated *restated,
                                     struct pb_error *err)
 {
     double own = pb_parameters_number(at->parameters, restated->memory, restated->names[0]), mean;
-    struct census census = {.sms = {NULL, 0, 0}};
-    enum pb_status status = collect(&at->recordings[0].series, restated, &census, err);
+    struct pb_census census = {.sms = {NULL, 0, 0}};
+    enum pb_status status =
+        pb_census_read(&at->recordings[0].series, restated->phase, restated->measure, &census, err);
 
-    if (status == PB_OK && differ(&census.sms)) {
+    if (status == PB_OK && pb_census_differs(&census)) {
         mean = gsl_stats_mean(census.sms.values, 1, census.sms.count);
         if (fabs(mean - own) <= plausible_share * own)
-            restate_all(at, restated, &census.sms, mean, confidence_of(&census, 0.0, mean));
+            restate_all(at, restated, &census.sms, mean, pb_census_confidence(&census, 0.0, mean));
     }
     pb_sample_clear(&census.sms);
     return status;
@@ -234,12 +105,12 @@ static enum pb_status restate_loads(const struct pb_case *at, const struct resta
 enum pb_status pb_infer_misses_over_sms(const struct pb_case *at, struct pb_error *err)
 {
     static const struct restated all[] = {
-        {"l1", {"miss_latency_cycles"}, "l1", ALL_LOADS},
-        {"readonly", {"miss_latency_cycles"}, "readonly", ALL_LOADS},
-        {"texture", {"miss_latency_cycles"}, "texture", ALL_LOADS},
-        {"constant_l1", {"miss_latency_cycles"}, "constant_l15", NEAR_LOADS}, /* both miss */
-        {"constant_l15", {"latency_cycles", "latency_ns"}, "constant_l1", ALL_LOADS},
-        {"constant_l15", {"miss_latency_cycles"}, "constant_l15", NEAR_LOADS},
+        {"l1", {"miss_latency_cycles"}, "l1", PB_ALL_LOADS},
+        {"readonly", {"miss_latency_cycles"}, "readonly", PB_ALL_LOADS},
+        {"texture", {"miss_latency_cycles"}, "texture", PB_ALL_LOADS},
+        {"constant_l1", {"miss_latency_cycles"}, "constant_l15", PB_NEAR_LOADS}, /* both miss */
+        {"constant_l15", {"latency_cycles", "latency_ns"}, "constant_l1", PB_ALL_LOADS},
+        {"constant_l15", {"miss_latency_cycles"}, "constant_l15", PB_NEAR_LOADS},
     };
     enum pb_status status = PB_OK;
 
@@ -277,14 +148,14 @@ static bool is_plausible(const struct pb_case *at, double cycles)
 
 /* The second level's penalty: what both cost, SM by SM, less what the first one does. */
 static void restate_second(const struct pb_case *at, const struct restated *second,
-                           const struct census *near, struct census *far)
+                           const struct pb_census *near, struct pb_census *far)
 {
     double first = gsl_stats_mean(near->sms.values, 1, near->sms.count), mean;
 
     for (size_t i = 0; i < far->sms.count; i++)
         far->sms.values[i] -= near->sms.values[i];
     mean = gsl_stats_mean(far->sms.values, 1, far->sms.count);
-    restate_all(at, second, &far->sms, mean, confidence_of(far, first, mean));
+    restate_all(at, second, &far->sms, mean, pb_census_confidence(far, first, mean));
 }
 
 /* A latency of DRAM that is a bound, of no confidence: all that needed one has been inferred. */
@@ -305,26 +176,26 @@ static void withdraw_bound(const struct pb_case *at)
 
 enum pb_status pb_infer_translations_over_sms(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct restated first = {"tlb_l1", {"penalty_cycles"}, "tlb_l1", COUPLES};
-    static const struct restated second = {"tlb_l2", {"penalty_cycles"}, "tlb_l2", COUPLES};
+    static const struct restated first = {"tlb_l1", {"penalty_cycles"}, "tlb_l1", PB_COUPLES};
+    static const struct restated second = {"tlb_l2", {"penalty_cycles"}, "tlb_l2", PB_COUPLES};
     const struct pb_series *series = &at->recordings[0].series;
-    struct census near = {.sms = {NULL, 0, 0}}, far = near;
+    struct pb_census near = {.sms = {NULL, 0, 0}}, far = near;
     enum pb_status status = PB_OK;
     double mean;
 
     withdraw_bound(at);
     if (!all_miss(at, "tlb_l1", "tlb_l1"))
         return PB_OK;
-    status = collect(series, &first, &near, err);
+    status = pb_census_read(series, first.phase, first.measure, &near, err);
     if (status == PB_OK)
-        status = collect(series, &second, &far, err);
-    if (status == PB_OK && near.sms.count >= SMS_MIN) {
+        status = pb_census_read(series, second.phase, second.measure, &far, err);
+    if (status == PB_OK && near.sms.count >= PB_CENSUS_SMS_MIN) {
         bool known;
 
         mean = gsl_stats_mean(near.sms.values, 1, near.sms.count);
         known = is_plausible(at, mean); /* else they miss the second level, too */
         if (known)
-            restate_all(at, &first, &near.sms, mean, confidence_of(&near, 0.0, mean));
+            restate_all(at, &first, &near.sms, mean, pb_census_confidence(&near, 0.0, mean));
         if (known && far.sms.count == near.sms.count && all_miss(at, "tlb_l2", "tlb_l2"))
             restate_second(at, &second, &near, &far);
     }
@@ -333,25 +204,37 @@ enum pb_status pb_infer_translations_over_sms(const struct pb_case *at, struct p
     return status;
 }
 
+/*
+ * One of the SMs told what is to be restated, so it lies about where they do; where laps leave it
+ * far outside, a part of their lines was not in L2: few sets hold lines so far apart.
+ */
+static bool are_of_l2(const struct pb_case *at, const struct pb_sample *sorted)
+{
+    double own = pb_parameters_number(at->parameters, "l2", "latency_cycles");
+
+    return !(own < (1.0 - outside_share) * sorted->values[0] ||
+             own > (1.0 + outside_share) * sorted->values[sorted->count - 1]);
+}
+
 /* SMs alike enough stay what one of them told. */
-static void restate_laps(const struct pb_case *at, struct census *census,
+static void restate_laps(const struct pb_case *at, struct pb_census *census,
                          const struct pb_sample *sorted)
 {
     static const struct restated restated = {
-        "l2", {"latency_cycles", "latency_ns"}, "l2", ALL_LOADS};
+        "l2", {"latency_cycles", "latency_ns"}, "l2", PB_ALL_LOADS};
     double median = pb_quantile(sorted->values, sorted->count, 0.5);
 
-    if (sorted->count != census->sms.count || !differ(&census->sms))
+    if (sorted->count != census->sms.count || !pb_census_differs(census) || !are_of_l2(at, sorted))
         return;
     for (size_t i = 0; i < census->sms.count; i++)
-        add_to_block(census, i % BLOCKS, census->sms.values[i]);
-    restate_all(at, &restated, &census->sms, median, confidence_of(census, 0.0, median));
+        pb_census_add(census, i % PB_CENSUS_BLOCKS, census->sms.values[i]);
+    restate_all(at, &restated, &census->sms, median, pb_census_confidence(census, 0.0, median));
 }
 
 enum pb_status pb_infer_l2_over_sms(const struct pb_case *at, struct pb_error *err)
 {
     static const struct pb_pick timed = {"global_cg", "lap", "l2"};
-    struct census census = {.sms = {NULL, 0, 0}};
+    struct pb_census census = {.sms = {NULL, 0, 0}};
     struct pb_sample sorted = {NULL, 0, 0};
     enum pb_status status = pb_lap_collect(&at->recordings[0].series, &timed, &census.sms, err);
 
@@ -388,7 +271,7 @@ enum pb_status pb_infer_l2_misses_over_sms(const struct pb_case *at, struct pb_e
 
     (void)err;
     if (dram == NULL || dram->kind != PB_VALUE_NUMBER || answer == NULL ||
-        answer->kind != PB_VALUE_NUMBER || sms < SMS_MIN)
+        answer->kind != PB_VALUE_NUMBER || sms < PB_CENSUS_SMS_MIN)
         return PB_OK;
     own = answer->numbers[0].value;
     pb_parameter_set_number(answer, dram->numbers[0], dram->confidence,

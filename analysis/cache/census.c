@@ -1,0 +1,129 @@
+/* What the walks of all SMs tell of one latency; see census.h. */
+#include "analysis/cache/census.h"
+
+#include <gsl/gsl_statistics.h>
+#include <math.h>
+
+#include "analysis/confidence.h"
+
+/* SMs that differ by no more than this are alike; blocks of them vote, by this or so many cycles.
+ */
+static const double alike_share = 0.01, alike_cycles = 0.5;
+enum { ACCESSES_MIN = 4 };
+
+/* Loads slower than the quickest quarter by more than this come from the far side of L2. */
+static const double near_factor = 1.25;
+
+void pb_census_add(struct pb_census *census, size_t block, double cycles)
+{
+    if (!isfinite(cycles))
+        return;
+    census->sums[block] += cycles;
+    census->counts[block]++;
+}
+
+double pb_census_confidence(const struct pb_census *census, double less, double cycles)
+{
+    double most = fmax(alike_cycles, alike_share * cycles);
+    struct pb_votes votes = {0, 0};
+
+    for (size_t block = 0; block < PB_CENSUS_BLOCKS; block++)
+        if (census->counts[block] > 0.0)
+            pb_votes_add(&votes,
+                         fabs(census->sums[block] / census->counts[block] - less - cycles) <= most);
+    return pb_votes_confidence(&votes);
+}
+
+/* How many of the sorted loads come from the near side. */
+static size_t count_near(const struct pb_sample *sorted)
+{
+    double most = near_factor * pb_quantile(sorted->values, sorted->count, 0.25);
+    size_t first, end;
+
+    pb_sorted_range(sorted->values, sorted->count, -INFINITY, most, &first, &end);
+    return end;
+}
+
+/* The mean of the middle half of every `step`-th access from `first` on; NaN of too few. */
+static enum pb_status middle_mean(const struct pb_accesses *accesses, size_t first, size_t step,
+                                  bool near, double *mean_out, struct pb_error *err)
+{
+    struct pb_sample cycles = {NULL, 0, 0}, sorted = {NULL, 0, 0};
+    enum pb_status status = pb_sample_reserve(&cycles, accesses->count + 1, err);
+    size_t count = 0;
+
+    for (size_t i = first; status == PB_OK && i < accesses->count; i += step)
+        cycles.values[cycles.count++] = pb_access_cycles(accesses, i);
+    if (status == PB_OK)
+        status = pb_sample_sorted(&cycles, &sorted, err);
+    if (status == PB_OK)
+        count = near ? count_near(&sorted) : sorted.count;
+    *mean_out = count < ACCESSES_MIN
+                    ? NAN
+                    : gsl_stats_mean(sorted.values + count / 4, 1, count - 2 * (count / 4));
+    pb_sample_clear(&sorted);
+    pb_sample_clear(&cycles);
+    return status;
+}
+
+bool pb_census_differs(const struct pb_census *census)
+{
+    double low, high;
+
+    if (census->sms.count < PB_CENSUS_SMS_MIN)
+        return false;
+    gsl_stats_minmax(&low, &high, census->sms.values, 1, census->sms.count);
+    return high - low > alike_share * low;
+}
+
+/*
+ * What one access, or couple, in `step` from the block-th on tells: its latency, or what the first
+ * of a couple takes more.
+ */
+static enum pb_status read_accesses(const struct pb_accesses *walk, enum pb_measure measure,
+                                    size_t block, size_t step, double *cycles_out,
+                                    struct pb_error *err)
+{
+    size_t width = measure == PB_COUPLES ? 2 : 1;
+    double second = 0.0;
+    enum pb_status status =
+        middle_mean(walk, block * width, step * width, measure == PB_NEAR_LOADS, cycles_out, err);
+
+    if (status == PB_OK && measure == PB_COUPLES)
+        status = middle_mean(walk, block * width + 1, step * width, false, &second, err);
+    *cycles_out -= second;
+    return status;
+}
+
+/* One walk: what it tells as a whole, and each block of its accesses alone. */
+static enum pb_status read_walk(const struct pb_accesses *walk, enum pb_measure measure,
+                                struct pb_census *census, struct pb_error *err)
+{
+    double cycles;
+    enum pb_status status = read_accesses(walk, measure, 0, 1, &cycles, err);
+
+    if (status == PB_OK && isfinite(cycles))
+        status = pb_sample_add(&census->sms, cycles, err);
+    for (size_t block = 0; status == PB_OK && block < PB_CENSUS_BLOCKS; block++) {
+        status = read_accesses(walk, measure, block, PB_CENSUS_BLOCKS, &cycles, err);
+        if (status == PB_OK)
+            pb_census_add(census, block, cycles);
+    }
+    return status;
+}
+
+enum pb_status pb_census_read(const struct pb_series *series, const char *phase,
+                              enum pb_measure measure, struct pb_census *census,
+                              struct pb_error *err)
+{
+    struct pb_pick pick = {NULL, "trace", phase};
+    const struct pb_point *point;
+    enum pb_status status = PB_OK;
+
+    for (size_t at = 0; status == PB_OK && (point = pb_point_next(series, &pick, &at)) != NULL;) {
+        struct pb_accesses walk = pb_point_accesses(series, point);
+
+        status = read_walk(&walk, measure, census, err);
+    }
+    return status;
+}
