@@ -6,8 +6,7 @@
 
 enum { FINE_POINTS = 24 };
 
-/* From just below the edge to twice its size: where misses begin, and where nothing hits any more.
- */
+/* From just below the edge to twice its size: where misses begin, and where nothing hits. */
 static enum pb_status take_fine(struct pb_bench *bench, const struct pb_search *search,
                                 struct pb_recording *recording, struct pb_error *err)
 {

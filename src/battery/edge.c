@@ -178,8 +178,7 @@ static enum pb_status take_sweep(struct pb_bench *bench, const struct pb_search 
     return PB_OK;
 }
 
-/* Halves by laps what lies between the knee and the next footprint: *guess_out: the last fast one.
- */
+/* Halves by laps what lies between knee and next footprint; *guess_out is the last fast one. */
 static enum pb_status bisect_laps(struct pb_bench *bench, const struct pb_search *search,
                                   const struct sweep *sweep, struct pb_recording *recording,
                                   uint64_t *guess_out, struct pb_error *err)

@@ -38,8 +38,7 @@ void pb_grid_place(const struct pb_matrix *matrix, size_t i, size_t place_out[PB
 /* PB_OK for what one cell may lack: PB_UNSUPPORTED passes, everything else stays. */
 enum pb_status pb_grid_forgive(enum pb_status status);
 
-/* Cells that found no memory: forgiven as long as there are smaller ones. Begins as PB_GRID_ENOUGH.
- */
+/* Cells that found no memory, forgiven where others did; begins as PB_GRID_ENOUGH. */
 struct pb_grid_shortage {
     size_t count;
     struct pb_error first;

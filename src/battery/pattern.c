@@ -9,8 +9,9 @@
  *   spare   a second line in some of the pages, for p2
  *   p3      the second word of every page's line: more pages than the L2 TLB holds
  *   p2      the third word of the lines visited last: too many pages for the L1 TLB only; again
- * over ever fewer pages, by the fourth word and the second of the spare lines refill  a further
- * word of p4's lines: what p3 displaced from L1 comes back p1      and two more: everything hits
+ *           over ever fewer pages, by the fourth word and the second of the spare lines
+ *   refill  a further word of p4's lines: what p3 displaced from L1 comes back
+ *   p1      and two more: everything hits
  *
  * Each slice is a point of that phase, for global_ca and for global_cg; warm is its place in the
  * chase, stride the distance of its pages.

@@ -5,12 +5,13 @@
  *             what misses is that line's set. Repeated, since a drawn victim hides the others, and
  *             every second time in a drawn order, which a tree-PLRU needs to show them; at last in
  *             random order by several words of each line, where no lap is like the one before:
- * while laps are alike, a tree-PLRU shows one or two lines of many overflow  the lines found so far
- * alone, lap after lap: where none misses they fit, so that some of the set are still unknown and
- * the search goes on victim    only the lines of that set, one more than it has ways, lap after lap
- * from an empty cache: the hits and misses show which way each miss has emptied random    the same
- * lines in random order, each several times by other words of it: tells policies apart that agree
- * on laps, such as LRU and FIFO
+ *             while laps are alike, a tree-PLRU shows one or two lines of many
+ *   overflow  the lines found so far alone, lap after lap: where none misses they fit, so that some
+ *             of the set are still unknown and the search goes on
+ *   victim    only the lines of that set, one more than it has ways, lap after lap from an empty
+ *             cache: the hits and misses show which way each miss has emptied
+ *   random    the same lines in random order, each several times by other words of it: tells
+ *             policies apart that agree on laps, such as LRU and FIFO
  *
  * Repeats of "victim" start at another line each, so that ways are told from lines.
  */

@@ -71,8 +71,7 @@ static size_t count_ends(const struct pb_bench *bench, const struct pb_recording
                                  random->median_cycles + half);
 }
 
-/* Twice as far again and again, until what runs ahead of the widest stride has ended often enough.
- */
+/* Twice as far each time, until what runs ahead of the widest stride has ended often enough. */
 static enum pb_status take_longer(struct pb_bench *bench, struct pb_walk_result strided,
                                   const struct pb_walk_result *random,
                                   struct pb_recording *recording, struct pb_error *err)

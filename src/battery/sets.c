@@ -7,10 +7,9 @@
  *   conflict            one lap, recorded in order; X is its last access, and footprint is X's end
  *   conflict_shuffled   the same with the array in a drawn order: policies that keep to one part of
  *                       a set while laps are alike, such as a tree-PLRU, show another one
- *
  *   conflict_short      as conflict, with a hundredth of the array left out, where l1_bases has
- * seen the edge move: an array that fills the store of the data, and not its sets, conflicts with
- * every X
+ *                       seen the edge move: an array that fills the store of the data, and not its
+ *                       sets, conflicts with every X
  *
  * X runs over single high bits of the address, which shows the bits that are hashed into the set
  * index, and over the lines that follow the array, which shows the sets themselves.
@@ -123,8 +122,7 @@ static enum pb_status take_candidates(struct pb_bench *bench, const struct pb_se
     return is_out_of_reach(status) ? PB_OK : status;
 }
 
-/* The first lines after the array and those far away once more, each after a lap in its own order.
- */
+/* The first lines after the array and those far away again, each after a lap in its own order. */
 static enum pb_status take_shuffled(struct pb_bench *bench, const struct pb_search *search,
                                     uint64_t *offsets, size_t lines, struct pb_recording *recording,
                                     struct pb_error *err)

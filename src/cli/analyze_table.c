@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Measured quantities and shares agree within this, or within one cycle; counts and sizes exactly.
- */
+/* Measured quantities and shares agree within this or one cycle; counts and sizes exactly. */
 static const double agreement = 0.02;
 
 /* A word that is stated with less confidence than this is not worth an alarm when it differs. */
@@ -253,8 +252,7 @@ static enum pb_status collect(const struct pb_results *results, const char *mode
     return PB_OK;
 }
 
-/* No device of the model has a value. The first one's reason stands for all: they differ in noise.
- */
+/* No device of the model has a value. The first reason stands for all: they differ in noise. */
 static bool is_void(const struct column *column)
 {
     for (size_t i = 0; i < column->count; i++)

@@ -212,8 +212,7 @@ static void list_counts(const struct pb_findings *findings, char *text, size_t s
     }
 }
 
-/* Among enough peers false alarms have a rate; a device's own past has none that could be stated.
- */
+/* Among enough peers false alarms have a rate; of a device's own past none could be stated. */
 static void word_alarms(const struct pb_ruling *ruling, char *text, size_t size)
 {
     const char *past = "";
