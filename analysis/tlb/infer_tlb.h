@@ -41,6 +41,7 @@ struct pb_tlb_members {
     uint64_t span_bytes;
     const size_t *sets; /* [count] from 1 on; 0: not known */
     size_t count, set_count;
+    bool equal; /* all sets have as many entries */
 };
 
 /* infer_tlb_index.c: states index_kind and index_masks with which these are of these sets. */

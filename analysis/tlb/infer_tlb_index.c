@@ -180,7 +180,9 @@ void pb_tlb_state_members(const struct pb_case *at, const struct pb_tlb_members 
 {
     struct pb_tlb_sets sets = {.mask_count = 0};
 
-    if (solve(members, &sets) && explains(members, &sets, false)) {
+    if (!members->equal) /* few pages agree with an index by chance, which gives all sets alike */
+        state_none(at, "sets of unequal size: neither a modulo nor parities of address bits");
+    else if (solve(members, &sets) && explains(members, &sets, false)) {
         for (size_t i = 0; i < sets.mask_count; i++)
             sets.masks[i] *= members->span_bytes;
         sets.told *= members->span_bytes;

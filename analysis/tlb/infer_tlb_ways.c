@@ -16,10 +16,21 @@
 /* What a walk shows of an entry, the surest last. */
 enum sight { UNSEEN, HIT, OPEN, MISS };
 
-/* One entry of the level, by walks over ever more of them. */
+/* A spike looks like a miss of L2 as well more often than like a kind of access of its own. */
+enum { WEIGHT = 1, WEIGHT_OF_KIND = 2 };
+
+struct look {
+    enum sight sight;
+    int weight;
+};
+
+/* One entry of the level, by walks over ever more: it hits, then it misses, as most agree. */
 struct entry {
-    uint64_t hits_until;  /* the last walk in which it hit, */
-    uint64_t misses_from; /* and the first one after that in which it missed; 0: none */
+    uint64_t hits_until;  /* the number of entries up to which hits are most ahead of misses, */
+    uint64_t misses_from; /* and the first one behind it with which it missed; 0: none */
+    int votes;            /* hits less misses with as many entries, by weight; */
+    int lead, most;       /* with all so far, and the most there were */
+    bool missed;          /* when it was seen last */
     size_t set;           /* from 1 on; 0: not known */
 };
 
@@ -29,6 +40,7 @@ struct sets {
     size_t count;
     double sum;
     bool whole; /* all entries accounted for */
+    bool equal; /* all as large */
 };
 
 /* A level followed entry by entry. */
@@ -38,18 +50,17 @@ struct follower {
     size_t fits;           /* entries */
     size_t last;           /* walks over more are not followed */
     struct entry *entries; /* [last] */
-    enum sight *sights;    /* [last] of one walk */
+    struct look *looks;    /* [last] of one walk */
     size_t *set_of;        /* [last] from 1 on, once all are found; 0: not known */
     size_t hits, returns;  /* hits in all, and those after a miss */
 };
 
 /* Of several pages of an entry only the first can miss. */
-static void look(const struct follower *follower, size_t level, const struct pb_tlb_walk *walk,
-                 enum sight *sights)
+static void look(struct follower *follower, size_t level, const struct pb_tlb_walk *walk)
 {
     const struct pb_tlb *tlb = follower->view->tlb;
 
-    memset(sights, 0, follower->last * sizeof(*sights));
+    memset(follower->looks, 0, follower->last * sizeof(*follower->looks));
     for (size_t i = 0; i < walk->accesses.count; i++) {
         uint64_t entry = walk->accesses.index_bytes[i] / follower->view->span_bytes;
         enum sight here = OPEN;
@@ -60,26 +71,44 @@ static void look(const struct follower *follower, size_t level, const struct pb_
             here = MISS;
         else if (pb_tlb_hits(tlb, walk, i, level))
             here = HIT;
-        if (here > sights[entry])
-            sights[entry] = here;
+        if (here > follower->looks[entry].sight)
+            follower->looks[entry] =
+                (struct look){here, pb_tlb_hits_l2(tlb, walk, i) ? WEIGHT_OF_KIND : WEIGHT};
+    }
+}
+
+/* Where two cuts are as good as each other, an entry begins to miss in between. */
+static void count_votes(struct follower *follower, uint64_t n)
+{
+    for (size_t i = 0; i < follower->last; i++) {
+        struct entry *entry = &follower->entries[i];
+
+        entry->lead += entry->votes;
+        if (entry->lead > entry->most)
+            entry->hits_until = n;
+        if (entry->lead >= entry->most && entry->votes > 0)
+            entry->misses_from = 0;
+        else if (entry->votes < 0 && entry->misses_from == 0)
+            entry->misses_from = n;
+        entry->most = entry->lead > entry->most ? entry->lead : entry->most;
+        entry->votes = 0;
     }
 }
 
 /* Takes note of a walk over n entries. */
 static void add_walk(struct follower *follower, const struct pb_tlb_walk *walk, size_t n)
 {
-    look(follower, follower->view->level, walk, follower->sights);
+    look(follower, follower->view->level, walk);
     for (size_t i = 0; i < n; i++) {
         struct entry *entry = &follower->entries[i];
+        struct look here = follower->looks[i];
 
-        if (follower->sights[i] == HIT) {
-            follower->hits++;
-            follower->returns += entry->misses_from > 0;
-            entry->hits_until = n;
-            entry->misses_from = 0;
-        } else if (follower->sights[i] == MISS && entry->misses_from == 0) {
-            entry->misses_from = n;
-        }
+        if (here.sight != HIT && here.sight != MISS)
+            continue;
+        follower->hits += here.sight == HIT;
+        follower->returns += here.sight == HIT && entry->missed;
+        entry->missed = here.sight == MISS;
+        entry->votes += entry->missed ? -here.weight : here.weight;
     }
 }
 
@@ -87,7 +116,7 @@ static void add_walk(struct follower *follower, const struct pb_tlb_walk *walk, 
 static void read_walks(struct follower *follower)
 {
     const struct pb_tlb *tlb = follower->view->tlb;
-    uint64_t per_entry = follower->view->span_bytes / follower->stride_bytes;
+    uint64_t per_entry = follower->view->span_bytes / follower->stride_bytes, before = 0;
     size_t first, count;
 
     for (size_t i = 0; i < follower->last; i++)
@@ -96,11 +125,16 @@ static void read_walks(struct follower *follower)
     for (size_t i = first; i < first + count; i++) {
         uint64_t n = tlb->walks[i].pages / per_entry, rest = tlb->walks[i].pages % per_entry;
 
-        if (n > follower->fits && n < follower->last && rest <= 1 &&
-            tlb->walks[i].base_address == tlb->walks[first].base_address &&
-            pb_tlb_is_whole(&tlb->walks[i]))
-            add_walk(follower, &tlb->walks[i], (size_t)n);
+        if (n <= follower->fits || n >= follower->last || rest > 1 ||
+            tlb->walks[i].base_address != tlb->walks[first].base_address ||
+            !pb_tlb_is_whole(&tlb->walks[i]))
+            continue;
+        if (n != before)
+            count_votes(follower, before);
+        before = n;
+        add_walk(follower, &tlb->walks[i], (size_t)n);
     }
+    count_votes(follower, before);
     if (count > 0)
         follower->base_address = tlb->walks[first].base_address;
 }
@@ -192,6 +226,9 @@ static void count_sets(struct follower *follower, struct sets *sets)
             sets->ways[follower->entries[i].set - 1]++;
             sets->sum++;
         }
+    sets->equal = true;
+    for (size_t i = 0; i < sets->count; i++)
+        sets->equal &= sets->ways[i] == sets->ways[0];
 }
 
 /*
@@ -206,13 +243,13 @@ static bool holds_farther(struct follower *follower, const struct sets *sets,
 
     for (size_t i = 0; i < walk->pages; i++)
         held[follower->entries[i * apart].set - 1]++;
-    look(follower, level, walk, follower->sights);
+    look(follower, level, walk);
     for (size_t i = 0; i < walk->accesses.count; i++) {
         size_t at = (size_t)(walk->accesses.index_bytes[i] / follower->view->span_bytes);
         size_t set = at < follower->fits ? follower->entries[at].set - 1 : 0;
 
         if (at < follower->fits && (double)held[set] > sets->ways[set] &&
-            follower->sights[at] == HIT &&
+            follower->looks[at].sight == HIT &&
             (level == 1 || pb_tlb_misses(follower->view->tlb, walk, i, level - 1)))
             return false;
     }
@@ -275,6 +312,7 @@ static void state_index(const struct pb_case *at, const struct follower *followe
         .sets = follower->set_of,
         .count = follower->last,
         .set_count = sets->count,
+        .equal = sets->equal,
     };
 
     for (size_t i = 0; i < follower->last; i++)
@@ -297,10 +335,10 @@ static enum pb_status follow_sets(const struct pb_case *at, const struct pb_tlb_
     enum pb_status status = PB_OK;
 
     follower.entries = calloc(follower.last, sizeof(*follower.entries));
-    follower.sights = calloc(follower.last, sizeof(*follower.sights));
+    follower.looks = calloc(follower.last, sizeof(*follower.looks));
     follower.set_of = calloc(follower.last, sizeof(*follower.set_of));
     *sets_out = (struct sets){.count = 0};
-    if (follower.entries != NULL && follower.sights != NULL && follower.set_of != NULL) {
+    if (follower.entries != NULL && follower.looks != NULL && follower.set_of != NULL) {
         read_walks(&follower);
         count_sets(&follower, sets_out);
         sets_out->whole = sets_out->sum == (double)entry_count && is_lru(&follower) &&
@@ -313,7 +351,7 @@ static enum pb_status follow_sets(const struct pb_case *at, const struct pb_tlb_
         status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu entries", follower.last);
     }
     free(follower.entries);
-    free(follower.sights);
+    free(follower.looks);
     free(follower.set_of);
     return status;
 }
@@ -324,7 +362,6 @@ static void state_ways(const struct pb_case *at, struct sets *sets, double entry
     struct pb_parameter *answer = pb_case_answer(at, "way_counts");
     double count = (double)sets->count;
     struct pb_estimate ways[PB_LIST_MAX] = {{0.0, 0.0, 0.0}};
-    bool equal = true;
 
     if (!sets->whole || sets->count == 0) {
         pb_parameter_set_none(answer,
@@ -333,14 +370,12 @@ static void state_ways(const struct pb_case *at, struct sets *sets, double entry
                               sets->sum, entry_count);
         return;
     }
-    for (size_t i = 0; i < sets->count; i++) {
-        equal &= sets->ways[i] == sets->ways[0];
+    for (size_t i = 0; i < sets->count; i++)
         ways[i] = (struct pb_estimate){sets->ways[i], sets->ways[i], sets->ways[i]};
-    }
     pb_parameter_set_number(
         pb_case_answer(at, "set_count"), (struct pb_estimate){count, count, count}, confidence,
         "M16 4.4: sets overflow one after the other until all %.0f entries do", entry_count);
-    if (equal)
+    if (sets->equal)
         pb_parameter_set_number(answer, ways[0], confidence,
                                 "M16 4.4: %zu equal sets overflow one after the other",
                                 sets->count);

@@ -1,6 +1,7 @@
-/* Walks over pages, as they were recorded; see tlb.h. */
+/* Walks over pages, as they were recorded, and what their accesses miss; see tlb.h. */
 #include "analysis/tlb/tlb.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,4 +124,44 @@ bool pb_tlb_comparable(const struct pb_tlb_walk *a, const struct pb_tlb_walk *b)
 {
     return a->stride_bytes == b->stride_bytes && a->base_address == b->base_address &&
            a->repeat == b->repeat && a->sm_id == b->sm_id;
+}
+
+/* Levels that an access so slow misses; none where it looks like nothing known. */
+static size_t levels_of(const struct pb_tlb *tlb, double cycles)
+{
+    for (size_t level = tlb->levels; level > 0; level--)
+        if (pb_band_holds(tlb->bands[level], cycles))
+            return level;
+    return 0;
+}
+
+bool pb_tlb_hits_l2(const struct pb_tlb *tlb, const struct pb_tlb_walk *walk, size_t i)
+{
+    double cycles = pb_access_cycles(&walk->accesses, i);
+
+    return levels_of(tlb, cycles) > 0 || pb_band_holds(tlb->bands[0], cycles);
+}
+
+bool pb_tlb_misses(const struct pb_tlb *tlb, const struct pb_tlb_walk *walk, size_t i, size_t level)
+{
+    double cycles = pb_access_cycles(&walk->accesses, i);
+    size_t levels = levels_of(tlb, cycles);
+
+    if (levels == 0 && !isnan(tlb->dram_cycles)) /* or it misses L2 as well */
+        levels = levels_of(tlb, cycles - tlb->dram_cycles);
+    return levels >= level;
+}
+
+bool pb_tlb_hits(const struct pb_tlb *tlb, const struct pb_tlb_walk *walk, size_t i, size_t level)
+{
+    double cycles = pb_access_cycles(&walk->accesses, i);
+
+    if (pb_tlb_misses(tlb, walk, i, level))
+        return false;
+    for (size_t below = 0; below < level; below++)
+        if (pb_band_holds(tlb->bands[below], cycles) ||
+            (!isnan(tlb->dram_cycles) &&
+             pb_band_holds(tlb->bands[below], cycles - tlb->dram_cycles)))
+            return true;
+    return false;
 }

@@ -88,6 +88,9 @@ bool pb_tlb_misses(const struct pb_tlb *tlb, const struct pb_tlb_walk *walk, siz
 /* Does it miss fewer levels? Neither hits nor misses what looks like nothing known, as a spike. */
 bool pb_tlb_hits(const struct pb_tlb *tlb, const struct pb_tlb_walk *walk, size_t i, size_t level);
 
+/* Is it of a kind that hits in L2? */
+bool pb_tlb_hits_l2(const struct pb_tlb *tlb, const struct pb_tlb_walk *walk, size_t i);
+
 /* Where misses of a level begin at one stride: the likeliest cut between fitting and not. */
 struct pb_tlb_onset {
     uint64_t fits_pages, overflow_pages;

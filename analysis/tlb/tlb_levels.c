@@ -184,6 +184,18 @@ static struct kind *find_same(struct kinds *kinds, double median)
     return NULL;
 }
 
+/* Where spikes make a band wide, it ends in the middle of the gap to the next kind's members. */
+static void part_modes(const double *sorted, struct pb_mode *modes, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        const double *first = sorted + modes[i].first;
+        double middle = (first[-1] + first[0]) / 2.0;
+
+        modes[i - 1].band.high = fmin(modes[i - 1].band.high, middle);
+        modes[i].band.low = fmax(modes[i].band.low, middle);
+    }
+}
+
 /* Adds the kinds of an octave that prevail in it; of all walks (prevailing is false) every kind. */
 static enum pb_status add_kinds(const struct pb_tlb *tlb, const struct octave *octave,
                                 bool prevailing, struct kinds *kinds, struct pb_error *err)
@@ -197,6 +209,7 @@ static enum pb_status add_kinds(const struct pb_tlb *tlb, const struct octave *o
         status = pb_sample_sorted(&cycles, &sorted, err);
     if (status == PB_OK)
         count = pb_modes_find(sorted.values, sorted.count, MODES_MAX, modes);
+    part_modes(sorted.values, modes, count);
     for (size_t i = 0; i < count; i++) {
         struct kind *same = prevailing ? find_same(kinds, modes[i].median) : NULL;
 
@@ -302,6 +315,34 @@ static enum pb_status find_levels(struct pb_tlb *tlb, struct pb_error *err)
     return status;
 }
 
+/* Does a miss of L2 that hits a level take as long as a hit of L2 that misses it? */
+static bool looks_like_cache_miss(const struct pb_tlb *tlb, size_t level)
+{
+    struct pb_band band = tlb->bands[level];
+
+    for (size_t below = 0; below < level; below++) {
+        double cycles = tlb->cycles[below].value + tlb->dram_cycles;
+
+        if (cycles >= band.low - same_cycles && cycles <= band.high + same_cycles)
+            return true;
+    }
+    return false;
+}
+
+/* Where one looks like the other, only lines that surely stay in L2 tell. */
+static void leave_out_unsure(struct pb_tlb *tlb)
+{
+    bool unsure = false;
+    size_t kept = 0;
+
+    for (size_t level = 1; level <= tlb->levels; level++)
+        unsure |= looks_like_cache_miss(tlb, level);
+    for (size_t i = 0; i < tlb->walk_count; i++)
+        if (!unsure || tlb->walks[i].is_aliased || tlb->walks[i].pages <= tlb->sure_pages)
+            tlb->walks[kept++] = tlb->walks[i];
+    tlb->walk_count = kept;
+}
+
 enum pb_status pb_tlb_open(const struct pb_recording *recordings, size_t count, double dram_cycles,
                            const struct pb_tlb_l2 *l2, struct pb_tlb *tlb_out, struct pb_error *err)
 {
@@ -315,43 +356,12 @@ enum pb_status pb_tlb_open(const struct pb_recording *recordings, size_t count, 
         status = read_reference(&recordings[0], &tlb, err);
     if (status == PB_OK)
         status = find_levels(&tlb, err);
+    if (status == PB_OK && l2->sets == 0)
+        leave_out_unsure(&tlb);
     if (status != PB_OK) {
         pb_tlb_clear(&tlb);
         return status;
     }
     *tlb_out = tlb;
     return PB_OK;
-}
-
-/* Levels that an access so slow misses; none where it looks like nothing known. */
-static size_t levels_of(const struct pb_tlb *tlb, double cycles)
-{
-    for (size_t level = tlb->levels; level > 0; level--)
-        if (pb_band_holds(tlb->bands[level], cycles))
-            return level;
-    return 0;
-}
-
-bool pb_tlb_misses(const struct pb_tlb *tlb, const struct pb_tlb_walk *walk, size_t i, size_t level)
-{
-    double cycles = pb_access_cycles(&walk->accesses, i);
-    size_t levels = levels_of(tlb, cycles);
-
-    if (levels == 0 && !isnan(tlb->dram_cycles)) /* or it misses L2 as well */
-        levels = levels_of(tlb, cycles - tlb->dram_cycles);
-    return levels >= level;
-}
-
-bool pb_tlb_hits(const struct pb_tlb *tlb, const struct pb_tlb_walk *walk, size_t i, size_t level)
-{
-    double cycles = pb_access_cycles(&walk->accesses, i);
-
-    if (pb_tlb_misses(tlb, walk, i, level))
-        return false;
-    for (size_t below = 0; below < level; below++)
-        if (pb_band_holds(tlb->bands[below], cycles) ||
-            (!isnan(tlb->dram_cycles) &&
-             pb_band_holds(tlb->bands[below], cycles - tlb->dram_cycles)))
-            return true;
-    return false;
 }

@@ -1,6 +1,7 @@
 /*
  * Sets of a level of translation behind an L2 whose lines differ by more than it costs: planted
- * sets, walked as the battery does from an array that begins anywhere.
+ * sets, walked as the battery does from an array that begins anywhere. Then sets that are followed
+ * page by page, by walks that a spike has touched.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 
 #include "analysis/device.h"
 #include "analysis/synthetic.h"
+#include "analysis/tlb/infer_tlb.h"
 #include "analysis/tlb/rise.h"
 #include "analysis/tlb/tlb_sets.h"
 
@@ -170,6 +172,184 @@ static void test_tlb_sets__that_are_no_parities_are_not_found(void **state)
     assert_string_not_equal(err.message, "");
 }
 
+/* A level by hand: what hits, what misses, and how much more a miss of L2 takes. */
+enum { LAPS = 64, LAP_PAGES = 64, LEVEL_HIT = 100, LEVEL_MISS = 140, L2_MISS = 80 };
+
+struct by_hand {
+    struct pb_tlb tlb;
+    struct pb_tlb_walk walks[LAPS];
+    uint32_t latency[LAPS][LAP_PAGES];
+    uint64_t index[LAPS][LAP_PAGES];
+};
+
+/* Entries go to the sets in turn, as long as these have room. */
+static size_t deal(uint64_t entry, const size_t *ways, size_t sets)
+{
+    size_t total = 0, left;
+
+    for (size_t i = 0; i < sets; i++)
+        total += ways[i];
+    left = (size_t)(entry % total);
+    for (size_t round = 0;; round++)
+        for (size_t set = 0; set < sets; set++)
+            if (round < ways[set] && left-- == 0)
+                return set;
+}
+
+/* A lap over pages of 2 MiB; all pages of a set with more than its ways miss. */
+static void add_lap(struct by_hand *level, uint64_t pages, const size_t *ways, size_t sets)
+{
+    size_t in_set[SETS_MAX] = {0}, lap = level->tlb.walk_count++;
+    uint64_t base = 66560 * mib;
+
+    for (uint64_t i = 0; i < pages; i++)
+        in_set[deal(base / (2 * mib) + i, ways, sets)]++;
+    for (uint64_t i = 0; i < pages; i++) {
+        size_t set = deal(base / (2 * mib) + i, ways, sets);
+
+        level->index[lap][i] = i * 2 * mib;
+        level->latency[lap][i] = in_set[set] > ways[set] ? LEVEL_MISS : LEVEL_HIT;
+    }
+    level->walks[lap] = (struct pb_tlb_walk){
+        .stride_bytes = 2 * mib,
+        .pages = pages,
+        .base_address = base,
+        .accesses = {level->latency[lap], level->index[lap], (size_t)pages, 0.0},
+    };
+}
+
+/* Two laps for each number of pages. */
+static void plant(struct by_hand *level, const size_t *ways, size_t sets)
+{
+    memset(level, 0, sizeof(*level));
+    level->tlb = (struct pb_tlb){.walks = level->walks,
+                                 .strides = {2 * mib},
+                                 .stride_count = 1,
+                                 .dram_cycles = L2_MISS,
+                                 .levels = 1,
+                                 .bands = {{95.0, 105.0}, {130.0, 150.0}}};
+    for (size_t lap = 0; lap < LAPS; lap++)
+        add_lap(level, 1 + lap / 2, ways, sets);
+}
+
+static const struct pb_inference row = {"tlb_l1", {"tlb_reach"}, {{"way_counts", ""}}, NULL};
+
+/* States the sets of a level of so many entries. */
+static void follow(const struct by_hand *level, uint64_t entries, struct pb_parameters *parameters)
+{
+    static const char *const names[] = {"set_count", "way_counts", "index_kind", "index_masks"};
+    struct pb_case at = {&row, NULL, NULL, parameters};
+    struct pb_tlb_view view = {
+        .tlb = &level->tlb, .level = 1, .stride_bytes = 2 * mib, .span_bytes = 2 * mib};
+    struct pb_error err = PB_ERROR_INIT;
+
+    *parameters = (struct pb_parameters){NULL, 0, 0};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        assert_int_equal(
+            pb_parameters_declare(parameters, "tlb_l1", names[i], "", "/devices/n1.gpu0", NULL),
+            PB_OK);
+    assert_int_equal(pb_tlb_state_ways(&at, &view, entries, 0.9, &err), PB_OK);
+}
+
+static void assert_ways(const struct by_hand *level, const size_t *ways, size_t sets,
+                        uint64_t entries)
+{
+    struct pb_parameters parameters;
+    const struct pb_parameter *found;
+
+    follow(level, entries, &parameters);
+    found = pb_parameters_find(&parameters, "tlb_l1", "way_counts");
+    assert_int_equal(found->number_count, sets);
+    for (size_t i = 0; i < sets; i++)
+        assert_float_equal(found->numbers[i].value, (double)ways[i], 0.0);
+    pb_parameters_clear(&parameters);
+}
+
+/* What misses, and a spike on top: as a load that hits the level and misses L2 takes. */
+static void test_tlb_sets__a_page_that_once_seems_to_hit_again_keeps_its_set(void **state)
+{
+    static const size_t ways[] = {6, 9, 5};
+    static struct by_hand level;
+
+    (void)state;
+    for (size_t lap = 2 * 20; lap < LAPS; lap++) {
+        plant(&level, ways, 3);
+        assert_ways(&level, ways, 3, 20);
+        assert_int_equal(level.latency[lap][0], LEVEL_MISS);
+        level.latency[lap][0] = LEVEL_HIT + L2_MISS;
+        assert_ways(&level, ways, 3, 20);
+    }
+}
+
+/* Ten pages come to their sets as one parity and another one would have it, by chance. */
+static void test_tlb_sets__of_unequal_size_have_no_masks(void **state)
+{
+    static const size_t ways[][4] = {{2, 2, 3, 3}, {3, 3, 3, 3}};
+    static struct by_hand level;
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct pb_parameters parameters;
+        const struct pb_parameter *masks;
+
+        plant(&level, ways[i], 4);
+        follow(&level, i == 0 ? 10 : 12, &parameters);
+        assert_int_equal(pb_parameters_find(&parameters, "tlb_l1", "way_counts")->number_count,
+                         i == 0 ? 4 : 1);
+        masks = pb_parameters_find(&parameters, "tlb_l1", "index_masks");
+        assert_int_equal(masks->kind, i == 0 ? PB_VALUE_NONE : PB_VALUE_MASKS);
+        pb_parameters_clear(&parameters);
+    }
+}
+
+enum { SPIKED_WALKS = 92, SPIKED_PAGES = 80, SPIKED_WAYS = 4 };
+
+/* Eight entries of 16 MiB in two sets, and a spike in the last walk 2 MiB apart that fits. */
+static void add_spiked(struct pb_tlb *tlb, uint64_t stride_bytes, uint64_t pages)
+{
+    static uint32_t latency[SPIKED_WALKS][SPIKED_PAGES];
+    static uint64_t index[SPIKED_WALKS][SPIKED_PAGES];
+    uint64_t per_entry = 16 * mib / stride_bytes, entries = (pages + per_entry - 1) / per_entry;
+    size_t walk = tlb->walk_count++;
+
+    for (uint64_t page = 0; page < pages; page++) {
+        uint64_t entry = page / per_entry;
+        bool misses = page % per_entry == 0 && (entries + 1 - entry % 2) / 2 > SPIKED_WAYS;
+
+        index[walk][page] = page * stride_bytes;
+        latency[walk][page] = misses || (pages == 64 && page == 24) ? 142 : 100;
+    }
+    tlb->walks[walk] = (struct pb_tlb_walk){
+        .stride_bytes = stride_bytes,
+        .pages = pages,
+        .accesses = {latency[walk], index[walk], (size_t)pages, 0.0},
+    };
+}
+
+/* Within an entry whose first page hits, nothing misses: the level has no part of an entry. */
+static void test_tlb__a_spike_takes_no_part_of_an_entry(void **state)
+{
+    static struct pb_tlb_walk walks[SPIKED_WALKS];
+    struct pb_tlb tlb = {.walks = walks,
+                         .strides = {2 * mib, 16 * mib},
+                         .stride_count = 2,
+                         .levels = 1,
+                         .bands = {{95.0, 105.0}, {130.0, 150.0}}};
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_tlb_view view;
+
+    (void)state;
+    for (uint64_t pages = 1; pages <= SPIKED_PAGES; pages++)
+        add_spiked(&tlb, 2 * mib, pages);
+    for (uint64_t pages = 1; pages <= 12; pages++)
+        add_spiked(&tlb, 16 * mib, pages);
+    assert_int_equal(pb_tlb_look(&tlb, 1, &view, &err), PB_OK);
+    assert_int_equal(view.onset.fits_pages, 63);
+    assert_int_equal(view.span_bytes, 16 * mib);
+    assert_int_equal(view.fits_bytes, 128 * mib);
+    assert_int_equal(view.next_bytes, 130 * mib);
+}
+
 /* Otherwise a line would be compared with another one, and sweeps begin to rise anywhere. */
 static void test_rise__repeats_by_other_lines_are_sweeps_of_their_own(void **state)
 {
@@ -198,6 +378,9 @@ int main(void)
         cmocka_unit_test(test_tlb_sets__do_not_depend_on_where_the_array_begins),
         cmocka_unit_test(test_tlb_sets__masks_are_of_bits_that_turn_alone),
         cmocka_unit_test(test_tlb_sets__that_are_no_parities_are_not_found),
+        cmocka_unit_test(test_tlb_sets__a_page_that_once_seems_to_hit_again_keeps_its_set),
+        cmocka_unit_test(test_tlb_sets__of_unequal_size_have_no_masks),
+        cmocka_unit_test(test_tlb__a_spike_takes_no_part_of_an_entry),
         cmocka_unit_test(test_rise__repeats_by_other_lines_are_sweeps_of_their_own),
     };
 
