@@ -34,8 +34,7 @@ enum {
 };
 
 static const uint64_t mib = (uint64_t)1 << 20;
-static const uint64_t page_bytes = (uint64_t)2 << 20;
-static const uint64_t block_bytes = CHUNKS * ((uint64_t)2 << 20);
+static const uint64_t block_bytes = (uint64_t)CHUNKS * PB_PAGE_BYTES;
 
 /* Addresses that are mapped: the driver takes a call for each of 4,096 blocks. */
 static const uint64_t span_bytes_max = (uint64_t)128 << 30;
@@ -94,7 +93,7 @@ static enum pb_status find_fast_lines(struct pb_bench *bench, size_t chunk, stru
     struct pb_walk walk = {.path = PB_PATH_GLOBAL_CG,
                            .order = PB_ORDER_GIVEN,
                            .phase = "reference",
-                           .footprint_bytes = chunk * page_bytes + CHUNK_LINES * LINE_BYTES,
+                           .footprint_bytes = chunk * PB_PAGE_BYTES + CHUNK_LINES * LINE_BYTES,
                            .stride_bytes = LINE_BYTES,
                            .offset_bytes = alias->offset_bytes,
                            .offset_count = CHUNK_LINES,
@@ -106,12 +105,12 @@ static enum pb_status find_fast_lines(struct pb_bench *bench, size_t chunk, stru
     enum pb_status status;
 
     for (size_t i = 0; i < CHUNK_LINES; i++)
-        alias->offset_bytes[i] = chunk * page_bytes + i * LINE_BYTES;
+        alias->offset_bytes[i] = chunk * PB_PAGE_BYTES + i * LINE_BYTES;
     status = pb_walk_take(bench, &walk, recording, &result, err);
     if (status != PB_OK)
         return status;
     for (size_t i = 0; i < CHUNK_LINES; i++)
-        lines[i] = (struct line){recording->series.index_bytes[result.first + i] % page_bytes,
+        lines[i] = (struct line){recording->series.index_bytes[result.first + i] % PB_PAGE_BYTES,
                                  recording->series.latency_cycles[result.first + i]};
     qsort(lines, CHUNK_LINES, sizeof(lines[0]), by_cycles);
     for (size_t i = 0; i < FAST_LINES; i++)
@@ -126,7 +125,7 @@ static uint64_t place_slots(struct alias *alias, uint64_t stride_bytes)
     uint64_t pages = alias->span_bytes / stride_bytes, used[CHUNKS] = {0};
 
     for (uint64_t i = 0; i < pages && i < SLOTS_MAX; i++) {
-        size_t chunk = (size_t)(i * (stride_bytes / page_bytes) % CHUNKS);
+        size_t chunk = (size_t)(i * (stride_bytes / PB_PAGE_BYTES) % CHUNKS);
         uint64_t turn = used[chunk]++;
 
         if (turn == (uint64_t)FAST_LINES * LINE_WORDS)

@@ -63,6 +63,8 @@ struct pb_bench {
     double sustain_seconds;       /* of load in the test sustain; 0: by the battery */
     struct pb_meeting meeting;    /* meet is NULL, and take_turn: there is nobody to meet */
     double waited_seconds;        /* for others, in the test at hand: no part of its duration */
+    struct pb_state state;        /* as last read */
+    double state_fresh_seconds;   /* how long that is true of the device as well as a new reading */
 };
 
 struct pb_test {

@@ -174,7 +174,7 @@ static enum pb_status take_peer(struct pb_bench *bench, const char *uuid,
                                 struct pb_recording *recording, double *bytes_per_s_out,
                                 double *latency_ns_out, struct pb_error *err)
 {
-    struct pb_link link = {.kind = PB_LINK_FROM_PEER, .peer = uuid, .bytes = 64 << 20};
+    struct pb_link link = {.kind = PB_LINK_FROM_PEER, .peer = uuid, .bytes = PB_LINK_BULK_BYTES};
     struct pb_link_result result;
     enum pb_status status = take(bench, &link, recording, &result, err);
 

@@ -39,7 +39,7 @@ enum {
 };
 
 static const uint64_t kib = (uint64_t)1 << 10, mib = (uint64_t)1 << 20;
-static const uint64_t page_bytes = (uint64_t)2 << 20, far_page_bytes = (uint64_t)32 << 20;
+static const uint64_t far_page_bytes = (uint64_t)32 << 20;
 static const uint64_t large_bytes = (uint64_t)16 << 30, reserve_bytes = (uint64_t)1 << 30;
 
 struct phase {
@@ -64,7 +64,8 @@ static enum pb_status take_lines(struct pb_bench *bench, uint32_t sm, const void
     struct pb_walk walk = {.path = phase->path,
                            .order = PB_ORDER_SEQUENTIAL,
                            .phase = phase->name,
-                           .base_bytes = sm % PAGES * page_bytes + sm / PAGES * LINE_BYTES,
+                           .base_bytes =
+                               sm % PAGES * (uint64_t)PB_PAGE_BYTES + sm / PAGES * LINE_BYTES,
                            .footprint_bytes = (uint64_t)LINES * LINE_STRIDE_BYTES,
                            .stride_bytes = LINE_STRIDE_BYTES,
                            .warm = PB_WALK_LAP,

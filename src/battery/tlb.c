@@ -119,6 +119,27 @@ static enum pb_status take_fine(struct pb_bench *bench, uint64_t room,
     return PB_OK;
 }
 
+/* Pages so far apart, as many as there is room for; *walked_out grows to what they span. */
+static enum pb_status take_stride(struct pb_bench *bench, uint64_t stride_mib, uint64_t room,
+                                  struct pb_recording *recording, uint64_t *walked_out,
+                                  struct pb_error *err)
+{
+    struct pb_reach reach = {.phase = phase_of(stride_mib),
+                             .stride_bytes = stride_mib * mib,
+                             .each_pages = stride_mib == 2 ? EACH_PAGES : EACH_PAGES_FAR,
+                             .per_octave = PER_OCTAVE,
+                             .most_pages = room / (stride_mib * mib)};
+    enum pb_status status = take_plain(bench, &reach, recording, err);
+
+    if (reach.most_pages * reach.stride_bytes > *walked_out)
+        *walked_out = reach.most_pages * reach.stride_bytes;
+    reach.repeat = 1;
+    reach.each_pages = PER_OCTAVE;
+    if (status == PB_OK && stride_mib == 32)
+        status = take_plain(bench, &reach, recording, err);
+    return status;
+}
+
 enum pb_status pb_test_tlb_reach(struct pb_bench *bench, struct pb_recording *recording,
                                  struct pb_error *err)
 {
@@ -128,23 +149,9 @@ enum pb_status pb_test_tlb_reach(struct pb_bench *bench, struct pb_recording *re
     if (status == PB_OK && room < 4 * mib)
         return pb_fail(err, PB_UNSUPPORTED, "too little free memory: %llu bytes",
                        (unsigned long long)bench->info.memory_free_bytes);
-    for (uint64_t stride_mib = 2; stride_mib <= 64 && status == PB_OK; stride_mib *= 2) {
-        struct pb_reach reach = {.phase = phase_of(stride_mib),
-                                 .stride_bytes = stride_mib * mib,
-                                 .each_pages = stride_mib == 2 ? EACH_PAGES : EACH_PAGES_FAR,
-                                 .per_octave = PER_OCTAVE,
-                                 .most_pages = room / (stride_mib * mib)};
-
-        if (reach.most_pages < 2)
-            break;
-        status = take_plain(bench, &reach, recording, err);
-        if (reach.most_pages * reach.stride_bytes > walked)
-            walked = reach.most_pages * reach.stride_bytes;
-        reach.repeat = 1;
-        reach.each_pages = PER_OCTAVE;
-        if (status == PB_OK && stride_mib == 32)
-            status = take_plain(bench, &reach, recording, err);
-    }
+    for (uint64_t stride_mib = 2; stride_mib <= 64 && status == PB_OK; stride_mib *= 2)
+        if (room >= 2 * stride_mib * mib)
+            status = take_stride(bench, stride_mib, room, recording, &walked, err);
     if (status == PB_OK)
         status = take_fine(bench, room, recording, err);
     if (status == PB_OK)

@@ -11,8 +11,6 @@ static const char *const order_names[] = {
     [PB_ORDER_GIVEN] = "given",
 };
 
-static const uint64_t page_bytes = (uint64_t)2 << 20;
-
 /* splitmix64: orders must be the same on every host that has the seed. */
 static uint64_t next_random(uint64_t *state)
 {
@@ -40,7 +38,7 @@ static size_t pages_first(uint64_t *offsets, size_t count, uint64_t base_bytes)
     size_t pages = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if ((offsets[i] - base_bytes) / page_bytes >= pages) {
+        if ((offsets[i] - base_bytes) / PB_PAGE_BYTES >= pages) {
             uint64_t kept = offsets[pages];
 
             offsets[pages] = offsets[i];
@@ -190,14 +188,9 @@ static enum pb_status take(struct pb_bench *bench, const struct pb_walk *walk,
     return PB_OK;
 }
 
-enum pb_status pb_walk_take(struct pb_bench *bench, const struct pb_walk *walk,
-                            struct pb_recording *recording, struct pb_walk_result *result_out,
-                            struct pb_error *err)
+static struct pb_chase make_chase(const struct pb_walk *walk, const uint64_t *offsets, size_t slots)
 {
-    size_t slots = (size_t)pb_walk_slots(walk);
-    uint64_t *offsets = make_offsets(walk, slots);
-    struct pb_trace trace = {.sm_id = -1};
-    struct pb_chase chase = {
+    return (struct pb_chase){
         .path = walk->path,
         .offset_bytes = offsets,
         .offset_count = slots,
@@ -213,6 +206,16 @@ enum pb_status pb_walk_take(struct pb_bench *bench, const struct pb_walk *walk,
         .own_warm = walk->own_warm,
         .alias_bytes = walk->alias_bytes,
     };
+}
+
+enum pb_status pb_walk_take(struct pb_bench *bench, const struct pb_walk *walk,
+                            struct pb_recording *recording, struct pb_walk_result *result_out,
+                            struct pb_error *err)
+{
+    size_t slots = (size_t)pb_walk_slots(walk);
+    uint64_t *offsets = make_offsets(walk, slots);
+    struct pb_chase chase = make_chase(walk, offsets, slots);
+    struct pb_trace trace = {.sm_id = -1};
     enum pb_status status;
 
     if (chase.record > 0) {

@@ -39,6 +39,8 @@ struct pb_walk {
 
 #define PB_WALK_LAP UINT64_MAX
 
+enum { PB_PAGE_BYTES = 2 << 20 }; /* of the pages by which drivers map large arrays */
+
 /* What the battery needs to decide where to go next. Latencies are net of the overhead. */
 struct pb_walk_result {
     double mean_cycles;   /* of all loads; of a lap: total by loads */

@@ -160,36 +160,47 @@ static void print_rest(const char *text, FILE *file)
     }
 }
 
-/* Joined interval and lowest confidence of the cells that agree with the typical one. */
-static void print_typical(const struct column *column, FILE *file)
+/* What the cells that agree with the typical one say together. */
+struct consensus {
+    size_t count;
+    double low, high, confidence; /* the joined interval, and the least confidence */
+};
+
+static struct consensus join_agreeing(const struct column *column)
 {
-    const struct cell *typical = column->typical;
-    double low = INFINITY, high = -INFINITY, confidence = 1.0;
-    char value[PB_MESSAGE_LENGTH], span[64] = "";
-    size_t agreeing = 0;
-    int shown;
+    struct consensus all = {.low = INFINITY, .high = -INFINITY, .confidence = 1.0};
 
     for (size_t i = 0; i < column->count; i++) {
         const struct cell *cell = &column->cells[i];
 
-        if (!agree(column, cell, typical))
+        if (!agree(column, cell, column->typical))
             continue;
-        agreeing++;
-        low = fmin(low, cell->low);
-        high = fmax(high, cell->high);
-        confidence = fmin(confidence, cell->confidence);
+        all.count++;
+        all.low = fmin(all.low, cell->low);
+        all.high = fmax(all.high, cell->high);
+        all.confidence = fmin(all.confidence, cell->confidence);
     }
+    return all;
+}
+
+static void print_typical(const struct column *column, FILE *file)
+{
+    const struct cell *typical = column->typical;
+    struct consensus all = join_agreeing(column);
+    char value[PB_MESSAGE_LENGTH], span[64] = "";
+    int shown;
+
     format_cell(typical, column->unit, value, sizeof(value));
     shown = line_length(value);
     if (!isnan(typical->number))
-        format_interval(low, high, column->unit, span, sizeof(span));
+        format_interval(all.low, all.high, column->unit, span, sizeof(span));
     if (typical->value[0] == '\0')
         fprintf(file, NAME_FORMAT "-  %s", column->memory, column->parameter, typical->reason);
     else
         fprintf(file, ROW_FORMAT "%.2f", column->memory, column->parameter, shown, value, span,
-                confidence);
-    if (agreeing < column->count)
-        fprintf(file, "  %zu of %zu", agreeing, column->count);
+                all.confidence);
+    if (all.count < column->count)
+        fprintf(file, "  %zu of %zu", all.count, column->count);
     fputc('\n', file);
     if (typical->value[0] != '\0')
         print_rest(value + shown, file);

@@ -70,6 +70,13 @@ static enum pb_status start_probe(const struct pb_options *options, char ***argv
     return status;
 }
 
+/* What one rank alone cannot go on without ends all of them. */
+static void give_up(const char *message)
+{
+    fprintf(stderr, "plumb-run: %s\n", message);
+    MPI_Abort(MPI_COMM_WORLD, PB_EXIT_FAILED);
+}
+
 /* One rank's part; only rank 0 speaks. */
 static int run(const struct pb_options *options, struct pb_gather_request *request,
                struct pb_supervisor *supervisor, bool speaks)
@@ -82,10 +89,8 @@ static int run(const struct pb_options *options, struct pb_gather_request *reque
     enum pb_status status;
 
     MPI_Comm_size(MPI_COMM_WORLD, &rank_count);
-    if (pb_progress_open((size_t)rank_count, options->quiet || !speaks, &progress, &err) != PB_OK) {
-        fprintf(stderr, "plumb-run: %s\n", err.message);
-        MPI_Abort(MPI_COMM_WORLD, PB_EXIT_FAILED);
-    }
+    if (pb_progress_open((size_t)rank_count, options->quiet || !speaks, &progress, &err) != PB_OK)
+        give_up(err.message);
     observer = pb_progress_observer(progress);
     status = pb_gather_run(request, supervisor, &observer, &summary, &err);
     pb_progress_close(progress);
@@ -94,6 +99,26 @@ static int run(const struct pb_options *options, struct pb_gather_request *reque
     else if (speaks)
         fprintf(stderr, "plumb-run: %s\n", err.message);
     return status == PB_OK ? pb_summary_exit_code(&summary) : pb_exit_code(status);
+}
+
+/* Completes the request by the options, and runs it. */
+static int measure(const struct pb_options *options, struct pb_gather_request *request,
+                   struct pb_supervisor *supervisor, int rank)
+{
+    char *spool = NULL;
+    int code;
+
+    if (options->spool == NULL && asprintf(&spool, "%s.spool", options->output) < 0)
+        give_up("no memory for the name of the spool");
+    request->selection = &options->selection;
+    request->output = options->output;
+    request->spool = options->spool == NULL ? spool : options->spool;
+    request->keep_spool = options->spool != NULL;
+    request->resume = options->resume;
+    request->deadline_seconds = options->deadline_seconds;
+    code = run(options, request, supervisor, rank == 0);
+    free(spool);
+    return code;
 }
 
 /* The most memory this rank has ever used, for those who watch how it grows with the job. */
@@ -139,7 +164,7 @@ int main(int argc, char **argv)
     struct pb_supervisor *supervisor = NULL;
     struct pb_error err = PB_ERROR_INIT;
     struct pb_options options;
-    char **probe_argv = NULL, *spool = NULL;
+    char **probe_argv = NULL;
     bool measures;
     int rank, code;
 
@@ -151,27 +176,13 @@ int main(int argc, char **argv)
     pb_gather_prepare();
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (!measures) {
-        code = answer(&options, &err, rank == 0);
-    } else if (options.spool == NULL && asprintf(&spool, "%s.spool", options.output) < 0) {
-        spool = NULL;
-        code = PB_EXIT_FAILED;
-        MPI_Abort(MPI_COMM_WORLD, code);
-    } else {
-        request.selection = &options.selection;
-        request.output = options.output;
-        request.spool = options.spool == NULL ? spool : options.spool;
-        request.keep_spool = options.spool != NULL;
-        request.resume = options.resume;
-        request.deadline_seconds = options.deadline_seconds;
-        code = run(&options, &request, supervisor, rank == 0);
-    }
+    code = measures ? measure(&options, &request, supervisor, rank)
+                    : answer(&options, &err, rank == 0);
     if (rank == 0 && getenv("PLUMB_SHOW_MEMORY") != NULL)
         print_peak_memory();
     pb_supervisor_close(supervisor);
     pb_arguments_free(probe_argv);
     pb_options_clear(&options);
-    free(spool);
     code = end_together(code, rank);
     MPI_Finalize();
     return code;
