@@ -91,7 +91,10 @@ enum pb_company_wish pb_test_company(const struct pb_test *test);
 /* NULL when no test has this name. */
 const struct pb_test *pb_test_find(const char *name);
 
-/* "quick", "standard" or "full"; PB_INVALID names what was found. */
+/* "quick", "standard" or "full". */
+const char *pb_battery_name(enum pb_battery battery);
+
+/* The other way; PB_INVALID names what was found. */
 enum pb_status pb_battery_parse(const char *name, enum pb_battery *battery_out,
                                 struct pb_error *err);
 

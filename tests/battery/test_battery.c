@@ -213,6 +213,54 @@ static void test_walk__results_are_ranks_of_what_is_filed(void **state)
     pb_bench_close(&bench);
 }
 
+/* Who counts the readings of a device's state. */
+static int reading_count;
+
+static enum pb_status read_state_and_count(struct pb_device *device, struct pb_state *state_out,
+                                           struct pb_error *err)
+{
+    reading_count++;
+    return pb_device_sim.read_state(device, state_out, err);
+}
+
+/* Readings by two tests, one right behind the other or as long after it as needs a new one. */
+static int readings_of_two(double fresh_seconds)
+{
+    struct pb_device_ops counting = pb_device_sim;
+    struct pb_recording recordings[2];
+    struct pb_state states[4];
+    struct pb_bench bench;
+
+    counting.read_state = read_state_and_count;
+    reading_count = 0;
+    open_bench("gtx780", NULL, &bench);
+    bench.device->ops = &counting;
+    bench.state_fresh_seconds = fresh_seconds;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pb_bench_run(&bench,
+                                      pb_test_find(i == 0 ? "shared_latency" : "clock_overhead"),
+                                      &recordings[i], &states[2 * i], NULL),
+                         PB_OK);
+    assert_string_equal(states[1].test, "shared_latency");
+    assert_string_equal(states[1].when, "after");
+    assert_string_equal(states[2].test, "clock_overhead");
+    assert_string_equal(states[2].when, "before");
+    assert_true(states[0].sm_clock_mhz > 0 && states[2].sm_clock_mhz == states[1].sm_clock_mhz);
+    assert_true(states[0].unix_seconds <= states[1].unix_seconds &&
+                states[2].unix_seconds >= states[1].unix_seconds);
+    pb_recording_clear(&recordings[0]);
+    pb_recording_clear(&recordings[1]);
+    pb_bench_close(&bench);
+    return reading_count;
+}
+
+static void test_bench__state_is_read_once_between_tests(void **state)
+{
+    (void)state;
+    assert_int_equal(readings_of_two(3600), 3);
+    assert_int_equal(readings_of_two(-1), 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +272,7 @@ int main(void)
         cmocka_unit_test(test_bench__same_seed_same_record),
         cmocka_unit_test(test_bench__points_name_their_orders_and_own_their_accesses),
         cmocka_unit_test(test_bench__lost_device_says_so),
+        cmocka_unit_test(test_bench__state_is_read_once_between_tests),
         cmocka_unit_test(test_walk__results_are_ranks_of_what_is_filed),
     };
 
