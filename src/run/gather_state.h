@@ -6,7 +6,7 @@
 #include "run/gather.h"
 #include "run/gather_comm.h"
 #include "run/gather_node.h"
-#include "run/outbox.h"
+#include "run/gather_outbox.h"
 #include "run/resume.h"
 #include "run/spool.h"
 

@@ -1,5 +1,5 @@
-/* Frames on their way to rank 0; see outbox.h. */
-#include "run/outbox.h"
+/* Frames on their way to rank 0; see gather_outbox.h. */
+#include "run/gather_outbox.h"
 
 #include <mpi.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/time.h"
-#include "run/outbox.h"
+#include "run/gather_outbox.h"
 #include "run/ranks.h"
 
 enum { FRAME_BYTES = 1 << 20, FRAME_COUNT = 20, LARGE_BYTES = 40 << 20 };

@@ -5,8 +5,8 @@
  * Limit: what is under way moves only in these calls; pb_outbox_step() is to be called again and
  * again until pb_outbox_is_empty().
  */
-#ifndef PB_RUN_OUTBOX_H
-#define PB_RUN_OUTBOX_H
+#ifndef PB_RUN_GATHER_OUTBOX_H
+#define PB_RUN_GATHER_OUTBOX_H
 
 #include <stdbool.h>
 #include <stddef.h>
