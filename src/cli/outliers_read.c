@@ -6,6 +6,7 @@
 #include "cli/outliers.h"
 #include "cli/outliers_share.h"
 #include "cli/source.h"
+#include "cli/worker.h"
 #include "h5schema/file.h"
 
 /* A fleet file that is being read. */
@@ -175,7 +176,7 @@ enum pb_status pb_outliers_read(const char *path,
                                 struct pb_error *err)
 {
     struct source source = {.path = path, .announce = announce};
-    size_t workers = pb_share_processors();
+    size_t workers = pb_worker_processors();
     struct pb_error cause = PB_ERROR_INIT;
     enum pb_status status = read_lists(&source, run_out, err);
 

@@ -2,7 +2,6 @@
 #include "cli/outliers_share.h"
 
 #include <math.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #include "cli/worker.h"
@@ -15,13 +14,6 @@ struct share {
     struct pb_worker *workers; /* [count] */
     struct pb_sheet *sheets;   /* [count]: what each says of its own, without subjects */
 };
-
-size_t pb_share_processors(void)
-{
-    cpu_set_t set;
-
-    return sched_getaffinity(0, sizeof(set), &set) != 0 ? 1 : (size_t)CPU_COUNT(&set);
-}
 
 /* ---- a worker's side: its verdict, its metrics, then each subject with all its cells ---- */
 

@@ -10,9 +10,6 @@
 
 #include "analysis/verdict/sheet.h"
 
-/* Processors that this process may run on; at least 1. */
-size_t pb_share_processors(void);
-
 /*
  * Calls fill() in each of `workers` processes: it adds the subjects worker, worker + workers, … of
  * the fleet to its sheet, in that order, whatever process it is in. One worker: no process is made.

@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/analyze_report.h"
 #include "cli/analyze_rows.h"
 #include "cli/analyze_workers.h"
 #include "cli/files.h"
+#include "cli/worker.h"
 #include "h5schema/file.h"
 
 struct options {
@@ -25,7 +25,7 @@ struct options {
 static const struct argp_option option_table[] = {
     {"json", 'j', "OUT", 0, "Write JSON to OUT, or to standard output for -", 0},
     {"device", 'd', "KEY", 0, "Only this device, as HOST.gpuSLOT; FILE is not changed then", 0},
-    {"jobs", 'J', "N", 0, "Analyse N devices at a time; as many as there are processors online", 0},
+    {"jobs", 'J', "N", 0, "Analyse N devices at a time; as many as it has processors", 0},
     {"read-only", 'r', NULL, 0, "Do not keep the parameters in FILE", 0},
     {0},
 };
@@ -39,13 +39,6 @@ static bool parse_jobs(const char *text, size_t *jobs_out)
         return false;
     *jobs_out = jobs;
     return true;
-}
-
-static size_t processors_online(void)
-{
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-
-    return processors > 0 ? (size_t)processors : 1;
 }
 
 static enum pb_status set_option(void *context, int key, char *value, struct pb_error *err)
@@ -208,7 +201,7 @@ static int run(const struct options *options)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.jobs = processors_online()};
+    struct options options = {.jobs = pb_worker_processors()};
     const struct pb_files_usage usage = {
         .program = "plumb-analyze",
         .lead = "plumb-analyze",

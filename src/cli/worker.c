@@ -2,10 +2,21 @@
 #include "cli/worker.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+size_t pb_worker_processors(void)
+{
+    cpu_set_t set;
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (sched_getaffinity(0, sizeof(set), &set) == 0)
+        return (size_t)CPU_COUNT(&set);
+    return online > 0 ? (size_t)online : 1; /* more of them than the set has room for */
+}
 
 enum pb_status pb_worker_start(struct pb_worker *workers, size_t number,
                                void (*work)(void *context, size_t number, int pipe), void *context,

@@ -19,6 +19,9 @@ struct pb_worker {
     int answers;   /* the pipe's reading end */
 };
 
+/* Processors that this process may run on, which a job's share of a node limits; at least 1. */
+size_t pb_worker_processors(void);
+
 /*
  * Starts workers[number] after those before it; work() is its whole life. It answers by
  * pb_worker_send() and touches nothing else of its parent's, its streams least of all.

@@ -1,5 +1,6 @@
 /* One sheet filled by several processes is the sheet that one would have filled. */
 #include <math.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <cmocka.h>
 
 #include "cli/outliers_share.h"
+#include "cli/worker.h"
 
 enum { DEVICES = 11 };
 
@@ -106,10 +108,22 @@ static void test_share__dead_worker_is_noticed(void **state)
     pb_sheet_clear(&sheet);
 }
 
-static void test_share__there_is_a_processor(void **state)
+/* A job's share of a node, not all of the node. */
+static void test_share__processors_are_those_that_it_may_run_on(void **state)
 {
+    cpu_set_t all, one;
+    size_t first = 0;
+
     (void)state;
-    assert_true(pb_share_processors() >= 1);
+    assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+    assert_int_equal(pb_worker_processors(), CPU_COUNT(&all));
+    while (!CPU_ISSET(first, &all))
+        first++;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+    assert_int_equal(pb_worker_processors(), 1);
+    assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
 }
 
 int main(void)
@@ -118,7 +132,7 @@ int main(void)
         cmocka_unit_test(test_share__any_number_of_workers_fills_the_same_sheet),
         cmocka_unit_test(test_share__what_a_worker_could_not_do_is_said_in_its_words),
         cmocka_unit_test(test_share__dead_worker_is_noticed),
-        cmocka_unit_test(test_share__there_is_a_processor),
+        cmocka_unit_test(test_share__processors_are_those_that_it_may_run_on),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
