@@ -153,36 +153,50 @@ static enum pb_status take_misses(struct pb_bench *bench, const struct pb_search
     return pb_walk_take(bench, &walk, recording, result_out, err);
 }
 
+/* Is the path's cache L2, which a load past L1 hits as fast? Then there is none before it. */
+static enum pb_status check_past(struct pb_bench *bench, const struct pb_search *search,
+                                 const struct pb_walk_result *hit, struct pb_recording *recording,
+                                 struct pb_error *err)
+{
+    const struct pb_target *target = search->target;
+    struct pb_walk_result past;
+    enum pb_status status = take_reference(bench, search, target->past_path, recording, &past, err);
+
+    if (status == PB_OK &&
+        fabs(past.median_cycles - hit->median_cycles) < 2 + 0.02 * hit->median_cycles)
+        return pb_fail(err, PB_UNSUPPORTED,
+                       "path %s is not cached before L2: %.0f cycles by it, %.0f past L1",
+                       pb_path_name(target->path), hit->median_cycles, past.median_cycles);
+    return status;
+}
+
+static void set_limits(struct pb_search *search, const struct pb_walk_result *hit,
+                       const struct pb_walk_result *miss)
+{
+    double spread = 4 + 3 * (miss->high_cycles - miss->low_cycles);
+    double middle = (hit->high_cycles + miss->low_cycles) / 2;
+
+    search->hit_cycles = hit->median_cycles;
+    search->miss_low_cycles = fmax(middle, miss->low_cycles - spread);
+    search->miss_high_cycles = search->exact ? miss->high_cycles + spread : INFINITY;
+    if (search->target->is_inner) /* the next level lies between, and nothing shows it alone */
+        search->miss_low_cycles = hit->high_cycles + 4 + 0.1 * hit->high_cycles;
+}
+
 enum pb_status pb_search_references(struct pb_bench *bench, struct pb_search *search,
                                     struct pb_recording *recording, struct pb_error *err)
 {
     const struct pb_target *target = search->target;
-    struct pb_walk_result hit, past, miss;
-    double spread, middle;
-    enum pb_status status;
+    struct pb_walk_result hit, miss;
+    enum pb_status status = take_reference(bench, search, target->path, recording, &hit, err);
 
-    status = take_reference(bench, search, target->path, recording, &hit, err);
-    if (status == PB_OK && target->past_path != target->path) {
-        status = take_reference(bench, search, target->past_path, recording, &past, err);
-        if (status == PB_OK &&
-            fabs(past.median_cycles - hit.median_cycles) < 2 + 0.02 * hit.median_cycles)
-            return pb_fail(err, PB_UNSUPPORTED,
-                           "path %s is not cached before L2: %.0f cycles by it, %.0f past L1",
-                           pb_path_name(target->path), hit.median_cycles, past.median_cycles);
-    }
+    if (status == PB_OK && target->past_path != target->path)
+        status = check_past(bench, search, &hit, recording, err);
     if (status == PB_OK)
         status = take_misses(bench, search, recording, &miss, err);
-    if (status != PB_OK)
-        return status;
-
-    spread = 4 + 3 * (miss.high_cycles - miss.low_cycles);
-    middle = (hit.high_cycles + miss.low_cycles) / 2;
-    search->hit_cycles = hit.median_cycles;
-    search->miss_low_cycles = fmax(middle, miss.low_cycles - spread);
-    search->miss_high_cycles = search->exact ? miss.high_cycles + spread : INFINITY;
-    if (target->is_inner) /* the next level lies somewhere between, and nothing shows it alone */
-        search->miss_low_cycles = hit.high_cycles + 4 + 0.1 * hit.high_cycles;
-    return PB_OK;
+    if (status == PB_OK)
+        set_limits(search, &hit, &miss);
+    return status;
 }
 
 enum pb_status pb_search_known(struct pb_bench *bench, enum pb_cache cache,

@@ -13,14 +13,19 @@ const struct pb_test *pb_test_find(const char *name)
     return NULL;
 }
 
-enum pb_status pb_battery_parse(const char *name, enum pb_battery *battery_out,
-                                struct pb_error *err)
+const char *pb_battery_name(enum pb_battery battery)
 {
     static const char *const names[] = {
         [PB_QUICK] = "quick", [PB_STANDARD] = "standard", [PB_FULL] = "full"};
 
+    return names[battery];
+}
+
+enum pb_status pb_battery_parse(const char *name, enum pb_battery *battery_out,
+                                struct pb_error *err)
+{
     for (int i = PB_QUICK; i <= PB_FULL; i++) {
-        if (strcmp(name, names[i]) == 0) {
+        if (strcmp(name, pb_battery_name((enum pb_battery)i)) == 0) {
             *battery_out = (enum pb_battery)i;
             return PB_OK;
         }

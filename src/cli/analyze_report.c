@@ -21,7 +21,7 @@ static const char closing[] = "\n]}\n";
 
 static bool is_report(const char *head, size_t length)
 {
-    return length >= sizeof(opening) - 1 && memcmp(head, opening, sizeof(opening) - 1) == 0;
+    return pb_outlet_begins(head, length, opening);
 }
 
 static const struct pb_outlet_kind report_kind = {"a report of plumb-analyze", is_report};

@@ -14,6 +14,11 @@ struct pb_outlet {
     char *temporary;  /* beside path; NULL: an unnamed file, copied to path at the end */
 };
 
+bool pb_outlet_begins(const char *head, size_t length, const char *opening)
+{
+    return length >= strlen(opening) && memcmp(head, opening, strlen(opening)) == 0;
+}
+
 /* Refuses to write over what is something else: the fleet file itself, say. */
 static enum pb_status check_replaceable(const char *path, const struct pb_outlet_kind *kind,
                                         struct pb_error *err)

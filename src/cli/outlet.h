@@ -21,6 +21,9 @@ struct pb_outlet_kind {
     bool (*is_one)(const char *head, size_t length); /* of the old text's first bytes */
 };
 
+/* For is_one(): does the old text begin so? */
+bool pb_outlet_begins(const char *head, size_t length, const char *opening);
+
 enum { PB_OUTLET_HEAD = 4096 }; /* bytes of an old file that is_one() gets */
 
 /* PB_EXISTS: path holds something of another kind. PB_IO: its folder cannot be written. */

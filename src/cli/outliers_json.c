@@ -12,7 +12,7 @@ static const char opening[] = "{\n \"tool\": \"plumb-outliers\"";
 
 static bool is_report(const char *head, size_t length)
 {
-    return length >= sizeof(opening) - 1 && memcmp(head, opening, sizeof(opening) - 1) == 0;
+    return pb_outlet_begins(head, length, opening);
 }
 
 const struct pb_outlet_kind pb_ruling_json_kind = {"a report of plumb-outliers", is_report};

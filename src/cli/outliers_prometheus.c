@@ -14,7 +14,7 @@ static const char opening[] = "# HELP plumb_";
 
 static bool is_textfile(const char *head, size_t length)
 {
-    return length >= sizeof(opening) - 1 && memcmp(head, opening, sizeof(opening) - 1) == 0;
+    return pb_outlet_begins(head, length, opening);
 }
 
 const struct pb_outlet_kind pb_ruling_prometheus_kind = {"a Prometheus textfile of plumb",

@@ -34,11 +34,8 @@ static void print_version(void)
 
 static int list_tests(void)
 {
-    static const char *const batteries[] = {
-        [PB_QUICK] = "quick", [PB_STANDARD] = "standard", [PB_FULL] = "full"};
-
     for (const struct pb_test *test = pb_tests; test->name != NULL; test++)
-        printf("%-18s %-9s %-7s %s\n", test->name, batteries[test->battery], test->unit,
+        printf("%-18s %-9s %-7s %s\n", test->name, pb_battery_name(test->battery), test->unit,
                test->summary);
     return EXIT_SUCCESS;
 }
