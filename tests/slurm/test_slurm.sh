@@ -88,10 +88,10 @@ ranks_wait_for_each_other() {
 whatever_binding_no_gpu_is_measured_twice() {
     for launch in srun mpirun; do
         export PLUMB_LAUNCH=$launch
-            submit -N 4 --ntasks-per-node=2 --gpus-per-task=1 -- $sim --tests $fast
+        submit -N 4 --ntasks-per-node=2 --gpus-per-task=1 -- $sim --tests $fast
         ends 0
         all_eight "$file"
-            submit -N 4 --gpus-per-node=2 --gpu-bind=closest -- $sim --tests $fast
+        submit -N 4 --gpus-per-node=2 --gpu-bind=closest -- $sim --tests $fast
         ends 0
         all_eight "$file"
     done
@@ -111,7 +111,7 @@ configure_different_nodes() {
 nodes_with_different_gpus_have_a_rank_for_each() {
     for launch in srun mpirun; do
         export PLUMB_LAUNCH=$launch
-            submit -N 4 -- $sim --tests $fast
+        submit -N 4 -- $sim --tests $fast
         ends 0
         heard 'fleet: 7 GPUs of 4 nodes' || fail "miscounted"
         count "$file" '^rank . n[1-3]\.gpu[01] ok 5 0' 6
@@ -222,7 +222,7 @@ node_killed_under_mpirun_costs_only_itself() {
 # Ours folds, Slurm's own unfolds: the same set must come back.
 hostlist_is_unfolded_by_scontrol() {
     while read -r names; do
-            folded=$("$fold" $names) || fail "fold $names"
+        folded=$("$fold" $names) || fail "fold $names"
         scontrol show hostnames "$folded" | sort >unfolded.txt
         echo "$names" | tr ' ' '\n' | sort -u >names.txt
         cmp -s names.txt unfolded.txt || { cat unfolded.txt; fail "$names became $folded"; }
