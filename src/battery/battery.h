@@ -67,6 +67,13 @@ struct pb_bench {
     double state_fresh_seconds;   /* how long that is true of the device as well as a new reading */
 };
 
+/*
+ * Measures and fills the recording. PB_NOT_FOUND: looked everywhere, the record is whole;
+ * PB_UNSUPPORTED: this device cannot do it; err says why in both cases.
+ */
+typedef enum pb_status pb_test_run(struct pb_bench *bench, struct pb_recording *recording,
+                                   struct pb_error *err);
+
 struct pb_test {
     const char *name;    /* the HDF5 group */
     const char *summary; /* for --list */
@@ -74,8 +81,7 @@ struct pb_test {
     const char *method; /* procedure and source */
     uint32_t needs;     /* capability bits */
     enum pb_battery battery;
-    enum pb_status (*run)(struct pb_bench *bench, struct pb_recording *recording,
-                          struct pb_error *err);
+    pb_test_run *run;
 };
 
 extern const struct pb_test pb_tests[]; /* ends with a NULL name; runs in this order */

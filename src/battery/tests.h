@@ -5,163 +5,97 @@
 #include "battery/battery.h"
 
 /* clock.c */
-enum pb_status pb_test_clock_overhead(struct pb_bench *bench, struct pb_recording *recording,
-                                      struct pb_error *err);
-enum pb_status pb_test_clock_calibration(struct pb_bench *bench, struct pb_recording *recording,
-                                         struct pb_error *err);
+pb_test_run pb_test_clock_overhead;
+pb_test_run pb_test_clock_calibration;
 /* cache.c */
-enum pb_status pb_test_l1_capacity(struct pb_bench *bench, struct pb_recording *recording,
-                                   struct pb_error *err);
-enum pb_status pb_test_readonly_capacity(struct pb_bench *bench, struct pb_recording *recording,
-                                         struct pb_error *err);
-enum pb_status pb_test_texture_capacity(struct pb_bench *bench, struct pb_recording *recording,
-                                        struct pb_error *err);
-enum pb_status pb_test_constant_capacity(struct pb_bench *bench, struct pb_recording *recording,
-                                         struct pb_error *err);
-enum pb_status pb_test_constant_l15_capacity(struct pb_bench *bench, struct pb_recording *recording,
-                                             struct pb_error *err);
-enum pb_status pb_test_l2_capacity(struct pb_bench *bench, struct pb_recording *recording,
-                                   struct pb_error *err);
+pb_test_run pb_test_l1_capacity;
+pb_test_run pb_test_readonly_capacity;
+pb_test_run pb_test_texture_capacity;
+pb_test_run pb_test_constant_capacity;
+pb_test_run pb_test_constant_l15_capacity;
+pb_test_run pb_test_l2_capacity;
 /* line.c */
-enum pb_status pb_test_l1_line(struct pb_bench *bench, struct pb_recording *recording,
-                               struct pb_error *err);
-enum pb_status pb_test_readonly_line(struct pb_bench *bench, struct pb_recording *recording,
-                                     struct pb_error *err);
-enum pb_status pb_test_texture_line(struct pb_bench *bench, struct pb_recording *recording,
-                                    struct pb_error *err);
-enum pb_status pb_test_constant_line(struct pb_bench *bench, struct pb_recording *recording,
-                                     struct pb_error *err);
-enum pb_status pb_test_constant_l15_line(struct pb_bench *bench, struct pb_recording *recording,
-                                         struct pb_error *err);
-enum pb_status pb_test_l2_line(struct pb_bench *bench, struct pb_recording *recording,
-                               struct pb_error *err);
+pb_test_run pb_test_l1_line;
+pb_test_run pb_test_readonly_line;
+pb_test_run pb_test_texture_line;
+pb_test_run pb_test_constant_line;
+pb_test_run pb_test_constant_l15_line;
+pb_test_run pb_test_l2_line;
 /* sets.c */
-enum pb_status pb_test_l1_sets(struct pb_bench *bench, struct pb_recording *recording,
-                               struct pb_error *err);
-enum pb_status pb_test_readonly_sets(struct pb_bench *bench, struct pb_recording *recording,
-                                     struct pb_error *err);
-enum pb_status pb_test_texture_sets(struct pb_bench *bench, struct pb_recording *recording,
-                                    struct pb_error *err);
-enum pb_status pb_test_constant_sets(struct pb_bench *bench, struct pb_recording *recording,
-                                     struct pb_error *err);
-enum pb_status pb_test_l2_sets(struct pb_bench *bench, struct pb_recording *recording,
-                               struct pb_error *err);
+pb_test_run pb_test_l1_sets;
+pb_test_run pb_test_readonly_sets;
+pb_test_run pb_test_texture_sets;
+pb_test_run pb_test_constant_sets;
+pb_test_run pb_test_l2_sets;
 /* policy.c */
-enum pb_status pb_test_l1_policy(struct pb_bench *bench, struct pb_recording *recording,
-                                 struct pb_error *err);
-enum pb_status pb_test_readonly_policy(struct pb_bench *bench, struct pb_recording *recording,
-                                       struct pb_error *err);
-enum pb_status pb_test_texture_policy(struct pb_bench *bench, struct pb_recording *recording,
-                                      struct pb_error *err);
-enum pb_status pb_test_constant_policy(struct pb_bench *bench, struct pb_recording *recording,
-                                       struct pb_error *err);
+pb_test_run pb_test_l1_policy;
+pb_test_run pb_test_readonly_policy;
+pb_test_run pb_test_texture_policy;
+pb_test_run pb_test_constant_policy;
 /* bases.c */
-enum pb_status pb_test_l1_bases(struct pb_bench *bench, struct pb_recording *recording,
-                                struct pb_error *err);
+pb_test_run pb_test_l1_bases;
 /* carveout.c */
-enum pb_status pb_test_l1_carveout(struct pb_bench *bench, struct pb_recording *recording,
-                                   struct pb_error *err);
+pb_test_run pb_test_l1_carveout;
 /* sharing.c */
-enum pb_status pb_test_cache_sharing(struct pb_bench *bench, struct pb_recording *recording,
-                                     struct pb_error *err);
+pb_test_run pb_test_cache_sharing;
 /* classic.c */
-enum pb_status pb_test_classic_saavedra(struct pb_bench *bench, struct pb_recording *recording,
-                                        struct pb_error *err);
-enum pb_status pb_test_classic_wong(struct pb_bench *bench, struct pb_recording *recording,
-                                    struct pb_error *err);
+pb_test_run pb_test_classic_saavedra;
+pb_test_run pb_test_classic_wong;
 /* texture.c */
-enum pb_status pb_test_texture_2d(struct pb_bench *bench, struct pb_recording *recording,
-                                  struct pb_error *err);
+pb_test_run pb_test_texture_2d;
 /* dram.c */
-enum pb_status pb_test_dram_latency(struct pb_bench *bench, struct pb_recording *recording,
-                                    struct pb_error *err);
+pb_test_run pb_test_dram_latency;
 /* pattern.c */
-enum pb_status pb_test_latency_pattern(struct pb_bench *bench, struct pb_recording *recording,
-                                       struct pb_error *err);
+pb_test_run pb_test_latency_pattern;
 /* prefetch.c */
-enum pb_status pb_test_prefetch(struct pb_bench *bench, struct pb_recording *recording,
-                                struct pb_error *err);
+pb_test_run pb_test_prefetch;
 /* tlb.c */
-enum pb_status pb_test_tlb_reach(struct pb_bench *bench, struct pb_recording *recording,
-                                 struct pb_error *err);
+pb_test_run pb_test_tlb_reach;
 /* alias.c */
-enum pb_status pb_test_tlb_alias(struct pb_bench *bench, struct pb_recording *recording,
-                                 struct pb_error *err);
+pb_test_run pb_test_tlb_alias;
 /* shared.c */
-enum pb_status pb_test_shared_latency(struct pb_bench *bench, struct pb_recording *recording,
-                                      struct pb_error *err);
-enum pb_status pb_test_bank_conflict(struct pb_bench *bench, struct pb_recording *recording,
-                                     struct pb_error *err);
-enum pb_status pb_test_shared_copy(struct pb_bench *bench, struct pb_recording *recording,
-                                   struct pb_error *err);
+pb_test_run pb_test_shared_latency;
+pb_test_run pb_test_bank_conflict;
+pb_test_run pb_test_shared_copy;
 /* global.c */
-enum pb_status pb_test_global_copy(struct pb_bench *bench, struct pb_recording *recording,
-                                   struct pb_error *err);
-enum pb_status pb_test_global_read(struct pb_bench *bench, struct pb_recording *recording,
-                                   struct pb_error *err);
-enum pb_status pb_test_global_write(struct pb_bench *bench, struct pb_recording *recording,
-                                    struct pb_error *err);
-enum pb_status pb_test_global_copy16(struct pb_bench *bench, struct pb_recording *recording,
-                                     struct pb_error *err);
-enum pb_status pb_test_global_read16(struct pb_bench *bench, struct pb_recording *recording,
-                                     struct pb_error *err);
-enum pb_status pb_test_global_write16(struct pb_bench *bench, struct pb_recording *recording,
-                                      struct pb_error *err);
+pb_test_run pb_test_global_copy;
+pb_test_run pb_test_global_read;
+pb_test_run pb_test_global_write;
+pb_test_run pb_test_global_copy16;
+pb_test_run pb_test_global_read16;
+pb_test_run pb_test_global_write16;
 /* mshr.c */
-enum pb_status pb_test_mshr(struct pb_bench *bench, struct pb_recording *recording,
-                            struct pb_error *err);
-enum pb_status pb_test_mshr_loads(struct pb_bench *bench, struct pb_recording *recording,
-                                  struct pb_error *err);
-enum pb_status pb_test_mshr_warps(struct pb_bench *bench, struct pb_recording *recording,
-                                  struct pb_error *err);
-enum pb_status pb_test_mshr_lanes(struct pb_bench *bench, struct pb_recording *recording,
-                                  struct pb_error *err);
+pb_test_run pb_test_mshr;
+pb_test_run pb_test_mshr_loads;
+pb_test_run pb_test_mshr_warps;
+pb_test_run pb_test_mshr_lanes;
 /* jump.c */
-enum pb_status pb_test_jump_global(struct pb_bench *bench, struct pb_recording *recording,
-                                   struct pb_error *err);
-enum pb_status pb_test_jump_texture(struct pb_bench *bench, struct pb_recording *recording,
-                                    struct pb_error *err);
-enum pb_status pb_test_jump_constant(struct pb_bench *bench, struct pb_recording *recording,
-                                     struct pb_error *err);
-enum pb_status pb_test_jump_shared(struct pb_bench *bench, struct pb_recording *recording,
-                                   struct pb_error *err);
+pb_test_run pb_test_jump_global;
+pb_test_run pb_test_jump_texture;
+pb_test_run pb_test_jump_constant;
+pb_test_run pb_test_jump_shared;
 /* study.c */
-enum pb_status pb_test_sync(struct pb_bench *bench, struct pb_recording *recording,
-                            struct pb_error *err);
-enum pb_status pb_test_spill(struct pb_bench *bench, struct pb_recording *recording,
-                             struct pb_error *err);
-enum pb_status pb_test_coalesce(struct pb_bench *bench, struct pb_recording *recording,
-                                struct pb_error *err);
+pb_test_run pb_test_sync;
+pb_test_run pb_test_spill;
+pb_test_run pb_test_coalesce;
 /* map.c */
-enum pb_status pb_test_sm_latency(struct pb_bench *bench, struct pb_recording *recording,
-                                  struct pb_error *err);
-enum pb_status pb_test_l2_map(struct pb_bench *bench, struct pb_recording *recording,
-                              struct pb_error *err);
+pb_test_run pb_test_sm_latency;
+pb_test_run pb_test_l2_map;
 /* sm_misses.c */
-enum pb_status pb_test_sm_misses(struct pb_bench *bench, struct pb_recording *recording,
-                                 struct pb_error *err);
+pb_test_run pb_test_sm_misses;
 /* layout.c */
-enum pb_status pb_test_sm_clusters(struct pb_bench *bench, struct pb_recording *recording,
-                                   struct pb_error *err);
-enum pb_status pb_test_sm_pairs(struct pb_bench *bench, struct pb_recording *recording,
-                                struct pb_error *err);
+pb_test_run pb_test_sm_clusters;
+pb_test_run pb_test_sm_pairs;
 /* link.c */
-enum pb_status pb_test_host_link(struct pb_bench *bench, struct pb_recording *recording,
-                                 struct pb_error *err);
-enum pb_status pb_test_host_latency(struct pb_bench *bench, struct pb_recording *recording,
-                                    struct pb_error *err);
-enum pb_status pb_test_peer_link(struct pb_bench *bench, struct pb_recording *recording,
-                                 struct pb_error *err);
+pb_test_run pb_test_host_link;
+pb_test_run pb_test_host_latency;
+pb_test_run pb_test_peer_link;
 /* together.c */
-enum pb_status pb_test_host_link_together(struct pb_bench *bench, struct pb_recording *recording,
-                                          struct pb_error *err);
-enum pb_status pb_test_peer_link_together(struct pb_bench *bench, struct pb_recording *recording,
-                                          struct pb_error *err);
+pb_test_run pb_test_host_link_together;
+pb_test_run pb_test_peer_link_together;
 /* sustain.c */
-enum pb_status pb_test_sustain(struct pb_bench *bench, struct pb_recording *recording,
-                               struct pb_error *err);
+pb_test_run pb_test_sustain;
 /* integrity.c */
-enum pb_status pb_test_memory_pattern(struct pb_bench *bench, struct pb_recording *recording,
-                                      struct pb_error *err);
+pb_test_run pb_test_memory_pattern;
 
 #endif
