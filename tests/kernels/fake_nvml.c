@@ -23,6 +23,7 @@ enum {
 
 enum fake_nvml_mode fake_nvml_mode = FAKE_NVML_HEALTHY;
 int fake_nvml_open = 0;
+int fake_nvml_searches = 0;
 
 static int device;
 static int instances[2]; /* of MIG, on that device */
@@ -62,6 +63,7 @@ int nvmlShutdown(void)
 
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **out)
 {
+    fake_nvml_searches++;
     if (strcmp(uuid, FAKE_NVML_UUID) == 0)
         *out = &device;
     else if (strcmp(uuid, FAKE_NVML_MIG_UUID) == 0)
@@ -79,6 +81,12 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, void **out)
         return NOT_FOUND;
     *out = &device;
     return SUCCESS;
+}
+
+int nvmlDeviceGetUUID(void *at, char *text, unsigned size)
+{
+    snprintf(text, size, "%s", FAKE_NVML_UUID);
+    return at == &device ? SUCCESS : INVALID_ARGUMENT;
 }
 
 int nvmlDeviceIsMigDeviceHandle(void *at, unsigned *out)

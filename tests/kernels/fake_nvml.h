@@ -16,6 +16,7 @@ enum fake_nvml_mode {
 };
 
 extern enum fake_nvml_mode fake_nvml_mode;
-extern int fake_nvml_open; /* initialisations not yet shut down */
+extern int fake_nvml_open;     /* initialisations not yet shut down */
+extern int fake_nvml_searches; /* for a UUID */
 
 #endif

@@ -13,7 +13,7 @@
 
 /* The library's variables, looked up where it was loaded. */
 static enum fake_nvml_mode *mode;
-static int *open_count;
+static int *open_count, *search_count;
 
 static int load_fake(void **state)
 {
@@ -24,7 +24,8 @@ static int load_fake(void **state)
         return -1;
     mode = dlsym(library, "fake_nvml_mode");
     open_count = dlsym(library, "fake_nvml_open");
-    return mode == NULL || open_count == NULL ? -1 : 0;
+    search_count = dlsym(library, "fake_nvml_searches");
+    return mode == NULL || open_count == NULL || search_count == NULL ? -1 : 0;
 }
 
 static struct pb_nvml *open_in_mode(enum fake_nvml_mode wanted)
@@ -205,6 +206,30 @@ static void test_nvml_mig__without_its_gpu_the_rest_is_unknown(void **state)
     pb_nvml_close(nvml);
 }
 
+/* Looking for a UUID starts every GPU of a node; an instance has no place of its own. */
+static void test_nvml_open__searches_only_for_what_is_not_at_its_place(void **state)
+{
+    static const struct {
+        const char *uuid, *bus_id;
+        int searches;
+    } cases[] = {
+        {FAKE_NVML_UUID, FAKE_NVML_BUS_ID, 0},
+        {FAKE_NVML_UUID, "00000000:00:00.0", 1},
+        {FAKE_NVML_MIG_UUID, FAKE_NVML_BUS_ID, 1},
+    };
+
+    (void)state;
+    *mode = FAKE_NVML_HEALTHY;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int before = *search_count;
+        struct pb_nvml *nvml = pb_nvml_open(cases[i].uuid, cases[i].bus_id);
+
+        assert_non_null(nvml);
+        assert_int_equal(*search_count - before, cases[i].searches);
+        pb_nvml_close(nvml);
+    }
+}
+
 static void test_nvml_open__finds_by_bus_id_when_the_uuid_is_unknown(void **state)
 {
     struct pb_nvml *nvml = pb_nvml_open("MIG-0", FAKE_NVML_BUS_ID);
@@ -234,6 +259,7 @@ int main(void)
         cmocka_unit_test(test_nvml_mig__reads_use_of_the_instance_and_the_rest_of_its_gpu),
         cmocka_unit_test(test_nvml_mig__instances_of_one_gpu_have_slots_of_their_own),
         cmocka_unit_test(test_nvml_mig__without_its_gpu_the_rest_is_unknown),
+        cmocka_unit_test(test_nvml_open__searches_only_for_what_is_not_at_its_place),
         cmocka_unit_test(test_nvml_open__finds_by_bus_id_when_the_uuid_is_unknown),
         cmocka_unit_test(test_nvml_open__an_unknown_gpu_leaves_nothing_open),
     };

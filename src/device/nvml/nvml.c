@@ -16,6 +16,7 @@ static const struct {
     {offsetof(struct pb_nvml_calls, shutdown), "nvmlShutdown", NULL},
     {offsetof(struct pb_nvml_calls, by_uuid), "nvmlDeviceGetHandleByUUID", NULL},
     {offsetof(struct pb_nvml_calls, by_bus_id), "nvmlDeviceGetHandleByPciBusId_v2", NULL},
+    {offsetof(struct pb_nvml_calls, uuid), "nvmlDeviceGetUUID", NULL},
     {offsetof(struct pb_nvml_calls, is_instance), "nvmlDeviceIsMigDeviceHandle", NULL},
     {offsetof(struct pb_nvml_calls, parent), "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", NULL},
     {offsetof(struct pb_nvml_calls, instance_id), "nvmlDeviceGetGpuInstanceId", NULL},
@@ -78,10 +79,25 @@ static void split_instance(struct pb_nvml *nvml, const char *pci_bus_id)
         nvml->device = parent;
 }
 
+/* The GPU at this place, if it is the one that is meant; an instance of it has another UUID. */
+static bool find_by_place(struct pb_nvml *nvml, const char *uuid, const char *pci_bus_id)
+{
+    const struct pb_nvml_calls *call = &nvml->call;
+    char found[96]; /* NVML's own limit */
+
+    return call->uuid != NULL && call->by_bus_id != NULL &&
+           call->by_bus_id(pci_bus_id, &nvml->device) == NVML_SUCCESS &&
+           call->uuid(nvml->device, found, sizeof(found)) == NVML_SUCCESS &&
+           strcmp(found, uuid) == 0;
+}
+
+/* By its UUID NVML may start all GPUs of a node, looking for it: only what else is not found. */
 static bool find_device(struct pb_nvml *nvml, const char *uuid, const char *pci_bus_id)
 {
     struct pb_nvml_calls *call = &nvml->call;
 
+    if (find_by_place(nvml, uuid, pci_bus_id))
+        return true;
     if (call->by_uuid != NULL && call->by_uuid(uuid, &nvml->device) == NVML_SUCCESS) {
         split_instance(nvml, pci_bus_id);
         return true;

@@ -62,6 +62,7 @@ struct pb_nvml_calls {
     int (*shutdown)(void);
     int (*by_uuid)(const char *uuid, void **device_out);
     int (*by_bus_id)(const char *bus_id, void **device_out);
+    int (*uuid)(void *device, char *text, unsigned size);
     int (*is_instance)(void *device, unsigned *is_instance_out); /* of MIG */
     int (*parent)(void *instance, void **device_out);
     int (*instance_id)(void *instance, unsigned *id_out);
