@@ -72,7 +72,8 @@ struct pb_index_fit {
     uint64_t sets;
     double chance; /* that the cache's own index is coarser, and these pairs do not show it */
     size_t pairs, strays;
-    size_t thin; /* lines far away, each alone with its address bit, that rest on a single pair */
+    size_t thin;   /* lines far away, each alone with its address bit, that rest on a single pair */
+    size_t unseen; /* such lines without any pair */
     struct pb_partition seen; /* strays left out */
     uint64_t masks[64];       /* of the address; none where a modulo is no power of two */
     size_t mask_count;

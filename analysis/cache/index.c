@@ -174,14 +174,12 @@ static int compare_distances(const void *a, const void *b)
 static size_t count_distances(const struct pairs *pairs, const struct draft *draft, uint64_t *room)
 {
     const struct pb_conflicts *conflicts = pairs->conflicts;
-    uint64_t near_bytes = 4 * conflicts->lines * conflicts->line_bytes;
     size_t count = 0, different = 0;
 
     for (size_t i = 0; i < conflicts->lap_count; i++) {
         const struct pb_conflict_lap *lap = &conflicts->laps[i];
-        uint64_t head = lap->added - conflicts->base < near_bytes || draft->shape == PB_INDEX_MODULO
-                            ? lap->added
-                            : 0;
+        bool known = draft->shape == PB_INDEX_MODULO || pb_conflicts_is_near(conflicts, lap);
+        uint64_t head = known ? lap->added : 0;
 
         for (size_t k = lap->first; k < lap->first + lap->count; k++) {
             if (pairs->is_stray[k])
@@ -246,18 +244,22 @@ static size_t count_pairs_of(const struct pairs *pairs, uint64_t added)
     return used;
 }
 
-/* Far lines with one pair: were it a stray, a bit of the masks would be wrong unnoticed. */
-static size_t count_thin(const struct pairs *pairs)
+/* Far lines with so many pairs. Were a single one a stray, a mask would be wrong unnoticed. */
+static size_t count_far(const struct pairs *pairs, size_t pairs_each)
 {
     const struct pb_conflicts *conflicts = pairs->conflicts;
-    uint64_t near_bytes = 4 * conflicts->lines * conflicts->line_bytes;
-    size_t thin = 0;
+    size_t count = 0;
 
-    for (size_t i = 0; i < conflicts->lap_count; i++)
-        thin += conflicts->laps[i].count > 0 &&
-                conflicts->laps[i].added - conflicts->base >= near_bytes &&
-                count_pairs_of(pairs, conflicts->laps[i].added) == 1;
-    return thin;
+    for (size_t i = 0; i < conflicts->lap_count; i++) {
+        const struct pb_conflict_lap *lap = &conflicts->laps[i];
+        size_t first = 0;
+
+        while (conflicts->laps[first].added != lap->added)
+            first++;
+        count += first == i && pb_conflicts_is_alone(conflicts, lap) &&
+                 count_pairs_of(pairs, lap->added) == pairs_each;
+    }
+    return count;
 }
 
 /* Pairs beyond those that define the index: each would have broken a finer one by chance. */
@@ -329,8 +331,7 @@ static void fit_modulo(struct pairs *pairs, struct draft *draft)
     }
 }
 
-/* The finest xor without the strays that were told, and further ones dropped one after the other.
- */
+/* The finest xor without the strays that were told, further ones dropped one after the other. */
 static void fit_xor(struct pairs *pairs, struct draft *draft)
 {
     for (size_t k = 0; k < pairs->count; k++)
@@ -377,7 +378,8 @@ enum pb_status pb_conflicts_fit(const struct pb_conflicts *conflicts, enum pb_in
     fit.strays = pairs.strays;
     fit.pairs = pairs.count - pairs.strays;
     fit.chance = chance_of(&pairs, &draft, pairs.made_of);
-    fit.thin = count_thin(&pairs);
+    fit.thin = count_far(&pairs, 1);
+    fit.unseen = count_far(&pairs, 0);
     if (fit.pairs > 0 && sets < ldexp(1.0, 32))
         fit.sets = (uint64_t)sets;
     if (shape == PB_INDEX_MODULO) {

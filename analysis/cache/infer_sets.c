@@ -30,8 +30,10 @@ static const double significance = 1e-3;
 /* Lines seen so often, each, have been seen with all others of their sets. */
 enum { OFTEN = 8 };
 
-/* With so many pairs strays would show: a far lap's single one is then believed. */
+/* With so many pairs strays would show: a far lap's single one is then believed, unless strays are
+ * so common that one of such pairs is one more often than this. */
 enum { MANY_PAIRS = 100 };
+static const double thin_share = 0.02;
 
 /* Laps are no more independent pieces of evidence than this. */
 enum { PIECES_MAX = 60 };
@@ -60,6 +62,14 @@ static void state_count(const struct pb_case *at, double sets, double ways, doub
                             sets, seen->largest);
 }
 
+/* Do far lines rest on pairs that may be strays? */
+static bool is_thin(const struct pb_index_fit *fit)
+{
+    return fit->thin > 0 &&
+           (fit->pairs < MANY_PAIRS ||
+            (double)(fit->thin * fit->strays) > thin_share * (double)(fit->pairs + fit->strays));
+}
+
 static void state_index(const struct pb_case *at, const struct pb_index_view *view,
                         const struct pb_index_fit *fit, double confidence)
 {
@@ -84,11 +94,12 @@ static void state_index(const struct pb_case *at, const struct pb_index_view *vi
     if (fit->mask_count == 0)
         pb_parameter_set_none(masks, "line number modulo %llu: no power of two, no masks",
                               (unsigned long long)fit->sets);
-    else if (fit->shape == PB_INDEX_XOR && fit->thin > 0 && fit->pairs < MANY_PAIRS)
-        pb_parameter_set_none(masks,
-                              "%zu far lines conflicted with a single other one: whether their "
-                              "address bits belong to the index is not certain",
-                              fit->thin);
+    else if (fit->shape == PB_INDEX_XOR && (fit->unseen > 0 || is_thin(fit)))
+        pb_parameter_set_none(
+            masks,
+            "%zu far lines conflicted with none, and %zu with a single other one: "
+            "whether their address bits belong to the index is not certain",
+            fit->unseen, fit->thin);
     else
         pb_parameter_set_masks(masks, fit->masks, fit->mask_count, confidence,
                                "reduced basis over the address bits that were walked; any other "

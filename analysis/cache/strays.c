@@ -18,9 +18,25 @@ static const double significance = 0.01;
 
 enum { PAIRS_MIN = 40, BITS_MAX = 18, MASKS_MAX = 16, HALVINGS = 6 };
 
+static bool is_added(const struct pb_conflicts *conflicts, uint64_t address)
+{
+    for (size_t i = 0; i < conflicts->lap_count; i++)
+        if (conflicts->laps[i].added == address)
+            return true;
+    return false;
+}
+
+bool pb_conflicts_is_alone(const struct pb_conflicts *conflicts, const struct pb_conflict_lap *lap)
+{
+    uint64_t offset = lap->added - conflicts->base;
+
+    return (offset & (offset - 1)) == 0 && !is_added(conflicts, lap->added + conflicts->line_bytes);
+}
+
 bool pb_conflicts_is_near(const struct pb_conflicts *conflicts, const struct pb_conflict_lap *lap)
 {
-    return lap->added - conflicts->base < 4 * conflicts->lines * conflicts->line_bytes;
+    return lap->added - conflicts->base < 4 * conflicts->lines * conflicts->line_bytes &&
+           !pb_conflicts_is_alone(conflicts, lap);
 }
 
 /* What is looked at: the address bits in which lines that are near differ. */

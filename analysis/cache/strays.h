@@ -25,6 +25,12 @@ enum pb_status pb_strays_mark_xor(const struct pb_conflicts *conflicts, bool *is
  */
 bool pb_strays_are_even(const struct pb_conflicts *conflicts, uint64_t sets);
 
+/*
+ * An added line at a single bit, and none behind it: it alone has that bit, so that its few pairs
+ * break any mask that has it, and no other pair does.
+ */
+bool pb_conflicts_is_alone(const struct pb_conflicts *conflicts, const struct pb_conflict_lap *lap);
+
 /* Added lines so near to the array that they share its address bits. */
 bool pb_conflicts_is_near(const struct pb_conflicts *conflicts, const struct pb_conflict_lap *lap);
 

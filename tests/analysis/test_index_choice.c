@@ -204,6 +204,36 @@ static void test_index_choose__strays_are_left_out_of_a_modulo_as_of_an_xor(void
     pb_conflicts_clear(&view.conflicts);
 }
 
+/* 128 sets; one bit of the line's number, that no line near the array has, turns one of the index.
+ */
+static uint64_t far_bit(uint64_t line)
+{
+    return line % 128 ^ (line >> 12 & 1) << 3;
+}
+
+/* The only pair that tells of a bit breaks whatever mask that bit is left out of: it is no stray.
+ */
+static void test_conflicts_fit__a_single_pair_tells_of_its_own_bit(void **state)
+{
+    enum { LINES = 2560, FAR = 4096 };
+    struct pb_index_view view = make_random(LINES, far_bit);
+    uint64_t bits = 0;
+
+    (void)state;
+    begin_lap(&view.conflicts, FAR, false);
+    add_missing(&view.conflicts, far_bit(FAR) + 128);
+    begin_lap(&view.conflicts, 2 * FAR, false);
+    choose(&view);
+    for (size_t i = 0; i < view.linear.mask_count; i++)
+        bits |= view.linear.masks[i];
+    assert_int_equal(view.linear.sets, 128);
+    assert_int_equal(view.linear.strays, 0);
+    assert_true((bits & (uint64_t)FAR * LINE) != 0);
+    assert_int_equal(view.linear.thin, 1);
+    assert_int_equal(view.linear.unseen, 1);
+    pb_conflicts_clear(&view.conflicts);
+}
+
 static void test_strays_mark_xor__what_breaks_in_one_way_only_is_none(void **state)
 {
     enum { LINES = 384, LAPS = 300 };
@@ -265,6 +295,7 @@ int main(void)
         cmocka_unit_test(test_index_choose__sets_that_never_meet_are_not_one),
         cmocka_unit_test(test_index_choose__strays_in_all_ways_are_left_out),
         cmocka_unit_test(test_index_choose__strays_are_left_out_of_a_modulo_as_of_an_xor),
+        cmocka_unit_test(test_conflicts_fit__a_single_pair_tells_of_its_own_bit),
         cmocka_unit_test(test_strays_mark_xor__what_breaks_in_one_way_only_is_none),
         cmocka_unit_test(test_conflicts_fit__drawn_orders_are_evidence_of_their_own),
     };
