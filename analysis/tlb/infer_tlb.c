@@ -93,26 +93,42 @@ static enum pb_status state_level(const struct pb_case *at, const struct pb_tlb_
     return state_entries(at, view, confidence, err);
 }
 
-/* Does a walk over so few bytes miss the level, in a quarter of its loads? */
-static bool misses_within(const struct pb_tlb *tlb, const struct pb_tlb_walk *walk, size_t level,
-                          uint64_t bytes)
+/* Slower than hits of the level, and not because it misses L2? */
+static bool is_slow(const struct pb_tlb *tlb, const struct pb_tlb_walk *walk, size_t i,
+                    size_t level)
 {
-    size_t misses = 0;
+    double cycles = pb_access_cycles(&walk->accesses, i), most = tlb->bands[level - 1].high;
 
-    for (size_t i = 0; i < walk->accesses.count; i++)
-        misses += pb_tlb_misses(tlb, walk, i, level);
-    return walk->pages * walk->stride_bytes <= bytes && walk->accesses.count >= LOADS_MIN &&
-           4 * misses > walk->accesses.count;
+    return cycles > most &&
+           (cycles - tlb->dram_cycles > most || cycles - tlb->dram_cycles < tlb->bands[0].low);
 }
 
 /*
- * Loads nearer to each other than any stride of the walks miss in half of the reach already: pages
- * are smaller, each load of the walks takes entries that are far apart, and neither their number
- * nor what they cost is what it seems. Without such walks nothing is known of it.
+ * Are more loads slow than pages of the smallest stride could be missed? Each of those is asked
+ * for once in a lap, and never within half of the reach.
  */
-static enum pb_status check_pages(const struct pb_case *at, const struct pb_tlb *tlb,
-                                  const struct pb_tlb_l2 *l2, const struct pb_tlb_view *view,
-                                  struct pb_error *err)
+static bool misses_too_often(const struct pb_tlb_view *view, const struct pb_tlb_walk *walk)
+{
+    uint64_t page = view->tlb->strides[0];
+    double loads = (double)walk->accesses.count, slow = 0.0;
+    double pages = loads * (double)walk->stride_bytes / (double)page;
+
+    for (size_t i = 0; i < walk->accesses.count; i++)
+        slow += is_slow(view->tlb, walk, i, view->level);
+    if (walk->accesses.count < LOADS_MIN)
+        return false;
+    if (2 * walk->pages * walk->stride_bytes <= view->fits_bytes && slow > loads / 4.0)
+        return true;
+    return slow > 1.5 * pages + loads / 16.0;
+}
+
+/*
+ * Loads nearer to each other than any stride of the walks that miss too often: pages are smaller,
+ * each load of the walks takes entries that are far apart, and neither their number nor what they
+ * cost is what it seems. Without such walks nothing is known of it.
+ */
+static enum pb_status check_pages(const struct pb_case *at, const struct pb_tlb_l2 *l2,
+                                  const struct pb_tlb_view *view, struct pb_error *err)
 {
     struct pb_tlb fine = {NULL};
     enum pb_status status = pb_tlb_read_fine(&at->recordings[0], &fine, err);
@@ -120,7 +136,7 @@ static enum pb_status check_pages(const struct pb_case *at, const struct pb_tlb 
     if (status == PB_OK)
         status = pb_tlb_leave_out_crowded(&fine, l2, err);
     for (size_t i = 0; i < fine.walk_count && status == PB_OK; i++)
-        if (misses_within(tlb, &fine.walks[i], view->level, view->fits_bytes / 2))
+        if (misses_too_often(view, &fine.walks[i]))
             status =
                 pb_fail(err, PB_UNSUPPORTED,
                         "loads %llu bytes apart miss within %llu bytes: pages are smaller "
@@ -183,7 +199,7 @@ static enum pb_status infer_level(const struct pb_case *at, struct pb_error *err
     if (status == PB_OK)
         status = pb_tlb_look(&tlb, level, &view, err);
     if (status == PB_OK)
-        status = check_pages(at, &tlb, &lines, &view, err);
+        status = check_pages(at, &lines, &view, err);
     if (status == PB_OK) {
         state_penalty(at, &tlb, level);
         status = state_level(at, &view, err);

@@ -68,6 +68,11 @@ void pb_tlb_leave_sets_open(const struct pb_case *at);
 void pb_tlb_state_sets(const struct pb_case *at, const struct pb_tlb_sets *sets,
                        uint64_t span_bytes, uint64_t overflow_bytes);
 
+/* The same file: states set_count and way_counts, one number where all sets are equal. */
+void pb_tlb_state_list(const struct pb_case *at, const double *ways, size_t count,
+                       double confidence);
+bool pb_tlb_are_equal(const double *ways, size_t count);
+
 /*
  * infer_tlb_rise.c: where L2's hits come in several kinds, by lines compared with themselves.
  * most_cycles: a line slower by more does not wait for a translation.

@@ -46,3 +46,31 @@ void pb_tlb_state_sets(const struct pb_case *at, const struct pb_tlb_sets *sets,
                             sets->set_count, sets->finest_sets);
     pb_tlb_state_index(at, sets, span_bytes, pb_votes_confidence(&votes));
 }
+
+bool pb_tlb_are_equal(const double *ways, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (ways[i] != ways[0])
+            return false;
+    return true;
+}
+
+void pb_tlb_state_list(const struct pb_case *at, const double *ways, size_t count,
+                       double confidence)
+{
+    struct pb_parameter *answer = pb_case_answer(at, "way_counts");
+    struct pb_estimate sets = {(double)count, (double)count, (double)count};
+    struct pb_estimate list[PB_LIST_MAX] = {{0.0, 0.0, 0.0}};
+
+    for (size_t i = 0; i < count; i++)
+        list[i] = (struct pb_estimate){ways[i], ways[i], ways[i]};
+    pb_parameter_set_number(pb_case_answer(at, "set_count"), sets, confidence,
+                            "M16 4.4: sets overflow one after the other until all entries do");
+    if (pb_tlb_are_equal(ways, count))
+        pb_parameter_set_number(answer, list[0], confidence,
+                                "M16 4.4: %zu equal sets overflow one after the other", count);
+    else
+        pb_parameter_set_list(answer, list, count, confidence,
+                              "M16 4.4: misses by page beyond the reach, set by set in the order "
+                              "of addresses");
+}

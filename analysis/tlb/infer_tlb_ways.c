@@ -40,7 +40,6 @@ struct sets {
     size_t count;
     double sum;
     bool whole; /* all entries accounted for */
-    bool equal; /* all as large */
 };
 
 /* A level followed entry by entry. */
@@ -226,31 +225,36 @@ static void count_sets(struct follower *follower, struct sets *sets)
             sets->ways[follower->entries[i].set - 1]++;
             sets->sum++;
         }
-    sets->equal = true;
-    for (size_t i = 0; i < sets->count; i++)
-        sets->equal &= sets->ways[i] == sets->ways[0];
+}
+
+/* The set of an access that asks the level: what misses those before. 0: it does not. */
+static size_t set_asked(const struct follower *follower, const struct pb_tlb_walk *walk, size_t i)
+{
+    size_t at = (size_t)(walk->accesses.index_bytes[i] / follower->view->span_bytes);
+    size_t level = follower->view->level;
+
+    if (at >= follower->last ||
+        (level > 1 && !pb_tlb_misses(follower->view->tlb, walk, i, level - 1)))
+        return 0;
+    return follower->entries[at].set;
 }
 
 /*
  * Do the same entries miss where others between them are left out? Of a tree-PLRU, pages that begin
- * to miss together are no set. Only what misses the levels before asks this one.
+ * to miss together are no set.
  */
 static bool holds_farther(struct follower *follower, const struct sets *sets,
                           const struct pb_tlb_walk *walk)
 {
-    size_t apart = (size_t)(walk->stride_bytes / follower->view->span_bytes);
-    size_t held[PB_LIST_MAX] = {0}, level = follower->view->level;
+    double held[PB_LIST_MAX + 1] = {0.0};
 
-    for (size_t i = 0; i < walk->pages; i++)
-        held[follower->entries[i * apart].set - 1]++;
-    look(follower, level, walk);
+    for (size_t i = 0; i < walk->accesses.count; i++)
+        held[set_asked(follower, walk, i)]++;
     for (size_t i = 0; i < walk->accesses.count; i++) {
-        size_t at = (size_t)(walk->accesses.index_bytes[i] / follower->view->span_bytes);
-        size_t set = at < follower->fits ? follower->entries[at].set - 1 : 0;
+        size_t set = set_asked(follower, walk, i);
 
-        if (at < follower->fits && (double)held[set] > sets->ways[set] &&
-            follower->looks[at].sight == HIT &&
-            (level == 1 || pb_tlb_misses(follower->view->tlb, walk, i, level - 1)))
+        if (set > 0 && held[set] > sets->ways[set - 1] &&
+            pb_tlb_hits(follower->view->tlb, walk, i, follower->view->level))
             return false;
     }
     return true;
@@ -312,7 +316,7 @@ static void state_index(const struct pb_case *at, const struct follower *followe
         .sets = follower->set_of,
         .count = follower->last,
         .set_count = sets->count,
-        .equal = sets->equal,
+        .equal = pb_tlb_are_equal(sets->ways, sets->count),
     };
 
     for (size_t i = 0; i < follower->last; i++)
@@ -356,36 +360,6 @@ static enum pb_status follow_sets(const struct pb_case *at, const struct pb_tlb_
     return status;
 }
 
-static void state_ways(const struct pb_case *at, struct sets *sets, double entry_count,
-                       double confidence)
-{
-    struct pb_parameter *answer = pb_case_answer(at, "way_counts");
-    double count = (double)sets->count;
-    struct pb_estimate ways[PB_LIST_MAX] = {{0.0, 0.0, 0.0}};
-
-    if (!sets->whole || sets->count == 0) {
-        pb_parameter_set_none(answer,
-                              "sets that overflow one after the other hold %.0f of %.0f entries: "
-                              "not LRU, or not walked far and finely enough",
-                              sets->sum, entry_count);
-        return;
-    }
-    for (size_t i = 0; i < sets->count; i++)
-        ways[i] = (struct pb_estimate){sets->ways[i], sets->ways[i], sets->ways[i]};
-    pb_parameter_set_number(
-        pb_case_answer(at, "set_count"), (struct pb_estimate){count, count, count}, confidence,
-        "M16 4.4: sets overflow one after the other until all %.0f entries do", entry_count);
-    if (sets->equal)
-        pb_parameter_set_number(answer, ways[0], confidence,
-                                "M16 4.4: %zu equal sets overflow one after the other",
-                                sets->count);
-    else
-        pb_parameter_set_list(
-            answer, ways, sets->count, confidence,
-            "M16 4.4: misses by page beyond the reach, set by set in the order of "
-            "addresses");
-}
-
 enum pb_status pb_tlb_state_ways(const struct pb_case *at, const struct pb_tlb_view *view,
                                  uint64_t entry_count, double confidence, struct pb_error *err)
 {
@@ -396,7 +370,12 @@ enum pb_status pb_tlb_state_ways(const struct pb_case *at, const struct pb_tlb_v
 
     if (status == PB_OK && !sets.whole && view->span_bytes != view->stride_bytes)
         status = follow_sets(at, view, view->stride_bytes, entry_count, confidence, &sets, err);
-    if (status == PB_OK)
-        state_ways(at, &sets, (double)entry_count, confidence);
+    if (status == PB_OK && sets.whole && sets.count > 0)
+        pb_tlb_state_list(at, sets.ways, sets.count, confidence);
+    else if (status == PB_OK)
+        pb_parameter_set_none(pb_case_answer(at, "way_counts"),
+                              "sets that overflow one after the other hold %.0f of %llu entries: "
+                              "not LRU, or not walked far and finely enough",
+                              sets.sum, (unsigned long long)entry_count);
     return status;
 }

@@ -234,6 +234,17 @@ static void test_tlb__sets_come_in_the_order_of_addresses(void **state)
     assert_found(&profile);
 }
 
+/* Every other page leaves half of them to the larger set of the first level. */
+static void test_tlb__pages_that_hit_one_level_do_not_ask_the_next(void **state)
+{
+    struct blind_profile profile = draw();
+
+    (void)state;
+    profile.tlbs[0] = plant(16 * mib, 15, 2, (const uint32_t[]){4, 10});
+    profile.tlbs[1] = plant(16 * mib, 44, 4, (const uint32_t[]){6, 12, 12, 6});
+    assert_found(&profile);
+}
+
 /* Beyond so small a level most walks miss everywhere, which is no sign of larger entries. */
 static void test_tlb__small_sets_are_no_span(void **state)
 {
@@ -267,21 +278,38 @@ static void test_tlb__a_reach_beyond_memory_is_none(void **state)
 }
 
 /* Slots 2 MiB apart come to few of its sets: nothing of it is as it seems. */
-static void test_tlb__pages_smaller_than_strides_are_none(void **state)
+static void assert_pages_are_smaller(const struct blind_profile *profile)
 {
     static const char *const names[] = {"page_bytes",  "entry_count", "entry_span_bytes",
                                         "reach_bytes", "way_counts",  "penalty_cycles",
                                         "set_count",   "index_kind",  "index_masks"};
-    struct blind_profile profile = draw();
     struct pb_parameters parameters = {NULL, 0, 0};
 
-    (void)state;
-    profile.tlbs[0] = plant(mib / 16, 20, 1, (const uint32_t[]){16});
-    profile.tlbs[1] = plant(mib / 16, 70, 4, (const uint32_t[]){16, 16, 16, 16});
-    selected_infer_drawn(&profile, tests_read, &parameters);
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    selected_infer_drawn(profile, tests_read, &parameters);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const struct pb_parameter *second = pb_parameters_find(&parameters, "tlb_l2", names[i]);
+
         assert_open(&parameters, "tlb_l1", names[i], "pages are smaller");
+        assert_int_equal(second->kind, PB_VALUE_NONE);
+    }
     pb_parameters_clear(&parameters);
+}
+
+static void test_tlb__pages_smaller_than_strides_are_none(void **state)
+{
+    static const uint32_t ways[] = {16, 16, 16, 16, 16, 16, 16, 16};
+    static const struct {
+        uint64_t span_kib;
+        size_t sets[2];
+    } devices[] = {{64, {1, 4}}, {256, {1, 8}}, {256, {4, 8}}, {512, {4, 8}}, {1024, {2, 8}}};
+    struct blind_profile profile = draw();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
+        profile.tlbs[0] = plant(devices[i].span_kib * 1024, 20, devices[i].sets[0], ways);
+        profile.tlbs[1] = plant(devices[i].span_kib * 1024, 70, devices[i].sets[1], ways);
+        assert_pages_are_smaller(&profile);
+    }
 }
 
 /* A spike where a page begins to miss hides of which set it is, unless its neighbours tell. */
@@ -357,6 +385,7 @@ int main(void)
         cmocka_unit_test(test_tlb__strides_that_leave_out_sets_are_no_span),
         cmocka_unit_test(test_tlb__entries_behind_larger_ones_may_span_less),
         cmocka_unit_test(test_tlb__sets_come_in_the_order_of_addresses),
+        cmocka_unit_test(test_tlb__pages_that_hit_one_level_do_not_ask_the_next),
         cmocka_unit_test(test_tlb__small_sets_are_no_span),
         cmocka_unit_test(test_tlb__a_tree_plru_shows_no_sets),
         cmocka_unit_test(test_tlb__a_reach_beyond_memory_is_none),
