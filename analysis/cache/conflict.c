@@ -247,6 +247,7 @@ static void measure_sets(size_t lines, const size_t *size, const size_t *sightin
         if (partition->sets < PB_LIST_MAX)
             partition->size[partition->sets] = size[i];
         partition->sets++;
+        partition->alone += size[i] == 1;
         if (partition->least == 0 || size[i] < partition->least)
             partition->least = size[i];
         if (size[i] > partition->largest) {

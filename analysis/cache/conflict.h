@@ -57,6 +57,7 @@ struct pb_partition {
     size_t sets;               /* that have conflicted */
     size_t size[PB_LIST_MAX];  /* lines seen in each of the first ones, by their lowest line */
     size_t least, largest;     /* of all sizes */
+    size_t alone;              /* sets of one line: it missed in no company */
     size_t lines;              /* seen in all sets together */
     size_t once;               /* lines that were seen missing in one lap only */
     size_t largest_sightings;  /* of the lines of the largest set */
@@ -87,10 +88,11 @@ enum pb_status pb_conflicts_fit(const struct pb_conflicts *conflicts, enum pb_in
 uint64_t pb_index_set_of(const struct pb_index_fit *fit, uint64_t line_bytes, uint64_t address);
 
 /*
- * How many sets would seem to be there at most, had each lap let as many lines miss as it did,
- * drawn from all of its set by chance. More are seen only where sets are finer than the index, or
- * where a policy keeps to parts of them. Source: random graphs (Erdős & Rényi 1960), by drawing
- * them. PB_NO_MEMORY.
+ * How many sets of several lines would seem to be there at most, had each lap let as many lines
+ * miss as it did, drawn from all of its set by chance. More are seen only where sets are finer than
+ * the index, or where a policy keeps to parts of them. Lines that missed alone tell nothing: a
+ * lap's first victims have little company where they are its last lines. Source: random graphs
+ * (Erdős & Rényi 1960), by drawing them. PB_NO_MEMORY.
  */
 enum pb_status pb_conflicts_draw_sets(const struct pb_conflicts *conflicts,
                                       const struct pb_index_fit *fit, double *most_out,

@@ -35,6 +35,7 @@ struct lines {
     size_t *first;  /* [sets + 1] of a set's lines in member; the last one's end */
     size_t *member; /* [lines] */
     size_t *parent; /* [lines] the lines of one lap are joined */
+    size_t *size;   /* [lines] of the set that a root stands for */
     bool *seen;     /* [lines] */
 };
 
@@ -43,6 +44,7 @@ static void lines_clear(struct lines *lines)
     free(lines->first);
     free(lines->member);
     free(lines->parent);
+    free(lines->size);
     free(lines->seen);
 }
 
@@ -109,6 +111,7 @@ static size_t draw_sets(const struct pb_conflicts *conflicts, const struct pb_in
 
     for (size_t i = 0; i < conflicts->lines; i++) {
         lines->parent[i] = i;
+        lines->size[i] = 0;
         lines->seen[i] = false;
     }
     for (size_t i = 0; i < conflicts->lap_count; i++) {
@@ -118,7 +121,7 @@ static size_t draw_sets(const struct pb_conflicts *conflicts, const struct pb_in
         draw_lap(lines, set, count, state);
     }
     for (size_t i = 0; i < conflicts->lines; i++)
-        sets += lines->seen[i] && root_of(lines->parent, i) == i;
+        sets += lines->seen[i] && ++lines->size[root_of(lines->parent, i)] == 2;
     return sets;
 }
 
@@ -129,11 +132,13 @@ enum pb_status pb_conflicts_draw_sets(const struct pb_conflicts *conflicts,
     struct lines lines = {calloc((size_t)fit->sets + 1, sizeof(*lines.first)),
                           calloc(conflicts->lines + 1, sizeof(*lines.member)),
                           calloc(conflicts->lines + 1, sizeof(*lines.parent)),
+                          calloc(conflicts->lines + 1, sizeof(*lines.size)),
                           calloc(conflicts->lines + 1, sizeof(*lines.seen))};
     double sum = 0.0, squares = 0.0;
     uint64_t state = 1;
 
-    if (lines.first == NULL || lines.member == NULL || lines.parent == NULL || lines.seen == NULL) {
+    if (lines.first == NULL || lines.member == NULL || lines.parent == NULL || lines.size == NULL ||
+        lines.seen == NULL) {
         lines_clear(&lines);
         return pb_fail(err, PB_NO_MEMORY, "no memory for the lines of %llu sets",
                        (unsigned long long)fit->sets);

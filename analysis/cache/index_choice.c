@@ -37,10 +37,11 @@ static enum pb_status is_in_too_many(const struct pb_conflicts *conflicts,
     enum pb_status status;
 
     *too_many_out = false;
-    if (seen->sets <= parts || (conflicts->drawn < DRAWN && fit->pairs < OFTEN * seen->lines))
+    if (seen->sets - seen->alone <= parts ||
+        (conflicts->drawn < DRAWN && fit->pairs < OFTEN * seen->lines))
         return PB_OK;
     status = pb_conflicts_draw_sets(conflicts, fit, &most, err);
-    *too_many_out = (double)seen->sets > most;
+    *too_many_out = (double)(seen->sets - seen->alone) > most;
     return status;
 }
 

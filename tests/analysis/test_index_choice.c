@@ -185,6 +185,41 @@ static void test_index_choose__strays_in_all_ways_are_left_out(void **state)
     pb_conflicts_clear(&view.conflicts);
 }
 
+/*
+ * Victims drawn one after the other, each from the whole set: one behind its lap's place misses in
+ * this lap, one before it in the next. The last lines of an array have little company.
+ */
+static void test_index_choose__lines_that_miss_alone_make_no_sets(void **state)
+{
+    enum { LINES = 384, LAST = 340, LAPS = 300, DRAWN = 24 };
+    struct pb_index_view view = empty_view(LINES);
+    const struct pb_index_fit *fit;
+    uint64_t random = 7;
+
+    (void)state;
+    for (uint64_t i = 0; i < LAPS; i++) {
+        begin_lap(&view.conflicts, LINES + i % 200, i >= LAPS - DRAWN);
+        for (uint64_t count = 0; count < 2;) {
+            uint64_t line = draw(&random) % LAST;
+
+            if (four_lines_in_a_row(line) != four_lines_in_a_row(LINES + i % 200))
+                continue;
+            add_missing(&view.conflicts, line);
+            count++;
+        }
+    }
+    for (uint64_t line = LAST; line < LINES; line++) {
+        begin_lap(&view.conflicts, line + 16, false);
+        add_missing(&view.conflicts, line);
+    }
+    fit = choose(&view);
+    assert_true(view.partition.alone >= LINES - LAST);
+    assert_non_null(fit);
+    assert_int_equal(fit->shape, PB_INDEX_XOR);
+    assert_int_equal(fit->sets, 4);
+    pb_conflicts_clear(&view.conflicts);
+}
+
 static uint64_t modulo_36(uint64_t line)
 {
     return line % 36;
@@ -294,6 +329,7 @@ int main(void)
         cmocka_unit_test(test_index_choose__few_lines_at_a_time_are_no_contradiction),
         cmocka_unit_test(test_index_choose__sets_that_never_meet_are_not_one),
         cmocka_unit_test(test_index_choose__strays_in_all_ways_are_left_out),
+        cmocka_unit_test(test_index_choose__lines_that_miss_alone_make_no_sets),
         cmocka_unit_test(test_index_choose__strays_are_left_out_of_a_modulo_as_of_an_xor),
         cmocka_unit_test(test_conflicts_fit__a_single_pair_tells_of_its_own_bit),
         cmocka_unit_test(test_strays_mark_xor__what_breaks_in_one_way_only_is_none),
