@@ -119,7 +119,10 @@ static void add_fate(const struct pb_tlb_view *view, const struct pb_tlb_walk *w
         fates->apart++;
 }
 
-/* Adds a walk, unless every entry misses whole, which says nothing: any pages do that together. */
+/*
+ * Adds a walk, unless all entries miss whole, but for what spikes hide: that says nothing, any
+ * pages do that together.
+ */
 static void add_fates(const struct pb_tlb_view *view, const struct pb_tlb_walk *walk, size_t pages,
                       struct fates *sum)
 {
@@ -130,7 +133,7 @@ static void add_fates(const struct pb_tlb_view *view, const struct pb_tlb_walk *
          k += pages)
         if (walk->left_out == 0 && walk->accesses.index_bytes[k] / view->stride_bytes == k)
             add_fate(view, walk, k, pages, &fates);
-    if (fates.all_hit + fates.first_misses + fates.apart == 0)
+    if (8 * (fates.all_hit + fates.first_misses + fates.apart) <= fates.all_miss)
         return;
     sum->all_hit += fates.all_hit;
     sum->first_misses += fates.first_misses;

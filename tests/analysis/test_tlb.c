@@ -153,14 +153,11 @@ static void test_tlb__misses_of_l2_that_look_like_a_level_are_none_of_it(void **
     struct blind_cache *l2 = &profile.caches[BLIND_L2];
 
     (void)state;
-    *l2 = (struct blind_cache){.id = "l2",
-                               .paths = l2->paths,
-                               .line_bytes = 64,
-                               .sector_bytes = 64,
-                               .sets = 900,
-                               .ways = 9,
-                               .policy = "plru",
-                               .latency_cycles = 123};
+    l2->line_bytes = l2->sector_bytes = 64;
+    l2->sets = 900;
+    l2->ways = 9;
+    l2->policy = "plru";
+    l2->latency_cycles = 123;
     profile.dram_cycles = 123 + 82;
     profile.jitter_cycles = 0;
     profile.spike_probability = 1e-3;
@@ -245,7 +242,7 @@ static void test_tlb__pages_that_hit_one_level_do_not_ask_the_next(void **state)
     assert_found(&profile);
 }
 
-/* Beyond so small a level most walks miss everywhere, which is no sign of larger entries. */
+/* Beyond so small a level most walks miss everywhere, but for spikes: no sign of larger entries. */
 static void test_tlb__small_sets_are_no_span(void **state)
 {
     struct blind_profile profile = draw();
@@ -257,6 +254,11 @@ static void test_tlb__small_sets_are_no_span(void **state)
     /* every other page leaves out half of the sets, and couples of pages miss together */
     profile.tlbs[0] = plant(2 * mib, 45, 1, (const uint32_t[]){19});
     profile.tlbs[1] = plant(2 * mib, 13, 4, (const uint32_t[]){8, 8, 10, 12});
+    assert_found(&profile);
+    profile.spike_probability = 1e-3;
+    profile.spike_cycles = 798;
+    profile.tlbs[0] = plant(2 * mib, 58, 4, (const uint32_t[]){2, 2, 4, 4});
+    profile.tlbs[1] = plant(16 * mib, 48, 4, (const uint32_t[]){12, 17, 10, 10});
     assert_found(&profile);
 }
 
