@@ -69,10 +69,10 @@ static enum pb_status read_sweep(const struct pb_level *level, uint64_t carveout
                                  struct sweep *sweep_out, struct pb_error *err)
 {
     const struct pb_series *series = level->series;
-    struct sweep sweep = {NULL, 0, carveout_bytes};
+    struct pb_sweep_point *points = calloc(series->point_count + 1, sizeof(*points));
+    struct sweep sweep = {points, 0, carveout_bytes};
 
-    sweep.points = malloc((series->point_count + 1) * sizeof(*sweep.points));
-    if (sweep.points == NULL)
+    if (points == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for a sweep of %zu", series->point_count);
     for (size_t i = 0; i < series->point_count; i++)
         if (is_sweep_point(&series->points[i], level->way->path) &&
@@ -92,10 +92,8 @@ static double scatter_of_laps(const struct sweep *sweep, double reference)
     for (size_t i = 0; i < sweep->count / 4; i++) {
         double lap = sweep->points[i].lap_cycles;
 
-        if (!isnan(lap)) {
-            low = fmin(low, lap);
-            high = fmax(high, lap);
-        }
+        low = fmin(low, lap); /* both pass over what is no lap */
+        high = fmax(high, lap);
     }
     return fmax(fmax(lap_noise_cycles, lap_noise * reference), high - low);
 }
@@ -272,11 +270,11 @@ static enum pb_status infer_size(const struct pb_case *at, const struct pb_level
 
     if (status == PB_OK)
         state_size(at, &onset, carveout_bytes);
-    else if (status == PB_NOT_FOUND) {
-        pb_parameter_set_none(pb_case_answer(at, "size_bytes"), "%s", err->message);
-        pb_parameter_set_none(pb_case_answer(at, "all_miss_bytes"), "%s", err->message);
-    }
-    return status == PB_NOT_FOUND ? PB_OK : status;
+    if (status != PB_NOT_FOUND)
+        return status;
+    pb_parameter_set_none(pb_case_answer(at, "size_bytes"), "%s", err->message);
+    pb_parameter_set_none(pb_case_answer(at, "all_miss_bytes"), "%s", err->message);
+    return PB_OK;
 }
 
 /* The latency of what looks like a miss, then the size. */
@@ -286,12 +284,10 @@ static enum pb_status infer_misses(const struct pb_case *at, const struct pb_lev
     struct pb_parameter *answer = pb_case_answer(at, "miss_latency_cycles");
     struct pb_sample slow = {NULL, 0, 0}, no_laps = {NULL, 0, 0};
     struct pb_latency miss;
-    enum pb_status status;
+    enum pb_status status = pb_level_check_classified(level, err);
 
-    status = pb_level_check_classified(level, err);
-    if (status != PB_OK)
-        return status;
-    status = pb_sample_reserve(&slow, level->misses.count, err);
+    if (status == PB_OK)
+        status = pb_sample_reserve(&slow, level->misses.count, err);
     for (size_t i = 0; status == PB_OK && i < level->misses.count; i++)
         if (pb_band_holds(level->classes.miss, level->misses.values[i]))
             slow.values[slow.count++] = level->misses.values[i];
@@ -384,8 +380,7 @@ enum pb_status pb_infer_carveout(const struct pb_case *at, struct pb_error *err)
 
     if (status != PB_OK)
         return status;
-    if (status == PB_OK)
-        status = pb_latency_estimate(&level.hits, &no_laps, &hit, err);
+    status = pb_latency_estimate(&level.hits, &no_laps, &hit, err);
     if (status == PB_OK)
         status = pb_latency_estimate(&level.misses, &no_laps, &miss, err);
     if (status == PB_OK)
