@@ -122,6 +122,30 @@ static bool misses_too_often(const struct pb_tlb_view *view, const struct pb_tlb
     return slow > 1.5 * pages + loads / 16.0;
 }
 
+static enum pb_status check_level(const struct pb_tlb *fine, const struct pb_tlb_view *view,
+                                  struct pb_error *err)
+{
+    for (size_t i = 0; i < fine->walk_count; i++)
+        if (misses_too_often(view, &fine->walks[i]))
+            return pb_fail(
+                err, PB_UNSUPPORTED,
+                "loads %llu bytes apart miss within %llu bytes: pages are smaller "
+                "than the walks' strides",
+                (unsigned long long)fine->walks[i].stride_bytes,
+                (unsigned long long)(fine->walks[i].pages * fine->walks[i].stride_bytes));
+    return PB_OK;
+}
+
+/* Would smaller pages of this level show? Else those of the level before speak for it. */
+static bool is_seen(const struct pb_tlb *fine, const struct pb_tlb_view *view)
+{
+    bool seen = view->span_bytes > view->tlb->strides[0];
+
+    for (size_t i = 0; i < fine->walk_count; i++)
+        seen |= fine->walks[i].pages * fine->walks[i].stride_bytes > view->fits_bytes;
+    return seen;
+}
+
 /*
  * Loads nearer to each other than any stride of the walks that miss too often: pages are smaller,
  * each load of the walks takes entries that are far apart, and neither their number nor what they
@@ -131,18 +155,18 @@ static enum pb_status check_pages(const struct pb_case *at, const struct pb_tlb_
                                   const struct pb_tlb_view *view, struct pb_error *err)
 {
     struct pb_tlb fine = {NULL};
+    struct pb_tlb_view before = *view;
     enum pb_status status = pb_tlb_read_fine(&at->recordings[0], &fine, err);
 
     if (status == PB_OK)
         status = pb_tlb_leave_out_crowded(&fine, l2, err);
-    for (size_t i = 0; i < fine.walk_count && status == PB_OK; i++)
-        if (misses_too_often(view, &fine.walks[i]))
-            status =
-                pb_fail(err, PB_UNSUPPORTED,
-                        "loads %llu bytes apart miss within %llu bytes: pages are smaller "
-                        "than the walks' strides",
-                        (unsigned long long)fine.walks[i].stride_bytes,
-                        (unsigned long long)(fine.walks[i].pages * fine.walks[i].stride_bytes));
+    if (status == PB_OK)
+        status = check_level(&fine, view, err);
+    while (status == PB_OK && before.level > 1 && !is_seen(&fine, &before)) {
+        status = pb_tlb_look(view->tlb, before.level - 1, &before, err);
+        if (status == PB_OK)
+            status = check_level(&fine, &before, err);
+    }
     pb_tlb_clear(&fine);
     return status == PB_NOT_FOUND ? PB_OK : status;
 }

@@ -251,7 +251,6 @@ static void test_tlb__small_sets_are_no_span(void **state)
     profile.tlbs[0] = plant(2 * mib, 35, 4, (const uint32_t[]){4, 4, 4, 4});
     profile.tlbs[1] = plant(2 * mib, 61, 8, (const uint32_t[]){9, 8, 8, 8, 7, 7, 7, 8});
     assert_found(&profile);
-    /* every other page leaves out half of the sets, and couples of pages miss together */
     profile.tlbs[0] = plant(2 * mib, 45, 1, (const uint32_t[]){19});
     profile.tlbs[1] = plant(2 * mib, 13, 4, (const uint32_t[]){8, 8, 10, 12});
     assert_found(&profile);
@@ -289,27 +288,28 @@ static void assert_pages_are_smaller(const struct blind_profile *profile)
 
     selected_infer_drawn(profile, tests_read, &parameters);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const struct pb_parameter *second = pb_parameters_find(&parameters, "tlb_l2", names[i]);
-
         assert_open(&parameters, "tlb_l1", names[i], "pages are smaller");
-        assert_int_equal(second->kind, PB_VALUE_NONE);
+        assert_open(&parameters, "tlb_l2", names[i], ""); /* it may not even show */
     }
     pb_parameters_clear(&parameters);
 }
 
 static void test_tlb__pages_smaller_than_strides_are_none(void **state)
 {
-    static const uint32_t ways[] = {16, 16, 16, 16, 16, 16, 16, 16};
+    static const uint32_t ways[][8] = {{16, 16, 16, 16, 16, 16, 16, 16},
+                                       {64, 64, 64, 64, 64, 64, 64, 64}};
     static const struct {
         uint64_t span_kib;
-        size_t sets[2];
-    } devices[] = {{64, {1, 4}}, {256, {1, 8}}, {256, {4, 8}}, {512, {4, 8}}, {1024, {2, 8}}};
+        size_t sets[2], second;
+    } devices[] = {{64, {1, 4}, 0},  {256, {1, 8}, 0},  {256, {4, 8}, 0},
+                   {512, {4, 8}, 0}, {1024, {2, 8}, 0}, {1024, {2, 8}, 1}};
     struct blind_profile profile = draw();
 
     (void)state;
     for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
-        profile.tlbs[0] = plant(devices[i].span_kib * 1024, 20, devices[i].sets[0], ways);
-        profile.tlbs[1] = plant(devices[i].span_kib * 1024, 70, devices[i].sets[1], ways);
+        profile.tlbs[0] = plant(devices[i].span_kib * 1024, 20, devices[i].sets[0], ways[0]);
+        profile.tlbs[1] =
+            plant(devices[i].span_kib * 1024, 70, devices[i].sets[1], ways[devices[i].second]);
         assert_pages_are_smaller(&profile);
     }
 }
