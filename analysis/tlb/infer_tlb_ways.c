@@ -181,18 +181,25 @@ static size_t nearest(const struct follower *follower, size_t set, size_t from)
     return least;
 }
 
-/* Does the entry lie as far from a set's nearest one as these lie from each other? */
-static bool suits(const struct follower *follower, size_t set, size_t entry)
+/* How near to each other two entries of a set come; *regular_out: each has one so near. */
+static size_t spacing(const struct follower *follower, size_t set, bool *regular_out)
 {
-    size_t least = SIZE_MAX;
+    size_t least = SIZE_MAX, most = 0;
 
-    for (size_t i = 0; i < follower->fits; i++)
-        if (follower->entries[i].set == set && nearest(follower, set, i) < least)
-            least = nearest(follower, set, i);
-    return least < SIZE_MAX && nearest(follower, set, entry) == least;
+    for (size_t i = 0; i < follower->fits; i++) {
+        size_t apart = follower->entries[i].set == set ? nearest(follower, set, i) : 0;
+
+        least = apart > 0 && apart < least ? apart : least;
+        most = apart > most ? apart : most;
+    }
+    *regular_out = least == most;
+    return least;
 }
 
-/* An entry whose beginning a spike hides is of the only set around that it suits. */
+/*
+ * An entry whose beginning a spike hides is of the only set around that it suits, unless it may as
+ * well be of one whose entries come at no regular distance.
+ */
 static void place(struct follower *follower, size_t i)
 {
     struct entry *entry = &follower->entries[i];
@@ -200,13 +207,14 @@ static void place(struct follower *follower, size_t i)
 
     for (size_t k = follower->fits; k < follower->last; k++) {
         size_t set = follower->entries[k].set;
+        bool regular, suits;
 
-        if (set == 0 || k < entry->hits_until || k >= entry->misses_from ||
-            !suits(follower, set, i))
+        if (set == 0 || k < entry->hits_until || k >= entry->misses_from)
             continue;
-        if (found > 0)
+        suits = nearest(follower, set, i) == spacing(follower, set, &regular);
+        if ((suits && found > 0) || (!suits && !regular))
             return;
-        found = set;
+        found = suits ? set : found;
     }
     entry->set = found;
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "analysis/synthetic.h"
+#include "analysis/tlb/infer_tlb.h"
 #include "analysis/tlb/rise.h"
 
 enum { PAGES_MAX = 600, TRACE_LOADS = 256, SPREAD_CYCLES = 60 };
@@ -192,6 +193,54 @@ static void test_rise__no_walks_are_not_found(void **state)
     pb_recording_clear(&recording);
 }
 
+enum { SPIKED_WALKS = 92, SPIKED_PAGES = 80, SPIKED_WAYS = 4 };
+
+/* Eight entries of 16 MiB in two sets, and a spike in the last walk 2 MiB apart that fits. */
+static void add_spiked(struct pb_tlb *tlb, uint64_t stride_bytes, uint64_t pages)
+{
+    static uint32_t latency[SPIKED_WALKS][SPIKED_PAGES];
+    static uint64_t index[SPIKED_WALKS][SPIKED_PAGES];
+    uint64_t per_entry = 16 * mib / stride_bytes, entries = (pages + per_entry - 1) / per_entry;
+    size_t walk = tlb->walk_count++;
+
+    for (uint64_t page = 0; page < pages; page++) {
+        uint64_t entry = page / per_entry;
+        bool misses = page % per_entry == 0 && (entries + 1 - entry % 2) / 2 > SPIKED_WAYS;
+
+        index[walk][page] = page * stride_bytes;
+        latency[walk][page] = misses || (pages == 64 && page == 24) ? 142 : 100;
+    }
+    tlb->walks[walk] = (struct pb_tlb_walk){
+        .stride_bytes = stride_bytes,
+        .pages = pages,
+        .accesses = {latency[walk], index[walk], (size_t)pages, 0.0},
+    };
+}
+
+/* Within an entry whose first page hits, nothing misses: the level has no part of an entry. */
+static void test_tlb__a_spike_takes_no_part_of_an_entry(void **state)
+{
+    static struct pb_tlb_walk walks[SPIKED_WALKS];
+    struct pb_tlb tlb = {.walks = walks,
+                         .strides = {2 * mib, 16 * mib},
+                         .stride_count = 2,
+                         .levels = 1,
+                         .bands = {{95.0, 105.0}, {130.0, 150.0}}};
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_tlb_view view;
+
+    (void)state;
+    for (uint64_t pages = 1; pages <= SPIKED_PAGES; pages++)
+        add_spiked(&tlb, 2 * mib, pages);
+    for (uint64_t pages = 1; pages <= 12; pages++)
+        add_spiked(&tlb, 16 * mib, pages);
+    assert_int_equal(pb_tlb_look(&tlb, 1, &view, &err), PB_OK);
+    assert_int_equal(view.onset.fits_pages, 63);
+    assert_int_equal(view.span_bytes, 16 * mib);
+    assert_int_equal(view.fits_bytes, 128 * mib);
+    assert_int_equal(view.next_bytes, 130 * mib);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,6 +249,7 @@ int main(void)
         cmocka_unit_test(test_rise__sets_that_overflow_apart_are_one_level),
         cmocka_unit_test(test_rise__flat_walks_show_no_level),
         cmocka_unit_test(test_rise__no_walks_are_not_found),
+        cmocka_unit_test(test_tlb__a_spike_takes_no_part_of_an_entry),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

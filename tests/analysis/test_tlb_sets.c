@@ -173,7 +173,7 @@ static void test_tlb_sets__that_are_no_parities_are_not_found(void **state)
 }
 
 /* A level by hand: what hits, what misses, and how much more a miss of L2 takes. */
-enum { LAPS = 64, LAP_PAGES = 64, LEVEL_HIT = 100, LEVEL_MISS = 140, L2_MISS = 80 };
+enum { LAPS = 160, LAP_PAGES = 80, LEVEL_HIT = 100, LEVEL_MISS = 140, L2_MISS = 80 };
 
 struct by_hand {
     struct pb_tlb tlb;
@@ -272,13 +272,29 @@ static void test_tlb_sets__a_page_that_once_seems_to_hit_again_keeps_its_set(voi
     static struct by_hand level;
 
     (void)state;
-    for (size_t lap = 2 * 20; lap < LAPS; lap++) {
+    for (size_t lap = 2 * 20; lap < 64; lap++) {
         plant(&level, ways, 3);
         assert_ways(&level, ways, 3, 20);
         assert_int_equal(level.latency[lap][0], LEVEL_MISS);
         level.latency[lap][0] = LEVEL_HIT + L2_MISS;
         assert_ways(&level, ways, 3, 20);
     }
+}
+
+/* Spikes hide it where two sets overflow whose pages come at odd distances: of which, is open. */
+static void test_tlb_sets__a_page_that_suits_several_is_of_none(void **state)
+{
+    static const size_t ways[] = {10, 6, 16, 12, 8, 6, 6};
+    static struct by_hand level;
+    struct pb_parameters parameters;
+
+    (void)state;
+    plant(&level, ways, 7);
+    assert_ways(&level, ways, 7, 64);
+    level.latency[2 * 66][57] = level.latency[2 * 66 + 1][57] = 999;
+    follow(&level, 64, &parameters);
+    assert_int_equal(pb_parameters_find(&parameters, "tlb_l1", "way_counts")->kind, PB_VALUE_NONE);
+    pb_parameters_clear(&parameters);
 }
 
 /* Ten pages come to their sets as one parity and another one would have it, by chance. */
@@ -300,54 +316,6 @@ static void test_tlb_sets__of_unequal_size_have_no_masks(void **state)
         assert_int_equal(masks->kind, i == 0 ? PB_VALUE_NONE : PB_VALUE_MASKS);
         pb_parameters_clear(&parameters);
     }
-}
-
-enum { SPIKED_WALKS = 92, SPIKED_PAGES = 80, SPIKED_WAYS = 4 };
-
-/* Eight entries of 16 MiB in two sets, and a spike in the last walk 2 MiB apart that fits. */
-static void add_spiked(struct pb_tlb *tlb, uint64_t stride_bytes, uint64_t pages)
-{
-    static uint32_t latency[SPIKED_WALKS][SPIKED_PAGES];
-    static uint64_t index[SPIKED_WALKS][SPIKED_PAGES];
-    uint64_t per_entry = 16 * mib / stride_bytes, entries = (pages + per_entry - 1) / per_entry;
-    size_t walk = tlb->walk_count++;
-
-    for (uint64_t page = 0; page < pages; page++) {
-        uint64_t entry = page / per_entry;
-        bool misses = page % per_entry == 0 && (entries + 1 - entry % 2) / 2 > SPIKED_WAYS;
-
-        index[walk][page] = page * stride_bytes;
-        latency[walk][page] = misses || (pages == 64 && page == 24) ? 142 : 100;
-    }
-    tlb->walks[walk] = (struct pb_tlb_walk){
-        .stride_bytes = stride_bytes,
-        .pages = pages,
-        .accesses = {latency[walk], index[walk], (size_t)pages, 0.0},
-    };
-}
-
-/* Within an entry whose first page hits, nothing misses: the level has no part of an entry. */
-static void test_tlb__a_spike_takes_no_part_of_an_entry(void **state)
-{
-    static struct pb_tlb_walk walks[SPIKED_WALKS];
-    struct pb_tlb tlb = {.walks = walks,
-                         .strides = {2 * mib, 16 * mib},
-                         .stride_count = 2,
-                         .levels = 1,
-                         .bands = {{95.0, 105.0}, {130.0, 150.0}}};
-    struct pb_error err = PB_ERROR_INIT;
-    struct pb_tlb_view view;
-
-    (void)state;
-    for (uint64_t pages = 1; pages <= SPIKED_PAGES; pages++)
-        add_spiked(&tlb, 2 * mib, pages);
-    for (uint64_t pages = 1; pages <= 12; pages++)
-        add_spiked(&tlb, 16 * mib, pages);
-    assert_int_equal(pb_tlb_look(&tlb, 1, &view, &err), PB_OK);
-    assert_int_equal(view.onset.fits_pages, 63);
-    assert_int_equal(view.span_bytes, 16 * mib);
-    assert_int_equal(view.fits_bytes, 128 * mib);
-    assert_int_equal(view.next_bytes, 130 * mib);
 }
 
 /* Otherwise a line would be compared with another one, and sweeps begin to rise anywhere. */
@@ -379,8 +347,8 @@ int main(void)
         cmocka_unit_test(test_tlb_sets__masks_are_of_bits_that_turn_alone),
         cmocka_unit_test(test_tlb_sets__that_are_no_parities_are_not_found),
         cmocka_unit_test(test_tlb_sets__a_page_that_once_seems_to_hit_again_keeps_its_set),
+        cmocka_unit_test(test_tlb_sets__a_page_that_suits_several_is_of_none),
         cmocka_unit_test(test_tlb_sets__of_unequal_size_have_no_masks),
-        cmocka_unit_test(test_tlb__a_spike_takes_no_part_of_an_entry),
         cmocka_unit_test(test_rise__repeats_by_other_lines_are_sweeps_of_their_own),
     };
 
