@@ -74,14 +74,14 @@ struct level {
     const struct pb_parameter *ways; /* of its sets, or of each where they are alike */
 };
 
-/* The slow tail as one kind: two or more accesses, close together. */
+/* The slow tail as one kind: three or more accesses, close together; two may be spikes. */
 static struct pb_estimate rare_kind(const double *sorted, size_t count, double above)
 {
     size_t first = count;
 
     while (first > 0 && sorted[first - 1] > above)
         first--;
-    if (count - first < 2 ||
+    if (count - first < 3 ||
         sorted[count - 1] - sorted[first] > fmax(kind_cycles, kind_share * sorted[first]))
         return PB_ESTIMATE_NONE;
     return (struct pb_estimate){sorted[first], sorted[first], sorted[count - 1]};
