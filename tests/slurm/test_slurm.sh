@@ -33,11 +33,10 @@ state() {
     scontrol show job "$job" | sed -n 's/.*JobState=\([A-Z_]*\).*/\1/p'
 }
 
-# What the controller said last is in job.txt; one that is busy may say nothing.
+# What the controller said last is in job.txt. States on the way are many (SIGNALING for a moment).
 is_over() {
     scontrol show job "$job" >job.txt 2>&1 || return 1
-    grep -q JobState= job.txt || return 1
-    ! grep -qE 'JobState=(PENDING|RUNNING|COMPLETING|CONFIGURING|SUSPENDED|REQUEUED)' job.txt
+    grep -qE 'JobState=(COMPLETED|FAILED|TIMEOUT|CANCELLED|NODE_FAIL|DEADLINE|PREEMPTED)' job.txt
 }
 
 # ends CODE: the job's own exit code, when it is over.
