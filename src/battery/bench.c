@@ -133,7 +133,7 @@ static void note_state(const struct pb_bench *bench, const char *test, const cha
 /* Reading takes milliseconds of the driver's: what was read behind the last test may still do. */
 static void note_state_before(struct pb_bench *bench, const char *test, struct pb_state *state_out)
 {
-    if (pb_time_unix_seconds() - bench->state.unix_seconds > bench->state_fresh_seconds)
+    if (fabs(pb_time_unix_seconds() - bench->state.unix_seconds) > bench->state_fresh_seconds)
         read_state(bench);
     note_state(bench, test, "before", state_out);
 }

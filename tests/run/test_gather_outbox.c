@@ -8,6 +8,19 @@
 
 enum { FRAME_BYTES = 1 << 20, FRAME_COUNT = 20, LARGE_BYTES = 40 << 20 };
 
+static bool fail_next; /* allocation, by the linker's --wrap */
+
+void *__real_malloc(size_t size); /* NOLINT: the linker's names */
+void *__wrap_malloc(size_t size); /* NOLINT */
+
+void *__wrap_malloc(size_t size)
+{
+    bool fails = fail_next;
+
+    fail_next = false;
+    return fails ? NULL : __real_malloc(size);
+}
+
 /* Rank 0 takes what rank 1 sent with this tag, and finds `size` bytes of that value. */
 static void take(int tag, size_t size, char value)
 {
@@ -79,6 +92,24 @@ static void test_send__waits_where_too_much_is_under_way(void **state)
     empty(&outbox);
 }
 
+/* It is waited for then, behind what was sent before. */
+static void test_send__without_memory_for_a_copy_the_frame_still_arrives(void **state)
+{
+    struct pb_outbox outbox = {NULL, NULL, 0};
+
+    (void)state;
+    if (my_rank() == 1) {
+        send(&outbox, 1, FRAME_BYTES, 'a');
+        fail_next = true;
+        pb_outbox_send(&outbox, 2, "b", 1);
+        assert_false(fail_next);
+        assert_true(pb_outbox_is_empty(&outbox));
+    } else {
+        take(1, FRAME_BYTES, 'a');
+        take(2, 1, 'b');
+    }
+}
+
 static void test_send__empty_frames_arrive(void **state)
 {
     struct pb_outbox outbox = {NULL, NULL, 0};
@@ -96,6 +127,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_send__does_not_wait_for_rank_zero),
         cmocka_unit_test(test_send__waits_where_too_much_is_under_way),
+        cmocka_unit_test(test_send__without_memory_for_a_copy_the_frame_still_arrives),
         cmocka_unit_test(test_send__empty_frames_arrive),
     };
     int failed;
