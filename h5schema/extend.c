@@ -1,5 +1,6 @@
 /* A finished fleet file extended by way of a copy; see extend.h. */
 #include "h5schema/extend.h"
+#include "core/partial.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +11,6 @@
 
 #include "h5schema/fleet.h"
 #include "h5schema/object.h"
-#include "h5schema/partial.h"
 
 static enum pb_status copy_bytes(int from, int to, const char *path, struct pb_error *err)
 {
@@ -97,8 +97,8 @@ enum pb_status pb_file_extend(const char *path,
     status = copy_file(path, copy, err);
     if (status == PB_OK)
         status = extend_copy(path, copy, extend, context, err);
-    if (status == PB_OK && rename(copy, path) != 0)
-        status = pb_fail(err, PB_IO, "%s: cannot be replaced: %s", path, strerror(errno));
+    if (status == PB_OK)
+        status = pb_partial_place(copy, path, err);
     if (status != PB_OK)
         unlink(copy);
     return status;

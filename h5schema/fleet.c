@@ -11,11 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/partial.h"
 #include "h5schema/copy.h"
 #include "h5schema/image.h"
 #include "h5schema/matrix.h"
 #include "h5schema/object.h"
-#include "h5schema/partial.h"
 
 /*
  * Memory must not grow with the number of devices: the cache of metadata keeps its size. It counts
@@ -156,9 +156,8 @@ enum pb_status pb_fleet_commit(struct pb_fleet *fleet, bool complete, struct pb_
     fleet->file = H5I_INVALID_HID;
     if (status == PB_OK && closed < 0)
         status = pb_h5_fail(err, PB_IO, "%s: cannot be closed", fleet->path);
-    if (status == PB_OK && rename(fleet->temporary, fleet->path) != 0)
-        status =
-            pb_fail(err, PB_IO, "%s: cannot be put in place: %s", fleet->path, strerror(errno));
+    if (status == PB_OK)
+        status = pb_partial_place(fleet->temporary, fleet->path, err);
     pb_fleet_abandon(fleet);
     return status;
 }

@@ -2,16 +2,19 @@
 #include "cli/outlet.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/partial.h"
+
 struct pb_outlet {
     FILE *file;
     const char *path;
-    const char *name; /* of path, for messages */
-    char *temporary;  /* beside path; NULL: an unnamed file, copied to path at the end */
+    const char *name;         /* of path, for messages */
+    char temporary[PATH_MAX]; /* beside path; "": an unnamed file, copied to path at the end */
 };
 
 bool pb_outlet_begins(const char *head, size_t length, const char *opening)
@@ -38,29 +41,21 @@ static enum pb_status check_replaceable(const char *path, const struct pb_outlet
     return pb_fail(err, PB_EXISTS, "%s exists and is not %s", path, kind->name);
 }
 
-/* A new file beside path, with the rights that a new file gets. */
 static enum pb_status open_beside(struct pb_outlet *outlet, struct pb_error *err)
 {
-    size_t size = strlen(outlet->path) + sizeof(".XXXXXX");
-    mode_t mask = umask(0);
-    int descriptor;
+    enum pb_status status =
+        pb_partial_name(outlet->path, outlet->temporary, sizeof(outlet->temporary), err);
 
-    umask(mask);
-    outlet->temporary = malloc(size);
-    if (outlet->temporary == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a name of %zu bytes", size);
-    snprintf(outlet->temporary, size, "%s.XXXXXX", outlet->path);
-    descriptor = mkstemp(outlet->temporary);
-    if (descriptor < 0) {
-        free(outlet->temporary);
-        outlet->temporary = NULL;
-        return pb_fail(err, PB_IO, "%s: cannot be written: %s", outlet->name, strerror(errno));
+    if (status != PB_OK) {
+        outlet->temporary[0] = '\0';
+        return status;
     }
-    (void)fchmod(descriptor, 0666 & ~mask);
-    outlet->file = fdopen(descriptor, "w");
-    if (outlet->file == NULL)
-        close(descriptor);
-    return PB_OK;
+    pb_partial_sweep(outlet->path);
+    outlet->file = fopen(outlet->temporary, "wxe");
+    if (outlet->file != NULL)
+        return PB_OK;
+    outlet->temporary[0] = '\0'; /* nothing of ours */
+    return pb_fail(err, PB_IO, "%s: cannot be written: %s", outlet->name, strerror(errno));
 }
 
 enum pb_status pb_outlet_open(const char *path, const struct pb_outlet_kind *kind,
@@ -133,22 +128,16 @@ static bool copy_out(FILE *from, const char *path)
 enum pb_status pb_outlet_commit(struct pb_outlet *outlet, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
-    bool good;
 
     if (outlet == NULL)
         return PB_OK;
     status = pb_outlet_flush(outlet, err);
-    if (status == PB_OK) {
-        good = outlet->temporary == NULL ? copy_out(outlet->file, outlet->path)
-                                         : rename(outlet->temporary, outlet->path) == 0;
-        if (!good)
-            status =
-                pb_fail(err, PB_IO, "%s: cannot be written: %s", outlet->name, strerror(errno));
-    }
-    if (status == PB_OK) { /* it has its final name: nothing to delete */
-        free(outlet->temporary);
-        outlet->temporary = NULL;
-    }
+    if (status == PB_OK && outlet->temporary[0] != '\0')
+        status = pb_partial_place(outlet->temporary, outlet->path, err);
+    else if (status == PB_OK && !copy_out(outlet->file, outlet->path))
+        status = pb_fail(err, PB_IO, "%s: cannot be written: %s", outlet->name, strerror(errno));
+    if (status == PB_OK) /* it has its final name: nothing to delete */
+        outlet->temporary[0] = '\0';
     pb_outlet_abandon(outlet);
     return status;
 }
@@ -159,8 +148,7 @@ void pb_outlet_abandon(struct pb_outlet *outlet)
         return;
     if (outlet->file != NULL)
         fclose(outlet->file);
-    if (outlet->temporary != NULL)
+    if (outlet->temporary[0] != '\0')
         unlink(outlet->temporary);
-    free(outlet->temporary);
     free(outlet);
 }

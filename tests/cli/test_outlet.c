@@ -1,9 +1,11 @@
 /* Files that appear whole or not at all. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -117,6 +119,23 @@ static void test_outlet__empty_file_is_anybodys(void **state)
     assert_file("apple");
 }
 
+/* What it had written goes with the next one: a folder with anything left is a failure. */
+static void test_outlet__killed_writer_leaves_nothing_for_long(void **state)
+{
+    pid_t writer = fork();
+
+    (void)state;
+    if (writer == 0) {
+        struct pb_outlet *outlet = open_and_write("apricot");
+
+        pb_outlet_flush(outlet, NULL);
+        kill(getpid(), SIGKILL);
+    }
+    assert_int_equal(waitpid(writer, NULL, 0), writer);
+    assert_int_equal(pb_outlet_commit(open_and_write("apple"), NULL), PB_OK);
+    assert_file("apple");
+}
+
 static void test_outlet__missing_folder_is_refused(void **state)
 {
     struct pb_outlet *outlet = NULL;
@@ -152,6 +171,7 @@ int main(void)
         CASE(test_outlet__abandoned_leaves_the_old_text),
         CASE(test_outlet__file_of_another_kind_is_refused),
         CASE(test_outlet__empty_file_is_anybodys),
+        CASE(test_outlet__killed_writer_leaves_nothing_for_long),
         CASE(test_outlet__missing_folder_is_refused),
         CASE(test_outlet__full_disk_is_noticed),
     };

@@ -1,8 +1,9 @@
 /* Names of files while they are written; see partial.h. */
-#include "h5schema/partial.h"
+#include "core/partial.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -87,4 +88,35 @@ void pb_partial_sweep(const char *path)
     }
     if (entries != NULL)
         closedir(entries);
+}
+
+/* Some file systems have nothing to write back, and say so. */
+static bool sync_descriptor(int descriptor)
+{
+    return descriptor >= 0 && (fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS);
+}
+
+static bool sync_name(const char *name, int flags)
+{
+    int descriptor = open(name, flags | O_CLOEXEC);
+    bool good = sync_descriptor(descriptor);
+    int cause = errno;
+
+    if (descriptor >= 0)
+        close(descriptor);
+    errno = cause;
+    return good;
+}
+
+enum pb_status pb_partial_place(const char *name, const char *path, struct pb_error *err)
+{
+    char folder[PATH_MAX];
+
+    if (!sync_name(name, O_RDONLY))
+        return pb_fail(err, PB_IO, "%s: cannot be written: %s", path, strerror(errno));
+    if (rename(name, path) != 0)
+        return pb_fail(err, PB_IO, "%s: cannot be put in place: %s", path, strerror(errno));
+    snprintf(folder, sizeof(folder), "%.*s", folder_length(path), path);
+    sync_name(folder[0] == '\0' ? "." : folder, O_RDONLY | O_DIRECTORY); /* it is there anyway */
+    return PB_OK;
 }
