@@ -94,6 +94,9 @@ enum pb_company_wish {
 };
 enum pb_company_wish pb_test_company(const struct pb_test *test);
 
+/* Does it want most of a device's memory? */
+bool pb_test_is_large(const struct pb_test *test);
+
 /* NULL when no test has this name. */
 const struct pb_test *pb_test_find(const char *name);
 

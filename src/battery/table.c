@@ -192,3 +192,8 @@ enum pb_company_wish pb_test_company(const struct pb_test *test)
         return PB_COMPANY_TOGETHER;
     return (test->needs & PB_CAP_LINK) != 0 ? PB_COMPANY_ALONE : PB_COMPANY_ANY;
 }
+
+bool pb_test_is_large(const struct pb_test *test)
+{
+    return test->run == pb_test_tlb_reach || test->run == pb_test_sm_misses;
+}

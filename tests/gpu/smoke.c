@@ -323,7 +323,7 @@ static void run_item(struct smoke *smoke, const struct item *item)
     double start = pb_time_monotonic_seconds();
 
     printf("-- %s\n", item->name);
-    smoke->ops->begin_test(smoke->device, item->name, &smoke->err);
+    smoke->ops->begin_test(smoke->device, item->name, false, &smoke->err);
     item->run(smoke);
     printf("[%s: %.3f s]\n", item->name, pb_time_monotonic_seconds() - start);
     fflush(stdout);

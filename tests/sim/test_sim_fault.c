@@ -287,11 +287,11 @@ static void test_fault_lost__from_that_test_on(void **state)
     struct pb_error err = PB_ERROR_INIT;
 
     (void)state;
-    assert_int_equal(device->ops->begin_test(device, "l1_capacity", NULL), PB_OK);
+    assert_int_equal(device->ops->begin_test(device, "l1_capacity", false, NULL), PB_OK);
     assert_int_equal(device->ops->stamp(device, PB_STAMP_EMPTY, 1, &cycles, NULL), PB_OK);
-    assert_int_equal(device->ops->begin_test(device, "l2_capacity", &err), PB_LOST);
+    assert_int_equal(device->ops->begin_test(device, "l2_capacity", false, &err), PB_LOST);
     assert_string_equal(err.message, "n1 gpu 0: the device has fallen off the bus");
-    assert_int_equal(device->ops->begin_test(device, "l1_capacity", NULL), PB_LOST);
+    assert_int_equal(device->ops->begin_test(device, "l1_capacity", false, NULL), PB_LOST);
     assert_int_equal(device->ops->stamp(device, PB_STAMP_EMPTY, 1, &cycles, NULL), PB_LOST);
     assert_int_equal(device->ops->describe(device, &info, NULL), PB_LOST);
     assert_int_equal(device->ops->read_state(device, &now, NULL), PB_LOST);
@@ -308,7 +308,7 @@ static pid_t begin_in_child(const char *fault)
 
     assert_true(child >= 0);
     if (child == 0) {
-        device->ops->begin_test(device, "dram_latency", NULL);
+        device->ops->begin_test(device, "dram_latency", false, NULL);
         _exit(0);
     }
     device->ops->close(device);

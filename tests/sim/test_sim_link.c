@@ -228,7 +228,7 @@ static void test_lost__no_operation_works(void **state)
 
     (void)state;
     assert_int_equal(device->ops->map(device, &map, cycles, NULL), PB_OK);
-    assert_int_equal(device->ops->begin_test(device, "link", NULL), PB_LOST);
+    assert_int_equal(device->ops->begin_test(device, "link", false, NULL), PB_LOST);
     assert_int_equal(device->ops->burst(device, &burst, cycles, NULL), PB_LOST);
     assert_int_equal(device->ops->map(device, &map, cycles, NULL), PB_LOST);
     assert_int_equal(device->ops->study(device, &study, &of_study, NULL), PB_LOST);

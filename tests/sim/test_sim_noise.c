@@ -56,7 +56,7 @@ static void noisy_trace(json_t *root, uint64_t seed, const char *selector, const
     struct pb_device_request request = {.host = "n1", .seed = seed, .selector = selector};
     struct pb_device *device = simtest_open(root, &request);
 
-    assert_int_equal(device->ops->begin_test(device, test, NULL), PB_OK);
+    assert_int_equal(device->ops->begin_test(device, test, false, NULL), PB_OK);
     simtest_trace(device, PB_PATH_GLOBAL_CA, 4, 128, 4, 64, latency_out);
     device->ops->close(device);
 }

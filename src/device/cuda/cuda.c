@@ -97,8 +97,8 @@ static enum pb_status cuda_read_state(struct pb_device *device, struct pb_state 
 }
 
 /* No fault is planted in silicon; a device that was lost stays lost. What one test needed of memory
- * is not kept from the next. */
-static enum pb_status cuda_begin_test(struct pb_device *device, const char *test,
+ * is not kept from the next, unless that needs as much. */
+static enum pb_status cuda_begin_test(struct pb_device *device, const char *test, bool is_large,
                                       struct pb_error *err)
 {
     struct pb_cuda_device *cuda = (struct pb_cuda_device *)device;
@@ -107,7 +107,8 @@ static enum pb_status cuda_begin_test(struct pb_device *device, const char *test
     (void)test;
     if (status != PB_OK)
         return status;
-    pb_cuda_release_large(cuda);
+    if (!is_large)
+        pb_cuda_release_large(cuda);
     pb_cuda_alias_close(cuda->alias);
     cuda->alias = NULL;
     return PB_OK;

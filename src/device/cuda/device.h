@@ -21,7 +21,8 @@ enum {
 /* A piece of device memory that only grows; bytes == 0: none yet. */
 struct pb_cuda_buffer {
     void *allocation;
-    uint64_t address; /* where it may be used from: aligned */
+    struct pb_cuda_blocks *blocks; /* instead of one allocation, where it is large */
+    uint64_t address;              /* where it may be used from: aligned */
     uint64_t bytes;
 };
 
@@ -134,6 +135,18 @@ enum pb_status pb_cuda_identify(int ordinal, struct pb_device_entry *entry_out,
 /* The one entry that the selector fits; PB_INVALID lists what there is. */
 enum pb_status pb_cuda_match(const char *selector, const struct pb_device_entry *entries,
                              size_t count, size_t *found_out, struct pb_error *err);
+
+/* ---- blocks.c ---- */
+
+struct pb_cuda_blocks;
+
+/*
+ * Memory of this device that others of the node need not wait for. A CUDA error code: 801, not
+ * supported, where the driver does not let programs map memory themselves.
+ */
+int pb_cuda_blocks_open(int ordinal, uint64_t bytes, struct pb_cuda_blocks **blocks_out);
+uint64_t pb_cuda_blocks_address(const struct pb_cuda_blocks *blocks);
+void pb_cuda_blocks_close(struct pb_cuda_blocks *blocks); /* NULL is allowed */
 
 /* ---- peer.c ---- */
 

@@ -59,25 +59,48 @@ CUresult pb_cuda_page_bytes(const struct pb_cuda_driver *driver, int owner, size
     return driver->granularity(bytes_out, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
 }
 
-/* A block on its owner, and addresses to map it at. */
-static CUresult make(struct pb_cuda_mapping *mapping, int owner, const char **call_out)
+/* A block on its owner. */
+static CUresult make(struct pb_cuda_mapping *mapping, int owner, uint64_t bytes,
+                     const char **call_out)
 {
     CUmemAllocationProp properties = properties_on(owner);
     CUresult code;
 
     *call_out = "cuMemCreate";
-    code = mapping->driver.create(&mapping->block, mapping->block_bytes, &properties, 0);
+    code = mapping->driver.create(&mapping->block, bytes, &properties, 0);
     mapping->has_block = code == CUDA_SUCCESS;
-    if (code != CUDA_SUCCESS)
-        return code;
+    return code;
+}
+
+/* Addresses from `wish` on, or, where these are taken or it is 0, any. */
+static CUresult reserve(struct pb_cuda_mapping *mapping, uint64_t wish, const char **call_out)
+{
+    CUresult code;
+
     *call_out = "cuMemAddressReserve";
-    code = mapping->driver.reserve(&mapping->address, mapping->reserved_bytes, 0, 0, 0);
+    code = mapping->driver.reserve(&mapping->address, mapping->reserved_bytes, 0, wish, 0);
+    if (code != CUDA_SUCCESS && wish != 0)
+        code = mapping->driver.reserve(&mapping->address, mapping->reserved_bytes, 0, 0, 0);
     if (code != CUDA_SUCCESS)
         mapping->address = 0;
     return code;
 }
 
-static CUresult allow(const struct pb_cuda_mapping *mapping, int user)
+/* The block at the first `bytes` of addresses that are not mapped yet. */
+static CUresult map(struct pb_cuda_mapping *mapping, uint64_t bytes, const char **call_out)
+{
+    CUresult code;
+
+    *call_out = "cuMemMap";
+    code =
+        mapping->driver.map(mapping->address + mapping->mapped_bytes, bytes, 0, mapping->block, 0);
+    if (code == CUDA_SUCCESS)
+        mapping->mapped_bytes += bytes;
+    return code;
+}
+
+static CUresult allow(const struct pb_cuda_mapping *mapping, CUdeviceptr address, uint64_t bytes,
+                      int user, const char **call_out)
 {
     CUmemAccessDesc access;
 
@@ -85,7 +108,8 @@ static CUresult allow(const struct pb_cuda_mapping *mapping, int user)
     access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     access.location.id = user;
     access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    return mapping->driver.set_access(mapping->address, mapping->reserved_bytes, &access, 1);
+    *call_out = "cuMemSetAccess";
+    return mapping->driver.set_access(address, bytes, &access, 1);
 }
 
 CUresult pb_cuda_mapping_open(struct pb_cuda_mapping *mapping, int owner, int user,
@@ -95,28 +119,58 @@ CUresult pb_cuda_mapping_open(struct pb_cuda_mapping *mapping, int owner, int us
 
     mapping->block_bytes = block_bytes;
     mapping->reserved_bytes = (span_bytes + block_bytes - 1) / block_bytes * block_bytes;
-    code = make(mapping, owner, call_out);
-    if (code != CUDA_SUCCESS)
-        return code;
-    *call_out = "cuMemMap";
-    while (mapping->mapped_bytes < mapping->reserved_bytes) {
-        code = mapping->driver.map(mapping->address + mapping->mapped_bytes, block_bytes, 0,
-                                   mapping->block, 0);
-        if (code != CUDA_SUCCESS)
-            return code;
-        mapping->mapped_bytes += block_bytes;
+    code = make(mapping, owner, block_bytes, call_out);
+    if (code == CUDA_SUCCESS)
+        code = reserve(mapping, 0, call_out);
+    while (code == CUDA_SUCCESS && mapping->mapped_bytes < mapping->reserved_bytes)
+        code = map(mapping, block_bytes, call_out);
+    return code != CUDA_SUCCESS
+               ? code
+               : allow(mapping, mapping->address, mapping->reserved_bytes, user, call_out);
+}
+
+/* What is mapped keeps its memory without the block's handle. */
+static void drop_block(struct pb_cuda_mapping *mapping)
+{
+    if (mapping->has_block)
+        mapping->driver.release(mapping->block);
+    mapping->has_block = false;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+CUresult pb_cuda_mapping_fill(struct pb_cuda_mapping *mapping, int ordinal, uint64_t wish,
+                              uint64_t block_bytes, uint64_t span_bytes, const char **call_out)
+{
+    CUresult code;
+
+    mapping->block_bytes = block_bytes;
+    mapping->reserved_bytes = span_bytes;
+    code = reserve(mapping, wish, call_out);
+    while (code == CUDA_SUCCESS && mapping->mapped_bytes < span_bytes) {
+        CUdeviceptr at = mapping->address + mapping->mapped_bytes;
+        uint64_t bytes = least(block_bytes, span_bytes - mapping->mapped_bytes);
+
+        code = make(mapping, ordinal, bytes, call_out);
+        if (code == CUDA_SUCCESS)
+            code = map(mapping, bytes, call_out);
+        drop_block(mapping);
+        if (code == CUDA_SUCCESS)
+            code = allow(mapping, at, bytes, ordinal, call_out);
     }
-    *call_out = "cuMemSetAccess";
-    return allow(mapping, user);
+    return code;
 }
 
 void pb_cuda_mapping_close(struct pb_cuda_mapping *mapping)
 {
     cudaDeviceSynchronize();
     for (uint64_t at = 0; at < mapping->mapped_bytes; at += mapping->block_bytes)
-        mapping->driver.unmap(mapping->address + at, mapping->block_bytes);
+        mapping->driver.unmap(mapping->address + at,
+                              least(mapping->block_bytes, mapping->mapped_bytes - at));
     if (mapping->address != 0)
         mapping->driver.unreserve(mapping->address, mapping->reserved_bytes);
-    if (mapping->has_block)
-        mapping->driver.release(mapping->block);
+    drop_block(mapping);
 }

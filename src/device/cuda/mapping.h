@@ -1,8 +1,9 @@
 /*
- * A block of a GPU's memory among this device's addresses, once or over and over.
+ * Blocks of a GPU's memory among this device's addresses: one block, once or over and over, or one
+ * after the other.
  *
  * By the driver's own calls, looked up through the runtime: libcuda is never linked, and no context
- * is made on the block's owner. Only alias.c and peer.c may include this.
+ * is made on the block's owner. Only alias.c, blocks.c and peer.c may include this.
  */
 #ifndef PB_DEVICE_CUDA_MAPPING_H
 #define PB_DEVICE_CUDA_MAPPING_H
@@ -47,6 +48,14 @@ CUresult pb_cuda_page_bytes(const struct pb_cuda_driver *driver, int owner, size
  * *call_out; pb_cuda_mapping_close() it then, too.
  */
 CUresult pb_cuda_mapping_open(struct pb_cuda_mapping *mapping, int owner, int user,
+                              uint64_t block_bytes, uint64_t span_bytes, const char **call_out);
+
+/*
+ * Makes as many blocks on GPU `ordinal` as span_bytes need, the last one smaller where these are no
+ * whole blocks, and maps each behind the one before, from the address `wish` on where that is free.
+ * Blocks and span are whole pages. Otherwise as above.
+ */
+CUresult pb_cuda_mapping_fill(struct pb_cuda_mapping *mapping, int ordinal, uint64_t wish,
                               uint64_t block_bytes, uint64_t span_bytes, const char **call_out);
 
 /* Waits for the device, which may still be at it after an error, and gives everything back. */

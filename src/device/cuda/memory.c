@@ -6,6 +6,7 @@
 #include "device/cuda/device.h"
 
 static const uint64_t page_bytes = 2u << 20;
+static const uint64_t large_bytes = 1u << 30; /* leaves little room for others, if they are many */
 
 /* Codes after which no call to this device will succeed again, in any process. */
 static bool is_lost(int code)
@@ -75,7 +76,8 @@ void pb_cuda_release(struct pb_cuda_buffer *buffer)
 {
     if (buffer->allocation != NULL)
         cudaFree(buffer->allocation);
-    *buffer = (struct pb_cuda_buffer){NULL, 0, 0};
+    pb_cuda_blocks_close(buffer->blocks);
+    *buffer = (struct pb_cuda_buffer){.allocation = NULL};
 }
 
 static uint64_t round_up(uint64_t value, uint64_t step)
@@ -83,8 +85,8 @@ static uint64_t round_up(uint64_t value, uint64_t step)
     return (value + step - 1) / step * step;
 }
 
-/* Allocates `bytes` on a page boundary where they are a page or more. A CUDA error code. */
-static int allocate(uint64_t bytes, struct pb_cuda_buffer *buffer_out)
+/* A piece at once, on a page boundary where it is a page or more. A CUDA error code. */
+static int allocate_whole(uint64_t bytes, struct pb_cuda_buffer *buffer_out)
 {
     uint64_t alignment = bytes < page_bytes ? 256 : page_bytes;
     void *allocation = NULL;
@@ -102,11 +104,40 @@ static int allocate(uint64_t bytes, struct pb_cuda_buffer *buffer_out)
     return cudaSuccess;
 }
 
+/* The same for any size. */
+static int allocate(const struct pb_cuda_device *cuda, uint64_t bytes,
+                    struct pb_cuda_buffer *buffer_out)
+{
+    int code;
+
+    if (bytes <= large_bytes)
+        return allocate_whole(bytes, buffer_out);
+    code = pb_cuda_blocks_open(cuda->ordinal, bytes, &buffer_out->blocks);
+    if (code == cudaErrorNotSupported || code == cudaErrorNotPermitted)
+        return allocate_whole(bytes, buffer_out);
+    if (code == cudaSuccess) {
+        buffer_out->address = pb_cuda_blocks_address(buffer_out->blocks);
+        buffer_out->bytes = bytes;
+    }
+    return code;
+}
+
+/* More than is wanted, so that a buffer grows seldom: the driver may be busy with other GPUs. */
+static uint64_t generous_bytes(const struct pb_cuda_device *cuda,
+                               const struct pb_cuda_buffer *buffer, uint64_t wanted_bytes)
+{
+    uint64_t bytes = 2 * buffer->bytes;
+
+    if (buffer == &cuda->arena && bytes < large_bytes)
+        bytes = large_bytes;
+    return wanted_bytes > bytes ? wanted_bytes : bytes;
+}
+
 enum pb_status pb_cuda_reserve(struct pb_cuda_device *cuda, struct pb_cuda_buffer *buffer,
                                uint64_t bytes, const char *what, struct pb_error *err)
 {
     uint64_t wanted = round_up(bytes, bytes < page_bytes ? 4096 : page_bytes);
-    uint64_t generous = wanted > 2 * buffer->bytes ? wanted : 2 * buffer->bytes;
+    uint64_t generous = generous_bytes(cuda, buffer, wanted);
     size_t free_bytes = 0, total_bytes = 0;
     enum pb_status status;
     int code;
@@ -120,9 +151,9 @@ enum pb_status pb_cuda_reserve(struct pb_cuda_device *cuda, struct pb_cuda_buffe
         return status;
     code = cudaErrorMemoryAllocation;
     if (generous <= free_bytes / 2)
-        code = allocate(generous, buffer);
+        code = allocate(cuda, generous, buffer);
     if (code == cudaErrorMemoryAllocation && wanted <= free_bytes)
-        code = allocate(wanted, buffer);
+        code = allocate(cuda, wanted, buffer);
     if (code == cudaErrorMemoryAllocation) {
         cudaGetLastError();
         return pb_fail(err, PB_NO_MEMORY, "GPU %d: %s: %llu bytes wanted, %llu of %llu are free",
@@ -180,8 +211,6 @@ enum pb_status pb_cuda_flush_l2(struct pb_cuda_device *cuda, struct pb_error *er
 
 void pb_cuda_release_large(struct pb_cuda_device *cuda)
 {
-    const uint64_t large_bytes = 1u << 30;
-
     if (cuda->arena.bytes > large_bytes)
         pb_cuda_release(&cuda->arena);
 }

@@ -176,9 +176,12 @@ static enum pb_status sim_open(const struct pb_device_request *request,
 }
 
 /* A test's noise depends on its name alone, not on what ran before it. */
-static enum pb_status sim_begin_test(struct pb_device *base, const char *test, struct pb_error *err)
+static enum pb_status sim_begin_test(struct pb_device *base, const char *test, bool is_large,
+                                     struct pb_error *err)
 {
     struct pb_sim_device *device = pb_sim_device_of(base);
+
+    (void)is_large;
 
     if (pb_sim_faults_strike(&device->faults, PB_SIM_FAULT_LOST, test))
         device->is_lost = true;
