@@ -5,7 +5,9 @@
  *             what misses is that line's set. Repeated, since a drawn victim hides the others, and
  *             every second time in a drawn order, which a tree-PLRU needs to show them; at last in
  *             random order by several words of each line, where no lap is like the one before:
- *             while laps are alike, a tree-PLRU shows one or two lines of many
+ *             while laps are alike, a tree-PLRU shows one or two lines of many. Where next to no
+ *             line misses twice, it is chance that makes them miss, and that line still fits: the
+ *             edge was a line or two too low, and the array grows by a line
  *   overflow  the lines found so far alone, lap after lap: where none misses they fit, so that some
  *             of the set are still unknown and the search goes on
  *   victim    only the lines of that set, one more than it has ways, lap after lap from an empty
@@ -26,6 +28,7 @@ enum {
     MEMBER_LOADS = 1 << 22, /* of all of them and what warms them */
     MEMBER_MISSES = 2,      /* of a line, to be one of the set: spikes fall on a line once */
     ORDERED_LAPS = 16,      /* the first so many in an order that every lap keeps to */
+    EDGE_LINES = 4,         /* one more than the edge may be too low by */
     QUIET_LAPS = 2,         /* in a row without a new member: all are known */
     LAPS_AT_ONCE = 16,      /* recorded together where the window holds them */
     OVERFLOW_LAPS = 4,
@@ -41,6 +44,7 @@ struct members {
     uint64_t *offset_bytes; /* ascending; room for every line of the array and one more */
     uint8_t *missed;        /* by line number: how often, up to MEMBER_MISSES */
     size_t lines, count;
+    size_t once, known; /* lines that missed once; so often that they are of the set */
 };
 
 static void gather_members(const struct pb_search *search, struct members *members)
@@ -51,24 +55,49 @@ static void gather_members(const struct pb_search *search, struct members *membe
             members->offset_bytes[members->count++] = i * search->stride_bytes;
 }
 
-/* Counts what missed; returns how many members were not known before. */
-static size_t mark_misses(const struct pb_bench *bench, const struct pb_search *search,
-                          const struct pb_recording *recording, const struct pb_walk_result *lap,
-                          struct members *members)
+static size_t edge_lines(const struct pb_search *search)
+{
+    return (size_t)(search->fits_bytes / search->stride_bytes);
+}
+
+/* Counts what missed; true where a member was not known before. */
+static bool mark_misses(const struct pb_bench *bench, const struct pb_search *search,
+                        const struct pb_recording *recording, const struct pb_walk_result *lap,
+                        struct members *members)
 {
     const uint32_t *latency = recording->series.latency_cycles + lap->first;
     const uint64_t *index = recording->series.index_bytes + lap->first;
-    size_t found = 0;
+    size_t known = members->known;
 
     for (size_t i = 0; i < lap->count; i++) {
         uint8_t *missed = &members->missed[index[i] / search->stride_bytes];
 
         if (*missed >= MEMBER_MISSES || !pb_search_is_miss(bench, search, latency[i]))
             continue;
-        ++*missed;
-        found += *missed == MEMBER_MISSES;
+        if (++*missed < MEMBER_MISSES) {
+            members->once++;
+        } else {
+            members->once--;
+            members->known++;
+        }
     }
-    return found;
+    return members->known > known;
+}
+
+/* Does the line after the array still fit? The misses of a set fall on the same lines again. */
+static bool fits_too(const struct members *members)
+{
+    return members->known < 2 || members->once > members->known;
+}
+
+/* With the line after the array, which is of the set. */
+static void start_with(struct members *members, size_t lines)
+{
+    memset(members->missed, 0, lines * sizeof(*members->missed));
+    members->lines = lines;
+    members->missed[lines - 1] = MEMBER_MISSES;
+    members->once = 0;
+    members->known = 1;
 }
 
 /* As many whole laps as one launch records, and one lap at least. */
@@ -156,15 +185,18 @@ static struct pb_walk member_walk(const struct pb_bench *bench, const struct pb_
     return walk;
 }
 
-/* Laps until nothing new is found and what was found is more than fits, or too many were taken. */
+/*
+ * Laps until nothing new is found and what was found is more than fits, or too many were taken.
+ * *fits_out: it all fits.
+ */
 static enum pb_status find_members(struct pb_bench *bench, const struct pb_search *search,
                                    struct members *members, uint64_t *offsets,
-                                   struct pb_recording *recording, struct pb_error *err)
+                                   struct pb_recording *recording, bool *fits_out,
+                                   struct pb_error *err)
 {
     bool overflow = false;
     uint64_t loads = 0;
 
-    members->missed[members->lines - 1] = MEMBER_MISSES; /* the line after the array */
     for (uint32_t quiet = 0, repeat = 0; repeat < MEMBER_LAPS && loads < MEMBER_LOADS && !overflow;
          repeat++) {
         struct pb_walk walk = member_walk(bench, search, members, repeat, offsets);
@@ -174,14 +206,35 @@ static enum pb_status find_members(struct pb_bench *bench, const struct pb_searc
         if (status != PB_OK)
             return status;
         loads += walk.warm + walk.record;
-        quiet = mark_misses(bench, search, recording, &result, members) > 0 ? 0 : quiet + 1;
+        quiet = mark_misses(bench, search, recording, &result, members) ? 0 : quiet + 1;
         if (quiet >= QUIET_LAPS)
             status = check_overflow(bench, search, members, recording, &overflow, err);
         if (status != PB_OK)
             return status;
+        if (repeat + 1 == ORDERED_LAPS && fits_too(members))
+            break;
     }
     gather_members(search, members);
+    *fits_out = !overflow && fits_too(members);
     return PB_OK;
+}
+
+/* By an array at the edge, or one that is a few lines longer: where the last line's set shows. */
+static enum pb_status find_set(struct pb_bench *bench, const struct pb_search *search,
+                               struct members *members, uint64_t *offsets,
+                               struct pb_recording *recording, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+    bool fits = true;
+
+    for (size_t more = 1; status == PB_OK && fits && more <= EDGE_LINES; more++) {
+        start_with(members, edge_lines(search) + more);
+        status = find_members(bench, search, members, offsets, recording, &fits, err);
+    }
+    if (status == PB_OK && fits)
+        return pb_fail(err, PB_NOT_FOUND, "up to %d lines more than fits make no other miss again",
+                       EDGE_LINES);
+    return status;
 }
 
 static enum pb_status take_victims(struct pb_bench *bench, const struct pb_search *search,
@@ -229,10 +282,8 @@ static enum pb_status take_set(struct pb_bench *bench, const struct pb_search *s
                                struct members *members, uint64_t *offsets,
                                struct pb_recording *recording, struct pb_error *err)
 {
-    enum pb_status status = find_members(bench, search, members, offsets, recording, err);
+    enum pb_status status = find_set(bench, search, members, offsets, recording, err);
 
-    if (status == PB_OK && members->count < 2)
-        return pb_fail(err, PB_NOT_FOUND, "one line more than fits makes no other miss");
     if (status == PB_OK)
         status = take_victims(bench, search, members, offsets, recording, err);
     if (status == PB_OK)
@@ -246,17 +297,17 @@ static enum pb_status policy(struct pb_bench *bench, enum pb_cache cache,
     struct members members = {.count = 0};
     struct pb_search search;
     uint64_t *offsets;
+    size_t lines;
     enum pb_status status = pb_search_known(bench, cache, &search, recording, err);
 
     if (status != PB_OK)
         return status;
-    members.lines = (size_t)(search.fits_bytes / search.stride_bytes) + 1;
-    members.offset_bytes = malloc(members.lines * sizeof(*members.offset_bytes));
-    members.missed = calloc(members.lines, sizeof(*members.missed));
-    offsets = malloc(LINE_WORDS * members.lines * sizeof(*offsets));
+    lines = edge_lines(&search) + EDGE_LINES;
+    members.offset_bytes = malloc(lines * sizeof(*members.offset_bytes));
+    members.missed = malloc(lines * sizeof(*members.missed));
+    offsets = malloc(LINE_WORDS * lines * sizeof(*offsets));
     if (members.offset_bytes == NULL || members.missed == NULL || offsets == NULL)
-        status =
-            pb_fail(err, PB_NO_MEMORY, "no memory for the lines of a set of %zu", members.lines);
+        status = pb_fail(err, PB_NO_MEMORY, "no memory for the lines of a set of %zu", lines);
     else
         status = take_set(bench, &search, &members, offsets, recording, err);
     free(offsets);

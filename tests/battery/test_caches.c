@@ -174,6 +174,29 @@ static void test_policy__fermi_set_is_five_lines_that_miss_unevenly(void **state
     pb_recording_clear(&recording);
 }
 
+/* What an H200's L1 holds moves by a line or two: then the line after the edge may still fit. */
+static void test_policy__edge_that_is_a_little_low_shows_the_same_set(void **state)
+{
+    uint64_t lines[64] = {0};
+    struct pb_recording recording;
+    struct pb_bench bench;
+
+    (void)state;
+    for (uint64_t low = 1; low <= 3; low++) {
+        rig_open("gtx560ti", NULL, &bench);
+        rig_run(&bench, "l1_capacity", &recording);
+        pb_recording_clear(&recording);
+        bench.known[PB_CACHE_L1].edge_bytes -= low * 128;
+        rig_run(&bench, "l1_policy", &recording);
+        assert_int_equal(distinct_lines(&recording, rig_find(&recording, "victim", NULL), lines),
+                         5);
+        for (size_t i = 0; i < 5; i++)
+            assert_int_equal(lines[i] % 32, 0);
+        pb_recording_clear(&recording);
+        pb_bench_close(&bench);
+    }
+}
+
 /* LRU misses always when one line too many goes round, and hits recent lines in random order. */
 static void test_policy__lru_always_misses_in_laps_and_not_at_random(void **state)
 {
@@ -338,6 +361,7 @@ int main(void)
         cmocka_unit_test(test_sets__large_l2_is_unsupported_with_a_reason),
         cmocka_unit_test(test_sets__l2_lines_miss_a_period_apart),
         cmocka_unit_test(test_policy__fermi_set_is_five_lines_that_miss_unevenly),
+        cmocka_unit_test(test_policy__edge_that_is_a_little_low_shows_the_same_set),
         cmocka_unit_test(test_policy__lru_always_misses_in_laps_and_not_at_random),
         cmocka_unit_test(test_sharing__pairs_of_the_paper),
         cmocka_unit_test(test_sharing__lines_evict_others_of_their_cache_only),
