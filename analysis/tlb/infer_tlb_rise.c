@@ -205,6 +205,10 @@ static void state_reach(const struct pb_case *at, const struct view *view)
     reach.low = fmin(reach.value, reach.high);
     if (!agree) /* other pages take entries: as many may be hidden where most fits */
         reach.high = reach.value + (reach.value - reach.low);
+    if (view->level->count == 1) { /* nothing else tells a page that only just fits */
+        reach.low -= (double)view->level->sweeps[0]->stride_bytes;
+        reach.high += (double)view->level->sweeps[0]->stride_bytes;
+    }
     pb_votes_add_many(&votes, agree ? near : near / 2, near);
     pb_parameter_set_number(pb_case_answer(at, "reach_bytes"), reach, pb_votes_confidence(&votes),
                             "lines compared with themselves: largest footprint without misses, %s "
@@ -222,7 +226,10 @@ static void state_span(const struct pb_case *at, const struct view *view)
     pb_parameter_set_none(pb_case_answer(at, "page_bytes"),
                           "pages within one entry hit together: their own size does not show");
     if (view->span_bytes == 0) {
-        pb_parameter_set_none(answer, "the onsets of %zu strides agree with no span",
+        pb_parameter_set_none(answer,
+                              view->level->count > 1
+                                  ? "the onsets of %zu strides agree with no span"
+                                  : "only %zu stride goes so far",
                               view->level->count);
         return;
     }

@@ -304,10 +304,19 @@ static const struct pb_rise_step *partner(const struct pb_rise_sweep *sweep,
     return NULL;
 }
 
+/* Do the walks of a sweep go beyond this step of another one, in pages and in bytes? */
+static bool would_show(const struct pb_rise_sweep *sweep, const struct pb_rise_sweep *of,
+                       const struct pb_rise_step *step)
+{
+    return sweep->most_pages >= step->overflow_pages &&
+           sweep->most_pages * sweep->stride_bytes >= step->overflow_pages * of->stride_bytes;
+}
+
 /*
  * What disturbs a GPU for a while lifts or lowers a few sweeps, each at pages of its own; a level
  * shows at the same pages, or bytes, in most. Steps that two other sweeps or more do not show are
- * no level, where there are enough sweeps to tell.
+ * no level, where enough sweeps go as far. Where little memory is free, only one does: that over a
+ * block mapped many times.
  */
 static void leave_out_lonely(struct pb_rise *rise)
 {
@@ -315,12 +324,14 @@ static void leave_out_lonely(struct pb_rise *rise)
 
     for (size_t i = 0; i < rise->sweep_count && rise->sweep_count >= SWEEPS_THAT_TELL; i++) {
         for (size_t k = 0; k < rise->sweeps[i].step_count; k++) {
-            size_t partners = 0;
+            const struct pb_rise_sweep *sweep = &rise->sweeps[i];
+            size_t partners = 0, able = 0;
 
-            for (size_t j = 0; j < rise->sweep_count; j++)
-                partners += j != i && partner(&rise->sweeps[j], &rise->sweeps[i],
-                                              &rise->sweeps[i].steps[k]) != NULL;
-            lonely[i][k] = partners < PARTNERS_MIN;
+            for (size_t j = 0; j < rise->sweep_count; j++) {
+                partners += j != i && partner(&rise->sweeps[j], sweep, &sweep->steps[k]) != NULL;
+                able += j != i && would_show(&rise->sweeps[j], sweep, &sweep->steps[k]);
+            }
+            lonely[i][k] = partners < PARTNERS_MIN && able >= PARTNERS_MIN;
         }
     }
     for (size_t i = 0; i < rise->sweep_count; i++) {
@@ -369,24 +380,62 @@ static size_t fullest(const struct pb_rise *rise)
     return best;
 }
 
-static void add_partner(const struct pb_rise_sweep *sweep, const struct pb_rise_sweep **of,
-                        const struct pb_rise_step **step, struct pb_rise_level *level)
+static void add_partner(const struct pb_rise_sweep *sweep, const struct pb_rise_level *below,
+                        const struct pb_rise_sweep **of, const struct pb_rise_step **step,
+                        struct pb_rise_level *level)
 {
     const struct pb_rise_step *found = partner(sweep, *of, *step);
+    bool is_taken = false;
 
-    if (found == NULL)
+    for (size_t i = 0; i < below->count; i++)
+        is_taken |= below->steps[i] == found;
+    if (found == NULL || is_taken)
         return;
     level->sweeps[level->count] = *of = sweep;
     level->steps[level->count++] = *step = found;
+}
+
+static void turn_round(struct pb_rise_level *level)
+{
+    for (size_t i = 0; i < level->count / 2; i++) {
+        size_t last = level->count - 1 - i;
+        const struct pb_rise_sweep *sweep = level->sweeps[i];
+        const struct pb_rise_step *step = level->steps[i];
+
+        level->sweeps[i] = level->sweeps[last];
+        level->steps[i] = level->steps[last];
+        level->sweeps[last] = sweep;
+        level->steps[last] = step;
+    }
+}
+
+/*
+ * From this step of the sweep that has most, stride by stride to both sides. Where strides in
+ * between did not go so far, the next one's step may be the level's below: that has it already.
+ */
+static struct pb_rise_level follow(const struct pb_rise *rise, size_t from, size_t step_index,
+                                   const struct pb_rise_level *below)
+{
+    const struct pb_rise_sweep *start = &rise->sweeps[from], *of = start;
+    const struct pb_rise_step *step = &start->steps[step_index];
+    struct pb_rise_level found = {.count = 0};
+
+    for (size_t i = from; i-- > 0;)
+        add_partner(&rise->sweeps[i], below, &of, &step, &found);
+    turn_round(&found);
+    of = found.sweeps[found.count] = start;
+    step = found.steps[found.count++] = &start->steps[step_index];
+    for (size_t i = from + 1; i < rise->sweep_count; i++)
+        add_partner(&rise->sweeps[i], below, &of, &step, &found);
+    return found;
 }
 
 enum pb_status pb_rise_level(const struct pb_rise *rise, size_t level,
                              struct pb_rise_level *level_out, struct pb_error *err)
 {
     size_t best = fullest(rise);
-    const struct pb_rise_sweep *start = &rise->sweeps[best], *of = start;
+    const struct pb_rise_sweep *start = &rise->sweeps[best];
     struct pb_rise_level found = {.count = 0};
-    const struct pb_rise_step *step;
 
     if (level == 0 || level > start->step_count)
         return pb_fail(err, PB_NOT_FOUND,
@@ -394,23 +443,8 @@ enum pb_status pb_rise_level(const struct pb_rise *rise, size_t level,
                        "over up to %llu MiB",
                        start->step_count, (unsigned long long)(start->stride_bytes >> 20),
                        (unsigned long long)((start->stride_bytes * start->most_pages) >> 20));
-    step = &start->steps[level - 1];
-    for (size_t i = best; i-- > 0;)
-        add_partner(&rise->sweeps[i], &of, &step, &found);
-    for (size_t i = 0; i < found.count / 2; i++) { /* collected downwards */
-        size_t last = found.count - 1 - i;
-        const struct pb_rise_sweep *sweep = found.sweeps[i];
-        const struct pb_rise_step *own = found.steps[i];
-
-        found.sweeps[i] = found.sweeps[last];
-        found.steps[i] = found.steps[last];
-        found.sweeps[last] = sweep;
-        found.steps[last] = own;
-    }
-    of = found.sweeps[found.count] = start;
-    step = found.steps[found.count++] = &start->steps[level - 1];
-    for (size_t i = best + 1; i < rise->sweep_count; i++)
-        add_partner(&rise->sweeps[i], &of, &step, &found);
+    for (size_t i = 0; i < level; i++)
+        found = follow(rise, best, i, &found);
     *level_out = found;
     return PB_OK;
 }
