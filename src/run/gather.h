@@ -19,7 +19,8 @@
 /*
  * To be called before MPI_Init: asks Open MPI for small shared buffers. It maps those of every
  * process of a node into all others, by default some 54 KiB for each that sends (measured), which
- * made rank 0 grow by 15% from 8 ranks to 64. Messages here are few and waited for.
+ * made rank 0 grow by 15% from 8 ranks to 64. Messages here are few and waited for. And keeps MPI
+ * off the GPUs: it asks hwloc for processors, whose plugins would start OpenCL on each of them.
  */
 void pb_gather_prepare(void);
 

@@ -32,6 +32,7 @@ void pb_gather_prepare(void)
     setenv("OMPI_MCA_btl_vader_fbox_threshold", "1000000", 0);
     setenv("OMPI_MCA_btl_sm_eager_limit", "256", 0);
     setenv("OMPI_MCA_btl_sm_fbox_threshold", "1000000", 0);
+    setenv("HWLOC_COMPONENTS", "-opencl,-cuda,-nvml,-gl", 0);
 }
 
 void pb_comm_wait(MPI_Request *request)
