@@ -19,6 +19,26 @@
 /* A walk of fewer loads says little. */
 enum { LOADS_MIN = 16 };
 
+/* Accesses of the longest laps that all hit the level by which it was asked. */
+static uint64_t count_asked(const struct pb_tlb_view *view)
+{
+    const struct pb_tlb *tlb = view->tlb;
+    uint64_t most = 0;
+
+    for (size_t i = 0; i < tlb->walk_count && view->level > 1; i++) {
+        const struct pb_tlb_walk *walk = &tlb->walks[i];
+        uint64_t asked = 0;
+
+        if (walk->stride_bytes != view->step_bytes || !pb_tlb_is_whole(walk) ||
+            walk->left_out > 0 || walk->pages * walk->stride_bytes != view->fits_bytes)
+            continue;
+        for (size_t k = 0; k < walk->accesses.count; k++)
+            asked += pb_tlb_misses(tlb, walk, k, view->level - 1);
+        most = asked > most ? asked : most;
+    }
+    return most;
+}
+
 /* Entries and ways, where reach and span are known finely enough. */
 static enum pb_status state_entries(const struct pb_case *at, const struct pb_tlb_view *view,
                                     double confidence, struct pb_error *err)
@@ -27,6 +47,7 @@ static enum pb_status state_entries(const struct pb_case *at, const struct pb_tl
     double span = (double)view->span_bytes;
     double fits = floor((double)view->fits_bytes / span);
     double most = ceil((double)view->next_bytes / span) - 1.0;
+    enum pb_status status;
 
     if (fits < 1.0 || most > fits) {
         pb_parameter_set_none(answer, "%.0f to %.0f entries: too coarse a step", fits, most);
@@ -36,7 +57,9 @@ static enum pb_status state_entries(const struct pb_case *at, const struct pb_tl
     pb_parameter_set_number(
         answer, (struct pb_estimate){fits, floor(fits * (1.0 - view->slack)), fits}, confidence,
         "reach of %llu bytes by span of %.0f", (unsigned long long)view->fits_bytes, span);
-    return pb_tlb_state_ways(at, view, (uint64_t)fits, confidence, err);
+    status = pb_tlb_state_ways(at, view, (uint64_t)fits, confidence, err);
+    pb_tlb_doubt_count(at, (uint64_t)fits, count_asked(view));
+    return status;
 }
 
 static void leave_open(const struct pb_case *at, const struct pb_tlb_view *view)

@@ -242,6 +242,23 @@ static void test_tlb__pages_that_hit_one_level_do_not_ask_the_next(void **state)
     assert_found(&profile);
 }
 
+/* With 19 entries two hit the small set of the first level: the second is asked for 17, then 20. */
+static void test_tlb__entries_that_hit_one_level_are_not_counted_in_the_next(void **state)
+{
+    struct blind_profile profile = draw();
+    struct pb_parameters parameters = {NULL, 0, 0};
+
+    (void)state;
+    profile.tlbs[0] = plant(16 * mib, 29, 4, (const uint32_t[]){2, 4, 4, 2});
+    profile.tlbs[1] = plant(16 * mib, 74, 1, (const uint32_t[]){18});
+    selected_infer_drawn(&profile, tests_read, &parameters);
+    assert_level(&parameters, "tlb_l1", &profile.tlbs[0]);
+    assert_holds(&parameters, "entry_count", 18);
+    assert_holds(&parameters, "reach_bytes", 18.0 * 16.0 * (double)mib);
+    assert_holds(&parameters, "way_counts", 18);
+    pb_parameters_clear(&parameters);
+}
+
 /* Beyond so small a level most walks miss everywhere, but for spikes: no sign of larger entries. */
 static void test_tlb__small_sets_are_no_span(void **state)
 {
@@ -388,6 +405,7 @@ int main(void)
         cmocka_unit_test(test_tlb__entries_behind_larger_ones_may_span_less),
         cmocka_unit_test(test_tlb__sets_come_in_the_order_of_addresses),
         cmocka_unit_test(test_tlb__pages_that_hit_one_level_do_not_ask_the_next),
+        cmocka_unit_test(test_tlb__entries_that_hit_one_level_are_not_counted_in_the_next),
         cmocka_unit_test(test_tlb__small_sets_are_no_span),
         cmocka_unit_test(test_tlb__a_tree_plru_shows_no_sets),
         cmocka_unit_test(test_tlb__a_reach_beyond_memory_is_none),
