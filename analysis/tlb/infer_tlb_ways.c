@@ -111,7 +111,7 @@ static void add_walk(struct follower *follower, const struct pb_tlb_walk *walk, 
     }
 }
 
-/* Walks over whole entries, or one page more, which would only half fill another one. */
+/* Walks over whole entries, or over one page more, which takes another entry. */
 static void read_walks(struct follower *follower)
 {
     const struct pb_tlb *tlb = follower->view->tlb;
@@ -122,7 +122,8 @@ static void read_walks(struct follower *follower)
         follower->entries[i].hits_until = i < follower->fits ? follower->fits : i;
     pb_tlb_range(tlb, follower->stride_bytes, &first, &count);
     for (size_t i = first; i < first + count; i++) {
-        uint64_t n = tlb->walks[i].pages / per_entry, rest = tlb->walks[i].pages % per_entry;
+        uint64_t rest = tlb->walks[i].pages % per_entry;
+        uint64_t n = tlb->walks[i].pages / per_entry + (rest > 0);
 
         if (n <= follower->fits || n >= follower->last || rest > 1 ||
             tlb->walks[i].base_address != tlb->walks[first].base_address ||

@@ -259,6 +259,18 @@ static void test_tlb__entries_that_hit_one_level_are_not_counted_in_the_next(voi
     pb_parameters_clear(&parameters);
 }
 
+/* One page takes an entry of eight as well: 17 entries make one set miss, and one page more both.
+ */
+static void test_tlb__sets_of_larger_entries_overflow_one_page_apart(void **state)
+{
+    struct blind_profile profile = draw();
+
+    (void)state;
+    profile.tlbs[0] = plant(2 * mib, 20, 4, (const uint32_t[]){3, 4, 3, 4});
+    profile.tlbs[1] = plant(16 * mib, 84, 2, (const uint32_t[]){10, 6});
+    assert_found(&profile);
+}
+
 /* Beyond so small a level most walks miss everywhere, but for spikes: no sign of larger entries. */
 static void test_tlb__small_sets_are_no_span(void **state)
 {
@@ -406,6 +418,7 @@ int main(void)
         cmocka_unit_test(test_tlb__sets_come_in_the_order_of_addresses),
         cmocka_unit_test(test_tlb__pages_that_hit_one_level_do_not_ask_the_next),
         cmocka_unit_test(test_tlb__entries_that_hit_one_level_are_not_counted_in_the_next),
+        cmocka_unit_test(test_tlb__sets_of_larger_entries_overflow_one_page_apart),
         cmocka_unit_test(test_tlb__small_sets_are_no_span),
         cmocka_unit_test(test_tlb__a_tree_plru_shows_no_sets),
         cmocka_unit_test(test_tlb__a_reach_beyond_memory_is_none),
