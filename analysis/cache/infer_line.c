@@ -103,12 +103,19 @@ static void add_misses_back(const struct pb_level *level, const struct pb_point 
         events->address[i] += point->stride_bytes;
 }
 
+/* One miss between two hits: a line that is no more than a step, or a spike. */
+static bool is_alone(const struct pb_level *level, const struct pb_accesses *walk, size_t i)
+{
+    return i > 0 && i + 1 < walk->count && look(level, walk, i) == SIGHT_MISS &&
+           look(level, walk, i - 1) == SIGHT_HIT && look(level, walk, i + 1) == SIGHT_HIT;
+}
+
 /*
  * Steady walks in order of address: where hits and misses meet. An access that looks like neither
  * takes the next one's place with it, and so does the step back to the walk's start.
  */
-static void add_transitions(const struct pb_level *level, const struct pb_point *point,
-                            struct events *events)
+static void add_meetings(const struct pb_level *level, const struct pb_point *point,
+                         bool leaves_alone_out, struct events *events)
 {
     struct pb_accesses walk = pb_point_accesses(level->series, point);
 
@@ -118,9 +125,43 @@ static void add_transitions(const struct pb_level *level, const struct pb_point 
         if (before == SIGHT_NEITHER || here == SIGHT_NEITHER || before == here ||
             walk.index_bytes[i] < walk.index_bytes[i - 1])
             continue;
+        if (leaves_alone_out && (is_alone(level, &walk, i) || is_alone(level, &walk, i - 1)))
+            continue;
         events->address[events->count++] = point->base_address + walk.index_bytes[i];
     }
     events->tried += walk.count;
+}
+
+static void add_transitions(const struct pb_level *level, const struct pb_point *point,
+                            struct events *events)
+{
+    add_meetings(level, point, false, events);
+}
+
+static void add_transitions_of_runs(const struct pb_level *level, const struct pb_point *point,
+                                    struct events *events)
+{
+    add_meetings(level, point, true, events);
+}
+
+/* Are misses between two hits no more than there are where everything fits, which are spikes? */
+static bool alone_are_spikes(const struct pb_level *level, const char *phase, double most_bytes)
+{
+    struct pb_pick pick = {level->way->path, "trace", phase};
+    struct pb_tally background = pb_level_background(level), alone = {0, 0, 0};
+    const struct pb_point *point;
+
+    for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;) {
+        struct pb_accesses walk = pb_point_accesses(level->series, point);
+
+        if ((double)point->footprint_bytes > most_bytes)
+            continue;
+        for (size_t i = 0; i < walk.count; i++)
+            alone.misses += is_alone(level, &walk, i);
+        alone.accesses += walk.count;
+    }
+    alone.hits = alone.accesses - alone.misses;
+    return alone.misses > 0 && pb_tally_surprise(&alone, &background) > significance;
 }
 
 /*
@@ -344,6 +385,22 @@ static void state_line(struct pb_parameter *answer, const struct pb_alignment *t
         (unsigned long long)view->bytes, view->bounded ? "" : " (of all taken)");
 }
 
+/* Where misses that stand alone may be spikes, the others tell, if they are enough. */
+static enum pb_status gather_turns(const struct pb_level *level, double most_bytes,
+                                   struct pb_alignment *turns_out, struct pb_error *err)
+{
+    static const char phase[] = "overflow";
+    enum pb_status status = PB_OK;
+    size_t tried;
+
+    turns_out->places = 0;
+    if (alone_are_spikes(level, phase, most_bytes))
+        status = gather(level, phase, add_transitions_of_runs, most_bytes, turns_out, &tried, err);
+    if (status == PB_OK && turns_out->places < PLACES_MIN)
+        status = gather(level, phase, add_transitions, most_bytes, turns_out, &tried, err);
+    return status;
+}
+
 static enum pb_status infer_both(const struct pb_case *at, const struct pb_level *level,
                                  struct pb_error *err)
 {
@@ -351,12 +408,11 @@ static enum pb_status infer_both(const struct pb_case *at, const struct pb_level
     double most_bytes = isnan(size) ? INFINITY : 2.0 * size;
     struct pb_alignment turns;
     struct stride_view view;
-    size_t tried;
     enum pb_status status;
 
     status = infer_sector(at, level, err);
     if (status == PB_OK)
-        status = gather(level, "overflow", add_transitions, most_bytes, &turns, &tried, err);
+        status = gather_turns(level, most_bytes, &turns, err);
     if (status != PB_OK)
         return status;
     view = view_strides(level, most_bytes);

@@ -251,6 +251,42 @@ static void test_line__few_places_without_a_bound_are_no_line(void **state)
     device_clear(&device);
 }
 
+/* Spikes as slow as a miss fall on one load each; lines of four sectors miss as a whole. */
+static void test_line__spikes_that_look_like_misses_are_no_smaller_line(void **state)
+{
+    enum { LOADS = 8192, LINES = 12, SPIKES = 3 };
+    struct synthetic_noise noise = clean;
+    struct device device = {0};
+    struct pb_series *series = &device_record(&device, "l2_line")->series;
+    static uint32_t latency[LOADS];
+    static uint64_t index[LOADS];
+    struct pb_point point = {.path = "global_cg",
+                             .mode = "trace",
+                             .phase = "overflow",
+                             .footprint_bytes = 20480,
+                             .stride_bytes = 32,
+                             .count = LOADS,
+                             .overhead_cycles = noise.overhead_cycles};
+
+    (void)state;
+    synthetic_constant(series, &noise, "global_cg", "reference", 96, 512);
+    synthetic_constant(series, &noise, "global_cg", "miss", 351, 512);
+    for (point.repeat = 0; point.repeat < 4; point.repeat++) {
+        for (uint32_t i = 0; i < LOADS; i++) {
+            index[i] = (uint64_t)i * 32;
+            latency[i] = 96 + noise.overhead_cycles;
+        }
+        for (size_t k = 0; k < 4 * LINES; k++)
+            latency[4 * (41 * (k / 4) + point.repeat) + k % 4] += 255;
+        for (size_t k = 0; k < SPIKES; k++)
+            latency[2563 + 1001 * k + 11 * point.repeat] += 255;
+        assert_int_equal(pb_series_append(series, &point, latency, index, NULL), PB_OK);
+    }
+    device_infer(&device);
+    assert_value(&device, "l2", "line_bytes", 128);
+    device_clear(&device);
+}
+
 /* Cold walks miss as far down as there is a cache: what they cost is no miss of this level. */
 static void test_level__cold_walks_either_way_are_no_steady_ones(void **state)
 {
@@ -373,6 +409,7 @@ int main(void)
         cmocka_unit_test(test_size__of_few_lines_is_exact),
         cmocka_unit_test(test_size__nothing_overflows_says_up_to_where),
         cmocka_unit_test(test_line__all_miss_and_all_strides_overflow_is_no_line),
+        cmocka_unit_test(test_line__spikes_that_look_like_misses_are_no_smaller_line),
         cmocka_unit_test(test_level__cold_walks_either_way_are_no_steady_ones),
         cmocka_unit_test(test_level__spikes_in_laps_of_few_misses_are_no_misses),
         cmocka_unit_test(test_policy__of_a_set_that_lost_a_way_is_not_the_caches),
