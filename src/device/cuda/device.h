@@ -141,8 +141,8 @@ enum pb_status pb_cuda_match(const char *selector, const struct pb_device_entry 
 struct pb_cuda_blocks;
 
 /*
- * Memory of this device that others of the node need not wait for. A CUDA error code: 801, not
- * supported, where the driver does not let programs map memory themselves.
+ * Memory of this device that others of the node need not wait for. A CUDA error code: that of
+ * memory that ran out, or another one where the driver does not let programs map it themselves.
  */
 int pb_cuda_blocks_open(int ordinal, uint64_t bytes, struct pb_cuda_blocks **blocks_out);
 uint64_t pb_cuda_blocks_address(const struct pb_cuda_blocks *blocks);

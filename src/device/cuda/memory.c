@@ -113,13 +113,13 @@ static int allocate(const struct pb_cuda_device *cuda, uint64_t bytes,
     if (bytes <= large_bytes)
         return allocate_whole(bytes, buffer_out);
     code = pb_cuda_blocks_open(cuda->ordinal, bytes, &buffer_out->blocks);
-    if (code == cudaErrorNotSupported || code == cudaErrorNotPermitted)
+    if (code == cudaErrorMemoryAllocation)
+        return code;
+    if (code != cudaSuccess) /* a driver, or an instance, that does not do this */
         return allocate_whole(bytes, buffer_out);
-    if (code == cudaSuccess) {
-        buffer_out->address = pb_cuda_blocks_address(buffer_out->blocks);
-        buffer_out->bytes = bytes;
-    }
-    return code;
+    buffer_out->address = pb_cuda_blocks_address(buffer_out->blocks);
+    buffer_out->bytes = bytes;
+    return cudaSuccess;
 }
 
 /* More than is wanted, so that a buffer grows seldom: the driver may be busy with other GPUs. */
