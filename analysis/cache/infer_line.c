@@ -385,20 +385,30 @@ static void state_line(struct pb_parameter *answer, const struct pb_alignment *t
         (unsigned long long)view->bytes, view->bounded ? "" : " (of all taken)");
 }
 
-/* Where misses that stand alone may be spikes, the others tell, if they are enough. */
-static enum pb_status gather_turns(const struct pb_level *level, double most_bytes,
-                                   struct pb_alignment *turns_out, struct pb_error *err)
+/*
+ * Misses that stand alone may be spikes as slow as a miss: then the line may be as long as the
+ * others have it. In a cache of short lines they stand alone as well, so both are possible.
+ */
+static enum pb_status doubt_turns(struct pb_parameter *answer, const struct pb_level *level,
+                                  double most_bytes, struct pb_error *err)
 {
-    static const char phase[] = "overflow";
-    enum pb_status status = PB_OK;
+    struct pb_estimate line = answer->numbers[0];
+    char method[PB_MESSAGE_LENGTH];
+    struct pb_alignment runs;
+    enum pb_status status;
     size_t tried;
 
-    turns_out->places = 0;
-    if (alone_are_spikes(level, phase, most_bytes))
-        status = gather(level, phase, add_transitions_of_runs, most_bytes, turns_out, &tried, err);
-    if (status == PB_OK && turns_out->places < PLACES_MIN)
-        status = gather(level, phase, add_transitions, most_bytes, turns_out, &tried, err);
-    return status;
+    if (answer->kind != PB_VALUE_NUMBER || !alone_are_spikes(level, "overflow", most_bytes))
+        return PB_OK;
+    status = gather(level, "overflow", add_transitions_of_runs, most_bytes, &runs, &tried, err);
+    if (status != PB_OK || runs.places < PLACES_MIN || (double)runs.bytes <= line.high)
+        return status;
+    line.high = (double)runs.bytes;
+    memcpy(method, answer->method, sizeof(method));
+    pb_parameter_set_number(answer, line, answer->confidence / 2.0,
+                            "%.160s; %llu without misses that stand alone, which may be spikes",
+                            method, (unsigned long long)runs.bytes);
+    return PB_OK;
 }
 
 static enum pb_status infer_both(const struct pb_case *at, const struct pb_level *level,
@@ -409,15 +419,16 @@ static enum pb_status infer_both(const struct pb_case *at, const struct pb_level
     struct pb_alignment turns;
     struct stride_view view;
     enum pb_status status;
+    size_t tried;
 
     status = infer_sector(at, level, err);
     if (status == PB_OK)
-        status = gather_turns(level, most_bytes, &turns, err);
+        status = gather(level, "overflow", add_transitions, most_bytes, &turns, &tried, err);
     if (status != PB_OK)
         return status;
     view = view_strides(level, most_bytes);
     state_line(pb_case_answer(at, "line_bytes"), &turns, &view);
-    return PB_OK;
+    return doubt_turns(pb_case_answer(at, "line_bytes"), level, most_bytes, err);
 }
 
 enum pb_status pb_infer_line(const struct pb_case *at, struct pb_error *err)
