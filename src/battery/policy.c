@@ -28,7 +28,7 @@ enum {
     MEMBER_LOADS = 1 << 22, /* of all of them and what warms them */
     MEMBER_MISSES = 2,      /* of a line, to be one of the set: spikes fall on a line once */
     ORDERED_LAPS = 16,      /* the first so many in an order that every lap keeps to */
-    EDGE_LINES = 4,         /* one more than the edge may be too low by */
+    EDGE_LINES = 4,         /* beyond the edge, which may be too low by one less */
     QUIET_LAPS = 2,         /* in a row without a new member: all are known */
     LAPS_AT_ONCE = 16,      /* recorded together where the window holds them */
     OVERFLOW_LAPS = 4,
@@ -41,7 +41,7 @@ enum {
 
 /* The lines of one set. */
 struct members {
-    uint64_t *offset_bytes; /* ascending; room for every line of the array and one more */
+    uint64_t *offset_bytes; /* ascending; room for every line of the longest array */
     uint8_t *missed;        /* by line number: how often, up to MEMBER_MISSES */
     size_t lines, count;
     size_t once, known; /* lines that missed once; so often that they are of the set */
