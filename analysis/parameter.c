@@ -98,6 +98,17 @@ void pb_parameter_set_number(struct pb_parameter *parameter, struct pb_estimate 
     parameter->number_count = 1;
 }
 
+void pb_parameter_doubt(struct pb_parameter *parameter, double low, double high, const char *why)
+{
+    char method[sizeof(parameter->method)];
+
+    if (parameter->kind != PB_VALUE_NUMBER)
+        return;
+    memcpy(method, parameter->method, sizeof(method));
+    pb_parameter_set_number(parameter, (struct pb_estimate){parameter->numbers[0].value, low, high},
+                            parameter->confidence / 2.0, "%.160s; %s", method, why);
+}
+
 void pb_parameter_set_list(struct pb_parameter *parameter, const struct pb_estimate *estimates,
                            size_t count, double confidence, const char *method, ...)
 {

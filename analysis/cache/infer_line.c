@@ -393,7 +393,6 @@ static enum pb_status doubt_turns(struct pb_parameter *answer, const struct pb_l
                                   double most_bytes, struct pb_error *err)
 {
     struct pb_estimate line = answer->numbers[0];
-    char method[PB_MESSAGE_LENGTH];
     struct pb_alignment runs;
     enum pb_status status;
     size_t tried;
@@ -403,11 +402,8 @@ static enum pb_status doubt_turns(struct pb_parameter *answer, const struct pb_l
     status = gather(level, "overflow", add_transitions_of_runs, most_bytes, &runs, &tried, err);
     if (status != PB_OK || runs.places < PLACES_MIN || (double)runs.bytes <= line.high)
         return status;
-    line.high = (double)runs.bytes;
-    memcpy(method, answer->method, sizeof(method));
-    pb_parameter_set_number(answer, line, answer->confidence / 2.0,
-                            "%.160s; %llu without misses that stand alone, which may be spikes",
-                            method, (unsigned long long)runs.bytes);
+    pb_parameter_doubt(answer, line.low, (double)runs.bytes,
+                       "more without the misses that stand alone, which may be spikes");
     return PB_OK;
 }
 

@@ -53,8 +53,8 @@ void pb_tlb_state_index(const struct pb_case *at, const struct pb_tlb_sets *sets
                         uint64_t span_bytes, double confidence);
 
 /*
- * Of so many entries that fit, the level was asked for so few: the others hit the level before, and
- * it may hold no more than it was asked for. Says so.
+ * infer_tlb_doubt.c. Of so many entries that fit, the level was asked for so few: the others hit
+ * the level before, and it may hold no more than it was asked for. Says so.
  */
 void pb_tlb_doubt_count(const struct pb_case *at, uint64_t entries, uint64_t asked);
 

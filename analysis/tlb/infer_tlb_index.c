@@ -10,7 +10,6 @@
 #include "analysis/tlb/infer_tlb.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "analysis/cache/gf2.h"
 
@@ -18,59 +17,6 @@ static void state_none(const struct pb_case *at, const char *reason)
 {
     pb_parameter_set_none(pb_case_answer(at, "index_kind"), "%s", reason);
     pb_parameter_set_none(pb_case_answer(at, "index_masks"), "%s", reason);
-}
-
-/* The same value in an interval that holds what would show as well, and half as sure. */
-static void widen(const struct pb_case *at, const char *name, double low, double high,
-                  const char *why)
-{
-    struct pb_parameter *answer = pb_case_answer(at, name);
-    char method[PB_MESSAGE_LENGTH];
-    struct pb_estimate estimate = answer->numbers[0];
-
-    if (answer->kind != PB_VALUE_NUMBER)
-        return;
-    memcpy(method, answer->method, sizeof(method));
-    estimate.low *= low;
-    estimate.high *= high;
-    pb_parameter_set_number(answer, estimate, answer->confidence / 2.0, "%.160s; %s", method, why);
-}
-
-void pb_tlb_doubt_count(const struct pb_case *at, uint64_t entries, uint64_t asked)
-{
-    static const char why[] = "the level before answers for some of them";
-    double least = (double)asked / (double)entries;
-
-    if (asked == 0 || asked >= entries)
-        return;
-    widen(at, "entry_count", least, 1.0, why);
-    widen(at, "reach_bytes", least, 1.0, why);
-    widen(at, "way_counts", least, 1.0, why);
-}
-
-void pb_tlb_doubt_span(const struct pb_case *at, uint64_t least_bytes)
-{
-    static const char why[] = "entries that span less show the same behind the level before";
-    char before[] = "tlb_l0";
-    double span = pb_case_answer(at, "entry_span_bytes")->numbers[0].value, times;
-    struct pb_parameter *masks = pb_case_answer(at, "index_masks");
-
-    before[5] = (char)(at->inference->memory[5] - 1);
-    if (pb_case_answer(at, "entry_span_bytes")->kind != PB_VALUE_NUMBER ||
-        span <= (double)least_bytes ||
-        !(pb_parameters_number(at->parameters, before, "entry_span_bytes") >= span))
-        return;
-    times = span / (double)least_bytes;
-    widen(at, "entry_span_bytes", 1.0 / times, 1.0, why);
-    widen(at, "reach_bytes", 1.0 / times, 1.0, why);
-    widen(at, "entry_count", 1.0, times, why);
-    widen(at, "set_count", 1.0, times, why);
-    widen(at, "way_counts", 1.0, 1.0, why);
-    if (masks->kind != PB_VALUE_NONE)
-        pb_parameter_set_none(masks,
-                              "walks in order ask only for the first page of every %.0f bytes: "
-                              "bits below are open",
-                              span);
 }
 
 void pb_tlb_leave_sets_open(const struct pb_case *at)

@@ -44,7 +44,6 @@ struct members {
     uint64_t *offset_bytes; /* ascending; room for every line of the longest array */
     uint8_t *missed;        /* by line number: how often, up to MEMBER_MISSES */
     size_t lines, count;
-    size_t once, known; /* lines that missed once; so often that they are of the set */
 };
 
 static void gather_members(const struct pb_search *search, struct members *members)
@@ -60,34 +59,36 @@ static size_t edge_lines(const struct pb_search *search)
     return (size_t)(search->fits_bytes / search->stride_bytes);
 }
 
-/* Counts what missed; true where a member was not known before. */
-static bool mark_misses(const struct pb_bench *bench, const struct pb_search *search,
-                        const struct pb_recording *recording, const struct pb_walk_result *lap,
-                        struct members *members)
+/* Counts what missed; returns how many members were not known before. */
+static size_t mark_misses(const struct pb_bench *bench, const struct pb_search *search,
+                          const struct pb_recording *recording, const struct pb_walk_result *lap,
+                          struct members *members)
 {
     const uint32_t *latency = recording->series.latency_cycles + lap->first;
     const uint64_t *index = recording->series.index_bytes + lap->first;
-    size_t known = members->known;
+    size_t found = 0;
 
     for (size_t i = 0; i < lap->count; i++) {
         uint8_t *missed = &members->missed[index[i] / search->stride_bytes];
 
         if (*missed >= MEMBER_MISSES || !pb_search_is_miss(bench, search, latency[i]))
             continue;
-        if (++*missed < MEMBER_MISSES) {
-            members->once++;
-        } else {
-            members->once--;
-            members->known++;
-        }
+        ++*missed;
+        found += *missed == MEMBER_MISSES;
     }
-    return members->known > known;
+    return found;
 }
 
 /* Does the line after the array still fit? The misses of a set fall on the same lines again. */
 static bool fits_too(const struct members *members)
 {
-    return members->known < 2 || members->once > members->known;
+    size_t known = 0, strays = 0;
+
+    for (size_t i = 0; i < members->lines; i++) {
+        known += members->missed[i] >= MEMBER_MISSES;
+        strays += members->missed[i] > 0 && members->missed[i] < MEMBER_MISSES;
+    }
+    return known < 2 || strays > known;
 }
 
 /* With the line after the array, which is of the set. */
@@ -96,8 +97,6 @@ static void start_with(struct members *members, size_t lines)
     memset(members->missed, 0, lines * sizeof(*members->missed));
     members->lines = lines;
     members->missed[lines - 1] = MEMBER_MISSES;
-    members->once = 0;
-    members->known = 1;
 }
 
 /* As many whole laps as one launch records, and one lap at least. */
@@ -206,7 +205,7 @@ static enum pb_status find_members(struct pb_bench *bench, const struct pb_searc
         if (status != PB_OK)
             return status;
         loads += walk.warm + walk.record;
-        quiet = mark_misses(bench, search, recording, &result, members) ? 0 : quiet + 1;
+        quiet = mark_misses(bench, search, recording, &result, members) > 0 ? 0 : quiet + 1;
         if (quiet >= QUIET_LAPS)
             status = check_overflow(bench, search, members, recording, &overflow, err);
         if (status != PB_OK)

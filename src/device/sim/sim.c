@@ -182,7 +182,6 @@ static enum pb_status sim_begin_test(struct pb_device *base, const char *test, b
     struct pb_sim_device *device = pb_sim_device_of(base);
 
     (void)is_large;
-
     if (pb_sim_faults_strike(&device->faults, PB_SIM_FAULT_LOST, test))
         device->is_lost = true;
     if (pb_sim_faults_strike(&device->faults, PB_SIM_FAULT_CRASH, test)) {
