@@ -241,7 +241,7 @@ static enum pb_status set_up_arena(struct pb_cuda_walk *walk)
     }
     if (walk->chase->alias_bytes > 0) {
         status = pb_cuda_alias_open(cuda, walk->chase->alias_bytes, bytes, walk->err);
-        walk->chain.base = pb_cuda_alias_address(cuda->alias);
+        walk->chain.base = pb_cuda_mapping_address(cuda->alias);
         return status;
     }
     /* Smaller ones begin anywhere in a page, and a hashed cache's sets fill by where that is: from

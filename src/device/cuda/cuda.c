@@ -19,7 +19,7 @@ static void cuda_close(struct pb_device *device)
 
     if (cuda == NULL)
         return;
-    pb_cuda_alias_close(cuda->alias);
+    pb_cuda_mapping_close(cuda->alias);
     pb_cuda_release(&cuda->arena);
     pb_cuda_release(&cuda->offsets);
     pb_cuda_release(&cuda->recording);
@@ -109,7 +109,7 @@ static enum pb_status cuda_begin_test(struct pb_device *device, const char *test
         return status;
     if (!is_large)
         pb_cuda_release_large(cuda);
-    pb_cuda_alias_close(cuda->alias);
+    pb_cuda_mapping_close(cuda->alias);
     cuda->alias = NULL;
     return PB_OK;
 }

@@ -21,8 +21,8 @@ enum {
 /* A piece of device memory that only grows; bytes == 0: none yet. */
 struct pb_cuda_buffer {
     void *allocation;
-    struct pb_cuda_blocks *blocks; /* instead of one allocation, where it is large */
-    uint64_t address;              /* where it may be used from: aligned */
+    struct pb_cuda_mapping *blocks; /* instead of one allocation, where it is large */
+    uint64_t address;               /* where it may be used from: aligned */
     uint64_t bytes;
 };
 
@@ -38,7 +38,7 @@ struct pb_cuda_device {
     struct pb_cuda_buffer recording;
     struct pb_cuda_buffer scratch; /* what flushes L2 */
     struct pb_cuda_buffer control; /* struct pb_kernel_control and struct pb_kernel_fault */
-    struct pb_cuda_alias *alias;   /* one block mapped over and over; NULL: none yet */
+    struct pb_cuda_mapping *alias; /* one block mapped over and over; NULL: none yet */
     uint32_t salt;                 /* of the last pattern written */
     struct pb_nvml *nvml;          /* NULL: no NVML */
 };
@@ -136,30 +136,33 @@ enum pb_status pb_cuda_identify(int ordinal, struct pb_device_entry *entry_out,
 enum pb_status pb_cuda_match(const char *selector, const struct pb_device_entry *entries,
                              size_t count, size_t *found_out, struct pb_error *err);
 
-/* ---- blocks.c ---- */
+/* ---- mapping.c; opened by alias.c (walk.h), blocks.c and peer.c ---- */
 
-struct pb_cuda_blocks;
+/* Memory that a driver lets programs map themselves. */
+struct pb_cuda_mapping;
+
+uint64_t pb_cuda_mapping_address(const struct pb_cuda_mapping *mapping); /* of NULL: 0 */
+
+/* Waits for the device, which may still be at it after an error, and gives everything back. NULL is
+ * allowed. */
+void pb_cuda_mapping_close(struct pb_cuda_mapping *mapping);
+
+/* ---- blocks.c ---- */
 
 /*
  * Memory of this device that others of the node need not wait for. A CUDA error code: that of
  * memory that ran out, or another one where the driver does not let programs map it themselves.
  */
-int pb_cuda_blocks_open(int ordinal, uint64_t bytes, struct pb_cuda_blocks **blocks_out);
-uint64_t pb_cuda_blocks_address(const struct pb_cuda_blocks *blocks);
-void pb_cuda_blocks_close(struct pb_cuda_blocks *blocks); /* NULL is allowed */
+int pb_cuda_blocks_open(int ordinal, uint64_t bytes, struct pb_cuda_mapping **blocks_out);
 
 /* ---- peer.c ---- */
-
-struct pb_cuda_peer;
 
 /*
  * At least so many bytes of another GPU's memory, which this device alone reads and writes.
  * PB_UNSUPPORTED: the driver does not do that.
  */
 enum pb_status pb_cuda_peer_open(struct pb_cuda_device *cuda, int peer_ordinal, uint64_t bytes,
-                                 struct pb_cuda_peer **peer_out, struct pb_error *err);
-uint64_t pb_cuda_peer_address(const struct pb_cuda_peer *peer);
-void pb_cuda_peer_close(struct pb_cuda_peer *peer); /* NULL is allowed */
+                                 struct pb_cuda_mapping **peer_out, struct pb_error *err);
 
 /* ---- one file per family ---- */
 

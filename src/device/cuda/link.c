@@ -22,11 +22,11 @@ struct run {
     struct pb_cuda_device *cuda;
     const struct pb_link *link;
     uint32_t salt;
-    struct pb_cuda_buffer own;   /* on this device */
-    uint32_t *host;              /* of a transfer over the host link */
-    int peer_ordinal;            /* of a transfer from a peer */
-    struct pb_cuda_peer *mapped; /* its memory; NULL: … */
-    void *peer_memory;           /* … by a context of ours there */
+    struct pb_cuda_buffer own;      /* on this device */
+    uint32_t *host;                 /* of a transfer over the host link */
+    int peer_ordinal;               /* of a transfer from a peer */
+    struct pb_cuda_mapping *mapped; /* its memory; NULL: … */
+    void *peer_memory;              /* … by a context of ours there */
     struct pb_error *err;
 };
 
@@ -149,9 +149,9 @@ static enum pb_status set_up_peer(struct run *run)
     status =
         pb_cuda_peer_open(run->cuda, run->peer_ordinal, run->link->bytes, &run->mapped, run->err);
     if (status == PB_OK)
-        status = fill_device(run, pb_cuda_peer_address(run->mapped), run->salt);
+        status = fill_device(run, pb_cuda_mapping_address(run->mapped), run->salt);
     if (status == PB_UNSUPPORTED || status == PB_DEVICE) {
-        pb_cuda_peer_close(run->mapped);
+        pb_cuda_mapping_close(run->mapped);
         run->mapped = NULL;
         status = fill_by_context(run);
         if (status == PB_OK)
@@ -169,7 +169,7 @@ static void clean_up(struct run *run)
         free(run->host);
     if (run->peer_memory != NULL)
         cudaFree(run->peer_memory);
-    pb_cuda_peer_close(run->mapped);
+    pb_cuda_mapping_close(run->mapped);
 }
 
 static int start_transfer(const struct run *run)
@@ -185,8 +185,8 @@ static int start_transfer(const struct run *run)
     case PB_LINK_FROM_PEER:
     default:
         if (run->mapped != NULL)
-            return cudaMemcpyAsync(own, pb_cuda_pointer(pb_cuda_peer_address(run->mapped)), bytes,
-                                   cudaMemcpyDeviceToDevice, NULL);
+            return cudaMemcpyAsync(own, pb_cuda_pointer(pb_cuda_mapping_address(run->mapped)),
+                                   bytes, cudaMemcpyDeviceToDevice, NULL);
         return cudaMemcpyPeerAsync(own, run->cuda->ordinal, run->peer_memory, run->peer_ordinal,
                                    bytes, NULL);
     }

@@ -76,7 +76,7 @@ void pb_cuda_release(struct pb_cuda_buffer *buffer)
 {
     if (buffer->allocation != NULL)
         cudaFree(buffer->allocation);
-    pb_cuda_blocks_close(buffer->blocks);
+    pb_cuda_mapping_close(buffer->blocks);
     *buffer = (struct pb_cuda_buffer){.allocation = NULL};
 }
 
@@ -117,7 +117,7 @@ static int allocate(const struct pb_cuda_device *cuda, uint64_t bytes,
         return code;
     if (code != cudaSuccess) /* a driver, or an instance, that does not do this */
         return allocate_whole(bytes, buffer_out);
-    buffer_out->address = pb_cuda_blocks_address(buffer_out->blocks);
+    buffer_out->address = pb_cuda_mapping_address(buffer_out->blocks);
     buffer_out->bytes = bytes;
     return cudaSuccess;
 }
