@@ -33,6 +33,15 @@ static int by_stride_and_pages(const void *a, const void *b)
     return (left->pages > right->pages) - (left->pages < right->pages);
 }
 
+/* The block as it was mapped: to reach its last place, walks step over all before. */
+static uint64_t find_alias(const struct pb_series *series)
+{
+    for (size_t i = 0; i < series->point_count; i++)
+        if (is_walk(&series->points[i], "map"))
+            return series->points[i].footprint_bytes - series->points[i].stride_bytes;
+    return 0;
+}
+
 static enum pb_status read_walks(const struct pb_recording *recordings, size_t count,
                                  const char *phase, struct pb_tlb *tlb, struct pb_error *err)
 {
@@ -45,6 +54,7 @@ static enum pb_status read_walks(const struct pb_recording *recordings, size_t c
         return pb_fail(err, PB_NO_MEMORY, "no memory for %zu walks", points);
     for (size_t i = 0; i < count; i++) {
         const struct pb_series *series = &recordings[i].series;
+        uint64_t alias_bytes = i > 0 ? find_alias(series) : 0;
 
         for (size_t k = 0; k < series->point_count; k++) {
             const struct pb_point *point = &series->points[k];
@@ -58,6 +68,7 @@ static enum pb_status read_walks(const struct pb_recording *recordings, size_t c
                                          .repeat = point->repeat,
                                          .sm_id = point->sm_id,
                                          .is_aliased = i > 0,
+                                         .alias_bytes = alias_bytes,
                                          .accesses = accesses};
         }
     }

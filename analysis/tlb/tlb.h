@@ -27,7 +27,8 @@ struct pb_tlb_walk {
     uint64_t base_address;
     uint64_t repeat; /* walks of another repeat load other lines of the same pages */
     int64_t sm_id;
-    bool is_aliased; /* one block of memory, mapped over and over */
+    bool is_aliased;      /* one block of memory, mapped over and over, */
+    uint64_t alias_bytes; /* of so many bytes; 0: not known */
     struct pb_accesses accesses;
     size_t left_out; /* of them, because L2 cannot keep their lines (tlb_crowd.h) */
 };

@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The block that tlb_alias maps over and over, and begins with a multiple of. */
-static const uint64_t alias_bytes = (uint64_t)32 << 20;
-
 /* Lines of this part of L2 that lie anywhere crowd none of its sets, or next to none. */
 enum { SPARSE_PARTS = 32 };
 
@@ -39,10 +36,10 @@ struct pb_tlb_l2 pb_tlb_l2_read(const struct pb_parameters *parameters)
     return l2;
 }
 
-/* The set of a load of a walk, by its offset. */
+/* The set of a load of a walk, by its offset. A block begins with a multiple of what it has. */
 static size_t set_of(const struct pb_tlb_l2 *l2, const struct pb_tlb_walk *walk, uint64_t index)
 {
-    uint64_t address = walk->base_address + (walk->is_aliased ? index % alias_bytes : index);
+    uint64_t address = walk->base_address + (walk->is_aliased ? index % walk->alias_bytes : index);
     size_t set = 0;
 
     if (l2->mask_count == 0)
@@ -69,7 +66,7 @@ static bool count_lines(const struct pb_tlb_l2 *l2, const struct pb_tlb_walk *wa
     const struct pb_accesses *accesses = &walk->accesses;
     size_t recorded = accesses->count < walk->pages ? accesses->count : (size_t)walk->pages;
 
-    if (recorded < walk->pages && !is_even(walk))
+    if ((walk->is_aliased && walk->alias_bytes == 0) || (recorded < walk->pages && !is_even(walk)))
         return false;
     memset(lines, 0, l2->sets * sizeof(*lines));
     for (size_t i = 0; i < walk->pages; i++) {

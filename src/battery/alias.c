@@ -1,14 +1,18 @@
 /*
  * Family tlb: translations far beyond memory (facts 2.11).
  *
- * One block of 32 MiB is mapped over and over, so that all pages end in the same few lines of L2.
- * Of these only the faster half is taken: they lie on one side of L2, and every step of what is
- * walked over them is translation.
+ * One block is mapped over and over, so that all pages end in the same few lines of L2. Of these
+ * only the faster are taken: they lie on one side of L2, and every step of what is walked over them
+ * is translation. The larger the block, the fewer calls the driver takes for so many addresses: of
+ * all GPUs of a node it answers one at a time.
  *
  *   map         the first and the last page: all is mapped before anything is measured
- *   reference   the lines of each page of the block, with its translation warm
+ *   reference   the lines of the block's pages, with their translations warm
  *   stride32    one load in each of n pages 32 MiB apart (reach.c)
  *   stride2     the same, 2 MiB apart
+ *   stride4, stride8, stride16, stride64
+ *               the same, only where stride32 gets slower beyond all memory that is free: tlb_reach
+ *               cannot tell then how much an entry spans
  *
  * Limit: it is assumed that the device translates each mapping by itself, and that a block has no
  * larger page than 2 MiB.
@@ -23,10 +27,11 @@
 
 enum {
     LINE_BYTES = 128,
-    LINE_WORDS = 16,
-    CHUNKS = 16,       /* pages of the block, */
-    CHUNK_LINES = 512, /* lines of each that are looked at, */
-    FAST_LINES = 256,  /* and that are taken; each of their words may hold a slot */
+    LINE_WORDS = 16,    /* each may hold a slot */
+    WALK_LINES = 512,   /* looked at in one walk: of one page of the block, or of some */
+    TAKEN_LINES = 4096, /* in all pages */
+    TAKEN_ONE_IN = 4,   /* of those looked at, or more of them where there are too few */
+    CHUNKS_MAX = 128,
     SLOTS_MAX = 8192,
     PER_OCTAVE = 4,
     EACH_PAGES = 192,
@@ -34,15 +39,19 @@ enum {
 };
 
 static const uint64_t mib = (uint64_t)1 << 20;
-static const uint64_t block_bytes = (uint64_t)CHUNKS * PB_PAGE_BYTES;
 
-/* Addresses that are mapped: the driver takes a call for each of 4,096 blocks. */
+/* Addresses that are mapped, and what of memory. */
 static const uint64_t span_bytes_max = (uint64_t)128 << 30;
 static const uint64_t span_bytes_min = (uint64_t)8 << 30;
+static const uint64_t block_bytes_max = (uint64_t)256 << 20;
+static const uint64_t block_bytes_min = (uint64_t)32 << 20;
 
 struct alias {
-    uint64_t span_bytes;
-    uint64_t fast[CHUNKS][FAST_LINES]; /* offsets within their page */
+    uint64_t span_bytes, block_bytes;
+    size_t chunks;              /* pages of the block */
+    size_t seen;                /* lines of each that are looked at, */
+    size_t taken;               /* and that are taken */
+    uint64_t fast[TAKEN_LINES]; /* [chunks][taken] offsets within their page */
     uint64_t offset_bytes[SLOTS_MAX];
 };
 
@@ -61,6 +70,20 @@ static int by_cycles(const void *a, const void *b)
     return (left->offset_bytes > right->offset_bytes) - (left->offset_bytes < right->offset_bytes);
 }
 
+/* Less than a hundredth of free memory, where that is more than the least. */
+static void choose_block(const struct pb_bench *bench, struct alias *alias)
+{
+    alias->block_bytes = block_bytes_max;
+    while (alias->block_bytes > block_bytes_min &&
+           alias->block_bytes > bench->info.memory_free_bytes / 128)
+        alias->block_bytes /= 2;
+    alias->chunks = (size_t)(alias->block_bytes / PB_PAGE_BYTES);
+    alias->taken = TAKEN_LINES / alias->chunks;
+    alias->seen = TAKEN_ONE_IN * alias->taken;
+    if (alias->seen > WALK_LINES)
+        alias->seen = WALK_LINES;
+}
+
 /* Where the driver gives out fewer addresses, half of them must do. */
 static enum pb_status map_all(struct pb_bench *bench, struct alias *alias,
                               struct pb_recording *recording, struct pb_error *err)
@@ -69,16 +92,16 @@ static enum pb_status map_all(struct pb_bench *bench, struct alias *alias,
 
     for (uint64_t span = span_bytes_max; status == PB_NO_MEMORY && span >= span_bytes_min;
          span /= 2) {
-        const uint64_t ends[] = {0, span - block_bytes + LINE_BYTES};
+        const uint64_t ends[] = {0, span - alias->block_bytes + LINE_BYTES};
         struct pb_walk walk = {.path = PB_PATH_GLOBAL_CG,
                                .order = PB_ORDER_GIVEN,
                                .phase = "map",
                                .footprint_bytes = span,
-                               .stride_bytes = span - block_bytes,
+                               .stride_bytes = span - alias->block_bytes,
                                .offset_bytes = ends,
                                .offset_count = 2,
                                .record = PB_WALK_LAP,
-                               .alias_bytes = block_bytes};
+                               .alias_bytes = alias->block_bytes};
 
         alias->span_bytes = span;
         status = pb_walk_take(bench, &walk, recording, NULL, err);
@@ -86,35 +109,43 @@ static enum pb_status map_all(struct pb_bench *bench, struct alias *alias,
     return status;
 }
 
+/* A walk over lines of pages from `chunk` on. Every 32 MiB of the block have lines of their own, so
+ * that those of an L2 without a hash share no set. */
 static enum pb_status find_fast_lines(struct pb_bench *bench, size_t chunk, struct alias *alias,
                                       struct pb_recording *recording, struct pb_error *err)
 {
-    struct line lines[CHUNK_LINES];
+    struct line lines[WALK_LINES];
     struct pb_walk walk = {.path = PB_PATH_GLOBAL_CG,
                            .order = PB_ORDER_GIVEN,
                            .phase = "reference",
-                           .footprint_bytes = chunk * PB_PAGE_BYTES + CHUNK_LINES * LINE_BYTES,
                            .stride_bytes = LINE_BYTES,
                            .offset_bytes = alias->offset_bytes,
-                           .offset_count = CHUNK_LINES,
-                           .warm = 2 * CHUNK_LINES,
-                           .record = CHUNK_LINES,
+                           .offset_count = WALK_LINES,
+                           .warm = 2 * WALK_LINES,
+                           .record = WALK_LINES,
                            .repeat = chunk,
-                           .alias_bytes = block_bytes};
+                           .alias_bytes = alias->block_bytes};
     struct pb_walk_result result;
     enum pb_status status;
 
-    for (size_t i = 0; i < CHUNK_LINES; i++)
-        alias->offset_bytes[i] = chunk * PB_PAGE_BYTES + i * LINE_BYTES;
+    for (size_t i = 0; i < WALK_LINES; i++) {
+        size_t page = chunk + i / alias->seen, line = i % alias->seen;
+
+        line += page * PB_PAGE_BYTES / block_bytes_min * WALK_LINES;
+        alias->offset_bytes[i] = page * PB_PAGE_BYTES + line * LINE_BYTES;
+    }
+    walk.footprint_bytes = alias->offset_bytes[WALK_LINES - 1] + LINE_BYTES;
     status = pb_walk_take(bench, &walk, recording, &result, err);
     if (status != PB_OK)
         return status;
-    for (size_t i = 0; i < CHUNK_LINES; i++)
-        lines[i] = (struct line){recording->series.index_bytes[result.first + i] % PB_PAGE_BYTES,
+    for (size_t i = 0; i < WALK_LINES; i++)
+        lines[i] = (struct line){recording->series.index_bytes[result.first + i],
                                  recording->series.latency_cycles[result.first + i]};
-    qsort(lines, CHUNK_LINES, sizeof(lines[0]), by_cycles);
-    for (size_t i = 0; i < FAST_LINES; i++)
-        alias->fast[chunk][i] = lines[i].offset_bytes;
+    for (size_t i = 0; i < WALK_LINES; i += alias->seen, chunk++) {
+        qsort(lines + i, alias->seen, sizeof(lines[0]), by_cycles);
+        for (size_t k = 0; k < alias->taken; k++)
+            alias->fast[chunk * alias->taken + k] = lines[i + k].offset_bytes % PB_PAGE_BYTES;
+    }
     return PB_OK;
 }
 
@@ -122,46 +153,72 @@ static enum pb_status find_fast_lines(struct pb_bench *bench, size_t chunk, stru
  * words. Returns how many pages there are slots for. */
 static uint64_t place_slots(struct alias *alias, uint64_t stride_bytes)
 {
-    uint64_t pages = alias->span_bytes / stride_bytes, used[CHUNKS] = {0};
+    uint64_t pages = alias->span_bytes / stride_bytes, used[CHUNKS_MAX] = {0};
 
     for (uint64_t i = 0; i < pages && i < SLOTS_MAX; i++) {
-        size_t chunk = (size_t)(i * (stride_bytes / PB_PAGE_BYTES) % CHUNKS);
+        size_t chunk = (size_t)(i * (stride_bytes / PB_PAGE_BYTES) % alias->chunks);
+        const uint64_t *fast = alias->fast + chunk * alias->taken;
         uint64_t turn = used[chunk]++;
 
-        if (turn == (uint64_t)FAST_LINES * LINE_WORDS)
+        if (turn == alias->taken * LINE_WORDS)
             return i;
         alias->offset_bytes[i] =
-            i * stride_bytes + alias->fast[chunk][turn % FAST_LINES] + 8 * (turn / FAST_LINES);
+            i * stride_bytes + fast[turn % alias->taken] + 8 * (turn / alias->taken);
     }
     return pages < SLOTS_MAX ? pages : SLOTS_MAX;
+}
+
+static enum pb_status walk_stride(struct pb_bench *bench, struct alias *alias,
+                                  uint64_t stride_bytes, struct pb_reach *reach_out,
+                                  struct pb_recording *recording, struct pb_error *err)
+{
+    *reach_out =
+        (struct pb_reach){.phase = pb_reach_phase(stride_bytes),
+                          .stride_bytes = stride_bytes,
+                          .each_pages = stride_bytes == PB_PAGE_BYTES ? EACH_PAGES : EACH_PAGES_FAR,
+                          .per_octave = PER_OCTAVE,
+                          .most_pages = place_slots(alias, stride_bytes),
+                          .alias_bytes = alias->block_bytes,
+                          .offset_bytes = alias->offset_bytes};
+    return pb_reach_sweep(bench, reach_out, recording, err);
+}
+
+/* What lies between 2 and 32 MiB, and beyond, where this alone can go so far. */
+static enum pb_status walk_other_strides(struct pb_bench *bench, struct alias *alias,
+                                         struct pb_recording *recording, struct pb_error *err)
+{
+    static const uint64_t strides_mib[] = {4, 8, 16, 64};
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; i < sizeof(strides_mib) / sizeof(strides_mib[0]) && status == PB_OK; i++) {
+        struct pb_reach reach;
+
+        status = walk_stride(bench, alias, strides_mib[i] * mib, &reach, recording, err);
+    }
+    return status;
 }
 
 static enum pb_status walk_all(struct pb_bench *bench, struct alias *alias,
                                struct pb_recording *recording, struct pb_error *err)
 {
-    struct pb_reach far = {.phase = "stride32",
-                           .stride_bytes = 32 * mib,
-                           .each_pages = EACH_PAGES_FAR,
-                           .per_octave = PER_OCTAVE,
-                           .alias_bytes = block_bytes,
-                           .offset_bytes = alias->offset_bytes};
-    struct pb_reach near = far;
-    enum pb_status status;
+    struct pb_reach far, near;
+    bool is_beyond = false;
+    enum pb_status status = walk_stride(bench, alias, 32 * mib, &far, recording, err);
 
-    far.most_pages = place_slots(alias, far.stride_bytes);
-    status = pb_reach_sweep(bench, &far, recording, err);
-    if (status != PB_OK)
-        return status;
-    near.phase = "stride2";
-    near.stride_bytes = 2 * mib;
-    near.each_pages = EACH_PAGES;
-    near.most_pages = place_slots(alias, near.stride_bytes);
-    status = pb_reach_sweep(bench, &near, recording, err);
     if (status == PB_OK)
-        snprintf(recording->message, sizeof(recording->message),
-                 "one block of 32 MiB at up to %llu pages 2 MiB apart, and at up to %llu that are "
-                 "32 MiB apart",
-                 (unsigned long long)near.most_pages, (unsigned long long)far.most_pages);
+        status = walk_stride(bench, alias, PB_PAGE_BYTES, &near, recording, err);
+    if (status == PB_OK)
+        is_beyond = far.slower_pages * far.stride_bytes > pb_reach_room(bench);
+    if (is_beyond)
+        status = walk_other_strides(bench, alias, recording, err);
+    if (status == PB_OK)
+        snprintf(
+            recording->message, sizeof(recording->message),
+            "one block of %llu MiB at up to %llu pages 2 MiB apart, and at up to %llu that are "
+            "32 MiB apart%s",
+            (unsigned long long)(alias->block_bytes / mib), (unsigned long long)near.most_pages,
+            (unsigned long long)far.most_pages,
+            is_beyond ? "; these get slower beyond all free memory: at other strides, too" : "");
     return status;
 }
 
@@ -173,8 +230,10 @@ enum pb_status pb_test_tlb_alias(struct pb_bench *bench, struct pb_recording *re
 
     if (alias == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for the slots of %d pages", (int)SLOTS_MAX);
+    choose_block(bench, alias);
     status = map_all(bench, alias, recording, err);
-    for (size_t chunk = 0; chunk < CHUNKS && status == PB_OK; chunk++)
+    for (size_t chunk = 0; chunk < alias->chunks && status == PB_OK;
+         chunk += WALK_LINES / alias->seen)
         status = find_fast_lines(bench, chunk, alias, recording, err);
     if (status == PB_OK)
         status = walk_all(bench, alias, recording, err);

@@ -21,6 +21,27 @@ struct lap {
     double median_cycles;
 };
 
+uint64_t pb_reach_room(const struct pb_bench *bench)
+{
+    const uint64_t reserve_bytes = (uint64_t)1 << 30;
+    uint64_t free_bytes = bench->info.memory_free_bytes;
+
+    return free_bytes > 2 * reserve_bytes ? free_bytes - reserve_bytes : free_bytes / 2;
+}
+
+const char *pb_reach_phase(uint64_t stride_bytes)
+{
+    static const char *const phases[] = {"stride2",  "stride4",  "stride8",
+                                         "stride16", "stride32", "stride64"};
+    size_t i = 0;
+
+    while (stride_bytes > PB_PAGE_BYTES) {
+        stride_bytes /= 2;
+        i++;
+    }
+    return phases[i];
+}
+
 static enum pb_status take(struct pb_bench *bench, const struct pb_reach *reach, uint64_t pages,
                            struct pb_recording *recording, struct lap *lap_out,
                            struct pb_error *err)
@@ -117,7 +138,7 @@ static enum pb_status walk_beyond(struct pb_bench *bench, const struct pb_reach 
 }
 
 /* Halves what lies between a number of pages and one that is slower. */
-static enum pb_status find_knee(struct pb_bench *bench, const struct pb_reach *reach,
+static enum pb_status find_knee(struct pb_bench *bench, struct pb_reach *reach,
                                 const struct lap *before, uint64_t slower_pages,
                                 struct pb_recording *recording, struct pb_error *err)
 {
@@ -137,6 +158,7 @@ static enum pb_status find_knee(struct pb_bench *bench, const struct pb_reach *r
         else
             low = middle;
     }
+    reach->slower_pages = high;
     return walk_beyond(bench, reach, high, recording, err);
 }
 
@@ -171,6 +193,7 @@ enum pb_status pb_reach_sweep(struct pb_bench *bench, struct pb_reach *reach,
     size_t knees = 0;
     enum pb_status status = take_most(bench, reach, recording, &most, err);
 
+    reach->slower_pages = 0;
     for (uint64_t pages = 1; status == PB_OK; pages = next_count(reach, pages)) {
         bool is_last = pages >= reach->most_pages;
 

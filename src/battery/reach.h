@@ -19,7 +19,15 @@ struct pb_reach {
     uint64_t repeat;
     uint64_t alias_bytes;         /* see struct pb_chase */
     const uint64_t *offset_bytes; /* [most_pages] one slot in each page */
+    uint64_t slower_pages;        /* result: the last knee's first slower number; 0: none */
 };
+
+/* Bytes of plain memory that pages may take: all that is free less a reserve for everybody else, or
+ * half of very little. */
+uint64_t pb_reach_room(const struct pb_bench *bench);
+
+/* The phase of pages 2, 4, … 64 MiB apart. */
+const char *pb_reach_phase(uint64_t stride_bytes);
 
 /*
  * Sweeps over numbers of pages, past L1. Between two numbers that differ in their latencies the

@@ -30,7 +30,6 @@ enum {
 };
 
 static const uint64_t kib = (uint64_t)1 << 10, mib = (uint64_t)1 << 20;
-static const uint64_t reserve_bytes = (uint64_t)1 << 30; /* of free memory, for everybody else */
 
 /* Slot i in page i: neighbours lie in different lines, and so do the repeats. */
 static uint64_t slot_offset(const struct pb_reach *reach, uint64_t page)
@@ -73,27 +72,6 @@ static enum pb_status take_reference(struct pb_bench *bench, struct pb_recording
     return pb_walk_take(bench, &walk, recording, NULL, err);
 }
 
-static const char *phase_of(uint64_t stride_mib)
-{
-    static const char *const phases[] = {"stride2",  "stride4",  "stride8",
-                                         "stride16", "stride32", "stride64"};
-    size_t i = 0;
-
-    while (stride_mib > 2) {
-        stride_mib /= 2;
-        i++;
-    }
-    return phases[i];
-}
-
-/* Memory that the pages may take: all that is free less a reserve, or half of very little. */
-static uint64_t room_of(const struct pb_bench *bench)
-{
-    uint64_t free_bytes = bench->info.memory_free_bytes;
-
-    return free_bytes > 2 * reserve_bytes ? free_bytes - reserve_bytes : free_bytes / 2;
-}
-
 /* Slots closer than 2 MiB, not far: to see whether pages are that small. */
 static enum pb_status take_fine(struct pb_bench *bench, uint64_t room,
                                 struct pb_recording *recording, struct pb_error *err)
@@ -124,7 +102,7 @@ static enum pb_status take_stride(struct pb_bench *bench, uint64_t stride_mib, u
                                   struct pb_recording *recording, uint64_t *walked_out,
                                   struct pb_error *err)
 {
-    struct pb_reach reach = {.phase = phase_of(stride_mib),
+    struct pb_reach reach = {.phase = pb_reach_phase(stride_mib * mib),
                              .stride_bytes = stride_mib * mib,
                              .each_pages = stride_mib == 2 ? EACH_PAGES : EACH_PAGES_FAR,
                              .per_octave = PER_OCTAVE,
@@ -143,7 +121,7 @@ static enum pb_status take_stride(struct pb_bench *bench, uint64_t stride_mib, u
 enum pb_status pb_test_tlb_reach(struct pb_bench *bench, struct pb_recording *recording,
                                  struct pb_error *err)
 {
-    uint64_t room = room_of(bench), walked = 0;
+    uint64_t room = pb_reach_room(bench), walked = 0;
     enum pb_status status = take_reference(bench, recording, err);
 
     if (status == PB_OK && room < 4 * mib)

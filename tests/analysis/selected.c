@@ -43,21 +43,50 @@ out:
     return status;
 }
 
-void selected_infer(const char *profile, const char *tests, struct pb_parameters *parameters_out)
+/* No inference asks for a phase of this name. */
+static void leave_out(struct recordings *recordings, const char *const *phases)
+{
+    for (size_t i = 0; i < recordings->count; i++) {
+        struct pb_series *series = &recordings->items[i].series;
+
+        for (size_t k = 0; k < series->point_count; k++)
+            for (size_t p = 0; phases[p] != NULL; p++)
+                if (strcmp(series->points[k].phase, phases[p]) == 0)
+                    PB_TEXT_SET(series->points[k].phase, "left out");
+    }
+}
+
+static void infer(const char *profile, const char *tests, const char *const *left_out,
+                  struct pb_parameters *parameters_out)
 {
     struct recordings *recordings = calloc(1, sizeof(*recordings));
     struct pb_error err = PB_ERROR_INIT;
 
     assert_non_null(recordings);
-    if (measure(profile, tests, recordings, &err) != PB_OK ||
-        recordings_infer(recordings, parameters_out, &err) != PB_OK)
+    if (measure(profile, tests, recordings, &err) != PB_OK)
+        fail_msg("%s: %s", profile, err.message);
+    leave_out(recordings, left_out);
+    if (recordings_infer(recordings, parameters_out, &err) != PB_OK)
         fail_msg("%s: %s", profile, err.message);
     recordings_clear(recordings);
     free(recordings);
 }
 
+static const char *const nothing[] = {NULL};
+
+void selected_infer(const char *profile, const char *tests, struct pb_parameters *parameters_out)
+{
+    infer(profile, tests, nothing, parameters_out);
+}
+
 void selected_infer_drawn(const struct blind_profile *profile, const char *tests,
                           struct pb_parameters *parameters_out)
+{
+    selected_infer_without(profile, tests, nothing, parameters_out);
+}
+
+void selected_infer_without(const struct blind_profile *profile, const char *tests,
+                            const char *const *phases, struct pb_parameters *parameters_out)
 {
     char path[] = "/tmp/plumb-test-drawn-XXXXXX.json";
     int file = mkstemps(path, 5);
@@ -65,7 +94,7 @@ void selected_infer_drawn(const struct blind_profile *profile, const char *tests
     assert_true(file >= 0);
     close(file);
     assert_int_equal(blind_write(profile, path), 0);
-    selected_infer(path, tests, parameters_out);
+    infer(path, tests, phases, parameters_out);
     remove(path);
 }
 

@@ -15,6 +15,10 @@ void selected_infer(const char *profile, const char *tests, struct pb_parameters
 void selected_infer_drawn(const struct blind_profile *profile, const char *tests,
                           struct pb_parameters *parameters_out);
 
+/* The same, without phases of these names: as if they had not been measured. NULL ends them. */
+void selected_infer_without(const struct blind_profile *profile, const char *tests,
+                            const char *const *phases, struct pb_parameters *parameters_out);
+
 /* The parameter; fails the test when it has no value. */
 const struct pb_parameter *selected_find(const struct pb_parameters *parameters, const char *memory,
                                          const char *name);

@@ -152,9 +152,13 @@ static void test_tlb__small_pages_show_at_fine_strides(void **state)
     pb_bench_close(&bench);
 }
 
-/* An aliased block is walked in words of the same few lines: 4,096 pages 32 MiB apart. */
+/*
+ * An aliased block is walked in words of the same few lines: 4,096 pages 32 MiB apart. It is mapped
+ * 512 times: every 32 MiB of it have lines of their own.
+ */
 static void test_tlb__alias_stays_in_few_lines_however_far(void **state)
 {
+    const uint64_t part_bytes = (uint64_t)32 << 20, block_bytes = 8 * part_bytes;
     struct pb_recording recording;
     const struct pb_point *point;
     size_t at = 0;
@@ -162,13 +166,51 @@ static void test_tlb__alias_stays_in_few_lines_however_far(void **state)
 
     (void)state;
     rig_record("h200", "tlb_alias", &recording);
+    point = rig_find(&recording, "map", NULL);
+    assert_int_equal(point->footprint_bytes - point->stride_bytes, block_bytes);
     while ((point = rig_next(&recording, "stride32", NULL, &at)) != NULL) {
         most = point->footprint_bytes > most ? point->footprint_bytes : most;
-        for (size_t i = 0; i < point->count; i++)
-            assert_true(rig_index(&recording, point, i) % (32 << 20) < 512 * 128);
+        for (size_t i = 0; i < point->count; i++) {
+            uint64_t index = rig_index(&recording, point, i) % block_bytes;
+
+            assert_int_equal(index % part_bytes / (512 * 128), index / part_bytes);
+        }
     }
     assert_int_equal(most, (uint64_t)128 << 30);
+    assert_null(rig_next(&recording, "stride16", NULL, &(size_t){0})); /* tlb_reach goes as far */
     pb_recording_clear(&recording);
+}
+
+/* Little memory: 32 MiB of it are mapped 4,096 times, and what tlb_reach cannot walk, this does. */
+static void test_tlb__alias_goes_at_all_strides_where_memory_ends(void **state)
+{
+    static const char *const caches =
+        "{\"id\": \"l2\", \"paths\": [\"global_ca\", \"global_cg\"], \"line_bytes\": 128,"
+        " \"sector_bytes\": 32, \"sets\": 1024, \"ways\": 16, \"index\": {\"kind\": \"modulo\"},"
+        " \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 200}";
+    static const char *const tlbs =
+        "{\"id\": \"tlb\", \"page_bytes\": 2097152, \"entry_span_bytes\": 33554432,"
+        " \"ways\": [8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, "
+        "8,"
+        " 8, 8, 8, 8, 8], \"policy\": {\"kind\": \"lru\"}, \"penalty_cycles\": 80}";
+    static const char *const phases[] = {"stride8", "stride16", "stride32", "stride64"};
+    static const uint64_t fits_pages[] = {1024, 512, 256, 128}; /* of every other set, the last */
+    struct pb_recording recording;
+    struct pb_bench bench;
+    const struct pb_point *point;
+
+    (void)state;
+    rig_open_drawn(caches, tlbs, "", &bench); /* 4 GiB; the TLB reaches over 8 */
+    rig_run(&bench, "tlb_alias", &recording);
+    point = rig_find(&recording, "map", NULL);
+    assert_int_equal(point->footprint_bytes - point->stride_bytes, 32 << 20);
+    for (size_t i = 0; i < COUNT(phases); i++) {
+        assert_true(fabs(pages_median(&recording, phases[i], fits_pages[i]) - 200) <= 1);
+        assert_true(pages_median(&recording, phases[i], fits_pages[i] + 1) > 0);
+    }
+    assert_non_null(strstr(recording.message, "beyond all free memory"));
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
 }
 
 /* M16 table of P1 to P6, with L1 off. */
@@ -354,6 +396,7 @@ int main(void)
         cmocka_unit_test(test_tlb__the_first_page_too_many_is_walked_at_every_stride),
         cmocka_unit_test(test_tlb__small_pages_show_at_fine_strides),
         cmocka_unit_test(test_tlb__alias_stays_in_few_lines_however_far),
+        cmocka_unit_test(test_tlb__alias_goes_at_all_strides_where_memory_ends),
         cmocka_unit_test(test_pattern__latencies_of_the_paper),
         cmocka_unit_test(test_pattern__l1_answers_before_l2_does),
         cmocka_unit_test(test_prefetch__the_same_slots_in_both_orders),
