@@ -304,12 +304,14 @@ static const struct pb_rise_step *partner(const struct pb_rise_sweep *sweep,
     return NULL;
 }
 
-/* Do the walks of a sweep go beyond this step of another one, in pages and in bytes? */
+/* Do the walks of a sweep go well beyond this step of another one, in pages and in bytes? */
 static bool would_show(const struct pb_rise_sweep *sweep, const struct pb_rise_sweep *of,
                        const struct pb_rise_step *step)
 {
-    return sweep->most_pages >= step->overflow_pages &&
-           sweep->most_pages * sweep->stride_bytes >= step->overflow_pages * of->stride_bytes;
+    double most = (double)sweep->most_pages * (1.0 - same_share);
+    double stride = (double)sweep->stride_bytes / (double)of->stride_bytes;
+
+    return most * fmin(1.0, stride) >= (double)step->overflow_pages;
 }
 
 /*

@@ -151,6 +151,40 @@ static void test_rise__where_little_memory_is_free_one_stride_is_enough(void **s
     pb_recording_clear(&recordings[1]);
 }
 
+/*
+ * With 2.4 GiB free again, by other strides of the block: every other entry of an H200's second
+ * level leaves out none of its hashed sets, and 2,048 of them are all that is mapped.
+ */
+static void test_rise__a_stride_that_ends_where_a_level_does_speaks_not_against_it(void **state)
+{
+    static const struct level levels[] = {{16, 16 * 1048576, 10}, {100, 32 * 1048576, 90}};
+    struct synthetic_noise noise = {16, 6, 0.0, 0, 5};
+    struct pb_recording recordings[2];
+    struct pb_rise_level level;
+    struct pb_rise rise;
+
+    (void)state;
+    synthetic_begin(&recordings[0], "tlb_reach");
+    for (uint64_t stride = 2 * mib; stride <= 64 * mib; stride *= 2)
+        for (uint64_t pages = 1; pages * stride <= 1024 * mib && pages <= 160; pages++)
+            add_walk(&recordings[0].series, &noise, levels, 2, stride, pages, &none);
+    synthetic_begin(&recordings[1], "tlb_alias");
+    for (uint64_t stride = 16 * mib; stride <= 32 * mib; stride *= 2)
+        for (uint64_t pages = 1; pages <= PAGES_MAX; pages += pages < 220 ? 1 : 20)
+            add_walk(&recordings[1].series, &noise, levels, 2, stride, pages, &none);
+    for (uint64_t pages = 1; pages <= 102; pages++)
+        add_walk(&recordings[1].series, &noise, levels, 1, 64 * mib, pages, &none);
+    assert_int_equal(pb_rise_find(recordings, 2, 200.0, &rise, NULL), PB_OK);
+    assert_int_equal(pb_rise_level(&rise, 2, &level, NULL), PB_OK);
+    assert_int_equal(level.count, 2);
+    assert_int_equal(level.sweeps[0]->stride_bytes, 16 * mib);
+    assert_int_equal(level.steps[0]->fits_pages, 200);
+    assert_int_equal(level.sweeps[1]->stride_bytes, 32 * mib);
+    assert_int_equal(level.steps[1]->fits_pages, 100);
+    pb_recording_clear(&recordings[0]);
+    pb_recording_clear(&recordings[1]);
+}
+
 static void test_rise__finds_levels_smaller_than_the_lines_differ(void **state)
 {
     static const struct level levels[] = {{16, 16 * 1048576, 10}, {64, 32 * 1048576, 90}};
@@ -272,6 +306,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rise__where_little_memory_is_free_one_stride_is_enough),
+        cmocka_unit_test(test_rise__a_stride_that_ends_where_a_level_does_speaks_not_against_it),
         cmocka_unit_test(test_rise__finds_levels_smaller_than_the_lines_differ),
         cmocka_unit_test(test_rise__what_one_stride_alone_shows_is_no_level),
         cmocka_unit_test(test_rise__sets_that_overflow_apart_are_one_level),

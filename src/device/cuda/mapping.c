@@ -30,6 +30,15 @@ struct pb_cuda_mapping {
     uint64_t block_bytes, reserved_bytes, mapped_bytes;
 };
 
+/*
+ * Where a large range begins, if it may: the sets of a TLB then overflow at the same pages in every
+ * run. Above what a driver has for its own GPUs; low, so that most arrays end below 256 GiB and
+ * cross no address at which many bits turn together; and at no multiple of a power of two beyond 32
+ * MiB, since where sets fill evenly all overflow at once and few show which pages they share.
+ */
+static const uint64_t first_address = (UINT64_C(103) << 30) + (5u << 25);
+static const uint64_t large_bytes = 1u << 30;
+
 static bool look_up(const char *name, void *function_out)
 {
     const unsigned version = 10020;
@@ -116,9 +125,10 @@ static CUresult set_up(struct pb_cuda_mapping *mapping,
     return CUDA_SUCCESS;
 }
 
-/* Addresses from `wish` on, or, where these are taken or it is 0, any. */
-static CUresult reserve(struct pb_cuda_mapping *mapping, uint64_t wish, const char **call_out)
+/* Any addresses, where the first ones are taken or the range is small. */
+static CUresult reserve(struct pb_cuda_mapping *mapping, const char **call_out)
 {
+    uint64_t wish = mapping->reserved_bytes > large_bytes ? first_address : 0;
     CUresult code;
 
     *call_out = "cuMemAddressReserve";
@@ -209,7 +219,7 @@ CUresult pb_cuda_mapping_open(const struct pb_cuda_mapping_request *request,
         return CUDA_ERROR_OUT_OF_MEMORY;
     code = set_up(mapping, request, call_out);
     if (code == CUDA_SUCCESS)
-        code = reserve(mapping, request->wish, call_out);
+        code = reserve(mapping, call_out);
     if (code == CUDA_SUCCESS)
         code = request->is_one_block ? repeat(mapping, call_out) : fill(mapping, call_out);
     if (code == CUDA_SUCCESS)

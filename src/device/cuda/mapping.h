@@ -22,7 +22,6 @@ struct pb_cuda_mapping_request {
     uint64_t block_bytes; /* 0: one block of all bytes */
     uint64_t bytes;       /* addresses to cover: grow to whole pages, or to whole blocks */
     bool is_one_block;    /* the first block again and again, instead of a new one behind each */
-    uint64_t wish;        /* where to begin, if that is free; 0: anywhere */
 };
 
 /* Does the driver map memory of this GPU? */
