@@ -1,9 +1,9 @@
 /*
  * A libnvidia-ml.so.1 of known answers, to test the reading of a GPU's state where there is none.
  *
- * It knows one device and two MIG instances on it; fake_nvml_mode chooses what the device answers.
- * Entry points that are missing here are missing on purpose: PCIe replays, and the new name of the
- * clocks' reasons.
+ * It knows one device and three MIG instances on it; fake_nvml_mode chooses what the device
+ * answers. Entry points that are missing here are missing on purpose: PCIe replays, and the new
+ * name of the clocks' reasons.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -26,11 +26,28 @@ int fake_nvml_open = 0;
 int fake_nvml_searches = 0;
 
 static int device;
-static int instances[2]; /* of MIG, on that device */
+/* Of MIG, on that device. */
+static const struct instance {
+    const char *uuid;
+    unsigned gpu_instance, compute_instance;
+} instances[] = {
+    {FAKE_NVML_MIG_UUID, 3, 0}, {FAKE_NVML_MIG_UUID_TOO, 5, 0}, {FAKE_NVML_MIG_UUID_SHARE, 3, 1}};
+
+enum { INSTANCES = sizeof(instances) / sizeof(instances[0]) };
+
+/* INSTANCES: it is none. */
+static size_t instance_of(const void *at)
+{
+    size_t i = 0;
+
+    while (i < INSTANCES && at != &instances[i])
+        i++;
+    return i;
+}
 
 static bool is_instance(const void *at)
 {
-    return at == &instances[0] || at == &instances[1];
+    return instance_of(at) < INSTANCES;
 }
 
 /* An instance answers for nothing but what is asked of it by name below. */
@@ -64,14 +81,14 @@ int nvmlShutdown(void)
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **out)
 {
     fake_nvml_searches++;
-    if (strcmp(uuid, FAKE_NVML_UUID) == 0)
-        *out = &device;
-    else if (strcmp(uuid, FAKE_NVML_MIG_UUID) == 0)
-        *out = &instances[0];
-    else if (strcmp(uuid, FAKE_NVML_MIG_UUID_TOO) == 0)
-        *out = &instances[1];
-    else
+    for (size_t i = 0; i < INSTANCES; i++)
+        if (strcmp(uuid, instances[i].uuid) == 0) {
+            *out = (void *)&instances[i];
+            return SUCCESS;
+        }
+    if (strcmp(uuid, FAKE_NVML_UUID) != 0)
         return NOT_FOUND;
+    *out = &device;
     return SUCCESS;
 }
 
@@ -109,12 +126,25 @@ int nvmlDeviceGetGpuInstanceId(void *at, unsigned *out)
 {
     if (!is_instance(at))
         return INVALID_ARGUMENT;
-    *out = at == &instances[0] ? 3 : 5;
+    *out = instances[instance_of(at)].gpu_instance;
     return SUCCESS;
 }
 
+int nvmlDeviceGetComputeInstanceId(void *at, unsigned *out)
+{
+    if (!is_instance(at))
+        return INVALID_ARGUMENT;
+    *out = instances[instance_of(at)].compute_instance;
+    return SUCCESS;
+}
+
+/* That of an instance counts those of its GPU. */
 int nvmlDeviceGetIndex(void *at, unsigned *out)
 {
+    if (is_instance(at)) {
+        *out = (unsigned)instance_of(at);
+        return SUCCESS;
+    }
     ANSWER(out, 5);
 }
 

@@ -166,14 +166,16 @@ static void describe_instance(const char *uuid, struct pb_device_info *info)
 
 static void test_nvml_mig__instances_of_one_gpu_have_slots_of_their_own(void **state)
 {
-    struct pb_device_info one, other;
+    struct pb_device_info one, other, share;
 
     (void)state;
     *mode = FAKE_NVML_MIG;
     describe_instance(FAKE_NVML_MIG_UUID, &one);
     describe_instance(FAKE_NVML_MIG_UUID_TOO, &other);
-    assert_int_equal(one.slot, 603);
-    assert_int_equal(other.slot, 605);
+    describe_instance(FAKE_NVML_MIG_UUID_SHARE, &share);
+    assert_int_equal(one.slot, 6030);
+    assert_int_equal(other.slot, 6050);
+    assert_int_equal(share.slot, 6031);
     assert_int_equal(one.mig_enabled, 1);
     assert_int_equal(one.ecc_enabled, 1);
     assert_string_equal(one.vbios, "96.00.01");
@@ -203,6 +205,29 @@ static void test_nvml_mig__without_its_gpu_the_rest_is_unknown(void **state)
     assert_true(pb_nvml_read_state(nvml, &now));
     assert_true(now.sm_clock_mhz == 1980);
     assert_int_equal(now.memory_used_bytes, 10);
+    pb_nvml_close(nvml);
+}
+
+/* An instance that NVML does not know: its GPU's memory and processes are not its own. */
+static void test_nvml_mig__what_others_on_its_gpu_use_is_not_told(void **state)
+{
+    struct pb_device_info info = {.slot = -1, .mig_enabled = -1};
+    struct pb_nvml *nvml;
+    struct pb_state now;
+
+    (void)state;
+    *mode = FAKE_NVML_MIG;
+    nvml = pb_nvml_open("MIG-00000000-0000-0000-0000-000000000000", FAKE_NVML_BUS_ID);
+    assert_non_null(nvml);
+    pb_nvml_describe(nvml, &info);
+    assert_int_equal(info.mig_enabled, 1);
+    assert_int_equal(info.slot, -1);
+    assert_true(info.power_limit_w == 650);
+    pb_state_clear(&now);
+    assert_true(pb_nvml_read_state(nvml, &now));
+    assert_true(now.sm_clock_mhz == 1980);
+    assert_int_equal(now.memory_used_bytes, -1);
+    assert_int_equal(now.processes, -1);
     pb_nvml_close(nvml);
 }
 
@@ -259,6 +284,7 @@ int main(void)
         cmocka_unit_test(test_nvml_mig__reads_use_of_the_instance_and_the_rest_of_its_gpu),
         cmocka_unit_test(test_nvml_mig__instances_of_one_gpu_have_slots_of_their_own),
         cmocka_unit_test(test_nvml_mig__without_its_gpu_the_rest_is_unknown),
+        cmocka_unit_test(test_nvml_mig__what_others_on_its_gpu_use_is_not_told),
         cmocka_unit_test(test_nvml_open__searches_only_for_what_is_not_at_its_place),
         cmocka_unit_test(test_nvml_open__finds_by_bus_id_when_the_uuid_is_unknown),
         cmocka_unit_test(test_nvml_open__an_unknown_gpu_leaves_nothing_open),

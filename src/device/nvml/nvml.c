@@ -19,7 +19,8 @@ static const struct {
     {offsetof(struct pb_nvml_calls, uuid), "nvmlDeviceGetUUID", NULL},
     {offsetof(struct pb_nvml_calls, is_instance), "nvmlDeviceIsMigDeviceHandle", NULL},
     {offsetof(struct pb_nvml_calls, parent), "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", NULL},
-    {offsetof(struct pb_nvml_calls, instance_id), "nvmlDeviceGetGpuInstanceId", NULL},
+    {offsetof(struct pb_nvml_calls, gpu_instance_id), "nvmlDeviceGetGpuInstanceId", NULL},
+    {offsetof(struct pb_nvml_calls, compute_instance_id), "nvmlDeviceGetComputeInstanceId", NULL},
     {offsetof(struct pb_nvml_calls, index), "nvmlDeviceGetIndex", NULL},
     {offsetof(struct pb_nvml_calls, driver_version), "nvmlSystemGetDriverVersion", NULL},
     {offsetof(struct pb_nvml_calls, vbios), "nvmlDeviceGetVbiosVersion", NULL},
@@ -73,6 +74,7 @@ static void split_instance(struct pb_nvml *nvml, const char *pci_bus_id)
     if (call->is_instance == NULL ||
         call->is_instance(nvml->device, &is_instance) != NVML_SUCCESS || is_instance == 0)
         return;
+    nvml->is_part = true;
     nvml->instance = nvml->device;
     if ((call->parent != NULL && call->parent(nvml->instance, &parent) == NVML_SUCCESS) ||
         (call->by_bus_id != NULL && call->by_bus_id(pci_bus_id, &parent) == NVML_SUCCESS))
@@ -102,6 +104,7 @@ static bool find_device(struct pb_nvml *nvml, const char *uuid, const char *pci_
         split_instance(nvml, pci_bus_id);
         return true;
     }
+    nvml->is_part = strncmp(uuid, "MIG-", 4) == 0;
     return call->by_bus_id != NULL && call->by_bus_id(pci_bus_id, &nvml->device) == NVML_SUCCESS;
 }
 
@@ -166,25 +169,27 @@ static void read_modes(struct pb_nvml *nvml, struct pb_device_info *info)
     if (nvml->call.mig_mode != NULL &&
         nvml->call.mig_mode(nvml->device, &mig_now, &mig_pending) == NVML_SUCCESS)
         info->mig_enabled = mig_now != 0;
-    if (nvml->instance != NULL)
+    if (nvml->is_part)
         info->mig_enabled = 1;
 }
 
-/* Instances of one GPU have its index in common: each gets a number of its own. */
+/* Instances of one GPU have its index in common: each gets a number of its own; see nvml.h. */
 static void read_slot(struct pb_nvml *nvml, struct pb_device_info *info)
 {
-    const int64_t instances_max = 100;
+    const struct pb_nvml_calls *call = &nvml->call;
+    unsigned gpu_instance, compute_instance;
     int64_t index = -1;
-    unsigned id;
 
-    pb_nvml_read_integer(nvml, nvml->call.index, &index);
+    pb_nvml_read_integer(nvml, call->index, &index);
     if (index < 0)
         return;
-    if (nvml->instance == NULL)
+    if (!nvml->is_part)
         info->slot = index;
-    else if (nvml->call.instance_id != NULL &&
-             nvml->call.instance_id(nvml->instance, &id) == NVML_SUCCESS)
-        info->slot = instances_max * (index + 1) + id;
+    else if (nvml->instance != NULL && nvml->instance != nvml->device &&
+             call->gpu_instance_id != NULL && call->compute_instance_id != NULL &&
+             call->gpu_instance_id(nvml->instance, &gpu_instance) == NVML_SUCCESS &&
+             call->compute_instance_id(nvml->instance, &compute_instance) == NVML_SUCCESS)
+        info->slot = 1000 * (index + 1) + 10 * gpu_instance + compute_instance;
 }
 
 void pb_nvml_describe(struct pb_nvml *nvml, struct pb_device_info *info)

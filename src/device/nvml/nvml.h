@@ -13,14 +13,19 @@
 
 struct pb_nvml;
 
-/* The GPU or MIG instance with this UUID, else the GPU at this PCI bus id; NULL: there is no NVML.
+/*
+ * The GPU or MIG instance with this UUID, else the GPU at this PCI bus id; NULL: there is no NVML.
+ *
+ * Of a MIG instance, memory in use and processes are its own, or unknown; all else of the state and
+ * the limits is that of the GPU it lies on, which has them but once.
  */
 struct pb_nvml *pb_nvml_open(const char *uuid, const char *pci_bus_id);
 void pb_nvml_close(struct pb_nvml *nvml); /* NULL is allowed */
 
 /*
  * Fills what is known; nvml may be NULL. slot is NVML's index, that of nvidia-smi; of a MIG
- * instance 100 * (index + 1) + the number of its GPU instance, since several share a GPU.
+ * instance 1000 * (index + 1) + 10 * the number of its GPU instance + that of its compute instance,
+ * since several share a GPU, and some a GPU instance.
  */
 void pb_nvml_describe(struct pb_nvml *nvml, struct pb_device_info *info);
 

@@ -65,8 +65,9 @@ struct pb_nvml_calls {
     int (*uuid)(void *device, char *text, unsigned size);
     int (*is_instance)(void *device, unsigned *is_instance_out); /* of MIG */
     int (*parent)(void *instance, void **device_out);
-    int (*instance_id)(void *instance, unsigned *id_out);
-    int (*index)(void *device, unsigned *index_out);
+    int (*gpu_instance_id)(void *instance, unsigned *id_out);
+    int (*compute_instance_id)(void *instance, unsigned *id_out);
+    int (*index)(void *device, unsigned *index_out); /* of an instance: among those of its GPU */
     int (*driver_version)(char *text, unsigned size);
     int (*vbios)(void *device, char *text, unsigned size);
     int (*ecc_mode)(void *device, int *now_out, int *pending_out);
@@ -94,8 +95,9 @@ struct pb_nvml_calls {
 
 struct pb_nvml {
     void *library;
-    void *device;   /* the whole GPU */
-    void *instance; /* the MIG instance on it that is meant; NULL: the whole */
+    void *device;   /* the whole GPU, or the instance where its GPU is not told */
+    void *instance; /* the MIG instance that is meant; NULL: the whole, or it is not found */
+    bool is_part;   /* a MIG instance is meant */
     struct pb_nvml_calls call;
 };
 

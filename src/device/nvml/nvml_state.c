@@ -63,14 +63,16 @@ static void read_errors(struct pb_nvml *nvml, struct pb_state *state)
     }
 }
 
-/* Of a MIG instance alone where it is one. */
+/* Of a MIG instance alone where it is one: what its neighbours use is no company. */
 static void read_use(struct pb_nvml *nvml, struct pb_state *state)
 {
-    void *device = nvml->instance != NULL ? nvml->instance : nvml->device;
+    void *device = nvml->is_part ? nvml->instance : nvml->device;
     struct pb_nvml_memory memory;
     unsigned count = 0; /* room for none: NVML answers with how many there are */
     int status;
 
+    if (device == NULL)
+        return;
     if (nvml->call.memory != NULL && nvml->call.memory(device, &memory) == NVML_SUCCESS)
         state->memory_used_bytes = (int64_t)memory.used_bytes;
     if (nvml->call.processes == NULL)
