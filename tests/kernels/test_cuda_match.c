@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "device/cuda/device.h"
@@ -68,6 +69,73 @@ static void test_cuda_match__mig_instance_by_its_own_uuid(void **state)
     expect_refusal("GPU-5555", "no such GPU");
 }
 
+/* CUDA shows a process only some of a node's instances. */
+static void test_cuda_match__hidden_instance_is_told_how_to_be_seen(void **state)
+{
+    (void)state;
+    expect_refusal("MIG-12340000-0000-0000-0000-000000000000", "CUDA_VISIBLE_DEVICES");
+    expect_refusal("mig-1234", "CUDA_VISIBLE_DEVICES");
+}
+
+/* From R570 on a process may see several; their place is the same. */
+static void test_cuda_match__instances_of_one_gpu_share_its_bus_id(void **state)
+{
+    static const struct pb_device_entry two[] = {
+        {"MIG-55550000-0000-0000-0000-000000000000", "00000000:D8:00.0", "NVIDIA B MIG 1g.18gb"},
+        {"MIG-66660000-0000-0000-0000-000000000000", "00000000:D8:00.0", "NVIDIA B MIG 1g.18gb"}};
+    struct pb_error err = PB_ERROR_INIT;
+    size_t found = 99;
+
+    (void)state;
+    assert_int_equal(pb_cuda_match("d8:00.0", two, 2, &found, &err), PB_INVALID);
+    assert_non_null(strstr(err.message, "several GPUs fit"));
+    assert_int_equal(pb_cuda_match("MIG-6666", two, 2, &found, &err), PB_OK);
+    assert_int_equal(found, 1);
+}
+
+static size_t count_listed(const char *visible)
+{
+    struct pb_device_entry *listed = NULL;
+    size_t count = 99;
+
+    assert_int_equal(pb_cuda_instances(visible, &listed, &count, NULL), PB_OK);
+    free(listed);
+    return count;
+}
+
+static void test_cuda_instances__are_those_that_the_list_names(void **state)
+{
+    static const char list[] = "MIG-55550000-0000-0000-0000-000000000000,"
+                               "MIG-GPU-1a2b3c4d-0000-0000-0000-000000000000/13/0,MIG-6666";
+    struct pb_device_entry *listed = NULL;
+    size_t count = 0, found = 99;
+
+    (void)state;
+    assert_int_equal(pb_cuda_instances(list, &listed, &count, NULL), PB_OK);
+    assert_int_equal(count, 3);
+    assert_string_equal(listed[0].uuid, entries[3].uuid);
+    assert_string_equal(listed[1].uuid, "MIG-GPU-1a2b3c4d-0000-0000-0000-000000000000/13/0");
+    assert_string_equal(listed[2].uuid, "MIG-6666");
+    assert_string_equal(listed[2].pci_bus_id, "");
+    assert_int_equal(pb_cuda_match(listed[1].uuid, listed, count, &found, NULL), PB_OK);
+    assert_int_equal(found, 1);
+    free(listed);
+}
+
+/* Then CUDA tells what there is. */
+static void test_cuda_instances__are_none_where_cuda_shows_all(void **state)
+{
+    (void)state;
+    assert_int_equal(count_listed(NULL), 0);
+    assert_int_equal(count_listed(""), 0);
+    assert_int_equal(count_listed("0,1"), 0);
+    assert_int_equal(count_listed("GPU-1a2b3c4d,GPU-1a2b9999"), 0);
+    assert_int_equal(count_listed("MIG-5555"), 0);
+    assert_int_equal(count_listed("MIG-5555,GPU-1a2b3c4d"), 0);
+    assert_int_equal(count_listed("0,MIG-5555,MIG-6666"), 0);
+    assert_int_equal(count_listed("MIG-5555,MIG-6666"), 2);
+}
+
 static void test_cuda_match__pci_bus_id_in_its_three_spellings(void **state)
 {
     (void)state;
@@ -95,6 +163,10 @@ int main(void)
         cmocka_unit_test(test_cuda_match__index),
         cmocka_unit_test(test_cuda_match__uuid_and_its_unique_start),
         cmocka_unit_test(test_cuda_match__mig_instance_by_its_own_uuid),
+        cmocka_unit_test(test_cuda_match__hidden_instance_is_told_how_to_be_seen),
+        cmocka_unit_test(test_cuda_match__instances_of_one_gpu_share_its_bus_id),
+        cmocka_unit_test(test_cuda_instances__are_those_that_the_list_names),
+        cmocka_unit_test(test_cuda_instances__are_none_where_cuda_shows_all),
         cmocka_unit_test(test_cuda_match__pci_bus_id_in_its_three_spellings),
         cmocka_unit_test(test_cuda_match__nonsense_is_refused),
     };

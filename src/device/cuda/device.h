@@ -123,6 +123,13 @@ void pb_cuda_subtract(const uint32_t *pairs, size_t count, uint32_t *cycles_out)
 
 /* ---- select.c ---- */
 
+/* A function of the driver as that CUDA version brought it, e.g. 11040; false: there is none. */
+bool pb_cuda_look_up(const char *name, unsigned version, void *function_out);
+
+/*
+ * Where CUDA_VISIBLE_DEVICES names several MIG instances, they are listed from there by their
+ * names alone, and one is opened by naming it alone: before R570 a process sees but the first.
+ */
 enum pb_status pb_cuda_enumerate(struct pb_device_entry **entries_out, size_t *count_out,
                                  struct pb_error *err);
 /* selector: an index, a UUID or the unique start of one, or a PCI bus id; NULL: 0. */
@@ -131,6 +138,13 @@ enum pb_status pb_cuda_identify(int ordinal, struct pb_device_entry *entry_out,
                                 struct pb_error *err);
 
 /* ---- match.c ---- */
+
+/*
+ * What CUDA_VISIBLE_DEVICES (NULL: not set) names if that is several, all of them MIG instances;
+ * else *count_out is 0. *entries_out is to be freed.
+ */
+enum pb_status pb_cuda_instances(const char *visible, struct pb_device_entry **entries_out,
+                                 size_t *count_out, struct pb_error *err);
 
 /* The one entry that the selector fits; PB_INVALID lists what there is. */
 enum pb_status pb_cuda_match(const char *selector, const struct pb_device_entry *entries,

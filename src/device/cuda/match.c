@@ -1,4 +1,7 @@
-/* What a user may call a GPU: its index, the start of its UUID, or its PCI bus id. */
+/*
+ * What a user may call a GPU: its index, the start of its UUID, or its PCI bus id; and which MIG
+ * instances an environment names.
+ */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,6 +9,42 @@
 #include <strings.h>
 
 #include "device/cuda/device.h"
+
+static const char mig[] = "MIG-";
+
+/* The number of names in a list of instances; 0: not all of them are such. */
+static size_t count_instances(const char *list)
+{
+    size_t count = 1;
+
+    if (list == NULL || strncmp(list, mig, strlen(mig)) != 0)
+        return 0;
+    for (const char *at = strchr(list, ','); at != NULL; at = strchr(at + 1, ','), count++)
+        if (strncmp(at + 1, mig, strlen(mig)) != 0)
+            return 0;
+    return count;
+}
+
+enum pb_status pb_cuda_instances(const char *visible, struct pb_device_entry **entries_out,
+                                 size_t *count_out, struct pb_error *err)
+{
+    size_t count = count_instances(visible);
+    struct pb_device_entry *entries = NULL;
+
+    if (count < 2)
+        count = 0;
+    else if ((entries = calloc(count, sizeof(*entries))) == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for a list of %zu instances", count);
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strcspn(visible, ",");
+
+        snprintf(entries[i].uuid, sizeof(entries[i].uuid), "%.*s", (int)length, visible);
+        visible += length + 1;
+    }
+    *entries_out = entries;
+    *count_out = count;
+    return PB_OK;
+}
 
 static bool is_index(const char *selector, size_t *index_out)
 {
@@ -39,7 +78,7 @@ static bool is_pci_match(const char *selector, const char *bus_id)
 /* With or without "GPU-" or "MIG-" in front. */
 static bool is_uuid_match(const char *selector, const char *uuid)
 {
-    bool has_kind = strncasecmp(uuid, "GPU-", 4) == 0 || strncasecmp(uuid, "MIG-", 4) == 0;
+    bool has_kind = strncasecmp(uuid, "GPU-", 4) == 0 || strncasecmp(uuid, mig, 4) == 0;
     const char *digits = has_kind ? uuid + 4 : uuid;
     size_t length = strlen(selector);
 
@@ -70,8 +109,9 @@ static size_t find_matches(const char *selector, const struct pb_device_entry *e
 enum pb_status pb_cuda_match(const char *selector, const struct pb_device_entry *entries,
                              size_t count, size_t *found_out, struct pb_error *err)
 {
-    char list[PB_ERROR_LENGTH - 96] = "";
+    char list[PB_ERROR_LENGTH - 176] = "";
     size_t used = 0, found = 0, matches = find_matches(selector, entries, count, &found);
+    bool is_hidden = matches == 0 && strncasecmp(selector, mig, strlen(mig)) == 0;
 
     if (matches == 1) {
         *found_out = found;
@@ -82,6 +122,8 @@ enum pb_status pb_cuda_match(const char *selector, const struct pb_device_entry 
                               i == 0 ? "" : ", ", i, entries[i].uuid, entries[i].pci_bus_id);
         used += length > 0 ? (size_t)length : 0;
     }
-    return pb_fail(err, PB_INVALID, "device \"%.40s\": %s; there are: %s", selector,
-                   matches == 0 ? "no such GPU" : "several GPUs fit", list);
+    return pb_fail(
+        err, PB_INVALID, "device \"%.49s\": %s%s; there are: %s", selector,
+        matches == 0 ? "no such GPU" : "several GPUs fit",
+        is_hidden ? " (name it in CUDA_VISIBLE_DEVICES: CUDA shows not every instance)" : "", list);
 }

@@ -1,8 +1,10 @@
 /*
  * Which GPUs there are and which one is meant, without touching any: no context is created.
  *
- * Limit: what CUDA_VISIBLE_DEVICES hides is not there.
+ * Limit: what CUDA_VISIBLE_DEVICES hides is not there. A process that has opened one of the several
+ * MIG instances it names sees no other from then on.
  */
+#include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 
 #include <stdio.h>
@@ -10,6 +12,28 @@
 #include <string.h>
 
 #include "device/cuda/device.h"
+
+static const char visible_devices[] = "CUDA_VISIBLE_DEVICES";
+
+bool pb_cuda_look_up(const char *name, unsigned version, void *function_out)
+{
+    void *function = NULL;
+    enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+#if CUDART_VERSION >= 12050
+    cudaError_t code =
+        cudaGetDriverEntryPointByVersion(name, &function, version, cudaEnableDefault, &found);
+#else
+    cudaError_t code = cudaGetDriverEntryPoint(name, &function, cudaEnableDefault, &found);
+
+    (void)version;
+#endif
+    if (code != cudaSuccess)
+        cudaGetLastError();
+    if (code != cudaSuccess || found != cudaDriverEntryPointSuccess || function == NULL)
+        return false;
+    memcpy(function_out, &function, sizeof(function));
+    return true;
+}
 
 /* No driver and no device are no errors here: there is just nothing to open. */
 static enum pb_status count_devices(int *count_out, cudaError_t *code_out, struct pb_error *err)
@@ -27,13 +51,21 @@ static enum pb_status count_devices(int *count_out, cudaError_t *code_out, struc
 }
 
 /*
- * As nvidia-smi -L writes it. A MIG instance has a UUID of its own and is told by its name
- * ("… MIG 1g.18gb"): CUDA shows a process one such instance, and nothing else of it.
+ * As nvidia-smi -L writes it. A MIG instance is told by its name ("… MIG 1g.18gb") and has a UUID
+ * of its own, which the driver tells since CUDA 11.4. What came before it tells that of the GPU,
+ * which all instances of one GPU have in common, as they have its PCI bus id.
  */
-static void format_uuid(const struct cudaDeviceProp *properties, char *text, size_t size)
+static void format_uuid(const struct cudaDeviceProp *properties, int ordinal, char *text,
+                        size_t size)
 {
-    const unsigned char *b = (const unsigned char *)properties->uuid.bytes;
+    PFN_cuDeviceGetUuid_v11040 get_uuid;
+    CUuuid uuid = properties->uuid, own;
+    const unsigned char *b = (const unsigned char *)uuid.bytes;
     const char *kind = strstr(properties->name, " MIG ") != NULL ? "MIG" : "GPU";
+
+    if (pb_cuda_look_up("cuDeviceGetUuid", 11040, &get_uuid) &&
+        get_uuid(&own, ordinal) == CUDA_SUCCESS)
+        uuid = own;
 
     snprintf(text, size, "%s-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
              kind, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
@@ -51,7 +83,7 @@ enum pb_status pb_cuda_identify(int ordinal, struct pb_device_entry *entry_out,
                        cudaGetErrorName(code), cudaGetErrorString(code));
     memset(entry_out, 0, sizeof(*entry_out));
     PB_TEXT_SET(entry_out->model, properties.name);
-    format_uuid(&properties, entry_out->uuid, sizeof(entry_out->uuid));
+    format_uuid(&properties, ordinal, entry_out->uuid, sizeof(entry_out->uuid));
     /* As NVML and nvidia-smi write it: eight digits of domain, upper case. */
     snprintf(entry_out->pci_bus_id, sizeof(entry_out->pci_bus_id), "%08X:%02X:%02X.0",
              (unsigned)properties.pciDomainID, (unsigned)properties.pciBusID,
@@ -59,8 +91,8 @@ enum pb_status pb_cuda_identify(int ordinal, struct pb_device_entry *entry_out,
     return PB_OK;
 }
 
-enum pb_status pb_cuda_enumerate(struct pb_device_entry **entries_out, size_t *count_out,
-                                 struct pb_error *err)
+static enum pb_status list_devices(struct pb_device_entry **entries_out, size_t *count_out,
+                                   struct pb_error *err)
 {
     struct pb_device_entry *entries = NULL;
     cudaError_t code;
@@ -83,21 +115,60 @@ enum pb_status pb_cuda_enumerate(struct pb_device_entry **entries_out, size_t *c
     return PB_OK;
 }
 
-enum pb_status pb_cuda_select(const char *selector, int *ordinal_out, struct pb_error *err)
+enum pb_status pb_cuda_enumerate(struct pb_device_entry **entries_out, size_t *count_out,
+                                 struct pb_error *err)
+{
+    struct pb_device_entry *instances = NULL;
+    size_t count = 0;
+    enum pb_status status = pb_cuda_instances(getenv(visible_devices), &instances, &count, err);
+
+    if (status != PB_OK)
+        return status;
+    if (count == 0)
+        return list_devices(entries_out, count_out, err);
+    *entries_out = instances;
+    *count_out = count;
+    return PB_OK;
+}
+
+/* Before CUDA looks: of several MIG instances leaves one visible, which *selector means then. */
+static enum pb_status narrow(const char **selector, struct pb_error *err)
 {
     struct pb_device_entry *entries = NULL;
     size_t count = 0, found = 0;
-    cudaError_t code = cudaSuccess;
-    int visible = 0;
-    enum pb_status status = count_devices(&visible, &code, err);
+    enum pb_status status = pb_cuda_instances(getenv(visible_devices), &entries, &count, err);
 
-    if (status == PB_OK && visible == 0)
-        return pb_fail(err, PB_NOT_FOUND, "no CUDA device: %s",
-                       cudaGetErrorString(code == cudaSuccess ? cudaErrorNoDevice : code));
+    if (status == PB_OK && count > 0) {
+        status = pb_cuda_match(*selector, entries, count, &found, err);
+        if (status == PB_OK && setenv(visible_devices, entries[found].uuid, 1) != 0)
+            status = pb_fail(err, PB_NO_MEMORY, "no memory for the name of an instance");
+        *selector = "0";
+    }
+    free(entries);
+    return status;
+}
+
+enum pb_status pb_cuda_select(const char *selector, int *ordinal_out, struct pb_error *err)
+{
+    const char *wanted = selector == NULL ? "0" : selector, *visible;
+    struct pb_device_entry *entries = NULL;
+    size_t count = 0, found = 0;
+    cudaError_t code = cudaSuccess;
+    int device_count = 0;
+    enum pb_status status = narrow(&wanted, err);
+
     if (status == PB_OK)
-        status = pb_cuda_enumerate(&entries, &count, err);
+        status = count_devices(&device_count, &code, err);
+    visible = getenv(visible_devices);
+    if (status == PB_OK && device_count == 0)
+        return pb_fail(
+            err, PB_NOT_FOUND, "no CUDA device%s%.64s: %s",
+            visible == NULL ? "" : " of CUDA_VISIBLE_DEVICES=", visible == NULL ? "" : visible,
+            cudaGetErrorString(code == cudaSuccess ? cudaErrorNoDevice : code));
     if (status == PB_OK)
-        status = pb_cuda_match(selector == NULL ? "0" : selector, entries, count, &found, err);
+        status = list_devices(&entries, &count, err);
+    if (status == PB_OK)
+        status = pb_cuda_match(wanted, entries, count, &found, err);
     free(entries);
     if (status == PB_OK)
         *ordinal_out = (int)found;
