@@ -10,7 +10,10 @@
 #include "run/notes.h"
 #include "run/selection.h"
 
-enum { PB_SIGHT_MAX = 16, PB_UUID_LENGTH = 48 };
+enum {
+    PB_SIGHT_MAX = 64,   /* as many MIG instances CUDA shows a process at most */
+    PB_UUID_LENGTH = 64, /* or the name of one: "MIG-GPU-" and 36 characters, "/13/0" */
+};
 
 /* What a rank's probe sees. */
 struct pb_sighting {

@@ -1,4 +1,6 @@
 /* Which rank gets which device, and what it is called. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "run/assign.h"
@@ -65,6 +67,49 @@ static void test_seats__surplus_is_duplicate_and_blind_is_absent(void **state)
     assert_int_equal(seats[0].member_status, PB_MEMBER_OK);
     assert_int_equal(seats[1].member_status, PB_MEMBER_DUPLICATE);
     assert_int_equal(seats[2].member_status, PB_MEMBER_ABSENT);
+}
+
+/* What a node full of MIG instances may have: no rank is left without one. */
+static void test_seats__many_instances_of_a_node(void **state)
+{
+    struct pb_sighting *sightings = calloc(PB_SIGHT_MAX, sizeof(*sightings));
+    struct pb_seat *seats = calloc(PB_SIGHT_MAX, sizeof(*seats));
+    char uuid[PB_UUID_LENGTH];
+
+    (void)state;
+    assert_true(PB_SIGHT_MAX >= 8 * 7);
+    assert_true(sightings != NULL && seats != NULL);
+    for (size_t i = 0; i < PB_SIGHT_MAX; i++) {
+        sightings[i] = see("n", (int64_t)i, "");
+        sightings[i].device_count = PB_SIGHT_MAX;
+        for (size_t j = 0; j < PB_SIGHT_MAX; j++)
+            snprintf(sightings[i].uuids[j], PB_UUID_LENGTH,
+                     "MIG-GPU-01234567-0123-0123-0123-%012zx/%zu/0", j / 7, 7 + j % 7);
+    }
+    assert_int_equal(pb_assign_seats(sightings, PB_SIGHT_MAX, &nothing_selected, seats, NULL),
+                     PB_OK);
+    for (size_t i = 0; i < PB_SIGHT_MAX; i++) {
+        snprintf(uuid, sizeof(uuid), "MIG-GPU-01234567-0123-0123-0123-%012zx/%zu/0", i / 7,
+                 7 + i % 7);
+        assert_int_equal(seats[i].member_status, PB_MEMBER_OK);
+        assert_string_equal(seats[i].selector, uuid);
+    }
+    free(seats);
+    free(sightings);
+}
+
+/* Ranks that all see the one instance that CUDA shows them. */
+static void test_seats__surplus_ranks_of_one_instance_are_told_why(void **state)
+{
+    struct pb_sighting sightings[] = {see("n", 0, "a"), see("n", 1, "a")};
+    struct pb_seat seats[2];
+
+    (void)state;
+    PB_TEXT_SET(sightings[0].uuids[0], "MIG-a");
+    PB_TEXT_SET(sightings[1].uuids[0], "MIG-a");
+    assert_int_equal(pb_assign_seats(sightings, 2, &nothing_selected, seats, NULL), PB_OK);
+    assert_int_equal(seats[1].member_status, PB_MEMBER_DUPLICATE);
+    assert_non_null(strstr(seats[1].message, "CUDA_VISIBLE_DEVICES"));
 }
 
 static void test_seats__auto_never_mixes_silicon_and_simulation(void **state)
@@ -201,6 +246,8 @@ int main(void)
         cmocka_unit_test(test_seats__one_visible_device_each),
         cmocka_unit_test(test_seats__first_free_one_when_the_own_is_taken),
         cmocka_unit_test(test_seats__surplus_is_duplicate_and_blind_is_absent),
+        cmocka_unit_test(test_seats__many_instances_of_a_node),
+        cmocka_unit_test(test_seats__surplus_ranks_of_one_instance_are_told_why),
         cmocka_unit_test(test_seats__auto_never_mixes_silicon_and_simulation),
         cmocka_unit_test(test_seats__simulated_slot_is_the_local_rank),
         cmocka_unit_test(test_seats__refused_command_line_names_the_rank),
