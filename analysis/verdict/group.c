@@ -167,6 +167,19 @@ static void split_by(struct entry *entries, size_t count, enum pb_attribute attr
         entries[i].text[0] = '\0';
 }
 
+/*
+ * What kin have in common. The model of a MIG instance ends in its profile ("… MIG 1g.10gb"), which
+ * tells the memory: that may be 9.5 GiB, more or less, and must not be rounded both ways.
+ */
+static void write_kin(const struct pb_device_info *info, char name_out[PB_MESSAGE_LENGTH])
+{
+    if (strstr(info->model, " MIG ") != NULL)
+        snprintf(name_out, PB_MESSAGE_LENGTH, "%s", info->model);
+    else
+        snprintf(name_out, PB_MESSAGE_LENGTH, "%s, %.0f GiB%s", info->model,
+                 (double)info->memory_bytes / 0x1p30, info->mig_enabled > 0 ? ", MIG" : "");
+}
+
 static void set_entry(struct entry *entry, const struct pb_sheet *sheet, size_t subject,
                       bool is_baseline)
 {
@@ -176,8 +189,7 @@ static void set_entry(struct entry *entry, const struct pb_sheet *sheet, size_t 
     entry->subject = subject;
     entry->is_baseline = is_baseline;
     entry->text[0] = '\0';
-    snprintf(entry->name, sizeof(entry->name), "%s, %.0f GiB%s", info->model,
-             (double)info->memory_bytes / 0x1p30, info->mig_enabled > 0 ? ", MIG" : "");
+    write_kin(info, entry->name);
 }
 
 /* Devices of the sheet, then those of the baseline that are not in it. Returns their number. */

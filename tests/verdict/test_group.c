@@ -80,6 +80,33 @@ static void test_groups__model_memory_and_mig_set_apart(void **state)
     assert_false(rig->groups[rig->group_of[0]].sufficient);
 }
 
+static void test_groups__instances_of_one_profile_are_kin(void **state)
+{
+    struct rig *rig = *state;
+    struct pb_device_info *info;
+
+    add(&rig->sheet, "A", 0);
+    for (unsigned i = 1; i < 4; i++) { /* just above 9.5 GiB, just below, and no NVML */
+        info = add(&rig->sheet, "A MIG 1g.10gb", i);
+        info->memory_bytes = ((uint64_t)19 << 29) + (i == 1) - (i == 2);
+        info->mig_enabled = i < 3 ? 1 : -1;
+    }
+    info = add(&rig->sheet, "A MIG 3g.40gb", 4);
+    info->memory_bytes = (uint64_t)40 << 30;
+    info->mig_enabled = 1;
+    info = add(&rig->sheet, "A MIG 1c.3g.40gb", 5);
+    info->memory_bytes = (uint64_t)40 << 30;
+    info->mig_enabled = 1;
+    make(rig);
+    assert_int_equal(rig->count, 4);
+    assert_string_equal(rig->groups[rig->group_of[1]].name, "A MIG 1g.10gb");
+    assert_int_equal(rig->group_of[1], rig->group_of[2]);
+    assert_int_equal(rig->group_of[1], rig->group_of[3]);
+    assert_int_equal(rig->groups[rig->group_of[1]].member_count, 3);
+    assert_int_not_equal(rig->group_of[4], rig->group_of[5]);
+    assert_int_not_equal(rig->group_of[0], rig->group_of[1]);
+}
+
 static void test_groups__a_lone_driver_stays_with_its_kin(void **state)
 {
     struct rig *rig = *state;
@@ -188,6 +215,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RIG(test_groups__model_memory_and_mig_set_apart),
+        RIG(test_groups__instances_of_one_profile_are_kin),
         RIG(test_groups__a_lone_driver_stays_with_its_kin),
         RIG(test_groups__two_large_parts_are_set_apart_and_a_third_joins_the_larger),
         RIG(test_groups__a_large_and_a_small_part_stay_together),
