@@ -51,21 +51,27 @@ static enum pb_status count_devices(int *count_out, cudaError_t *code_out, struc
 }
 
 /*
- * As nvidia-smi -L writes it. A MIG instance is told by its name ("… MIG 1g.18gb") and has a UUID
- * of its own, which the driver tells since CUDA 11.4. What came before it tells that of the GPU,
- * which all instances of one GPU have in common, as they have its PCI bus id.
+ * A MIG instance has a UUID of its own, which the driver tells since CUDA 11.4. What came before
+ * tells that of the GPU, which all instances on it have in common, as they have its PCI bus id.
  */
-static void format_uuid(const struct cudaDeviceProp *properties, int ordinal, char *text,
-                        size_t size)
+static CUuuid read_uuid(const struct cudaDeviceProp *properties, int ordinal)
 {
     PFN_cuDeviceGetUuid_v11040 get_uuid;
-    CUuuid uuid = properties->uuid, own;
-    const unsigned char *b = (const unsigned char *)uuid.bytes;
-    const char *kind = strstr(properties->name, " MIG ") != NULL ? "MIG" : "GPU";
+    CUuuid own;
 
     if (pb_cuda_look_up("cuDeviceGetUuid", 11040, &get_uuid) &&
         get_uuid(&own, ordinal) == CUDA_SUCCESS)
-        uuid = own;
+        return own;
+    return properties->uuid;
+}
+
+/* As nvidia-smi -L writes it; a MIG instance is told by its name ("… MIG 1g.18gb"). */
+static void format_uuid(const struct cudaDeviceProp *properties, int ordinal, char *text,
+                        size_t size)
+{
+    CUuuid uuid = read_uuid(properties, ordinal);
+    const unsigned char *b = (const unsigned char *)uuid.bytes;
+    const char *kind = strstr(properties->name, " MIG ") != NULL ? "MIG" : "GPU";
 
     snprintf(text, size, "%s-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
              kind, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
