@@ -69,12 +69,19 @@ static void test_seats__surplus_is_duplicate_and_blind_is_absent(void **state)
     assert_int_equal(seats[2].member_status, PB_MEMBER_ABSENT);
 }
 
+/* By the longest name that there is. */
+static void name_instance(size_t i, char name_out[PB_TEXT_LENGTH])
+{
+    snprintf(name_out, PB_TEXT_LENGTH, "MIG-GPU-01234567-0123-0123-0123-%012zx/%zu/0", i / 7,
+             7 + i % 7);
+}
+
 /* What a node full of MIG instances may have: no rank is left without one. */
 static void test_seats__many_instances_of_a_node(void **state)
 {
     struct pb_sighting *sightings = calloc(PB_SIGHT_MAX, sizeof(*sightings));
     struct pb_seat *seats = calloc(PB_SIGHT_MAX, sizeof(*seats));
-    char uuid[PB_UUID_LENGTH];
+    char name[PB_TEXT_LENGTH];
 
     (void)state;
     assert_true(PB_SIGHT_MAX >= 8 * 7);
@@ -82,17 +89,17 @@ static void test_seats__many_instances_of_a_node(void **state)
     for (size_t i = 0; i < PB_SIGHT_MAX; i++) {
         sightings[i] = see("n", (int64_t)i, "");
         sightings[i].device_count = PB_SIGHT_MAX;
-        for (size_t j = 0; j < PB_SIGHT_MAX; j++)
-            snprintf(sightings[i].uuids[j], PB_UUID_LENGTH,
-                     "MIG-GPU-01234567-0123-0123-0123-%012zx/%zu/0", j / 7, 7 + j % 7);
+        for (size_t j = 0; j < PB_SIGHT_MAX; j++) {
+            name_instance(j, name);
+            PB_TEXT_SET(sightings[i].uuids[j], name);
+        }
     }
     assert_int_equal(pb_assign_seats(sightings, PB_SIGHT_MAX, &nothing_selected, seats, NULL),
                      PB_OK);
     for (size_t i = 0; i < PB_SIGHT_MAX; i++) {
-        snprintf(uuid, sizeof(uuid), "MIG-GPU-01234567-0123-0123-0123-%012zx/%zu/0", i / 7,
-                 7 + i % 7);
+        name_instance(i, name);
         assert_int_equal(seats[i].member_status, PB_MEMBER_OK);
-        assert_string_equal(seats[i].selector, uuid);
+        assert_string_equal(seats[i].selector, name);
     }
     free(seats);
     free(sightings);
