@@ -9,7 +9,7 @@
 #include "analysis/verdict/judge.h"
 #include "analysis/verdict/population.h"
 
-/* "l2.latency_cycles 9%, clock.sm_mhz 4%": what would have been CRITICAL at the least. */
+/* "l2.latency_cycles 9%, clock.sm_mhz 4%": what would have been found at the least. */
 static void write_detectable(const struct pb_verdict *verdict, size_t group, bool against_past,
                              char *text, size_t size)
 {
@@ -145,7 +145,7 @@ static void word_few(const struct pb_verdict *verdict, size_t group_index,
              group->member_count, group->baseline_count, PB_GROUP_MIN_PEERS);
     write_detectable(verdict, group_index, false, detectable, sizeof(detectable));
     snprintf(finding->evidence, sizeof(finding->evidence),
-             "smallest shifts that could have been seen: %.200s", detectable);
+             "smallest shifts that would have been a WARNING: %.200s", detectable);
 }
 
 static enum pb_status judge_peers(struct pb_verdict *verdict, size_t group_index)

@@ -118,27 +118,59 @@ static enum pb_severity severity_of(const struct pb_scoring *scoring, size_t sub
     return PB_SEVERITY_OK;
 }
 
-/* The smallest shift that would have been CRITICAL among `count` scores, were the peers enough. */
-static void set_detectable(const struct pb_scoring *scoring, size_t count)
+/* What a number must reach, alone among all, to be told: how many scores that is by. */
+struct odds {
+    size_t critical, warning; /* scores of the fleet that may be so */
+    size_t numbers;           /* that one device of the group has */
+};
+
+static double shift_at(const struct pb_metric *metric, const struct pb_norm *norm, double p,
+                       double practicals)
+{
+    struct pb_null null;
+
+    pb_null_set(&null, norm->independent_peers, norm->tail);
+    return fmax(pb_null_sigmas(&null, p) * norm->scale + metric->quantum / 2.0,
+                practicals * pb_metric_practical(metric, norm->center));
+}
+
+/* The smallest shift that would have been CRITICAL or, where the peers are too few, a WARNING. */
+static double detectable(const struct pb_scoring *scoring, size_t group, size_t metric,
+                         const struct odds *odds)
+{
+    const struct pb_score_options *options = scoring->options;
+    const struct pb_metric *described = &scoring->sheet->metrics[metric];
+    size_t i = group * scoring->scores->metric_count + metric;
+    const struct pb_norm *norm = &scoring->scores->norms[i];
+    double alone, large;
+
+    if (isnan(norm->center))
+        return NAN;
+    if (pb_scoring_is_event(described, &scoring->fits[i]))
+        return described->practical;
+    if (has_peers(&scoring->scores->groups[group], &scoring->fits[i], norm->center))
+        return shift_at(described, norm, options->critical_rate / (double)odds->critical, 1.0);
+    alone = shift_at(described, norm, options->warning_rate / (double)odds->warning, 1.0);
+    if (described->practical <= 0.0)
+        return alone;
+    large =
+        shift_at(described, norm, options->warning_rate / (double)odds->numbers, LARGE_PRACTICALS);
+    return fmin(alone, large);
+}
+
+static void set_detectable(const struct pb_scoring *scoring, size_t critical, size_t warning)
 {
     const struct pb_scores *scores = scoring->scores;
-    double p = scoring->options->critical_rate / (double)(count > 0 ? count : 1);
+    struct odds odds = {critical > 0 ? critical : 1, warning > 0 ? warning : 1, 0};
 
-    for (size_t i = 0; i < scores->group_count * scores->metric_count; i++) {
-        const struct pb_metric *metric = &scoring->sheet->metrics[i % scores->metric_count];
-        struct pb_norm *norm = &scores->norms[i];
-        double practical = pb_metric_practical(metric, norm->center);
-        struct pb_null null;
+    for (size_t g = 0; g < scores->group_count; g++) {
+        struct pb_norm *norms = &scores->norms[g * scores->metric_count];
 
-        if (isnan(norm->center))
-            continue;
-        if (pb_scoring_is_event(metric, &scoring->fits[i])) {
-            norm->detectable = metric->practical;
-            continue;
-        }
-        pb_null_set(&null, norm->independent_peers, norm->tail);
-        norm->detectable =
-            fmax(pb_null_sigmas(&null, p) * norm->scale + metric->quantum / 2.0, practical);
+        odds.numbers = 0;
+        for (size_t j = 0; j < scores->metric_count; j++)
+            odds.numbers += isnan(norms[j].center) ? 0 : 1;
+        for (size_t j = 0; j < scores->metric_count; j++)
+            norms[j].detectable = detectable(scoring, g, j, &odds);
     }
 }
 
@@ -159,7 +191,7 @@ static enum pb_status judge(struct pb_scoring *scoring, struct pb_error *err)
     scored = family.count;
     collect(scoring, true, &family);
     cutoffs.critical = pb_holm_cutoff(family.p, family.count, options->critical_rate);
-    set_detectable(scoring, scored);
+    set_detectable(scoring, family.count, scored);
     free(family.p);
     for (size_t i = 0; i < scores->subject_count; i++) {
         cutoffs.few_peers = few_peers_cutoff(scoring, i);

@@ -38,9 +38,9 @@ struct pb_norm {
     size_t peers; /* finite values, the baseline's included */
     double center, scale;
     double critical_sigmas, warning_sigmas; /* single-device thresholds before multiplicity */
-    double detectable;                      /* smallest shift that would have been CRITICAL, in the
-                                               metric's unit */
-    bool split; /* two populations of near-even size: each is measured against itself */
+    double detectable; /* smallest shift that would have been CRITICAL or, where peers are too few
+                          for that, a WARNING; in the metric's unit */
+    bool split;        /* two populations of near-even size: each is measured against itself */
     double split_low, split_high; /* their centers */
     double independent_peers;     /* peers by what devices of one node have in common */
     double tail;                  /* one by the degrees of freedom of the healthy; 0: normal */

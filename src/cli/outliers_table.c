@@ -147,7 +147,10 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of one part's times, cycles and rates: the middle one of the shifts that could be seen. */
+/*
+ * Of one part's times, cycles and rates, where peers are enough: the middle one of the shifts that
+ * would be CRITICAL, of an even number the lower one.
+ */
 static double visible_shift(const struct pb_ruling *ruling, enum pb_part part, double *scratch)
 {
     const struct pb_scores *scores = &ruling->scores;
@@ -158,11 +161,12 @@ static double visible_shift(const struct pb_ruling *ruling, enum pb_part part, d
         const struct pb_metric *metric = &ruling->sheet.metrics[i % scores->metric_count];
         double shift = norm->detectable / fabs(norm->center);
 
-        if (metric->part == part && metric->domain <= PB_DOMAIN_RATE && isfinite(shift))
+        if (scores->groups[i / scores->metric_count].sufficient && metric->part == part &&
+            metric->domain <= PB_DOMAIN_RATE && isfinite(shift))
             scratch[count++] = shift;
     }
     qsort(scratch, count, sizeof(*scratch), compare_doubles);
-    return count == 0 ? NAN : scratch[count / 2];
+    return count == 0 ? NAN : scratch[(count - 1) / 2];
 }
 
 /* "clock 0.2%, l2 0.5%, dram 1.1%"; what could not be seen when it doubled is not worth naming. */

@@ -65,6 +65,8 @@ healthy_fleet_is_not_blamed() {
     fleet f.h5 18 gtx780
     outliers 0 f.h5
     grep -q '^OK .*18 of 18 devices judged' out.txt || fail "expected OK"
+    tr -s ' \n' ' ' <out.txt | grep -q 'would have been one: clock 1%, dram' ||
+        fail "the clock stands for its part, not the stamps"
     has f.h5 '^findings 0'
 }
 
@@ -73,6 +75,12 @@ few_peers_are_said_to_be_few() {
     outliers 3 f.h5
     [ "$(grep -c '^UNKNOWN' out.txt)" -eq 2 ] || fail "expected the whole, and one finding"
     grep -q 'n01.gpu0, n01.gpu1: not compared' out.txt || fail "two devices cannot be OK"
+    fleet f.h5 4 gtx780
+    outliers 3 f.h5
+    tr -s ' \n' ' ' <out.txt >flat.txt
+    grep -q 'would have been a WARNING: dram.peak_bytes_per_s [0-9.]*%' flat.txt ||
+        fail "nothing is said of what four peers see"
+    ! grep -q 'would have been one' flat.txt || fail "no shift is CRITICAL among four"
 }
 
 one_device_is_judged_by_a_baseline() {
