@@ -76,21 +76,13 @@ static enum pb_status add(struct pb_verdict *verdict, const struct pb_subject *s
     return pb_verdict_add(verdict, &finding);
 }
 
-/* Did a test end so, other than the status tells? "dram_latency hung; l2_line failed" */
-static bool is_among_missing(const struct pb_subject *subject, const struct fate *fate)
+/* Did a test end so, whatever the status of the device? Of failed ones incomplete tells. */
+static bool has_ended_so(const struct pb_subject *subject, const struct fate *fate)
 {
-    char ending[PB_NAME_LENGTH + 2];
-    const char *at = subject->missing;
-    size_t length;
+    enum pb_outcome outcome = pb_outcome_parse(fate->status);
 
-    snprintf(ending, sizeof(ending), " %s", fate->status);
-    length = strlen(ending);
-    while ((at = strstr(at, ending)) != NULL) {
-        at += length;
-        if (*at == ';' || *at == '\0')
-            return strcmp(fate->status, "failed") != 0; /* that is what incomplete tells */
-    }
-    return false;
+    return outcome != PB_TEST_FAILED && outcome != PB_TEST_MISSING &&
+           (subject->endings >> outcome & 1u) != 0;
 }
 
 static enum pb_status judge_one(struct pb_verdict *verdict, const struct pb_subject *subject)
@@ -109,7 +101,7 @@ static enum pb_status judge_one(struct pb_verdict *verdict, const struct pb_subj
     for (size_t i = 0; i < sizeof(fates) / sizeof(fates[0]) && status == PB_OK; i++) {
         bool is_status = strcmp(fates[i].status, subject->status) == 0;
 
-        if (!is_status && !is_among_missing(subject, &fates[i]))
+        if (!is_status && !has_ended_so(subject, &fates[i]))
             continue;
         is_told = true;
         status = add(verdict, subject, &fates[i],

@@ -54,14 +54,22 @@ double pb_observer_median(struct pb_observer *observer, const struct pb_sample *
     return median;
 }
 
-/* "dram_latency hung; l2_line failed": in one line, as far as it has room. */
+/* "dram_latency hung; l2_line failed; …": as many as have room, and a word before them too. */
 static void note_missing(struct pb_observer *observer, const char *test, const char *how)
 {
+    enum { WORDS_BEFORE = 64 };
+    static const char more[] = "; …";
     char *missing = observer->sheet->subjects[observer->subject].missing;
-    size_t length = strlen(missing);
+    size_t length = strlen(missing), more_length = strlen(more);
+    size_t room = PB_MESSAGE_LENGTH - WORDS_BEFORE - more_length;
 
-    snprintf(missing + length, PB_MESSAGE_LENGTH - length, "%s%s %s", length == 0 ? "" : "; ", test,
-             how);
+    if (length >= more_length && strcmp(missing + length - more_length, more) == 0)
+        return;
+    if (length + strlen("; ") + strlen(test) + strlen(" ") + strlen(how) < room)
+        snprintf(missing + length, PB_MESSAGE_LENGTH - length, "%s%s %s", length == 0 ? "" : "; ",
+                 test, how);
+    else
+        snprintf(missing + length, PB_MESSAGE_LENGTH - length, "%s", more);
 }
 
 /* Adds a test to the digest of all; the order does not matter. (FNV-1a of its name.) */
@@ -79,6 +87,7 @@ static void look_at(struct pb_observer *observer, const struct pb_recording *rec
     if (recording->outcome == PB_TEST_UNSUPPORTED)
         return; /* as with every device of its model; a lone one lacks numbers that others have */
     pb_observe_check(observer, recording);
+    observer->sheet->subjects[observer->subject].endings |= 1u << recording->outcome;
     if (recording->outcome != PB_TEST_OK) {
         note_missing(observer, recording->name, pb_outcome_name(recording->outcome));
         return;

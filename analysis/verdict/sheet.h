@@ -77,7 +77,9 @@ struct pb_subject {
     int64_t rank, slot;
     char status[PB_NAME_LENGTH]; /* of its row in /fleet */
     char message[PB_MESSAGE_LENGTH];
-    char missing[PB_MESSAGE_LENGTH]; /* tests that did not end well, and how; empty: none */
+    char missing[PB_MESSAGE_LENGTH]; /* tests that did not end well, and how, "…" where they are
+                                        more than have room; empty: none */
+    uint32_t endings;                /* how its tests ended: bit i for enum pb_outcome i */
     uint64_t tests;                  /* a digest of which were run, in any order; 0: none */
     struct pb_device_info info;      /* zeroed when there is no device */
     struct pb_cell *cells;           /* one per metric of the sheet */

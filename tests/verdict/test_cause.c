@@ -162,6 +162,22 @@ static void test_status__each_is_a_finding(void **state)
     expect_status("partial", "incomplete", PB_SEVERITY_WARNING);
 }
 
+static void test_status__other_ends_of_tests_are_told_too(void **state)
+{
+    struct pb_sheet sheet = {0};
+    struct pb_findings findings = {0};
+
+    (void)state;
+    make_fleet(NODES, &sheet);
+    PB_TEXT_SET(sheet.subjects[SICK].status, "lost");
+    sheet.subjects[SICK].endings = 1u << PB_TEST_LOST | 1u << PB_TEST_HUNG | 1u << PB_TEST_FAILED;
+    judge(&sheet, &findings);
+    assert_int_equal(findings.count, 2);
+    assert_non_null(fleetbuild_find(&findings, "off_the_bus", sick_key));
+    assert_non_null(fleetbuild_find(&findings, "hung", sick_key));
+    pb_findings_clear(&findings);
+}
+
 static void test_status__absence_without_a_key_names_slot_or_rank(void **state)
 {
     struct pb_sheet sheet = {0};
@@ -367,6 +383,7 @@ int main(void)
         cmocka_unit_test(test_cause__what_a_clock_does_not_explain_is_told_beside_it),
         cmocka_unit_test(test_cause__evidence_tells_numbers_and_path),
         cmocka_unit_test(test_status__each_is_a_finding),
+        cmocka_unit_test(test_status__other_ends_of_tests_are_told_too),
         cmocka_unit_test(test_status__absence_without_a_key_names_slot_or_rank),
         cmocka_unit_test(test_status__unjudged_device_is_not_ok),
         cmocka_unit_test(test_status__lone_model_is_one_finding),

@@ -18,7 +18,7 @@
 #include "analysis/verdict/observe.h"
 #include "verdict/fleetbuild.h"
 
-enum { TESTS_MAX = 4, STATES_MAX = 4 };
+enum { TESTS_MAX = 16, STATES_MAX = 4 };
 
 /* A device made by hand. */
 struct dummy {
@@ -302,6 +302,19 @@ static void test_observe__unreadable_test_is_named_and_costs_only_itself(void **
     pb_sheet_clear(&dummy.sheet);
 }
 
+static void test_observe__of_many_tests_those_with_room_are_named(void **state)
+{
+    struct dummy dummy = {0};
+
+    (void)state;
+    for (char name[] = "a_test_by_the_letter_a"; name[21] < 'a' + TESTS_MAX; name[21]++)
+        add_test(&dummy, name)->outcome = name[21] == 'p' ? PB_TEST_HUNG : PB_TEST_MISSING;
+    observe(&dummy);
+    assert_non_null(strstr(dummy.sheet.subjects[0].missing, "_e missing; …"));
+    assert_int_equal(dummy.sheet.subjects[0].endings, 1 << PB_TEST_MISSING | 1 << PB_TEST_HUNG);
+    pb_sheet_clear(&dummy.sheet);
+}
+
 static void test_observe__nothing_known_is_a_row_without_numbers(void **state)
 {
     struct dummy dummy = {.count = 0};
@@ -378,6 +391,7 @@ int main(void)
         cmocka_unit_test(test_observe__link_counts_by_its_best),
         cmocka_unit_test(test_observe__wrong_words_of_messages_are_counted),
         cmocka_unit_test(test_observe__unreadable_test_is_named_and_costs_only_itself),
+        cmocka_unit_test(test_observe__of_many_tests_those_with_room_are_named),
         cmocka_unit_test(test_observe__nothing_known_is_a_row_without_numbers),
         cmocka_unit_test(test_observe__simulated_device_has_all_kinds),
     };
