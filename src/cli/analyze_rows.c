@@ -60,17 +60,41 @@ static void make_row(const char *key, const struct pb_parameter *parameter,
     PB_TEXT_SET(row->reason, parameter->reason);
 }
 
+static enum pb_status write_row(FILE *file, const char *key, const struct pb_parameter *parameter,
+                                struct pb_error *err)
+{
+    struct pb_parameter_row row;
+
+    make_row(key, parameter, &row);
+    if (fwrite(&row, sizeof(row), 1, file) != 1)
+        return pb_fail(err, PB_IO, "temporary file of the parameters: %s", strerror(errno));
+    return PB_OK;
+}
+
+/* The first parameter from i on of the memory of parameter `of`; count: none. */
+static size_t find_memory(const struct pb_parameters *parameters, size_t i, size_t of)
+{
+    while (i < parameters->count &&
+           strcmp(parameters->items[i].memory, parameters->items[of].memory) != 0)
+        i++;
+    return i;
+}
+
+/* Memory by memory: a table of rows in the order of the inferences has each in several places. */
 static enum pb_status write_rows(FILE *file, const char *key,
                                  const struct pb_parameters *parameters, struct pb_error *err)
 {
-    for (size_t i = 0; i < parameters->count; i++) {
-        struct pb_parameter_row row;
+    enum pb_status status = PB_OK;
 
-        make_row(key, &parameters->items[i], &row);
-        if (fwrite(&row, sizeof(row), 1, file) != 1)
-            return pb_fail(err, PB_IO, "temporary file of the parameters: %s", strerror(errno));
+    for (size_t first = 0; first < parameters->count; first++) {
+        size_t i = find_memory(parameters, 0, first);
+
+        if (i < first)
+            continue; /* this memory has been written */
+        for (; i < parameters->count && status == PB_OK; i = find_memory(parameters, i + 1, first))
+            status = write_row(file, key, &parameters->items[i], err);
     }
-    return PB_OK;
+    return status;
 }
 
 enum pb_status pb_results_add(struct pb_results *results, const char *key, const char *model,

@@ -15,8 +15,8 @@ struct pb_analysed {
 };
 
 /*
- * Every device has the same parameters in the same order: row d * parameter_count + p. They lie in
- * a temporary file: 55 KB a device would be much memory for a large fleet.
+ * Every device has the same parameters in the same order, memory by memory: row d * parameter_count
+ * + p. They lie in a temporary file: 55 KB a device would be much memory for a large fleet.
  */
 struct pb_results {
     struct pb_analysed *devices;

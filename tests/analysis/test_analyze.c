@@ -230,6 +230,27 @@ static void test_table__shows_long_lists_whole(void **state)
     assert_null(strstr(run.output, " \n"));
 }
 
+/* What it says of a memory stands together: one place to look. */
+static void test_table__goes_memory_by_memory(void **state)
+{
+    struct program_run run;
+    char last[32] = "", name[32];
+    size_t changes = 0;
+
+    (void)state;
+    run_program(&run, "--read-only %s/h200-standard.h5", PLUMB_TEST_DATA);
+    for (const char *at = strchr(run.output, '\n'); at != NULL; at = strchr(at + 1, '\n')) {
+        if (strncmp(at, "\n  ", 3) != 0 || sscanf(at + 3, "%31[a-z0-9_]", name) != 1 ||
+            strcmp(name, last) == 0)
+            continue; /* the rest of a list, or the same */
+        strcpy(last, name);
+        snprintf(name, sizeof(name), "\n  %s ", last);
+        assert_ptr_equal(strstr(run.output, name), at);
+        changes++;
+    }
+    assert_in_range(changes, 15, 20);
+}
+
 /* Prints what the validator finds, so that a failure tells. */
 static void complain(void *context, const char *line)
 {
@@ -360,6 +381,7 @@ int main(void)
         cmocka_unit_test(test_json__is_the_contract_for_every_parameter),
         cmocka_unit_test(test_table__folds_like_devices_and_shows_the_odd_one),
         cmocka_unit_test(test_table__shows_long_lists_whole),
+        cmocka_unit_test(test_table__goes_memory_by_memory),
         cmocka_unit_test(test_file__keeps_the_parameters_and_stays_whole),
         cmocka_unit_test(test_device__only_that_one_and_the_file_is_not_touched),
         cmocka_unit_test(test_jobs__change_neither_order_nor_results),
