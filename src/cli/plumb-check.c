@@ -55,7 +55,8 @@ static int check(const char *path)
         fprintf(stderr, "plumb-check: %s\n", err.message);
         return PB_EXIT_USAGE;
     }
-    printf("%s: ok, %zu device%s, %zu tests\n", path, devices, devices == 1 ? "" : "s", tests);
+    printf("%s: ok, %zu device%s, %zu test%s\n", path, devices, devices == 1 ? "" : "s", tests,
+           tests == 1 ? "" : "s");
     return EXIT_SUCCESS;
 }
 

@@ -8,9 +8,9 @@
 
 int pb_summary_exit_code(const struct pb_summary *summary)
 {
-    if (summary->test_ok_count == 0)
-        return PB_EXIT_FAILED;
-    return summary->ok_count == summary->member_count ? EXIT_SUCCESS : PB_EXIT_PARTIAL;
+    if (summary->member_count > 0 && summary->ok_count == summary->member_count)
+        return EXIT_SUCCESS;
+    return summary->test_ok_count == 0 ? PB_EXIT_FAILED : PB_EXIT_PARTIAL;
 }
 
 void pb_summary_print(const char *path, const struct pb_summary *summary)
@@ -18,8 +18,9 @@ void pb_summary_print(const char *path, const struct pb_summary *summary)
     int code = pb_summary_exit_code(summary);
 
     if (code == EXIT_SUCCESS)
-        printf("%s: complete, %zu device%s, %zu tests\n", path, summary->member_count,
-               summary->member_count == 1 ? "" : "s", summary->test_ok_count);
+        printf("%s: complete, %zu device%s, %zu test%s\n", path, summary->member_count,
+               summary->member_count == 1 ? "" : "s", summary->test_ok_count,
+               summary->test_ok_count == 1 ? "" : "s");
     else
         printf("%s: %s, %zu of %zu devices are ok, %zu tests ok, %zu not\n", path,
                code == PB_EXIT_PARTIAL ? "partial" : "failed", summary->ok_count,

@@ -4,7 +4,7 @@
 
 #include "run/collect.h"
 
-/* 0: every row is ok; 3: some are not; 1: there is not one good test in the file. */
+/* 0: every row is ok; 3: some are not; 1: not all are, and there is no good test in the file. */
 int pb_summary_exit_code(const struct pb_summary *summary);
 
 /* Says in one line on standard output what the file holds. */

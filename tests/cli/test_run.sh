@@ -75,6 +75,13 @@ no_test_ok_is_a_failure_with_a_file() {
     valid f.h5
 }
 
+device_that_can_do_none_of_the_tests_is_complete() {
+    ranks 0 1 --backend sim --profile gtx780 --tests l1_line -o f.h5
+    grep -qx 'f\.h5: complete, 1 device, 0 tests' out.txt || fail "another summary"
+    has f.h5 '^test .* l1_line unsupported'
+    has f.h5 '^complete 1'
+}
+
 # A probe that leaves its process number behind, named by its rank.
 write_probe() {
     cat >probe.sh <<END
