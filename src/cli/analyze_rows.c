@@ -7,37 +7,47 @@
 #include <string.h>
 #include <unistd.h>
 
-static size_t append_number(char *text, size_t size, size_t used, double value, bool is_mask)
+static void format_number(double value, bool is_mask, char *text, size_t size)
 {
-    if (used >= size)
-        return used;
     if (is_mask)
-        return used +
-               (size_t)snprintf(text + used, size - used, "0x%llx", (unsigned long long)value);
-    return used + (size_t)(isfinite(value) ? snprintf(text + used, size - used, "%.10g", value)
-                                           : snprintf(text + used, size - used, "null"));
+        snprintf(text, size, "0x%llx", (unsigned long long)value);
+    else if (isfinite(value))
+        snprintf(text, size, "%.10g", value);
+    else
+        snprintf(text, size, "null");
 }
 
-/* "16384", "[87, 162, null]", "[0x80, 0x100]", "lru"; empty where there is no value. */
+/* "[87, 162, null]"; of more numbers than have room those that have: "[87, 162, …]". */
+static void format_list(const struct pb_parameter *parameter, char *text, size_t size)
+{
+    static const char more[] = ", …]";
+    size_t used = 0, count = parameter->number_count;
+
+    for (size_t i = 0; i < count; i++) {
+        char item[32];
+        size_t rest = i + 1 == count ? sizeof("]") : sizeof(more);
+
+        format_number(parameter->numbers[i].value, parameter->kind == PB_VALUE_MASKS, item,
+                      sizeof(item));
+        if (used + strlen(", ") + strlen(item) + rest > size) {
+            pb_text_copy(text + used, size - used, more);
+            return;
+        }
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "[" : ", ", item);
+    }
+    pb_text_copy(text + used, size - used, "]");
+}
+
+/* "16384", "[0x80, 0x100]", "lru"; empty where there is no value. */
 static void format_value(const struct pb_parameter *parameter, char *text, size_t size)
 {
-    bool is_masks = parameter->kind == PB_VALUE_MASKS;
-    size_t used = 0;
-
     text[0] = '\0';
     if (parameter->kind == PB_VALUE_WORD)
         pb_text_copy(text, size, parameter->word);
-    if (parameter->kind == PB_VALUE_NUMBER)
-        append_number(text, size, 0, parameter->numbers[0].value, false);
-    if (parameter->kind != PB_VALUE_LIST && !is_masks)
-        return;
-    for (size_t i = 0; i < parameter->number_count && used + 2 < size; i++) {
-        memcpy(text + used, i == 0 ? "[" : ", ", i == 0 ? 2 : 3);
-        used = append_number(text, size, used + (i == 0 ? 1 : 2), parameter->numbers[i].value,
-                             is_masks);
-    }
-    if (used + 1 < size)
-        memcpy(text + used, "]", 2);
+    else if (parameter->kind == PB_VALUE_NUMBER)
+        format_number(parameter->numbers[0].value, false, text, size);
+    else if (parameter->kind != PB_VALUE_NONE)
+        format_list(parameter, text, size);
 }
 
 static void make_row(const char *key, const struct pb_parameter *parameter,
