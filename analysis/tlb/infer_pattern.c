@@ -49,11 +49,16 @@ static const double mixed_share = 0.05;
 /* Slots of the chase lie in lines so far apart. */
 static const double line_bytes = 128.0;
 
-/* Rare slow accesses are of one kind where they lie within so many cycles, or part of them. */
-static const double kind_cycles = 3.0, kind_share = 0.02;
+/*
+ * Rare slow accesses are of one kind where they lie within so many cycles, or part of them, and are
+ * so many: active pages are 512 MiB (M16 5.2), and their pages at most 32 apart.
+ */
+static const double kind_cycles = 3.0, kind_share = 0.02, rare_share = 1.0 / 64.0;
 
+static const char lacking[] = "its loads lack their translation";
 static const char untranslated_first[] = "its pages do not all miss the first TLB";
 static const char untranslated_second[] = "its pages do not all miss the second TLB";
+static const char reaching_beyond[] = "its pages do not fit in the second TLB";
 
 /* Accesses behind a latency weigh no more than this. */
 enum { PIECES_MAX = 20 };
@@ -74,14 +79,14 @@ struct level {
     const struct pb_parameter *ways; /* of its sets, or of each where they are alike */
 };
 
-/* The slow tail as one kind: three or more accesses, close together; two may be spikes. */
+/* The slow tail as one kind: some accesses, close together; fewer may be spikes. */
 static struct pb_estimate rare_kind(const double *sorted, size_t count, double above)
 {
     size_t first = count;
 
     while (first > 0 && sorted[first - 1] > above)
         first--;
-    if (count - first < 3 ||
+    if (count - first < 3 || (double)(count - first) < rare_share * (double)count ||
         sorted[count - 1] - sorted[first] > fmax(kind_cycles, kind_share * sorted[first]))
         return PB_ESTIMATE_NONE;
     return (struct pb_estimate){sorted[first], sorted[first], sorted[count - 1]};
@@ -194,23 +199,43 @@ static bool lines_fit(const struct pb_case *at, const struct slice *slice)
     return isnan(size) || (double)slice->accesses * line_bytes <= size;
 }
 
+/* Does a slice take longer than so many cycles by what misses of one TLB cost, or of both? */
+static bool pays(const struct pb_case *at, const struct slice *slice, double cycles)
+{
+    double first = pb_parameters_number(at->parameters, "tlb_l1", "penalty_cycles");
+    double second = pb_parameters_number(at->parameters, "tlb_l2", "penalty_cycles");
+    const double penalties[] = {first, second, first + second};
+
+    for (size_t i = 0; i < sizeof(penalties) / sizeof(penalties[0]); i++)
+        if (penalties[i] > kind_cycles &&
+            fabs(slice->common.value - cycles - penalties[i]) <= kind_cycles / 2.0)
+            return true;
+    return false;
+}
+
+/* What loads take elsewhere that ask for nothing new; NULL: not known. */
+static const struct pb_parameter *translated_latency(const struct pb_case *at, size_t pattern)
+{
+    const struct pb_parameter *found =
+        pattern == 0 ? pb_parameters_find(at->parameters, at->inference->memory, "latency_cycles")
+                     : pb_parameters_find(at->parameters, "l2", "miss_latency_cycles");
+
+    return found == NULL || found->kind != PB_VALUE_NUMBER ? NULL : found;
+}
+
 /*
- * Do loads that should ask for nothing new pay for the first TLB, or may they? They do where they
+ * Do loads that should ask for nothing new pay for translation, or may they? They do where they
  * take as much more than hits, or misses, elsewhere; and where hits of L2 are known and misses are
  * not, since those lack their translations; see infer_latency.c.
  */
 static bool lacks_translations(const struct pb_case *at, const struct slice *slice, size_t pattern)
 {
-    const char *memory = at->inference->memory;
-    double penalty = pb_parameters_number(at->parameters, "tlb_l1", "penalty_cycles");
     double l2 = pb_parameters_number(at->parameters, "l2", "latency_cycles");
     double miss = pb_parameters_number(at->parameters, "l2", "miss_latency_cycles");
-    double own =
-        pattern == 0 ? pb_parameters_number(at->parameters, memory, "latency_cycles") : miss;
+    const struct pb_parameter *own = translated_latency(at, pattern);
 
     return (isfinite(l2) && isnan(miss)) ||
-           (slice->prevails && penalty > kind_cycles &&
-            fabs(slice->common.value - own - penalty) <= kind_cycles / 2.0);
+           (slice->prevails && own != NULL && pays(at, slice, own->numbers[0].value));
 }
 
 /* Why a slice shows no such pattern; NULL: it does. Loads of a cache's data may ask no TLB. */
@@ -223,14 +248,14 @@ static const char *find_fault(const struct pb_case *at, const struct slice *slic
     if (pattern < 3 && !lines_fit(at, slice))
         return "its lines do not fit in the cache";
     if (pattern == 0 || pattern == 3)
-        return lacks_translations(at, slice, pattern) ? "its loads lack their translation" : NULL;
+        return lacks_translations(at, slice, pattern) ? lacking : NULL;
     if (isnan(first.entries) || isnan(first.span_bytes))
         return "the first TLB is not known";
     if (!all_miss(slice, &first))
         return untranslated_first;
     if (pattern == 1 && ((double)slice->accesses > second.entries ||
                          slice->stride_bytes > second.span_bytes)) /* sets may be left out */
-        return "its pages do not fit in the second TLB";
+        return reaching_beyond;
     if (pattern == 1)
         return NULL;
     if (isnan(second.entries) || isnan(second.span_bytes))
@@ -255,12 +280,24 @@ static double most_of_hits(const struct pb_case *at, size_t pattern)
     return pattern <= 2 ? most : NAN;
 }
 
-/* Why a slice in which no kind prevails tells no latency of hits; NULL: it does. */
-static const char *find_mixture(const struct slice *slice, double most)
+/*
+ * Why a slice that shows its pattern tells no latency of it, as the mean of several kinds: hits and
+ * misses of the cache, or of translation, where it is longer than any that asks for nothing new.
+ * NULL: it does.
+ */
+static const char *find_mixture(const struct pb_case *at, const struct slice *slice, size_t pattern,
+                                double most)
 {
-    return !slice->prevails && slice->low < most && slice->high > most
-               ? "hits and misses of the cache make it up"
-               : NULL;
+    const struct pb_parameter *own = translated_latency(at, pattern);
+
+    if (slice->prevails)
+        return slice->common.value > most ? "its lines miss the cache" : NULL;
+    if (slice->low < most && slice->high > most)
+        return "hits and misses of the cache make it up";
+    if ((pattern == 0 || pattern == 3) && own != NULL &&
+        slice->common.value > own->numbers[0].high + kind_cycles)
+        return lacking;
+    return NULL;
 }
 
 /*
@@ -294,7 +331,7 @@ static enum pb_status choose_slice(const struct pb_case *at, const char *path, c
         }
         if (!shown && (fault == NULL || *fault_out == NULL)) {
             *slice_out = slice;
-            *fault_out = fault == NULL ? find_mixture(&slice, most) : fault;
+            *fault_out = fault == NULL ? find_mixture(at, &slice, pattern, most) : fault;
         }
         shown = shown || fault == NULL;
     }
@@ -305,7 +342,8 @@ static enum pb_status choose_slice(const struct pb_case *at, const char *path, c
 
 /*
  * Where L2's hits are of one kind, as P1 shows, loads that miss the first TLB, or both, are of one
- * kind too, and take the penalty longer; others have not all missed. NULL: nothing is against it.
+ * kind too, and take the penalty longer; others have not all missed, or have missed more. NULL:
+ * nothing is against it.
  */
 static const char *find_translated(const struct pb_case *at, const struct slice *hits,
                                    const struct slice *slice, size_t pattern)
@@ -314,8 +352,11 @@ static const char *find_translated(const struct pb_case *at, const struct slice 
     double second = pb_parameters_number(at->parameters, "tlb_l2", "penalty_cycles");
     double least = hits->common.value + (pattern == 1 ? first / 2.0 : first + second / 2.0);
 
-    if (pattern < 1 || pattern > 2 || strcmp(at->inference->memory, "l2") != 0 || !hits->prevails ||
-        isnan(least) || (slice->prevails && slice->common.value >= least))
+    if (pattern < 1 || pattern > 2 || strcmp(at->inference->memory, "l2") != 0 || !hits->prevails)
+        return NULL;
+    if (pattern == 1 && slice->prevails && slice->common.value > least + (first + second) / 2.0)
+        return reaching_beyond;
+    if (isnan(least) || (slice->prevails && slice->common.value >= least))
         return NULL;
     return pattern == 1 ? untranslated_first : untranslated_second;
 }

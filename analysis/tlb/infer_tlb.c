@@ -39,6 +39,23 @@ static uint64_t count_asked(const struct pb_tlb_view *view)
     return most;
 }
 
+/*
+ * Where laps are recorded in part, or a hash fills sets unevenly, few are seen to overflow one
+ * after the other; pages that begin to miss together may tell the index all the same, and that the
+ * rest. PB_NOT_FOUND: not here; PB_NO_MEMORY.
+ */
+static enum pb_status state_by_index(const struct pb_case *at, const struct pb_tlb_view *view,
+                                     struct pb_error *err)
+{
+    struct pb_tlb_sets sets;
+    enum pb_status status =
+        pb_tlb_find_sets_of(view->tlb, view->level, view->span_bytes, &sets, err);
+
+    if (status == PB_OK)
+        pb_tlb_state_sets(at, &sets, view->span_bytes, view->next_bytes);
+    return status;
+}
+
 /* Entries and ways, where reach and span are known finely enough. */
 static enum pb_status state_entries(const struct pb_case *at, const struct pb_tlb_view *view,
                                     double confidence, struct pb_error *err)
@@ -52,12 +69,20 @@ static enum pb_status state_entries(const struct pb_case *at, const struct pb_tl
     if (fits < 1.0 || most > fits) {
         pb_parameter_set_none(answer, "%.0f to %.0f entries: too coarse a step", fits, most);
         pb_parameter_set_none(pb_case_answer(at, "way_counts"), "entry_count is not determined");
-        return PB_OK;
+        status = state_by_index(at, view, err);
+        return status == PB_NOT_FOUND ? PB_OK : status;
     }
     pb_parameter_set_number(
         answer, (struct pb_estimate){fits, floor(fits * (1.0 - view->slack)), fits}, confidence,
         "reach of %llu bytes by span of %.0f", (unsigned long long)view->fits_bytes, span);
     status = pb_tlb_state_ways(at, view, (uint64_t)fits, confidence, err);
+    if (status == PB_OK && pb_case_answer(at, "way_counts")->kind == PB_VALUE_NONE) {
+        status = state_by_index(at, view, err);
+        if (status != PB_NOT_FOUND)
+            return status;
+        status = PB_OK;
+        pb_tlb_doubt_onset(at, view, (uint64_t)fits);
+    }
     pb_tlb_doubt_count(at, (uint64_t)fits, count_asked(view));
     return status;
 }
@@ -69,7 +94,7 @@ static void leave_open(const struct pb_case *at, const struct pb_tlb_view *view)
     pb_parameter_set_none(pb_case_answer(at, "entry_span_bytes"),
                           view->disputed
                               ? "pages of an entry seem fewer than strides that keep the reach"
-                              : "misses show at one stride only");
+                              : "no stride shows misses that tells pages of an entry");
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         pb_parameter_set_none(pb_case_answer(at, others[i]), "entry_span_bytes is open");
 }
@@ -87,6 +112,12 @@ static void state_reach(const struct pb_case *at, const struct pb_tlb_view *view
         (unsigned long long)view->step_bytes, next);
 }
 
+/* Nothing shows pages of an entry where smaller strides do not show the level. */
+static bool is_far_only(const struct pb_tlb_view *view)
+{
+    return view->stride_bytes > view->tlb->strides[0] && view->span_bytes == view->stride_bytes;
+}
+
 static enum pb_status state_level(const struct pb_case *at, const struct pb_tlb_view *view,
                                   struct pb_error *err)
 {
@@ -95,13 +126,13 @@ static enum pb_status state_level(const struct pb_case *at, const struct pb_tlb_
 
     pb_votes_add_many(&votes, view->onset.agreeing, view->onset.seen);
     confidence = view->onset.posterior * pb_votes_confidence(&votes);
-    if (view->strides == 0 && view->stride_bytes > view->tlb->strides[0])
+    if (is_far_only(view))
         pb_parameter_set_none(pb_case_answer(at, "reach_bytes"),
                               "misses show only %llu bytes apart, perhaps more than an entry spans",
                               (unsigned long long)view->stride_bytes);
     else
         state_reach(at, view, confidence);
-    if (view->strides == 0 || view->disputed) {
+    if (view->strides == 0 || is_far_only(view) || view->disputed) {
         leave_open(at, view);
         return PB_OK;
     }

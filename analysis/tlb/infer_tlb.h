@@ -53,7 +53,13 @@ void pb_tlb_state_index(const struct pb_case *at, const struct pb_tlb_sets *sets
                         uint64_t span_bytes, double confidence);
 
 /*
- * infer_tlb_doubt.c. Of so many entries that fit, the level was asked for so few: the others hit
+ * infer_tlb_doubt.c. A level of which no sets are seen misses from so many entries on: one of them
+ * may be full, and the others not, until all miss. Says so.
+ */
+void pb_tlb_doubt_onset(const struct pb_case *at, const struct pb_tlb_view *view, uint64_t entries);
+
+/*
+ * The same file. Of so many entries that fit, the level was asked for so few: the others hit
  * the level before, and it may hold no more than it was asked for. Says so.
  */
 void pb_tlb_doubt_count(const struct pb_case *at, uint64_t entries, uint64_t asked);

@@ -284,7 +284,8 @@ enum pb_status pb_tlb_find_sets(const struct pb_recording *recordings, size_t co
                                 uint64_t span_bytes, double entries, double miss_cycles,
                                 struct pb_tlb_sets *sets_out, struct pb_error *err)
 {
-    struct pb_tlb_search search = {span_bytes, entries, miss_cycles};
+    const struct pb_tlb_search search = {
+        .span_bytes = span_bytes, .entries = entries, .miss_cycles = miss_cycles};
     struct pb_tlb_sweeps sweeps = {NULL, 0};
     struct pb_tlb tlb[2] = {{NULL}};
     struct pb_tlb_sets sets = {.mask_count = 0};
@@ -306,6 +307,24 @@ enum pb_status pb_tlb_find_sets(const struct pb_recording *recordings, size_t co
         pb_tlb_clear(&tlb[i]);
     if (status != PB_OK || found != PB_OK)
         return status != PB_OK ? status : found;
+    shift_masks(&sets, span_bytes);
+    *sets_out = sets;
+    return PB_OK;
+}
+
+enum pb_status pb_tlb_find_sets_of(const struct pb_tlb *tlb, size_t level, uint64_t span_bytes,
+                                   struct pb_tlb_sets *sets_out, struct pb_error *err)
+{
+    const struct pb_tlb_search search = {.span_bytes = span_bytes, .level = level};
+    struct pb_tlb_sweeps sweeps = {NULL, 0};
+    struct pb_tlb_sets sets = {.mask_count = 0};
+    enum pb_status status = pb_tlb_add_sweeps(&search, tlb, &sweeps, err);
+
+    if (status == PB_OK)
+        status = find_index(&search, &sweeps, 0, sweeps.count, &sets, err);
+    pb_tlb_clear_sweeps(&sweeps);
+    if (status != PB_OK)
+        return status;
     shift_masks(&sets, span_bytes);
     *sets_out = sets;
     return PB_OK;

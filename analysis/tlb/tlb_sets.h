@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/tlb/tlb.h"
 #include "core/error.h"
 #include "core/record.h"
 
@@ -45,5 +46,9 @@ struct pb_tlb_sets {
 enum pb_status pb_tlb_find_sets(const struct pb_recording *recordings, size_t count,
                                 uint64_t span_bytes, double entries, double miss_cycles,
                                 struct pb_tlb_sets *sets_out, struct pb_error *err);
+
+/* The same of a level whose misses are a kind of access of their own. */
+enum pb_status pb_tlb_find_sets_of(const struct pb_tlb *tlb, size_t level, uint64_t span_bytes,
+                                   struct pb_tlb_sets *sets_out, struct pb_error *err);
 
 #endif

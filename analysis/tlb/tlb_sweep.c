@@ -59,8 +59,29 @@ static double base_of(const struct pb_tlb_search *search, const struct pb_tlb_sw
     return room[seen / 2];
 }
 
+/* What looks like nothing known stays unseen. */
+static void see_kinds(const struct pb_tlb_search *search, const struct pb_tlb *tlb,
+                      struct pb_tlb_sweep *sweep)
+{
+    for (size_t w = 0; w < sweep->count; w++) {
+        const struct pb_tlb_walk *walk = sweep->walks[w];
+
+        for (size_t i = 0; i < walk->accesses.count && i < walk->pages; i++) {
+            uint64_t place = walk->accesses.index_bytes[i] / sweep->stride_bytes;
+            unsigned char *sight = &sweep->sights[w * sweep->places + place];
+
+            if (place >= sweep->places || !is_first(search, sweep, place))
+                continue;
+            if (pb_tlb_misses(tlb, walk, i, search->level))
+                *sight = PB_TLB_MISS;
+            else if (pb_tlb_hits(tlb, walk, i, search->level))
+                *sight = PB_TLB_HIT;
+        }
+    }
+}
+
 /* room[count]. A place that no walk saw hit stays unseen. */
-static void see(const struct pb_tlb_search *search, struct pb_tlb_sweep *sweep, double *room)
+static void see_lines(const struct pb_tlb_search *search, struct pb_tlb_sweep *sweep, double *room)
 {
     for (size_t place = 0; place < sweep->places; place++) {
         double base = base_of(search, sweep, place, room);
@@ -115,16 +136,27 @@ static void touch(const struct pb_tlb_search *search, struct pb_tlb_sweep *sweep
     }
 }
 
+/* Places that walks show: of some, lines were left out. */
+static size_t places_of(const struct pb_tlb_sweep *sweep)
+{
+    size_t most = 0;
+
+    for (size_t w = 0; w < sweep->count; w++) {
+        size_t shown = sweep->walks[w]->accesses.count + sweep->walks[w]->left_out;
+
+        most = shown > most ? shown : most;
+    }
+    return most;
+}
+
 /* From the walks to all the rest. PB_NO_MEMORY. */
-static enum pb_status fill(const struct pb_tlb_search *search, struct pb_tlb_sweep *sweep,
-                           struct pb_error *err)
+static enum pb_status fill(const struct pb_tlb_search *search, const struct pb_tlb *tlb,
+                           struct pb_tlb_sweep *sweep, struct pb_error *err)
 {
     uint64_t pages = sweep->walks[sweep->count - 1]->pages;
     double *room = malloc(sweep->count * sizeof(*room));
 
-    for (size_t w = 0; w < sweep->count; w++)
-        if (sweep->walks[w]->accesses.count > sweep->places)
-            sweep->places = sweep->walks[w]->accesses.count;
+    sweep->places = places_of(sweep);
     sweep->places = sweep->places < PLACES_MAX ? sweep->places : PLACES_MAX;
     sweep->sights = calloc(sweep->count * sweep->places + 1, sizeof(*sweep->sights));
     sweep->entries = calloc((size_t)pages, sizeof(*sweep->entries));
@@ -136,7 +168,10 @@ static enum pb_status fill(const struct pb_tlb_search *search, struct pb_tlb_swe
                        sweep->places);
     }
     touch(search, sweep);
-    see(search, sweep, room);
+    if (search->level > 0)
+        see_kinds(search, tlb, sweep);
+    else
+        see_lines(search, sweep, room);
     mark_mixed(sweep);
     free(room);
     return PB_OK;
@@ -160,7 +195,7 @@ static void take_walks(const struct pb_tlb_walk **walks, size_t *count, struct p
 }
 
 /* Adds the walks that are alike; those left in `walks` are others. PB_NO_MEMORY. */
-static enum pb_status add_sweep(const struct pb_tlb_search *search,
+static enum pb_status add_sweep(const struct pb_tlb_search *search, const struct pb_tlb *tlb,
                                 const struct pb_tlb_walk **walks, size_t *count,
                                 struct pb_tlb_sweeps *sweeps, struct pb_error *err)
 {
@@ -174,7 +209,7 @@ static enum pb_status add_sweep(const struct pb_tlb_search *search,
     wanted = sweep.count > WALKS_MIN && sweeps->count < SWEEPS_MAX &&
              sweep.walks[sweep.count - 1]->pages <= ENTRIES_MAX;
     if (wanted)
-        status = fill(search, &sweep, err);
+        status = fill(search, tlb, &sweep, err);
     if (status == PB_OK && wanted)
         sweeps->items[sweeps->count++] = sweep;
     else
@@ -200,7 +235,7 @@ enum pb_status pb_tlb_add_sweeps(const struct pb_tlb_search *search, const struc
         for (size_t i = 0; i < count; i++)
             walks[i] = &tlb->walks[first + i];
         while (status == PB_OK && count > 0)
-            status = add_sweep(search, walks, &count, sweeps, err);
+            status = add_sweep(search, tlb, walks, &count, sweeps, err);
     }
     free(walks);
     return status;

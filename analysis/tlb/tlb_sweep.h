@@ -29,9 +29,13 @@ struct pb_tlb_sweeps {
     size_t count;
 };
 
-/* What is looked for: the level misses from about `entries` on, by so many cycles. */
+/*
+ * What is looked for. level > 0: its misses are a kind of access of their own. 0: it misses from
+ * about `entries` on, by so many cycles more than the line takes elsewhere.
+ */
 struct pb_tlb_search {
     uint64_t span_bytes;
+    size_t level;
     double entries, miss_cycles;
 };
 

@@ -10,9 +10,9 @@
  *   reference   the lines of the block's pages, with their translations warm
  *   stride32    one load in each of n pages 32 MiB apart (reach.c)
  *   stride2     the same, 2 MiB apart
- *   stride4, stride8, stride16, stride64
+ *   stride4, stride8, stride16, stride64, and stride32 again (repeat) with more of each lap
  *               the same, only where stride32 gets slower beyond all memory that is free: tlb_reach
- *               cannot tell then how much an entry spans
+ *               cannot tell then how much an entry spans, nor which pages share a set
  *
  * Limit: it is assumed that the device translates each mapping by itself, and that a block has no
  * larger page than 2 MiB.
@@ -29,8 +29,8 @@ enum {
     LINE_BYTES = 128,
     LINE_WORDS = 16,    /* each may hold a slot */
     WALK_LINES = 512,   /* looked at in one walk: of one page of the block, or of some */
-    TAKEN_LINES = 4096, /* in all pages */
-    TAKEN_ONE_IN = 4,   /* of those looked at, or more of them where there are too few */
+    WALK_CHUNKS = 32,   /* a walk each, where there are more */
+    TAKEN_LINES = 4608, /* in all pages, and of one at most half */
     CHUNKS_MAX = 128,
     SLOTS_MAX = 8192,
     PER_OCTAVE = 4,
@@ -40,9 +40,13 @@ enum {
 
 static const uint64_t mib = (uint64_t)1 << 20;
 
-/* Addresses that are mapped, and what of memory. */
-static const uint64_t span_bytes_max = (uint64_t)128 << 30;
-static const uint64_t span_bytes_min = (uint64_t)8 << 30;
+/*
+ * Addresses that are mapped, and what of memory. Where a level's index is a hash, every other of
+ * its entries fills it as well, with twice the bytes: 128 GiB hold 2,048 of 32 MiB so, and an
+ * eighth more makes them miss.
+ */
+static const uint64_t span_bytes_max = (uint64_t)144 << 30;
+static const uint64_t span_bytes_min = (uint64_t)9 << 30;
 static const uint64_t block_bytes_max = (uint64_t)256 << 20;
 static const uint64_t block_bytes_min = (uint64_t)32 << 20;
 
@@ -78,10 +82,11 @@ static void choose_block(const struct pb_bench *bench, struct alias *alias)
            alias->block_bytes > bench->info.memory_free_bytes / 128)
         alias->block_bytes /= 2;
     alias->chunks = (size_t)(alias->block_bytes / PB_PAGE_BYTES);
+    alias->seen =
+        alias->chunks > WALK_CHUNKS ? WALK_LINES * WALK_CHUNKS / alias->chunks : WALK_LINES;
     alias->taken = TAKEN_LINES / alias->chunks;
-    alias->seen = TAKEN_ONE_IN * alias->taken;
-    if (alias->seen > WALK_LINES)
-        alias->seen = WALK_LINES;
+    if (alias->taken > alias->seen / 2)
+        alias->taken = alias->seen / 2;
 }
 
 /* Where the driver gives out fewer addresses, half of them must do. */
@@ -178,6 +183,7 @@ static enum pb_status walk_stride(struct pb_bench *bench, struct alias *alias,
                           .each_pages = stride_bytes == PB_PAGE_BYTES ? EACH_PAGES : EACH_PAGES_FAR,
                           .per_octave = PER_OCTAVE,
                           .most_pages = place_slots(alias, stride_bytes),
+                          .record_loads = PB_REACH_LOADS,
                           .alias_bytes = alias->block_bytes,
                           .offset_bytes = alias->offset_bytes};
     return pb_reach_sweep(bench, reach_out, recording, err);
@@ -198,6 +204,20 @@ static enum pb_status walk_other_strides(struct pb_bench *bench, struct alias *a
     return status;
 }
 
+static enum pb_status walk_for_sets(struct pb_bench *bench, struct alias *alias,
+                                    const struct pb_reach *far, struct pb_recording *recording,
+                                    struct pb_error *err)
+{
+    struct pb_reach again = *far;
+
+    place_slots(alias, again.stride_bytes);
+    again.repeat = 1;
+    again.each_pages = PER_OCTAVE;
+    again.per_octave = 2 * PER_OCTAVE; /* each page hits in some walks, before it misses */
+    again.record_loads = PB_REACH_LOADS_OF_SETS;
+    return pb_reach_sweep(bench, &again, recording, err);
+}
+
 static enum pb_status walk_all(struct pb_bench *bench, struct alias *alias,
                                struct pb_recording *recording, struct pb_error *err)
 {
@@ -211,6 +231,8 @@ static enum pb_status walk_all(struct pb_bench *bench, struct alias *alias,
         is_beyond = far.slower_pages * far.stride_bytes > pb_reach_room(bench);
     if (is_beyond)
         status = walk_other_strides(bench, alias, recording, err);
+    if (is_beyond && status == PB_OK)
+        status = walk_for_sets(bench, alias, &far, recording, err);
     if (status == PB_OK)
         snprintf(
             recording->message, sizeof(recording->message),

@@ -6,10 +6,9 @@
 #include "battery/walk.h"
 
 enum {
-    TRACE_LOADS = 512, /* a whole lap, or the start of a longer one */
-    KNEES_MAX = 4,     /* looked at closely; a device has three levels of translation or four */
-    CLOSE_PAGES = 16,  /* every number of pages so far beyond a knee, */
-    FAR_PAGES = 72,    /* then two of eight, which is what an entry may span */
+    KNEES_MAX = 4,    /* looked at closely; a device has three levels of translation or four */
+    CLOSE_PAGES = 16, /* every number of pages so far beyond a knee, */
+    FAR_PAGES = 72,   /* then two of eight, which is what an entry may span */
     GROUP_PAGES = 8,
     BEYOND_PAGES = 4096 /* laps of more are too long to walk many of them */
 };
@@ -53,8 +52,8 @@ static enum pb_status take(struct pb_bench *bench, const struct pb_reach *reach,
                            .stride_bytes = reach->stride_bytes,
                            .offset_bytes = reach->offset_bytes,
                            .offset_count = (size_t)pages,
-                           .warm = pages < TRACE_LOADS ? 2 * pages : pages,
-                           .record = pages < TRACE_LOADS ? pages : TRACE_LOADS,
+                           .warm = pages < reach->record_loads ? 2 * pages : pages,
+                           .record = pages < reach->record_loads ? pages : reach->record_loads,
                            .repeat = reach->repeat,
                            .alias_bytes = reach->alias_bytes};
     struct pb_walk_result result;

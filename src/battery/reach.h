@@ -17,10 +17,18 @@ struct pb_reach {
     uint64_t per_octave; /* then so many in each doubling, */
     uint64_t most_pages; /* and no more than these */
     uint64_t repeat;
+    uint64_t record_loads;        /* of a lap: all of a shorter one, the first of a longer one */
     uint64_t alias_bytes;         /* see struct pb_chase */
     const uint64_t *offset_bytes; /* [most_pages] one slot in each page */
     uint64_t slower_pages;        /* result: the last knee's first slower number; 0: none */
 };
+
+/*
+ * Loads that are recorded of a lap. The sets of a large level show by pages of theirs that begin to
+ * miss together: of 256 sets, two pages each are among the first 512, which leaves an index open
+ * that so many tell.
+ */
+enum { PB_REACH_LOADS = 512, PB_REACH_LOADS_OF_SETS = 2048 };
 
 /* Bytes of plain memory that pages may take: all that is free less a reserve for everybody else, or
  * half of very little. */

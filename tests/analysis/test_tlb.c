@@ -389,22 +389,78 @@ static void test_tlb__a_tree_plru_shows_no_sets(void **state)
     pb_parameters_clear(&parameters);
 }
 
-/* Records of 512 loads hold few sets of a level this large: strides begin to miss late. */
-static void test_tlb__laps_recorded_in_part_leave_the_reach_an_interval(void **state)
+/* Sets by parities of address bits; `fold` bits apart, two each, or by one bit each where it is 0.
+ */
+static struct blind_tlb plant_hashed(uint64_t span_bytes, uint32_t penalty_cycles, size_t bits,
+                                     size_t fold, uint32_t ways)
 {
+    struct blind_tlb tlb = {.span_bytes = span_bytes,
+                            .sets = (size_t)1 << bits,
+                            .mask_count = bits,
+                            .ways = {ways},
+                            .penalty_cycles = penalty_cycles};
+
+    for (size_t i = 0; i < bits; i++)
+        tlb.masks[i] = span_bytes << i | (fold > 0 ? span_bytes << (i + fold) : 0);
+    return tlb;
+}
+
+static void assert_hashed(const struct pb_parameters *parameters, const struct blind_tlb *tlb)
+{
+    double masks[BLIND_MASKS_MAX], sets = (double)tlb->sets, ways = tlb->ways[0];
+
+    for (size_t i = 0; i < tlb->mask_count; i++)
+        masks[i] = (double)tlb->masks[i];
+    assert_number(parameters, "tlb_l2", "entry_span_bytes", (double)tlb->span_bytes, 0.0);
+    assert_number(parameters, "tlb_l2", "entry_count", sets * ways, 0.0);
+    assert_number(parameters, "tlb_l2", "set_count", sets, 0.0);
+    assert_number(parameters, "tlb_l2", "way_counts", ways, 0.0);
+    assert_numbers(parameters, "tlb_l2", "index_masks", masks, tlb->mask_count, 0.0);
+    assert_string_equal(selected_find(parameters, "tlb_l2", "index_kind")->word, "xor");
+}
+
+/*
+ * As in NVIDIA's since Ampere: 256 sets, that a fold of address bits chooses. Memory holds all that
+ * the level reaches, or next to nothing of it.
+ */
+static void test_tlb__a_hash_is_told_with_any_memory(void **state)
+{
+    static const uint64_t memory_gib[] = {140, 3};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(memory_gib) / sizeof(memory_gib[0]); i++) {
+        struct blind_profile profile = draw();
+        struct pb_parameters parameters = {NULL, 0, 0};
+
+        profile.memory_bytes = memory_gib[i] << 30;
+        profile.tlbs[0] = plant(16 * mib, 10, 1, (const uint32_t[]){16});
+        profile.tlbs[1] = plant_hashed(32 * mib, 94, 8, 0, 8);
+        for (size_t bit = 0; bit < 5; bit++)
+            profile.tlbs[1].masks[bit] |= (uint64_t)0x200000000 << bit;
+        selected_infer_drawn(&profile, tests_read, &parameters);
+        assert_hashed(&parameters, &profile.tlbs[1]);
+        pb_parameters_clear(&parameters);
+    }
+}
+
+/* Three levels, of which the last reaches 128 GiB, as Zhang et al. found in an A100. */
+static void test_tlb__three_levels_are_three(void **state)
+{
+    struct blind_profile profile = draw();
     struct pb_parameters parameters = {NULL, 0, 0};
     const struct pb_estimate *found;
 
     (void)state;
-    selected_infer("h200", tests_read, &parameters);
-    for (char level = '2'; level <= '3'; level++) {
-        const char memory[] = {'t', 'l', 'b', '_', 'l', level, '\0'};
-        double entries = level == '2' ? 2048.0 : 4096.0;
-
-        assert_number(&parameters, memory, "entry_span_bytes", 32.0 * (double)mib, 0.0);
-        found = selected_find(&parameters, memory, "entry_count")->numbers;
-        assert_true(found->low < entries && entries <= found->high);
-    }
+    profile.memory_bytes = (uint64_t)140 << 30;
+    profile.tlbs[0] = plant(2 * mib, 40, 1, (const uint32_t[]){32});
+    profile.tlbs[1] = plant_hashed(32 * mib, 120, 8, 0, 8);
+    profile.tlbs[2] = plant_hashed(32 * mib, 300, 9, 0, 8);
+    selected_infer_drawn(&profile, tests_read, &parameters);
+    assert_number(&parameters, "tlb_l2", "entry_count", 2048.0, 0.0);
+    assert_number(&parameters, "tlb_l3", "entry_span_bytes", 32.0 * (double)mib, 0.0);
+    found = selected_find(&parameters, "tlb_l3", "entry_count")->numbers;
+    assert_true(found->low <= 4096.0 && 4096.0 <= found->high);
+    assert_number(&parameters, "tlb_l3", "penalty_cycles", 300.0, 1.0);
     pb_parameters_clear(&parameters);
 }
 
@@ -426,7 +482,8 @@ int main(void)
         cmocka_unit_test(test_tlb__a_reach_beyond_memory_shows_by_one_block),
         cmocka_unit_test(test_tlb__pages_smaller_than_strides_are_none),
         cmocka_unit_test(test_tlb__spikes_take_no_page_from_its_set),
-        cmocka_unit_test(test_tlb__laps_recorded_in_part_leave_the_reach_an_interval),
+        cmocka_unit_test(test_tlb__a_hash_is_told_with_any_memory),
+        cmocka_unit_test(test_tlb__three_levels_are_three),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

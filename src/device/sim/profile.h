@@ -6,6 +6,7 @@
  * unless a comment below says otherwise; what is left out gets a default (profile_extra.c).
  *
  *   "caches": [{…, "miss_cycles": 16, "tlb_detour_cycles": 261, "skips_tlb": false}]
+ *   "tlbs": [{…, "index": {"kind": "xor", "masks": ["0x2000000"]}}]
  *   "shared": {…, "achieved_bytes_per_cycle": 36.7}
  *   "l2_sides": {"far_latency_cycles": 414, "mask": "0xb3000",
  *                "gpc_sms": [16, 18], "slices": 96, "slice_spread_cycles": 24,

@@ -311,8 +311,8 @@ static void read_cache(struct pb_sim_reader *reader, const struct pb_json *objec
 static void read_tlb(struct pb_sim_reader *reader, const struct pb_json *object,
                      struct pb_sim_profile *profile)
 {
-    static const char *const keys[] = {"id",   "page_bytes", "entry_span_bytes", "sets",
-                                       "ways", "policy",     "penalty_cycles",   NULL};
+    static const char *const keys[] = {"id",    "page_bytes", "entry_span_bytes", "sets", "ways",
+                                       "index", "policy",     "penalty_cycles",   NULL};
     struct pb_sim_tlb_spec *spec = &profile->tlbs[profile->tlb_count];
     uint64_t span;
 
@@ -325,6 +325,8 @@ static void read_tlb(struct pb_sim_reader *reader, const struct pb_json *object,
     spec->shape.line_bytes = spec->shape.sector_bytes = span;
     spec->shape.index = PB_SIM_INDEX_DEALT;
     read_ways(reader, object, false, &spec->shape);
+    if (pb_sim_read_optional(reader, object, "index").value != NULL)
+        read_index(reader, object, &spec->shape);
     read_policy(reader, object, &spec->shape);
     spec->penalty_cycles = pb_sim_read_number(reader, object, "penalty_cycles", 0, 1e6);
 }

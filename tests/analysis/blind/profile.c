@@ -43,6 +43,8 @@ uint32_t blind_tlb_entries(const struct blind_tlb *tlb)
 {
     uint32_t entries = 0;
 
+    if (tlb->mask_count > 0)
+        return (uint32_t)tlb->sets * tlb->ways[0];
     for (size_t i = 0; i < tlb->sets; i++)
         entries += tlb->ways[i];
     return entries;
@@ -184,6 +186,37 @@ static void widen_tlbs(uint64_t *state, struct blind_profile *profile)
         second->ways[0]++;
 }
 
+/* Every bit of the index is an address bit of its own, and up to two of the next higher ones. */
+static void hash_tlb(uint64_t *state, struct blind_tlb *tlb)
+{
+    size_t bits = between(state, 2, 8);
+
+    tlb->span_bytes = ONE_OF(state, 2097152, 16777216, 33554432);
+    tlb->sets = (size_t)1 << bits;
+    tlb->ways[0] = (uint32_t)ONE_OF(state, 4, 6, 8, 8, 12);
+    tlb->mask_count = bits;
+    for (size_t i = 0; i < bits; i++) {
+        uint32_t others = between(state, 0, 2);
+
+        tlb->masks[i] = tlb->span_bytes << i;
+        for (; others > 0; others--)
+            tlb->masks[i] |= (tlb->span_bytes << bits) << between(state, 0, 4);
+    }
+}
+
+/* A hashed level behind one set, that reaches half as far again. */
+static void hash_second(uint64_t *state, struct blind_profile *profile)
+{
+    struct blind_tlb *first = &profile->tlbs[0], *second = &profile->tlbs[1];
+
+    do
+        hash_tlb(state, second);
+    while (second->span_bytes < first->span_bytes ||
+           blind_tlb_entries(second) * second->span_bytes * 2 <
+               blind_tlb_entries(first) * first->span_bytes * 3);
+    profile->memory_bytes = ONE_OF(state, 4, 4, 24, 80, 140) << 30;
+}
+
 /* Up to four more bits in each mask. */
 static void widen_masks(uint64_t *state, struct blind_cache *cache)
 {
@@ -215,7 +248,7 @@ static void widen(uint64_t *state, struct blind_profile *profile)
 
 void blind_draw(uint64_t seed, struct blind_profile *profile_out)
 {
-    struct blind_profile profile = {.seed = seed};
+    struct blind_profile profile = {.seed = seed, .memory_bytes = (uint64_t)4 << 30};
     uint64_t state = seed * 0x2545f4914f6cdd1du + 1;
 
     profile.overhead_cycles = between(&state, 6, 20);
@@ -235,6 +268,8 @@ void blind_draw(uint64_t seed, struct blind_profile *profile_out)
     }
     if (seed >= BLIND_WIDE_FIRST)
         widen(&state, &profile);
+    if (seed >= BLIND_HASHED_FIRST)
+        hash_second(&state, &profile);
     *profile_out = profile;
 }
 
@@ -269,8 +304,13 @@ static void write_tlb(FILE *file, const struct blind_tlb *tlb, const char *id)
             id, (unsigned long long)page_bytes, (unsigned long long)tlb->span_bytes,
             tlb->policy != NULL ? tlb->policy : "lru", tlb->penalty_cycles);
     for (size_t i = 0; i < tlb->sets; i++)
-        fprintf(file, "%s%u", i > 0 ? ", " : "", tlb->ways[i]);
-    fputs("]}", file);
+        fprintf(file, "%s%u", i > 0 ? ", " : "", tlb->ways[tlb->mask_count > 0 ? 0 : i]);
+    fputs("]", file);
+    for (size_t i = 0; i < tlb->mask_count; i++)
+        fprintf(file, "%s\"0x%llx\"%s",
+                i > 0 ? ", " : ", \"index\": {\"kind\": \"xor\", \"masks\": [",
+                (unsigned long long)tlb->masks[i], i + 1 < tlb->mask_count ? "" : "]}");
+    fputs("}", file);
 }
 
 static void write_rest(FILE *file, const struct blind_profile *profile)
@@ -299,16 +339,20 @@ int blind_write(const struct blind_profile *profile, const char *path)
         return -1;
     fprintf(file,
             "{\"name\": \"blind %llu\", \"source\": \"drawn\", \"compute_capability\": \"5.2\",\n"
-            " \"sm_count\": 8, \"clock_mhz\": %u, \"memory_bytes\": 4294967296, "
+            " \"sm_count\": 8, \"clock_mhz\": %u, \"memory_bytes\": %llu, "
             "\"clock_overhead_cycles\": %u,\n \"caches\": [\n",
-            (unsigned long long)profile->seed, profile->clock_mhz, profile->overhead_cycles);
+            (unsigned long long)profile->seed, profile->clock_mhz,
+            (unsigned long long)profile->memory_bytes, profile->overhead_cycles);
     for (size_t i = 0; i < BLIND_CACHES; i++) {
         write_cache(file, &profile->caches[i]);
         fputs(i + 1 < BLIND_CACHES ? ",\n" : "],\n \"tlbs\": [\n", file);
     }
-    write_tlb(file, &profile->tlbs[0], "tlb_l1");
-    fputs(",\n", file);
-    write_tlb(file, &profile->tlbs[1], "tlb_l2");
+    for (size_t i = 0; i < BLIND_TLBS && profile->tlbs[i].span_bytes > 0; i++) {
+        const char id[] = {'t', 'l', 'b', '_', 'l', (char)('1' + i), '\0'};
+
+        fputs(i > 0 ? ",\n" : "", file);
+        write_tlb(file, &profile->tlbs[i], id);
+    }
     fputs("],\n", file);
     write_rest(file, profile);
     return fclose(file) == 0 ? 0 : -1;

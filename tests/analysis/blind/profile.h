@@ -29,20 +29,24 @@ struct blind_cache {
 
 struct blind_tlb {
     uint64_t span_bytes;
-    uint32_t ways[BLIND_SETS_MAX];
+    uint32_t
+        ways[BLIND_SETS_MAX]; /* of one set each, in turn; hashed ones are all like the first */
     size_t sets;
+    uint64_t masks[BLIND_MASKS_MAX];
+    size_t mask_count; /* 0: not hashed */
     uint32_t penalty_cycles;
     const char *policy; /* NULL: lru */
 };
 
 enum { BLIND_L1, BLIND_TEXTURE, BLIND_L2, BLIND_CACHES };
-enum { BLIND_CONFLICTS = 5, BLIND_TLBS = 2 };
+enum { BLIND_CONFLICTS = 5, BLIND_TLBS = 3 };
 
 struct blind_profile {
     uint64_t seed;
     uint32_t overhead_cycles, clock_mhz;
+    uint64_t memory_bytes;
     struct blind_cache caches[BLIND_CACHES];
-    struct blind_tlb tlbs[BLIND_TLBS];
+    struct blind_tlb tlbs[BLIND_TLBS]; /* the third is planted, not drawn; no span: none */
     uint32_t dram_cycles;
     uint32_t bank_bytes, shared_cycles, conflict_cycles[BLIND_CONFLICTS]; /* 2, 4, 8, 16, 32 ways */
     uint32_t per_warp, per_sm;
@@ -56,6 +60,12 @@ struct blind_profile {
  * other; wider banks; more spikes.
  */
 enum { BLIND_WIDE_FIRST = 1000000 };
+
+/*
+ * And from here on with many sets of the second level of translation, of which a hash of address
+ * bits chooses, as on NVIDIA's since Ampere; with more memory than it reaches, or with less.
+ */
+enum { BLIND_HASHED_FIRST = 2000000 };
 
 void blind_draw(uint64_t seed, struct blind_profile *profile_out);
 

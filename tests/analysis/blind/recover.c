@@ -153,6 +153,15 @@ static size_t true_masks(const struct blind_cache *cache, uint64_t masks[BLIND_M
     return reduce(masks, count);
 }
 
+/* The address bits that an index is stated over; all where the method does not say. */
+static uint64_t walked_bits(const struct pb_parameter *parameter)
+{
+    static const char walked[] = "bits that were walked, ";
+    const char *found = strstr(parameter->method, walked);
+
+    return found == NULL ? UINT64_MAX : strtoull(found + sizeof(walked) - 1, NULL, 16);
+}
+
 static void check_masks(struct answers *answers, const char *memory,
                         const struct blind_cache *cache)
 {
@@ -167,6 +176,9 @@ static void check_masks(struct answers *answers, const char *memory,
             result->verdict = BLIND_EXACT;
         return;
     }
+    for (size_t i = 0; i < rank; i++)
+        truth[i] &= walked_bits(parameter);
+    rank = reduce(truth, rank);
     for (size_t i = 0; i < parameter->number_count; i++)
         found[i] = (uint64_t)parameter->numbers[i].value;
     result->confidence = parameter->confidence;
@@ -207,13 +219,32 @@ static void check_weights(struct answers *answers, const char *memory,
     }
 }
 
+/* A hash may happen to be a modulo. */
+static void check_index(struct answers *answers, const char *memory,
+                        const struct blind_cache *cache)
+{
+    const struct pb_parameter *kind = pb_parameters_find(answers->parameters, memory, "index_kind");
+    uint64_t walked = kind == NULL ? UINT64_MAX : walked_bits(kind);
+    uint64_t masks[BLIND_MASKS_MAX], own[BLIND_MASKS_MAX];
+    struct blind_cache modulo = *cache;
+    bool plain = !cache->is_xor;
+
+    modulo.is_xor = false;
+    modulo.mask_count = 0;
+    if (cache->is_xor && true_masks(cache, masks) == true_masks(&modulo, own)) {
+        for (size_t i = 0; i < cache->mask_count; i++)
+            masks[i] &= walked;
+        reduce(masks, cache->mask_count);
+        plain = memcmp(masks, own, cache->mask_count * sizeof(masks[0])) == 0;
+    }
+    check_word(answers, memory, "index_kind", cache->is_xor ? "xor" : "modulo",
+               plain ? "modulo" : "xor");
+    check_masks(answers, memory, cache);
+}
+
 static void check_cache(struct answers *answers, const char *memory,
                         const struct blind_cache *cache)
 {
-    bool plain = !cache->is_xor;
-    uint64_t masks[BLIND_MASKS_MAX], own[BLIND_MASKS_MAX];
-    struct blind_cache modulo = *cache;
-
     check_exact(answers, memory, "size_bytes", (double)blind_cache_bytes(cache));
     check_exact(answers, memory, "line_bytes", (double)cache->line_bytes);
     check_exact(answers, memory, "sector_bytes", (double)cache->sector_bytes);
@@ -221,13 +252,7 @@ static void check_cache(struct answers *answers, const char *memory,
     check_latency(answers, memory, "latency_cycles", cache->latency_cycles);
     check_exact(answers, memory, "set_count", cache->sets);
     check_exact(answers, memory, "way_counts", cache->ways);
-    modulo.is_xor = false;
-    modulo.mask_count = 0;
-    if (cache->is_xor && true_masks(cache, masks) == true_masks(&modulo, own))
-        plain = memcmp(masks, own, cache->mask_count * sizeof(masks[0])) == 0;
-    check_word(answers, memory, "index_kind", cache->is_xor ? "xor" : "modulo",
-               plain ? "modulo" : "xor");
-    check_masks(answers, memory, cache);
+    check_index(answers, memory, cache);
     if (strcmp(memory, "l2") == 0)
         return;
     check_word(answers, memory, "policy", cache->policy,
@@ -253,29 +278,32 @@ static void check_absent(struct answers *answers, const char *memory, const char
 static void check_tlb_index(struct answers *answers, const char *memory,
                             const struct blind_tlb *tlb)
 {
-    struct blind_cache index = {.line_bytes = tlb->span_bytes, .sets = (uint32_t)tlb->sets};
+    struct blind_cache index = {.line_bytes = tlb->span_bytes,
+                                .sets = (uint32_t)tlb->sets,
+                                .is_xor = tlb->mask_count > 0,
+                                .mask_count = tlb->mask_count};
     bool equal = true;
 
-    for (size_t i = 1; i < tlb->sets; i++)
+    memcpy(index.masks, tlb->masks, sizeof(index.masks));
+    for (size_t i = 1; i < tlb->sets && tlb->mask_count == 0; i++)
         equal &= tlb->ways[i] == tlb->ways[0];
-    if (!equal) {
+    if (!equal)
         check_absent(answers, memory, "index_masks");
-    } else if (tlb->sets > 1) {
-        check_word(answers, memory, "index_kind", "modulo", "modulo");
-        check_masks(answers, memory, &index);
-    }
+    else if (tlb->sets > 1)
+        check_index(answers, memory, &index);
 }
 
 static void check_tlb(struct answers *answers, const char *memory, const struct blind_tlb *tlb)
 {
     double ways[BLIND_SETS_MAX], entries = blind_tlb_entries(tlb);
+    size_t lists = tlb->mask_count > 0 ? 1 : tlb->sets;
 
-    for (size_t i = 0; i < tlb->sets; i++)
+    for (size_t i = 0; i < lists; i++)
         ways[i] = tlb->ways[i];
     check_exact(answers, memory, "entry_count", entries);
     check_exact(answers, memory, "entry_span_bytes", (double)tlb->span_bytes);
     check_exact(answers, memory, "reach_bytes", entries * (double)tlb->span_bytes);
-    check_numbers(answers, memory, "way_counts", ways, tlb->sets, 0.0, 0.0);
+    check_numbers(answers, memory, "way_counts", ways, lists, 0.0, 0.0);
     check_exact(answers, memory, "set_count", (double)tlb->sets);
     check_tlb_index(answers, memory, tlb);
     check_latency(answers, memory, "penalty_cycles", tlb->penalty_cycles);

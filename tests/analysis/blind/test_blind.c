@@ -94,13 +94,14 @@ static void test_blind__devices_that_once_went_wrong_are_found(void **state)
     }
 }
 
+/* Of all whose name begins like this. */
 static void assert_not_wrong(uint64_t seed, const char *name)
 {
     struct blind_result results[BLIND_RESULTS_MAX];
     size_t count = recover(seed, results);
 
     for (size_t i = 0; i < count; i++)
-        if (strcmp(results[i].name, name) == 0 && results[i].verdict == BLIND_WRONG)
+        if (strncmp(results[i].name, name, strlen(name)) == 0 && results[i].verdict == BLIND_WRONG)
             fail_of(seed, &results[i]);
 }
 
@@ -117,11 +118,31 @@ static void test_blind__masks_without_a_bit_that_few_lines_showed_are_not_told(v
         assert_not_wrong(seeds[i], "l2.index_masks");
 }
 
-/* Two spikes of like size among the loads of P5 are no P6. */
-static void test_blind__two_spikes_are_no_pattern(void **state)
+/*
+ * Spikes of like size among the loads of P5 are no P6, be they two (1000914) or three of a thousand
+ * (2000058). Loads that were to hit have missed both TLBs (2000009), or some of them one (2000007),
+ * or L2 as well (2000004), and what was to miss one has missed two (2000002).
+ */
+static void test_blind__patterns_are_what_their_loads_pay_for(void **state)
 {
+    static const uint64_t seeds[] = {1000914, 2000002, 2000004, 2000007, 2000009, 2000058};
+
     (void)state;
-    assert_not_wrong(1000914, "l2.pattern_cycles");
+    for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
+        assert_not_wrong(seeds[i], "l2.pattern_cycles");
+}
+
+/*
+ * Hashed levels, whose sets fill unevenly: they miss before all entries are taken (2000015), or
+ * seem to late (2000002), and only pages far apart show them (2000018, 2000069).
+ */
+static void test_blind__hashed_translation_is_told_or_open(void **state)
+{
+    static const uint64_t seeds[] = {2000002, 2000015, 2000018, 2000069};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
+        assert_not_wrong(seeds[i], "tlb_l2.");
 }
 
 /* One load of a hundred takes a thousand cycles more: all lines seem to be of one set. */
@@ -157,7 +178,8 @@ int main(void)
         cmocka_unit_test(test_blind__nothing_stated_is_wrong),
         cmocka_unit_test(test_blind__devices_that_once_went_wrong_are_found),
         cmocka_unit_test(test_blind__masks_without_a_bit_that_few_lines_showed_are_not_told),
-        cmocka_unit_test(test_blind__two_spikes_are_no_pattern),
+        cmocka_unit_test(test_blind__patterns_are_what_their_loads_pay_for),
+        cmocka_unit_test(test_blind__hashed_translation_is_told_or_open),
         cmocka_unit_test(test_blind__many_spikes_make_nothing_wrong),
     };
 
