@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "analysis/axes.h"
 #include "analysis/statistics/latency.h"
 #include "analysis/statistics/slope.h"
 #include "analysis/trace.h"
@@ -56,23 +56,13 @@ enum pb_status pb_infer_clock_overhead(const struct pb_case *at, struct pb_error
     return PB_OK;
 }
 
-/* The axis position of a clock, or the number of its labels. */
-static size_t find_label(const struct pb_axis *axis, const char *label)
-{
-    size_t i = 0;
-
-    while (i < axis->length && strncmp(axis->labels[i], label, PB_NAME_LENGTH) != 0)
-        i++;
-    return i;
-}
-
 /* Two columns of the samples × clocks matrix, in arrays of their own. */
 static enum pb_status split_clocks(const struct pb_matrix *matrix, double *cycles, double *ns,
                                    struct pb_error *err)
 {
     size_t clocks = matrix->axes[1].length;
-    size_t at_cycles = find_label(&matrix->axes[1], "cycles");
-    size_t at_ns = find_label(&matrix->axes[1], "ns");
+    size_t at_cycles = pb_axis_label(&matrix->axes[1], "cycles");
+    size_t at_ns = pb_axis_label(&matrix->axes[1], "ns");
 
     if (at_cycles == clocks || at_ns == clocks)
         return pb_fail(err, PB_INVALID, "the calibration has no columns cycles and ns");

@@ -160,6 +160,15 @@ void pb_parameter_set_word(struct pb_parameter *parameter, const char *word, dou
     PB_TEXT_SET(parameter->word, word);
 }
 
+void pb_parameter_point_to(struct pb_parameter *parameter, const char *test)
+{
+    char *name = strrchr(parameter->evidence, '/');
+
+    if (name != NULL)
+        pb_text_copy(name + 1,
+                     sizeof(parameter->evidence) - (size_t)(name + 1 - parameter->evidence), test);
+}
+
 void pb_parameter_set_none(struct pb_parameter *parameter, const char *reason, ...)
 {
     va_list args;

@@ -86,6 +86,9 @@ void pb_parameter_set_masks(struct pb_parameter *parameter, const uint64_t *mask
 void pb_parameter_set_word(struct pb_parameter *parameter, const char *word, double confidence,
                            const char *method, ...) __attribute__((format(printf, 4, 5)));
 
+/* Makes another test of the same device the evidence. */
+void pb_parameter_point_to(struct pb_parameter *parameter, const char *test);
+
 /* Takes any value away and says why there is none. */
 void pb_parameter_set_none(struct pb_parameter *parameter, const char *reason, ...)
     __attribute__((format(printf, 2, 3)));

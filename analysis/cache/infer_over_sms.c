@@ -25,7 +25,6 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "analysis/cache/census.h"
 #include "analysis/trace.h"
@@ -42,16 +41,6 @@ struct restated {
     const char *phase;
     enum pb_measure measure;
 };
-
-/* Makes another test of the same device the evidence. */
-static void point_to(struct pb_parameter *answer, const char *test)
-{
-    char *last = strrchr(answer->evidence, '/');
-
-    if (last != NULL)
-        snprintf(last + 1, sizeof(answer->evidence) - (size_t)(last + 1 - answer->evidence), "%s",
-                 test);
-}
 
 /* Restates one latency of one SM as that of all, and what the SMs span. */
 static void restate(const struct pb_case *at, const struct restated *restated, size_t i,
@@ -74,7 +63,7 @@ static void restate(const struct pb_case *at, const struct restated *restated, s
         answer, (struct pb_estimate){unit * cycles, fmin(own.low, low), fmax(own.high, high)},
         confidence, "%zu SMs, each %.1f to %.1f; one SM's trace: %.1f", sms->count, low, high,
         own.value);
-    point_to(answer, at->inference->tests[0]);
+    pb_parameter_point_to(answer, at->inference->tests[0]);
 }
 
 static void restate_all(const struct pb_case *at, const struct restated *restated,
@@ -276,6 +265,6 @@ enum pb_status pb_infer_l2_misses_over_sms(const struct pb_case *at, struct pb_e
     own = answer->numbers[0].value;
     pb_parameter_set_number(answer, dram->numbers[0], dram->confidence,
                             "loads from DRAM by %zu SMs; one SM's trace: %.1f", sms, own);
-    point_to(answer, at->inference->tests[0]);
+    pb_parameter_point_to(answer, at->inference->tests[0]);
     return PB_OK;
 }

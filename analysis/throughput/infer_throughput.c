@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/axes.h"
 #include "analysis/confidence.h"
 #include "analysis/statistics/sample.h"
 
@@ -44,20 +45,10 @@ static bool is_rate(double value)
     return isfinite(value) && value > 0.0;
 }
 
-/* Length of one step along an axis. */
-static size_t step_of(const struct pb_matrix *matrix, size_t axis)
-{
-    size_t step = 1;
-
-    for (size_t i = axis + 1; i < matrix->rank; i++)
-        step *= matrix->axes[i].length;
-    return step;
-}
-
 static void look_around(const struct pb_matrix *matrix, struct peak *peak)
 {
     for (size_t axis = 0; axis < matrix->rank; axis++) {
-        size_t step = step_of(matrix, axis), length = matrix->axes[axis].length;
+        size_t step = pb_axes_step(matrix, axis), length = matrix->axes[axis].length;
         size_t place = peak->cell / step % length;
         size_t around[2], count = 0;
 
@@ -130,7 +121,7 @@ static void describe_cell(const struct pb_matrix *matrix, size_t cell, char *tex
     text[0] = '\0';
     for (size_t i = 0; i < matrix->rank && used < size; i++) {
         const struct pb_axis *axis = &matrix->axes[i];
-        size_t place = cell / step_of(matrix, i) % axis->length;
+        size_t place = cell / pb_axes_step(matrix, i) % axis->length;
         const char *gap = i == 0 ? "" : " ";
 
         if (axis->values != NULL)
@@ -174,7 +165,7 @@ static double place_on(const struct pb_matrix *matrix, size_t cell, const char *
     for (size_t i = 0; i < matrix->rank; i++)
         if (strncmp(matrix->axes[i].name, name, PB_NAME_LENGTH) == 0 &&
             matrix->axes[i].values != NULL)
-            return matrix->axes[i].values[cell / step_of(matrix, i) % matrix->axes[i].length];
+            return matrix->axes[i].values[cell / pb_axes_step(matrix, i) % matrix->axes[i].length];
     return NAN;
 }
 

@@ -192,16 +192,6 @@ static void state_pairs(const struct pb_case *at, const struct tpcs *tpcs)
                      pb_case_answer(at, "tpc_sm_counts"), method);
 }
 
-/* The evidence of a parameter lies in that test. */
-static void point_to(struct pb_parameter *parameter, const char *test)
-{
-    char *name = strrchr(parameter->evidence, '/');
-
-    if (name != NULL)
-        snprintf(name + 1, sizeof(parameter->evidence) - (size_t)(name + 1 - parameter->evidence),
-                 "%s", test);
-}
-
 static void state_partners(const struct pb_case *at, const struct tpcs *tpcs)
 {
     struct pb_parameter *count = pb_case_answer(at, "tpc_count");
@@ -211,8 +201,8 @@ static void state_partners(const struct pb_case *at, const struct tpcs *tpcs)
     snprintf(method, sizeof(method),
              "in all of %zu clusters of two CTAs an SM ran with one and the same other",
              tpcs->clusters);
-    point_to(count, "sm_clusters");
-    point_to(sizes, "sm_clusters");
+    pb_parameter_point_to(count, "sm_clusters");
+    pb_parameter_point_to(sizes, "sm_clusters");
     pb_circles_state(&tpcs->partners, confidence_of_habit, count, sizes, method);
 }
 
