@@ -41,23 +41,7 @@ static const uint64_t large_bytes = 1u << 30;
 
 static bool look_up(const char *name, void *function_out)
 {
-    const unsigned version = 10020;
-    void *function = NULL;
-    enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-#if CUDART_VERSION >= 12050
-    cudaError_t code =
-        cudaGetDriverEntryPointByVersion(name, &function, version, cudaEnableDefault, &found);
-#else
-    cudaError_t code = cudaGetDriverEntryPoint(name, &function, cudaEnableDefault, &found);
-
-    (void)version;
-#endif
-    if (code != cudaSuccess)
-        cudaGetLastError();
-    if (code != cudaSuccess || found != cudaDriverEntryPointSuccess || function == NULL)
-        return false;
-    memcpy(function_out, &function, sizeof(function));
-    return true;
+    return pb_cuda_look_up(name, 10020, function_out);
 }
 
 static bool load(struct driver *driver)
