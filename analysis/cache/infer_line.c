@@ -22,21 +22,15 @@
 #include "analysis/infer.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/cache/level.h"
+#include "analysis/cache/line_events.h"
 #include "analysis/confidence.h"
 #include "analysis/statistics/alignment.h"
 
-/* Below this chance, a walk's misses are more than strays. */
-static const double significance = 1e-3;
-
 /* Accesses of a few walks are no more independent pieces of evidence than this. */
 enum { PIECES_MAX = 30 };
-
-/* Fewer events of one walk say nothing alone. */
-enum { WALK_EVENTS = 8 };
 
 /* Fewer different places where hits and misses meet show no unit, unless a stride bounds it. */
 enum { PLACES_MIN = 5 };
@@ -46,165 +40,6 @@ static const uint64_t least_sector_bytes = 32;
 
 /* Strides beyond this are steps over pages, not over lines. */
 static const uint64_t line_max_bytes = 4096;
-
-/* Addresses of events in walks; `tried` says how many accesses were looked at. */
-struct events {
-    uint64_t *address;
-    size_t count, tried;
-};
-
-/* What an access looks like. */
-enum sight { SIGHT_HIT, SIGHT_MISS, SIGHT_NEITHER };
-
-static enum sight look(const struct pb_level *level, const struct pb_accesses *walk, size_t i)
-{
-    double cycles = pb_access_cycles(walk, i);
-
-    if (pb_band_holds(level->classes.miss, cycles))
-        return SIGHT_MISS;
-    return pb_band_holds(level->classes.hit, cycles) ? SIGHT_HIT : SIGHT_NEITHER;
-}
-
-/* Room for every access of the phase. */
-static enum pb_status reserve_events(const struct pb_level *level, const struct pb_pick *pick,
-                                     struct events *events, struct pb_error *err)
-{
-    const struct pb_point *point;
-    size_t total = 0;
-
-    for (size_t at = 0; (point = pb_point_next(level->series, pick, &at)) != NULL;)
-        total += pb_point_accesses(level->series, point).count;
-    events->address = malloc((total + 1) * sizeof(*events->address));
-    if (events->address == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu addresses", total);
-    return PB_OK;
-}
-
-/* Cold walks: where misses lie. The first access of a walk misses wherever it is. */
-static void add_misses(const struct pb_level *level, const struct pb_point *point,
-                       struct events *events)
-{
-    struct pb_accesses walk = pb_point_accesses(level->series, point);
-
-    for (size_t i = 1; i < walk.count; i++)
-        if (look(level, &walk, i) == SIGHT_MISS)
-            events->address[events->count++] = point->base_address + walk.index_bytes[i];
-    events->tried += walk.count;
-}
-
-/* The walk back misses at the last word of what it fetches: one step further on is its end. */
-static void add_misses_back(const struct pb_level *level, const struct pb_point *point,
-                            struct events *events)
-{
-    size_t before = events->count;
-
-    add_misses(level, point, events);
-    for (size_t i = before; i < events->count; i++)
-        events->address[i] += point->stride_bytes;
-}
-
-/* One miss between two hits: a line that is no more than a step, or a spike. */
-static bool is_alone(const struct pb_level *level, const struct pb_accesses *walk, size_t i)
-{
-    return i > 0 && i + 1 < walk->count && look(level, walk, i) == SIGHT_MISS &&
-           look(level, walk, i - 1) == SIGHT_HIT && look(level, walk, i + 1) == SIGHT_HIT;
-}
-
-/*
- * Steady walks in order of address: where hits and misses meet. An access that looks like neither
- * takes the next one's place with it, and so does the step back to the walk's start.
- */
-static void add_meetings(const struct pb_level *level, const struct pb_point *point,
-                         bool leaves_alone_out, struct events *events)
-{
-    struct pb_accesses walk = pb_point_accesses(level->series, point);
-
-    for (size_t i = 1; i < walk.count; i++) {
-        enum sight before = look(level, &walk, i - 1), here = look(level, &walk, i);
-
-        if (before == SIGHT_NEITHER || here == SIGHT_NEITHER || before == here ||
-            walk.index_bytes[i] < walk.index_bytes[i - 1])
-            continue;
-        if (leaves_alone_out && (is_alone(level, &walk, i) || is_alone(level, &walk, i - 1)))
-            continue;
-        events->address[events->count++] = point->base_address + walk.index_bytes[i];
-    }
-    events->tried += walk.count;
-}
-
-static void add_transitions(const struct pb_level *level, const struct pb_point *point,
-                            struct events *events)
-{
-    add_meetings(level, point, false, events);
-}
-
-static void add_transitions_of_runs(const struct pb_level *level, const struct pb_point *point,
-                                    struct events *events)
-{
-    add_meetings(level, point, true, events);
-}
-
-/* Are misses between two hits no more than there are where everything fits, which are spikes? */
-static bool alone_are_spikes(const struct pb_level *level, const char *phase, double most_bytes)
-{
-    struct pb_pick pick = {level->way->path, "trace", phase};
-    struct pb_tally background = pb_level_background(level), alone = {0, 0, 0};
-    const struct pb_point *point;
-
-    for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;) {
-        struct pb_accesses walk = pb_point_accesses(level->series, point);
-
-        if ((double)point->footprint_bytes > most_bytes)
-            continue;
-        for (size_t i = 0; i < walk.count; i++)
-            alone.misses += is_alone(level, &walk, i);
-        alone.accesses += walk.count;
-    }
-    alone.hits = alone.accesses - alone.misses;
-    return alone.misses > 0 && pb_tally_surprise(&alone, &background) > significance;
-}
-
-/*
- * All events of a phase, but of walks so large that the next cache overflows too. A walk alone may
- * keep to a smaller unit than all together, where most of them happen to overflow whole groups of
- * sets: the smaller one counts. So does one at which the same places turn again and again.
- */
-static enum pb_status gather(const struct pb_level *level, const char *phase,
-                             void (*add)(const struct pb_level *, const struct pb_point *,
-                                         struct events *),
-                             double most_bytes, struct pb_alignment *alignment_out,
-                             size_t *tried_out, struct pb_error *err)
-{
-    struct pb_pick pick = {level->way->path, "trace", phase};
-    struct events events = {NULL, 0, 0};
-    const struct pb_point *point;
-    uint64_t finest = 0, repeated;
-    enum pb_status status = reserve_events(level, &pick, &events, err);
-
-    if (status != PB_OK)
-        return status;
-    for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;) {
-        size_t before = events.count;
-        struct pb_alignment own;
-
-        if ((double)point->footprint_bytes > most_bytes)
-            continue;
-        add(level, point, &events);
-        own = pb_alignment_find(events.address + before, events.count - before);
-        if (own.seen >= WALK_EVENTS && own.bytes > 0 &&
-            4 * (own.seen - own.at_double) >= own.seen && (finest == 0 || own.bytes < finest))
-            finest = own.bytes;
-    }
-    *alignment_out = pb_alignment_find(events.address, events.count);
-    repeated = pb_alignment_of_repeated(events.address, events.count, alignment_out->bytes);
-    finest = finest == 0 || repeated < finest ? repeated : finest;
-    if (finest > 0 && finest < alignment_out->bytes)
-        *alignment_out = pb_alignment_at(events.address, events.count, finest);
-    alignment_out->places = pb_alignment_places(events.address, events.count);
-    *tried_out = events.tried;
-    free(events.address);
-    return PB_OK;
-}
 
 /* The smallest stride of a phase's walks; 0: there are none. */
 static uint64_t smallest_stride(const struct pb_level *level, const char *phase)
@@ -225,11 +60,12 @@ static enum pb_status gather_fills(const struct pb_level *level, struct pb_align
 {
     struct pb_alignment back;
     size_t tried;
-    enum pb_status status = gather(level, "cold", add_misses, INFINITY, fill_out, tried_out, err);
+    enum pb_status status =
+        pb_line_unit(level, "cold", PB_LINE_MISSES, INFINITY, fill_out, tried_out, err);
 
     *walk_out = "cold walk";
     if (status == PB_OK)
-        status = gather(level, "backward", add_misses_back, INFINITY, &back, &tried, err);
+        status = pb_line_unit(level, "backward", PB_LINE_MISSES_BACK, INFINITY, &back, &tried, err);
     if (status != PB_OK)
         return status;
     if (back.bytes > smallest_stride(level, "backward") &&
@@ -330,7 +166,7 @@ static struct stride_view view_strides(const struct pb_level *level, double most
         if (tally.accesses == 0)
             break;
         view.measured++;
-        if (pb_tally_surprise(&tally, &background) > significance) {
+        if (pb_tally_surprise(&tally, &background) > PB_LINE_SIGNIFICANCE) {
             view.bounded = true;
             break;
         }
@@ -397,9 +233,9 @@ static enum pb_status doubt_turns(struct pb_parameter *answer, const struct pb_l
     enum pb_status status;
     size_t tried;
 
-    if (answer->kind != PB_VALUE_NUMBER || !alone_are_spikes(level, "overflow", most_bytes))
+    if (answer->kind != PB_VALUE_NUMBER || !pb_line_alone_are_spikes(level, "overflow", most_bytes))
         return PB_OK;
-    status = gather(level, "overflow", add_transitions_of_runs, most_bytes, &runs, &tried, err);
+    status = pb_line_unit(level, "overflow", PB_LINE_TURNS_OF_RUNS, most_bytes, &runs, &tried, err);
     if (status != PB_OK || runs.places < PLACES_MIN || (double)runs.bytes <= line.high)
         return status;
     pb_parameter_doubt(answer, line.low, (double)runs.bytes,
@@ -419,7 +255,7 @@ static enum pb_status infer_both(const struct pb_case *at, const struct pb_level
 
     status = infer_sector(at, level, err);
     if (status == PB_OK)
-        status = gather(level, "overflow", add_transitions, most_bytes, &turns, &tried, err);
+        status = pb_line_unit(level, "overflow", PB_LINE_TURNS, most_bytes, &turns, &tried, err);
     if (status != PB_OK)
         return status;
     view = view_strides(level, most_bytes);
