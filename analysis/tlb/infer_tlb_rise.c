@@ -57,6 +57,28 @@ static int ascending(const void *a, const void *b)
     return (*left > *right) - (*left < *right);
 }
 
+/* What a stride's sweeps rise by in the middle, the lower one of two; 0: none was walked on. */
+static double rise_at(const struct pb_rise_level *level, uint64_t stride_bytes)
+{
+    double cycles[PB_RISE_SWEEPS_MAX];
+    size_t count = 0;
+
+    for (size_t i = 0; i < level->count; i++)
+        if (level->sweeps[i]->stride_bytes == stride_bytes && level->steps[i]->walks > 1)
+            cycles[count++] = level->steps[i]->cycles;
+    if (count == 0)
+        return 0.0;
+    qsort(cycles, count, sizeof(cycles[0]), ascending);
+    return cycles[(count - 1) / 2];
+}
+
+/* Is a step the whole penalty? Others may be at work while a sweep is taken: then it is more. */
+static bool is_whole(const struct pb_rise_step *step, double penalty_cycles)
+{
+    return step->cycles >= whole_share * penalty_cycles &&
+           step->cycles <= penalty_cycles / whole_share;
+}
+
 /* The median over the strides that were walked on behind their step. */
 static void find_penalty(struct view *view)
 {
@@ -64,13 +86,12 @@ static void find_penalty(struct view *view)
     double most = 0.0, cycles[PB_RISE_SWEEPS_MAX];
 
     for (size_t i = 0; i < level->count; i++)
-        if (level->steps[i]->walks > 1)
-            most = fmax(most, level->steps[i]->cycles);
+        most = fmax(most, rise_at(level, level->sweeps[i]->stride_bytes));
     view->penalty = (struct pb_estimate){NAN, INFINITY, -INFINITY};
     for (size_t i = 0; i < level->count; i++) {
         const struct pb_rise_step *step = level->steps[i];
 
-        if (step->cycles < whole_share * most || step->walks < 2)
+        if (!is_whole(step, most) || step->walks < 2)
             continue;
         cycles[view->whole++] = step->cycles;
         view->penalty.low = fmin(view->penalty.low, step->cycles - 2.0 * step->error_cycles);
@@ -254,8 +275,7 @@ static void state_ways(const struct pb_case *at, const struct view *view)
         const struct pb_rise_step *step = view->level->steps[i];
 
         if (view->level->sweeps[i]->stride_bytes < view->span_bytes ||
-            step->cycles < whole_share * view->penalty.value ||
-            step->overflow_pages != step->fits_pages + 1)
+            !is_whole(step, view->penalty.value) || step->overflow_pages != step->fits_pages + 1)
             continue;
         sum += step->first_share;
         least = fmin(least, step->first_share);

@@ -185,6 +185,42 @@ static void test_rise__a_stride_that_ends_where_a_level_does_speaks_not_against_
     pb_recording_clear(&recordings[1]);
 }
 
+/*
+ * While an H200's block was walked, the memory that another process had left was still being
+ * cleared: from 17 pages on loads took twice as much more as elsewhere, some only from 21 on.
+ */
+static void test_rise__a_sweep_beside_others_at_work_tells_no_penalty(void **state)
+{
+    static const struct level levels[] = {{16, 16 * 1048576, 10}};
+    static const struct disturbance disturbance = {32 * 1048576, 21, 14};
+    static const char *const names[] = {"page_bytes",  "entry_count", "entry_span_bytes",
+                                        "reach_bytes", "set_count",   "way_counts",
+                                        "index_kind",  "index_masks", "penalty_cycles"};
+    const struct pb_inference inference = {.memory = "tlb_l1"};
+    struct synthetic_noise noise = {16, 2, 0.0, 0, 5};
+    struct pb_recording recordings[2];
+    struct pb_parameters parameters = {NULL, 0, 0};
+    const struct pb_case at = {&inference, NULL, recordings, &parameters};
+    struct pb_error err = PB_ERROR_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        assert_int_equal(pb_parameters_declare(&parameters, "tlb_l1", names[i], "", "", &err),
+                         PB_OK);
+    record(&recordings[0], levels, 1, &none);
+    synthetic_begin(&recordings[1], "tlb_alias");
+    for (uint64_t repeat = 0; repeat < 2; repeat++)
+        for (uint64_t pages = 1; pages <= 160; pages++)
+            add_walk(&recordings[repeat].series, &noise, levels, 1, 32 * mib, pages,
+                     repeat == 0 ? &none : &disturbance);
+    assert_int_equal(pb_infer_tlb_rise(&at, 1, 200.0, &err), PB_OK);
+    assert_float_equal(pb_parameters_number(&parameters, "tlb_l1", "penalty_cycles"), 10.0, 1.0);
+    assert_float_equal(pb_parameters_number(&parameters, "tlb_l1", "way_counts"), 16.0, 0.0);
+    pb_parameters_clear(&parameters);
+    pb_recording_clear(&recordings[0]);
+    pb_recording_clear(&recordings[1]);
+}
+
 static void test_rise__finds_levels_smaller_than_the_lines_differ(void **state)
 {
     static const struct level levels[] = {{16, 16 * 1048576, 10}, {64, 32 * 1048576, 90}};
@@ -307,6 +343,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rise__where_little_memory_is_free_one_stride_is_enough),
         cmocka_unit_test(test_rise__a_stride_that_ends_where_a_level_does_speaks_not_against_it),
+        cmocka_unit_test(test_rise__a_sweep_beside_others_at_work_tells_no_penalty),
         cmocka_unit_test(test_rise__finds_levels_smaller_than_the_lines_differ),
         cmocka_unit_test(test_rise__what_one_stride_alone_shows_is_no_level),
         cmocka_unit_test(test_rise__sets_that_overflow_apart_are_one_level),
