@@ -65,8 +65,8 @@ enum pb_status pb_test_sm_latency(struct pb_bench *bench, struct pb_recording *r
     return pb_sms_each(bench, take_laps, NULL, recording, err);
 }
 
-static enum pb_status open_map(const struct pb_bench *bench, const uint64_t *offsets,
-                               struct pb_matrix *matrix, struct pb_error *err)
+static enum pb_status open_map(const struct pb_bench *bench, struct pb_matrix *matrix,
+                               struct pb_error *err)
 {
     static const char *const touches[] = {"load", "atomic"};
     double lines[MAP_LINES], *sms = malloc(bench->info.sm_count * sizeof(*sms));
@@ -82,42 +82,44 @@ static enum pb_status open_map(const struct pb_bench *bench, const uint64_t *off
     for (uint32_t i = 0; i < bench->info.sm_count; i++)
         sms[i] = i;
     for (size_t i = 0; i < MAP_LINES; i++)
-        lines[i] = (double)offsets[i];
+        lines[i] = (double)i * MAP_STRIDE_BYTES;
     status = pb_grid_open(matrix, axes, 3, "cycle", "latency as stamped, overhead included", err);
     free(sms);
     return status;
 }
 
-static enum pb_status fill_map(struct pb_bench *bench, enum pb_touch touch, const uint64_t *offsets,
-                               uint32_t *latency, double *values_out, struct pb_error *err)
+/* One row of the map: the lines of a touch (its context), from one SM. */
+static enum pb_status take_row(struct pb_bench *bench, uint32_t sm, const void *context,
+                               struct pb_recording *recording, struct pb_error *err)
 {
-    struct pb_map map = {
-        .touch = touch, .offset_bytes = offsets, .offset_count = MAP_LINES, .warm = MAP_WARM};
-    enum pb_status status = bench->device->ops->map(bench->device, &map, latency, err);
+    const enum pb_touch *touch = context;
+    size_t row = (size_t)*touch * bench->info.sm_count + sm;
+    double *values = recording->matrix.values + row * MAP_LINES;
+    uint64_t offsets[MAP_LINES];
+    uint32_t latency[MAP_LINES];
+    const struct pb_map map = {.touch = *touch,
+                               .offset_bytes = offsets,
+                               .offset_count = MAP_LINES,
+                               .sms = &sm,
+                               .sm_count = 1,
+                               .warm = MAP_WARM};
+    enum pb_status status;
 
-    for (size_t i = 0; status == PB_OK && i < (size_t)bench->info.sm_count * MAP_LINES; i++)
-        values_out[i] = latency[i];
+    for (size_t i = 0; i < MAP_LINES; i++)
+        offsets[i] = i * MAP_STRIDE_BYTES;
+    status = bench->device->ops->map(bench->device, &map, latency, err);
+    for (size_t i = 0; status == PB_OK && i < MAP_LINES; i++)
+        values[i] = latency[i];
     return status;
 }
 
 enum pb_status pb_test_l2_map(struct pb_bench *bench, struct pb_recording *recording,
                               struct pb_error *err)
 {
-    size_t cells = (size_t)bench->info.sm_count * MAP_LINES;
-    uint32_t *latency = malloc(cells * sizeof(*latency));
-    uint64_t offsets[MAP_LINES];
-    enum pb_status status;
+    static const enum pb_touch touches[] = {PB_TOUCH_LOAD, PB_TOUCH_ATOMIC}; /* as on the axis */
+    enum pb_status status = open_map(bench, &recording->matrix, err);
 
-    if (latency == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a map of %zu", cells);
-    for (size_t i = 0; i < MAP_LINES; i++)
-        offsets[i] = i * MAP_STRIDE_BYTES;
-    status = open_map(bench, offsets, &recording->matrix, err);
-    if (status == PB_OK)
-        status = fill_map(bench, PB_TOUCH_LOAD, offsets, latency, recording->matrix.values, err);
-    if (status == PB_OK)
-        status = fill_map(bench, PB_TOUCH_ATOMIC, offsets, latency,
-                          recording->matrix.values + cells, err);
-    free(latency);
+    for (size_t i = 0; status == PB_OK && i < 2; i++)
+        status = pb_sms_each(bench, take_row, &touches[i], recording, err);
     return status;
 }

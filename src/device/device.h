@@ -184,6 +184,7 @@ struct pb_burst {
  * One access to each of `offset_count` lines from one SM after the other, or from all listed SMs
  * (sm_count 0: every SM), one thread each: latency_cycles[sm_count][offset_count], the stamp
  * overhead included. Atomics show the home of a line, loads the nearest copy (facts 2.10).
+ * PB_UNSUPPORTED: one of these SMs cannot be chosen.
  */
 enum pb_touch { PB_TOUCH_LOAD, PB_TOUCH_ATOMIC };
 struct pb_map {

@@ -146,6 +146,40 @@ static void test_dram_latency__asks_whether_its_pages_are_warm(void **state)
     pb_recording_clear(&recording);
 }
 
+/* SMs 2 and 5 take no CTA, as some do under MIG; all others are those of the simulator. */
+static enum pb_status map_but_two(struct pb_device *device, const struct pb_map *map,
+                                  uint32_t *latency_cycles_out, struct pb_error *err)
+{
+    for (size_t i = 0; map->sms == NULL || i < map->sm_count; i++)
+        if (map->sms == NULL || map->sms[i] == 2 || map->sms[i] == 5)
+            return pb_fail(err, PB_UNSUPPORTED, "an SM took no CTA");
+    return pb_device_sim.map(device, map, latency_cycles_out, err);
+}
+
+static void test_l2_map__an_sm_that_cannot_be_chosen_is_left_out_and_counted(void **state)
+{
+    struct pb_device_ops ops = pb_device_sim;
+    struct pb_recording recording;
+    struct pb_bench bench;
+    size_t row;
+
+    (void)state;
+    rig_open("gtx560ti", NULL, &bench);
+    ops.map = map_but_two;
+    bench.device->ops = &ops;
+    rig_run(&bench, "l2_map", &recording);
+    assert_string_equal(recording.message, "2 of 8 SMs cannot be chosen");
+    row = recording.matrix.axes[2].length;
+    for (size_t i = 0; i < pb_matrix_size(&recording.matrix); i++) {
+        size_t sm = i / row % 8;
+
+        assert_true(isnan(recording.matrix.values[i]) == (sm == 2 || sm == 5));
+    }
+    pb_recording_clear(&recording);
+    bench.device->ops = &pb_device_sim;
+    pb_bench_close(&bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +188,7 @@ int main(void)
         cmocka_unit_test(test_sm_misses__quick_has_l1_alone),
         cmocka_unit_test(test_dram_latency__every_sm_takes_its_turns),
         cmocka_unit_test(test_dram_latency__asks_whether_its_pages_are_warm),
+        cmocka_unit_test(test_l2_map__an_sm_that_cannot_be_chosen_is_left_out_and_counted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
