@@ -70,7 +70,8 @@ static enum pb_status check_identity(const struct pb_gather *gather, struct pb_e
     for (size_t i = 0; i < gather->done.count; i++) {
         const struct pb_done *done = &gather->done.items[i];
 
-        if (strcmp(done->key, member->key) == 0 && strcmp(done->uuid, member->uuid) != 0)
+        if (done->outcome == PB_TEST_OK && strcmp(done->key, member->key) == 0 &&
+            strcmp(done->uuid, member->uuid) != 0)
             return pb_fail(err, PB_INVALID,
                            "%s was %s in the earlier run and is %s now: these cannot be joined",
                            member->key, done->uuid, member->uuid);

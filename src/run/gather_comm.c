@@ -123,7 +123,7 @@ static enum pb_status append_items(struct pb_done_list *list, const struct pb_do
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < count && status == PB_OK; i++)
-        status = pb_done_add(list, items[i].key, items[i].uuid, items[i].test, err);
+        status = pb_done_add(list, &items[i], err);
     return status;
 }
 

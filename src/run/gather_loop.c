@@ -178,7 +178,7 @@ static void end_rank(struct pb_gather *gather)
     if (gather->measures) {
         struct pb_tally tally = *pb_supervisor_tally(gather->supervisor);
 
-        tally.counts[PB_TEST_OK] += gather->carried_count;
+        pb_done_tally(&gather->done, member->key, member->uuid, &gather->plan.tests, &tally);
         pb_tally_fill(&tally, member);
         member->seconds = pb_time_monotonic_seconds() - gather->begun;
     }
@@ -247,7 +247,6 @@ static void start_work(struct pb_gather *gather)
         pb_done_rest(&gather->done, plan->member.key, plan->member.uuid, &plan->tests, &rest, &err);
 
     gather->begun = pb_time_monotonic_seconds();
-    gather->carried_count = plan->tests.count - rest.count;
     pass_done(gather);
     if (status == PB_OK)
         status = pb_supervisor_run(gather->supervisor, plan->member.key, &rest, &err);

@@ -32,8 +32,7 @@ struct pb_gather {
 
     /* Resuming. */
     struct pb_done_list done;
-    size_t carried_count; /* tests of this device that are done */
-    char **old_spools;    /* this rank's, and at rank 0 those beyond the last rank */
+    char **old_spools; /* this rank's, and at rank 0 those beyond the last rank */
     size_t old_spool_count;
 
     /* Rank 0. */

@@ -8,11 +8,9 @@
 #include "h5schema/file.h"
 #include "run/spool.h"
 
-enum pb_status pb_done_add(struct pb_done_list *list, const char *key, const char *uuid,
-                           const char *test, struct pb_error *err)
+enum pb_status pb_done_add(struct pb_done_list *list, const struct pb_done *done,
+                           struct pb_error *err)
 {
-    struct pb_done *done;
-
     if (list->count == list->capacity) {
         size_t capacity = list->capacity == 0 ? 64 : 2 * list->capacity;
         struct pb_done *larger = realloc(list->items, capacity * sizeof(*larger));
@@ -22,28 +20,27 @@ enum pb_status pb_done_add(struct pb_done_list *list, const char *key, const cha
         list->items = larger;
         list->capacity = capacity;
     }
-    done = &list->items[list->count++];
-    PB_TEXT_SET(done->key, key);
-    PB_TEXT_SET(done->uuid, uuid);
-    PB_TEXT_SET(done->test, test);
+    list->items[list->count++] = *done;
     return PB_OK;
 }
 
 /* ---- from a fleet file ---- */
 
-static enum pb_status add_if_ok(struct pb_done_list *list, struct pb_reader *reader,
-                                const char *key, const char *uuid, const char *test,
-                                struct pb_error *err)
+static enum pb_status add_test(struct pb_done_list *list, struct pb_reader *reader, const char *key,
+                               const char *uuid, const char *test, struct pb_error *err)
 {
+    struct pb_done done = {.outcome = PB_TEST_OK};
     struct pb_recording recording;
     enum pb_status status = pb_reader_recording(reader, key, test, &recording, err);
 
     if (status != PB_OK)
         return status;
-    if (recording.outcome == PB_TEST_OK)
-        status = pb_done_add(list, key, uuid, test, err);
+    PB_TEXT_SET(done.key, key);
+    PB_TEXT_SET(done.uuid, uuid);
+    PB_TEXT_SET(done.test, test);
+    done.outcome = recording.outcome;
     pb_recording_clear(&recording);
-    return status;
+    return pb_done_add(list, &done, err);
 }
 
 static enum pb_status add_device(struct pb_done_list *list, struct pb_reader *reader,
@@ -57,7 +54,7 @@ static enum pb_status add_device(struct pb_done_list *list, struct pb_reader *re
     if (status == PB_OK)
         status = pb_reader_tests(reader, key, &tests, &count, err);
     for (size_t i = 0; i < count && status == PB_OK; i++)
-        status = add_if_ok(list, reader, key, info.uuid, tests[i].text, err);
+        status = add_test(list, reader, key, info.uuid, tests[i].text, err);
     free(tests);
     return status;
 }
@@ -87,6 +84,7 @@ static enum pb_status visit(void *context, const struct pb_frame *frame, const v
                             size_t size, struct pb_error *err)
 {
     struct pb_done_list *list = context;
+    struct pb_done done = {.outcome = PB_TEST_OK};
     struct pb_test_note note;
     enum pb_status status;
 
@@ -94,9 +92,13 @@ static enum pb_status visit(void *context, const struct pb_frame *frame, const v
     if (frame->type != PB_FRAME_TEST)
         return PB_OK;
     status = pb_note_read_test(frame->note, &note, err);
-    if (status != PB_OK || pb_outcome_parse(note.outcome) != PB_TEST_OK)
+    if (status != PB_OK)
         return status;
-    return pb_done_add(list, note.key, note.uuid, note.test, err);
+    PB_TEXT_SET(done.key, note.key);
+    PB_TEXT_SET(done.uuid, note.uuid);
+    PB_TEXT_SET(done.test, note.test);
+    done.outcome = pb_outcome_parse(note.outcome);
+    return pb_done_add(list, &done, err);
 }
 
 enum pb_status pb_done_add_spool(struct pb_done_list *list, const char *path, struct pb_error *err)
@@ -113,17 +115,56 @@ enum pb_status pb_done_add_spool(struct pb_done_list *list, const char *path, st
 
 /* ---- asking ---- */
 
+static bool is_of(const struct pb_done *done, const char *key, const char *uuid)
+{
+    return strcmp(done->key, key) == 0 && strcmp(done->uuid, uuid) == 0;
+}
+
 bool pb_done_has(const struct pb_done_list *list, const char *key, const char *uuid,
                  const char *test)
 {
     for (size_t i = 0; i < list->count; i++) {
         const struct pb_done *done = &list->items[i];
 
-        if (strcmp(done->test, test) == 0 && strcmp(done->key, key) == 0 &&
-            strcmp(done->uuid, uuid) == 0)
+        if (done->outcome == PB_TEST_OK && strcmp(done->test, test) == 0 && is_of(done, key, uuid))
             return true;
     }
     return false;
+}
+
+static bool is_listed(const struct pb_test_list *tests, const char *test)
+{
+    for (size_t i = 0; i < tests->count; i++)
+        if (strcmp(tests->specs[i].name, test) == 0)
+            return true;
+    return false;
+}
+
+/* Has the device this test before item i too, as when file and spool have it? */
+static bool is_repeated(const struct pb_done_list *list, size_t i)
+{
+    const struct pb_done *done = &list->items[i];
+
+    for (size_t j = 0; j < i; j++)
+        if (strcmp(list->items[j].test, done->test) == 0 &&
+            is_of(&list->items[j], done->key, done->uuid))
+            return true;
+    return false;
+}
+
+void pb_done_tally(const struct pb_done_list *list, const char *key, const char *uuid,
+                   const struct pb_test_list *tests, struct pb_tally *tally)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct pb_done *done = &list->items[i];
+
+        if (!is_of(done, key, uuid) || is_repeated(list, i))
+            continue;
+        if (pb_done_has(list, key, uuid, done->test))
+            pb_tally_add(tally, done->test, PB_TEST_OK, "");
+        else if (!is_listed(tests, done->test))
+            pb_tally_add(tally, done->test, done->outcome, "in an earlier run");
+    }
 }
 
 enum pb_status pb_done_rest(const struct pb_done_list *list, const char *key, const char *uuid,

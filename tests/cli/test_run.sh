@@ -192,6 +192,20 @@ partial_file_is_resumed() {
     valid f.h5
 }
 
+resumed_run_counts_what_the_file_has() {
+    write_fleet crash@bank_conflict
+    ranks 3 4 --fleet fleet.json --tests $fast -o f.h5
+    write_fleet
+    ranks 3 4 --fleet fleet.json --tests dram_latency -o f.h5 --resume
+    count f.h5 '^rank . n1\.gpu. ok 6 0' 3
+    has f.h5 '^rank 2 n1\.gpu2 crashed 5 1 bank_conflict crashed: in an earlier run'
+    has f.h5 '^complete 0'
+    ranks 0 4 --fleet fleet.json --tests bank_conflict -o f.h5 --resume
+    count f.h5 '^rank . n1\.gpu. ok 6 0' 4
+    has f.h5 '^complete 1'
+    valid f.h5
+}
+
 job_is_stopped_by_a_signal() {
     write_fleet hang@global_copy
     "$bin/plumb-run" --backend sim --profile gtx780 --fault hang@bank_conflict --tests $fast \
