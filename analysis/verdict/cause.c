@@ -221,7 +221,7 @@ static void write_move(const struct pb_metric *metric, const struct pb_move *mov
     if (move->against == PB_AGAINST_PAST)
         snprintf(text, size, "%s %.4g %s against %.4g (%s, %.1f times what repeats)", metric->name,
                  move->value, metric->unit, move->expected, shift, fabs(move->times));
-    else if (isfinite(move->sigmas))
+    else if (isfinite(move->sigmas) && isfinite(move->expected))
         snprintf(text, size, "%s %.4g %s against %.4g (%s, %.0f sigmas)", metric->name, move->value,
                  metric->unit, move->expected, shift, fabs(move->sigmas));
     else

@@ -83,6 +83,14 @@ few_peers_are_said_to_be_few() {
     ! grep -q 'would have been one' flat.txt || fail "no shift is CRITICAL among four"
 }
 
+wrong_words_need_no_peers() {
+    run 0 "$bin/plumb-probe" --backend sim --profile gtx780 --tests memory_pattern \
+        --fault bitflip=1e-5 -o f.h5
+    outliers 2 --json out.json f.h5
+    grep -qE 'integrity.mismatches [0-9]+ word against 0 ' out.txt || fail "another summary"
+    ! grep -qi 'nan' out.txt out.json || fail "no number is told as one"
+}
+
 one_device_is_judged_by_a_baseline() {
     fleet base.h5 18 gtx780
     fleet f.h5 1 gtx780 0:dram_bandwidth=0.8
