@@ -21,7 +21,7 @@ enum pb_status pb_link_take(struct pb_bench *bench, const struct pb_link *link,
 
 /*
  * The node's other devices, *count_out of *peers_out, to be freed; those after this one in the list
- * of all come first. PB_UNSUPPORTED: there are none.
+ * of all come first. MIG instances are and have none. PB_UNSUPPORTED: there are none.
  */
 enum pb_status pb_link_peers(struct pb_bench *bench, struct pb_device_entry **peers_out,
                              size_t *count_out, struct pb_error *err);

@@ -1,8 +1,10 @@
 /* What links carry, to the host and from other devices, against what a profile says they do. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "battery/link.h"
 #include "battery/rig.h"
 
 /*
@@ -147,6 +149,47 @@ static void test_links_together__carry_as_planted_with_as_many_as_met(void **sta
     pb_bench_close(&bench);
 }
 
+/* Two whole GPUs and one that is divided, as a process sees them from R570 on. */
+static enum pb_status list_divided(struct pb_device_entry **entries_out, size_t *count_out,
+                                   struct pb_error *err)
+{
+    static const struct pb_device_entry entries[] = {{"GPU-a", "00000000:1B:00.0", "H200"},
+                                                     {"MIG-b", "00000000:43:00.0", "H200 MIG 1g"},
+                                                     {"MIG-c", "00000000:43:00.0", "H200 MIG 1g"},
+                                                     {"GPU-d", "00000000:52:00.0", "H200"}};
+
+    (void)err;
+    *entries_out = malloc(sizeof(entries));
+    assert_non_null(*entries_out);
+    memcpy(*entries_out, entries, sizeof(entries));
+    *count_out = COUNT(entries);
+    return PB_OK;
+}
+
+static void test_link_peers__mig_instances_are_and_have_none(void **state)
+{
+    struct pb_device_ops ops = pb_device_sim;
+    struct pb_device_entry *peers = NULL;
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_bench bench;
+    size_t count;
+
+    (void)state;
+    open_drawn(&bench);
+    ops.enumerate = list_divided;
+    bench.device->ops = &ops;
+    PB_TEXT_SET(bench.info.uuid, "GPU-a");
+    assert_int_equal(pb_link_peers(&bench, &peers, &count, &err), PB_OK);
+    assert_int_equal(count, 1);
+    assert_string_equal(peers[0].uuid, "GPU-d");
+    free(peers);
+    PB_TEXT_SET(bench.info.uuid, "MIG-b");
+    assert_int_equal(pb_link_peers(&bench, &peers, &count, &err), PB_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "MIG"));
+    bench.device->ops = &pb_device_sim;
+    pb_bench_close(&bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +197,7 @@ int main(void)
         cmocka_unit_test(test_host_latency__is_the_wait_before_a_transfer),
         cmocka_unit_test(test_peer_link__carries_and_waits_as_planted),
         cmocka_unit_test(test_links_together__carry_as_planted_with_as_many_as_met),
+        cmocka_unit_test(test_link_peers__mig_instances_are_and_have_none),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
