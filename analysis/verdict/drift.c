@@ -62,7 +62,8 @@ static double scale_of(struct drift *drift, const double *values, size_t count, 
     return pb_robust_scale(&drift->robust, sorted, count, quantum);
 }
 
-/* The readings of a device in the baseline that are of the same measurement; counts others. */
+/* The readings of a device in the baseline that are of the same measurement; counts others. A MIG
+ * instance of another profile, which may have had the same UUID, is another device. */
 static size_t read_past(struct drift *drift, size_t subject, const struct pb_repeat *repeat,
                         size_t metric, double *noise_out, size_t *unlike_out)
 {
@@ -76,7 +77,8 @@ static size_t read_past(struct drift *drift, size_t subject, const struct pb_rep
         size_t row = drift->uuids.items[i].subject;
         struct pb_cell cell = pb_sheet_cell(drift->baseline, row, metric);
 
-        if (!isfinite(cell.value))
+        if (!isfinite(cell.value) ||
+            strcmp(drift->baseline->subjects[row].info.model, now->info.model) != 0)
             continue;
         if (!pb_repeat_compares(repeat, now, &drift->baseline->subjects[row])) {
             ++*unlike_out;

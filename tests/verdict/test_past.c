@@ -264,6 +264,29 @@ static void test_past__another_test_is_another_measurement(void **state)
     }
 }
 
+/* UUIDs of MIG instances are made from names: a GPU divided anew gives an old one away again. */
+static void test_past__instance_of_another_profile_is_another_device(void **state)
+{
+    static const struct {
+        const char *model;
+        enum pb_severity severity;
+    } pasts[] = {{"A MIG 2g.20gb", PB_SEVERITY_CRITICAL}, {"A MIG 1g.10gb", PB_SEVERITY_UNKNOWN}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(pasts) / sizeof(pasts[0]); i++) {
+        struct pb_sheet sheet = {0}, baseline = {0};
+        struct pb_findings findings = {0};
+
+        put(&sheet, add_one(&sheet), "l2.latency_cycles", 300.0);
+        put(&baseline, add_one(&baseline), "l2.latency_cycles", 250.0);
+        PB_TEXT_SET(sheet.subjects[0].info.model, "A MIG 2g.20gb");
+        PB_TEXT_SET(baseline.subjects[0].info.model, pasts[i].model);
+        judge_against(&sheet, &baseline, &findings);
+        assert_int_equal(findings.worst, pasts[i].severity);
+        pb_findings_clear(&findings);
+    }
+}
+
 static void test_repeat__sizes_are_ratios(void **state)
 {
     static const struct pb_metric rate = {
@@ -294,6 +317,7 @@ int main(void)
         cmocka_unit_test(test_past__one_step_of_rounding_is_no_drift),
         cmocka_unit_test(test_past__few_accesses_prove_no_tail),
         cmocka_unit_test(test_past__another_test_is_another_measurement),
+        cmocka_unit_test(test_past__instance_of_another_profile_is_another_device),
         cmocka_unit_test(test_repeat__sizes_are_ratios),
     };
 
