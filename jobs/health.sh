@@ -20,7 +20,8 @@
 # PLUMB_PROMETHEUS      textfile for the node exporter         (default: none)
 # PLUMB_HEALTH_HOURS    hours between two checks               (default: 24)
 # PLUMB_HEALTH_SECONDS  a check takes no longer than that      (default: 600)
-# PLUMB_GPUS            GPUs of this node                      (default: as nvidia-smi lists them)
+# PLUMB_GPUS            GPUs of this node                      (default: as nvidia-smi lists them; of
+#                       one that is divided its MIG instances)
 # PLUMB_BUSY            command that succeeds while a job runs (default: pgrep -x slurmstepd)
 # PLUMB_RUN_OPTIONS     options for plumb-run                  (default: --battery quick)
 #
@@ -30,12 +31,14 @@ set -u
 conf=${PLUMB_CONF:-/etc/plumb/jobs.conf}
 # shellcheck source=/dev/null
 [ ! -r "$conf" ] || . "$conf"
-bin=${PLUMB_BIN:-$(dirname "$0")/../../../bin}
+here=$(dirname "$(readlink -f "$0")")
+bin=${PLUMB_BIN:-$here/../../../bin}
 PATH=$bin:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin
 export PATH HOME="${HOME:-/root}"
 state=${PLUMB_STATE:-/var/lib/plumb}
 seconds=${PLUMB_HEALTH_SECONDS:-600}
 busy=${PLUMB_BUSY:-pgrep -x slurmstepd}
+. "$here/gpus.sh"
 
 is_busy() {
     $busy >/dev/null 2>&1
@@ -57,7 +60,8 @@ conclude() {
 
 # Measures until it is done, time is up, or a job arrives: then 1, and no verdict is better.
 measure() {
-    gpus=${PLUMB_GPUS:-$(timeout 60 nvidia-smi -L 2>/dev/null | grep -c '^GPU')}
+    gpus=${PLUMB_GPUS:-}
+    [ -n "$gpus" ] || plumb_count_gpus
     [ "$gpus" -gt 0 ] || return 2
     rm -rf "$state/new.h5" "$state/new.h5.spool"
     # Open MPI asks root to confirm.

@@ -16,6 +16,7 @@ build=${PLUMB_BUILD:-$root/build}
 output=${PLUMB_OUTPUT:-plumb-$(uname -n).h5}
 
 . "$here/setup.sh"
+. "$here/gpus.sh"
 # shellcheck disable=SC2086
 plumb_setup $PLUMB_BUILD_PACKAGES
 plumb_mpi_environment
@@ -34,7 +35,7 @@ cmake --build "$build" >"$root/.build.log" 2>&1 || { cat "$root/.build.log" >&2;
 gpus=0
 if "$build/src/cli/plumb-probe" --version | grep -q cuda && command -v nvidia-smi >/dev/null 2>&1
 then
-    gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true)
+    plumb_count_gpus
 fi
 fleet=$here/demo-fleet.json
 demo=no

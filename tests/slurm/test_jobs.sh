@@ -120,6 +120,54 @@ health_check_that_cannot_measure_is_unknown() {
     grep -qE '^UNKNOWN [0-9]+ .*no-such-gpu' state/verdict || fail "another verdict"
 }
 
+# fake_gpus LINE...: nvidia-smi -L prints these; plumb-run writes what it sees, a line for each rank.
+fake_gpus() {
+    mkdir fake
+    ln -s "$bin"/plumb-* fake/
+    rm fake/plumb-run
+    printf '%s\n' "$@" >listing
+    printf '%s\n' '#!/bin/sh' "cat '$work/listing'" >fake/nvidia-smi
+    printf '%s\n' '#!/bin/sh' "echo \"\${CUDA_VISIBLE_DEVICES-all}\" >>'$work/seen'" \
+        "exec '$bin/plumb-run' \"\$@\"" >fake/plumb-run
+    chmod +x fake/nvidia-smi fake/plumb-run
+    export PLUMB_BIN="$work/fake"
+    unset PLUMB_GPUS CUDA_VISIBLE_DEVICES
+}
+
+# measures RANKS VISIBLE: so many ranks of a health check, and each sees that.
+measures() {
+    : >seen
+    run 3 sh "$jobs/health.sh" --now
+    [ "$(sort seen | uniq -c | sed 's/^ *//')" = "$1 $2" ] || { cat seen; fail "expected $1 $2"; }
+}
+
+health_check_measures_every_gpu_of_the_node() {
+    fake_gpus 'GPU 0: NVIDIA H200 (UUID: GPU-a)' 'GPU 1: NVIDIA H200 (UUID: GPU-b)' \
+        'Unable to determine the device handle for gpu 0000:3B:00.0: GPU is lost.'
+    measures 2 all
+    export CUDA_VISIBLE_DEVICES=1
+    measures 1 1
+    unset CUDA_VISIBLE_DEVICES
+    echo 'CUDA_VISIBLE_DEVICES=GPU-b,-1,GPU-a' >jobs.conf
+    measures 1 GPU-b,-1,GPU-a
+    : >listing
+    run 3 sh "$jobs/health.sh" --now
+    said 'sees no GPU' || fail "another verdict"
+}
+
+health_check_measures_the_instances_of_divided_gpus() {
+    fake_gpus 'GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-a)' \
+        '  MIG 1g.10gb     Device  0: (UUID: MIG-b)' '  MIG 1g.10gb     Device  1: (UUID: MIG-c)'
+    measures 2 MIG-b,MIG-c
+    export CUDA_VISIBLE_DEVICES=MIG-c
+    measures 1 MIG-c
+    unset CUDA_VISIBLE_DEVICES
+    echo 'GPU 1: NVIDIA H100 80GB HBM3 (UUID: GPU-d)' >>listing # is not divided
+    measures 3 MIG-b,MIG-c,GPU-d
+    export PLUMB_GPUS=1
+    measures 1 all
+}
+
 # measure FILE PROFILE HOST: two devices of one node.
 measure() {
     echo "{\"seed\": 7, \"devices\": [{\"host\": \"$3\", \"profile\": \"$2\", \"count\": 2}]}" >fleet.json
