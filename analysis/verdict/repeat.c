@@ -14,9 +14,12 @@ static const struct row {
     double warning; /* 0: the practical size */
     bool only_warns, same_tests;
 } rows[] = {
-    /* Timed by the host, and its business: 1 is half or double. */
+    /*
+     * Timed by the host, and its business: 1 is half or double. From pageable memory one of four
+     * H200s, all at work, moved 6.7 GB/s in one run and 15.1 in another.
+     */
     {"host_latency.*", 1.0, true, false},
-    {"host_link.*_pageable", 1.0, true, false},
+    {"host_link.*_pageable", 5.0, true, false},
     {"clock.sm_mhz", 0.0125, false, false}, /* a step of 15 MHz is a healthy device's own choice */
     {"*.miss_latency_cycles", 0.03, false, false},
     {"*.latency_bound", 0.05, false, false},

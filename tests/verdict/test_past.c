@@ -295,7 +295,7 @@ static void test_repeat__sizes_are_ratios(void **state)
         .name = "throttle.power_cap", .domain = PB_DOMAIN_FRACTION, .practical = 0.3};
 
     (void)state;
-    assert_float_equal(pb_repeat_of(&rate).warning, 1.0, 0.0);
+    assert_float_equal(pb_repeat_of(&rate).warning, 5.0, 0.0);
     assert_true(isinf(pb_repeat_of(&rate).critical));
     assert_float_equal(pb_repeat_size(&rate, 1.0, 10.0, true), 10.0, 1e-9);
     assert_float_equal(pb_repeat_size(&rate, 1.0, 10.0, false), 5.0, 1e-9);

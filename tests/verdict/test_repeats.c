@@ -46,6 +46,7 @@ static void expect_all_pairs_well(const struct repeats *repeats, size_t runs)
 static void test_healthy__h200s_are_as_they_were(void **state)
 {
     expect_all_pairs_well(&((struct rig *)*state)->h200, 8);
+    expect_all_pairs_well(&((struct rig *)*state)->node, 6);
 }
 
 static void test_healthy__h100_is_as_it_was(void **state)
@@ -71,6 +72,7 @@ static void expect_well_against_others(const struct repeats *repeats)
 static void test_healthy__several_pasts_accuse_nobody(void **state)
 {
     expect_well_against_others(&((struct rig *)*state)->h200);
+    expect_well_against_others(&((struct rig *)*state)->node);
     expect_well_against_others(&((struct rig *)*state)->h100);
 }
 
@@ -104,6 +106,9 @@ static void test_sizes__stand_well_beyond_what_was_seen(void **state)
     double times = farthest(&rig->h200, name);
 
     print_message("H200: at most %.2f of what is granted, by %s\n", times, name);
+    assert_true(times < 1.0 / margin);
+    times = farthest(&rig->node, name);
+    print_message("Four H200s: at most %.2f of what is granted, by %s\n", times, name);
     assert_true(times < 1.0 / margin);
     times = farthest(&rig->h100, name);
     print_message("H100: at most %.2f of what is granted, by %s\n", times, name);

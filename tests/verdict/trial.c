@@ -17,6 +17,7 @@ int trial_set_up(void **state)
     static struct rig rig;
 
     repeats_read(PLUMB_TEST_DATA "/h200-repeats.tsv", &rig.h200);
+    repeats_read(PLUMB_TEST_DATA "/h200-node-repeats.tsv", &rig.node);
     repeats_read(PLUMB_TEST_DATA "/h100-repeats.tsv", &rig.h100);
     *state = &rig;
     return 0;
@@ -27,6 +28,7 @@ int trial_tear_down(void **state)
     struct rig *rig = *state;
 
     repeats_clear(&rig->h200);
+    repeats_clear(&rig->node);
     repeats_clear(&rig->h100);
     return 0;
 }

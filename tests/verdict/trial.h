@@ -10,7 +10,7 @@
 
 /* All recordings. */
 struct rig {
-    struct repeats h200, h100;
+    struct repeats h200, node, h100; /* two of a node, four of another, one */
 };
 
 /* Set-up and tear-down of a group of tests; *state is a struct rig. */
