@@ -98,12 +98,12 @@ static size_t count_listed(const char *visible)
     struct pb_device_entry *listed = NULL;
     size_t count = 99;
 
-    assert_int_equal(pb_cuda_instances(visible, &listed, &count, NULL), PB_OK);
+    assert_int_equal(pb_cuda_named(visible, &listed, &count, NULL), PB_OK);
     free(listed);
     return count;
 }
 
-static void test_cuda_instances__are_those_that_the_list_names(void **state)
+static void test_cuda_named__are_those_of_a_list_with_instances(void **state)
 {
     static const char list[] = "MIG-55550000-0000-0000-0000-000000000000,"
                                "MIG-GPU-1a2b3c4d-0000-0000-0000-000000000000/13/0,MIG-6666";
@@ -111,7 +111,7 @@ static void test_cuda_instances__are_those_that_the_list_names(void **state)
     size_t count = 0, found = 99;
 
     (void)state;
-    assert_int_equal(pb_cuda_instances(list, &listed, &count, NULL), PB_OK);
+    assert_int_equal(pb_cuda_named(list, &listed, &count, NULL), PB_OK);
     assert_int_equal(count, 3);
     assert_string_equal(listed[0].uuid, entries[3].uuid);
     assert_string_equal(listed[1].uuid, "MIG-GPU-1a2b3c4d-0000-0000-0000-000000000000/13/0");
@@ -123,7 +123,7 @@ static void test_cuda_instances__are_those_that_the_list_names(void **state)
 }
 
 /* Then CUDA tells what there is. */
-static void test_cuda_instances__are_none_where_cuda_shows_all(void **state)
+static void test_cuda_named__are_none_where_cuda_shows_all(void **state)
 {
     (void)state;
     assert_int_equal(count_listed(NULL), 0);
@@ -131,9 +131,36 @@ static void test_cuda_instances__are_none_where_cuda_shows_all(void **state)
     assert_int_equal(count_listed("0,1"), 0);
     assert_int_equal(count_listed("GPU-1a2b3c4d,GPU-1a2b9999"), 0);
     assert_int_equal(count_listed("MIG-5555"), 0);
-    assert_int_equal(count_listed("MIG-5555,GPU-1a2b3c4d"), 0);
     assert_int_equal(count_listed("0,MIG-5555,MIG-6666"), 0);
+    assert_int_equal(count_listed("MIG-5555,,GPU-1a2b3c4d"), 0);
     assert_int_equal(count_listed("MIG-5555,MIG-6666"), 2);
+    assert_int_equal(count_listed("GPU-1a2b3c4d,MIG-5555"), 2);
+}
+
+static void expect_narrowed(size_t found, const char *expected)
+{
+    struct pb_device_entry *listed = NULL;
+    char *visible = NULL;
+    size_t count = 0;
+
+    assert_int_equal(
+        pb_cuda_named("GPU-1a2b,MIG-5555,MIG-6666,GPU-7777,GPU-8888", &listed, &count, NULL),
+        PB_OK);
+    assert_int_equal(count, 5);
+    assert_int_equal(pb_cuda_narrow(listed, count, found, &visible, NULL), PB_OK);
+    assert_string_equal(visible, expected);
+    free(visible);
+    free(listed);
+}
+
+/* Before R570 CUDA shows a process one instance, and then no whole GPU; these have peers. */
+static void test_cuda_named__each_of_divided_and_whole_gpus_can_be_opened(void **state)
+{
+    (void)state;
+    expect_narrowed(0, "GPU-1a2b,GPU-7777,GPU-8888");
+    expect_narrowed(1, "MIG-5555");
+    expect_narrowed(2, "MIG-6666");
+    expect_narrowed(3, "GPU-7777,GPU-8888,GPU-1a2b");
 }
 
 static void test_cuda_match__pci_bus_id_in_its_three_spellings(void **state)
@@ -165,8 +192,9 @@ int main(void)
         cmocka_unit_test(test_cuda_match__mig_instance_by_its_own_uuid),
         cmocka_unit_test(test_cuda_match__hidden_instance_is_told_how_to_be_seen),
         cmocka_unit_test(test_cuda_match__instances_of_one_gpu_share_its_bus_id),
-        cmocka_unit_test(test_cuda_instances__are_those_that_the_list_names),
-        cmocka_unit_test(test_cuda_instances__are_none_where_cuda_shows_all),
+        cmocka_unit_test(test_cuda_named__are_those_of_a_list_with_instances),
+        cmocka_unit_test(test_cuda_named__are_none_where_cuda_shows_all),
+        cmocka_unit_test(test_cuda_named__each_of_divided_and_whole_gpus_can_be_opened),
         cmocka_unit_test(test_cuda_match__pci_bus_id_in_its_three_spellings),
         cmocka_unit_test(test_cuda_match__nonsense_is_refused),
     };

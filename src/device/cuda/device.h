@@ -127,8 +127,9 @@ void pb_cuda_subtract(const uint32_t *pairs, size_t count, uint32_t *cycles_out)
 bool pb_cuda_look_up(const char *name, unsigned version, void *function_out);
 
 /*
- * Where CUDA_VISIBLE_DEVICES names several MIG instances, they are listed from there by their
- * names alone, and one is opened by naming it alone: before R570 a process sees but the first.
+ * Where CUDA_VISIBLE_DEVICES names several devices, MIG instances among them, they are listed from
+ * there by their names alone, and one is opened by naming it alone: before R570 a process sees but
+ * the first instance, and then no whole GPU.
  */
 enum pb_status pb_cuda_enumerate(struct pb_device_entry **entries_out, size_t *count_out,
                                  struct pb_error *err);
@@ -140,11 +141,18 @@ enum pb_status pb_cuda_identify(int ordinal, struct pb_device_entry *entry_out,
 /* ---- match.c ---- */
 
 /*
- * What CUDA_VISIBLE_DEVICES (NULL: not set) names if that is several, all of them MIG instances;
+ * What CUDA_VISIBLE_DEVICES (NULL: not set) names if that is several, MIG instances among them;
  * else *count_out is 0. *entries_out is to be freed.
  */
-enum pb_status pb_cuda_instances(const char *visible, struct pb_device_entry **entries_out,
-                                 size_t *count_out, struct pb_error *err);
+enum pb_status pb_cuda_named(const char *visible, struct pb_device_entry **entries_out,
+                             size_t *count_out, struct pb_error *err);
+
+/*
+ * What CUDA_VISIBLE_DEVICES is to be for entries[found] to be opened as the first device: an
+ * instance alone; a GPU, and behind it the other whole ones, its peers. To be freed.
+ */
+enum pb_status pb_cuda_narrow(const struct pb_device_entry *entries, size_t count, size_t found,
+                              char **visible_out, struct pb_error *err);
 
 /* The one entry that the selector fits; PB_INVALID lists what there is. */
 enum pb_status pb_cuda_match(const char *selector, const struct pb_device_entry *entries,

@@ -1,6 +1,6 @@
 /*
- * What a user may call a GPU: its index, the start of its UUID, or its PCI bus id; and which MIG
- * instances an environment names.
+ * What a user may call a GPU: its index, the start of its UUID, or its PCI bus id; and what an
+ * environment that names MIG instances leaves to be seen.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -10,31 +10,39 @@
 
 #include "device/cuda/device.h"
 
-static const char mig[] = "MIG-";
+static const char mig[] = "MIG-", gpu[] = "GPU-";
 
-/* The number of names in a list of instances; 0: not all of them are such. */
-static size_t count_instances(const char *list)
+static bool is_instance(const char *name)
 {
-    size_t count = 1;
-
-    if (list == NULL || strncmp(list, mig, strlen(mig)) != 0)
-        return 0;
-    for (const char *at = strchr(list, ','); at != NULL; at = strchr(at + 1, ','), count++)
-        if (strncmp(at + 1, mig, strlen(mig)) != 0)
-            return 0;
-    return count;
+    return strncmp(name, mig, strlen(mig)) == 0;
 }
 
-enum pb_status pb_cuda_instances(const char *visible, struct pb_device_entry **entries_out,
-                                 size_t *count_out, struct pb_error *err)
+/* The number of names in a list with an instance in it; 0: there is none, or not all are UUIDs. */
+static size_t count_names(const char *list)
 {
-    size_t count = count_instances(visible);
+    size_t count = 0, instances = 0;
+
+    for (const char *at = list; at != NULL; count++) {
+        if (!is_instance(at) && strncmp(at, gpu, strlen(gpu)) != 0)
+            return 0;
+        instances += is_instance(at);
+        at = strchr(at, ',');
+        if (at != NULL)
+            at++;
+    }
+    return instances > 0 ? count : 0;
+}
+
+enum pb_status pb_cuda_named(const char *visible, struct pb_device_entry **entries_out,
+                             size_t *count_out, struct pb_error *err)
+{
+    size_t count = count_names(visible);
     struct pb_device_entry *entries = NULL;
 
     if (count < 2)
         count = 0;
     else if ((entries = calloc(count, sizeof(*entries))) == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a list of %zu instances", count);
+        return pb_fail(err, PB_NO_MEMORY, "no memory for a list of %zu devices", count);
     for (size_t i = 0; i < count; i++) {
         size_t length = strcspn(visible, ",");
 
@@ -43,6 +51,24 @@ enum pb_status pb_cuda_instances(const char *visible, struct pb_device_entry **e
     }
     *entries_out = entries;
     *count_out = count;
+    return PB_OK;
+}
+
+enum pb_status pb_cuda_narrow(const struct pb_device_entry *entries, size_t count, size_t found,
+                              char **visible_out, struct pb_error *err)
+{
+    size_t size = count * sizeof(entries[0].uuid), used = 0;
+    char *visible = malloc(size);
+
+    if (visible == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for the names of %zu devices", count);
+    for (size_t i = 0; i < count; i++) {
+        const char *uuid = entries[(found + i) % count].uuid;
+
+        if (i == 0 || (!is_instance(entries[found].uuid) && !is_instance(uuid)))
+            used += (size_t)snprintf(visible + used, size - used, "%s%s", i == 0 ? "" : ",", uuid);
+    }
+    *visible_out = visible;
     return PB_OK;
 }
 

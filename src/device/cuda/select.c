@@ -1,8 +1,9 @@
 /*
  * Which GPUs there are and which one is meant, without touching any: no context is created.
  *
- * Limit: what CUDA_VISIBLE_DEVICES hides is not there. A process that has opened one of the several
- * MIG instances it names sees no other from then on.
+ * Limit: what CUDA_VISIBLE_DEVICES hides is not there. Where that names MIG instances, a process
+ * that has opened one of them sees nothing else from then on, one that has opened a whole GPU no
+ * instance.
  */
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
@@ -124,32 +125,37 @@ static enum pb_status list_devices(struct pb_device_entry **entries_out, size_t 
 enum pb_status pb_cuda_enumerate(struct pb_device_entry **entries_out, size_t *count_out,
                                  struct pb_error *err)
 {
-    struct pb_device_entry *instances = NULL;
+    struct pb_device_entry *named = NULL;
     size_t count = 0;
-    enum pb_status status = pb_cuda_instances(getenv(visible_devices), &instances, &count, err);
+    enum pb_status status = pb_cuda_named(getenv(visible_devices), &named, &count, err);
 
     if (status != PB_OK)
         return status;
     if (count == 0)
         return list_devices(entries_out, count_out, err);
-    *entries_out = instances;
+    *entries_out = named;
     *count_out = count;
     return PB_OK;
 }
 
-/* Before CUDA looks: of several MIG instances leaves one visible, which *selector means then. */
+/* Before CUDA looks: of what an environment with MIG instances names leaves *selector first, where
+ * it means that from now on. */
 static enum pb_status narrow(const char **selector, struct pb_error *err)
 {
     struct pb_device_entry *entries = NULL;
+    char *visible = NULL;
     size_t count = 0, found = 0;
-    enum pb_status status = pb_cuda_instances(getenv(visible_devices), &entries, &count, err);
+    enum pb_status status = pb_cuda_named(getenv(visible_devices), &entries, &count, err);
 
     if (status == PB_OK && count > 0) {
         status = pb_cuda_match(*selector, entries, count, &found, err);
-        if (status == PB_OK && setenv(visible_devices, entries[found].uuid, 1) != 0)
-            status = pb_fail(err, PB_NO_MEMORY, "no memory for the name of an instance");
+        if (status == PB_OK)
+            status = pb_cuda_narrow(entries, count, found, &visible, err);
+        if (status == PB_OK && setenv(visible_devices, visible, 1) != 0)
+            status = pb_fail(err, PB_NO_MEMORY, "no memory for the names of %zu devices", count);
         *selector = "0";
     }
+    free(visible);
     free(entries);
     return status;
 }
