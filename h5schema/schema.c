@@ -32,7 +32,9 @@ static const struct pb_field run_fields[] = {
 static const struct pb_field member_fields[] = {
     FIELD(I64, pb_member, rank, "rank", "", "MPI rank, or the number given by a merge"),
     FIELD(TEXT, pb_member, host, "host", "", "node"),
-    FIELD(I64, pb_member, slot, "slot", "", "number of the GPU on its node; -1: not known"),
+    FIELD(I64, pb_member, slot, "slot", "",
+          "number of the GPU on its node; of a MIG instance 1000 * (GPU + 1) + 10 * GPU instance + "
+          "compute instance; -1: not known"),
     FIELD(TEXT, pb_member, key, "key", "", "HOST.gpuSLOT, its group under /devices"),
     FIELD(TEXT, pb_member, uuid, "uuid", "", "the device's own name"),
     FIELD(TEXT, pb_member, pci_bus_id, "pci_bus_id", "", "domain:bus:device.function"),
@@ -54,7 +56,8 @@ static const struct pb_field device_fields[] = {
     FIELD(TEXT, pb_device_info, driver_version, "driver_version", "", "empty: not known"),
     FIELD(TEXT, pb_device_info, runtime_version, "runtime_version", "", "of CUDA, or simulator"),
     FIELD(TEXT, pb_device_info, source, "source", "", "where a simulated profile comes from"),
-    FIELD(I64, pb_device_info, slot, "slot", "", "number on its node; -1: not known"),
+    FIELD(I64, pb_device_info, slot, "slot", "",
+          "number on its node, made as that in /fleet; -1: not known"),
     FIELD(U32, pb_device_info, compute_capability, "compute_capability", "", "10 major + minor"),
     FIELD(U32, pb_device_info, capabilities, "capabilities", "", "bit mask of what it can do"),
     FIELD(U32, pb_device_info, sm_count, "sm_count", "", "streaming multiprocessors"),
@@ -215,7 +218,9 @@ const struct pb_object pb_schema[] = {
     {"/devices/<key>", PB_OBJECT_GROUP, false, device_fields, COUNT(device_fields),
      sizeof(struct pb_device_info), "identity and properties of one device"},
     {"/devices/<key>/state", PB_OBJECT_TABLE, false, state_fields, COUNT(state_fields),
-     sizeof(struct pb_state), "the device's state over time"},
+     sizeof(struct pb_state),
+     "the device's state over time; of a MIG instance all but memory_used and processes is its "
+     "GPU's"},
     {"/devices/<key>/tests/<test>", PB_OBJECT_GROUP, false, test_fields, COUNT(test_fields),
      sizeof(struct pb_test_row), "one test on one device"},
     {"/devices/<key>/tests/<test>/points", PB_OBJECT_TABLE, false, point_fields,
