@@ -23,6 +23,9 @@ enum { PLACE_POWERS = 16 };
 /* Entries of a walk: fewer that miss alike are strays. */
 enum { ENTRIES_MIN = 4 };
 
+/* Walks over so many times the reach show nothing new of entries, but perhaps misses of L2. */
+enum { REACHES_MAX = 16 };
+
 /* So far, in parts of it, a reach may be taken wrong where laps were recorded in part. */
 static const double unseen_share = 1.0 / 32.0;
 
@@ -68,6 +71,12 @@ static uint64_t unit_of(const struct places *places)
     return unit;
 }
 
+static bool is_just_beyond(const struct pb_tlb_view *view, const struct pb_tlb_walk *walk)
+{
+    return walk->pages > view->onset.fits_pages &&
+           walk->pages <= REACHES_MAX * view->onset.overflow_pages;
+}
+
 /* Where a walk beyond the reach misses, and where it turns between hits and misses. */
 static void find_places(const struct pb_tlb_view *view, struct places *misses, struct places *turns)
 {
@@ -79,7 +88,7 @@ static void find_places(const struct pb_tlb_view *view, struct places *misses, s
         uint64_t last = 0;
         bool before = false;
 
-        if (walk->pages <= view->onset.fits_pages)
+        if (!is_just_beyond(view, walk))
             continue;
         for (size_t k = 0; k < walk->accesses.count && k < walk->pages; k++) {
             uint64_t page = walk->accesses.index_bytes[k] / view->stride_bytes;
@@ -154,7 +163,7 @@ static bool is_refuted(const struct pb_tlb_view *view, uint64_t span_bytes)
 
     pb_tlb_range(view->tlb, view->stride_bytes, &first, &count);
     for (size_t i = first; i < first + count; i++)
-        if (view->tlb->walks[i].pages > view->onset.fits_pages)
+        if (is_just_beyond(view, &view->tlb->walks[i]))
             add_fates(view, &view->tlb->walks[i], pages, &sum);
     return 8 * sum.apart > sum.all_hit + sum.first_misses + sum.all_miss + sum.apart ||
            (sum.some_first && sum.some_all);
