@@ -8,54 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/sim/index.h"
-#include "device/sim/victim.h"
+#include "device/sim/cache_body.h"
 
 #define NONE UINT32_MAX
 
 enum {
     STREAM_REACH_BYTES = 4096,
     SEARCHED_WAYS_MAX = 32, /* their lines lie in a few of the host's own */
-    PARTS_MAX = PB_SIM_POOL_PARTS_MAX + 4
-};
-
-/* The hash chain of lines that fall into one bucket; stale when the generation differs. */
-struct bucket {
-    uint32_t generation;
-    uint32_t slot;
-};
-
-/* The sequential stream that a miss opened: covers (last_byte, end_byte). */
-struct stream {
-    uint64_t last_byte, end_byte;
-};
-
-/* From the lowest to the highest byte that was loaded in this launch; empty: first = end. */
-struct extent {
-    uint64_t first_byte, end_byte;
-};
-
-struct pb_sim_cache {
-    const struct pb_sim_shape *shape;
-    struct pb_sim_index_map *index;
-    struct pb_sim_pool pool; /* sets, slots and ages: victim.h */
-    uint64_t *lines;         /* of each slot */
-    uint32_t *sectors;       /* of each slot, bit i: sector i is here; NULL: a line is one sector */
-    uint32_t *chain;         /* of each slot: the next one in its bucket; NULL: sets are searched */
-    struct bucket *buckets;  /* as chain */
-    uint64_t bucket_mask;
-    unsigned line_shift, sector_shift;
-    uint64_t sector_mask;
-    struct pb_sim_prefetch prefetch;
-    bool is_rushed; /* nothing can run ahead in time */
-    bool draws;     /* its policy draws lots */
-    bool has_drawn; /* since it was emptied */
-    struct stream stream;
-    struct extent seen; /* kept for a prefetch of first walks only */
-    uint64_t last_line; /* the line used last, in last_slot, or NO_LINE */
-    uint32_t last_slot;
-    uint64_t end_line; /* no line from here on was loaded since the start */
-    uint64_t size_bytes;
 };
 
 static const uint64_t NO_LINE = UINT64_MAX;
@@ -65,26 +24,21 @@ static unsigned log2_of(uint64_t power_of_two)
     return (unsigned)__builtin_ctzll(power_of_two);
 }
 
-static size_t slot_count(const struct pb_sim_cache *cache)
-{
-    return (size_t)cache->shape->set_count * cache->pool.most_ways;
-}
-
 static bool allocate_buckets(struct pb_sim_cache *cache)
 {
     uint64_t count = 16;
 
-    while (count < 2 * slot_count(cache))
+    while (count < 2 * pb_sim_cache_slots(cache))
         count *= 2;
     cache->buckets = calloc(count, sizeof(*cache->buckets));
-    cache->chain = calloc(slot_count(cache), sizeof(*cache->chain));
+    cache->chain = calloc(pb_sim_cache_slots(cache), sizeof(*cache->chain));
     cache->bucket_mask = count - 1;
     return cache->buckets != NULL && cache->chain != NULL;
 }
 
 static enum pb_status allocate_slots(struct pb_sim_cache *cache, struct pb_error *err)
 {
-    size_t count = slot_count(cache);
+    size_t count = pb_sim_cache_slots(cache);
     bool is_there;
 
     cache->lines = calloc(count, sizeof(*cache->lines));
@@ -149,8 +103,8 @@ void pb_sim_cache_start(struct pb_sim_cache *cache, uint64_t bytes)
         memset(cache->buckets, 0, (cache->bucket_mask + 1) * sizeof(*cache->buckets));
     cache->last_line = NO_LINE;
     cache->end_line = 0;
-    cache->stream = (struct stream){0, 0};
-    cache->seen = (struct extent){0, 0};
+    cache->stream = (struct pb_sim_cache_stream){0, 0};
+    cache->seen = (struct pb_sim_cache_extent){0, 0};
     cache->is_rushed = cache->has_drawn = false;
 }
 
@@ -185,9 +139,9 @@ static uint32_t sector_of(const struct pb_sim_cache *cache, uint64_t address)
 }
 
 /* The bucket a line is chained in, emptied if it is stale. */
-static struct bucket *bucket_of(struct pb_sim_cache *cache, uint64_t line)
+static struct pb_sim_cache_bucket *bucket_of(struct pb_sim_cache *cache, uint64_t line)
 {
-    struct bucket *bucket = &cache->buckets[hash(line) & cache->bucket_mask];
+    struct pb_sim_cache_bucket *bucket = &cache->buckets[hash(line) & cache->bucket_mask];
 
     if (bucket->generation != cache->pool.generation) {
         bucket->generation = cache->pool.generation;
@@ -209,7 +163,7 @@ static void forget(struct pb_sim_cache *cache, uint32_t victim)
 /* Puts the line in this slot into its bucket. */
 static void remember(struct pb_sim_cache *cache, uint32_t slot)
 {
-    struct bucket *bucket = bucket_of(cache, cache->lines[slot]);
+    struct pb_sim_cache_bucket *bucket = bucket_of(cache, cache->lines[slot]);
 
     cache->chain[slot] = bucket->slot;
     bucket->slot = slot;
@@ -238,7 +192,7 @@ static uint32_t allocate_line(struct pb_sim_cache *cache, uint64_t line, uint32_
 
 static uint32_t find_hashed(const struct pb_sim_cache *cache, uint64_t line)
 {
-    const struct bucket *bucket = &cache->buckets[hash(line) & cache->bucket_mask];
+    const struct pb_sim_cache_bucket *bucket = &cache->buckets[hash(line) & cache->bucket_mask];
     uint32_t slot = bucket->generation == cache->pool.generation ? bucket->slot : NONE;
 
     while (slot != NONE && cache->lines[slot] != line)
@@ -285,12 +239,12 @@ bool pb_sim_cache_keeps(const struct pb_sim_cache *cache, uint64_t address)
 }
 
 /* True: nothing so low or so high was loaded before. Takes the sector into what was. */
-static bool is_first_walk(struct extent *seen, uint64_t address, uint64_t sector_end)
+static bool is_first_walk(struct pb_sim_cache_extent *seen, uint64_t address, uint64_t sector_end)
 {
     bool is_first = address >= seen->end_byte || address < seen->first_byte;
 
     if (seen->first_byte == seen->end_byte)
-        *seen = (struct extent){address, sector_end};
+        *seen = (struct pb_sim_cache_extent){address, sector_end};
     if (address < seen->first_byte)
         seen->first_byte = address;
     if (sector_end > seen->end_byte)
@@ -301,7 +255,7 @@ static bool is_first_walk(struct extent *seen, uint64_t address, uint64_t sector
 /* True: the stream had this sector on its way. Otherwise a new stream may start here. */
 static bool is_prefetched(struct pb_sim_cache *cache, uint64_t address)
 {
-    struct stream *stream = &cache->stream;
+    struct pb_sim_cache_stream *stream = &cache->stream;
     uint64_t sector_end = (address | (((uint64_t)1 << cache->sector_shift) - 1)) + 1;
 
     if (cache->prefetch.bytes == 0 || cache->is_rushed)
@@ -356,60 +310,4 @@ bool pb_sim_cache_access(struct pb_sim_cache *cache, uint64_t address, struct pb
     if (line != cache->last_line)
         return access_other(cache, address, line, random);
     return has_sector(cache, cache->last_slot, address) || fill(cache, cache->last_slot, address);
-}
-
-static size_t add_part(struct pb_sim_part *parts, size_t count, void *bytes, size_t size)
-{
-    if (bytes == NULL)
-        return count;
-    parts[count] = (struct pb_sim_part){bytes, size};
-    return count + 1;
-}
-
-/* The arrays; the struct itself, which holds no others that change, is the rest of the state. */
-static size_t parts_of(const struct pb_sim_cache *cache, struct pb_sim_part parts_out[PARTS_MAX])
-{
-    size_t count = pb_sim_pool_parts(&cache->pool, parts_out), slots = slot_count(cache);
-
-    count = add_part(parts_out, count, cache->lines, slots * sizeof(*cache->lines));
-    count = add_part(parts_out, count, cache->sectors, slots * sizeof(*cache->sectors));
-    count = add_part(parts_out, count, cache->chain, slots * sizeof(*cache->chain));
-    return add_part(parts_out, count, cache->buckets,
-                    (cache->bucket_mask + 1) * sizeof(*cache->buckets));
-}
-
-size_t pb_sim_cache_state_bytes(const struct pb_sim_cache *cache)
-{
-    struct pb_sim_part parts[PARTS_MAX];
-    size_t count = parts_of(cache, parts), bytes = sizeof(*cache);
-
-    for (size_t i = 0; i < count; i++)
-        bytes += parts[i].size;
-    return bytes;
-}
-
-void pb_sim_cache_save(const struct pb_sim_cache *cache, unsigned char *state_out)
-{
-    struct pb_sim_part parts[PARTS_MAX];
-    size_t count = parts_of(cache, parts);
-
-    memcpy(state_out, cache, sizeof(*cache));
-    state_out += sizeof(*cache);
-    for (size_t i = 0; i < count; i++) {
-        memcpy(state_out, parts[i].bytes, parts[i].size);
-        state_out += parts[i].size;
-    }
-}
-
-void pb_sim_cache_restore(struct pb_sim_cache *cache, const unsigned char *state)
-{
-    struct pb_sim_part parts[PARTS_MAX];
-    size_t count = parts_of(cache, parts);
-
-    memcpy(cache, state, sizeof(*cache));
-    state += sizeof(*cache);
-    for (size_t i = 0; i < count; i++) {
-        memcpy(parts[i].bytes, state, parts[i].size);
-        state += parts[i].size;
-    }
 }
