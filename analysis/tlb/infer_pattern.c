@@ -28,277 +28,14 @@
 #include <string.h>
 
 #include "analysis/confidence.h"
-#include "analysis/statistics/modes.h"
+#include "analysis/tlb/pattern_fault.h"
+#include "analysis/tlb/pattern_slice.h"
 #include "analysis/trace.h"
 
-enum { PATTERNS = 6, MODES_MAX = 16 };
-
-/* A kind with less than this share of its slice does not prevail. */
-static const double least_share = 2.0 / 3.0;
-
-/* Nor does one whose quartiles lie further apart: the slices of a large L2. */
-static const double kind_quartiles = 2.0;
-
-/* Of a slice in which none prevails, as many at either end are out of its interval, and its mean.
- */
-static const double stray_share = 0.02, trim_share = 0.1;
-
-/* Where so many are hits of the cache and so many misses, the slice shows neither. */
-static const double mixed_share = 0.05;
-
-/* Slots of the chase lie in lines so far apart. */
-static const double line_bytes = 128.0;
-
-/*
- * Rare slow accesses are of one kind where they lie within so many cycles, or part of them, and are
- * so many: active pages are 512 MiB (M16 5.2), and their pages at most 32 apart.
- */
-static const double kind_cycles = 3.0, kind_share = 0.02, rare_share = 1.0 / 64.0;
-
-static const char lacking[] = "its loads lack their translation";
-static const char untranslated_first[] = "its pages do not all miss the first TLB";
-static const char untranslated_second[] = "its pages do not all miss the second TLB";
-static const char reaching_beyond[] = "its pages do not fit in the second TLB";
+enum { PATTERNS = 6 };
 
 /* Accesses behind a latency weigh no more than this. */
 enum { PIECES_MAX = 20 };
-
-struct slice {
-    struct pb_estimate common, slower;
-    double low, high; /* nearly all accesses lie between */
-    bool prevails;    /* one kind does */
-    size_t accesses, of_common;
-    double stride_bytes; /* of its pages; NaN: there is no slice */
-};
-
-#define NO_SLICE ((struct slice){PB_ESTIMATE_NONE, PB_ESTIMATE_NONE, NAN, NAN, false, 0, 0, NAN})
-
-/* A level of translation; NaN: not known. */
-struct level {
-    double entries, span_bytes;
-    const struct pb_parameter *ways; /* of its sets, or of each where they are alike */
-};
-
-/* The slow tail as one kind: some accesses, close together; fewer may be spikes. */
-static struct pb_estimate rare_kind(const double *sorted, size_t count, double above)
-{
-    size_t first = count;
-
-    while (first > 0 && sorted[first - 1] > above)
-        first--;
-    if (count - first < 3 || (double)(count - first) < rare_share * (double)count ||
-        sorted[count - 1] - sorted[first] > fmax(kind_cycles, kind_share * sorted[first]))
-        return PB_ESTIMATE_NONE;
-    return (struct pb_estimate){sorted[first], sorted[first], sorted[count - 1]};
-}
-
-/* The trimmed mean, and where nearly all lie. */
-static struct pb_estimate mean_of(const double *sorted, size_t count)
-{
-    size_t trimmed = (size_t)(trim_share * (double)count);
-    size_t strays = (size_t)(stray_share * (double)count);
-    double sum = 0.0;
-
-    for (size_t i = trimmed; i < count - trimmed; i++)
-        sum += sorted[i];
-    return (struct pb_estimate){sum / (double)(count - 2 * trimmed), sorted[strays],
-                                sorted[count - 1 - strays]};
-}
-
-/* Of a kind, or where a few others are too few for a kind of their own, its lower quartile. */
-static double lower_edge(const double *members, const struct pb_mode *kind)
-{
-    double edge = pb_quantile(members, kind->count, 0.01);
-
-    return edge >= kind->median - kind_cycles ? edge : pb_quantile(members, kind->count, 0.25);
-}
-
-static void measure(const struct pb_sample *sorted, struct slice *slice)
-{
-    struct pb_mode modes[MODES_MAX];
-    size_t count = pb_modes_find(sorted->values, sorted->count, MODES_MAX, modes);
-    const struct pb_mode *common = pb_modes_largest(modes, count);
-    double edge = lower_edge(sorted->values + common->first, common);
-
-    slice->accesses = sorted->count;
-    slice->of_common = common->count;
-    slice->low = pb_quantile(sorted->values, sorted->count, mixed_share);
-    slice->high = pb_quantile(sorted->values, sorted->count, 1.0 - mixed_share);
-    slice->prevails =
-        (double)common->count >= least_share * (double)sorted->count &&
-        pb_interquartile_range(sorted->values + common->first, common->count) <= kind_quartiles;
-    if (!slice->prevails)
-        slice->common = mean_of(sorted->values, sorted->count);
-    else if (edge > 0.0)
-        slice->common = (struct pb_estimate){edge, edge, fmax(edge, common->median)};
-    /* few slow accesses may have been too few for a mode of their own */
-    slice->slower =
-        rare_kind(sorted->values, sorted->count, common->median * (1.0 + kind_share) + kind_cycles);
-}
-
-/* PB_NO_MEMORY. */
-static enum pb_status read_slice(const struct pb_series *series, const struct pb_point *point,
-                                 struct slice *slice_out, struct pb_error *err)
-{
-    struct pb_accesses accesses = pb_point_accesses(series, point);
-    struct pb_sample cycles = {NULL, 0, 0}, sorted = {NULL, 0, 0};
-    struct slice slice = NO_SLICE;
-    enum pb_status status = pb_sample_reserve(&cycles, accesses.count + 1, err);
-
-    for (size_t i = 0; status == PB_OK && i < accesses.count; i++)
-        cycles.values[cycles.count++] = pb_access_cycles(&accesses, i);
-    if (status == PB_OK)
-        status = pb_sample_sorted(&cycles, &sorted, err);
-    if (status == PB_OK && sorted.count > 0)
-        measure(&sorted, &slice);
-    slice.stride_bytes = (double)point->stride_bytes;
-    pb_sample_clear(&sorted);
-    pb_sample_clear(&cycles);
-    *slice_out = slice;
-    return status;
-}
-
-static struct level level_of(const struct pb_case *at, const char *memory)
-{
-    return (struct level){pb_parameters_number(at->parameters, memory, "entry_count"),
-                          pb_parameters_number(at->parameters, memory, "entry_span_bytes"),
-                          pb_parameters_find(at->parameters, memory, "way_counts")};
-}
-
-/*
- * Pages that come in turn overfill a set of theirs, or none of it misses: do they the sets of most?
- * Where the pages skip entries, they may be in fewer sets, and more in each.
- */
-static bool overfills_sets(const struct slice *slice, const struct level *level)
-{
-    double pages = (double)slice->accesses, overfull = 0.0, sets;
-
-    if (level->ways == NULL || level->ways->kind == PB_VALUE_NONE ||
-        slice->stride_bytes > level->span_bytes)
-        return true;
-    if (level->ways->kind == PB_VALUE_NUMBER)
-        return pages > level->entries * (1.0 + 1.0 / level->ways->numbers[0].value) - 1.0;
-    sets = (double)level->ways->number_count;
-    for (size_t i = 0; i < level->ways->number_count; i++)
-        overfull += pages / sets > level->ways->numbers[i].value;
-    return overfull >= least_share * sets;
-}
-
-/* Is every page of the slice an entry of its own, and are there more of them than the level has? */
-static bool all_miss(const struct slice *slice, const struct level *level)
-{
-    return slice->stride_bytes >= level->span_bytes && (double)slice->accesses > level->entries &&
-           overfills_sets(slice, level);
-}
-
-/* Do the lines of the slice fit in the cache, as far as its size is known? */
-static bool lines_fit(const struct pb_case *at, const struct slice *slice)
-{
-    double size = pb_parameters_number(at->parameters, at->inference->memory, "size_bytes");
-
-    return isnan(size) || (double)slice->accesses * line_bytes <= size;
-}
-
-/* Does a slice take longer than so many cycles by what misses of one TLB cost, or of both? */
-static bool pays(const struct pb_case *at, const struct slice *slice, double cycles)
-{
-    double first = pb_parameters_number(at->parameters, "tlb_l1", "penalty_cycles");
-    double second = pb_parameters_number(at->parameters, "tlb_l2", "penalty_cycles");
-    const double penalties[] = {first, second, first + second};
-
-    for (size_t i = 0; i < sizeof(penalties) / sizeof(penalties[0]); i++)
-        if (penalties[i] > kind_cycles &&
-            fabs(slice->common.value - cycles - penalties[i]) <= kind_cycles / 2.0)
-            return true;
-    return false;
-}
-
-/* What loads take elsewhere that ask for nothing new; NULL: not known. */
-static const struct pb_parameter *translated_latency(const struct pb_case *at, size_t pattern)
-{
-    const struct pb_parameter *found =
-        pattern == 0 ? pb_parameters_find(at->parameters, at->inference->memory, "latency_cycles")
-                     : pb_parameters_find(at->parameters, "l2", "miss_latency_cycles");
-
-    return found == NULL || found->kind != PB_VALUE_NUMBER ? NULL : found;
-}
-
-/*
- * Do loads that should ask for nothing new pay for translation, or may they? They do where they
- * take as much more than hits, or misses, elsewhere; and where hits of L2 are known and misses are
- * not, since those lack their translations; see infer_latency.c.
- */
-static bool lacks_translations(const struct pb_case *at, const struct slice *slice, size_t pattern)
-{
-    double l2 = pb_parameters_number(at->parameters, "l2", "latency_cycles");
-    double miss = pb_parameters_number(at->parameters, "l2", "miss_latency_cycles");
-    const struct pb_parameter *own = translated_latency(at, pattern);
-
-    return (isfinite(l2) && isnan(miss)) ||
-           (slice->prevails && own != NULL && pays(at, slice, own->numbers[0].value));
-}
-
-/* Why a slice shows no such pattern; NULL: it does. Loads of a cache's data may ask no TLB. */
-static const char *find_fault(const struct pb_case *at, const struct slice *slice, size_t pattern)
-{
-    struct level first = level_of(at, "tlb_l1"), second = level_of(at, "tlb_l2");
-
-    if (slice->accesses == 0)
-        return "not recorded";
-    if (pattern < 3 && !lines_fit(at, slice))
-        return "its lines do not fit in the cache";
-    if (pattern == 0 || pattern == 3)
-        return lacks_translations(at, slice, pattern) ? lacking : NULL;
-    if (isnan(first.entries) || isnan(first.span_bytes))
-        return "the first TLB is not known";
-    if (!all_miss(slice, &first))
-        return untranslated_first;
-    if (pattern == 1 && ((double)slice->accesses > second.entries ||
-                         slice->stride_bytes > second.span_bytes)) /* sets may be left out */
-        return reaching_beyond;
-    if (pattern == 1)
-        return NULL;
-    if (isnan(second.entries) || isnan(second.span_bytes))
-        return "the second TLB is not known";
-    return all_miss(slice, &second) ? NULL : untranslated_second;
-}
-
-/* What a load of this pattern takes at most when the cache has its line; NaN: nobody knows. */
-static double most_of_hits(const struct pb_case *at, size_t pattern)
-{
-    const char *memory = at->inference->memory;
-    double hit = pb_parameters_number(at->parameters, memory, "latency_cycles");
-    double miss = pb_parameters_number(at->parameters, memory, "miss_latency_cycles");
-    double first = pb_parameters_number(at->parameters, "tlb_l1", "penalty_cycles");
-    double second = pb_parameters_number(at->parameters, "tlb_l2", "penalty_cycles");
-    double most = (hit + miss) / 2.0;
-
-    if (pattern >= 1 && isfinite(first))
-        most += first;
-    if (pattern >= 2 && isfinite(second))
-        most += second;
-    return pattern <= 2 ? most : NAN;
-}
-
-/*
- * Why a slice that shows its pattern tells no latency of it, as the mean of several kinds: hits and
- * misses of the cache, or of translation, where it is longer than any that asks for nothing new.
- * NULL: it does.
- */
-static const char *find_mixture(const struct pb_case *at, const struct slice *slice, size_t pattern,
-                                double most)
-{
-    const struct pb_parameter *own = translated_latency(at, pattern);
-
-    if (slice->prevails)
-        return slice->common.value > most ? "its lines miss the cache" : NULL;
-    if (slice->low < most && slice->high > most)
-        return "hits and misses of the cache make it up";
-    if ((pattern == 0 || pattern == 3) && own != NULL &&
-        slice->common.value > own->numbers[0].high + kind_cycles)
-        return lacking;
-    return NULL;
-}
 
 /*
  * The slice of a pattern that shows it, by the distance and the number of its pages: the first one
@@ -306,21 +43,21 @@ static const char *find_mixture(const struct pb_case *at, const struct slice *sl
  * shows it, *fault_out says why the first one does not.
  */
 static enum pb_status choose_slice(const struct pb_case *at, const char *path, const char *phase,
-                                   size_t pattern, struct slice *slice_out, const char **fault_out,
-                                   struct pb_error *err)
+                                   size_t pattern, struct pb_pattern_slice *slice_out,
+                                   const char **fault_out, struct pb_error *err)
 {
     const struct pb_series *series = &at->recordings[0].series;
     struct pb_pick pick = {path, "trace", phase};
     const struct pb_point *point;
-    double most = most_of_hits(at, pattern);
+    double most = pb_pattern_most_of_hits(at, pattern);
     bool shown = false;
 
-    *slice_out = NO_SLICE;
+    *slice_out = PB_PATTERN_SLICE_NONE;
     *fault_out = NULL;
     for (size_t next = 0; (point = pb_point_next(series, &pick, &next)) != NULL;) {
-        struct slice slice;
-        enum pb_status status = read_slice(series, point, &slice, err);
-        const char *fault = status == PB_OK ? find_fault(at, &slice, pattern) : NULL;
+        struct pb_pattern_slice slice;
+        enum pb_status status = pb_pattern_read(series, point, &slice, err);
+        const char *fault = status == PB_OK ? pb_pattern_fault(at, &slice, pattern) : NULL;
 
         if (status != PB_OK)
             return status;
@@ -331,34 +68,13 @@ static enum pb_status choose_slice(const struct pb_case *at, const char *path, c
         }
         if (!shown && (fault == NULL || *fault_out == NULL)) {
             *slice_out = slice;
-            *fault_out = fault == NULL ? find_mixture(at, &slice, pattern, most) : fault;
+            *fault_out = fault == NULL ? pb_pattern_mixture(at, &slice, pattern, most) : fault;
         }
         shown = shown || fault == NULL;
     }
     if (!shown && *fault_out == NULL)
         *fault_out = "not recorded";
     return PB_OK;
-}
-
-/*
- * Where L2's hits are of one kind, as P1 shows, loads that miss the first TLB, or both, are of one
- * kind too, and take the penalty longer; others have not all missed, or have missed more. NULL:
- * nothing is against it.
- */
-static const char *find_translated(const struct pb_case *at, const struct slice *hits,
-                                   const struct slice *slice, size_t pattern)
-{
-    double first = pb_parameters_number(at->parameters, "tlb_l1", "penalty_cycles");
-    double second = pb_parameters_number(at->parameters, "tlb_l2", "penalty_cycles");
-    double least = hits->common.value + (pattern == 1 ? first / 2.0 : first + second / 2.0);
-
-    if (pattern < 1 || pattern > 2 || strcmp(at->inference->memory, "l2") != 0 || !hits->prevails)
-        return NULL;
-    if (pattern == 1 && slice->prevails && slice->common.value > least + (first + second) / 2.0)
-        return reaching_beyond;
-    if (isnan(least) || (slice->prevails && slice->common.value >= least))
-        return NULL;
-    return pattern == 1 ? untranslated_first : untranslated_second;
 }
 
 /* Adds "; P2 null: because" to the text. */
@@ -376,7 +92,7 @@ enum pb_status pb_infer_pattern(const struct pb_case *at, struct pb_error *err)
     struct pb_estimate patterns[PATTERNS];
     struct pb_votes votes = {0, 0};
     char reasons[PB_MESSAGE_LENGTH] = "";
-    struct slice slice, first = NO_SLICE;
+    struct pb_pattern_slice slice, first = PB_PATTERN_SLICE_NONE;
     size_t accesses = 0;
 
     for (size_t i = 0; i + 1 < PATTERNS; i++) {
@@ -388,7 +104,7 @@ enum pb_status pb_infer_pattern(const struct pb_case *at, struct pb_error *err)
         if (i == 0 && fault == NULL)
             first = slice;
         if (fault == NULL)
-            fault = find_translated(at, &first, &slice, i);
+            fault = pb_pattern_untranslated(at, &first, &slice, i);
         patterns[i] = fault == NULL ? slice.common : PB_ESTIMATE_NONE;
         /* stays only behind the last slice */
         patterns[i + 1] = fault == NULL ? slice.slower : PB_ESTIMATE_NONE;

@@ -1,0 +1,175 @@
+/* Whether a slice of the chase shows its pattern; see pattern_fault.h. */
+#include "analysis/tlb/pattern_fault.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Slots of the chase lie in lines so far apart. */
+static const double line_bytes = 128.0;
+
+/* So many of a level's sets are most of them. */
+static const double most_share = 2.0 / 3.0;
+
+static const char lacking[] = "its loads lack their translation";
+static const char untranslated_first[] = "its pages do not all miss the first TLB";
+static const char untranslated_second[] = "its pages do not all miss the second TLB";
+static const char reaching_beyond[] = "its pages do not fit in the second TLB";
+
+/* A level of translation; NaN: not known. */
+struct level {
+    double entries, span_bytes;
+    const struct pb_parameter *ways; /* of its sets, or of each where they are alike */
+};
+
+static struct level level_of(const struct pb_case *at, const char *memory)
+{
+    return (struct level){pb_parameters_number(at->parameters, memory, "entry_count"),
+                          pb_parameters_number(at->parameters, memory, "entry_span_bytes"),
+                          pb_parameters_find(at->parameters, memory, "way_counts")};
+}
+
+/*
+ * Pages that come in turn overfill a set of theirs, or none of it misses: do they the sets of most?
+ * Where the pages skip entries, they may be in fewer sets, and more in each.
+ */
+static bool overfills_sets(const struct pb_pattern_slice *slice, const struct level *level)
+{
+    double pages = (double)slice->accesses, overfull = 0.0, sets;
+
+    if (level->ways == NULL || level->ways->kind == PB_VALUE_NONE ||
+        slice->stride_bytes > level->span_bytes)
+        return true;
+    if (level->ways->kind == PB_VALUE_NUMBER)
+        return pages > level->entries * (1.0 + 1.0 / level->ways->numbers[0].value) - 1.0;
+    sets = (double)level->ways->number_count;
+    for (size_t i = 0; i < level->ways->number_count; i++)
+        overfull += pages / sets > level->ways->numbers[i].value;
+    return overfull >= most_share * sets;
+}
+
+/* Is every page of the slice an entry of its own, and are there more of them than the level has? */
+static bool all_miss(const struct pb_pattern_slice *slice, const struct level *level)
+{
+    return slice->stride_bytes >= level->span_bytes && (double)slice->accesses > level->entries &&
+           overfills_sets(slice, level);
+}
+
+/* Do the lines of the slice fit in the cache, as far as its size is known? */
+static bool lines_fit(const struct pb_case *at, const struct pb_pattern_slice *slice)
+{
+    double size = pb_parameters_number(at->parameters, at->inference->memory, "size_bytes");
+
+    return isnan(size) || (double)slice->accesses * line_bytes <= size;
+}
+
+/* Does a slice take longer than so many cycles by what misses of one TLB cost, or of both? */
+static bool pays(const struct pb_case *at, const struct pb_pattern_slice *slice, double cycles)
+{
+    double first = pb_parameters_number(at->parameters, "tlb_l1", "penalty_cycles");
+    double second = pb_parameters_number(at->parameters, "tlb_l2", "penalty_cycles");
+    const double penalties[] = {first, second, first + second};
+
+    for (size_t i = 0; i < sizeof(penalties) / sizeof(penalties[0]); i++)
+        if (penalties[i] > PB_PATTERN_KIND_CYCLES &&
+            fabs(slice->common.value - cycles - penalties[i]) <= PB_PATTERN_KIND_CYCLES / 2.0)
+            return true;
+    return false;
+}
+
+/* What loads take elsewhere that ask for nothing new; NULL: not known. */
+static const struct pb_parameter *translated_latency(const struct pb_case *at, size_t pattern)
+{
+    const struct pb_parameter *found =
+        pattern == 0 ? pb_parameters_find(at->parameters, at->inference->memory, "latency_cycles")
+                     : pb_parameters_find(at->parameters, "l2", "miss_latency_cycles");
+
+    return found == NULL || found->kind != PB_VALUE_NUMBER ? NULL : found;
+}
+
+/*
+ * Do loads that should ask for nothing new pay for translation, or may they? They do where they
+ * take as much more than hits, or misses, elsewhere; and where hits of L2 are known and misses are
+ * not, since those lack their translations; see infer_latency.c.
+ */
+static bool lacks_translations(const struct pb_case *at, const struct pb_pattern_slice *slice,
+                               size_t pattern)
+{
+    double l2 = pb_parameters_number(at->parameters, "l2", "latency_cycles");
+    double miss = pb_parameters_number(at->parameters, "l2", "miss_latency_cycles");
+    const struct pb_parameter *own = translated_latency(at, pattern);
+
+    return (isfinite(l2) && isnan(miss)) ||
+           (slice->prevails && own != NULL && pays(at, slice, own->numbers[0].value));
+}
+
+const char *pb_pattern_fault(const struct pb_case *at, const struct pb_pattern_slice *slice,
+                             size_t pattern)
+{
+    struct level first = level_of(at, "tlb_l1"), second = level_of(at, "tlb_l2");
+
+    if (slice->accesses == 0)
+        return "not recorded";
+    if (pattern < 3 && !lines_fit(at, slice))
+        return "its lines do not fit in the cache";
+    if (pattern == 0 || pattern == 3)
+        return lacks_translations(at, slice, pattern) ? lacking : NULL;
+    if (isnan(first.entries) || isnan(first.span_bytes))
+        return "the first TLB is not known";
+    if (!all_miss(slice, &first))
+        return untranslated_first;
+    if (pattern == 1 && ((double)slice->accesses > second.entries ||
+                         slice->stride_bytes > second.span_bytes)) /* sets may be left out */
+        return reaching_beyond;
+    if (pattern == 1)
+        return NULL;
+    if (isnan(second.entries) || isnan(second.span_bytes))
+        return "the second TLB is not known";
+    return all_miss(slice, &second) ? NULL : untranslated_second;
+}
+
+double pb_pattern_most_of_hits(const struct pb_case *at, size_t pattern)
+{
+    const char *memory = at->inference->memory;
+    double hit = pb_parameters_number(at->parameters, memory, "latency_cycles");
+    double miss = pb_parameters_number(at->parameters, memory, "miss_latency_cycles");
+    double first = pb_parameters_number(at->parameters, "tlb_l1", "penalty_cycles");
+    double second = pb_parameters_number(at->parameters, "tlb_l2", "penalty_cycles");
+    double most = (hit + miss) / 2.0;
+
+    if (pattern >= 1 && isfinite(first))
+        most += first;
+    if (pattern >= 2 && isfinite(second))
+        most += second;
+    return pattern <= 2 ? most : NAN;
+}
+
+const char *pb_pattern_mixture(const struct pb_case *at, const struct pb_pattern_slice *slice,
+                               size_t pattern, double most)
+{
+    const struct pb_parameter *own = translated_latency(at, pattern);
+
+    if (slice->prevails)
+        return slice->common.value > most ? "its lines miss the cache" : NULL;
+    if (slice->low < most && slice->high > most)
+        return "hits and misses of the cache make it up";
+    if ((pattern == 0 || pattern == 3) && own != NULL &&
+        slice->common.value > own->numbers[0].high + PB_PATTERN_KIND_CYCLES)
+        return lacking;
+    return NULL;
+}
+
+const char *pb_pattern_untranslated(const struct pb_case *at, const struct pb_pattern_slice *hits,
+                                    const struct pb_pattern_slice *slice, size_t pattern)
+{
+    double first = pb_parameters_number(at->parameters, "tlb_l1", "penalty_cycles");
+    double second = pb_parameters_number(at->parameters, "tlb_l2", "penalty_cycles");
+    double least = hits->common.value + (pattern == 1 ? first / 2.0 : first + second / 2.0);
+
+    if (pattern < 1 || pattern > 2 || strcmp(at->inference->memory, "l2") != 0 || !hits->prevails)
+        return NULL;
+    if (pattern == 1 && slice->prevails && slice->common.value > least + (first + second) / 2.0)
+        return reaching_beyond;
+    if (isnan(least) || (slice->prevails && slice->common.value >= least))
+        return NULL;
+    return pattern == 1 ? untranslated_first : untranslated_second;
+}

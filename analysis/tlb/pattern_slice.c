@@ -1,0 +1,106 @@
+/* What the accesses of one slice take; see pattern_slice.h. */
+#include "analysis/tlb/pattern_slice.h"
+
+#include "analysis/statistics/modes.h"
+#include "analysis/trace.h"
+
+enum { MODES_MAX = 16 };
+
+/* A kind with less than this share of its slice does not prevail. */
+static const double least_share = 2.0 / 3.0;
+
+/* Nor does one whose quartiles lie further apart: the slices of a large L2. */
+static const double kind_quartiles = 2.0;
+
+/* Of a slice in which none prevails, as many at either end are out of its interval, and its mean.
+ */
+static const double stray_share = 0.02, trim_share = 0.1;
+
+/* Where so many are hits of the cache and so many misses, the slice shows neither. */
+static const double mixed_share = 0.05;
+
+/*
+ * Rare slow accesses are of one kind where they lie within a few cycles, or this part of them, and
+ * are so many: active pages are 512 MiB (M16 5.2), and their pages at most 32 apart.
+ */
+static const double kind_share = 0.02, rare_share = 1.0 / 64.0;
+
+/* The slow tail as one kind: some accesses, close together; fewer may be spikes. */
+static struct pb_estimate rare_kind(const double *sorted, size_t count, double above)
+{
+    size_t first = count;
+
+    while (first > 0 && sorted[first - 1] > above)
+        first--;
+    if (count - first < 3 || (double)(count - first) < rare_share * (double)count ||
+        sorted[count - 1] - sorted[first] >
+            fmax(PB_PATTERN_KIND_CYCLES, kind_share * sorted[first]))
+        return PB_ESTIMATE_NONE;
+    return (struct pb_estimate){sorted[first], sorted[first], sorted[count - 1]};
+}
+
+/* The trimmed mean, and where nearly all lie. */
+static struct pb_estimate mean_of(const double *sorted, size_t count)
+{
+    size_t trimmed = (size_t)(trim_share * (double)count);
+    size_t strays = (size_t)(stray_share * (double)count);
+    double sum = 0.0;
+
+    for (size_t i = trimmed; i < count - trimmed; i++)
+        sum += sorted[i];
+    return (struct pb_estimate){sum / (double)(count - 2 * trimmed), sorted[strays],
+                                sorted[count - 1 - strays]};
+}
+
+/* Of a kind, or where a few others are too few for a kind of their own, its lower quartile. */
+static double lower_edge(const double *members, const struct pb_mode *kind)
+{
+    double edge = pb_quantile(members, kind->count, 0.01);
+
+    return edge >= kind->median - PB_PATTERN_KIND_CYCLES ? edge
+                                                         : pb_quantile(members, kind->count, 0.25);
+}
+
+static void measure(const struct pb_sample *sorted, struct pb_pattern_slice *slice)
+{
+    struct pb_mode modes[MODES_MAX];
+    size_t count = pb_modes_find(sorted->values, sorted->count, MODES_MAX, modes);
+    const struct pb_mode *common = pb_modes_largest(modes, count);
+    double edge = lower_edge(sorted->values + common->first, common);
+
+    slice->accesses = sorted->count;
+    slice->of_common = common->count;
+    slice->low = pb_quantile(sorted->values, sorted->count, mixed_share);
+    slice->high = pb_quantile(sorted->values, sorted->count, 1.0 - mixed_share);
+    slice->prevails =
+        (double)common->count >= least_share * (double)sorted->count &&
+        pb_interquartile_range(sorted->values + common->first, common->count) <= kind_quartiles;
+    if (!slice->prevails)
+        slice->common = mean_of(sorted->values, sorted->count);
+    else if (edge > 0.0)
+        slice->common = (struct pb_estimate){edge, edge, fmax(edge, common->median)};
+    /* few slow accesses may have been too few for a mode of their own */
+    slice->slower = rare_kind(sorted->values, sorted->count,
+                              common->median * (1.0 + kind_share) + PB_PATTERN_KIND_CYCLES);
+}
+
+enum pb_status pb_pattern_read(const struct pb_series *series, const struct pb_point *point,
+                               struct pb_pattern_slice *slice_out, struct pb_error *err)
+{
+    struct pb_accesses accesses = pb_point_accesses(series, point);
+    struct pb_sample cycles = {NULL, 0, 0}, sorted = {NULL, 0, 0};
+    struct pb_pattern_slice slice = PB_PATTERN_SLICE_NONE;
+    enum pb_status status = pb_sample_reserve(&cycles, accesses.count + 1, err);
+
+    for (size_t i = 0; status == PB_OK && i < accesses.count; i++)
+        cycles.values[cycles.count++] = pb_access_cycles(&accesses, i);
+    if (status == PB_OK)
+        status = pb_sample_sorted(&cycles, &sorted, err);
+    if (status == PB_OK && sorted.count > 0)
+        measure(&sorted, &slice);
+    slice.stride_bytes = (double)point->stride_bytes;
+    pb_sample_clear(&sorted);
+    pb_sample_clear(&cycles);
+    *slice_out = slice;
+    return status;
+}
