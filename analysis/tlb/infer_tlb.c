@@ -112,10 +112,13 @@ static void state_reach(const struct pb_case *at, const struct pb_tlb_view *view
         (unsigned long long)view->step_bytes, next);
 }
 
-/* Nothing shows pages of an entry where smaller strides do not show the level. */
+/*
+ * Where smaller strides do not show the level, its pages must tell an entry: larger strides that
+ * keep the reach may leave out half of the sets each.
+ */
 static bool is_far_only(const struct pb_tlb_view *view)
 {
-    return view->stride_bytes > view->tlb->strides[0] && view->span_bytes == view->stride_bytes;
+    return view->stride_bytes > view->tlb->strides[0] && !view->sure;
 }
 
 static enum pb_status state_level(const struct pb_case *at, const struct pb_tlb_view *view,

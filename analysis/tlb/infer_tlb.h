@@ -22,6 +22,7 @@ struct pb_tlb_view {
     double slack; /* part of the reach by which misses may have begun before, unrecorded */
     size_t strides_agreeing, strides; /* that keep to span and reach */
     bool disputed;                    /* pages say less than several strides do */
+    bool sure;                        /* of the span: only first pages of entries miss */
 };
 
 /* infer_tlb_span.c: how far the level reaches, and one entry. PB_NOT_FOUND: no reach is seen. */

@@ -319,6 +319,7 @@ enum pb_status pb_tlb_look(const struct pb_tlb *tlb, size_t level, struct pb_tlb
     shared = pages_of_entry(&view, &sure) * view.stride_bytes;
     strides = span_by_strides(&view, &keeping);
     view.span_bytes = shared > 0 && (sure || shared < strides) ? shared : strides;
+    view.sure = sure && shared > view.stride_bytes;
     sure = sure || (shared < strides && is_refuted(&view, strides));
     view.disputed =
         shared > 0 && !sure &&
