@@ -9,8 +9,8 @@
  *   entry_count        what the level's sets hold (infer_tlb_sets.c); where they do not show, what
  *                      these onsets leave, or the most that fit, where they differ by a few
  *   reach_bytes        the same by the span, or the largest footprint without misses, at the
- * strides up to the span way_counts         of the sets; or one set, where one page too many makes
- * all miss (LRU)
+ *                      strides up to the span
+ *   way_counts         of the sets; or one set, where one page too many makes all miss (LRU)
  *
  * Limit: what is less than a few cycles, or seen at one stride only, leaves span and entries open.
  */
@@ -18,16 +18,10 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 
 #include "analysis/confidence.h"
 #include "analysis/tlb/rise.h"
-
-/* A rise of more than this part of the penalty is a whole one, and of less than the other none. */
-static const double whole_share = 0.75, least_share = 0.04;
-
-/* Entries by two strides are the same where they are so near to each other, in parts of them. */
-static const double same_share = 1.0 / 8.0;
+#include "analysis/tlb/rise_view.h"
 
 /* Counts that differ by no more than this part are one: other pages take some entries. */
 static const double taken_share = 1.0 / 32.0;
@@ -38,177 +32,11 @@ static const double taken_share = 1.0 / 32.0;
  */
 static const double all_share = 0.75, most_share = 0.6;
 
-/* What is made of one level. */
-struct view {
-    const struct pb_rise_level *level;
-    struct pb_estimate penalty;
-    size_t whole;        /* strides that show the penalty as a whole */
-    uint64_t span_bytes; /* 0: open */
-    size_t span_shares;  /* smaller rises that foretell it, */
-    size_t span_others;  /* or another one */
-    bool at_most;        /* no stride is smaller than the span */
-    double entries_low, entries_high;
-};
-
-static int ascending(const void *a, const void *b)
-{
-    const double *left = a, *right = b;
-
-    return (*left > *right) - (*left < *right);
-}
-
-/* What a stride's sweeps rise by in the middle, the lower one of two; 0: none was walked on. */
-static double rise_at(const struct pb_rise_level *level, uint64_t stride_bytes)
-{
-    double cycles[PB_RISE_SWEEPS_MAX];
-    size_t count = 0;
-
-    for (size_t i = 0; i < level->count; i++)
-        if (level->sweeps[i]->stride_bytes == stride_bytes && level->steps[i]->walks > 1)
-            cycles[count++] = level->steps[i]->cycles;
-    if (count == 0)
-        return 0.0;
-    qsort(cycles, count, sizeof(cycles[0]), ascending);
-    return cycles[(count - 1) / 2];
-}
-
-/* Is a step the whole penalty? Others may be at work while a sweep is taken: then it is more. */
-static bool is_whole(const struct pb_rise_step *step, double penalty_cycles)
-{
-    return step->cycles >= whole_share * penalty_cycles &&
-           step->cycles <= penalty_cycles / whole_share;
-}
-
-/* The median over the strides that were walked on behind their step. */
-static void find_penalty(struct view *view)
-{
-    const struct pb_rise_level *level = view->level;
-    double most = 0.0, cycles[PB_RISE_SWEEPS_MAX];
-
-    for (size_t i = 0; i < level->count; i++)
-        most = fmax(most, rise_at(level, level->sweeps[i]->stride_bytes));
-    view->penalty = (struct pb_estimate){NAN, INFINITY, -INFINITY};
-    for (size_t i = 0; i < level->count; i++) {
-        const struct pb_rise_step *step = level->steps[i];
-
-        if (!is_whole(step, most) || step->walks < 2)
-            continue;
-        cycles[view->whole++] = step->cycles;
-        view->penalty.low = fmin(view->penalty.low, step->cycles - 2.0 * step->error_cycles);
-        view->penalty.high = fmax(view->penalty.high, step->cycles + 2.0 * step->error_cycles);
-    }
-    if (view->whole == 0)
-        return;
-    qsort(cycles, view->whole, sizeof(cycles[0]), ascending);
-    view->penalty.value = (cycles[view->whole / 2] + cycles[(view->whole - 1) / 2]) / 2.0;
-}
-
-/* Entries that a step leaves, if an entry spans so much. */
-static void bounds_of(const struct view *view, size_t i, uint64_t span_bytes, double *low_out,
-                      double *high_out)
-{
-    const struct pb_rise_step *step = view->level->steps[i];
-    double stride = (double)view->level->sweeps[i]->stride_bytes;
-    double by_entry = fmax(1.0, (double)span_bytes / stride);
-
-    *low_out = ceil((double)step->fits_pages / by_entry);
-    *high_out = fmax(*low_out, ceil((double)step->overflow_pages / by_entry) - 1.0);
-}
-
-/*
- * Is there a better view of where this step begins, among the first strides? Sets that overflow one
- * by one hide it.
- */
-static bool is_blurred(const struct view *view, size_t i, size_t strides)
-{
-    bool sharp = false;
-
-    for (size_t k = 0; k < strides; k++)
-        sharp |= view->level->steps[k]->sharp;
-    return sharp && !view->level->steps[i]->sharp;
-}
-
-/* What all strides leave; low > high: nothing. */
-static void find_entries(const struct view *view, uint64_t span_bytes, double *low_out,
-                         double *high_out)
-{
-    *low_out = 1.0;
-    *high_out = INFINITY;
-    for (size_t i = 0; i < view->level->count; i++) {
-        double low, high;
-
-        if (is_blurred(view, i, view->level->count))
-            continue;
-        bounds_of(view, i, span_bytes, &low, &high);
-        *low_out = fmax(*low_out, low);
-        *high_out = fmin(*high_out, high);
-    }
-}
-
-/* How many partial rises speak for a span by their share of the penalty, and how many do not. */
-static void count_shares(const struct view *view, uint64_t span_bytes, size_t *for_out,
-                         size_t *against_out)
-{
-    *for_out = *against_out = 0;
-    for (size_t i = 0; i < view->level->count; i++) {
-        const struct pb_rise_step *step = view->level->steps[i];
-        double share = step->cycles / view->penalty.value;
-        double power =
-            log2((double)view->level->sweeps[i]->stride_bytes / share / (double)span_bytes);
-
-        if (step->walks < 2 || !(share > least_share && share < whole_share))
-            continue;
-        if (fabs(power) < 0.5)
-            ++*for_out;
-        else
-            ++*against_out;
-    }
-}
-
-/*
- * The span with which all strides lead to the same number of entries. Spans beyond the largest
- * stride all do; there, the rises must speak for one. As do spans below the smallest stride, where
- * only so much is known.
- */
-static void find_span(struct view *view)
-{
-    const struct pb_rise_level *level = view->level;
-    uint64_t least = level->sweeps[0]->stride_bytes;
-    uint64_t most = level->sweeps[level->count - 1]->stride_bytes;
-
-    for (uint64_t span = least; span <= most; span *= 2) {
-        size_t shares, others;
-        double low, high;
-
-        find_entries(view, span, &low, &high);
-        count_shares(view, span, &shares, &others);
-        if (low * (1.0 - same_share) > high || (span == most && shares == 0) ||
-            (view->span_bytes > 0 && shares <= view->span_shares))
-            continue;
-        view->span_bytes = span;
-        view->span_shares = shares;
-        view->span_others = others;
-        view->entries_low = low;
-        view->entries_high = high;
-    }
-    view->at_most = view->span_bytes == least;
-}
-
-/* Strides whose reach is the same in bytes: up to the span, or the first one alone. */
-static size_t count_near(const struct view *view)
-{
-    size_t near = 1;
-
-    while (near < view->level->count && view->level->sweeps[near]->stride_bytes <= view->span_bytes)
-        near++;
-    return near;
-}
-
 /* The most that fits at one of the strides, and what they leave together, or all they span. */
-static void state_reach(const struct pb_case *at, const struct view *view)
+static void state_reach(const struct pb_case *at, const struct pb_rise_view *view)
 {
     struct pb_estimate reach = {0.0, INFINITY, INFINITY};
-    size_t near = count_near(view);
+    size_t near = pb_rise_count_near(view);
     struct pb_votes votes = {0, 0};
     bool agree;
 
@@ -217,7 +45,7 @@ static void state_reach(const struct pb_case *at, const struct view *view)
         double stride = (double)view->level->sweeps[i]->stride_bytes;
         double fits = (double)step->fits_pages * stride;
 
-        if (is_blurred(view, i, near))
+        if (pb_rise_is_blurred(view, i, near))
             continue;
         reach.value = fmax(reach.value, fits);
         reach.high = fmin(reach.high, fmax(fits, ((double)step->overflow_pages - 1.0) * stride));
@@ -238,7 +66,7 @@ static void state_reach(const struct pb_case *at, const struct view *view)
                             (unsigned long long)view->level->sweeps[0]->stride_bytes);
 }
 
-static void state_span(const struct pb_case *at, const struct view *view)
+static void state_span(const struct pb_case *at, const struct pb_rise_view *view)
 {
     struct pb_parameter *answer = pb_case_answer(at, "entry_span_bytes");
     double span = (double)view->span_bytes;
@@ -265,7 +93,7 @@ static void state_span(const struct pb_case *at, const struct view *view)
 }
 
 /* One page too many makes all pages miss: one set, replaced in order. */
-static void state_ways(const struct pb_case *at, const struct view *view)
+static void state_ways(const struct pb_case *at, const struct pb_rise_view *view)
 {
     struct pb_parameter *answer = pb_case_answer(at, "way_counts");
     double entries = view->entries_low, sum = 0.0, least = INFINITY;
@@ -275,7 +103,8 @@ static void state_ways(const struct pb_case *at, const struct view *view)
         const struct pb_rise_step *step = view->level->steps[i];
 
         if (view->level->sweeps[i]->stride_bytes < view->span_bytes ||
-            !is_whole(step, view->penalty.value) || step->overflow_pages != step->fits_pages + 1)
+            !pb_rise_is_whole(step, view->penalty.value) ||
+            step->overflow_pages != step->fits_pages + 1)
             continue;
         sum += step->first_share;
         least = fmin(least, step->first_share);
@@ -307,7 +136,7 @@ static void state_ways(const struct pb_case *at, const struct view *view)
  * Some strides miss a few pages earlier than others fit: what else the device translates takes
  * entries. The most that fit anywhere is the best guess, and as many again may be hidden there.
  */
-static void state_taken(struct pb_parameter *answer, const struct view *view)
+static void state_taken(struct pb_parameter *answer, const struct pb_rise_view *view)
 {
     double most = view->entries_low, taken = view->entries_low - view->entries_high;
     struct pb_votes votes = {0, 0};
@@ -319,7 +148,7 @@ static void state_taken(struct pb_parameter *answer, const struct view *view)
                             view->level->count, taken);
 }
 
-static void state_entries(const struct pb_case *at, const struct view *view)
+static void state_entries(const struct pb_case *at, const struct pb_rise_view *view)
 {
     struct pb_parameter *answer = pb_case_answer(at, "entry_count");
     double entries = view->entries_low;
@@ -349,7 +178,7 @@ static void state_entries(const struct pb_case *at, const struct view *view)
     }
 }
 
-static void state_penalty(const struct pb_case *at, const struct view *view)
+static void state_penalty(const struct pb_case *at, const struct pb_rise_view *view)
 {
     struct pb_votes votes = {0, 0};
 
@@ -364,11 +193,11 @@ static void state_penalty(const struct pb_case *at, const struct view *view)
 }
 
 /* The smallest footprint of which single lines miss; 0: none does. */
-static uint64_t first_miss_bytes(const struct view *view)
+static uint64_t first_miss_bytes(const struct pb_rise_view *view)
 {
     uint64_t least = 0;
 
-    for (size_t i = 0; i < count_near(view); i++) {
+    for (size_t i = 0; i < pb_rise_count_near(view); i++) {
         uint64_t bytes =
             view->level->steps[i]->overflow_pages * view->level->sweeps[i]->stride_bytes;
 
@@ -379,7 +208,7 @@ static uint64_t first_miss_bytes(const struct view *view)
 }
 
 /* By its sets, where single lines show them; else by what the strides leave. PB_NO_MEMORY. */
-static enum pb_status state_size(const struct pb_case *at, const struct view *view,
+static enum pb_status state_size(const struct pb_case *at, const struct pb_rise_view *view,
                                  struct pb_error *err)
 {
     uint64_t miss_bytes = first_miss_bytes(view);
@@ -406,18 +235,16 @@ enum pb_status pb_infer_tlb_rise(const struct pb_case *at, size_t level, double 
 {
     struct pb_rise_level found;
     struct pb_rise rise;
-    struct view view = {.level = &found};
+    struct pb_rise_view view;
     enum pb_status status = pb_rise_find(at->recordings, 2, most_cycles, &rise, err);
 
     if (status == PB_OK)
         status = pb_rise_level(&rise, level, &found, err);
     if (status != PB_OK)
         return status;
-    find_penalty(&view);
-    if (view.whole == 0)
+    if (!pb_rise_look(&found, &view))
         return pb_fail(err, PB_NOT_FOUND, "%zu strides rise, but none is walked on behind",
                        found.count);
-    find_span(&view);
     state_penalty(at, &view);
     state_span(at, &view);
     status = state_size(at, &view, err);
