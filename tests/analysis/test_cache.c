@@ -1,4 +1,7 @@
-/* Size, line, sector and latencies of caches with known truth, and their honest nulls. */
+/*
+ * Size, line, sector and latencies of caches with known truth; sizes, misses and policies that are
+ * honestly null. Lines that are null: test_line.c.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -202,93 +205,6 @@ static void test_size__nothing_overflows_says_up_to_where(void **state)
     device_clear(&device);
 }
 
-static void test_line__all_miss_and_all_strides_overflow_is_no_line(void **state)
-{
-    struct synthetic_noise noise = clean;
-    struct device device = {0};
-    struct pb_series *series = &device_record(&device, "l2_line")->series;
-
-    (void)state;
-    synthetic_constant(series, &noise, "global_cg", "reference", 96, 512);
-    synthetic_constant(series, &noise, "global_cg", "miss", 351, 512);
-    for (unsigned i = 0; i < 3; i++)
-        synthetic_walk(series, &caches[0], &noise, "global_cg", "stride", 20480, (uint64_t)128 << i,
-                       2, false);
-    device_infer(&device);
-    assert_none(&device, "l2", "line_bytes", "all of 3 strides miss");
-    assert_none(&device, "l2", "sector_bytes", "0 misses in 0 loads");
-    device_clear(&device);
-}
-
-/* A long cache of which a walk saw few places: all of them happen to be multiples of 4 lines. */
-static void test_line__few_places_without_a_bound_are_no_line(void **state)
-{
-    struct synthetic_noise noise = clean;
-    struct device device = {0};
-    struct pb_series *series = &device_record(&device, "l2_line")->series;
-    uint32_t latency[512];
-    uint64_t index[512];
-    struct pb_point point = {.path = "global_cg",
-                             .mode = "trace",
-                             .phase = "overflow",
-                             .footprint_bytes = 20480,
-                             .stride_bytes = 32,
-                             .count = 512,
-                             .overhead_cycles = noise.overhead_cycles};
-
-    (void)state;
-    synthetic_constant(series, &noise, "global_cg", "reference", 96, 512);
-    synthetic_constant(series, &noise, "global_cg", "miss", 351, 512);
-    for (uint32_t i = 0; i < 512; i++) { /* misses from 1 to 2, and from 5 to 8 KiB */
-        index[i] = (uint64_t)i * 32;
-        latency[i] = (i >= 32 && i < 64) || (i >= 160 && i < 256) ? 351 : 96;
-        latency[i] += noise.overhead_cycles;
-    }
-    for (point.repeat = 0; point.repeat < 4; point.repeat++)
-        assert_int_equal(pb_series_append(series, &point, latency, index, NULL), PB_OK);
-    device_infer(&device);
-    assert_none(&device, "l2", "line_bytes", "4 places only");
-    device_clear(&device);
-}
-
-/* Spikes as slow as a miss fall on one load each, as do misses of lines that are no longer. */
-static void test_line__spikes_that_look_like_misses_leave_it_open(void **state)
-{
-    enum { LOADS = 8192, LINES = 12, SPIKES = 3 };
-    struct synthetic_noise noise = clean;
-    struct device device = {0};
-    struct pb_series *series = &device_record(&device, "l2_line")->series;
-    static uint32_t latency[LOADS];
-    static uint64_t index[LOADS];
-    struct pb_point point = {.path = "global_cg",
-                             .mode = "trace",
-                             .phase = "overflow",
-                             .footprint_bytes = 20480,
-                             .stride_bytes = 32,
-                             .count = LOADS,
-                             .overhead_cycles = noise.overhead_cycles};
-
-    (void)state;
-    synthetic_constant(series, &noise, "global_cg", "reference", 96, 512);
-    synthetic_constant(series, &noise, "global_cg", "miss", 351, 512);
-    for (point.repeat = 0; point.repeat < 4; point.repeat++) {
-        for (uint32_t i = 0; i < LOADS; i++) {
-            index[i] = (uint64_t)i * 32;
-            latency[i] = 96 + noise.overhead_cycles;
-        }
-        for (size_t k = 0; k < 4 * LINES; k++)
-            latency[4 * (41 * (k / 4) + point.repeat) + k % 4] += 255;
-        for (size_t k = 0; k < SPIKES; k++)
-            latency[2563 + 1001 * k + 11 * point.repeat] += 255;
-        assert_int_equal(pb_series_append(series, &point, latency, index, NULL), PB_OK);
-    }
-    device_infer(&device);
-    assert_value(&device, "l2", "line_bytes", 32);
-    assert_float_equal(device_parameter(&device, "l2", "line_bytes")->numbers[0].high, 128, 0);
-    assert_true(device_parameter(&device, "l2", "line_bytes")->confidence < 0.5);
-    device_clear(&device);
-}
-
 /* Cold walks miss as far down as there is a cache: what they cost is no miss of this level. */
 static void test_level__cold_walks_either_way_are_no_steady_ones(void **state)
 {
@@ -410,12 +326,9 @@ int main(void)
         cmocka_unit_test(test_size__too_coarse_a_sweep_is_no_size),
         cmocka_unit_test(test_size__of_few_lines_is_exact),
         cmocka_unit_test(test_size__nothing_overflows_says_up_to_where),
-        cmocka_unit_test(test_line__all_miss_and_all_strides_overflow_is_no_line),
-        cmocka_unit_test(test_line__spikes_that_look_like_misses_leave_it_open),
         cmocka_unit_test(test_level__cold_walks_either_way_are_no_steady_ones),
         cmocka_unit_test(test_level__spikes_in_laps_of_few_misses_are_no_misses),
         cmocka_unit_test(test_policy__of_a_set_that_lost_a_way_is_not_the_caches),
-        cmocka_unit_test(test_line__few_places_without_a_bound_are_no_line),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
