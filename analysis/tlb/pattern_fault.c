@@ -158,14 +158,28 @@ const char *pb_pattern_mixture(const struct pb_case *at, const struct pb_pattern
     return NULL;
 }
 
+/* What hits take where they are of one kind, by P1 or else by walks in L2 alone; NaN: they are not.
+ */
+static double kind_of_hits(const struct pb_case *at, const struct pb_pattern_slice *hits)
+{
+    const struct pb_parameter *own = translated_latency(at, 0);
+
+    if (hits->prevails)
+        return hits->common.value;
+    if (own == NULL || own->numbers[0].high - own->numbers[0].low > PB_PATTERN_KIND_CYCLES)
+        return NAN;
+    return own->numbers[0].value;
+}
+
 const char *pb_pattern_untranslated(const struct pb_case *at, const struct pb_pattern_slice *hits,
                                     const struct pb_pattern_slice *slice, size_t pattern)
 {
     double first = pb_parameters_number(at->parameters, "tlb_l1", "penalty_cycles");
     double second = pb_parameters_number(at->parameters, "tlb_l2", "penalty_cycles");
-    double least = hits->common.value + (pattern == 1 ? first / 2.0 : first + second / 2.0);
+    double hit = kind_of_hits(at, hits);
+    double least = hit + (pattern == 1 ? first / 2.0 : first + second / 2.0);
 
-    if (pattern < 1 || pattern > 2 || strcmp(at->inference->memory, "l2") != 0 || !hits->prevails)
+    if (pattern < 1 || pattern > 2 || strcmp(at->inference->memory, "l2") != 0 || isnan(hit))
         return NULL;
     if (pattern == 1 && slice->prevails && slice->common.value > least + (first + second) / 2.0)
         return reaching_beyond;

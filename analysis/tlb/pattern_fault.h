@@ -24,7 +24,7 @@ const char *pb_pattern_mixture(const struct pb_case *at, const struct pb_pattern
                                size_t pattern, double most);
 
 /*
- * Where L2's hits are of one kind, as P1 shows, loads that miss the first TLB, or both, are of one
+ * Where L2's hits are of one kind, loads that miss the first TLB, or both, are of one
  * kind too, and take the penalty longer; others have not all missed, or have missed more. NULL:
  * nothing is against it.
  */
