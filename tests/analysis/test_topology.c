@@ -1,107 +1,15 @@
-/*
- * Which SMs belong together: planted layouts of simulated devices found again, odd ones refused;
- * and the groups of profiles that they come from.
- */
+/* Which SMs belong together: planted layouts of simulated devices found again, odd ones refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/device.h"
 #include "analysis/selected.h"
-#include "analysis/statistics/circles.h"
-#include "analysis/statistics/grouping.h"
 #include "analysis/synthetic.h"
-
-/* ---- grouping ---- */
-
-enum { PROFILES = 40, LENGTH = 64 };
-
-/*
- * 40 profiles around 4 centres `apart` cycles from each other, with jitter, and one spike; those of
- * a group are every fourth.
- */
-static void make_profiles(float *profiles, double apart)
-{
-    struct synthetic_noise noise = {0, 2, 0, 0, 5};
-
-    for (size_t i = 0; i < PROFILES; i++)
-        for (size_t j = 0; j < LENGTH; j++) {
-            double centre = (j + i % 4) % 4 < 2 ? apart : 0.0;
-
-            profiles[i * LENGTH + j] = (float)(synthetic_latency(&noise, 0) + centre);
-        }
-    profiles[5 * LENGTH] += 300;
-}
-
-static void test_grouping__finds_what_is_apart(void **state)
-{
-    float profiles[PROFILES * LENGTH];
-    size_t groups[PROFILES];
-    struct pb_grouping grouping;
-
-    (void)state;
-    make_profiles(profiles, 20);
-    assert_int_equal(pb_grouping_find(profiles, PROFILES, LENGTH, 1.5, groups, &grouping, NULL),
-                     PB_OK);
-    assert_int_equal(grouping.count, 4);
-    assert_true(grouping.gap_inside < 1.5);
-    for (size_t i = 0; i < PROFILES; i++)
-        assert_int_equal(groups[i] == PROFILES ? 1 : groups[i], i % 4);
-}
-
-static void test_grouping__noise_alone_is_one_group(void **state)
-{
-    float profiles[PROFILES * LENGTH];
-    size_t groups[PROFILES];
-    struct pb_grouping grouping;
-
-    (void)state;
-    make_profiles(profiles, 0);
-    assert_int_equal(pb_grouping_find(profiles, PROFILES, LENGTH, 1.5, groups, &grouping, NULL),
-                     PB_OK);
-    assert_int_equal(grouping.count, 1);
-    assert_int_equal(pb_grouping_find(profiles, 2, LENGTH, 1.5, groups, &grouping, NULL),
-                     PB_NOT_FOUND);
-}
-
-/* Two groups far apart, each of two that are a little apart: the finest clear gap counts. */
-static void test_grouping__finer_groups_are_told_of(void **state)
-{
-    float profiles[PROFILES];
-    size_t groups[PROFILES];
-    struct pb_grouping grouping;
-
-    (void)state;
-    for (size_t i = 0; i < PROFILES; i++)
-        profiles[i] = (float)(i % 2 * 1000 + i / 2 % 2 * 26 + i / 4 * 2);
-    assert_int_equal(pb_grouping_find(profiles, PROFILES, 1, 5, groups, &grouping, NULL), PB_OK);
-    assert_int_equal(grouping.count, 2);
-    assert_true(grouping.gap_inside > 3.0);
-    assert_int_equal(pb_grouping_find(profiles, PROFILES, 1, 2, groups, &grouping, NULL), PB_OK);
-    assert_int_equal(grouping.count, 4);
-}
-
-static void test_circles__count_from_the_least_member(void **state)
-{
-    struct pb_circles circles;
-
-    (void)state;
-    assert_int_equal(pb_circles_open(6, &circles, NULL), PB_OK);
-    pb_circles_join(&circles, 5, 1);
-    pb_circles_join(&circles, 3, 5);
-    pb_circles_count(&circles);
-    assert_int_equal(circles.count, 4);
-    assert_int_equal(circles.sizes[0], 1);
-    assert_int_equal(circles.sizes[1], 3);
-    pb_circles_close(&circles);
-    pb_circles_close(NULL);
-}
 
 /* ---- simulated devices ---- */
 
@@ -143,7 +51,7 @@ static void test_topology__a_device_without_clusters_says_so(void **state)
 
 /* ---- recordings ---- */
 
-enum { SMS = 12 };
+enum { SMS = 12, LINES = 64 };
 
 /* Pairs of SMs that share a way out in groups of `size`; pair 0-1 is free of it when `broken`. */
 static void record_pairs(struct device *device, size_t size, double slow, bool broken)
@@ -322,16 +230,16 @@ static void record_map(struct device *device)
     static const char *const touches[] = {"atomic"};
     struct synthetic_noise noise = {0, 3, 0, 0, 8};
     struct pb_matrix *matrix = &device_record(device, "l2_map")->matrix;
-    double places[LENGTH];
+    double places[LINES];
 
-    for (size_t i = 0; i < LENGTH; i++)
+    for (size_t i = 0; i < LINES; i++)
         places[i] = (double)i;
     pb_axis_set_labels(&matrix->axes[0], "touch", "", touches, 1, NULL);
     pb_axis_set_values(&matrix->axes[1], "sm", "", "", places, SMS, NULL);
-    pb_axis_set_values(&matrix->axes[2], "line", "", "", places, LENGTH, NULL);
+    pb_axis_set_values(&matrix->axes[2], "line", "", "", places, LINES, NULL);
     assert_int_equal(pb_matrix_allocate(matrix, "cycle", "", NULL), PB_OK);
-    for (size_t i = 0; i < SMS * LENGTH; i++) {
-        size_t sm = i / LENGTH, second = sm >= 6 && sm < 10;
+    for (size_t i = 0; i < SMS * LINES; i++) {
+        size_t sm = i / LINES, second = sm >= 6 && sm < 10;
 
         matrix->values[i] = synthetic_latency(&noise, i % 2 == second ? 300 : 320);
     }
@@ -438,10 +346,6 @@ static void test_gpcs__lonely_tpcs_without_a_map_leave_them_open(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_grouping__finds_what_is_apart),
-        cmocka_unit_test(test_grouping__noise_alone_is_one_group),
-        cmocka_unit_test(test_grouping__finer_groups_are_told_of),
-        cmocka_unit_test(test_circles__count_from_the_least_member),
         cmocka_unit_test(test_topology__planted_layout_of_an_h200),
         cmocka_unit_test(test_topology__a_device_without_clusters_says_so),
         cmocka_unit_test(test_tpcs__are_closed_circles),
