@@ -1,9 +1,9 @@
-/* Reading the table of causes against what moved, and wording what was found; see cause.h. */
+/* Reading the table of causes against what moved; see cause.h. */
 #include "analysis/verdict/cause.h"
 
 #include <fnmatch.h>
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A consequence may go so much further than its cause, and twice its own practical size more. */
@@ -11,6 +11,9 @@ static const double leeway = 1.5;
 
 /* A faint one this share as far, and half its practical size more. */
 static const double faint = 0.25;
+
+/* Shares of accesses that are late anyway differ by this much of themselves from peer to peer. */
+static const double natural = 0.1;
 
 static bool is_end(const struct pb_sign *sign)
 {
@@ -43,10 +46,36 @@ static double size_of(const struct pb_metric *metric, const struct pb_move *move
     return is_ratio && isfinite(move->shift) ? fabs(move->shift) : 0.0;
 }
 
+/* Is this the first of the bundle's moves at its place that matches the needs? */
+static bool is_new_place(const struct pb_cause *cause, const struct pb_sheet *sheet,
+                         const struct pb_bundle *bundle, size_t at)
+{
+    for (size_t i = 0; i <= at; i++) {
+        const struct pb_move *move = &bundle->moves[i];
+
+        if (move->place == bundle->moves[at].place &&
+            matches_any(cause->needs, PB_CAUSE_NEEDS_MAX, &sheet->metrics[move->metric], move))
+            return i == at;
+    }
+    return false;
+}
+
+/* What the SMs have of all accesses that moved as the needs tell: tests over all SMs are even. */
+static double share_of(const struct pb_cause *cause, const struct pb_sheet *sheet,
+                       const struct pb_bundle *bundle)
+{
+    size_t places = 0;
+
+    for (size_t i = 0; i < bundle->count; i++)
+        places += is_new_place(cause, sheet, bundle, i);
+    return (double)places / sheet->subjects[bundle->subject].info.sm_count;
+}
+
 static struct pb_extent extent_of(const struct pb_cause *cause, const struct pb_sheet *sheet,
                                   const struct pb_bundle *bundle, size_t lead)
 {
-    struct pb_extent extent = {.place = bundle->moves[lead].place};
+    struct pb_extent extent = {.place = bundle->moves[lead].place,
+                               .share = share_of(cause, sheet, bundle)};
 
     for (size_t i = 0; i < bundle->count; i++) {
         const struct pb_move *move = &bundle->moves[i];
@@ -73,7 +102,28 @@ static double inverse_of(double relative)
 
 static bool is_within(const struct pb_metric *metric, const struct pb_move *move, double relative)
 {
-    return fabs(move->shift) <= leeway * inverse_of(relative) + 2.0 * metric->practical;
+    return fabs(move->shift) <= leeway * relative + 2.0 * metric->practical;
+}
+
+/* Cycles of a place are as many more as it is slower; ns may have a slow clock besides. */
+static double at_place(const struct pb_metric *metric, double relative)
+{
+    return metric->domain == PB_DOMAIN_CYCLES ? relative : inverse_of(relative);
+}
+
+/* No more than all loads of such SMs, and what their number varies by with the peers. */
+static bool is_share_within(const struct pb_metric *metric, const struct pb_move *move,
+                            const struct pb_extent *extent)
+{
+    return move->shift <= extent->share + metric->practical + natural * move->expected;
+}
+
+/* "*.beyond_150": does what is so much slower reach 1.5 medians? */
+static bool reaches_mark(const struct pb_metric *metric, double relative)
+{
+    const char *mark = strrchr(metric->name, '_');
+
+    return mark != NULL && strtod(mark + 1, NULL) <= 100.0 * (1.0 + leeway * relative);
 }
 
 static bool obeys(enum pb_law law, const struct pb_metric *metric, const struct pb_move *move,
@@ -85,15 +135,21 @@ static bool obeys(enum pb_law law, const struct pb_metric *metric, const struct 
     case PB_LAW_ANY:
         return true;
     case PB_LAW_SAME:
-        return is_within(metric, move, extent->relative);
+        return is_within(metric, move, inverse_of(extent->relative));
     case PB_LAW_FAINT:
         return fabs(move->shift) <= faint * inverse_of(extent->relative) + metric->practical / 2.0;
     case PB_LAW_STEP:
         return fabs(move->value - move->expected) <= leeway * extent->step[metric->domain];
     case PB_LAW_PLACE:
-        return is_here && is_within(metric, move, extent->relative);
+        return is_here && is_within(metric, move, at_place(metric, extent->relative));
     case PB_LAW_HERE:
         return is_here;
+    case PB_LAW_MEAN:
+        return move->shift <= leeway * extent->relative * extent->share + metric->practical;
+    case PB_LAW_SHARE:
+        return is_share_within(metric, move, extent);
+    case PB_LAW_LATE:
+        return is_share_within(metric, move, extent) && reaches_mark(metric, extent->relative);
     }
     return false;
 }
@@ -204,167 +260,4 @@ size_t pb_cause_absorb(const struct pb_sheet *sheet, const struct pb_diagnosis *
         absorbed++;
     }
     return absorbed;
-}
-
-/* "905.4 MHz against 1006 MHz (-10.0%, 23 sigmas)" */
-static void write_move(const struct pb_metric *metric, const struct pb_move *move, char *text,
-                       size_t size)
-{
-    char shift[48];
-
-    if (metric->domain == PB_DOMAIN_COUNT || metric->domain == PB_DOMAIN_STATE)
-        snprintf(shift, sizeof(shift), "%+.4g", move->shift);
-    else if (metric->domain == PB_DOMAIN_FRACTION)
-        snprintf(shift, sizeof(shift), "%+.2g", move->shift);
-    else
-        snprintf(shift, sizeof(shift), "%+.1f%%", 100.0 * move->shift);
-    if (move->against == PB_AGAINST_PAST)
-        snprintf(text, size, "%s %.4g %s against %.4g (%s, %.1f times what repeats)", metric->name,
-                 move->value, metric->unit, move->expected, shift, fabs(move->times));
-    else if (isfinite(move->sigmas) && isfinite(move->expected))
-        snprintf(text, size, "%s %.4g %s against %.4g (%s, %.0f sigmas)", metric->name, move->value,
-                 metric->unit, move->expected, shift, fabs(move->sigmas));
-    else
-        snprintf(text, size, "%s %.4g %s against %.4g (%s)", metric->name, move->value,
-                 metric->unit, isfinite(move->expected) ? move->expected : 0.0, shift);
-}
-
-/* The next of this diagnosis' moves by distance, behind those told already. */
-static size_t next_told(const struct pb_bundle *bundle, unsigned number, size_t lead, size_t told)
-{
-    size_t order[8], found = 0;
-
-    order[found++] = lead;
-    while (found <= told) {
-        size_t best = bundle->count;
-
-        for (size_t i = 0; i < bundle->count; i++) {
-            bool is_told = bundle->moves[i].taken_by != number;
-
-            for (size_t k = 0; k < found; k++)
-                is_told |= order[k] == i;
-            if (!is_told && (best == bundle->count ||
-                             fabs(bundle->moves[i].sigmas) > fabs(bundle->moves[best].sigmas)))
-                best = i;
-        }
-        if (best == bundle->count)
-            return best;
-        order[found++] = best;
-    }
-    return order[told];
-}
-
-static void write_evidence(const struct pb_sheet *sheet, const struct pb_bundle *bundle,
-                           const struct pb_diagnosis *diagnosis, char *text, size_t size)
-{
-    enum { TOLD_MAX = 4 };
-
-    snprintf(text, size, "%s", diagnosis->cause->meaning);
-    for (size_t k = 0; k < TOLD_MAX; k++) {
-        size_t at = next_told(bundle, diagnosis->number, diagnosis->lead, k);
-        size_t length = strlen(text);
-        char line[PB_MESSAGE_LENGTH];
-
-        if (at == bundle->count)
-            return;
-        write_move(&sheet->metrics[bundle->moves[at].metric], &bundle->moves[at], line,
-                   sizeof(line));
-        if (length + strlen(line) + 3 > size)
-            return;
-        snprintf(text + length, size - length, "%s %s", k == 0 ? ":" : ";", line);
-    }
-}
-
-static void write_place(const struct pb_sheet *sheet, const struct pb_scores *scores,
-                        const struct pb_bundle *bundle, const struct pb_move *lead,
-                        struct pb_finding *finding)
-{
-    const struct pb_subject *subject = &sheet->subjects[bundle->subject];
-
-    PB_TEXT_SET(finding->model, subject->info.model);
-    switch (finding->level) {
-    case PB_LEVEL_POPULATION:
-        finding->group = bundle->group + 1;
-        PB_TEXT_SET(finding->place, scores->groups[bundle->group].name);
-        return;
-    case PB_LEVEL_SLOT:
-        finding->group = bundle->group + 1;
-        finding->slot = subject->slot;
-        snprintf(finding->place, sizeof(finding->place), "slot %lld", (long long)subject->slot);
-        return;
-    case PB_LEVEL_NODE:
-        PB_TEXT_SET(finding->place, subject->host);
-        PB_TEXT_SET(finding->host, subject->host);
-        return;
-    case PB_LEVEL_SM:
-        snprintf(finding->place, sizeof(finding->place), "SM %lld of %s", (long long)lead->place,
-                 subject->key);
-        break;
-    default:
-        PB_TEXT_SET(finding->place, subject->key);
-        break;
-    }
-    PB_TEXT_SET(finding->host, subject->host);
-    PB_TEXT_SET(finding->device, subject->key);
-}
-
-static void write_summary(const struct pb_metric *metric, const struct pb_move *lead,
-                          struct pb_finding *finding)
-{
-    char line[PB_MESSAGE_LENGTH];
-
-    write_move(metric, lead, line, sizeof(line));
-    if (lead->against == PB_AGAINST_PAST)
-        snprintf(finding->summary, sizeof(finding->summary), "%s, its own past", line);
-    else if (lead->peers > 0)
-        snprintf(finding->summary, sizeof(finding->summary), "%s, the center of %zu peers", line,
-                 lead->peers);
-    else
-        PB_TEXT_SET(finding->summary, line);
-    PB_TEXT_SET(finding->metric, metric->name);
-    PB_TEXT_SET(finding->unit, metric->unit);
-    finding->value = lead->value;
-    finding->expected = lead->expected;
-    finding->shift = lead->shift;
-    finding->sigmas = lead->sigmas;
-    finding->peers = lead->peers;
-}
-
-/* Bonferroni over all that was scored: what Holm's first step compares with the rate. */
-static double family_p(const struct pb_scores *scores, double p)
-{
-    double tests = (double)scores->subject_count * (double)scores->metric_count;
-
-    return isnan(p) ? p : fmin(1.0, p * tests); /* against the past there is none */
-}
-
-void pb_cause_word(const struct pb_sheet *sheet, const struct pb_scores *scores,
-                   const struct pb_bundle *bundle, const struct pb_diagnosis *diagnosis,
-                   struct pb_finding *finding_out)
-{
-    const struct pb_move *lead = &bundle->moves[diagnosis->lead];
-    const struct pb_metric *metric = &sheet->metrics[lead->metric];
-    const struct pb_cause *cause = diagnosis->cause;
-    struct pb_finding finding = {.severity = diagnosis->severity,
-                                 .level = bundle->level == PB_LEVEL_DEVICE ? cause->level
-                                                                           : bundle->level,
-                                 .p = family_p(scores, lead->p),
-                                 .metrics = diagnosis->metrics};
-
-    if (finding.level == PB_LEVEL_SM && lead->place < 0)
-        finding.level = PB_LEVEL_DEVICE;
-    write_place(sheet, scores, bundle, lead, &finding);
-    write_summary(metric, lead, &finding);
-    write_evidence(sheet, bundle, diagnosis, finding.evidence, sizeof(finding.evidence));
-    PB_TEXT_SET(finding.cause, cause->word);
-    PB_TEXT_SET(finding.advice, cause->advice);
-    finding.drain =
-        cause->drain && finding.severity == PB_SEVERITY_CRITICAL && finding.host[0] != '\0';
-    if (metric->test[0] != '\0')
-        snprintf(finding.evidence_path, sizeof(finding.evidence_path), "/devices/%s/tests/%s",
-                 sheet->subjects[bundle->subject].key, metric->test);
-    else
-        snprintf(finding.evidence_path, sizeof(finding.evidence_path), "/devices/%s/state",
-                 sheet->subjects[bundle->subject].key);
-    *finding_out = finding;
 }

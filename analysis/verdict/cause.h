@@ -33,6 +33,9 @@ enum pb_law {
     PB_LAW_STEP,  /* as far in the metric's own unit: cycles of L2 within those of DRAM */
     PB_LAW_PLACE, /* as far as the cause, and at its place */
     PB_LAW_HERE,  /* any way, and at its place */
+    PB_LAW_MEAN,  /* as far as its SMs move a mean over all */
+    PB_LAW_SHARE, /* a share of accesses: no larger than that of its SMs */
+    PB_LAW_LATE,  /* so, and the mark is no further than the cause itself */
 };
 
 #define PB_PARTS_ALL   UINT32_MAX
@@ -66,6 +69,7 @@ extern const struct pb_cause pb_causes[]; /* in order of trial; ends with a NULL
 struct pb_extent {
     double relative;
     double step[PB_DOMAIN_STATE + 1]; /* by domain, in the metric's unit */
+    double share;                     /* of all accesses: those of the SMs that moved */
     int64_t place;
 };
 

@@ -2,7 +2,8 @@
  * The table of causes (facts section 4); see cause.h for how it is read.
  *
  * Order: what explains most comes first. A second process or a slow clock moves nearly everything;
- * a slow SM moves whatever was measured on it; a tail moves averages; L2 moves what lies behind it.
+ * a slow SM moves whatever was measured on it, and is told before a tail, which leaves L1 alone; a
+ * tail moves averages; L2 moves what lies behind it.
  */
 #include "analysis/verdict/cause.h"
 
@@ -178,7 +179,8 @@ const struct pb_cause pb_causes[] = {
      .needs = {{OUTER | CACHES, DOMAIN(FRACTION), PB_UP, "*.beyond*", PB_LAW_ANY},
                {OUTER | CACHES, DOMAIN(FRACTION), PB_UP, "*.q99*", PB_LAW_ANY}},
      .spares = {{PART(L2), DOMAIN(FRACTION), PB_UP, "l2_hits.q75", PB_LAW_ANY},
-                {PART(DRAM), DOMAIN(FRACTION), PB_UP, "dram_near.q75", PB_LAW_ANY}},
+                {PART(DRAM), DOMAIN(FRACTION), PB_UP, "dram_near.q75", PB_LAW_ANY},
+                {PART(SM), DOMAIN(FRACTION), PB_UP, "sm.l1*slowest", PB_LAW_ANY}},
      .follows = {{OUTER | CACHES, DOMAIN(FRACTION), PB_ANY_WAY, NULL, PB_LAW_ANY},
                  {PART(L2) | PART(TLB), DOMAIN(CYCLES) | DOMAIN(NS), PB_UP, "sm_median*",
                   PB_LAW_ANY},
@@ -191,6 +193,10 @@ const struct pb_cause pb_causes[] = {
      .drain = true,
      .needs = {{PART(SM), DOMAIN(FRACTION), PB_UP, "sm.*slowest", PB_LAW_ANY}},
      .follows = {{PART(SM), DOMAIN(FRACTION), PB_UP, "sm.*slowest", PB_LAW_HERE},
+                 {PART(DRAM), DOMAIN(CYCLES) | DOMAIN(NS), PB_UP, "dram.*", PB_LAW_MEAN},
+                 {PART(DRAM), DOMAIN(FRACTION), PB_UP, "dram_near.beyond*", PB_LAW_LATE},
+                 {PART(DRAM), DOMAIN(FRACTION), PB_UP, "dram_far.beyond*", PB_LAW_SHARE},
+                 {PART(DRAM), DOMAIN(FRACTION), PB_UP, "dram_*.q*", PB_LAW_SAME},
                  {ANY_PART, DOMAIN(CYCLES) | DOMAIN(NS), PB_ANY_WAY, NULL, PB_LAW_PLACE},
                  {PART(DRAM), DOMAIN(RATE), PB_DOWN, "*latency_bound", PB_LAW_SAME},
                  {PART(SHARED), DOMAIN(RATE), PB_DOWN, NULL, PB_LAW_SAME}}},

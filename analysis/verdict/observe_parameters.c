@@ -96,7 +96,8 @@ static const char *test_of(const struct pb_parameter *parameter)
 
 static bool is_by_all_sms(const struct pb_parameter *parameter)
 {
-    return strcmp(test_of(parameter), "sm_misses") == 0;
+    return strcmp(test_of(parameter), "sm_misses") == 0 ||
+           strcmp(test_of(parameter), "dram_latency") == 0;
 }
 
 static bool is_repeatable(const struct pb_parameter *parameter)

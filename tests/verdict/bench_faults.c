@@ -1,6 +1,7 @@
 /*
  * Every fault of design 3.5, alone and in pairs, in fleets of 64 simulated devices of two models on
- * 16 nodes: how many are found, how many with the right level and cause, and who else is blamed.
+ * 16 nodes: how many are found, how many with the right level and cause, who else is blamed,
+ * and how many findings a sick device has beyond one for each of its faults.
  *
  *     bench_faults [-v] [PROFILE PROFILE]
  *
@@ -31,7 +32,7 @@ struct bed {
 
 /* What was expected and seen of a family of fleets. */
 struct tally {
-    size_t faults, found, right, fleets, blamed;
+    size_t faults, found, right, fleets, blamed, spare;
 };
 
 static void die(const struct pb_error *err)
@@ -116,7 +117,7 @@ static void tally_fleet(struct bed *bed, const char *title, const struct guest *
     const char *sick[PLACES];
     struct pb_findings findings = {0};
     bool is_good;
-    size_t others;
+    size_t others, spare;
 
     for (size_t i = 0; i < guest_count; i++) {
         name_place(guests[i].place, keys[i]);
@@ -124,9 +125,11 @@ static void tally_fleet(struct bed *bed, const char *title, const struct guest *
     }
     judge(bed, guests, guest_count, &findings);
     others = fault_blamed(&findings, sick, guest_count);
-    is_good = others == 0;
+    spare = findings.count - others > wanted_count ? findings.count - others - wanted_count : 0;
+    is_good = others == 0 && spare == 0;
     tally->fleets++;
     tally->blamed += others;
+    tally->spare += spare;
     for (size_t i = 0; i < wanted_count; i++) {
         enum fault_verdict verdict = fault_verdict_of(&findings, wanted[i], sick[at[i]]);
 
@@ -143,11 +146,11 @@ static void tally_fleet(struct bed *bed, const char *title, const struct guest *
 static void print_tally(const char *what, const struct tally *tally)
 {
     printf("%-34s %4zu fleets, %4zu faults: %5.1f%% found, %5.1f%% with level and cause, "
-           "%zu others blamed\n",
+           "%zu others blamed, %zu told twice\n",
            what, tally->fleets, tally->faults,
            tally->faults > 0 ? 100.0 * (double)tally->found / (double)tally->faults : 100.0,
            tally->faults > 0 ? 100.0 * (double)tally->right / (double)tally->faults : 100.0,
-           tally->blamed);
+           tally->blamed, tally->spare);
 }
 
 static void alone(struct bed *bed)

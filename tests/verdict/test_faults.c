@@ -220,6 +220,66 @@ static void test_faults__slow_sm_is_named(void **state)
     pb_findings_clear(&findings);
 }
 
+/* Findings of a fleet whose n03.gpu1 has one fault or two. */
+static void judge_planted(struct bed *bed, const char *first, const char *second,
+                          struct pb_findings *findings)
+{
+    struct pb_sheet row = {0};
+
+    measure(FIRST_NODE, FIRST_SLOT, first, second, &row);
+    judge(bed, &row, NULL, findings);
+    pb_sheet_clear(&row);
+}
+
+/* Loads of that SM are late on the way to DRAM too: a quarter of all, of four SMs. */
+static void test_faults__slow_sm_is_told_once(void **state)
+{
+    static const char *const specs[] = {"sm_slow=3:1.04", "sm_slow=3:1.1", "sm_slow=3:1.15",
+                                        "sm_slow=1:1.2", "sm_slow=0:1.5"};
+
+    for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+        struct pb_findings findings = {0};
+
+        judge_planted(*state, specs[i], NULL, &findings);
+        expect(&findings, &fault_kinds[5], first_key, specs[i]);
+        if (findings.count != 1)
+            fault_print(specs[i], &findings);
+        assert_int_equal(findings.count, 1);
+        pb_findings_clear(&findings);
+    }
+}
+
+/* Of a slow SM's accesses more are late, and later, than the SM makes them. */
+static void test_faults__tail_is_told_beside_a_slow_sm(void **state)
+{
+    static const char *const slow[] = {"sm_slow=3:1.04", "sm_slow=1:1.2", "sm_slow=0:1.5"};
+    static const char *const tails[] = {"tail=0.003:400", "tail=0.02:2000"};
+
+    for (size_t i = 0; i < 6; i++) {
+        struct pb_findings findings = {0};
+        char title[128];
+
+        snprintf(title, sizeof(title), "%s with %s", slow[i / 2], tails[i % 2]);
+        judge_planted(*state, slow[i / 2], tails[i % 2], &findings);
+        expect(&findings, &fault_kinds[5], first_key, title);
+        expect(&findings, &fault_kinds[6], first_key, title);
+        assert_int_equal(findings.count, 2);
+        pb_findings_clear(&findings);
+    }
+}
+
+/* What was measured on all SMs is not that one's. */
+static void test_faults__late_dram_is_told_beside_a_slow_sm(void **state)
+{
+    struct pb_findings findings = {0};
+    const char *title = "dram_latency=1.4 with sm_slow=0:1.5";
+
+    judge_planted(*state, "dram_latency=1.4", "sm_slow=0:1.5", &findings);
+    expect(&findings, &fault_kinds[2], first_key, title);
+    expect(&findings, &fault_kinds[5], first_key, title);
+    pb_findings_clear(&findings);
+}
+
 static void test_faults__tail_keeps_the_mean(void **state)
 {
     struct bed *bed = *state;
@@ -240,6 +300,9 @@ int main(void)
         cmocka_unit_test(test_faults__two_faults_of_one_device_are_both_told),
         cmocka_unit_test(test_faults__faint_tail_is_found),
         cmocka_unit_test(test_faults__slow_sm_is_named),
+        cmocka_unit_test(test_faults__slow_sm_is_told_once),
+        cmocka_unit_test(test_faults__tail_is_told_beside_a_slow_sm),
+        cmocka_unit_test(test_faults__late_dram_is_told_beside_a_slow_sm),
         cmocka_unit_test(test_faults__tail_keeps_the_mean),
     };
 
