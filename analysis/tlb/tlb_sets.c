@@ -302,12 +302,8 @@ enum pb_status pb_tlb_find_sets(const struct pb_recording *recordings, size_t co
     for (size_t i = 0; i < 2 && status == PB_OK && found == PB_NOT_FOUND; i++)
         if (first[i + 1] > first[i])
             found = find_index(&search, &sweeps, first[i], first[i + 1], &sets, err);
-    for (size_t i = 0; i < 2 && status == PB_OK && found == PB_NOT_FOUND; i++) {
-        const struct pb_tlb_sweeps own = {sweeps.items + first[i], first[i + 1] - first[i]};
-
-        if (own.count > 0) /* others were at work while the other one was recorded */
-            found = find_index(&search, &own, 0, own.count, &sets, err);
-    }
+    if (status == PB_OK && found == PB_NOT_FOUND && sweeps.count > 0) /* arrays lie far apart */
+        found = find_index(&search, &sweeps, 0, sweeps.count, &sets, err);
     pb_tlb_clear_sweeps(&sweeps);
     for (size_t i = 0; i < 2; i++)
         pb_tlb_clear(&tlb[i]);

@@ -37,6 +37,12 @@ struct pb_cuda_mapping {
  * MiB, since where sets fill evenly all overflow at once and few show which pages they share.
  */
 static const uint64_t first_address = (UINT64_C(103) << 30) + (5u << 25);
+
+/* Where that is taken, since what was given back is not always free at once: so much farther, pages
+ * share their sets as they do there. */
+static const uint64_t wish_step = UINT64_C(512) << 30;
+enum { WISHES = 4 };
+
 static const uint64_t large_bytes = 1u << 30;
 
 static bool look_up(const char *name, void *function_out)
@@ -109,16 +115,29 @@ static CUresult set_up(struct pb_cuda_mapping *mapping,
     return CUDA_SUCCESS;
 }
 
-/* Any addresses, where the first ones are taken or the range is small. */
+/* At the wished address, or not at all. */
+static bool reserve_at(struct pb_cuda_mapping *mapping, uint64_t wish)
+{
+    const struct driver *driver = &mapping->driver;
+
+    if (driver->reserve(&mapping->address, mapping->reserved_bytes, 0, wish, 0) != CUDA_SUCCESS)
+        return false;
+    if (mapping->address == wish)
+        return true;
+    driver->unreserve(mapping->address, mapping->reserved_bytes);
+    return false;
+}
+
+/* Any addresses, where all wished ones are taken or the range is small. */
 static CUresult reserve(struct pb_cuda_mapping *mapping, const char **call_out)
 {
-    uint64_t wish = mapping->reserved_bytes > large_bytes ? first_address : 0;
     CUresult code;
 
+    for (uint64_t i = 0; mapping->reserved_bytes > large_bytes && i < WISHES; i++)
+        if (reserve_at(mapping, first_address + i * wish_step))
+            return CUDA_SUCCESS;
     *call_out = "cuMemAddressReserve";
-    code = mapping->driver.reserve(&mapping->address, mapping->reserved_bytes, 0, wish, 0);
-    if (code != CUDA_SUCCESS && wish != 0)
-        code = mapping->driver.reserve(&mapping->address, mapping->reserved_bytes, 0, 0, 0);
+    code = mapping->driver.reserve(&mapping->address, mapping->reserved_bytes, 0, 0, 0);
     if (code != CUDA_SUCCESS)
         mapping->address = 0;
     return code;
