@@ -27,7 +27,8 @@ struct pb_rise_view {
 /* Looks at a level, which must outlive the view. False: no stride is walked on behind its step. */
 bool pb_rise_look(const struct pb_rise_level *level, struct pb_rise_view *view_out);
 
-/* Is a step the whole penalty? A sweep over other addresses may go a longer way: then it is more. */
+/* Is a step the whole penalty? A sweep over other addresses may go a longer way: then it is more.
+ */
 bool pb_rise_is_whole(const struct pb_rise_step *step, double penalty_cycles);
 
 /*
