@@ -35,10 +35,9 @@ static void test_tlb__a_reach_beyond_memory_shows_by_one_block(void **state)
     assert_planted(&profile);
 }
 
-/* Sets by parities of address bits; `fold` bits apart, two each, or by one bit each where it is 0.
- */
+/* Sets by parities of address bits: one of them each, and no other yet. */
 static struct blind_tlb plant_hashed(uint64_t span_bytes, uint32_t penalty_cycles, size_t bits,
-                                     size_t fold, uint32_t ways)
+                                     uint32_t ways)
 {
     struct blind_tlb tlb = {.span_bytes = span_bytes,
                             .sets = (size_t)1 << bits,
@@ -47,7 +46,7 @@ static struct blind_tlb plant_hashed(uint64_t span_bytes, uint32_t penalty_cycle
                             .penalty_cycles = penalty_cycles};
 
     for (size_t i = 0; i < bits; i++)
-        tlb.masks[i] = span_bytes << i | (fold > 0 ? span_bytes << (i + fold) : 0);
+        tlb.masks[i] = span_bytes << i;
     return tlb;
 }
 
@@ -80,7 +79,7 @@ static void test_tlb__a_hash_is_told_with_any_memory(void **state)
 
         profile.memory_bytes = memory_gib[i] << 30;
         profile.tlbs[0] = planted_level(16 * mib, 10, 1, (const uint32_t[]){16});
-        profile.tlbs[1] = plant_hashed(32 * mib, 94, 8, 0, 8);
+        profile.tlbs[1] = plant_hashed(32 * mib, 94, 8, 8);
         for (size_t bit = 0; bit < 5; bit++)
             profile.tlbs[1].masks[bit] |= (uint64_t)0x200000000 << bit;
         selected_infer_drawn(&profile, planted_tests, &parameters);
@@ -99,8 +98,8 @@ static void test_tlb__three_levels_are_three(void **state)
     (void)state;
     profile.memory_bytes = (uint64_t)140 << 30;
     profile.tlbs[0] = planted_level(2 * mib, 40, 1, (const uint32_t[]){32});
-    profile.tlbs[1] = plant_hashed(32 * mib, 120, 8, 0, 8);
-    profile.tlbs[2] = plant_hashed(32 * mib, 300, 9, 0, 8);
+    profile.tlbs[1] = plant_hashed(32 * mib, 120, 8, 8);
+    profile.tlbs[2] = plant_hashed(32 * mib, 300, 9, 8);
     selected_infer_drawn(&profile, planted_tests, &parameters);
     assert_number(&parameters, "tlb_l2", "entry_count", 2048.0, 0.0);
     assert_number(&parameters, "tlb_l3", "entry_span_bytes", 32.0 * (double)mib, 0.0);
