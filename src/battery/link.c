@@ -135,6 +135,24 @@ static bool is_instance(const char *uuid)
     return strncmp(uuid, "MIG-", 4) == 0;
 }
 
+/* The devices of the node, this one among them; to be freed. */
+static enum pb_status list_node(const struct pb_bench *bench, struct pb_device_entry **all_out,
+                                size_t *count_out, struct pb_error *err)
+{
+    const struct pb_device *device = bench->device;
+    struct pb_device_entry *all;
+
+    if (device->node == NULL)
+        return device->ops->enumerate(all_out, count_out, err);
+    all = calloc(device->node_count, sizeof(*all));
+    if (all == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu devices", device->node_count);
+    memcpy(all, device->node, device->node_count * sizeof(*all));
+    *all_out = all;
+    *count_out = device->node_count;
+    return PB_OK;
+}
+
 enum pb_status pb_link_peers(struct pb_bench *bench, struct pb_device_entry **peers_out,
                              size_t *count_out, struct pb_error *err)
 {
@@ -144,7 +162,7 @@ enum pb_status pb_link_peers(struct pb_bench *bench, struct pb_device_entry **pe
 
     if (is_instance(bench->info.uuid))
         return pb_fail(err, PB_UNSUPPORTED, "a MIG instance reads no other device's memory");
-    status = bench->device->ops->enumerate(&all, &count, err);
+    status = list_node(bench, &all, &count, err);
     if (status != PB_OK)
         return status;
     peers = calloc(count + 1, sizeof(*peers));

@@ -64,6 +64,7 @@ struct pb_device_request {
     const char *selector;      /* index, UUID or PCI bus id; NULL: 0 */
     const char *profile;       /* sim: a name in the profile folder, or a file */
     const char *host;          /* sim: the node it stands in; NULL: this host */
+    int64_t host_devices;      /* sim: how many stand there; 0: as many as enumerate() lists */
     const char *const *faults; /* sim: fault specifications, see design 3.5 */
     size_t fault_count;
     uint64_t seed;         /* sim: noise, and the device's place in the spread */
@@ -334,6 +335,9 @@ struct pb_device_ops {
 /* Every backend's device begins with this. */
 struct pb_device {
     const struct pb_device_ops *ops;
+    /* The devices of its node, itself among them; the device's own. NULL: enumerate() lists them. */
+    const struct pb_device_entry *node;
+    size_t node_count;
 };
 
 extern const struct pb_device_ops pb_device_sim;

@@ -170,6 +170,7 @@ static enum pb_status open_seat(struct pb_measure *measure, int64_t rank,
     snprintf(selector, sizeof(selector), "%lld", (long long)device.slot);
     request.selector = selector;
     request.host = device.host;
+    request.host_devices = device.host_devices;
     request.profile = device.profile;
     request.faults = device.faults;
     request.fault_count = device.fault_count;

@@ -149,6 +149,29 @@ static void test_links_together__carry_as_planted_with_as_many_as_met(void **sta
     pb_bench_close(&bench);
 }
 
+/* Slot 5 of a host of eight that is not this machine: its peers, those behind it first. */
+static void test_link_peers__of_a_simulated_node_are_its_other_devices(void **state)
+{
+    static const char *const expected[] = {
+        "00000000:06:00.0", "00000000:07:00.0", "00000000:00:00.0", "00000000:01:00.0",
+        "00000000:02:00.0", "00000000:03:00.0", "00000000:04:00.0"};
+    const struct pb_device_request request = {
+        .profile = "h200", .host = "n1", .host_devices = 8, .selector = "5"};
+    struct pb_recording recording;
+    struct pb_bench bench;
+
+    (void)state;
+    assert_int_equal(pb_bench_open(&pb_device_sim, &request, PB_STANDARD, &bench, NULL), PB_OK);
+    rig_run(&bench, "peer_link", &recording);
+    assert_int_equal(recording.matrix.axes[0].length, COUNT(expected));
+    for (size_t i = 0; i < COUNT(expected); i++) {
+        assert_string_equal(recording.matrix.axes[0].labels[i], expected[i]);
+        assert_true(recording.matrix.values[2 * i] > 1e9);
+    }
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
 /* Two whole GPUs and one that is divided, as a process sees them from R570 on. */
 static enum pb_status list_divided(struct pb_device_entry **entries_out, size_t *count_out,
                                    struct pb_error *err)
@@ -178,6 +201,7 @@ static void test_link_peers__mig_instances_are_and_have_none(void **state)
     open_drawn(&bench);
     ops.enumerate = list_divided;
     bench.device->ops = &ops;
+    bench.device->node = NULL; /* as of a device of this machine */
     PB_TEXT_SET(bench.info.uuid, "GPU-a");
     assert_int_equal(pb_link_peers(&bench, &peers, &count, &err), PB_OK);
     assert_int_equal(count, 1);
@@ -197,6 +221,7 @@ int main(void)
         cmocka_unit_test(test_host_latency__is_the_wait_before_a_transfer),
         cmocka_unit_test(test_peer_link__carries_and_waits_as_planted),
         cmocka_unit_test(test_links_together__carry_as_planted_with_as_many_as_met),
+        cmocka_unit_test(test_link_peers__of_a_simulated_node_are_its_other_devices),
         cmocka_unit_test(test_link_peers__mig_instances_are_and_have_none),
     };
 

@@ -290,7 +290,7 @@ static void test_host_latency__the_least_is_not_above_the_median(void **state)
     pb_recording_clear(&recording);
 }
 
-/* One of those that the simulator lists stands in the same slot as this device: no link to it. */
+/* The three others of a node of four. */
 static void test_peer_link__every_device_that_can_be_reached_has_values(void **state)
 {
     struct pb_recording recording;
@@ -303,6 +303,7 @@ static void test_peer_link__every_device_that_can_be_reached_has_values(void **s
         reached += matrix->values[2 * i] > 1e9 && matrix->values[2 * i + 1] > 0;
         assert_int_equal(isnan(matrix->values[2 * i]), isnan(matrix->values[2 * i + 1]));
     }
+    assert_int_equal(matrix->axes[0].length, 3);
     assert_int_equal(reached, 3);
     pb_recording_clear(&recording);
 }

@@ -4,6 +4,7 @@
  *   rank 1 n1.gpu1 hung 4 1 MESSAGE        a row of /fleet: tests ok, tests failed
  *   test n1.gpu1 l1_capacity hung MESSAGE
  *   axis n1.gpu1 sustain time 25 1.02      an axis of numbers: how many, and the last
+ *   axis n1.gpu1 peer_link peer 3 ID       and one of labels
  *   complete 0
  *   findings 1
  *   finding CRITICAL device n1.gpu1: hung
@@ -38,6 +39,9 @@ static void print_axes(const char *key, const struct pb_recording *recording)
         if (axis->values != NULL && axis->length > 0)
             printf("axis %s %s %s %zu %g\n", key, recording->name, axis->name, axis->length,
                    axis->values[axis->length - 1]);
+        else if (axis->labels != NULL && axis->length > 0)
+            printf("axis %s %s %s %zu %s\n", key, recording->name, axis->name, axis->length,
+                   axis->labels[axis->length - 1]);
     }
 }
 

@@ -355,9 +355,11 @@ devices_of_two_nodes_do_not_meet() {
 {"devices": [{"host": "n1", "profile": "gtx780", "count": 2},
              {"host": "n2", "profile": "gtx780", "count": 3}]}
 END
-    ranks 0 5 --fleet fleet.json --tests $links -o f.h5
+    ranks 0 5 --fleet fleet.json --tests $links,peer_link -o f.h5
     count f.h5 '^test n1\.gpu. host_link_together ok 2 devices at once' 2
     count f.h5 '^test n2\.gpu. host_link_together ok 3 devices at once' 3
+    has f.h5 '^axis n1\.gpu0 peer_link peer 1 00000000:01:00\.0$'
+    has f.h5 '^axis n2\.gpu1 peer_link peer 2 00000000:00:00\.0$'
 }
 
 device_alone_has_nobody_to_meet() {

@@ -53,6 +53,7 @@ static void test_fleet__devices_are_laid_on_ranks_in_order(void **state)
         assert_int_equal(pb_fleet_plan_device(plan, rank, &device, NULL), PB_OK);
         assert_string_equal(device.host, rank < 4 ? "n1" : "n2");
         assert_int_equal(device.slot, rank % 4);
+        assert_int_equal(device.host_devices, 4);
         assert_string_equal(device.profile, "gtx780");
         assert_int_equal(device.seed, 7);
         assert_float_equal(device.spread_latency, 0.002, 0);
@@ -89,6 +90,7 @@ static void test_fleet__a_node_may_mix_models(void **state)
     assert_int_equal(pb_fleet_plan_device(plan, 2, &device, NULL), PB_OK);
     assert_string_equal(device.profile, "gtx980");
     assert_int_equal(device.slot, 2);
+    assert_int_equal(device.host_devices, 3);
     assert_int_equal(device.fault_count, 1);
     assert_int_equal(device.seed, 0);
     assert_float_equal(device.spread_latency, 0, 0);

@@ -150,8 +150,8 @@ static void read_faults(struct pb_sim_reader *reader, const struct pb_json *obje
     }
 }
 
-/* The slots of a host go on where its last entry ended. */
-static int64_t next_slot(const struct pb_fleet_plan *plan, const char *host)
+/* The slots of a host go on where its last entry ended; at the end, how many there are. */
+static int64_t count_slots(const struct pb_fleet_plan *plan, const char *host)
 {
     int64_t slot = 0;
 
@@ -171,7 +171,7 @@ static void read_entry(struct pb_sim_reader *reader, const struct pb_json *objec
     pb_sim_read_only(reader, object, keys);
     pb_sim_read_text(reader, object, "host", entry->host, sizeof(entry->host));
     read_profile(reader, object, plan, entry);
-    entry->first_slot = next_slot(plan, entry->host);
+    entry->first_slot = count_slots(plan, entry->host);
     entry->first_rank = plan->size;
     entry->count = pb_sim_read_integer(reader, object, "count", 1, DEVICES_MAX);
     count = pb_sim_read_member(reader, object, "count");
@@ -269,6 +269,7 @@ enum pb_status pb_fleet_plan_device(const struct pb_fleet_plan *plan, size_t ran
         return pb_fail(err, PB_NOT_FOUND, "%s: $.devices: %zu devices, but none for rank %zu",
                        plan->file, plan->size, rank);
     device.host = entry->host;
+    device.host_devices = count_slots(plan, entry->host);
     device.slot = entry->first_slot + (int64_t)(rank - entry->first_rank);
     device.profile = entry->profile;
     for (size_t i = 0; i < entry->faulty_count; i++) {

@@ -17,7 +17,7 @@ struct pb_fleet_plan;
 /* One device; the pointers live as long as the plan. */
 struct pb_fleet_device {
     const char *host;
-    int64_t slot;
+    int64_t slot, host_devices; /* of so many on this host */
     const char *profile;
     const char *const *faults;
     size_t fault_count;

@@ -33,31 +33,20 @@ static double pcie_bytes_per_s(const struct pb_sim_device *device)
            pb_sim_device_pcie_width(device);
 }
 
-/*
- * The slot of a peer: a device that enumerate() lists, or one of this device's own node. In a
- * simulated fleet the list is still that of the machine it runs on; its slots are the node's.
- */
+/* A peer stands in this device's own node, in another slot. */
 static enum pb_status find_peer(const struct pb_sim_device *device, const char *peer,
                                 struct pb_error *err)
 {
-    char uuid[PB_TEXT_LENGTH], here[PB_KEY_LENGTH];
-    int64_t slot = -1;
+    char own[PB_TEXT_LENGTH];
 
-    pb_sim_host(NULL, here);
-    for (int64_t i = 0; i < PB_SIM_SLOTS_SEARCHED && peer != NULL; i++) {
-        pb_sim_slot_uuid(device->host, i, uuid);
-        if (strcasecmp(peer, uuid) == 0)
-            slot = i;
-        pb_sim_slot_uuid(here, i, uuid);
-        if (i < PB_SIM_SLOTS_LISTED && strcasecmp(peer, uuid) == 0)
-            slot = i;
-    }
-    if (slot < 0)
-        return pb_fail(err, PB_NOT_FOUND, "link: no device \"%s\" in this node",
-                       peer != NULL ? peer : "");
-    if (slot == device->slot)
+    pb_sim_slot_uuid(device->host, device->slot, own);
+    if (peer != NULL && strcasecmp(peer, own) == 0)
         return pb_fail(err, PB_UNSUPPORTED, "link: %s is this device itself", peer);
-    return PB_OK;
+    for (size_t i = 0; i < device->base.node_count && peer != NULL; i++)
+        if (strcasecmp(peer, device->node[i].uuid) == 0)
+            return PB_OK;
+    return pb_fail(err, PB_NOT_FOUND, "link: no device \"%s\" in this node",
+                   peer != NULL ? peer : "");
 }
 
 static enum pb_status check_link(const struct pb_sim_device *device, const struct pb_link *link,

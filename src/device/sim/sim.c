@@ -35,31 +35,41 @@ void pb_sim_host(const char *asked, char host_out[PB_KEY_LENGTH])
     pb_text_copy(host_out, PB_KEY_LENGTH, asked);
 }
 
+/* The devices of a host. Their models are whatever stands there, and stay untold. */
+static enum pb_status list_slots(const char *host, int64_t count,
+                                 struct pb_device_entry **entries_out, struct pb_error *err)
+{
+    struct pb_device_entry *entries = calloc((size_t)count, sizeof(*entries));
+
+    if (entries == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for a list of %lld devices", (long long)count);
+    for (int64_t slot = 0; slot < count; slot++) {
+        pb_sim_slot_uuid(host, slot, entries[slot].uuid);
+        pb_sim_slot_pci(slot, entries[slot].pci_bus_id);
+    }
+    *entries_out = entries;
+    return PB_OK;
+}
+
 static enum pb_status sim_enumerate(struct pb_device_entry **entries_out, size_t *count_out,
                                     struct pb_error *err)
 {
-    struct pb_device_entry *entries = calloc(PB_SIM_SLOTS_LISTED, sizeof(*entries));
+    struct pb_device_entry *entries = NULL;
     struct pb_sim_profile *profile = NULL;
     char host[PB_KEY_LENGTH];
-    enum pb_status status;
+    enum pb_status status = pb_sim_profile_load(NULL, &profile, err);
 
-    if (entries == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a list of devices");
-    status = pb_sim_profile_load(NULL, &profile, err);
-    if (status != PB_OK) {
-        free(entries);
-        return status;
-    }
     pb_sim_host(NULL, host);
-    for (int64_t slot = 0; slot < PB_SIM_SLOTS_LISTED; slot++) {
-        pb_sim_slot_uuid(host, slot, entries[slot].uuid);
-        pb_sim_slot_pci(slot, entries[slot].pci_bus_id);
-        PB_TEXT_SET(entries[slot].model, profile->name);
+    if (status == PB_OK)
+        status = list_slots(host, PB_SIM_SLOTS_LISTED, &entries, err);
+    if (status == PB_OK) {
+        for (int64_t slot = 0; slot < PB_SIM_SLOTS_LISTED; slot++)
+            PB_TEXT_SET(entries[slot].model, profile->name);
+        *entries_out = entries;
+        *count_out = PB_SIM_SLOTS_LISTED;
     }
     pb_sim_profile_free(profile);
-    *entries_out = entries;
-    *count_out = PB_SIM_SLOTS_LISTED;
-    return PB_OK;
+    return status;
 }
 
 /* Where among its healthy peers this device stands: normal, but never far from 1. */
@@ -125,7 +135,19 @@ static void sim_close(struct pb_device *device)
     pb_sim_memory_free(sim->memory);
     pb_sim_faults_free(&sim->faults);
     pb_sim_profile_free(sim->profile);
+    free(sim->node);
     free(sim);
+}
+
+static enum pb_status list_node(struct pb_sim_device *device,
+                                const struct pb_device_request *request, struct pb_error *err)
+{
+    int64_t count = request->host_devices > 0 ? request->host_devices : PB_SIM_SLOTS_LISTED;
+    enum pb_status status = list_slots(device->host, count, &device->node, err);
+
+    device->base.node = device->node;
+    device->base.node_count = (size_t)count;
+    return status;
 }
 
 static enum pb_status fill_device(struct pb_sim_device *device,
@@ -141,6 +163,8 @@ static enum pb_status fill_device(struct pb_sim_device *device,
         status = pb_sim_profile_load(request->profile, &device->profile, err);
     if (status == PB_OK)
         status = check_faults(device, err);
+    if (status == PB_OK)
+        status = list_node(device, request, err);
     if (status != PB_OK)
         return status;
     if (pb_sim_faults_find(&device->faults, PB_SIM_FAULT_ABSENT) != NULL)

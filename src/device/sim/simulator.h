@@ -35,6 +35,7 @@ struct pb_sim_device {
     struct pb_sim_random random; /* of the current test */
     char host[PB_KEY_LENGTH];
     int64_t slot;
+    struct pb_device_entry *node; /* base.node, owned */
     uint64_t seed;
     double latency_factor, bandwidth_factor; /* this device's place in the spread */
     double seconds;                          /* its own time since it was opened: clock.h */
