@@ -335,7 +335,7 @@ struct pb_device_ops {
 /* Every backend's device begins with this. */
 struct pb_device {
     const struct pb_device_ops *ops;
-    /* The devices of its node, itself among them; the device's own. NULL: enumerate() lists them. */
+    /* The devices of its node, itself among them; owned. NULL: enumerate() lists them. */
     const struct pb_device_entry *node;
     size_t node_count;
 };
