@@ -62,7 +62,18 @@ static enum pb_status find_spools(struct pb_gather *gather, struct pb_error *err
     return PB_OK;
 }
 
-/* A device that was replaced must not lend its name to the new one's results. */
+static enum pb_status refuse(const struct pb_member *member, const char *was, const char *is,
+                             struct pb_error *err)
+{
+    return pb_fail(err, PB_INVALID,
+                   "%s was %s in the earlier run and is %s now: these cannot be joined",
+                   member->key, was, is);
+}
+
+/*
+ * A device that was replaced must not lend its name to the new one's results. Another profile makes
+ * a simulated device another one, whose UUID is that of its slot.
+ */
 static enum pb_status check_identity(const struct pb_gather *gather, struct pb_error *err)
 {
     const struct pb_member *member = &gather->plan.member;
@@ -70,11 +81,12 @@ static enum pb_status check_identity(const struct pb_gather *gather, struct pb_e
     for (size_t i = 0; i < gather->done.count; i++) {
         const struct pb_done *done = &gather->done.items[i];
 
-        if (done->outcome == PB_TEST_OK && strcmp(done->key, member->key) == 0 &&
-            strcmp(done->uuid, member->uuid) != 0)
-            return pb_fail(err, PB_INVALID,
-                           "%s was %s in the earlier run and is %s now: these cannot be joined",
-                           member->key, done->uuid, member->uuid);
+        if (done->outcome != PB_TEST_OK || strcmp(done->key, member->key) != 0)
+            continue;
+        if (strcmp(done->uuid, member->uuid) != 0)
+            return refuse(member, done->uuid, member->uuid, err);
+        if (done->model[0] != '\0' && strcmp(done->model, member->model) != 0)
+            return refuse(member, done->model, member->model, err);
     }
     return PB_OK;
 }

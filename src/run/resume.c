@@ -27,7 +27,8 @@ enum pb_status pb_done_add(struct pb_done_list *list, const struct pb_done *done
 /* ---- from a fleet file ---- */
 
 static enum pb_status add_test(struct pb_done_list *list, struct pb_reader *reader, const char *key,
-                               const char *uuid, const char *test, struct pb_error *err)
+                               const struct pb_device_info *info, const char *test,
+                               struct pb_error *err)
 {
     struct pb_done done = {.outcome = PB_TEST_OK};
     struct pb_recording recording;
@@ -36,7 +37,8 @@ static enum pb_status add_test(struct pb_done_list *list, struct pb_reader *read
     if (status != PB_OK)
         return status;
     PB_TEXT_SET(done.key, key);
-    PB_TEXT_SET(done.uuid, uuid);
+    PB_TEXT_SET(done.uuid, info->uuid);
+    PB_TEXT_SET(done.model, info->model);
     PB_TEXT_SET(done.test, test);
     done.outcome = recording.outcome;
     pb_recording_clear(&recording);
@@ -54,7 +56,7 @@ static enum pb_status add_device(struct pb_done_list *list, struct pb_reader *re
     if (status == PB_OK)
         status = pb_reader_tests(reader, key, &tests, &count, err);
     for (size_t i = 0; i < count && status == PB_OK; i++)
-        status = add_test(list, reader, key, info.uuid, tests[i].text, err);
+        status = add_test(list, reader, key, &info, tests[i].text, err);
     free(tests);
     return status;
 }
@@ -80,15 +82,35 @@ enum pb_status pb_done_add_fleet(struct pb_done_list *list, const char *path, st
 
 /* ---- from a spool ---- */
 
+struct spool_reading {
+    struct pb_done_list *list;
+    struct pb_member member; /* whose frames follow, as the last PLAN says */
+};
+
+static enum pb_status read_member(struct spool_reading *reading, const char *note,
+                                  struct pb_error *err)
+{
+    struct pb_plan plan;
+    enum pb_status status = pb_note_read_plan(note, &plan, err);
+
+    if (status != PB_OK)
+        return status;
+    reading->member = plan.member;
+    pb_plan_clear(&plan);
+    return PB_OK;
+}
+
 static enum pb_status visit(void *context, const struct pb_frame *frame, const void *bytes,
                             size_t size, struct pb_error *err)
 {
-    struct pb_done_list *list = context;
+    struct spool_reading *reading = context;
     struct pb_done done = {.outcome = PB_TEST_OK};
     struct pb_test_note note;
     enum pb_status status;
 
     (void)bytes, (void)size;
+    if (frame->type == PB_FRAME_PLAN)
+        return read_member(reading, frame->note, err);
     if (frame->type != PB_FRAME_TEST)
         return PB_OK;
     status = pb_note_read_test(frame->note, &note, err);
@@ -96,14 +118,17 @@ static enum pb_status visit(void *context, const struct pb_frame *frame, const v
         return status;
     PB_TEXT_SET(done.key, note.key);
     PB_TEXT_SET(done.uuid, note.uuid);
+    if (strcmp(note.uuid, reading->member.uuid) == 0)
+        PB_TEXT_SET(done.model, reading->member.model);
     PB_TEXT_SET(done.test, note.test);
     done.outcome = pb_outcome_parse(note.outcome);
-    return pb_done_add(list, &done, err);
+    return pb_done_add(reading->list, &done, err);
 }
 
 enum pb_status pb_done_add_spool(struct pb_done_list *list, const char *path, struct pb_error *err)
 {
-    const struct pb_spool_visitor visitor = {visit, list};
+    struct spool_reading reading = {.list = list};
+    const struct pb_spool_visitor visitor = {visit, &reading};
     struct pb_spool_end end;
     enum pb_status status;
 

@@ -13,6 +13,7 @@
 struct pb_done {
     char key[PB_KEY_LENGTH];
     char uuid[PB_TEXT_LENGTH];
+    char model[PB_TEXT_LENGTH]; /* empty: not known */
     char test[PB_NAME_LENGTH];
     enum pb_outcome outcome;
 };

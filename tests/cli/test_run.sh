@@ -192,6 +192,26 @@ partial_file_is_resumed() {
     valid f.h5
 }
 
+# The earlier run's results, in its spool and then in a file, are those of a GTX 780.
+resumed_device_is_of_the_same_model() {
+    start_job_that_hangs
+    # shellcheck disable=SC2046
+    kill -9 $job $(ranks_of_job)
+    wait $job || true
+    write_fleet
+    sed -i 's/gtx780/gtx980/' fleet.json
+    ranks 2 4 --fleet fleet.json --tests $fast -o f.h5 --resume
+    grep -q 'n1\.gpu. was GeForce GTX 780 in the earlier run and is GeForce GTX 980 now' err.txt ||
+        fail "another model was joined to a spool"
+    write_fleet
+    ranks 0 4 --fleet fleet.json --tests $fast -o f.h5 --resume
+    sed -i 's/gtx780/gtx980/' fleet.json
+    ranks 2 4 --fleet fleet.json --tests $fast,dram_latency -o f.h5 --resume
+    grep -q 'n1\.gpu. was GeForce GTX 780 in the earlier run and is GeForce GTX 980 now' err.txt ||
+        fail "another model was joined to a file"
+    count f.h5 '^test .* ok' 20
+}
+
 resumed_run_counts_what_the_file_has() {
     write_fleet crash@bank_conflict
     ranks 3 4 --fleet fleet.json --tests $fast -o f.h5

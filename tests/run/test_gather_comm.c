@@ -104,8 +104,8 @@ static void test_share_done__no_memory_at_one_rank_is_told_to_all(void **state)
     (void)state;
     if (my_rank() == 0)
         assert_int_equal(
-            pb_done_add(&list, &(struct pb_done){"h.gpu0", "GPU-a", "l1_capacity", PB_TEST_OK},
-                        NULL),
+            pb_done_add(
+                &list, &(struct pb_done){"h.gpu0", "GPU-a", "T0", "l1_capacity", PB_TEST_OK}, NULL),
             PB_OK);
     memory.fail_next = my_rank() == 1;
     assert_int_equal(pb_comm_share_done(&list, &err), PB_NO_MEMORY);
@@ -120,8 +120,8 @@ static void test_share_done__all_have_what_rank_zero_has(void **state)
     (void)state;
     if (my_rank() == 1)
         assert_int_equal(
-            pb_done_add(&list, &(struct pb_done){"h.gpu1", "GPU-b", "l2_capacity", PB_TEST_OK},
-                        NULL),
+            pb_done_add(
+                &list, &(struct pb_done){"h.gpu1", "GPU-b", "T0", "l2_capacity", PB_TEST_OK}, NULL),
             PB_OK);
     assert_int_equal(pb_comm_collect_done(&list, NULL), PB_OK);
     assert_int_equal(pb_comm_share_done(&list, NULL), PB_OK);
