@@ -18,6 +18,7 @@ struct entry {
     char host[PB_KEY_LENGTH];
     char profile[1024];
     int64_t first_slot, count;
+    int64_t host_devices; /* of all entries of the host */
     size_t first_rank;
     struct faulty_slot *faulty; /* [faulty_count] */
     size_t faulty_count;
@@ -198,6 +199,8 @@ static void read_plan(struct pb_sim_reader *reader, const struct pb_json *root,
         read_entry(reader, &element, plan);
         plan->entry_count++; /* also when it failed: its parts are there to be freed */
     }
+    for (size_t i = 0; i < plan->entry_count; i++)
+        plan->entries[i].host_devices = count_slots(plan, plan->entries[i].host);
 }
 
 enum pb_status pb_fleet_plan_load(const char *file, struct pb_fleet_plan **plan_out,
@@ -269,7 +272,7 @@ enum pb_status pb_fleet_plan_device(const struct pb_fleet_plan *plan, size_t ran
         return pb_fail(err, PB_NOT_FOUND, "%s: $.devices: %zu devices, but none for rank %zu",
                        plan->file, plan->size, rank);
     device.host = entry->host;
-    device.host_devices = count_slots(plan, entry->host);
+    device.host_devices = entry->host_devices;
     device.slot = entry->first_slot + (int64_t)(rank - entry->first_rank);
     device.profile = entry->profile;
     for (size_t i = 0; i < entry->faulty_count; i++) {
