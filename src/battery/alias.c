@@ -204,6 +204,7 @@ static enum pb_status walk_other_strides(struct pb_bench *bench, struct alias *a
     return status;
 }
 
+/* Pages of one set are few among the first of a lap, and far between: more of each lap is kept. */
 static enum pb_status walk_for_sets(struct pb_bench *bench, struct alias *alias,
                                     const struct pb_reach *far, struct pb_recording *recording,
                                     struct pb_error *err)

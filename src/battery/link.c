@@ -129,12 +129,6 @@ enum pb_status pb_test_host_latency(struct pb_bench *bench, struct pb_recording 
     return status;
 }
 
-/* Of a GPU that is divided (MIG): it reaches nobody's memory, and nobody its. */
-static bool is_instance(const char *uuid)
-{
-    return strncmp(uuid, "MIG-", 4) == 0;
-}
-
 /* The devices of the node, this one among them; to be freed. */
 static enum pb_status list_node(const struct pb_bench *bench, struct pb_device_entry **all_out,
                                 size_t *count_out, struct pb_error *err)
@@ -160,7 +154,7 @@ enum pb_status pb_link_peers(struct pb_bench *bench, struct pb_device_entry **pe
     size_t count = 0, self = 0, kept = 0;
     enum pb_status status;
 
-    if (is_instance(bench->info.uuid))
+    if (pb_uuid_is_instance(bench->info.uuid))
         return pb_fail(err, PB_UNSUPPORTED, "a MIG instance reads no other device's memory");
     status = list_node(bench, &all, &count, err);
     if (status != PB_OK)
@@ -169,7 +163,7 @@ enum pb_status pb_link_peers(struct pb_bench *bench, struct pb_device_entry **pe
     while (self < count && strcmp(all[self].uuid, bench->info.uuid) != 0)
         self++;
     for (size_t i = 1; peers != NULL && i <= count && kept < PB_LINK_PEERS_MAX; i++)
-        if ((self + i) % count != self && !is_instance(all[(self + i) % count].uuid))
+        if ((self + i) % count != self && !pb_uuid_is_instance(all[(self + i) % count].uuid))
             peers[kept++] = all[(self + i) % count];
     free(all);
     if (peers == NULL)

@@ -1,8 +1,13 @@
-/* The state of which nothing is known yet. */
+/* What a UUID tells, and the state of which nothing is known yet. */
 #include "core/identity.h"
 
 #include <math.h>
 #include <string.h>
+
+bool pb_uuid_is_instance(const char *uuid)
+{
+    return strncmp(uuid, "MIG-", strlen("MIG-")) == 0;
+}
 
 void pb_state_clear(struct pb_state *state_out)
 {

@@ -5,9 +5,13 @@
 #ifndef PB_CORE_IDENTITY_H
 #define PB_CORE_IDENTITY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/record.h"
+
+/* Is this the UUID, or the name, of a part of a GPU that is divided (MIG)? */
+bool pb_uuid_is_instance(const char *uuid);
 
 /* Identity and properties as the driver tells them. Never a source of inferred parameters. */
 struct pb_device_info {

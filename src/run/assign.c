@@ -46,7 +46,7 @@ static void seat_on_silicon(const struct pb_sighting *sighting, const struct pb_
     }
     if (count == 0)
         deny(seat, PB_MEMBER_ABSENT, "this rank sees no GPU");
-    else if (strncmp(sighting->uuids[0], "MIG-", 4) == 0)
+    else if (pb_uuid_is_instance(sighting->uuids[0]))
         deny(seat, PB_MEMBER_DUPLICATE,
              "every MIG instance that this rank sees is another rank's: "
              "name all of the node's in CUDA_VISIBLE_DEVICES");

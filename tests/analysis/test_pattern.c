@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "analysis/device.h"
+#include "analysis/planted_tlb.h"
 #include "analysis/selected.h"
 #include "analysis/synthetic.h"
 
@@ -25,25 +26,12 @@ static const uint64_t mib = (uint64_t)1 << 20;
 static void infer(uint64_t span_bytes, uint32_t first_entries, uint32_t second_entries,
                   struct pb_parameters *parameters_out)
 {
-    struct blind_profile profile;
+    struct blind_profile profile = planted_device();
 
-    blind_draw(1, &profile);
-    profile.caches[BLIND_L2] =
-        (struct blind_cache){.id = "l2",
-                             .paths = "[\"global_ca\", \"global_cg\", \"texture\"]",
-                             .line_bytes = 128,
-                             .sector_bytes = 32,
-                             .sets = 512,
-                             .ways = 16,
-                             .policy = "lru",
-                             .latency_cycles = 200};
+    profile.caches[BLIND_L2].latency_cycles = 200;
     profile.dram_cycles = 350;
-    profile.jitter_cycles = 1;
-    profile.spike_probability = 0.0;
-    profile.tlbs[0] = (struct blind_tlb){
-        .span_bytes = span_bytes, .ways = {first_entries}, .sets = 1, .penalty_cycles = 20};
-    profile.tlbs[1] = (struct blind_tlb){
-        .span_bytes = span_bytes, .ways = {second_entries}, .sets = 1, .penalty_cycles = 70};
+    profile.tlbs[0] = planted_level(span_bytes, 20, 1, &first_entries);
+    profile.tlbs[1] = planted_level(span_bytes, 70, 1, &second_entries);
     selected_infer_drawn(&profile, tests_needed, parameters_out);
 }
 

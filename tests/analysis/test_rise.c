@@ -124,6 +124,17 @@ static void test_rise__what_one_stride_alone_shows_is_no_level(void **state)
     assert_int_equal(pb_rise_level(&rise, 3, &level, &err), PB_NOT_FOUND);
 }
 
+/* Two levels over 1 GiB of plain memory; the recording of a block has no walks yet. */
+static void record_little(struct pb_recording recordings[2], const struct level levels[2],
+                          struct synthetic_noise *noise)
+{
+    synthetic_begin(&recordings[0], "tlb_reach");
+    for (uint64_t stride = 2 * mib; stride <= 64 * mib; stride *= 2)
+        for (uint64_t pages = 1; pages * stride <= 1024 * mib && pages <= 160; pages++)
+            add_walk(&recordings[0].series, noise, levels, 2, stride, pages, &none);
+    synthetic_begin(&recordings[1], "tlb_alias");
+}
+
 /* As on an H200 with 2.4 GiB free: only one block, mapped over and over, goes beyond them. */
 static void test_rise__where_little_memory_is_free_one_stride_is_enough(void **state)
 {
@@ -134,11 +145,7 @@ static void test_rise__where_little_memory_is_free_one_stride_is_enough(void **s
     struct pb_rise rise;
 
     (void)state;
-    synthetic_begin(&recordings[0], "tlb_reach");
-    for (uint64_t stride = 2 * mib; stride <= 64 * mib; stride *= 2)
-        for (uint64_t pages = 1; pages * stride <= 1024 * mib && pages <= 160; pages++)
-            add_walk(&recordings[0].series, &noise, levels, 2, stride, pages, &none);
-    synthetic_begin(&recordings[1], "tlb_alias");
+    record_little(recordings, levels, &noise);
     for (uint64_t pages = 1; pages <= PAGES_MAX; pages += pages < 160 ? 1 : 20)
         add_walk(&recordings[1].series, &noise, levels, 2, 32 * mib, pages, &none);
     assert_int_equal(pb_rise_find(recordings, 2, 200.0, &rise, NULL), PB_OK);
@@ -164,11 +171,7 @@ static void test_rise__a_stride_that_ends_where_a_level_does_speaks_not_against_
     struct pb_rise rise;
 
     (void)state;
-    synthetic_begin(&recordings[0], "tlb_reach");
-    for (uint64_t stride = 2 * mib; stride <= 64 * mib; stride *= 2)
-        for (uint64_t pages = 1; pages * stride <= 1024 * mib && pages <= 160; pages++)
-            add_walk(&recordings[0].series, &noise, levels, 2, stride, pages, &none);
-    synthetic_begin(&recordings[1], "tlb_alias");
+    record_little(recordings, levels, &noise);
     for (uint64_t stride = 16 * mib; stride <= 32 * mib; stride *= 2)
         for (uint64_t pages = 1; pages <= PAGES_MAX; pages += pages < 220 ? 1 : 20)
             add_walk(&recordings[1].series, &noise, levels, 2, stride, pages, &none);

@@ -12,20 +12,15 @@
 
 static const char mig[] = "MIG-", gpu[] = "GPU-";
 
-static bool is_instance(const char *name)
-{
-    return strncmp(name, mig, strlen(mig)) == 0;
-}
-
 /* The number of names in a list with an instance in it; 0: there is none, or not all are UUIDs. */
 static size_t count_names(const char *list)
 {
     size_t count = 0, instances = 0;
 
     for (const char *at = list; at != NULL; count++) {
-        if (!is_instance(at) && strncmp(at, gpu, strlen(gpu)) != 0)
+        if (!pb_uuid_is_instance(at) && strncmp(at, gpu, strlen(gpu)) != 0)
             return 0;
-        instances += is_instance(at);
+        instances += pb_uuid_is_instance(at);
         at = strchr(at, ',');
         if (at != NULL)
             at++;
@@ -65,7 +60,7 @@ enum pb_status pb_cuda_narrow(const struct pb_device_entry *entries, size_t coun
     for (size_t i = 0; i < count; i++) {
         const char *uuid = entries[(found + i) % count].uuid;
 
-        if (i == 0 || (!is_instance(entries[found].uuid) && !is_instance(uuid)))
+        if (i == 0 || (!pb_uuid_is_instance(entries[found].uuid) && !pb_uuid_is_instance(uuid)))
             used += (size_t)snprintf(visible + used, size - used, "%s%s", i == 0 ? "" : ",", uuid);
     }
     *visible_out = visible;

@@ -104,7 +104,7 @@ static bool find_device(struct pb_nvml *nvml, const char *uuid, const char *pci_
         split_instance(nvml, pci_bus_id);
         return true;
     }
-    nvml->is_part = strncmp(uuid, "MIG-", 4) == 0;
+    nvml->is_part = pb_uuid_is_instance(uuid);
     return call->by_bus_id != NULL && call->by_bus_id(pci_bus_id, &nvml->device) == NVML_SUCCESS;
 }
 
