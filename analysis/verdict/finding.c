@@ -58,6 +58,10 @@ void pb_findings_clear(struct pb_findings *findings)
 {
     if (findings == NULL)
         return;
+    for (size_t i = 0; i < findings->count; i++) {
+        free(findings->items[i].members.subjects);
+        free(findings->items[i].counterparts.subjects);
+    }
     free(findings->items);
     *findings = (struct pb_findings){0};
 }

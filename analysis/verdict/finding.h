@@ -25,6 +25,12 @@ enum pb_level {
 
 const char *pb_level_name(enum pb_level level); /* "access", "sm", … */
 
+/* Devices: rows of the sheet, ascending, each once. */
+struct pb_members {
+    size_t *subjects;
+    size_t count;
+};
+
 struct pb_finding {
     enum pb_severity severity; /* UNKNOWN: could not be judged, and says why */
     enum pb_level level;
@@ -41,7 +47,14 @@ struct pb_finding {
     double shift, sigmas, p; /* of that metric; p after multiplicity */
     uint64_t metrics;        /* how many moved */
     uint64_t peers;
-    bool drain;                            /* the node should take no more work */
+    struct pb_members members;      /* every device that deviates, whatever the level; empty: the
+                                       run itself, or a group that could not be judged */
+    struct pb_members counterparts; /* of two populations of which either may be the healthy one:
+                                       the other; else empty */
+    char attribute[PB_NAME_LENGTH]; /* what the members have in common and the others have not:
+                                       "driver", "VBIOS", …; empty: nothing known */
+    char attribute_value[PB_TEXT_LENGTH];
+    bool drain;                            /* the members' nodes should take no more work */
     char summary[PB_MESSAGE_LENGTH];       /* one sentence: what, by how much, against whom */
     char evidence[PB_MESSAGE_LENGTH];      /* what speaks for the cause */
     char evidence_path[PB_MESSAGE_LENGTH]; /* a path in the fleet file */
@@ -51,7 +64,7 @@ struct pb_finding {
 /* A finding without numbers and place yet. */
 struct pb_finding pb_finding_blank(enum pb_severity severity, enum pb_level level);
 
-/* Its place is that device. */
+/* Its place is that device; its members are set by pb_verdict_add(). */
 void pb_finding_place(const struct pb_subject *subject, struct pb_finding *finding);
 
 /* Is it said of this device: by itself, by its node, by its slot of a group, or by all of one? */

@@ -13,18 +13,47 @@
 #include "analysis/verdict/cause.h"
 #include "analysis/verdict/room.h"
 
-enum pb_status pb_verdict_add(struct pb_verdict *verdict, const struct pb_finding *finding)
+static bool copy_members(const struct pb_members *members, struct pb_members *copy_out)
+{
+    *copy_out = (struct pb_members){0};
+    if (members == NULL || members->count == 0)
+        return true;
+    copy_out->subjects = malloc(members->count * sizeof(*copy_out->subjects));
+    if (copy_out->subjects == NULL)
+        return false;
+    memcpy(copy_out->subjects, members->subjects, members->count * sizeof(*copy_out->subjects));
+    copy_out->count = members->count;
+    return true;
+}
+
+enum pb_status pb_verdict_add(struct pb_verdict *verdict, const struct pb_finding *finding,
+                              const struct pb_members *members,
+                              const struct pb_members *counterparts)
 {
     struct pb_findings *findings = &verdict->findings;
     struct pb_finding *items =
         pb_with_room(findings->items, findings->count, &findings->capacity, sizeof(*items));
+    struct pb_finding added = *finding;
 
-    if (items == NULL)
-        return pb_fail(verdict->err, PB_NO_MEMORY, "no memory for %zu findings",
+    if (items != NULL)
+        findings->items = items;
+    added.counterparts = (struct pb_members){0};
+    if (items == NULL || !copy_members(members, &added.members) ||
+        !copy_members(counterparts, &added.counterparts)) {
+        free(items == NULL ? NULL : added.members.subjects);
+        return pb_fail(verdict->err, PB_NO_MEMORY, "out of memory adding finding %zu",
                        findings->count + 1);
-    findings->items = items;
-    findings->items[findings->count++] = *finding;
+    }
+    findings->items[findings->count++] = added;
     return PB_OK;
+}
+
+enum pb_status pb_verdict_add_device(struct pb_verdict *verdict, const struct pb_finding *finding,
+                                     size_t subject)
+{
+    struct pb_members member = {&subject, 1};
+
+    return pb_verdict_add(verdict, finding, &member, NULL);
 }
 
 /* What was found of a node or a slot, for its devices. */
@@ -65,6 +94,32 @@ static bool holds(const struct pb_sheet *sheet, const struct pb_bundle *place,
     return place->group == bundle->group && one->slot == other->slot;
 }
 
+/* The devices of a bundle's place: of the group, and all of its row, column or group. */
+static enum pb_status add_with_members(struct pb_verdict *verdict, const struct pb_bundle *bundle,
+                                       const struct pb_finding *finding)
+{
+    const struct pb_group *group = &verdict->scores->groups[bundle->group];
+    struct pb_members members = {malloc((group->member_count + 1) * sizeof(size_t)), 0};
+    enum pb_status status;
+
+    if (bundle->level == PB_LEVEL_DEVICE) {
+        free(members.subjects);
+        return pb_verdict_add_device(verdict, finding, bundle->subject);
+    }
+    if (members.subjects == NULL)
+        return pb_fail(verdict->err, PB_NO_MEMORY, "out of memory listing %zu devices",
+                       group->member_count);
+    for (size_t i = 0; i < group->member_count; i++) {
+        struct pb_bundle device = {.group = bundle->group, .subject = group->members[i]};
+
+        if (holds(verdict->sheet, bundle, &device))
+            members.subjects[members.count++] = group->members[i];
+    }
+    status = pb_verdict_add(verdict, finding, &members, NULL);
+    free(members.subjects);
+    return status;
+}
+
 static enum pb_status judge_bundle(struct pb_verdict *verdict, struct pb_bundles *bundles,
                                    size_t at, struct wider *wider)
 {
@@ -80,7 +135,7 @@ static enum pb_status judge_bundle(struct pb_verdict *verdict, struct pb_bundles
         struct pb_finding finding;
 
         pb_cause_word(verdict->sheet, verdict->scores, bundle, &diagnosis, &finding);
-        status = pb_verdict_add(verdict, &finding);
+        status = add_with_members(verdict, bundle, &finding);
         if (status == PB_OK && bundle->level != PB_LEVEL_DEVICE)
             status = remember(verdict, wider, &diagnosis, at);
     }

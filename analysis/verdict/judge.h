@@ -11,8 +11,17 @@ struct pb_verdict {
     struct pb_error *err;
 };
 
-/* PB_NO_MEMORY: nothing was added. */
-enum pb_status pb_verdict_add(struct pb_verdict *verdict, const struct pb_finding *finding);
+/*
+ * Adds a finding with copies of these lists as its members and counterparts (NULL: none), which
+ * are ascending rows of the sheet. PB_NO_MEMORY: nothing was added.
+ */
+enum pb_status pb_verdict_add(struct pb_verdict *verdict, const struct pb_finding *finding,
+                              const struct pb_members *members,
+                              const struct pb_members *counterparts);
+
+/* The same for one device: its row of the sheet. */
+enum pb_status pb_verdict_add_device(struct pb_verdict *verdict, const struct pb_finding *finding,
+                                     size_t subject);
 
 /* Was anything of this device compared with peers, or with its own past? Counts of errors need
  * neither, so they do not count. */

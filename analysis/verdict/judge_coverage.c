@@ -69,7 +69,7 @@ static enum pb_status judge_unlike(struct pb_verdict *verdict, size_t group_inde
              "%zu numbers of %zu devices were not compared with their past, whose runs had other "
              "tests: power, heat, tails and what else sums up a whole run",
              metrics, devices);
-    return pb_verdict_add(verdict, &finding);
+    return pb_verdict_add(verdict, &finding, NULL, NULL);
 }
 
 /* Too few for each other, but each was compared with what it was itself: that is a verdict. */
@@ -90,7 +90,7 @@ static enum pb_status judge_own_past(struct pb_verdict *verdict, size_t group_in
              "%zu numbers have a past; what drifted is told of its device. A fall would have been "
              "CRITICAL from %.200s on",
              count_drifts(verdict->scores, group_index), detectable);
-    return pb_verdict_add(verdict, finding);
+    return pb_verdict_add(verdict, finding, NULL, NULL);
 }
 
 /* Members for which the answer is yes. */
@@ -171,7 +171,7 @@ static enum pb_status judge_peers(struct pb_verdict *verdict, size_t group_index
     snprintf(finding.advice, sizeof(finding.advice),
              "measure %d or more of this model in one run, or compare with a baseline (--baseline)",
              PB_GROUP_MIN_PEERS);
-    return pb_verdict_add(verdict, &finding);
+    return pb_verdict_add(verdict, &finding, NULL, NULL);
 }
 
 /* The group's finding has told already that this one was not compared. */
@@ -201,7 +201,7 @@ static enum pb_status judge_unscored(struct pb_verdict *verdict, size_t subject_
     PB_TEXT_SET(finding.cause, "not_judged");
     PB_TEXT_SET(finding.summary, "nothing that was measured here could be compared with peers");
     PB_TEXT_SET(finding.advice, "measure it with the same battery as its peers, or a baseline");
-    return pb_verdict_add(verdict, &finding);
+    return pb_verdict_add_device(verdict, &finding, subject_index);
 }
 
 enum pb_status pb_judge_coverage(struct pb_verdict *verdict)

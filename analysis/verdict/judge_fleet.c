@@ -110,7 +110,7 @@ static enum pb_status judge_split_group(struct pb_verdict *verdict, size_t group
     for (int attribute = 0; attribute <= ATTRIBUTE_NONE && status == PB_OK; attribute++) {
         PB_TEXT_SET(findings[attribute].place, group->name);
         if (findings[attribute].metrics > 0)
-            status = pb_verdict_add(verdict, &findings[attribute]);
+            status = pb_verdict_add(verdict, &findings[attribute], NULL, NULL);
     }
     return status;
 }
@@ -155,7 +155,7 @@ static enum pb_status judge_odd(struct pb_verdict *verdict, const struct pb_grou
             continue;
         word_odd(subject, attribute, text, usual->text[attribute], usual->count[attribute],
                  &finding);
-        status = pb_verdict_add(verdict, &finding);
+        status = pb_verdict_add_device(verdict, &finding, group->members[i]);
     }
     return status;
 }

@@ -103,7 +103,7 @@ static enum pb_status add_gap(struct pb_verdict *verdict, const struct pb_subjec
     snprintf(finding.evidence_path, sizeof(finding.evidence_path), "/devices/%s/tests",
              subject->key);
     PB_TEXT_SET(finding.advice, "read the messages of these tests, repeat the run");
-    return pb_verdict_add(verdict, &finding);
+    return pb_verdict_add_device(verdict, &finding, (size_t)(subject - verdict->sheet->subjects));
 }
 
 static enum pb_status judge_group(struct pb_verdict *verdict, const struct pb_group *group)

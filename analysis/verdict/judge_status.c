@@ -73,7 +73,7 @@ static enum pb_status add(struct pb_verdict *verdict, const struct pb_subject *s
     snprintf(finding.evidence, sizeof(finding.evidence),
              "rank %lld of the run has the status %s%s%s", (long long)subject->rank,
              subject->status, subject->missing[0] == '\0' ? "" : "; ", subject->missing);
-    return pb_verdict_add(verdict, &finding);
+    return pb_verdict_add_device(verdict, &finding, (size_t)(subject - verdict->sheet->subjects));
 }
 
 /* Did a test end so, whatever the status of the device? Of failed ones incomplete tells. */
