@@ -1,0 +1,702 @@
+/* The store of lines: find, choose a victim, note the use. See cache.h. */
+#include "analysis/model/cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SEARCHED_WAYS_MAX = 16, /* of wider sets the lines are hashed */
+    ADDRESS_BYTES = 8,
+    BYTE_VALUES = 256
+};
+
+static const uint32_t NONE = UINT32_MAX;   /* no slot */
+static const uint64_t ABSENT = UINT64_MAX; /* no line */
+
+/* A slot's neighbours in the order of use, or of filling. */
+struct link {
+    uint32_t older, newer;
+};
+
+struct ends {
+    uint32_t oldest, newest;
+};
+
+struct line {
+    struct link link;
+    uint32_t sectors; /* there or in flight */
+    uint32_t has_hit; /* since it was filled; 0 or 1: the list that holds it */
+};
+
+/* A set owns the slots [first, first + ways); `filled` of them have held a line. */
+struct set {
+    uint32_t epoch; /* not the cache's: it is empty */
+    uint32_t first, ways, filled, holes;
+    struct ends ends[2]; /* of the lines that have not hit yet, and of the others (KEEP_HITS) */
+};
+
+struct entry {
+    uint32_t epoch, slot;
+};
+
+struct pb_model_cache {
+    struct pb_model_shape shape; /* without its pointers */
+    unsigned line_shift, sector_shift, sector_count;
+    uint32_t epoch;
+    struct set *sets;
+    uint64_t *numbers;  /* [slots] of the lines */
+    struct line *lines; /* [slots] */
+    double *ready;      /* [slots * sector_count] NULL: no time was given yet */
+    /* Where sets are wide: line number -> slot, open addressing. */
+    struct entry *entries;
+    unsigned entry_shift;
+    uint32_t entry_mask;
+    /* Index masks as sums of tables, one for each byte of the address that they reach. */
+    uint32_t (*index)[BYTE_VALUES];
+    unsigned first_byte, byte_end;
+    unsigned char *trees; /* [set_count * 2 * leaves] plru: inner node n has children 2n, 2n + 1 */
+    uint32_t leaves;
+    double *weights; /* cumulative */
+    uint64_t random;
+    bool has_drawn;
+    struct link *order; /* [slots] of use over all sets, where capacity_lines limits them */
+    struct ends order_ends;
+    size_t held, slot_count;
+};
+
+static const char *const policy_names[PB_MODEL_POLICY_COUNT] = {"lru",    "fifo",     "plru",
+                                                                "random", "weighted", "keep_hits"};
+
+const char *pb_model_policy_name(enum pb_model_policy policy)
+{
+    return policy_names[policy];
+}
+
+enum pb_model_policy pb_model_policy_parse(const char *word)
+{
+    int policy = 0;
+
+    while (policy < PB_MODEL_POLICY_COUNT && strcmp(policy_names[policy], word) != 0)
+        policy++;
+    return (enum pb_model_policy)policy;
+}
+
+/* Order of use */
+
+static void list_clear(struct ends *ends)
+{
+    ends->oldest = ends->newest = NONE;
+}
+
+/* stride  bytes from one slot's link to the next one's */
+static struct link *link_of(void *links, size_t stride, uint32_t slot)
+{
+    return (struct link *)(void *)((char *)links + stride * slot);
+}
+
+static void list_take(void *links, size_t stride, struct ends *ends, uint32_t slot)
+{
+    const struct link *own = link_of(links, stride, slot);
+
+    if (own->older == NONE)
+        ends->oldest = own->newer;
+    else
+        link_of(links, stride, own->older)->newer = own->newer;
+    if (own->newer == NONE)
+        ends->newest = own->older;
+    else
+        link_of(links, stride, own->newer)->older = own->older;
+}
+
+static void list_append(void *links, size_t stride, struct ends *ends, uint32_t slot)
+{
+    struct link *own = link_of(links, stride, slot);
+
+    own->older = ends->newest;
+    own->newer = NONE;
+    if (ends->newest == NONE)
+        ends->oldest = slot;
+    else
+        link_of(links, stride, ends->newest)->newer = slot;
+    ends->newest = slot;
+}
+
+/* Where an address belongs */
+
+uint64_t pb_model_cache_line(const struct pb_model_cache *cache, uint64_t address)
+{
+    return address >> cache->line_shift;
+}
+
+size_t pb_model_cache_set(const struct pb_model_cache *cache, uint64_t address)
+{
+    uint64_t line = address >> cache->line_shift;
+    size_t count = cache->shape.set_count;
+    uint32_t set = 0;
+
+    if (count == 1)
+        return 0;
+    if (cache->index == NULL)
+        return (count & (count - 1)) == 0 ? line & (count - 1) : line % count;
+    for (unsigned byte = cache->first_byte; byte < cache->byte_end; byte++)
+        set ^= cache->index[byte][address >> (8 * byte) & 0xff];
+    return set;
+}
+
+uint32_t pb_model_cache_sectors(const struct pb_model_cache *cache, uint64_t address,
+                                uint64_t bytes)
+{
+    uint64_t inside = cache->shape.line_bytes - 1;
+    uint64_t last = (address & inside) + (bytes > 0 ? bytes - 1 : 0);
+    unsigned low = (unsigned)((address & inside) >> cache->sector_shift);
+    unsigned high = (unsigned)((last < inside ? last : inside) >> cache->sector_shift);
+
+    return (UINT32_MAX >> (31 - (high - low))) << low;
+}
+
+/* The hash of wide sets */
+
+static uint32_t entry_of(const struct pb_model_cache *cache, uint64_t line)
+{
+    return (uint32_t)(line * UINT64_C(0x9e3779b97f4a7c15) >> cache->entry_shift);
+}
+
+static bool is_used(const struct pb_model_cache *cache, uint32_t at)
+{
+    return cache->entries[at].epoch == cache->epoch;
+}
+
+static uint32_t hash_find(const struct pb_model_cache *cache, uint64_t line)
+{
+    for (uint32_t at = entry_of(cache, line); is_used(cache, at); at = (at + 1) & cache->entry_mask)
+        if (cache->numbers[cache->entries[at].slot] == line)
+            return cache->entries[at].slot;
+    return NONE;
+}
+
+static void hash_put(struct pb_model_cache *cache, uint64_t line, uint32_t slot)
+{
+    uint32_t at = entry_of(cache, line);
+
+    while (is_used(cache, at))
+        at = (at + 1) & cache->entry_mask;
+    cache->entries[at] = (struct entry){cache->epoch, slot};
+}
+
+/* Closes the gap, so that no search ends before its line. */
+static void hash_take(struct pb_model_cache *cache, uint64_t line)
+{
+    uint32_t mask = cache->entry_mask, gap = entry_of(cache, line), at;
+
+    while (cache->numbers[cache->entries[gap].slot] != line)
+        gap = (gap + 1) & mask;
+    for (at = (gap + 1) & mask; is_used(cache, at); at = (at + 1) & mask) {
+        uint32_t home = entry_of(cache, cache->numbers[cache->entries[at].slot]);
+
+        if (((at - home) & mask) < ((at - gap) & mask))
+            continue;
+        cache->entries[gap] = cache->entries[at];
+        gap = at;
+    }
+    cache->entries[gap].epoch = cache->epoch - 1;
+}
+
+/* Sets and victims */
+
+static struct set *open_set(struct pb_model_cache *cache, size_t index)
+{
+    struct set *set = &cache->sets[index];
+
+    if (set->epoch == cache->epoch)
+        return set;
+    set->epoch = cache->epoch;
+    set->filled = set->holes = 0;
+    list_clear(&set->ends[0]);
+    list_clear(&set->ends[1]);
+    if (cache->trees != NULL)
+        memset(cache->trees + 2 * cache->leaves * index, 0, 2 * (size_t)cache->leaves);
+    return set;
+}
+
+static uint32_t find(const struct pb_model_cache *cache, const struct set *set, uint64_t line)
+{
+    const uint64_t *numbers = &cache->numbers[set->first];
+
+    if (cache->entries != NULL)
+        return hash_find(cache, line);
+    for (uint32_t way = 0; way < set->filled; way++)
+        if (numbers[way] == line)
+            return set->first + way;
+    return NONE;
+}
+
+/* SplitMix64, by Steele, Lea and Flood; uniform in [0, 1). */
+static double draw(struct pb_model_cache *cache)
+{
+    uint64_t z = cache->random += UINT64_C(0x9e3779b97f4a7c15);
+
+    cache->has_drawn = true;
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
+}
+
+static uint32_t leaves_of(uint32_t ways)
+{
+    uint32_t leaves = 1;
+
+    while (leaves < ways)
+        leaves *= 2;
+    return leaves;
+}
+
+static unsigned char *tree_of(struct pb_model_cache *cache, const struct set *set)
+{
+    return cache->trees + 2 * cache->leaves * (size_t)(set - cache->sets);
+}
+
+/* Every node above the way points to its other side. */
+static void point_away(unsigned char *tree, uint32_t ways, uint32_t way)
+{
+    for (uint32_t node = leaves_of(ways) + way; node > 1; node /= 2)
+        tree[node / 2] = node % 2 == 0;
+}
+
+static uint32_t follow_tree(const unsigned char *tree, uint32_t ways)
+{
+    uint32_t node = 1, first = 0;
+
+    for (uint32_t half = leaves_of(ways) / 2; half > 0; half /= 2) {
+        bool right = tree[node] && first + half < ways;
+
+        node = 2 * node + right;
+        first += right ? half : 0;
+    }
+    return first;
+}
+
+static uint32_t draw_way(struct pb_model_cache *cache, uint32_t ways)
+{
+    uint32_t way = 0;
+    double at = draw(cache);
+
+    if (cache->weights == NULL)
+        return (uint32_t)(at * ways);
+    at *= cache->weights[ways - 1];
+    while (way + 1 < ways && cache->weights[way] <= at)
+        way++;
+    return way;
+}
+
+/* A way of the set that lost its line to the capacity of the whole. */
+static uint32_t find_hole(const struct pb_model_cache *cache, const struct set *set)
+{
+    uint32_t slot = set->first;
+
+    while (cache->numbers[slot] != ABSENT)
+        slot++;
+    return slot;
+}
+
+/* The slot that a missing line takes. */
+static uint32_t choose(struct pb_model_cache *cache, struct set *set)
+{
+    if (set->holes > 0)
+        return find_hole(cache, set);
+    if (set->filled < set->ways)
+        return set->first + set->filled;
+    switch (cache->shape.policy) {
+    case PB_MODEL_PLRU:
+        return set->first + follow_tree(tree_of(cache, set), set->ways);
+    case PB_MODEL_RANDOM:
+    case PB_MODEL_WEIGHTED:
+        return set->first + draw_way(cache, set->ways);
+    default:
+        return set->ends[0].oldest != NONE ? set->ends[0].oldest : set->ends[1].oldest;
+    }
+}
+
+static bool keeps_order(const struct pb_model_cache *cache)
+{
+    enum pb_model_policy policy = cache->shape.policy;
+
+    return policy == PB_MODEL_LRU || policy == PB_MODEL_FIFO || policy == PB_MODEL_KEEP_HITS;
+}
+
+/* Takes the line of a slot out of all that knows it. */
+static void remove_line(struct pb_model_cache *cache, struct set *set, uint32_t slot)
+{
+    struct line *line = &cache->lines[slot];
+
+    if (cache->entries != NULL)
+        hash_take(cache, cache->numbers[slot]);
+    if (keeps_order(cache))
+        list_take(cache->lines, sizeof(*cache->lines), &set->ends[line->has_hit], slot);
+    if (cache->order != NULL)
+        list_take(cache->order, sizeof(*cache->order), &cache->order_ends, slot);
+    cache->held--;
+}
+
+/* The whole is full though the set is not: the line used longest ago makes room. */
+static void evict_oldest(struct pb_model_cache *cache, struct pb_model_lookup *lookup)
+{
+    uint32_t slot = cache->order_ends.oldest;
+    uint64_t line = cache->numbers[slot];
+    struct set *set = &cache->sets[pb_model_cache_set(cache, line << cache->line_shift)];
+
+    lookup->has_evicted = true;
+    lookup->evicted_line = line;
+    remove_line(cache, set, slot);
+    cache->numbers[slot] = ABSENT;
+    set->holes++;
+}
+
+/* Evicts what has to go, and gives the line a slot without any sector. */
+static uint32_t place(struct pb_model_cache *cache, struct set *set, uint64_t number,
+                      struct pb_model_lookup *lookup)
+{
+    uint32_t slot = choose(cache, set);
+    bool is_fresh = slot == set->first + set->filled;
+
+    if (!is_fresh && cache->numbers[slot] != ABSENT) {
+        lookup->has_evicted = true;
+        lookup->evicted_line = cache->numbers[slot];
+        remove_line(cache, set, slot);
+    } else {
+        if (cache->order != NULL && cache->held == cache->shape.capacity_lines)
+            evict_oldest(cache, lookup);
+        set->filled += is_fresh;
+        set->holes -= !is_fresh;
+    }
+    cache->numbers[slot] = number;
+    cache->lines[slot].sectors = 0;
+    cache->lines[slot].has_hit = 0;
+    if (cache->entries != NULL)
+        hash_put(cache, number, slot);
+    if (keeps_order(cache))
+        list_append(cache->lines, sizeof(*cache->lines), &set->ends[0], slot);
+    if (cache->order != NULL)
+        list_append(cache->order, sizeof(*cache->order), &cache->order_ends, slot);
+    cache->held++;
+    return slot;
+}
+
+/* What a hit of the line changes in the order. */
+static void note_use(struct pb_model_cache *cache, struct set *set, uint32_t slot)
+{
+    struct line *line = &cache->lines[slot];
+    enum pb_model_policy policy = cache->shape.policy;
+
+    if (policy == PB_MODEL_KEEP_HITS && !line->has_hit) {
+        list_take(cache->lines, sizeof(*cache->lines), &set->ends[0], slot);
+        line->has_hit = 1;
+        list_append(cache->lines, sizeof(*cache->lines), &set->ends[1], slot);
+    } else if (policy != PB_MODEL_FIFO && keeps_order(cache) && line->link.newer != NONE) {
+        list_take(cache->lines, sizeof(*cache->lines), &set->ends[line->has_hit], slot);
+        list_append(cache->lines, sizeof(*cache->lines), &set->ends[line->has_hit], slot);
+    }
+    if (cache->order != NULL && cache->order[slot].newer != NONE) {
+        list_take(cache->order, sizeof(*cache->order), &cache->order_ends, slot);
+        list_append(cache->order, sizeof(*cache->order), &cache->order_ends, slot);
+    }
+}
+
+/* Those of the sectors there that have not arrived, and when the last one will. */
+static uint32_t find_in_flight(const struct pb_model_cache *cache, uint32_t slot, uint32_t sectors,
+                               double time, double *ready_out)
+{
+    const double *ready = &cache->ready[(size_t)slot * cache->sector_count];
+    uint32_t in_flight = 0;
+
+    for (uint32_t left = sectors; left != 0; left &= left - 1) {
+        unsigned sector = (unsigned)__builtin_ctz(left);
+
+        if (ready[sector] <= time)
+            continue;
+        in_flight |= UINT32_C(1) << sector;
+        *ready_out = ready[sector] > *ready_out ? ready[sector] : *ready_out;
+    }
+    return in_flight;
+}
+
+static void set_ready(struct pb_model_cache *cache, uint32_t slot, uint32_t sectors, double time)
+{
+    double *ready = &cache->ready[(size_t)slot * cache->sector_count];
+
+    for (uint32_t left = sectors; left != 0; left &= left - 1)
+        ready[__builtin_ctz(left)] = time;
+}
+
+void pb_model_cache_access(struct pb_model_cache *cache, uint64_t address, uint32_t sectors,
+                           double time, struct pb_model_lookup *lookup_out)
+{
+    struct set *set = open_set(cache, pb_model_cache_set(cache, address));
+    uint64_t number = address >> cache->line_shift;
+    struct pb_model_lookup lookup = {.slot = find(cache, set, number)};
+    uint32_t present;
+
+    lookup.is_line_hit = lookup.slot != NONE;
+    if (lookup.is_line_hit)
+        note_use(cache, set, lookup.slot);
+    else
+        lookup.slot = place(cache, set, number, &lookup);
+    if (cache->trees != NULL)
+        point_away(tree_of(cache, set), set->ways, lookup.slot - set->first);
+    present = cache->lines[lookup.slot].sectors & sectors;
+    lookup.missed = sectors & ~present;
+    if (cache->ready != NULL) {
+        lookup.in_flight = find_in_flight(cache, lookup.slot, present, time, &lookup.ready_time);
+        set_ready(cache, lookup.slot, lookup.missed, 0.0);
+    }
+    lookup.hit = present & ~lookup.in_flight;
+    cache->lines[lookup.slot].sectors |= sectors;
+    *lookup_out = lookup;
+}
+
+bool pb_model_cache_touch(struct pb_model_cache *cache, uint64_t address)
+{
+    struct pb_model_lookup lookup;
+
+    pb_model_cache_access(cache, address, pb_model_cache_sectors(cache, address, 1), 0.0, &lookup);
+    return lookup.missed == 0;
+}
+
+enum pb_status pb_model_cache_fill(struct pb_model_cache *cache, uint32_t slot, uint32_t sectors,
+                                   double ready_time, struct pb_error *err)
+{
+    size_t count = cache->slot_count * cache->sector_count;
+
+    if (cache->ready == NULL)
+        cache->ready = calloc(count, sizeof(*cache->ready));
+    if (cache->ready == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating the times of %zu sectors",
+                       count);
+    set_ready(cache, slot, sectors, ready_time);
+    return PB_OK;
+}
+
+static uint32_t find_line(const struct pb_model_cache *cache, uint64_t address)
+{
+    const struct set *set = &cache->sets[pb_model_cache_set(cache, address)];
+
+    return set->epoch == cache->epoch ? find(cache, set, address >> cache->line_shift) : NONE;
+}
+
+uint32_t pb_model_cache_peek(const struct pb_model_cache *cache, uint64_t address, uint32_t sectors)
+{
+    uint32_t slot = find_line(cache, address);
+
+    return slot == NONE ? 0 : cache->lines[slot].sectors & sectors;
+}
+
+void pb_model_cache_invalidate(struct pb_model_cache *cache, uint64_t address, uint32_t sectors)
+{
+    uint32_t slot = find_line(cache, address);
+
+    if (slot != NONE)
+        cache->lines[slot].sectors &= ~sectors;
+}
+
+bool pb_model_cache_has_drawn(const struct pb_model_cache *cache)
+{
+    return cache->has_drawn;
+}
+
+/* Making one */
+
+void pb_model_cache_clear(struct pb_model_cache *cache)
+{
+    cache->epoch++;
+    if (cache->epoch == 0) { /* after 4 billion times an old number would come back */
+        for (size_t i = 0; i < cache->shape.set_count; i++)
+            cache->sets[i].epoch = 0;
+        for (size_t i = 0; cache->entries != NULL && i <= cache->entry_mask; i++)
+            cache->entries[i].epoch = 0;
+        cache->epoch = 1;
+    }
+    list_clear(&cache->order_ends);
+    cache->held = 0;
+    cache->has_drawn = false;
+}
+
+static bool is_power_of_two(uint64_t value)
+{
+    return value > 0 && (value & (value - 1)) == 0;
+}
+
+static enum pb_status check_weights(const struct pb_model_shape *shape, struct pb_error *err)
+{
+    if (shape->policy == PB_MODEL_WEIGHTED && shape->way_weights == NULL)
+        return pb_fail(err, PB_INVALID, "policy weighted: expected the weights of the ways");
+    return PB_OK;
+}
+
+static enum pb_status check_shape(const struct pb_model_shape *shape, struct pb_error *err)
+{
+    uint64_t sector = shape->sector_bytes > 0 ? shape->sector_bytes : shape->line_bytes;
+
+    if (!is_power_of_two(shape->line_bytes))
+        return pb_fail(err, PB_INVALID, "line: expected a power of two, found %llu bytes",
+                       (unsigned long long)shape->line_bytes);
+    if (!is_power_of_two(sector) || sector > shape->line_bytes ||
+        shape->line_bytes / sector > PB_MODEL_SECTORS_MAX)
+        return pb_fail(err, PB_INVALID,
+                       "sector: expected a power of two from line / %d to line, found %llu bytes",
+                       PB_MODEL_SECTORS_MAX, (unsigned long long)sector);
+    if (shape->set_count == 0 || shape->set_count > UINT32_MAX / 2)
+        return pb_fail(err, PB_INVALID, "sets: expected 1 to %u, found %zu", UINT32_MAX / 2,
+                       shape->set_count);
+    if (shape->index_mask_count > 0 && (shape->index_mask_count >= PB_MODEL_MASKS_MAX ||
+                                        (size_t)1 << shape->index_mask_count != shape->set_count))
+        return pb_fail(err, PB_INVALID, "%zu index masks do not choose among %zu sets",
+                       shape->index_mask_count, shape->set_count);
+    if ((unsigned)shape->policy >= PB_MODEL_POLICY_COUNT)
+        return pb_fail(err, PB_INVALID, "policy: %d is none", (int)shape->policy);
+    return check_weights(shape, err);
+}
+
+/* Slots of all sets; 0: a set without ways, or too many. */
+static size_t count_slots(const struct pb_model_shape *shape, size_t *widest_out)
+{
+    size_t sum = 0, widest = 0;
+
+    for (size_t i = 0; i < shape->set_count; i++) {
+        size_t ways = shape->way_counts != NULL ? shape->way_counts[i] : shape->way_count;
+
+        sum += ways;
+        widest = ways > widest ? ways : widest;
+        if (ways == 0 || sum >= UINT32_MAX / 4)
+            return 0;
+    }
+    *widest_out = widest;
+    return sum;
+}
+
+static bool make_sets(struct pb_model_cache *cache, const struct pb_model_shape *shape)
+{
+    uint32_t first = 0;
+
+    cache->sets = calloc(shape->set_count, sizeof(*cache->sets));
+    for (size_t i = 0; cache->sets != NULL && i < shape->set_count; i++) {
+        size_t ways = shape->way_counts != NULL ? shape->way_counts[i] : shape->way_count;
+
+        cache->sets[i].first = first;
+        cache->sets[i].ways = (uint32_t)ways;
+        first += (uint32_t)ways;
+    }
+    return cache->sets != NULL;
+}
+
+/* At most half of the entries are ever used. */
+static bool make_hash(struct pb_model_cache *cache)
+{
+    unsigned bits = 4;
+
+    while ((size_t)1 << bits < 2 * cache->slot_count)
+        bits++;
+    cache->entry_shift = 64 - bits;
+    cache->entry_mask = (uint32_t)(((size_t)1 << bits) - 1);
+    cache->entries = calloc((size_t)1 << bits, sizeof(*cache->entries));
+    return cache->entries != NULL;
+}
+
+static bool make_index(struct pb_model_cache *cache)
+{
+    const struct pb_model_shape *shape = &cache->shape;
+    uint64_t all = 0;
+
+    cache->index = calloc(ADDRESS_BYTES, sizeof(*cache->index));
+    if (cache->index == NULL)
+        return false;
+    for (size_t bit = 0; bit < shape->index_mask_count; bit++) {
+        all |= shape->index_masks[bit];
+        for (unsigned byte = 0; byte < ADDRESS_BYTES; byte++)
+            for (unsigned value = 0; value < BYTE_VALUES; value++)
+                cache->index[byte][value] |=
+                    (uint32_t)__builtin_parity(value & (shape->index_masks[bit] >> 8 * byte & 0xff))
+                    << bit;
+    }
+    cache->first_byte = all == 0 ? 0 : (unsigned)__builtin_ctzll(all) / 8;
+    cache->byte_end = all == 0 ? 0 : (63 - (unsigned)__builtin_clzll(all)) / 8 + 1;
+    return true;
+}
+
+static bool make_weights(struct pb_model_cache *cache, const double *weights, size_t widest)
+{
+    double sum = 0.0;
+
+    cache->weights = calloc(widest, sizeof(*cache->weights));
+    for (size_t way = 0; cache->weights != NULL && way < widest; way++)
+        cache->weights[way] = sum += weights[way];
+    return cache->weights != NULL;
+}
+
+static bool make_arrays(struct pb_model_cache *cache, const struct pb_model_shape *shape,
+                        size_t widest)
+{
+    bool is_limited = shape->capacity_lines > 0 && shape->capacity_lines < cache->slot_count;
+
+    cache->leaves = leaves_of((uint32_t)widest);
+    cache->numbers = malloc(cache->slot_count * sizeof(*cache->numbers));
+    cache->lines = malloc(cache->slot_count * sizeof(*cache->lines));
+    if (shape->policy == PB_MODEL_PLRU)
+        cache->trees = malloc(shape->set_count * 2 * cache->leaves);
+    if (is_limited)
+        cache->order = malloc(cache->slot_count * sizeof(*cache->order));
+    return cache->numbers != NULL && cache->lines != NULL &&
+           (shape->policy != PB_MODEL_PLRU || cache->trees != NULL) &&
+           (!is_limited || cache->order != NULL) && make_sets(cache, shape) &&
+           (widest <= SEARCHED_WAYS_MAX || make_hash(cache)) &&
+           (shape->index_mask_count == 0 || make_index(cache)) &&
+           (shape->policy != PB_MODEL_WEIGHTED || make_weights(cache, shape->way_weights, widest));
+}
+
+enum pb_status pb_model_cache_create(const struct pb_model_shape *shape, uint64_t seed,
+                                     struct pb_model_cache **cache_out, struct pb_error *err)
+{
+    size_t slots, widest = 0;
+    struct pb_model_cache *cache;
+
+    if (check_shape(shape, err) != PB_OK)
+        return PB_INVALID;
+    slots = count_slots(shape, &widest);
+    if (slots == 0)
+        return pb_fail(err, PB_INVALID, "ways: expected at least 1 of every set, %u in all",
+                       UINT32_MAX / 4);
+    cache = calloc(1, sizeof(*cache));
+    if (cache != NULL) {
+        cache->shape = *shape;
+        cache->shape.way_counts = NULL;
+        cache->shape.way_weights = NULL;
+        if (cache->shape.sector_bytes == 0)
+            cache->shape.sector_bytes = shape->line_bytes;
+        cache->line_shift = (unsigned)__builtin_ctzll(shape->line_bytes);
+        cache->sector_shift = (unsigned)__builtin_ctzll(cache->shape.sector_bytes);
+        cache->sector_count = 1u << (cache->line_shift - cache->sector_shift);
+        cache->slot_count = slots;
+        cache->random = seed;
+    }
+    if (cache == NULL || !make_arrays(cache, shape, widest)) {
+        pb_model_cache_destroy(cache);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a cache of %zu lines", slots);
+    }
+    pb_model_cache_clear(cache);
+    *cache_out = cache;
+    return PB_OK;
+}
+
+void pb_model_cache_destroy(struct pb_model_cache *cache)
+{
+    if (cache == NULL)
+        return;
+    free(cache->sets);
+    free(cache->numbers);
+    free(cache->lines);
+    free(cache->ready);
+    free(cache->entries);
+    free(cache->index);
+    free(cache->trees);
+    free(cache->weights);
+    free(cache->order);
+    free(cache);
+}
