@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/text.h"
 #include "h5schema/fleet.h"
 #include "h5schema/object.h"
 
@@ -24,12 +25,13 @@ static void complain(struct walk *walk, const char *format, ...)
 
 static void complain(struct walk *walk, const char *format, ...)
 {
-    char line[2 * PB_ERROR_LENGTH];
+    char words[2 * PB_ERROR_LENGTH], line[2 * PB_ERROR_LENGTH];
     va_list args;
 
     va_start(args, format);
-    vsnprintf(line, sizeof(line), format, args);
+    vsnprintf(words, sizeof(words), format, args);
     va_end(args);
+    PB_TEXT_ESCAPE(line, words);
     walk->complaints++;
     if (walk->complain != NULL)
         walk->complain(walk->context, line);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/outlet.h"
+#include "core/json.h"
 
 struct pb_report {
     struct pb_outlet *outlet;
@@ -89,23 +90,23 @@ static json_t *describe(const struct pb_parameter *parameter)
 
     if (parameter->kind == PB_VALUE_NONE) {
         json_object_set_new(object, "value", json_null());
-        json_object_set_new(object, "reason", json_string(parameter->reason));
-        json_object_set_new(object, "evidence", json_string(parameter->evidence));
+        json_object_set_new(object, "reason", pb_json_of_text(parameter->reason));
+        json_object_set_new(object, "evidence", pb_json_of_text(parameter->evidence));
         return object;
     }
     if (parameter->kind == PB_VALUE_WORD) {
-        json_object_set_new(object, "value", json_string(parameter->word));
+        json_object_set_new(object, "value", pb_json_of_text(parameter->word));
     } else if (parameter->kind == PB_VALUE_MASKS) {
         json_object_set_new(object, "value", masks(parameter));
     } else {
         json_object_set_new(object, "value", numbers(parameter, MEMBER_VALUE));
-        json_object_set_new(object, "unit", json_string(parameter->unit));
+        json_object_set_new(object, "unit", pb_json_of_text(parameter->unit));
         json_object_set_new(object, "low", numbers(parameter, MEMBER_LOW));
         json_object_set_new(object, "high", numbers(parameter, MEMBER_HIGH));
     }
     json_object_set_new(object, "confidence", json_real(parameter->confidence));
-    json_object_set_new(object, "method", json_string(parameter->method));
-    json_object_set_new(object, "evidence", json_string(parameter->evidence));
+    json_object_set_new(object, "method", pb_json_of_text(parameter->method));
+    json_object_set_new(object, "evidence", pb_json_of_text(parameter->evidence));
     return object;
 }
 
@@ -115,8 +116,8 @@ static json_t *describe_device(const char *key, const char *model,
 {
     json_t *device = json_object(), *memories = json_object();
 
-    json_object_set_new(device, "key", json_string(key));
-    json_object_set_new(device, "model", json_string(model));
+    json_object_set_new(device, "key", pb_json_of_text(key));
+    json_object_set_new(device, "model", pb_json_of_text(model));
     for (size_t i = 0; i < parameters->count; i++) {
         const struct pb_parameter *parameter = &parameters->items[i];
         json_t *memory = json_object_get(memories, parameter->memory);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/text.h"
+
 /* Measured quantities and shares agree within this or one cycle; counts and sizes exactly. */
 static const double agreement = 0.02;
 
@@ -210,13 +212,14 @@ static void print_others(const struct column *column, FILE *file)
 {
     for (size_t i = 0; i < column->count; i++) {
         const struct cell *cell = &column->cells[i];
-        char value[PB_MESSAGE_LENGTH];
+        char value[PB_MESSAGE_LENGTH], device[PB_KEY_LENGTH];
 
         if (agree(column, cell, column->typical) ||
             (isnan(cell->number) && cell->value[0] != '\0' && cell->confidence < word_confidence))
             continue;
         format_cell(cell, column->unit, value, sizeof(value));
-        fprintf(file, "    ! %-37s  %s%s%s\n", cell->device, value, cell->reason[0] ? "  " : "",
+        PB_TEXT_ESCAPE(device, cell->device);
+        fprintf(file, "    ! %-37s  %s%s%s\n", device, value, cell->reason[0] ? "  " : "",
                 cell->reason);
     }
 }
@@ -237,8 +240,8 @@ static void keep_cell(const char *device, const struct pb_parameter_row *row, st
                           .low = row->low,
                           .high = row->high,
                           .confidence = row->confidence};
-    PB_TEXT_SET(cell->value, row->value);
-    PB_TEXT_SET(cell->reason, row->reason);
+    PB_TEXT_ESCAPE(cell->value, row->value);
+    PB_TEXT_ESCAPE(cell->reason, row->reason);
 }
 
 /* Reads what all devices of a model say of a parameter. */
@@ -255,9 +258,9 @@ static enum pb_status collect(const struct pb_results *results, const char *mode
         status = pb_results_read(results, i * results->parameter_count + parameter, 1, &row, err);
         if (status != PB_OK)
             return status;
-        PB_TEXT_SET(column->memory, row.memory);
-        PB_TEXT_SET(column->parameter, row.parameter);
-        PB_TEXT_SET(column->unit, row.unit);
+        PB_TEXT_ESCAPE(column->memory, row.memory);
+        PB_TEXT_ESCAPE(column->parameter, row.parameter);
+        PB_TEXT_ESCAPE(column->unit, row.unit);
         keep_cell(results->devices[i].key, &row, &column->cells[column->count++]);
     }
     return PB_OK;
@@ -307,12 +310,16 @@ static void print_gap(const struct gap *gap, FILE *file)
 
 static void print_head(const char *model, bool is_first, const struct column *column, FILE *file)
 {
-    fprintf(file, "%s%s: ", is_first ? "" : "\n", model[0] == '\0' ? "unnamed model" : model);
+    char name[4 * PB_TEXT_LENGTH], first[4 * PB_KEY_LENGTH], last[4 * PB_KEY_LENGTH];
+
+    PB_TEXT_ESCAPE(name, model[0] == '\0' ? "unnamed model" : model);
+    PB_TEXT_ESCAPE(first, column->cells[0].device);
+    PB_TEXT_ESCAPE(last, column->cells[column->count - 1].device);
+    fprintf(file, "%s%s: ", is_first ? "" : "\n", name);
     if (column->count == 1)
-        fprintf(file, "%s\n", column->cells[0].device);
+        fprintf(file, "%s\n", first);
     else
-        fprintf(file, "%zu devices, %s to %s\n", column->count, column->cells[0].device,
-                column->cells[column->count - 1].device);
+        fprintf(file, "%zu devices, %s to %s\n", column->count, first, last);
     fprintf(file, ROW_FORMAT "%s\n", "memory", "parameter", VALUE_WIDTH, "value", "interval",
             "confidence");
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/text.h"
+
 enum { DIGITS_MAX = 15 }; /* more are part of the name: they would not count exactly */
 
 /* n07: prefix of 1 byte, number 7, width 2. No digits: the prefix is all, width 0. */
@@ -56,7 +58,7 @@ static enum pb_status sort_hosts(const char *const *names, size_t count, struct 
     if (hosts == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for %zu hosts", count);
     for (size_t i = 0; i < count; i++) {
-        if (names[i][0] == '\0' || strpbrk(names[i], "[], \t\n=\"'\\") != NULL) {
+        if (!pb_text_is_host(names[i])) {
             free(hosts);
             return pb_fail(err, PB_INVALID, "expected a host's name, found \"%s\"", names[i]);
         }

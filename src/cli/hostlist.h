@@ -17,8 +17,8 @@
  *
  * text_out  free() it
  *
- * PB_INVALID: a name is empty or holds what Slurm reads as something else (brackets, commas,
- * space).
+ * PB_INVALID: a name is none by pb_text_is_host(): Slurm or a shell would read it as something
+ * else.
  */
 enum pb_status pb_hostlist_fold(const char *const *hosts, size_t count, char **text_out,
                                 struct pb_error *err);

@@ -62,7 +62,7 @@ enum pb_status pb_outliers_read(const char *path,
 enum pb_status pb_ruling_drains(const struct pb_findings *findings, size_t **rows_out,
                                 size_t *count_out, struct pb_error *err);
 
-/* "n[01-04,07]" of these; free() it. */
+/* "n[01-04,07]" of these, less those whose name no host can have; free() it. */
 enum pb_status pb_ruling_hostlist(const struct pb_ruling *ruling, char **text_out,
                                   struct pb_error *err);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/outliers.h"
+#include "core/json.h"
 #include "core/time.h"
 
 /* A report is known again by how it begins: keys come in the order in which they are set. */
@@ -19,10 +20,7 @@ const struct pb_outlet_kind pb_ruling_json_kind = {"a report of plumb-outliers",
 
 static void set_text(json_t *object, const char *key, const char *text)
 {
-    /* What a device calls itself need not be UTF-8. */
-    json_t *value = json_string(text);
-
-    json_object_set_new(object, key, value != NULL ? value : json_string("(not UTF-8)"));
+    json_object_set_new(object, key, pb_json_of_text(text));
 }
 
 /* NULL where there is nothing to say. */
@@ -102,7 +100,8 @@ static json_t *describe_group(const struct pb_ruling *ruling, size_t g)
 
     set_text(object, "name", group->name);
     for (size_t i = 0; i < group->member_count; i++)
-        json_array_append_new(devices, json_string(ruling->sheet.subjects[group->members[i]].key));
+        json_array_append_new(devices,
+                              pb_json_of_text(ruling->sheet.subjects[group->members[i]].key));
     json_object_set_new(object, "devices", devices);
     set_count(object, "baseline_devices", group->baseline_count);
     json_object_set_new(object, "sufficient", json_boolean(group->sufficient));
@@ -127,7 +126,7 @@ static enum pb_status describe_drains(const struct pb_ruling *ruling, json_t *ob
         return status;
     nodes = json_array();
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(nodes, json_string(ruling->findings.items[rows[i]].host));
+        json_array_append_new(nodes, pb_json_of_text(ruling->findings.items[rows[i]].host));
     json_object_set_new(object, "drain", nodes);
     free(rows);
     return PB_OK;
@@ -143,7 +142,7 @@ static json_t *describe_run(const struct pb_ruling *ruling)
     json_object_set_new(object, "complete", json_boolean(ruling->run.complete != 0));
     set_text_or_null(object, "baseline", ruling->pasts.count > 0 ? ruling->pasts.paths[0] : NULL);
     for (size_t i = 0; i < ruling->pasts.count; i++)
-        json_array_append_new(baselines, json_string(ruling->pasts.paths[i]));
+        json_array_append_new(baselines, pb_json_of_text(ruling->pasts.paths[i]));
     json_object_set_new(object, "baselines", baselines);
     return object;
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "cli/outliers.h"
+#include "core/text.h"
 
 static const char opening[] = "# HELP plumb_";
 
@@ -25,18 +26,15 @@ static void begin(FILE *file, const char *name, const char *help)
     fprintf(file, "# HELP plumb_%s %s\n# TYPE plumb_%s gauge\n", name, help, name);
 }
 
-/* name="text", with what the format asks to be escaped. */
+/* name="text", with what the format wants escaped beyond pb_text_escape(). */
 static void print_label(FILE *file, const char *separator, const char *name, const char *text)
 {
+    char escaped[4 * PB_TEXT_LENGTH];
+
+    PB_TEXT_ESCAPE(escaped, text);
     fprintf(file, "%s%s=\"", separator, name);
-    for (; *text != '\0'; text++) {
-        if (*text == '\n')
-            fputs("\\n", file);
-        else if (*text == '"' || *text == '\\')
-            fprintf(file, "\\%c", *text);
-        else
-            fputc(*text, file);
-    }
+    for (const char *at = escaped; *at != '\0'; at++)
+        fprintf(file, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
     fputc('"', file);
 }
 

@@ -5,6 +5,7 @@
 
 #include "cli/hostlist.h"
 #include "cli/outliers.h"
+#include "core/text.h"
 
 static void fill_row(const struct pb_finding *finding, struct pb_finding_row *row)
 {
@@ -68,16 +69,17 @@ enum pb_status pb_ruling_drains(const struct pb_findings *findings, size_t **row
 enum pb_status pb_ruling_hostlist(const struct pb_ruling *ruling, char **text_out,
                                   struct pb_error *err)
 {
-    size_t *rows = NULL, count = 0;
+    size_t *rows = NULL, count = 0, named = 0;
     const char **hosts = NULL;
     enum pb_status status = pb_ruling_drains(&ruling->findings, &rows, &count, err);
 
     if (status == PB_OK && (hosts = calloc(count + 1, sizeof(const char *))) == NULL)
         status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu hosts", count);
     for (size_t i = 0; i < count && status == PB_OK; i++)
-        hosts[i] = ruling->findings.items[rows[i]].host;
+        if (pb_text_is_host(ruling->findings.items[rows[i]].host))
+            hosts[named++] = ruling->findings.items[rows[i]].host;
     if (status == PB_OK)
-        status = pb_hostlist_fold(hosts, count, text_out, err);
+        status = pb_hostlist_fold(hosts, named, text_out, err);
     free(hosts);
     free(rows);
     return status;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/outliers.h"
+#include "core/text.h"
 
 enum {
     WIDTH_DEFAULT = 100,
@@ -82,20 +83,16 @@ static size_t columns_of(const char *text, size_t length)
     return columns;
 }
 
-/* Files come from anywhere: what would steer a terminal is shown as a question mark. */
-static void print_word(FILE *file, const char *word, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        fputc(iscntrl((unsigned char)word[i]) ? '?' : word[i], file);
-}
-
 /* Prints words from the page's column on, and in later lines from `indent` on. */
-static void print_folded(struct page *page, size_t indent, const char *text)
+static void print_folded(struct page *page, size_t indent, const char *words)
 {
+    char escaped[4 * PB_MESSAGE_LENGTH];
+    const char *text = escaped;
     bool first = true; /* of its line, as far as this text goes */
 
-    while (*(text += strspn(text, " \n")) != '\0') {
-        size_t length = strcspn(text, " \n");
+    PB_TEXT_ESCAPE(escaped, words);
+    while (*(text += strspn(text, " ")) != '\0') {
+        size_t length = strcspn(text, " ");
         size_t columns = columns_of(text, length);
 
         if (page->column + !first + columns > page->terminal.width && page->column > indent) {
@@ -105,7 +102,7 @@ static void print_folded(struct page *page, size_t indent, const char *text)
         }
         if (!first)
             fputc(' ', page->file);
-        print_word(page->file, text, length);
+        fwrite(text, 1, length, page->file);
         page->column += columns + !first;
         first = false;
         text += length;
@@ -256,28 +253,20 @@ static void print_headline(struct page *page, const struct pb_ruling *ruling)
 
 /* ---- what to type ---- */
 
-/* Commands are for a shell: inside the quotes nothing may end or expand them. */
+/* Commands are for a shell: only what means nothing to any, inside or outside of quotes. */
 static void print_reason(FILE *file, const struct pb_finding *finding)
 {
     char reason[PB_TEXT_LENGTH + PB_NAME_LENGTH + 8];
 
     snprintf(reason, sizeof(reason), "plumb: %s, %s", finding->cause, finding->place);
     for (const char *at = reason; *at != '\0'; at++)
-        fputc(iscntrl((unsigned char)*at) || strchr("\"\\$`", *at) != NULL ? ' ' : *at, file);
-}
-
-/* Is it a host's name, and nothing that a shell would do something else with? */
-static bool is_host(const char *name)
-{
-    for (const char *at = name; *at != '\0'; at++)
-        if (!isalnum((unsigned char)*at) && strchr("-._", *at) == NULL)
-            return false;
-    return name[0] != '\0' && name[0] != '-';
+        fputc(isalnum((unsigned char)*at) || strchr(",.:;_-/+%", *at) != NULL ? *at : ' ', file);
 }
 
 static enum pb_status print_drains(struct page *page, const struct pb_ruling *ruling,
                                    struct pb_error *err)
 {
+    char name[4 * PB_KEY_LENGTH];
     size_t *rows, count;
     enum pb_status status = pb_ruling_drains(&ruling->findings, &rows, &count, err);
 
@@ -289,10 +278,9 @@ static enum pb_status print_drains(struct page *page, const struct pb_ruling *ru
     for (size_t i = 0; i < count; i++) {
         const struct pb_finding *finding = &ruling->findings.items[rows[i]];
 
-        if (!is_host(finding->host)) {
-            fputs("# a host that scontrol cannot know: ", page->file);
-            print_word(page->file, finding->host, strlen(finding->host));
-            fputc('\n', page->file);
+        if (!pb_text_is_host(finding->host)) {
+            PB_TEXT_ESCAPE(name, finding->host);
+            fprintf(page->file, "# no host's name, so no command: %s\n", name);
             continue;
         }
         fprintf(page->file, "scontrol update NodeName=%s State=DRAIN Reason=\"", finding->host);

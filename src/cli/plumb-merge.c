@@ -5,13 +5,17 @@
 
 #include "cli/files.h"
 #include "cli/summary.h"
+#include "core/text.h"
 #include "run/merge.h"
 #include "run/origin.h"
 
 static void notice(void *context, const char *line)
 {
+    char escaped[2 * PB_ERROR_LENGTH];
+
     (void)context;
-    fprintf(stderr, "%s\n", line);
+    PB_TEXT_ESCAPE(escaped, line);
+    fprintf(stderr, "%s\n", escaped);
 }
 
 static int merge(const struct pb_files *files, const struct pb_run *run)

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "core/text.h"
 #include "core/time.h"
 
 /* What is known of a rank. */
@@ -69,7 +70,10 @@ static void look_at_terminal(struct pb_progress *progress)
 /* One line of the live picture, cut to the terminal's width, over what stands there. */
 static void draw_line(const struct pb_progress *progress, FILE *picture, const char *line)
 {
-    fprintf(picture, "\r%.*s\033[K\n", (int)progress->columns - 1, line);
+    char escaped[1024];
+
+    PB_TEXT_ESCAPE(escaped, line);
+    fprintf(picture, "\r%.*s\033[K\n", (int)progress->columns - 1, escaped);
 }
 
 static void draw_place(const struct pb_progress *progress, FILE *picture, size_t rank)
@@ -173,21 +177,32 @@ static bool is_a_line(const struct pb_news *news)
     return news->kind == PB_NEWS_DEVICE || news->kind == PB_NEWS_TEST;
 }
 
+static void print_line(const char *line)
+{
+    char escaped[2 * PB_ERROR_LENGTH];
+
+    PB_TEXT_ESCAPE(escaped, line);
+    fprintf(stderr, "%s\n", escaped);
+}
+
 static void print_news(const struct pb_news *news)
 {
     const struct pb_test_note *note = news->note;
     const char *separator = note->message[0] == '\0' ? "" : ": ";
+    char line[PB_ERROR_LENGTH];
 
     if (news->kind == PB_NEWS_DEVICE)
-        fprintf(stderr, "%s is %s\n", note->key, note->message);
+        snprintf(line, sizeof(line), "%s is %s", note->key, note->message);
     else if (news->kind == PB_NEWS_TEST)
-        fprintf(stderr, "%s %s %s %.2f s%s%s\n", note->key, note->test, note->outcome,
-                note->seconds, separator, note->message);
+        snprintf(line, sizeof(line), "%s %s %s %.2f s%s%s", note->key, note->test, note->outcome,
+                 note->seconds, separator, note->message);
     else if (note->key[0] != '\0')
-        fprintf(stderr, "%s (rank %zu) %s%s%s\n", note->key, news->rank, note->outcome, separator,
-                note->message);
+        snprintf(line, sizeof(line), "%s (rank %zu) %s%s%s", note->key, news->rank, note->outcome,
+                 separator, note->message);
     else
-        fprintf(stderr, "rank %zu %s%s%s\n", news->rank, note->outcome, separator, note->message);
+        snprintf(line, sizeof(line), "rank %zu %s%s%s", news->rank, note->outcome, separator,
+                 note->message);
+    print_line(line);
 }
 
 static void tell(void *context, const struct pb_news *news)
@@ -229,7 +244,7 @@ void pb_progress_note(struct pb_progress *progress, const char *line)
     if (progress->quiet)
         return;
     erase(progress);
-    fprintf(stderr, "%s\n", line);
+    print_line(line);
 }
 
 enum pb_status pb_progress_open(size_t rank_count, bool quiet, struct pb_progress **progress_out,

@@ -4,35 +4,40 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/text.h"
+
 #undef pb_fail /* what the analyser takes it for */
 
 enum pb_status pb_fail(struct pb_error *err, enum pb_status status, const char *format, ...)
 {
+    char words[PB_ERROR_LENGTH];
     va_list args;
 
     if (err == NULL)
         return status;
     err->status = status;
     va_start(args, format);
-    vsnprintf(err->message, sizeof(err->message), format, args);
+    vsnprintf(words, sizeof(words), format, args);
     va_end(args);
+    PB_TEXT_ESCAPE(err->message, words);
     return status;
 }
 
 enum pb_status pb_error_prefix(struct pb_error *err, const char *format, ...)
 {
-    char old[PB_ERROR_LENGTH];
+    char old[PB_ERROR_LENGTH], prefix[PB_ERROR_LENGTH];
     va_list args;
-    int length;
+    size_t length;
 
     if (err == NULL)
         return PB_IO;
     memcpy(old, err->message, sizeof(old));
     va_start(args, format);
-    length = vsnprintf(err->message, sizeof(err->message), format, args);
+    vsnprintf(prefix, sizeof(prefix), format, args);
     va_end(args);
-    if (length >= 0 && (size_t)length < sizeof(err->message))
-        snprintf(err->message + length, sizeof(err->message) - (size_t)length, ": %s", old);
+    PB_TEXT_ESCAPE(err->message, prefix);
+    length = strlen(err->message);
+    snprintf(err->message + length, sizeof(err->message) - length, ": %s", old);
     return err->status;
 }
 

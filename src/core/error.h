@@ -2,7 +2,8 @@
  * Status codes and the one error message that travels with them.
  *
  * Rule: the function that first knows what went wrong writes the message with pb_fail(); every
- * caller above passes the status on untouched, or adds a place with pb_error_prefix().
+ * caller above passes the status on untouched, or adds a place with pb_error_prefix(). Both escape
+ * what they format (text.h): a message is one line that steers no terminal, whatever it quotes.
  */
 #ifndef PB_CORE_ERROR_H
 #define PB_CORE_ERROR_H

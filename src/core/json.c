@@ -4,7 +4,10 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "core/text.h"
 
 /* Any value, so that one that is no object is refused by its path like everything else. */
 enum { PARSING = JSON_REJECT_DUPLICATES | JSON_DECODE_ANY };
@@ -192,4 +195,18 @@ enum pb_status pb_json_array(const struct pb_json *at, size_t low, size_t high, 
         return pb_json_refuse(at, err, "an array of %zu to %zu elements", low, high);
     *size_out = size;
     return PB_OK;
+}
+
+json_t *pb_json_of_text(const char *text)
+{
+    size_t size = 4 * strlen(text) + 1; /* \xNN for every byte */
+    json_t *value = json_string(text);
+    char *escaped = value == NULL ? malloc(size) : NULL;
+
+    if (escaped == NULL)
+        return value;
+    pb_text_escape(escaped, size, text);
+    value = json_string(escaped);
+    free(escaped);
+    return value;
 }

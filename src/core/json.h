@@ -54,4 +54,10 @@ enum pb_status pb_json_array(const struct pb_json *at, size_t low, size_t high, 
 enum pb_status pb_json_refuse(const struct pb_json *at, struct pb_error *err, const char *expected,
                               ...) __attribute__((format(printf, 3, 4)));
 
+/*
+ * A string value of text that came from outside: as it is where it is UTF-8, else escaped (text.h).
+ * NULL: no memory.
+ */
+json_t *pb_json_of_text(const char *text);
+
 #endif

@@ -92,7 +92,8 @@ static void test_hostlist_fold__numbers_too_long_to_count_are_kept(void **state)
 
 static void test_hostlist_fold__what_slurm_reads_otherwise_is_refused(void **state)
 {
-    static const char *const bad[] = {"", "n[1-2]", "a,b", "a b", "a\"b", "a\nb"};
+    static const char *const bad[] = {"",     "n[1-2]", "a,b",   "a b", "a\"b",
+                                      "a\\b", "n1;id",  "$(id)", "-n"};
     struct pb_error err = PB_ERROR_INIT;
     char *text = NULL;
 

@@ -14,6 +14,7 @@
 #include "core/identity.h"
 #include "core/json.h"
 #include "core/record.h"
+#include "core/text.h"
 
 static void test_error__prefix_keeps_status_and_cause(void **state)
 {
@@ -24,6 +25,84 @@ static void test_error__prefix_keeps_status_and_cause(void **state)
     assert_int_equal(pb_error_prefix(&err, "file %s", "a.h5"), PB_CORRUPT);
     assert_string_equal(err.message, "file a.h5: chunk 3");
     assert_int_equal(pb_fail(NULL, PB_IO, "nobody listens"), PB_IO);
+}
+
+static void assert_escaped(const char *text, const char *expected)
+{
+    char once[64], twice[64];
+
+    PB_TEXT_ESCAPE(once, text);
+    assert_string_equal(once, expected);
+    PB_TEXT_ESCAPE(twice, once);
+    assert_string_equal(twice, expected);
+}
+
+static void test_text_escape__what_steers_a_terminal_shows_as_bytes(void **state)
+{
+    (void)state;
+    assert_escaped("NVIDIA H200 \xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80 `$(;)\\",
+                   "NVIDIA H200 \xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80 `$(;)\\");
+    assert_escaped("n1\x1b[31m\n\r\t\x7f", "n1\\x1b[31m\\x0a\\x0d\\x09\\x7f");
+    assert_escaped("\xc2\x9b"
+                   "2J",
+                   "\\xc2\\x9b"
+                   "2J"); /* CSI in one character */
+    assert_escaped("a\xe2\x80\xae"
+                   "b",
+                   "a\\xe2\\x80\\xae"
+                   "b"); /* right to left from here */
+}
+
+static void test_text_escape__what_is_no_utf8_shows_as_bytes(void **state)
+{
+    (void)state;
+    assert_escaped("\xff\xc0\x80", "\\xff\\xc0\\x80");          /* NUL in two bytes */
+    assert_escaped("\xe2\x82", "\\xe2\\x82");                   /* cut short */
+    assert_escaped("\xed\xa0\x80", "\\xed\\xa0\\x80");          /* half of a pair */
+    assert_escaped("\xf5\x80\x80\x80", "\\xf5\\x80\\x80\\x80"); /* behind the last */
+}
+
+static void test_text_escape__is_cut_between_characters(void **state)
+{
+    char text[6];
+
+    (void)state;
+    PB_TEXT_ESCAPE(text, "abc\n");
+    assert_string_equal(text, "abc");
+    PB_TEXT_ESCAPE(text, "abcd\xc3\xa9");
+    assert_string_equal(text, "abcd");
+}
+
+static void test_error__a_message_is_one_line_whatever_it_quotes(void **state)
+{
+    struct pb_error err = PB_ERROR_INIT;
+
+    (void)state;
+    pb_fail(&err, PB_INVALID, "device \"%s\"", "a\nb");
+    pb_error_prefix(&err, "%s", "\x1b]0;x\a.h5");
+    assert_string_equal(err.message, "\\x1b]0;x\\x07.h5: device \"a\\x0ab\"");
+}
+
+static void test_text_is_host__nothing_that_a_shell_or_slurm_reads(void **state)
+{
+    static const char *const bad[] = {"",     "-n1", "n1;reboot", "$(id)",
+                                      "n1\n", "n 1", "n[1-2]",    "n\xc3\xa9"};
+
+    (void)state;
+    assert_true(pb_text_is_host("gpu-a01.rack_3.example.org"));
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_false(pb_text_is_host(bad[i]));
+}
+
+static void test_json_of_text__is_always_utf8(void **state)
+{
+    json_t *plain = pb_json_of_text("a\tb"), *odd = pb_json_of_text("a\xff");
+
+    (void)state;
+    assert_string_equal(json_string_value(plain), "a\tb");
+    assert_string_equal(json_string_value(odd), "a\\xff");
+    json_decref(plain);
+    json_decref(odd);
 }
 
 static void test_checksum__is_crc32_and_continues(void **state)
@@ -174,6 +253,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_error__prefix_keeps_status_and_cause),
+        cmocka_unit_test(test_error__a_message_is_one_line_whatever_it_quotes),
+        cmocka_unit_test(test_text_escape__what_steers_a_terminal_shows_as_bytes),
+        cmocka_unit_test(test_text_escape__what_is_no_utf8_shows_as_bytes),
+        cmocka_unit_test(test_text_escape__is_cut_between_characters),
+        cmocka_unit_test(test_text_is_host__nothing_that_a_shell_or_slurm_reads),
+        cmocka_unit_test(test_json_of_text__is_always_utf8),
         cmocka_unit_test(test_checksum__is_crc32_and_continues),
         cmocka_unit_test(test_json__wrong_type_names_file_path_and_both_sides),
         cmocka_unit_test(test_json__range_missing_and_unknown_keys_are_refused),
