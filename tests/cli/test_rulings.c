@@ -190,10 +190,10 @@ static void test_table__nothing_steers_the_terminal_or_the_shell(void **state)
     PB_TEXT_SET(scene->findings[0].summary, "it is \033[2J gone");
     PB_TEXT_SET(scene->findings[0].host, "n1;reboot");
     text = print(scene, 100, false);
-    assert_has(text, "it is ?[2J gone");
+    assert_has(text, "it is \\x1b[2J gone");
     assert_lacks(text, "\033");
     assert_lacks(text, "NodeName=n1;");
-    assert_has(text, "# a host that scontrol cannot know: n1;reboot\n");
+    assert_has(text, "# no host's name, so no command: n1;reboot\n");
 }
 
 static void test_prometheus__labels_are_escaped(void **state)
@@ -279,6 +279,17 @@ static void test_hostlist__has_each_node_to_drain_once(void **state)
     assert_string_equal(write_out(scene, pb_ruling_write_hostlist), "n[01-02]\n");
 }
 
+/* One odd name must not keep the others from being drained. */
+static void test_hostlist__what_is_no_hosts_name_is_left_out(void **state)
+{
+    struct scene *scene = *state;
+
+    scene->findings[1].drain = true;
+    PB_TEXT_SET(scene->findings[0].host, "n1;reboot");
+    PB_TEXT_SET(scene->findings[1].host, "n02");
+    assert_string_equal(write_out(scene, pb_ruling_write_hostlist), "n02\n");
+}
+
 static void test_hostlist__nothing_to_drain_is_an_empty_file(void **state)
 {
     struct scene *scene = *state;
@@ -339,6 +350,7 @@ int main(void)
         CASE(test_prometheus__a_group_speaks_for_its_devices),
         CASE(test_prometheus__equal_findings_are_one_sample),
         CASE(test_hostlist__has_each_node_to_drain_once),
+        CASE(test_hostlist__what_is_no_hosts_name_is_left_out),
         CASE(test_hostlist__nothing_to_drain_is_an_empty_file),
         CASE(test_json__is_what_its_document_says),
         CASE(test_kinds__know_their_own_and_refuse_others),
