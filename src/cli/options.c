@@ -31,9 +31,9 @@ static const struct argp_option closing_options[] = {
 };
 
 static const struct argp_option measuring_options[] = {
-    {"backend", KEY_BACKEND, "NAME", 0, "auto, cuda or sim; auto is cuda where there is a GPU", 0},
+    {"backend", KEY_BACKEND, "NAME", 0, "auto, cuda or sim; auto takes real GPUs and fails without one", 0},
     {"device", KEY_DEVICE, "DEVICE", 0, "Index, UUID or PCI bus id", 0},
-    {"profile", KEY_PROFILE, "NAME|FILE", 0, "Simulate this GPU", 0},
+    {"profile", KEY_PROFILE, "NAME|FILE", 0, "Simulate this GPU (no hardware is measured)", 0},
     {"seed", KEY_SEED, "N", 0, "Seed of random orders and of simulated noise", 0},
     {"fault", KEY_FAULT, "SPEC", 0, "Plant a fault in simulated devices; may be repeated", 0},
     {"battery", KEY_BATTERY, "NAME", 0, "quick, standard or full (default: standard)", 0},

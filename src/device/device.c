@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/search_report.h"
+
 static const struct pb_device_ops *const backends[] = {
 #ifdef PB_HAVE_CUDA
     &pb_device_cuda,
@@ -31,32 +33,51 @@ enum pb_path pb_path_parse(const char *name)
     return PB_PATH_COUNT;
 }
 
-static bool lists_a_device(const struct pb_device_ops *ops)
+static bool is_for_real_gpus(const struct pb_device_ops *ops)
+{
+    return ops != &pb_device_sim;
+}
+
+static bool lists_a_device(const struct pb_device_ops *ops, struct pb_error *err)
 {
     struct pb_device_entry *entries = NULL;
     size_t count = 0;
-    enum pb_status status = ops->enumerate(&entries, &count, NULL);
+    enum pb_status status = ops->enumerate(&entries, &count, err);
 
     free(entries);
     return status == PB_OK && count > 0;
 }
 
+/* The first backend that has a GPU: simulation is only ever requested by name. */
+static enum pb_status find_any_gpu(const struct pb_device_ops **ops_out, struct pb_error *err)
+{
+    struct pb_error cause = PB_ERROR_INIT;
+    char searched[320];
+    bool is_built = false;
+
+    for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
+        if (!is_for_real_gpus(backends[i]))
+            continue;
+        is_built = true;
+        if (lists_a_device(backends[i], &cause)) {
+            *ops_out = backends[i];
+            return PB_OK;
+        }
+    }
+    pb_gpu_search_report("", searched, sizeof(searched));
+    return pb_fail(err, PB_NOT_FOUND, "no GPU found: %.120s; %s; --backend sim simulates one",
+                   !is_built                  ? "this build has no CUDA"
+                   : cause.message[0] == '\0' ? "CUDA lists no device"
+                                              : cause.message,
+                   searched);
+}
+
 enum pb_status pb_backend_find(const char *name, const struct pb_device_ops **ops_out,
                                struct pb_error *err)
 {
-    size_t count = sizeof(backends) / sizeof(backends[0]);
-
-    if (strcmp(name, "auto") == 0) {
-        for (size_t i = 0; i + 1 < count; i++) {
-            if (lists_a_device(backends[i])) {
-                *ops_out = backends[i];
-                return PB_OK;
-            }
-        }
-        *ops_out = backends[count - 1];
-        return PB_OK;
-    }
-    for (size_t i = 0; i < count; i++) {
+    if (strcmp(name, "auto") == 0)
+        return find_any_gpu(ops_out, err);
+    for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
         if (strcmp(name, backends[i]->name) == 0) {
             *ops_out = backends[i];
             return PB_OK;

@@ -346,7 +346,8 @@ extern const struct pb_device_ops pb_device_cuda;
 #endif
 
 /*
- * The backend of that name; "auto" is cuda where it lists a device, else sim.
+ * The backend of that name; "auto" is the first for real GPUs that lists a device, never sim.
+ * PB_NOT_FOUND: "auto", and no GPU is here; err says what was looked for.
  * PB_INVALID: no such name. PB_UNSUPPORTED: not in this build.
  */
 enum pb_status pb_backend_find(const char *name, const struct pb_device_ops **ops_out,

@@ -54,21 +54,16 @@ static void seat_on_silicon(const struct pb_sighting *sighting, const struct pb_
         deny(seat, PB_MEMBER_DUPLICATE, "every GPU that this rank sees is another rank's");
 }
 
-/* Does "auto" mean silicon? It does once any rank has some. */
-static bool any_silicon(const struct pb_sighting *sightings, size_t rank_count)
+/* Ranks of a simulated run all answer with simulated devices: "auto" never simulates. */
+static bool is_simulated(const struct pb_sighting *sighting)
 {
-    for (size_t i = 0; i < rank_count; i++)
-        if (sightings[i].status == PB_OK && strcmp(sightings[i].backend, "sim") != 0)
-            return true;
-    return false;
+    return strcmp(sighting->backend, "sim") == 0;
 }
 
 enum pb_status pb_assign_seats(const struct pb_sighting *sightings, size_t rank_count,
                                const struct pb_selection *selection, struct pb_seat *seats_out,
                                struct pb_error *err)
 {
-    bool silicon = any_silicon(sightings, rank_count);
-
     for (size_t i = 0; i < rank_count; i++)
         if (sightings[i].status == PB_INVALID)
             return usage_error(PB_INVALID, sightings[i].message, i, sightings[i].host, err);
@@ -79,11 +74,9 @@ enum pb_status pb_assign_seats(const struct pb_sighting *sightings, size_t rank_
         memset(seat, 0, sizeof(*seat));
         if (sighting->status != PB_OK) {
             deny(seat, sighting->member_status, sighting->message);
-        } else if (silicon && strcmp(sighting->backend, "sim") == 0) {
-            deny(seat, PB_MEMBER_ABSENT, "this rank sees no GPU, while others do");
         } else if (selection->selector != NULL) {
             PB_TEXT_SET(seat->selector, selection->selector);
-        } else if (silicon) {
+        } else if (!is_simulated(sighting)) {
             seat_on_silicon(sighting, seats_out, i, seat);
         } else if (selection->fleet == NULL) {
             snprintf(seat->selector, sizeof(seat->selector), "%lld",

@@ -12,9 +12,10 @@
 
 /* ---- what was selected ---- */
 
-static bool is_simulated(const struct pb_selection *selection)
+/* Simulation is requested by the backend's name, by a profile or by a fleet; a fault needs one. */
+static bool names_simulation(const struct pb_selection *selection)
 {
-    return selection->profile != NULL || selection->fleet != NULL || selection->fault_count > 0;
+    return selection->profile != NULL || selection->fleet != NULL;
 }
 
 /* A fault that waits for a test that nobody knows would never strike. */
@@ -43,7 +44,8 @@ static enum pb_status check_simulation(const struct pb_selection *selection, con
 
     if (strcmp(backend, pb_device_sim.name) != 0)
         return pb_fail(err, PB_INVALID,
-                       "backend %s: only simulated devices have profiles, faults and fleets",
+                       "backend %s: only simulated devices have profiles, faults and fleets; "
+                       "--backend sim requests them",
                        backend);
     if (selection->fleet != NULL &&
         (selection->profile != NULL || selection->selector != NULL || selection->fault_count > 0))
@@ -66,10 +68,10 @@ enum pb_status pb_measure_prepare(const struct pb_selection *selection,
     const char *backend = selection->backend;
     enum pb_status status;
 
-    if (strcmp(backend, "auto") == 0 && is_simulated(selection))
+    if (strcmp(backend, "auto") == 0 && names_simulation(selection))
         backend = pb_device_sim.name;
     status = pb_battery_parse(selection->battery, &measure.battery, err);
-    if (status == PB_OK && is_simulated(selection))
+    if (status == PB_OK && (names_simulation(selection) || selection->fault_count > 0))
         status = check_simulation(selection, backend, err);
     if (status == PB_OK)
         status = pb_backend_find(backend, &measure.ops, err);

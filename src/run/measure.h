@@ -29,7 +29,7 @@ struct pb_measure {
 };
 
 /*
- * Finds backend, battery and tests. "auto" with a profile, a fault or a fleet is sim. PB_INVALID:
+ * Finds backend, battery and tests. "auto" with a profile or a fleet is sim. PB_INVALID:
  * an unknown name, or what only simulated devices have asked of silicon.
  */
 enum pb_status pb_measure_prepare(const struct pb_selection *selection,

@@ -81,8 +81,14 @@ wrong_fleet() {
     nothing_but f.json
 }
 
+# What was looked for stands in the one line, and nothing is simulated or written.
 no_gpu() {
     export CUDA_VISIBLE_DEVICES=
+    run 1 "$bin/plumb-probe" -o f.h5
+    one_line_like '^plumb-probe: no GPU found: .*/dev/nvidia0.*CUDA_VISIBLE_DEVICES.*container'
+    ranks 1 2 -o f.h5
+    one_line_like 'nothing to measure: no GPU found: .*driver'
+    both 'backend auto: only simulated devices have .*faults.*--backend sim' --fault clock=0.9
     run 1 "$bin/plumb-probe" --backend cuda -o f.h5
     one_line_like '^plumb-probe: '
     ranks 1 2 --backend cuda -o f.h5

@@ -119,15 +119,20 @@ static void test_seats__surplus_ranks_of_one_instance_are_told_why(void **state)
     assert_non_null(strstr(seats[1].message, "CUDA_VISIBLE_DEVICES"));
 }
 
-static void test_seats__auto_never_mixes_silicon_and_simulation(void **state)
+/* Where one node sees no GPU, its rank has none; the others are measured. */
+static void test_seats__rank_without_gpu_is_absent(void **state)
 {
-    struct pb_sighting sightings[] = {see("n", 0, "a"), see("m", 0, "s")};
+    struct pb_sighting sightings[] = {see("n", 0, "a"), see("m", 0, "")};
     struct pb_seat seats[2];
 
     (void)state;
-    PB_TEXT_SET(sightings[1].backend, "sim");
+    sightings[1].status = PB_NOT_FOUND;
+    sightings[1].member_status = PB_MEMBER_ABSENT;
+    PB_TEXT_SET(sightings[1].message, "no GPU found");
     assert_int_equal(pb_assign_seats(sightings, 2, &nothing_selected, seats, NULL), PB_OK);
+    assert_int_equal(seats[0].member_status, PB_MEMBER_OK);
     assert_int_equal(seats[1].member_status, PB_MEMBER_ABSENT);
+    assert_string_equal(seats[1].message, "no GPU found");
 }
 
 static void test_seats__simulated_slot_is_the_local_rank(void **state)
@@ -255,7 +260,7 @@ int main(void)
         cmocka_unit_test(test_seats__surplus_is_duplicate_and_blind_is_absent),
         cmocka_unit_test(test_seats__many_instances_of_a_node),
         cmocka_unit_test(test_seats__surplus_ranks_of_one_instance_are_told_why),
-        cmocka_unit_test(test_seats__auto_never_mixes_silicon_and_simulation),
+        cmocka_unit_test(test_seats__rank_without_gpu_is_absent),
         cmocka_unit_test(test_seats__simulated_slot_is_the_local_rank),
         cmocka_unit_test(test_seats__refused_command_line_names_the_rank),
         cmocka_unit_test(test_keys__are_host_and_slot),
