@@ -28,6 +28,14 @@
 # Exit codes: 0 nothing to report; with --now 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
 set -u
 
+# The comment at the head of this file is its help.
+case ${1:-} in
+-h | --help)
+    sed -n '2,/^[^#]/{/^#SBATCH/d;/^# shellcheck/d;s/^# \{0,1\}//p;}' "$0"
+    exit 0
+    ;;
+esac
+
 conf=${PLUMB_CONF:-/etc/plumb/jobs.conf}
 # shellcheck source=/dev/null
 [ ! -r "$conf" ] || . "$conf"
@@ -58,6 +66,17 @@ conclude() {
     echo "plumb: $word: $2"
 }
 
+# An interrupted check ends what it started and leaves no verdict of half a measurement.
+# shellcheck disable=SC2317  # called by a trap
+interrupt() {
+    trap '' INT TERM HUP
+    kill -TERM "$child" 2>/dev/null
+    wait "$child"
+    rm -rf "$state/new.h5" "$state/new.h5.spool"
+    echo "plumb: interrupted: no verdict" >&2
+    exit 3
+}
+
 # Measures until it is done, time is up, or a job arrives: then 1, and no verdict is better.
 measure() {
     gpus=${PLUMB_GPUS:-}
@@ -71,6 +90,7 @@ measure() {
         plumb-run --no-progress ${PLUMB_RUN_OPTIONS:---battery quick} -o "$state/new.h5" \
         >"$state/log" 2>&1 9>&- &
     child=$!
+    trap interrupt INT TERM HUP
     while kill -0 $child 2>/dev/null; do
         if is_busy; then
             kill -TERM $child
@@ -80,6 +100,7 @@ measure() {
         sleep 1
     done
     wait $child
+    trap - INT TERM HUP
     [ -e "$state/new.h5" ] || [ ! -d "$state/new.h5.spool" ] ||
         plumb-merge -o "$state/new.h5" "$state/new.h5.spool" >>"$state/log" 2>&1
     return 0

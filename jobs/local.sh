@@ -1,6 +1,6 @@
 #!/bin/sh
 # Everything on this machine: installs what is missing, builds, measures every GPU (or, where there
-# is none, a simulated fleet with planted faults) through MPI, checks the file, analyses it, shows
+# is none, a simulated fleet with injected faults) through MPI, checks the file, analyses it, shows
 # the result and the verdict.
 #
 #   sh jobs/local.sh [plumb-run options…]
@@ -9,6 +9,14 @@
 # PLUMB_BUILD   the folder to build in     (default: build beside this checkout's README)
 # PLUMB_INSTALL no: install nothing
 set -eu
+
+# The comment at the head of this file is its help.
+case ${1:-} in
+-h | --help)
+    sed -n '2,/^[^#]/{/^#SBATCH/d;/^# shellcheck/d;s/^# \{0,1\}//p;}' "$0"
+    exit 0
+    ;;
+esac
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
@@ -26,7 +34,9 @@ for cuda in "${CUDA_HOME:-}" /usr/local/cuda; do
     [ -n "$cuda" ] && [ -x "$cuda/bin/nvcc" ] && PATH=$PATH:$cuda/bin
 done
 
+interrupted=no
 trap 'rm -f "$root/.build.log"' EXIT
+trap 'interrupted=yes; [ -n "${measuring:-}" ] || exit 130' INT TERM
 cmake -S "$root" -B "$build" -G Ninja -DPLUMB_TESTS=OFF >"$root/.build.log" 2>&1 ||
     { cat "$root/.build.log" >&2; exit 1; }
 grep '^-- CUDA backend' "$root/.build.log" | sed 's/^-- //'
@@ -45,12 +55,20 @@ if [ "$gpus" -gt 0 ]; then
 else
     demo=yes
     gpus=$(grep -o '"count": *[0-9]*' "$fleet" | awk '{sum += $2} END {print sum}')
-    echo "No GPU here: measuring $gpus simulated ones, some out of true; about a minute …"
+    echo "No GPU here: measuring $gpus simulated ones, some with injected faults; about a minute …"
     [ -t 2 ] || set -- --no-progress "$@"
     set -- --backend sim --fleet "$fleet" "$@"
 fi
 status=0
+measuring=yes # an interrupt goes to mpirun too; what has been measured by then is kept
 mpirun --oversubscribe -n "$gpus" "$build/src/cli/plumb-run" -o "$output" "$@" || status=$?
+if [ $interrupted = yes ]; then
+    [ ! -d "$output.spool" ] ||
+        "$build/src/cli/plumb-merge" -o "$output" "$output.spool" || true
+    echo "local: interrupted; the same command with --resume goes on from $output" >&2
+    exit 130
+fi
+measuring=
 [ "$status" -eq 0 ] || [ "$status" -eq 3 ] || exit "$status"
 
 "$build/src/cli/plumb-check" "$output"
@@ -63,7 +81,7 @@ echo
 "$build/src/cli/plumb-outliers" "$output" || true # a verdict is no failure of this script
 if [ $demo = yes ]; then
     echo
-    echo "What was planted, in $fleet:"
+    echo "What was injected, in $fleet:"
     sed -n 's/.*"host": "\([^"]*\)".*"faults": {"\([0-9]*\)": \["\([^"]*\)"\].*/  \1.gpu\2  \3/p' \
         "$fleet"
 fi

@@ -23,6 +23,17 @@
 # verdict's, 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN or no file.
 set -u
 
+# The comment at the head of this file is its help, wherever --help stands before "--".
+for argument; do
+    case $argument in
+    --) break ;;
+    -h | --help)
+        sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"
+        exit 0
+        ;;
+    esac
+done
+
 here=$(cd "$(dirname "$0")" && pwd)
 library=${PLUMB_LIBRARY:-$HOME/plumb}
 baseline=$library/baseline.h5
@@ -107,8 +118,23 @@ if [ -e "$baseline" ]; then
     gather_pasts
     export PLUMB_BASELINE="$library/pasts"
 fi
-sbatch --wait --parsable --output="$run.log" "$@" >"$run.job" 9>&-
+# An interrupted night cancels its job, whose part that was measured stays for PLUMB_RESUME.
+# shellcheck disable=SC2317  # called by a trap
+interrupt() {
+    trap '' INT TERM HUP
+    job=$(cut -d';' -f1 "$run.job" 2>/dev/null)
+    [ -z "$job" ] || scancel "$job"
+    wait "$waiting" 2>/dev/null
+    rm -f "$run.job"
+    give_up "interrupted: job ${job:-of this night} cancelled"
+}
+
+sbatch --wait --parsable --output="$run.log" "$@" >"$run.job" 9>&- &
+waiting=$!
+trap interrupt INT TERM HUP
+wait $waiting
 code=$?
+trap - INT TERM HUP
 job=$(cat "$run.job")
 rm -f "$run.job"
 [ -e "$run.h5" ] || give_up "job ${job:-was refused}: no file, exit code $code; $run.log may tell"

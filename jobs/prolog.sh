@@ -13,6 +13,13 @@
 # PLUMB_STALE_DAYS  an older verdict counts as STALE           (default: 7)
 #
 # Exit codes: 0 the job may start; 1 it may not: Slurm drains the node and queues the job again.
+# The comment at the head of this file is its help.
+case ${1:-} in
+-h | --help)
+    sed -n '2,/^[^#]/{/^#SBATCH/d;/^# shellcheck/d;s/^# \{0,1\}//p;}' "$0"
+    exit 0
+    ;;
+esac
 PATH=/usr/bin:/bin
 conf=${PLUMB_CONF:-/etc/plumb/jobs.conf}
 # shellcheck source=/dev/null

@@ -31,7 +31,8 @@ static const struct argp_option closing_options[] = {
 };
 
 static const struct argp_option measuring_options[] = {
-    {"backend", KEY_BACKEND, "NAME", 0, "auto, cuda or sim; auto takes real GPUs and fails without one", 0},
+    {"backend", KEY_BACKEND, "NAME", 0,
+     "auto, cuda or sim; auto takes real GPUs and fails without one", 0},
     {"device", KEY_DEVICE, "DEVICE", 0, "Index, UUID or PCI bus id", 0},
     {"profile", KEY_PROFILE, "NAME|FILE", 0, "Simulate this GPU (no hardware is measured)", 0},
     {"seed", KEY_SEED, "N", 0, "Seed of random orders and of simulated noise", 0},

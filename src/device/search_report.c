@@ -58,8 +58,8 @@ void pb_gpu_search_report(const char *root, char *text, size_t size)
            exists(root, "/proc/driver/nvidia/version")
                ? "the NVIDIA kernel driver is loaded"
                : "no NVIDIA kernel driver (/proc/driver/nvidia/version)");
-    snprintf(words, sizeof(words), nodes == 0 ? "no device files (/dev/nvidia0 …)"
-                                              : "%zu device files (/dev/nvidia0 …)",
+    snprintf(words, sizeof(words),
+             nodes == 0 ? "no device files (/dev/nvidia0 …)" : "%zu device files (/dev/nvidia0 …)",
              nodes);
     append(text, size, words);
     append_environment("CUDA_VISIBLE_DEVICES", text, size);

@@ -108,6 +108,60 @@ health_check_finds_a_gpu_that_hangs() {
     run 1 sh "$jobs/prolog.sh"
 }
 
+# Asked for help, every script answers and does nothing else.
+every_script_answers_help() {
+    export PLUMB_LIBRARY="$work/library"
+    for script in fleet.sbatch health.sh local.sh nightly.sh prolog.sh; do
+        for option in -h --help; do
+            run 0 sh "$jobs/$script" "$option"
+            said "$script" || fail "$script $option names itself nowhere"
+            [ "$(wc -l <out.txt)" -gt 8 ] || fail "$script $option: too little"
+            ! said '#SBATCH' || fail "$script $option shows its directives"
+        done
+    done
+    run 0 sh "$jobs/nightly.sh" -p gpu --help
+    [ ! -e library ] || fail "help made a library"
+}
+
+# Interrupted, it ends what it started; the processes go with it.
+interrupted_health_check_leaves_nothing() {
+    export PLUMB_RUN_OPTIONS="$sim --tests clock_overhead,shared_latency \
+        --fault hang@shared_latency --deadline 100"
+    sh "$jobs/health.sh" --now >out.txt 2>err.txt &
+    job=$!
+    await test -d state/new.h5.spool
+    kill -TERM "$job"
+    code=0
+    wait "$job" || code=$?
+    [ "$code" -eq 3 ] || fail "expected exit code 3, found $code"
+    [ ! -e state/verdict ] || fail "a verdict of half a measurement"
+    [ ! -e state/new.h5.spool ] || fail "left a spool"
+    has_ended() { ! pgrep -f "$work/state/new.h5" >/dev/null; }
+    await has_ended
+}
+
+# sbatch that waits for ever; scancel that notes which job.
+interrupted_night_cancels_its_job() {
+    mkdir fake
+    printf '#!/bin/sh\necho "42;cluster"\nexec sleep 60\n' >fake/sbatch
+    # shellcheck disable=SC2016
+    printf '#!/bin/sh\necho "$1" >>"%s/cancelled"\n' "$work" >fake/scancel
+    chmod +x fake/sbatch fake/scancel
+    export PLUMB_LIBRARY="$work/library" PLUMB_BIN="$work/fake"
+    sh "$jobs/nightly.sh" -p gpu >out.txt 2>err.txt &
+    job=$!
+    has_begun() { grep -qs 42 library/runs/*.job; }
+    await has_begun
+    kill -TERM "$job"
+    kill "$(pgrep -P "$job" -x sleep)"
+    code=0
+    wait "$job" || code=$?
+    [ "$code" -eq 3 ] || fail "expected exit code 3, found $code"
+    [ "$(cat cancelled)" = 42 ] || fail "the job was not cancelled"
+    said 'interrupted: job 42 cancelled' || fail "no word of it"
+    [ -z "$(find library/runs -type f)" ] || fail "left files"
+}
+
 health_check_without_gpus_is_unknown() {
     export PLUMB_GPUS=0
     run 3 sh "$jobs/health.sh" --now
