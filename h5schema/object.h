@@ -56,6 +56,20 @@ enum pb_status pb_h5_append_rows(hid_t group, const char *name, const struct pb_
 enum pb_status pb_h5_read_rows(hid_t group, const char *name, const struct pb_object *object,
                                void **rows_out, size_t *count_out, struct pb_error *err);
 
+/*
+ * The same by ranges, for tables that do not fit in memory. The dataset is to be closed. Open
+ * checks columns and extent as pb_h5_read_rows() does; the range of a read must lie within the
+ * extent.
+ */
+enum pb_status pb_h5_create_rows(hid_t group, const char *name, const struct pb_object *object,
+                                 size_t chunk_rows, hid_t *dataset_out, struct pb_error *err);
+enum pb_status pb_h5_extend_rows(hid_t dataset, const char *name, const struct pb_object *object,
+                                 const void *rows, size_t count, struct pb_error *err);
+enum pb_status pb_h5_open_rows(hid_t group, const char *name, const struct pb_object *object,
+                               hid_t *dataset_out, size_t *count_out, struct pb_error *err);
+enum pb_status pb_h5_read_range(hid_t dataset, const char *name, const struct pb_object *object,
+                                uint64_t first, size_t count, void *rows, struct pb_error *err);
+
 /* Refuses a dataset that claims to hold more than its stored bytes could. */
 enum pb_status pb_h5_plausible(hid_t dataset, const char *name, size_t element_size,
                                size_t *count_out, struct pb_error *err);

@@ -5,20 +5,8 @@
 #include <string.h>
 
 #include "core/identity.h"
+#include "h5schema/field.h"
 #include "h5schema/rows.h"
-
-#define FIELD(type, record, member, name, unit, description)                                       \
-    {                                                                                              \
-        name, PB_FIELD_##type, offsetof(struct record, member),                                    \
-            sizeof(((struct record *)0)->member), unit, description, false                         \
-    }
-/* A field that was added to this version of the schema after the first files were written. */
-#define LATER(type, record, member, name, unit, description)                                       \
-    {                                                                                              \
-        name, PB_FIELD_##type, offsetof(struct record, member),                                    \
-            sizeof(((struct record *)0)->member), unit, description, true                          \
-    }
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct pb_field run_fields[] = {
     FIELD(I64, pb_run, schema_version, "schema_version", "", "version of this layout"),
@@ -242,9 +230,15 @@ const size_t pb_schema_count = COUNT(pb_schema);
 
 const struct pb_object *pb_schema_find(const char *path)
 {
-    for (size_t i = 0; i < pb_schema_count; i++)
-        if (strcmp(pb_schema[i].path, path) == 0)
-            return &pb_schema[i];
+    return pb_object_find(pb_schema, pb_schema_count, path);
+}
+
+const struct pb_object *pb_object_find(const struct pb_object *objects, size_t count,
+                                       const char *path)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(objects[i].path, path) == 0)
+            return &objects[i];
     assert(!"path is in the schema");
     return NULL;
 }

@@ -55,4 +55,14 @@ extern const size_t pb_schema_count;
 /* The object with this exact pattern; a programming error if there is none. */
 const struct pb_object *pb_schema_find(const char *path);
 
+/* The layout of a trace file (memtrace.h), in the same form. */
+extern const struct pb_object pb_memtrace_schema[];
+extern const size_t pb_memtrace_schema_count;
+
+const struct pb_object *pb_memtrace_schema_find(const char *path);
+
+/* For both: the object of a layout with this pattern. */
+const struct pb_object *pb_object_find(const struct pb_object *objects, size_t count,
+                                       const char *path);
+
 #endif

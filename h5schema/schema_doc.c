@@ -1,6 +1,7 @@
 /* Prints SCHEMA.md from the schema table; a test compares it with the file in the tree. */
 #include <stdio.h>
 
+#include "h5schema/memtrace.h"
 #include "h5schema/schema.h"
 
 static const char *const type_names[] = {
@@ -30,16 +31,27 @@ static void print_object(const struct pb_object *object)
     }
 }
 
+static void print_objects(const struct pb_object *objects, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        print_object(&objects[i]);
+}
+
 int main(void)
 {
     printf("# The fleet file, version %d\n\n"
-           "Made from `h5schema/schema.c` by `pb-schema-doc`; do not edit.\n\n"
+           "Made from `h5schema/schema.c` and `h5schema/memtrace_schema.c` by `pb-schema-doc`; do "
+           "not edit.\n\n"
            "HDF5, readable by version 1.10 and later. Every dataset is chunked, shuffled, deflated "
            "and carries\nFletcher-32 checksums and the attributes `unit` and `description`. Text "
            "is UTF-8 of fixed length,\npadded with zeros. An image (a frame's payload, see "
            "`file.h`) holds one device, test or row in the same\nlayout.\n",
            PB_SCHEMA_VERSION);
-    for (size_t i = 0; i < pb_schema_count; i++)
-        print_object(&pb_schema[i]);
+    print_objects(pb_schema, pb_schema_count);
+    printf("\n# The trace file, version %d\n\n"
+           "What `plumb-trace` writes and `plumb-model` reads: HDF5 of the same kind, with these "
+           "objects.\n",
+           PB_MEMTRACE_VERSION);
+    print_objects(pb_memtrace_schema, pb_memtrace_schema_count);
     return 0;
 }

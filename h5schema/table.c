@@ -38,12 +38,10 @@ static enum pb_status describe_rows(hid_t dataset, const struct pb_object *objec
     return status != PB_OK ? status : pb_h5_write_text(dataset, "description", description, err);
 }
 
-/* An empty dataset that can grow. */
+/* An empty dataset that can grow, by chunks of so many rows. */
 static hid_t create_rows(hid_t group, const char *name, const struct pb_object *object,
-                         hsize_t expected)
+                         hsize_t chunk)
 {
-    hsize_t most = object->kind == PB_OBJECT_TABLE ? ROWS_PER_CHUNK : ELEMENTS_PER_CHUNK;
-    hsize_t chunk = expected < 1 ? 1 : (expected < most ? expected : most);
     hsize_t size = 0, limit = H5S_UNLIMITED;
     hid_t space = H5Screate_simple(1, &size, &limit);
     hid_t creation = pb_h5_compressed(1, &chunk);
@@ -61,8 +59,24 @@ static hid_t create_rows(hid_t group, const char *name, const struct pb_object *
     return dataset;
 }
 
-static enum pb_status append_to(hid_t dataset, const char *name, const struct pb_object *object,
-                                const void *rows, size_t count, struct pb_error *err)
+enum pb_status pb_h5_create_rows(hid_t group, const char *name, const struct pb_object *object,
+                                 size_t chunk_rows, hid_t *dataset_out, struct pb_error *err)
+{
+    hid_t dataset = create_rows(group, name, object, chunk_rows);
+    enum pb_status status;
+
+    if (dataset < 0)
+        return pb_h5_fail(err, PB_IO, "%s cannot be created", name);
+    status = describe_rows(dataset, object, err);
+    if (status != PB_OK)
+        H5Dclose(dataset);
+    else
+        *dataset_out = dataset;
+    return status;
+}
+
+enum pb_status pb_h5_extend_rows(hid_t dataset, const char *name, const struct pb_object *object,
+                                 const void *rows, size_t count, struct pb_error *err)
 {
     hid_t space = H5Dget_space(dataset);
     hsize_t first = (hsize_t)H5Sget_simple_extent_npoints(space);
@@ -91,9 +105,11 @@ static enum pb_status put_rows(hid_t group, const char *name, const struct pb_ob
                                const void *rows, size_t count, hsize_t expected,
                                struct pb_error *err)
 {
+    hsize_t most = object->kind == PB_OBJECT_TABLE ? ROWS_PER_CHUNK : ELEMENTS_PER_CHUNK;
+    hsize_t chunk = expected < 1 ? 1 : (expected < most ? expected : most);
     bool made = H5Lexists(group, name, H5P_DEFAULT) <= 0;
     hid_t dataset =
-        made ? create_rows(group, name, object, expected) : H5Dopen2(group, name, H5P_DEFAULT);
+        made ? create_rows(group, name, object, chunk) : H5Dopen2(group, name, H5P_DEFAULT);
     enum pb_status status = PB_OK;
 
     if (dataset < 0)
@@ -101,7 +117,7 @@ static enum pb_status put_rows(hid_t group, const char *name, const struct pb_ob
     if (made)
         status = describe_rows(dataset, object, err);
     if (status == PB_OK)
-        status = append_to(dataset, name, object, rows, count, err);
+        status = pb_h5_extend_rows(dataset, name, object, rows, count, err);
     H5Dclose(dataset);
     return status;
 }
@@ -219,4 +235,58 @@ enum pb_status pb_h5_read_rows(hid_t group, const char *name, const struct pb_ob
         status = read_all(dataset, name, object, rows_out, count_out, err);
     H5Dclose(dataset);
     return status;
+}
+
+/* A range of rows is selected by one start and one count. */
+static enum pb_status check_rank(hid_t dataset, const char *name, struct pb_error *err)
+{
+    hid_t space = H5Dget_space(dataset);
+    int rank = H5Sget_simple_extent_ndims(space);
+
+    H5Sclose(space);
+    return rank == 1 ? PB_OK
+                     : pb_fail(err, PB_INVALID, "%s: expected one dimension, found %d", name, rank);
+}
+
+enum pb_status pb_h5_open_rows(hid_t group, const char *name, const struct pb_object *object,
+                               hid_t *dataset_out, size_t *count_out, struct pb_error *err)
+{
+    hid_t dataset = H5Lexists(group, name, H5P_DEFAULT) > 0 ? H5Dopen2(group, name, H5P_DEFAULT)
+                                                            : H5I_INVALID_HID;
+    hid_t stored;
+    enum pb_status status;
+
+    if (dataset < 0)
+        return pb_fail(err, PB_NOT_FOUND, "%s: no such dataset", name);
+    stored = H5Dget_type(dataset);
+    status = check_columns(stored, name, object, err);
+    H5Tclose(stored);
+    if (status == PB_OK)
+        status = check_rank(dataset, name, err);
+    if (status == PB_OK)
+        status = pb_h5_plausible(dataset, name, object->record_size, count_out, err);
+    if (status != PB_OK)
+        H5Dclose(dataset);
+    else
+        *dataset_out = dataset;
+    return status;
+}
+
+enum pb_status pb_h5_read_range(hid_t dataset, const char *name, const struct pb_object *object,
+                                uint64_t first, size_t count, void *rows, struct pb_error *err)
+{
+    hsize_t start = first, size = count;
+    hid_t space = H5Dget_space(dataset);
+    hid_t memory_space = H5Screate_simple(1, &size, NULL);
+    hid_t type = pb_h5_record_type(object);
+    herr_t done = H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &size, NULL);
+
+    if (done >= 0)
+        done = H5Dread(dataset, type, memory_space, space, H5P_DEFAULT, rows);
+    H5Tclose(type);
+    H5Sclose(memory_space);
+    H5Sclose(space);
+    return done < 0 ? pb_h5_fail(err, PB_CORRUPT, "%s: rows %llu to %llu cannot be read", name,
+                                 (unsigned long long)first, (unsigned long long)(first + count))
+                    : PB_OK;
 }
