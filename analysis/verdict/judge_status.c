@@ -39,7 +39,8 @@ static bool is_explained(const struct pb_verdict *verdict, const struct pb_subje
         const struct pb_finding *finding = &verdict->findings.items[i];
 
         if (strcmp(finding->device, subject->key) == 0 &&
-            (strcmp(finding->cause, "integrity") == 0 || strcmp(finding->cause, "co_tenant") == 0))
+            (strcmp(finding->cause, "integrity") == 0 ||
+             strncmp(finding->cause, "co_tenant", strlen("co_tenant")) == 0))
             return true;
     }
     return false;

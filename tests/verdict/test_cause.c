@@ -71,6 +71,14 @@ static void test_cause__company_explains_what_is_slow(void **state)
                 {"l2.latency_ns", 252.0});
 }
 
+static void test_cause__company_that_slows_nothing_only_warns(void **state)
+{
+    (void)state;
+    EXPECT_ONLY("co_tenant_idle", PB_SEVERITY_WARNING, {"nvml.other_processes", 1.0});
+    EXPECT_ONLY("co_tenant_memory", PB_SEVERITY_WARNING, {"nvml.other_processes", 1.0},
+                {"nvml.memory_used_least", 18e9});
+}
+
 static void test_cause__narrow_link(void **state)
 {
     (void)state;
@@ -377,6 +385,7 @@ int main(void)
         cmocka_unit_test(test_cause__bandwidth_alone_is_memory),
         cmocka_unit_test(test_cause__memory_errors_are_memory),
         cmocka_unit_test(test_cause__company_explains_what_is_slow),
+        cmocka_unit_test(test_cause__company_that_slows_nothing_only_warns),
         cmocka_unit_test(test_cause__narrow_link),
         cmocka_unit_test(test_cause__peer_link),
         cmocka_unit_test(test_cause__better_than_the_peers_only_warns),
