@@ -32,6 +32,7 @@ struct line {
 struct set {
     uint32_t epoch; /* not the cache's: it is empty */
     uint32_t first, ways, filled, holes;
+    bool has_drawn;
     struct ends ends[2]; /* of the lines that have not hit yet, and of the others (KEEP_HITS) */
 };
 
@@ -58,8 +59,8 @@ struct pb_model_cache {
     uint32_t leaves;
     double *weights; /* cumulative */
     uint64_t random;
-    bool has_drawn;
-    struct link *order; /* [slots] of use over all sets, where capacity_lines limits them */
+    bool has_drawn, is_short; /* a victim was drawn; the capacity was reached */
+    struct link *order;       /* [slots] of use over all sets, where capacity_lines limits them */
     struct ends order_ends;
     size_t held, slot_count;
 };
@@ -211,6 +212,7 @@ static struct set *open_set(struct pb_model_cache *cache, size_t index)
         return set;
     set->epoch = cache->epoch;
     set->filled = set->holes = 0;
+    set->has_drawn = false;
     list_clear(&set->ends[0]);
     list_clear(&set->ends[1]);
     if (cache->trees != NULL)
@@ -310,6 +312,7 @@ static uint32_t choose(struct pb_model_cache *cache, struct set *set)
         return set->first + follow_tree(tree_of(cache, set), set->ways);
     case PB_MODEL_RANDOM:
     case PB_MODEL_WEIGHTED:
+        set->has_drawn = true;
         return set->first + draw_way(cache, set->ways);
     default:
         return set->ends[0].oldest != NONE ? set->ends[0].oldest : set->ends[1].oldest;
@@ -346,6 +349,7 @@ static void evict_oldest(struct pb_model_cache *cache, struct pb_model_lookup *l
 
     lookup->has_evicted = true;
     lookup->evicted_line = line;
+    cache->is_short = true;
     remove_line(cache, set, slot);
     cache->numbers[slot] = ABSENT;
     set->holes++;
@@ -432,7 +436,8 @@ void pb_model_cache_access(struct pb_model_cache *cache, uint64_t address, uint3
 {
     struct set *set = open_set(cache, pb_model_cache_set(cache, address));
     uint64_t number = address >> cache->line_shift;
-    struct pb_model_lookup lookup = {.slot = find(cache, set, number)};
+    struct pb_model_lookup lookup = {.slot = find(cache, set, number),
+                                     .is_certain = !set->has_drawn && !cache->is_short};
     uint32_t present;
 
     lookup.is_line_hit = lookup.slot != NONE;
@@ -516,7 +521,7 @@ void pb_model_cache_clear(struct pb_model_cache *cache)
     }
     list_clear(&cache->order_ends);
     cache->held = 0;
-    cache->has_drawn = false;
+    cache->has_drawn = cache->is_short = false;
 }
 
 static bool is_power_of_two(uint64_t value)

@@ -89,8 +89,14 @@ struct pb_model_lookup {
     uint32_t in_flight; /* sectors that were missed before and have not arrived */
     uint32_t missed;    /* sectors that this access has to fetch; they count as there from now on */
     bool is_line_hit;   /* the line was there, if without the sectors missed */
-    bool has_evicted;   /* another line made room */
-    uint32_t slot;      /* where the line is, until the next access that misses */
+    /*
+     * Whether chance had no part in it: no victim of this set was drawn since the cache was empty,
+     * and none was evicted because the capacity was short (how that is done is not known of any
+     * GPU). What was never loaded before misses all the same.
+     */
+    bool is_certain;
+    bool has_evicted;      /* another line made room */
+    uint32_t slot;         /* where the line is, until the next access that misses */
     uint64_t evicted_line; /* its number; where has_evicted */
     double ready_time;     /* when the last sector in flight arrives; where there is one */
 };
