@@ -1,6 +1,7 @@
 # Libraries that all builds need. GSL is linked by analysis/ alone: it is GPL and must not meet CUDA.
 find_package(PkgConfig REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(LibLZMA REQUIRED)
 find_package(Threads REQUIRED)
 find_package(HDF5 REQUIRED COMPONENTS C HL)
 find_package(MPI REQUIRED COMPONENTS C)

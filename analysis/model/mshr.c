@@ -1,6 +1,7 @@
 /* Outstanding misses as a heap by the time of their arrival. See mshr.h. */
 #include "analysis/model/mshr.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,6 +77,23 @@ double pb_model_mshr_wait(struct pb_model_mshr *mshr, size_t warp, double time)
     while ((mshr->per_sm > 0 && mshr->count >= mshr->per_sm) ||
            (mshr->per_warp > 0 && mshr->of_warp[warp] >= mshr->per_warp))
         time = retire(mshr);
+    return time;
+}
+
+double pb_model_mshr_next(struct pb_model_mshr *mshr, size_t warp, double time)
+{
+    while (mshr->count > 0 && mshr->heap[0].ready_time <= time)
+        retire(mshr);
+    if (mshr->per_sm > 0 && mshr->count >= mshr->per_sm)
+        time = mshr->heap[0].ready_time;
+    if (mshr->per_warp > 0 && mshr->of_warp[warp] >= mshr->per_warp) {
+        double first = INFINITY;
+
+        for (size_t i = 0; i < mshr->count; i++)
+            if (mshr->heap[i].warp == warp)
+                first = fmin(first, mshr->heap[i].ready_time);
+        time = fmax(time, first);
+    }
     return time;
 }
 

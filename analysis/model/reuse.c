@@ -127,6 +127,13 @@ static enum pb_status renumber(struct pb_model_reuse *reuse, struct pb_error *er
     return PB_OK;
 }
 
+uint64_t pb_model_reuse_distance(const struct pb_model_reuse *reuse, uint64_t line)
+{
+    const struct use *use = find(reuse, line);
+
+    return use->moment == 0 ? PB_MODEL_COLD : reuse->lines - sum_to(reuse, use->moment);
+}
+
 enum pb_status pb_model_reuse_access(struct pb_model_reuse *reuse, uint64_t line,
                                      uint64_t *distance_out, struct pb_error *err)
 {

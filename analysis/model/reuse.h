@@ -25,6 +25,9 @@ void pb_model_reuse_destroy(struct pb_model_reuse *reuse); /* NULL is allowed */
 enum pb_status pb_model_reuse_access(struct pb_model_reuse *reuse, uint64_t line,
                                      uint64_t *distance_out, struct pb_error *err);
 
+/* The distance that using the line now would have, without using it. */
+uint64_t pb_model_reuse_distance(const struct pb_model_reuse *reuse, uint64_t line);
+
 /* The line leaves the stack, as one that was invalidated does: its next use is a first one. */
 void pb_model_reuse_forget(struct pb_model_reuse *reuse, uint64_t line);
 

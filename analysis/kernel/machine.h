@@ -1,0 +1,44 @@
+/*
+ * A device as kernels meet it: the measured hierarchy, and how its SMs run blocks and warps.
+ *
+ * The hierarchy is measured. How many threads, blocks and registers an SM takes, what a store does
+ * to L1, and when a missing line takes its place follow from the compute capability by a table; a
+ * document may state them in an object "execution".
+ */
+#ifndef PB_ANALYSIS_KERNEL_MACHINE_H
+#define PB_ANALYSIS_KERNEL_MACHINE_H
+
+#include "analysis/kernel/memory.h"
+
+struct pb_execution {
+    uint32_t compute_capability; /* 10 * major + minor; 0: not known */
+    uint32_t sm_count;           /* 0: not known */
+    uint32_t threads_per_sm, blocks_per_sm, registers_per_sm;
+    uint64_t shared_per_sm, shared_reserved_per_block;
+    bool l1_fills_on_arrival;
+    enum pb_store_policy l1_stores;
+    double latency_sigma; /* share of a latency; NaN: as the hierarchy has it */
+    double line_cycles;
+};
+
+/* What is known of a compute capability; 0 or one that is not in the table: the newest before it.
+ */
+void pb_execution_of(uint32_t compute_capability, struct pb_execution *execution_out);
+
+/*
+ * The same of a document: its "compute_capability", "sm_count", "shared" and "execution", each of
+ * which may be missing. PB_INVALID names the file and the JSON path.
+ */
+enum pb_status pb_execution_from_json(const struct pb_json *root,
+                                      struct pb_execution *execution_out, struct pb_error *err);
+
+/*
+ * hierarchy  is referred to, not copied
+ *
+ * PB_INVALID  loads find no cache whose line is known, or its latency is not
+ */
+enum pb_status pb_machine_make(const struct pb_model_hierarchy *hierarchy,
+                               const struct pb_execution *execution, const char *name,
+                               struct pb_machine *machine_out, struct pb_error *err);
+
+#endif

@@ -1,0 +1,948 @@
+/* L1 of each SM and L2, in time, and the account of what they answer; see memory.h. */
+#include "analysis/kernel/memory.h"
+
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_rng.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/kernel/line_map.h"
+#include "analysis/model/mshr.h"
+
+enum {
+    PIECES_MAX = 2 * PB_LANES_MAX, /* lines of an access: a lane's bytes may lie in two */
+    RECENT_COUNT = 8,              /* instructions of a warp whose last address is known */
+    COUNTER_SECTOR = 32            /* bytes that the hardware's counters count in */
+};
+
+/* Where local memory is laid out, far from all else. */
+#define LOCAL_BASE (UINT64_C(1) << 62)
+#define LOCAL_SPAN ((UINT64_C(1) << 29) + 4096)
+
+static const char *const extension_names[PB_EXTENSION_COUNT] = {
+    "hierarchy", "latency", "associativity", "mshr", "divergence"};
+
+const char *pb_extension_name(enum pb_extension extension)
+{
+    return extension_names[extension];
+}
+
+enum pb_extension pb_extension_parse(const char *word)
+{
+    int extension = 0;
+
+    while (extension < PB_EXTENSION_COUNT && strcmp(extension_names[extension], word) != 0)
+        extension++;
+    return (enum pb_extension)extension;
+}
+
+/* What an access wants of one line of L1. */
+struct piece {
+    uint64_t address; /* of the line */
+    uint32_t sectors;
+};
+
+/* What will change a cache that fills on arrival: a line that arrives, or a hit that counts. */
+struct effect {
+    double time;
+    uint64_t order;
+    uint64_t address;
+    uint32_t sectors;
+};
+
+struct level {
+    const struct pb_machine_level *spec;
+    struct pb_model_cache *cache;
+    struct pb_model_cache *ideal; /* fully associative, LRU; NULL: kinds are not wanted */
+    struct pb_line_map seen;      /* sectors of each line that were ever wanted */
+    struct pb_model_reuse *reuse; /* NULL: no distances are wanted */
+    /* only where lines are filled on arrival */
+    struct pb_line_map arrivals; /* by sector: when it arrives, as bits of a double */
+    struct effect *effects;      /* a heap, the first on top */
+    size_t effect_count, effect_room;
+    uint64_t order;
+};
+
+struct recent {
+    uint32_t instruction; /* 1 + */
+    uint64_t address;
+};
+
+struct sm {
+    struct level l1;
+    struct pb_model_mshr *mshr; /* NULL: no limit */
+};
+
+struct pb_memory {
+    const struct pb_machine *machine;
+    struct pb_memory_options options;
+    const struct pb_kernel *kernel;
+    uint32_t sm_count, warp_slots;
+    uint64_t line_bytes, sector_bytes; /* of L1 */
+    struct sm *sms;
+    struct level l2;
+    struct recent (*recent)[RECENT_COUNT]; /* [sm_count * warp_slots] */
+    gsl_rng *random;
+    struct pb_instruction_counts *instructions;
+    size_t instruction_count;
+    struct pb_access_counts *allocations; /* [kernel->allocation_count + 1] */
+    size_t last_allocation;
+    struct pb_model_histogram *reuse; /* NULL: not wanted */
+};
+
+/* ---- levels ---- */
+
+static uint64_t capacity_lines(const struct pb_machine_level *spec, uint64_t line_bytes)
+{
+    const struct pb_model_shape *shape =
+        spec->shape.set_count > 0 ? &spec->shape : &spec->level->shape;
+    uint64_t lines = spec->shape.set_count > 0 ? 0 : spec->fits_bytes / line_bytes;
+
+    if (lines == 0)
+        lines = shape->set_count * shape->way_count;
+    return lines > 0 ? lines : 1;
+}
+
+static enum pb_status open_ideal(const struct pb_machine_level *spec, uint64_t line_bytes,
+                                 uint64_t sector_bytes, struct pb_model_cache **cache_out,
+                                 struct pb_error *err)
+{
+    const struct pb_model_shape shape = {
+        .line_bytes = line_bytes,
+        .sector_bytes = sector_bytes,
+        .set_count = 1,
+        .way_count = (size_t)capacity_lines(spec, line_bytes),
+        .policy = PB_MODEL_LRU,
+    };
+
+    return pb_model_cache_create(&shape, 0, cache_out, err);
+}
+
+static void shape_of(const struct pb_machine_level *spec, uint64_t *line_bytes_out,
+                     uint64_t *sector_bytes_out)
+{
+    const struct pb_model_shape *shape =
+        spec->shape.set_count > 0 ? &spec->shape : &spec->level->shape;
+
+    *line_bytes_out = shape->line_bytes;
+    *sector_bytes_out = shape->sector_bytes > 0 ? shape->sector_bytes : shape->line_bytes;
+}
+
+static enum pb_status open_level(struct pb_memory *memory, const struct pb_machine_level *spec,
+                                 uint64_t seed, struct level *level, struct pb_error *err)
+{
+    const struct pb_memory_options *options = &memory->options;
+    uint64_t line_bytes, sector_bytes;
+    enum pb_status status;
+
+    level->spec = spec;
+    shape_of(spec, &line_bytes, &sector_bytes);
+    if (options->without[PB_EXTENSION_ASSOCIATIVITY])
+        status = open_ideal(spec, line_bytes, sector_bytes, &level->cache, err);
+    else if (spec->shape.set_count > 0)
+        status = pb_model_cache_create(&spec->shape, seed, &level->cache, err);
+    else
+        status = pb_model_level_open(spec->level, spec->fits_bytes, PB_MODEL_ASSUME, seed,
+                                     &level->cache, err);
+    if (status == PB_OK && !options->has_no_classes)
+        status = open_ideal(spec, line_bytes, sector_bytes, &level->ideal, err);
+    return status;
+}
+
+static void close_level(struct level *level)
+{
+    pb_model_cache_destroy(level->cache);
+    pb_model_cache_destroy(level->ideal);
+    pb_model_reuse_destroy(level->reuse);
+    pb_line_map_clear(&level->seen);
+    pb_line_map_clear(&level->arrivals);
+    free(level->effects);
+}
+
+/* Counts sectors that missed by kind, and lets the ideal cache see the access. */
+static enum pb_status classify(struct level *level, uint64_t address, uint32_t sectors,
+                               uint32_t missed, uint32_t misses_out[PB_MISS_KIND_COUNT],
+                               struct pb_error *err)
+{
+    struct pb_model_lookup ideal;
+    uint64_t *seen;
+
+    memset(misses_out, 0, PB_MISS_KIND_COUNT * sizeof(misses_out[0]));
+    misses_out[PB_MISS_CAPACITY] = missed;
+    if (level->ideal == NULL)
+        return PB_OK;
+    seen = pb_line_map_at(&level->seen, pb_model_cache_line(level->cache, address));
+    if (seen == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory for the lines of a kernel");
+    pb_model_cache_access(level->ideal, address, sectors, 0.0, &ideal);
+    misses_out[PB_MISS_COMPULSORY] = missed & ~(uint32_t)*seen;
+    misses_out[PB_MISS_CONFLICT] = missed & (uint32_t)*seen & ideal.hit;
+    misses_out[PB_MISS_CAPACITY] = missed & (uint32_t)*seen & ~ideal.hit;
+    *seen |= sectors;
+    return PB_OK;
+}
+
+/* ---- caches that fill on arrival ---- */
+
+static bool is_earlier(const struct effect *a, const struct effect *b)
+{
+    return a->time < b->time || (a->time == b->time && a->order < b->order);
+}
+
+static enum pb_status add_effect(struct level *level, double time, uint64_t address,
+                                 uint32_t sectors, struct pb_error *err)
+{
+    struct effect effect = {time, level->order++, address, sectors};
+    size_t at = level->effect_count;
+
+    if (at == level->effect_room) {
+        size_t room = at == 0 ? 256 : 2 * at;
+        struct effect *effects = realloc(level->effects, room * sizeof(*effects));
+
+        if (effects == NULL)
+            return pb_fail(err, PB_NO_MEMORY, "out of memory for %zu accesses in flight", room);
+        level->effects = effects;
+        level->effect_room = room;
+    }
+    for (; at > 0 && is_earlier(&effect, &level->effects[(at - 1) / 2]); at = (at - 1) / 2)
+        level->effects[at] = level->effects[(at - 1) / 2];
+    level->effects[at] = effect;
+    level->effect_count++;
+    return PB_OK;
+}
+
+static struct effect take_effect(struct level *level)
+{
+    struct effect first = level->effects[0];
+    struct effect last = level->effects[--level->effect_count];
+    size_t at = 0;
+
+    for (size_t child = 1; child < level->effect_count; child = 2 * at + 1) {
+        if (child + 1 < level->effect_count &&
+            is_earlier(&level->effects[child + 1], &level->effects[child]))
+            child++;
+        if (!is_earlier(&level->effects[child], &last))
+            break;
+        level->effects[at] = level->effects[child];
+        at = child;
+    }
+    level->effects[at] = last;
+    return first;
+}
+
+static enum pb_status use_line(struct level *level, uint64_t address, struct pb_error *err)
+{
+    uint64_t distance;
+
+    if (level->reuse == NULL)
+        return PB_OK;
+    return pb_model_reuse_access(level->reuse, pb_model_cache_line(level->cache, address),
+                                 &distance, err);
+}
+
+static enum pb_status apply_effect(struct level *level, struct pb_error *err)
+{
+    struct effect effect = take_effect(level);
+    struct pb_model_lookup lookup;
+
+    pb_model_cache_access(level->cache, effect.address, effect.sectors, effect.time, &lookup);
+    return use_line(level, effect.address, err);
+}
+
+/*
+ * An access comes before the effects of its own time (N14's tables 3 and 4), but a line that
+ * arrives at that time is there (table 5).
+ */
+static enum pb_status apply_effects(struct level *level, double time, bool arrives_now,
+                                    struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    while (status == PB_OK && level->effect_count > 0 &&
+           (level->effects[0].time < time || (arrives_now && level->effects[0].time == time)))
+        status = apply_effect(level, err);
+    return status;
+}
+
+static double time_of(uint64_t bits)
+{
+    double time;
+
+    memcpy(&time, &bits, sizeof(time));
+    return time;
+}
+
+/* Which sectors are on their way, and when the last of them arrives. */
+static uint32_t find_arrivals(struct level *level, uint64_t address, uint32_t sectors, double time,
+                              bool *arrives_now_out, double *ready_time_out)
+{
+    uint64_t line = pb_model_cache_line(level->cache, address);
+    uint32_t found = 0;
+
+    *arrives_now_out = false;
+    for (uint32_t left = sectors; left != 0; left &= left - 1) {
+        uint32_t sector = (uint32_t)__builtin_ctz(left);
+        const uint64_t *bits =
+            pb_line_map_find(&level->arrivals, line * PB_MODEL_SECTORS_MAX + sector);
+        double arrival = bits == NULL ? -1.0 : time_of(*bits);
+
+        if (arrival == time)
+            *arrives_now_out = true;
+        if (arrival <= time)
+            continue;
+        found |= UINT32_C(1) << sector;
+        *ready_time_out = fmax(*ready_time_out, arrival);
+    }
+    return found;
+}
+
+static enum pb_status note_arrival(struct level *level, uint64_t address, uint32_t sectors,
+                                   double time, struct pb_error *err)
+{
+    uint64_t line = pb_model_cache_line(level->cache, address);
+
+    for (uint32_t left = sectors; left != 0; left &= left - 1) {
+        uint64_t *bits = pb_line_map_at(&level->arrivals, line * PB_MODEL_SECTORS_MAX +
+                                                              (uint64_t)__builtin_ctz(left));
+
+        if (bits == NULL)
+            return pb_fail(err, PB_NO_MEMORY, "out of memory for lines in flight");
+        memcpy(bits, &time, sizeof(time));
+    }
+    return PB_OK;
+}
+
+/* ---- time ---- */
+
+static double draw(struct pb_memory *memory, const struct pb_latency *latency)
+{
+    double spread = latency->sigma;
+
+    if (memory->options.without[PB_EXTENSION_LATENCY])
+        return 0.0;
+    if (spread > 0.0)
+        spread = fabs(gsl_ran_gaussian_ziggurat(memory->random, spread));
+    return latency->minimum + spread;
+}
+
+/* ---- L2 ---- */
+
+static uint64_t count_bits(uint32_t bits)
+{
+    return (uint64_t)__builtin_popcount(bits);
+}
+
+/* What came of a read of L2, in sectors of L1. */
+static void count_level(struct pb_level_counts *counts, uint64_t hits, uint64_t in_flight,
+                        const uint64_t misses[PB_MISS_KIND_COUNT])
+{
+    counts->hits += hits;
+    counts->in_flight += in_flight;
+    for (size_t i = 0; i < PB_MISS_KIND_COUNT; i++)
+        counts->misses[i] += misses[i];
+}
+
+static void add_levels(struct pb_level_counts *to, const struct pb_level_counts *from)
+{
+    count_level(to, from->hits, from->in_flight, from->misses);
+}
+
+/*
+ * Reads or writes the bytes [address, address + bytes) of one L2 line, counted by units of 32
+ * bytes; *ready_time_out is when all are back.
+ */
+static enum pb_status use_l2(struct pb_memory *memory, uint64_t address, uint64_t bytes,
+                             double time, struct pb_level_counts *counts, double *ready_time_out,
+                             struct pb_error *err)
+{
+    struct level *level = &memory->l2;
+    uint32_t sectors = pb_model_cache_sectors(level->cache, address, bytes);
+    struct pb_model_lookup lookup;
+    uint32_t kinds[PB_MISS_KIND_COUNT];
+    double arrival;
+    enum pb_status status;
+
+    pb_model_cache_access(level->cache, address, sectors, time, &lookup);
+    *ready_time_out = time + draw(memory, &memory->machine->l2_hit);
+    if (lookup.in_flight != 0)
+        *ready_time_out = fmax(*ready_time_out, lookup.ready_time);
+    status = classify(level, address, sectors, lookup.missed, kinds, err);
+    if (status == PB_OK && lookup.missed != 0 && !memory->options.without[PB_EXTENSION_LATENCY]) {
+        arrival = time + draw(memory, &memory->machine->dram);
+        *ready_time_out = fmax(*ready_time_out, arrival);
+        status = pb_model_cache_fill(level->cache, lookup.slot, lookup.missed, arrival, err);
+    }
+    for (uint64_t at = address; at < address + bytes && status == PB_OK; at += COUNTER_SECTOR) {
+        uint32_t sector = pb_model_cache_sectors(level->cache, at, 1);
+
+        counts->hits += (sector & lookup.hit) != 0;
+        counts->in_flight += (sector & lookup.in_flight) != 0;
+        for (size_t i = 0; i < PB_MISS_KIND_COUNT; i++)
+            counts->misses[i] += (sector & kinds[i]) != 0;
+    }
+    return status;
+}
+
+/* Any range, line by line. */
+static enum pb_status use_l2_range(struct pb_memory *memory, uint64_t address, uint64_t bytes,
+                                   double time, struct pb_level_counts *counts,
+                                   double *ready_time_out, struct pb_error *err)
+{
+    uint64_t line_bytes, sector_bytes;
+    uint64_t end = address + bytes;
+    enum pb_status status = PB_OK;
+
+    shape_of(&memory->machine->l2, &line_bytes, &sector_bytes);
+    address -= address % COUNTER_SECTOR;
+    while (address < end && status == PB_OK) {
+        uint64_t next = (address / line_bytes + 1) * line_bytes;
+        double ready_time = time;
+
+        status = use_l2(memory, address, (next < end ? next : end) - address, time, counts,
+                        &ready_time, err);
+        *ready_time_out = fmax(*ready_time_out, ready_time);
+        address = next;
+    }
+    return status;
+}
+
+/* Sectors of a line that L1 missed, in runs. */
+static enum pb_status read_below_l1(struct pb_memory *memory, const struct piece *piece,
+                                    uint32_t sectors, double time, struct pb_level_counts *counts,
+                                    double *ready_time_out, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    *ready_time_out = time;
+    if (memory->machine->l2.level == NULL) {
+        *ready_time_out = time + draw(memory, &memory->machine->dram);
+        return PB_OK;
+    }
+    while (sectors != 0 && status == PB_OK) {
+        uint32_t first = (uint32_t)__builtin_ctz(sectors);
+        uint32_t run = sectors >> first;
+        uint32_t length = run == UINT32_MAX ? 32 : (uint32_t)__builtin_ctz(~run);
+
+        status = use_l2_range(memory, piece->address + first * memory->sector_bytes,
+                              length * memory->sector_bytes, time, counts, ready_time_out, err);
+        sectors &= length + first >= 32 ? 0 : UINT32_MAX << (first + length);
+    }
+    return status;
+}
+
+/* ---- L1 ---- */
+
+/* What one piece found in L1; `missed` is fetched by the caller. */
+struct found {
+    uint32_t hit, in_flight, missed;
+    double ready_time; /* of those in flight */
+    uint32_t slot;
+};
+
+static enum pb_status look_up_on_arrival(struct level *level, const struct piece *piece,
+                                         double time, bool has_latency, struct found *found,
+                                         struct pb_error *err)
+{
+    bool arrives_now = false;
+    uint32_t present;
+    enum pb_status status = apply_effects(level, time, false, err);
+
+    found->ready_time = time;
+    found->in_flight = has_latency ? find_arrivals(level, piece->address, piece->sectors, time,
+                                                   &arrives_now, &found->ready_time)
+                                   : 0;
+    if (status == PB_OK && arrives_now)
+        status = apply_effects(level, time, true, err);
+    present = pb_model_cache_peek(level->cache, piece->address, piece->sectors);
+    found->hit = present & ~found->in_flight;
+    found->missed = piece->sectors & ~found->hit & ~found->in_flight;
+    return status;
+}
+
+static enum pb_status look_up(struct pb_memory *memory, struct level *level,
+                              const struct piece *piece, double time, struct found *found,
+                              struct pb_error *err)
+{
+    struct pb_model_lookup lookup;
+
+    if (level->spec->fills_on_arrival)
+        return look_up_on_arrival(level, piece, time,
+                                  !memory->options.without[PB_EXTENSION_LATENCY], found, err);
+    pb_model_cache_access(level->cache, piece->address, piece->sectors, time, &lookup);
+    *found = (struct found){lookup.hit, lookup.in_flight, lookup.missed,
+                            lookup.in_flight != 0 ? lookup.ready_time : time, lookup.slot};
+    return PB_OK;
+}
+
+/* Notes the reuse distance of a line that was looked up, and tells who observes. */
+static enum pb_status note_reuse(struct pb_memory *memory, struct level *level,
+                                 const struct piece *piece, double time, const struct found *found,
+                                 struct pb_error *err)
+{
+    const struct pb_memory_options *options = &memory->options;
+    uint64_t line = pb_model_cache_line(level->cache, piece->address);
+    uint64_t distance = 0;
+    enum pb_status status = PB_OK;
+
+    if (level->reuse != NULL) {
+        distance = pb_model_reuse_distance(level->reuse, line);
+        pb_model_histogram_add(memory->reuse, distance);
+        if (!level->spec->fills_on_arrival)
+            status = use_line(level, piece->address, err);
+    }
+    if (options->observe != NULL)
+        options->observe(options->observe_context,
+                         &(struct pb_observation){time, line, distance,
+                                                  found->hit == piece->sectors,
+                                                  found->in_flight != 0});
+    return status;
+}
+
+/* Lets what was found take effect, now or when it arrives. */
+static enum pb_status take_effect_of(struct pb_memory *memory, struct level *level,
+                                     const struct piece *piece, const struct found *found,
+                                     double hit_time, double arrival, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    if (!level->spec->fills_on_arrival)
+        return found->missed == 0 || memory->options.without[PB_EXTENSION_LATENCY]
+                   ? PB_OK
+                   : pb_model_cache_fill(level->cache, found->slot, found->missed, arrival, err);
+    if (found->hit != 0)
+        status = add_effect(level, hit_time, piece->address, found->hit, err);
+    if (status == PB_OK && found->in_flight != 0)
+        status = add_effect(level, found->ready_time, piece->address, found->in_flight, err);
+    if (status == PB_OK && found->missed != 0)
+        status = add_effect(level, arrival, piece->address, found->missed, err);
+    if (status == PB_OK && found->missed != 0)
+        status = note_arrival(level, piece->address, found->missed, arrival, err);
+    return status;
+}
+
+/* Does the access need a register, i.e. miss anything that is not on its way? */
+static enum pb_status needs_register(struct pb_memory *memory, struct level *level,
+                                     const struct piece *pieces, size_t count, double time,
+                                     bool *needs_out, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    *needs_out = false;
+    for (size_t i = 0; i < count && status == PB_OK && !*needs_out; i++) {
+        struct found found = {0};
+
+        if (level->spec->fills_on_arrival)
+            status = look_up(memory, level, &pieces[i], time, &found, err);
+        else
+            found.missed = pieces[i].sectors &
+                           ~pb_model_cache_peek(level->cache, pieces[i].address, pieces[i].sectors);
+        *needs_out = found.missed != 0;
+    }
+    return status;
+}
+
+/* One piece through L1 and what is below. *time_inout: when it is issued; its answer is later. */
+static enum pb_status load_piece(struct pb_memory *memory, struct sm *sm, uint32_t warp_slot,
+                                 const struct piece *piece, struct pb_access_counts *counts,
+                                 double *time_inout, double *ready_time_inout, struct pb_error *err)
+{
+    struct level *level = &sm->l1;
+    struct found found;
+    uint32_t kinds[PB_MISS_KIND_COUNT];
+    double hit_time = *time_inout + draw(memory, &memory->machine->l1_hit);
+    double arrival = *time_inout;
+    enum pb_status status;
+
+    status = look_up(memory, level, piece, *time_inout, &found, err);
+    if (status == PB_OK)
+        status = note_reuse(memory, level, piece, *time_inout, &found, err);
+    if (status != PB_OK)
+        return status;
+    if (found.missed != 0 && sm->mshr != NULL)
+        *time_inout = pb_model_mshr_wait(sm->mshr, warp_slot, *time_inout);
+    if (found.missed != 0) {
+        status =
+            read_below_l1(memory, piece, found.missed, *time_inout, &counts->l2, &arrival, err);
+        if (status == PB_OK && sm->mshr != NULL)
+            status = pb_model_mshr_add(sm->mshr, warp_slot, arrival, err);
+        if (status != PB_OK)
+            return status;
+    }
+    status = classify(level, piece->address, piece->sectors, found.missed, kinds, err);
+    if (status != PB_OK)
+        return status;
+    counts->l1.hits += count_bits(found.hit);
+    counts->l1.in_flight += count_bits(found.in_flight);
+    for (size_t i = 0; i < PB_MISS_KIND_COUNT; i++)
+        counts->l1.misses[i] += count_bits(kinds[i]);
+    *ready_time_inout = fmax(*ready_time_inout, fmax(hit_time, fmax(arrival, found.ready_time)));
+    return take_effect_of(memory, level, piece, &found, hit_time, arrival, err);
+}
+
+static enum pb_status store_piece(struct pb_memory *memory, struct sm *sm,
+                                  const struct piece *piece, bool is_local, double time,
+                                  struct pb_error *err)
+{
+    enum pb_store_policy policy = is_local ? PB_STORE_ALLOCATE : memory->machine->l1_stores;
+    struct level *level = &sm->l1;
+    struct pb_level_counts unused = {0};
+    double ready_time;
+
+    if (level->cache != NULL && policy == PB_STORE_INVALIDATE)
+        pb_model_cache_invalidate(level->cache, piece->address, piece->sectors);
+    else if (level->cache != NULL && policy == PB_STORE_ALLOCATE) {
+        struct pb_model_lookup lookup;
+
+        pb_model_cache_access(level->cache, piece->address, piece->sectors, time, &lookup);
+    }
+    if (memory->machine->l2.level == NULL)
+        return PB_OK;
+    return read_below_l1(memory, piece, piece->sectors, time, &unused, &ready_time, err);
+}
+
+/* ---- accesses ---- */
+
+/* The address as the options lay it out. */
+static uint64_t place(const struct pb_memory *memory, uint64_t address)
+{
+    const struct pb_pitch_change *change = &memory->options.change;
+    uint64_t offset = address - change->begin;
+
+    if (address < change->begin || address >= change->end)
+        return address;
+    return address + offset / change->pitch_bytes * change->padding_bytes;
+}
+
+static uint64_t local_address(const struct pb_memory *memory, uint32_t sm, uint32_t warp_slot,
+                              uint32_t lane, uint64_t offset)
+{
+    uint64_t warp = (uint64_t)sm * memory->warp_slots + warp_slot;
+
+    return LOCAL_BASE + warp * LOCAL_SPAN + offset / 4 * 4 * PB_LANES_MAX + lane * 4 + offset % 4;
+}
+
+static void add_sector(struct piece *pieces, size_t *count, uint64_t line, uint32_t sector)
+{
+    size_t i = *count;
+
+    while (i > 0 && pieces[i - 1].address != line)
+        i--;
+    if (i > 0)
+        pieces[i - 1].sectors |= sector;
+    else
+        pieces[(*count)++] = (struct piece){line, sector};
+}
+
+/* The distinct sectors of an access by line, in the order of the lanes. */
+static size_t coalesce(const struct pb_memory *memory, uint32_t sm, uint32_t warp_slot,
+                       const struct pb_access *access, bool is_local, struct piece *pieces)
+{
+    size_t count = 0;
+    size_t rank = 0;
+    uint32_t bytes =
+        access->bytes > memory->line_bytes ? (uint32_t)memory->line_bytes : access->bytes;
+
+    for (uint32_t mask = access->lane_mask; mask != 0; mask &= mask - 1, rank++) {
+        uint32_t lane = (uint32_t)__builtin_ctz(mask);
+        uint64_t begin = access->address[rank];
+        uint64_t end;
+
+        begin = is_local ? local_address(memory, sm, warp_slot, lane, begin) : place(memory, begin);
+        end = begin + (bytes > 0 ? bytes : 1);
+        for (uint64_t at = begin - begin % memory->sector_bytes; at < end;
+             at += memory->sector_bytes) {
+            uint64_t line = at - at % memory->line_bytes;
+
+            if (count < PIECES_MAX)
+                add_sector(pieces, &count, line, UINT32_C(1) << (at - line) / memory->sector_bytes);
+        }
+    }
+    return count;
+}
+
+/* Boyer and Moore's majority of a sequence of differences. */
+static void vote(struct pb_stride *stride, int64_t bytes)
+{
+    if (stride->weight == 0)
+        stride->bytes = bytes;
+    if (stride->bytes == bytes)
+        stride->weight++;
+    else
+        stride->weight--;
+}
+
+static void note_strides(struct pb_memory *memory, uint32_t sm, uint32_t warp_slot,
+                         const struct pb_access *access, struct pb_instruction_counts *counts)
+{
+    size_t lanes = (size_t)__builtin_popcount(access->lane_mask);
+    struct recent *recent = &memory->recent[(size_t)sm * memory->warp_slots + warp_slot]
+                                           [access->instruction % RECENT_COUNT];
+
+    for (size_t i = 1; i < lanes; i += lanes / 2)
+        vote(&counts->lane, (int64_t)(access->address[i] - access->address[i - 1]));
+    if (recent->instruction == access->instruction + 1)
+        vote(&counts->step, (int64_t)(access->address[0] - recent->address));
+    recent->instruction = access->instruction + 1;
+    recent->address = access->address[0];
+}
+
+static enum pb_status grow_instructions(struct pb_memory *memory, struct pb_error *err)
+{
+    size_t count = *memory->kernel->instruction_count;
+    struct pb_instruction_counts *grown =
+        realloc(memory->instructions, (count + 64) * sizeof(*grown));
+
+    if (grown == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory for %zu instructions", count);
+    memset(grown + memory->instruction_count, 0,
+           (count + 64 - memory->instruction_count) * sizeof(*grown));
+    memory->instructions = grown;
+    memory->instruction_count = count + 64;
+    return PB_OK;
+}
+
+static size_t find_allocation(struct pb_memory *memory, uint64_t address)
+{
+    const struct pb_allocation *allocations = memory->kernel->allocations;
+    size_t low = 0;
+    size_t high = memory->kernel->allocation_count;
+    size_t last = memory->last_allocation;
+
+    if (last < high && address - allocations[last].address < allocations[last].bytes)
+        return last;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (allocations[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || address - allocations[low - 1].address >= allocations[low - 1].bytes)
+        return memory->kernel->allocation_count;
+    memory->last_allocation = low - 1;
+    return low - 1;
+}
+
+static void add_counts(struct pb_access_counts *to, const struct pb_access_counts *from)
+{
+    to->accesses += from->accesses;
+    to->sectors += from->sectors;
+    to->lines += from->lines;
+    to->bytes += from->bytes;
+    add_levels(&to->l1, &from->l1);
+    add_levels(&to->l2, &from->l2);
+}
+
+static void account(struct pb_memory *memory, const struct pb_access *access,
+                    const struct piece *pieces, size_t count, struct pb_access_counts *counts)
+{
+    counts->accesses = 1;
+    counts->bytes = count_bits(access->lane_mask) * access->bytes;
+    counts->lines = count;
+    for (size_t i = 0; i < count; i++)
+        counts->sectors += count_bits(pieces[i].sectors);
+    add_counts(&memory->instructions[access->instruction].counts, counts);
+    add_counts(&memory->allocations[find_allocation(memory, access->address[0])], counts);
+}
+
+static enum pb_status load(struct pb_memory *memory, struct sm *sm, uint32_t warp_slot,
+                           const struct piece *pieces, size_t count,
+                           struct pb_access_counts *counts, double time,
+                           struct pb_access_outcome *outcome, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+    double issue = time;
+    bool needs = false;
+
+    if (sm->mshr != NULL)
+        status = needs_register(memory, &sm->l1, pieces, count, time, &needs, err);
+    if (needs) {
+        double free_time = pb_model_mshr_next(sm->mshr, warp_slot, time);
+
+        outcome->is_refused = free_time > time;
+        outcome->ready_time = free_time;
+        if (outcome->is_refused)
+            return PB_OK;
+    }
+    outcome->ready_time = time;
+    for (size_t i = 0; i < count && status == PB_OK; i++)
+        status = load_piece(memory, sm, warp_slot, &pieces[i], counts, &issue, &outcome->ready_time,
+                            err);
+    outcome->issue_time = fmax(issue, time + 1.0);
+    return status;
+}
+
+/* What does not enter L1: loads past it, bulk copies. The warp waits for loads to registers. */
+static enum pb_status load_past_l1(struct pb_memory *memory, const struct pb_access *access,
+                                   const struct piece *pieces, size_t count, bool is_bulk,
+                                   struct pb_access_counts *counts, double time,
+                                   struct pb_access_outcome *outcome, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    outcome->ready_time = time;
+    if (memory->machine->l2.level == NULL) {
+        outcome->ready_time = time + draw(memory, &memory->machine->dram);
+        return PB_OK;
+    }
+    if (is_bulk)
+        return use_l2_range(memory, access->address[0], access->bytes, time, &counts->l2,
+                            &outcome->ready_time, err);
+    for (size_t i = 0; i < count && status == PB_OK; i++) {
+        double ready_time;
+
+        status = read_below_l1(memory, &pieces[i], pieces[i].sectors, time, &counts->l2,
+                               &ready_time, err);
+        outcome->ready_time = fmax(outcome->ready_time, ready_time);
+    }
+    return status;
+}
+
+enum pb_status pb_memory_access(void *context, uint32_t sm_number, uint32_t warp_slot,
+                                const struct pb_access *access, double time,
+                                struct pb_access_outcome *outcome, struct pb_error *err)
+{
+    struct pb_memory *memory = context;
+    struct sm *sm = &memory->sms[sm_number];
+    const struct pb_instruction *instruction =
+        &(*memory->kernel->instructions)[access->instruction];
+    bool is_local = instruction->space == PB_SPACE_LOCAL;
+    bool is_bulk = instruction->way == PB_WAY_BULK;
+    struct pb_access_counts counts = {0};
+    struct piece pieces[PIECES_MAX];
+    size_t count = coalesce(memory, sm_number, warp_slot, access, is_local, pieces);
+    enum pb_status status = PB_OK;
+
+    if (access->instruction >= memory->instruction_count)
+        status = grow_instructions(memory, err);
+    *outcome = (struct pb_access_outcome){.ready_time = time, .issue_time = time + 1.0};
+    if (status != PB_OK)
+        return status;
+    if (instruction->kind == PB_KIND_STORE || instruction->kind == PB_KIND_ATOMIC) {
+        for (size_t i = 0; i < count && status == PB_OK; i++)
+            status = store_piece(memory, sm, &pieces[i], is_local, time, err);
+    } else if (instruction->bypasses_l1 || is_bulk || sm->l1.cache == NULL ||
+               instruction->kind == PB_KIND_PREFETCH) {
+        status = load_past_l1(memory, access, pieces, count, is_bulk, &counts, time, outcome, err);
+    } else {
+        status = load(memory, sm, warp_slot, pieces, count, &counts, time, outcome, err);
+    }
+    if (status != PB_OK || outcome->is_refused)
+        return status;
+    outcome->issue_time =
+        fmax(outcome->issue_time,
+             time + 1.0 + memory->machine->line_cycles * (double)(count > 0 ? count - 1 : 0));
+    if (outcome->ready_time < outcome->issue_time)
+        outcome->ready_time = outcome->issue_time;
+    account(memory, access, pieces, count, &counts);
+    note_strides(memory, sm_number, warp_slot, access, &memory->instructions[access->instruction]);
+    return PB_OK;
+}
+
+/* ---- beginning and end ---- */
+
+static enum pb_status make_sms(struct pb_memory *memory, struct pb_error *err)
+{
+    const struct pb_machine *machine = memory->machine;
+    bool has_mshr = machine->mshr_per_sm > 0 && !memory->options.without[PB_EXTENSION_MSHR] &&
+                    !memory->options.without[PB_EXTENSION_LATENCY];
+    enum pb_status status = PB_OK;
+
+    for (uint32_t i = 0; i < memory->sm_count && status == PB_OK; i++) {
+        if (machine->l1.level != NULL)
+            status =
+                open_level(memory, &machine->l1, memory->options.seed + i, &memory->sms[i].l1, err);
+        if (status == PB_OK && memory->reuse != NULL && machine->l1.level != NULL)
+            status = pb_model_reuse_create(&memory->sms[i].l1.reuse, err);
+        if (status == PB_OK && has_mshr)
+            status = pb_model_mshr_create(machine->mshr_per_sm, 0, memory->warp_slots,
+                                          &memory->sms[i].mshr, err);
+    }
+    if (status == PB_OK && machine->l2.level != NULL)
+        status = open_level(memory, &machine->l2, memory->options.seed + memory->sm_count,
+                            &memory->l2, err);
+    return status;
+}
+
+enum pb_status pb_memory_create(const struct pb_machine *machine,
+                                const struct pb_memory_options *options,
+                                const struct pb_kernel *kernel, uint32_t sm_count,
+                                uint32_t warp_slots, struct pb_memory **memory_out,
+                                struct pb_error *err)
+{
+    struct pb_memory *memory = calloc(1, sizeof(*memory));
+    enum pb_status status;
+
+    if (memory == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory for the caches of a kernel");
+    memory->machine = machine;
+    memory->options = *options;
+    memory->kernel = kernel;
+    memory->sm_count = sm_count;
+    memory->warp_slots = warp_slots;
+    if (machine->l1.level != NULL)
+        shape_of(&machine->l1, &memory->line_bytes, &memory->sector_bytes);
+    else
+        memory->line_bytes = 128, memory->sector_bytes = COUNTER_SECTOR;
+    memory->sms = calloc(sm_count, sizeof(*memory->sms));
+    memory->recent = calloc((size_t)sm_count * warp_slots, sizeof(*memory->recent));
+    memory->allocations = calloc(kernel->allocation_count + 1, sizeof(*memory->allocations));
+    memory->random = gsl_rng_alloc(gsl_rng_mt19937);
+    if (options->wants_reuse)
+        memory->reuse = calloc(1, sizeof(*memory->reuse));
+    if ((options->wants_reuse && memory->reuse == NULL) || memory->sms == NULL ||
+        memory->recent == NULL || memory->allocations == NULL || memory->random == NULL)
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory for the caches of %u SMs", sm_count);
+    else
+        status = make_sms(memory, err);
+    if (status != PB_OK) {
+        pb_memory_destroy(memory);
+        return status;
+    }
+    gsl_rng_set(memory->random, (unsigned long)(options->seed + 1));
+    *memory_out = memory;
+    return PB_OK;
+}
+
+void pb_memory_destroy(struct pb_memory *memory)
+{
+    if (memory == NULL)
+        return;
+    for (uint32_t i = 0; memory->sms != NULL && i < memory->sm_count; i++) {
+        close_level(&memory->sms[i].l1);
+        pb_model_mshr_destroy(memory->sms[i].mshr);
+    }
+    close_level(&memory->l2);
+    free(memory->sms);
+    free(memory->recent);
+    free(memory->instructions);
+    free(memory->allocations);
+    free(memory->reuse);
+    if (memory->random != NULL)
+        gsl_rng_free(memory->random);
+    free(memory);
+}
+
+const struct pb_instruction_counts *pb_memory_instructions(const struct pb_memory *memory,
+                                                           size_t *count_out)
+{
+    size_t known = *memory->kernel->instruction_count;
+
+    *count_out = known < memory->instruction_count ? known : memory->instruction_count;
+    return memory->instructions;
+}
+
+const struct pb_access_counts *pb_memory_allocations(const struct pb_memory *memory)
+{
+    return memory->allocations;
+}
+
+struct pb_model_histogram *pb_memory_take_reuse(struct pb_memory *memory)
+{
+    struct pb_model_histogram *reuse = memory->reuse;
+
+    memory->reuse = NULL;
+    return reuse;
+}

@@ -1,0 +1,374 @@
+/* Blocks on SMs, and the turns of their warps; see schedule.h. */
+#include "analysis/kernel/schedule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+enum { PROGRESS_STEP = 1 << 20 };
+
+/* A warp that is active on an SM, in a slot that the next block's warp takes over. */
+struct warp {
+    uint64_t block;
+    uint32_t number; /* of the block */
+    uint32_t block_slot;
+    uint32_t next_ready; /* slot behind it in the queue */
+    bool has_access;     /* refused, to be tried again */
+    struct pb_access access;
+};
+
+/* Waits for its time; those of the same time in the order in which they began to. */
+struct sleeper {
+    double time;
+    uint64_t order;
+    uint32_t slot;
+};
+
+struct sm {
+    double now;
+    struct warp *warps;       /* [slot_count] */
+    uint32_t *warps_left;     /* [block_limit] of the block in that slot; 0: free */
+    struct sleeper *sleepers; /* [slot_count] a heap, the first to wake on top */
+    uint32_t sleeper_count;
+    uint32_t first_ready, last_ready; /* slots, or NONE */
+    bool has_no_more_blocks;
+};
+
+struct schedule {
+    const struct pb_schedule_options *options;
+    const struct pb_access_sink *sink;
+    const struct pb_kernel *kernel;
+    struct pb_feed *feed;
+    struct sm *sms;
+    uint32_t sm_count, slot_count;
+    uint64_t order;
+    uint32_t *heap; /* [heap_count] SMs that have something to do, the earliest on top */
+    uint32_t heap_count;
+    struct pb_schedule_result result;
+};
+
+/* ---- queues of one SM ---- */
+
+static void push_ready(struct sm *sm, uint32_t slot)
+{
+    sm->warps[slot].next_ready = NONE;
+    if (sm->last_ready == NONE)
+        sm->first_ready = slot;
+    else
+        sm->warps[sm->last_ready].next_ready = slot;
+    sm->last_ready = slot;
+}
+
+static void push_ready_first(struct sm *sm, uint32_t slot)
+{
+    sm->warps[slot].next_ready = sm->first_ready;
+    sm->first_ready = slot;
+    if (sm->last_ready == NONE)
+        sm->last_ready = slot;
+}
+
+static uint32_t pop_ready(struct sm *sm)
+{
+    uint32_t slot = sm->first_ready;
+
+    sm->first_ready = sm->warps[slot].next_ready;
+    if (sm->first_ready == NONE)
+        sm->last_ready = NONE;
+    return slot;
+}
+
+static bool wakes_before(const struct sleeper *a, const struct sleeper *b)
+{
+    return a->time < b->time || (a->time == b->time && a->order < b->order);
+}
+
+static void push_sleeper(struct sm *sm, const struct sleeper *sleeper)
+{
+    uint32_t at = sm->sleeper_count++;
+
+    while (at > 0 && wakes_before(sleeper, &sm->sleepers[(at - 1) / 2])) {
+        sm->sleepers[at] = sm->sleepers[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    sm->sleepers[at] = *sleeper;
+}
+
+static uint32_t pop_sleeper(struct sm *sm)
+{
+    uint32_t slot = sm->sleepers[0].slot;
+    struct sleeper last = sm->sleepers[--sm->sleeper_count];
+    uint32_t at = 0;
+
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+
+        if (child + 1 < sm->sleeper_count &&
+            wakes_before(&sm->sleepers[child + 1], &sm->sleepers[child]))
+            child++;
+        if (child >= sm->sleeper_count || !wakes_before(&sm->sleepers[child], &last))
+            break;
+        sm->sleepers[at] = sm->sleepers[child];
+        at = child;
+    }
+    sm->sleepers[at] = last;
+    return slot;
+}
+
+/* ---- SMs by time ---- */
+
+/* When the SM issues its next access. */
+static double next_time(const struct sm *sm)
+{
+    if (sm->first_ready != NONE || sm->sleepers[0].time < sm->now)
+        return sm->now;
+    return sm->sleepers[0].time;
+}
+
+static bool comes_before(const struct schedule *schedule, uint32_t a, uint32_t b)
+{
+    double time_a = next_time(&schedule->sms[a]);
+    double time_b = next_time(&schedule->sms[b]);
+
+    return time_a < time_b || (time_a == time_b && a < b);
+}
+
+static void sift_down(struct schedule *schedule, uint32_t at)
+{
+    uint32_t sm = schedule->heap[at];
+
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+
+        if (child + 1 < schedule->heap_count &&
+            comes_before(schedule, schedule->heap[child + 1], schedule->heap[child]))
+            child++;
+        if (child >= schedule->heap_count || !comes_before(schedule, schedule->heap[child], sm))
+            break;
+        schedule->heap[at] = schedule->heap[child];
+        at = child;
+    }
+    schedule->heap[at] = sm;
+}
+
+/* ---- blocks ---- */
+
+static uint32_t free_block_slot(const struct schedule *schedule, const struct sm *sm)
+{
+    uint32_t slot = 0;
+
+    while (slot < schedule->options->block_limit && sm->warps_left[slot] > 0)
+        slot++;
+    return slot < schedule->options->block_limit ? slot : NONE;
+}
+
+/* Gives an SM its next block, if there is one and it has room. */
+static enum pb_status start_block(struct schedule *schedule, uint32_t number, bool *started_out,
+                                  struct pb_error *err)
+{
+    struct sm *sm = &schedule->sms[number];
+    uint32_t block_slot = free_block_slot(schedule, sm);
+    uint32_t warp_count = schedule->kernel->warp_count;
+    uint64_t block = 0;
+    bool found = false;
+    enum pb_status status = PB_OK;
+
+    *started_out = false;
+    if (block_slot == NONE || sm->has_no_more_blocks)
+        return PB_OK;
+    status = pb_feed_block(schedule->feed, schedule->kernel->has_schedule ? number : 0, &block,
+                           &found, err);
+    sm->has_no_more_blocks = !found;
+    if (status != PB_OK || !found)
+        return status;
+    sm->warps_left[block_slot] = warp_count;
+    for (uint32_t i = 0; i < warp_count; i++) {
+        uint32_t slot = block_slot * warp_count + i;
+
+        sm->warps[slot].block = block;
+        sm->warps[slot].number = i;
+        sm->warps[slot].block_slot = block_slot;
+        sm->warps[slot].has_access = false;
+        push_ready(sm, slot);
+    }
+    schedule->result.block_count++;
+    schedule->result.warp_count += warp_count;
+    *started_out = true;
+    return PB_OK;
+}
+
+/* Round robin over the SMs until none takes one more. */
+static enum pb_status start_first_blocks(struct schedule *schedule, struct pb_error *err)
+{
+    bool any = true;
+
+    while (any) {
+        any = false;
+        for (uint32_t i = 0; i < schedule->sm_count; i++) {
+            bool started = false;
+            enum pb_status status = start_block(schedule, i, &started, err);
+
+            if (status != PB_OK)
+                return status;
+            any = any || started;
+        }
+    }
+    for (uint32_t i = 0; i < schedule->sm_count; i++)
+        if (schedule->sms[i].first_ready != NONE)
+            schedule->heap[schedule->heap_count++] = i;
+    schedule->result.sm_count = schedule->heap_count;
+    return PB_OK;
+}
+
+/* ---- turns ---- */
+
+static enum pb_status end_warp(struct schedule *schedule, uint32_t number, uint32_t slot,
+                               struct pb_error *err)
+{
+    struct sm *sm = &schedule->sms[number];
+    struct warp *warp = &sm->warps[slot];
+    bool started;
+
+    if (--sm->warps_left[warp->block_slot] > 0)
+        return PB_OK;
+    pb_feed_drop(schedule->feed, warp->block);
+    return start_block(schedule, number, &started, err);
+}
+
+/* Where a warp waits after its access. */
+static void put_back(struct schedule *schedule, struct sm *sm, uint32_t slot,
+                     const struct pb_access_outcome *outcome)
+{
+    if (schedule->options->no_hierarchy && !outcome->is_refused)
+        push_ready_first(sm, slot);
+    else if (schedule->options->no_divergence)
+        push_ready(sm, slot);
+    else
+        push_sleeper(sm, &(struct sleeper){outcome->ready_time, schedule->order++, slot});
+}
+
+/* One access of the warp whose turn it is on an SM; or its end. */
+static enum pb_status take_turn(struct schedule *schedule, uint32_t number, struct pb_error *err)
+{
+    struct sm *sm = &schedule->sms[number];
+    struct pb_access_outcome outcome = {.is_refused = false};
+    struct warp *warp;
+    uint32_t slot;
+    bool found = true;
+    enum pb_status status = PB_OK;
+
+    sm->now = next_time(sm);
+    while (sm->sleeper_count > 0 && sm->sleepers[0].time <= sm->now)
+        push_ready(sm, pop_sleeper(sm));
+    slot = pop_ready(sm);
+    warp = &sm->warps[slot];
+    if (!warp->has_access)
+        status = pb_feed_access(schedule->feed, schedule->kernel->has_schedule ? number : 0,
+                                warp->block, warp->number, &warp->access, &found, err);
+    if (status != PB_OK)
+        return status;
+    if (!found)
+        return end_warp(schedule, number, slot, err);
+    status = schedule->sink->access(schedule->sink->context, number, slot, &warp->access, sm->now,
+                                    &outcome, err);
+    if (status != PB_OK)
+        return status;
+    warp->has_access = outcome.is_refused;
+    sm->now = outcome.issue_time;
+    if (schedule->options->no_hierarchy && outcome.ready_time > sm->now)
+        sm->now = outcome.ready_time; /* each access is complete before the next */
+    put_back(schedule, sm, slot, &outcome);
+    schedule->result.refused_count += outcome.is_refused;
+    schedule->result.access_count += !outcome.is_refused;
+    return PB_OK;
+}
+
+static enum pb_status run_turns(struct schedule *schedule, struct pb_error *err)
+{
+    const struct pb_access_sink *sink = schedule->sink;
+    enum pb_status status = PB_OK;
+
+    for (uint64_t turn = 1; schedule->heap_count > 0 && status == PB_OK; turn++) {
+        uint32_t number = schedule->heap[0];
+        const struct sm *sm = &schedule->sms[number];
+
+        status = take_turn(schedule, number, err);
+        if (sm->now > schedule->result.cycles)
+            schedule->result.cycles = sm->now;
+        if (sm->first_ready == NONE && sm->sleeper_count == 0)
+            schedule->heap[0] = schedule->heap[--schedule->heap_count];
+        if (schedule->heap_count > 0)
+            sift_down(schedule, 0);
+        if (turn % PROGRESS_STEP == 0 && sink->progress != NULL)
+            sink->progress(sink->context, schedule->result.access_count);
+    }
+    return status;
+}
+
+/* ---- beginning and end ---- */
+
+static enum pb_status make_sms(struct schedule *schedule, struct pb_error *err)
+{
+    uint32_t count = schedule->sm_count;
+
+    schedule->sms = calloc(count, sizeof(*schedule->sms));
+    schedule->heap = calloc(count, sizeof(*schedule->heap));
+    if (schedule->sms == NULL || schedule->heap == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory for %u SMs", count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct sm *sm = &schedule->sms[i];
+
+        sm->warps = calloc(schedule->slot_count, sizeof(*sm->warps));
+        sm->sleepers = calloc(schedule->slot_count, sizeof(*sm->sleepers));
+        sm->warps_left = calloc(schedule->options->block_limit, sizeof(*sm->warps_left));
+        sm->first_ready = sm->last_ready = NONE;
+        if (sm->warps == NULL || sm->sleepers == NULL || sm->warps_left == NULL)
+            return pb_fail(err, PB_NO_MEMORY, "out of memory for the warps of %u SMs", count);
+    }
+    return PB_OK;
+}
+
+static void free_sms(struct schedule *schedule)
+{
+    for (uint32_t i = 0; schedule->sms != NULL && i < schedule->sm_count; i++) {
+        free(schedule->sms[i].warps);
+        free(schedule->sms[i].sleepers);
+        free(schedule->sms[i].warps_left);
+    }
+    free(schedule->sms);
+    free(schedule->heap);
+}
+
+enum pb_status pb_schedule_run(const struct pb_trace *trace,
+                               const struct pb_schedule_options *options,
+                               const struct pb_access_sink *sink,
+                               struct pb_schedule_result *result_out, struct pb_error *err)
+{
+    struct pb_schedule_options used = *options;
+    struct schedule schedule = {
+        .options = &used,
+        .sink = sink,
+        .kernel = trace->ops->kernel(trace->state),
+    };
+    enum pb_status status;
+
+    if (used.no_hierarchy)
+        used.block_limit = 1;
+    schedule.sm_count =
+        schedule.kernel->has_schedule ? schedule.kernel->stream_count : used.sm_count;
+    schedule.slot_count = used.block_limit * schedule.kernel->warp_count;
+    status = make_sms(&schedule, err);
+    if (status == PB_OK)
+        status = pb_feed_create(trace, &schedule.feed, err);
+    if (status == PB_OK)
+        status = start_first_blocks(&schedule, err);
+    if (status == PB_OK)
+        status = run_turns(&schedule, err);
+    if (schedule.feed != NULL)
+        schedule.result.queue_bytes_max = pb_feed_bytes_max(schedule.feed);
+    pb_feed_destroy(schedule.feed);
+    free_sms(&schedule);
+    if (status == PB_OK)
+        *result_out = schedule.result;
+    return status;
+}
