@@ -6,6 +6,7 @@
 
 #include "core/identity.h"
 #include "h5schema/object.h"
+#include "h5schema/open.h"
 
 /* ---- attributes ---- */
 
@@ -170,19 +171,13 @@ static enum pb_status fill(struct passage *passage, hid_t to, struct pb_error *e
     return status;
 }
 
-static enum pb_status copy_dataset(hid_t from, hsize_t i, hid_t to, struct pb_error *err)
+static enum pb_status copy_dataset(hid_t from, const char *name, hid_t to, struct pb_error *err)
 {
-    char name[PB_NAME_LENGTH];
     struct passage passage = {.name = name, .from = H5I_INVALID_HID, .to = H5I_INVALID_HID};
-    H5L_info_t link;
-    enum pb_status status;
+    enum pb_status status = pb_h5_open_dataset(from, name, &passage.from, err);
 
-    if (H5Lget_name_by_idx(from, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof(name),
-                           H5P_DEFAULT) >= 0 &&
-        H5Lget_info(from, name, &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_HARD)
-        passage.from = H5Dopen2(from, name, H5P_DEFAULT);
-    if (passage.from < 0)
-        return pb_h5_fail(err, PB_CORRUPT, "dataset %llu cannot be opened", (unsigned long long)i);
+    if (status != PB_OK)
+        return status;
     status = fill(&passage, to, err);
     H5Dclose(passage.from);
     return status;
@@ -191,21 +186,23 @@ static enum pb_status copy_dataset(hid_t from, hsize_t i, hid_t to, struct pb_er
 enum pb_status pb_h5_copy_test(hid_t from, const char *path, hid_t to, const char *name,
                                struct pb_error *err)
 {
-    hid_t source = H5Gopen2(from, path, H5P_DEFAULT), copy = H5I_INVALID_HID;
-    H5G_info_t info = {.nlinks = 0};
-    enum pb_status status = PB_OK;
+    hid_t source = H5I_INVALID_HID, copy = H5I_INVALID_HID;
+    struct pb_key *names = NULL;
+    size_t count = 0;
+    enum pb_status status = pb_h5_open_group(from, path, &source, err);
 
-    if (source < 0 || H5Gget_info(source, &info) < 0)
-        status = pb_h5_fail(err, PB_CORRUPT, "%s cannot be opened", path);
-    else if ((copy = H5Gcreate2(to, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) < 0)
+    if (status != PB_OK)
+        return status;
+    status = pb_h5_list(source, path, &names, &count, err);
+    if (status == PB_OK && (copy = H5Gcreate2(to, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) < 0)
         status = pb_h5_fail(err, PB_IO, "%s cannot be made", name);
     if (status == PB_OK)
         status = copy_attributes(source, copy, err);
-    for (hsize_t i = 0; i < info.nlinks && status == PB_OK; i++)
-        status = copy_dataset(source, i, copy, err);
+    for (size_t i = 0; i < count && status == PB_OK; i++)
+        status = copy_dataset(source, names[i].text, copy, err);
+    free(names);
     if (copy >= 0)
         H5Gclose(copy);
-    if (source >= 0)
-        H5Gclose(source);
+    H5Gclose(source);
     return status;
 }

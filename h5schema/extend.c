@@ -11,6 +11,7 @@
 
 #include "h5schema/fleet.h"
 #include "h5schema/object.h"
+#include "h5schema/open.h"
 
 static enum pb_status copy_bytes(int from, int to, const char *path, struct pb_error *err)
 {
@@ -54,25 +55,22 @@ static enum pb_status extend_copy(const char *path, const char *copy,
                                   enum pb_status (*extend)(hid_t, void *, struct pb_error *),
                                   void *context, struct pb_error *err)
 {
-    hid_t access = pb_h5_access(false);
-    hid_t file = H5Fopen(copy, H5F_ACC_RDWR, access);
-    hid_t group;
-    enum pb_status status = PB_OK;
+    hid_t file = H5I_INVALID_HID, group = H5I_INVALID_HID;
+    enum pb_status status = pb_h5_open_file(copy, true, &file, err);
 
-    if (file < 0)
-        status = pb_h5_fail(err, PB_IO, "%s: cannot be extended", path);
-    H5Pclose(access);
-    if (file < 0)
+    if (status != PB_OK)
         return status;
-    group = H5Lexists(file, "analysis", H5P_DEFAULT) > 0
-                ? H5Gopen2(file, "analysis", H5P_DEFAULT)
-                : H5Gcreate2(file, "analysis", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    if (group < 0) {
-        status = pb_h5_fail(err, PB_IO, "%s: /analysis cannot be made", path);
-    } else {
+    status = pb_h5_open_group(file, "/analysis", &group, err);
+    if (status == PB_NOT_FOUND) {
+        group = H5Gcreate2(file, "analysis", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        status = group >= 0 ? PB_OK : pb_h5_fail(err, PB_IO, "/analysis cannot be made");
+    }
+    if (status == PB_OK) {
         status = extend(group, context, err);
         H5Gclose(group);
     }
+    if (status != PB_OK)
+        pb_error_prefix(err, "%s", path);
     if (H5Fclose(file) < 0 && status == PB_OK)
         status = pb_h5_fail(err, PB_IO, "%s: cannot be written", path);
     return status;

@@ -16,42 +16,15 @@
 #include "h5schema/image.h"
 #include "h5schema/matrix.h"
 #include "h5schema/object.h"
-
-/*
- * Memory must not grow with the number of devices: the cache of metadata keeps its size. It counts
- * bytes on disk, and headers with many attributes take some 20 times that in memory, so 1 MiB would
- * only be full after hundreds of devices (measured: 33 MB for 64 of them, 15 MB with 64 KiB).
- */
-static void bound_metadata_cache(hid_t access)
-{
-    H5AC_cache_config_t cache = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
-
-    H5Pget_mdc_config(access, &cache);
-    cache.set_initial_size = true;
-    cache.initial_size = (size_t)1 << 16;
-    cache.min_size = (size_t)1 << 16;
-    cache.max_size = (size_t)1 << 16;
-    cache.incr_mode = H5C_incr__off;
-    cache.flash_incr_mode = H5C_flash_incr__off;
-    cache.decr_mode = H5C_decr__off;
-    H5Pset_mdc_config(access, &cache);
-}
+#include "h5schema/open.h"
 
 enum pb_status pb_fleet_open_file(const char *path, hid_t *file_out, struct pb_run *run_out,
                                   struct pb_error *err)
 {
-    hid_t access = pb_h5_access(false);
-    struct stat found;
     hid_t file = H5I_INVALID_HID;
-    enum pb_status status = PB_OK;
+    enum pb_status status = pb_h5_open_file(path, false, &file, err);
 
-    if (stat(path, &found) != 0)
-        status = pb_fail(err, PB_INVALID, "%s: cannot be opened: %s", path, strerror(errno));
-    else if ((file = H5Fopen(path, H5F_ACC_RDONLY, access)) < 0)
-        status =
-            pb_h5_fail(err, PB_INVALID, "%s: expected a fleet file, found no readable HDF5", path);
-    H5Pclose(access); /* after the message: every call of HDF5 forgets the last error */
-    if (file < 0)
+    if (status != PB_OK)
         return status;
     status = pb_h5_read_attributes(file, pb_schema_find("/"), run_out, err);
     if (status != PB_OK) {
@@ -112,7 +85,6 @@ enum pb_status pb_fleet_create(const char *path, const struct pb_run *run,
     snprintf(fleet->path, sizeof(fleet->path), "%s", path);
     pb_partial_name(path, fleet->temporary, sizeof(fleet->temporary), NULL);
     access = pb_h5_access(false);
-    bound_metadata_cache(access);
     creation = pb_h5_creation();
     fleet->file = H5Fcreate(fleet->temporary, H5F_ACC_TRUNC, creation, access);
     if (fleet->file < 0)
@@ -261,10 +233,10 @@ enum pb_status pb_fleet_put_device(struct pb_fleet *fleet, const char *key,
 static int worth(hid_t location, const char *path)
 {
     struct pb_test_row row = {.name = ""};
-    hid_t group = H5Gopen2(location, path, H5P_DEFAULT);
+    hid_t group = H5I_INVALID_HID;
     enum pb_outcome outcome = PB_TEST_MISSING;
 
-    if (group < 0)
+    if (pb_h5_open_group(location, path, &group, NULL) != PB_OK)
         return 0;
     if (pb_h5_read_attributes(group, pb_schema_find("/devices/<key>/tests/<test>"), &row, NULL) ==
         PB_OK)

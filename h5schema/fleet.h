@@ -39,6 +39,13 @@ enum pb_status pb_fleet_put_device(struct pb_fleet *fleet, const char *key,
 enum pb_status pb_fleet_open_file(const char *path, hid_t *file_out, struct pb_run *run_out,
                                   struct pb_error *err);
 
+/* The open file of a reader, which closes it. */
+hid_t pb_reader_file(const struct pb_reader *reader);
+
+/* All of a test by its open group; see pb_reader_recording(). */
+enum pb_status pb_h5_read_test(hid_t group, struct pb_recording *recording_out,
+                               struct pb_error *err);
+
 /* The file that a reader was opened on, for messages. */
 const char *pb_reader_path(const struct pb_reader *reader);
 

@@ -10,6 +10,7 @@
 #include "h5schema/file.h"
 #include "h5schema/matrix.h"
 #include "h5schema/object.h"
+#include "h5schema/open.h"
 
 #define LABEL_FIELD(type, member, name)                                                            \
     {                                                                                              \
@@ -171,16 +172,11 @@ enum pb_status pb_image_of_test(const char *key, const struct pb_recording *reco
 enum pb_status pb_image_open(const void *bytes, size_t size, hid_t *file_out,
                              struct pb_image_label *label_out, struct pb_error *err)
 {
-    hid_t access = pb_h5_access(true);
     hid_t file = H5I_INVALID_HID;
-    enum pb_status status;
+    enum pb_status status = pb_h5_open_image(bytes, size, &file, err);
 
-    /* HDF5 copies the bytes and only reads the copy, whatever its signature says. */
-    if (size > 0 && H5Pset_file_image(access, (void *)bytes, size) >= 0)
-        file = H5Fopen("image", H5F_ACC_RDONLY, access);
-    H5Pclose(access);
-    if (file < 0)
-        return pb_h5_fail(err, PB_CORRUPT, "%zu bytes are no image", size);
+    if (status != PB_OK)
+        return status;
     status = pb_h5_read_attributes(file, &label_object, label_out, err);
     if (status == PB_OK && label_out->schema_version != PB_SCHEMA_VERSION)
         status = pb_fail(err, PB_INVALID, "image: expected schema version %d, found %lld",

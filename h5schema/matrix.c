@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "h5schema/object.h"
+#include "h5schema/open.h"
 
 static const struct pb_field label_field = {"label", PB_FIELD_TEXT, 0, PB_NAME_LENGTH, "",
                                             "",      false};
@@ -17,14 +18,13 @@ static void read_text(hid_t location, const char *name, char *text_out, size_t s
 {
     const struct pb_field field = {name, PB_FIELD_TEXT, 0, size, "", "", false};
     hid_t type = pb_h5_field_type(&field);
-    hid_t attribute =
-        H5Aexists(location, name) > 0 ? H5Aopen(location, name, H5P_DEFAULT) : H5I_INVALID_HID;
+    hid_t attribute;
 
     memset(text_out, 0, size);
-    if (attribute >= 0) {
+    if (pb_h5_open_attribute(location, name, &attribute, NULL) == PB_OK) {
         hid_t stored = H5Aget_type(attribute);
 
-        if (H5Tget_class(stored) == H5T_STRING && H5Tis_variable_str(stored) == 0)
+        if (pb_h5_same_class(stored, &field))
             H5Aread(attribute, type, text_out);
         H5Tclose(stored);
         H5Aclose(attribute);
@@ -174,19 +174,28 @@ enum pb_status pb_h5_attach_scales(hid_t group, struct pb_error *err)
 
 /* All elements of a dataset as numbers or labels. */
 static enum pb_status read_values(hid_t dataset, const char *name, const struct pb_field *element,
-                                  void **values_out, size_t *count_out, struct pb_error *err)
+                                  int rank, void **values_out, size_t *count_out,
+                                  struct pb_error *err)
 {
     hid_t type;
     void *values;
     size_t count = 0;
     herr_t done;
-    enum pb_status status = pb_h5_plausible(dataset, name, element->size, &count, err);
+    enum pb_status status = pb_h5_check_whole(dataset, name, rank, element->size, &count, err);
 
     if (status != PB_OK)
         return status;
+    if (count > PB_H5_DATASET_BYTES_MAX / element->size)
+        return pb_fail(err, PB_CORRUPT, "%s: expected at most %zu values, found %zu", name,
+                       PB_H5_DATASET_BYTES_MAX / element->size, count);
     values = calloc(count == 0 ? 1 : count, element->size);
     if (values == NULL)
         return pb_fail(err, PB_NO_MEMORY, "%s: no memory for %zu values", name, count);
+    status = pb_h5_check_chunks(dataset, name, err);
+    if (status != PB_OK) {
+        free(values);
+        return status;
+    }
     type = pb_h5_field_type(element);
     done = H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
     H5Tclose(type);
@@ -202,18 +211,19 @@ static enum pb_status read_values(hid_t dataset, const char *name, const struct 
 static enum pb_status read_axis(hid_t group, const char *name, struct pb_axis *axis,
                                 struct pb_error *err)
 {
-    hid_t dataset = H5Dopen2(group, name, H5P_DEFAULT);
-    hid_t type;
+    hid_t dataset = H5I_INVALID_HID, type;
     void *values = NULL;
     bool labels;
-    enum pb_status status;
+    enum pb_status status = pb_h5_open_dataset(group, name, &dataset, err);
 
-    if (dataset < 0)
-        return pb_h5_fail(err, PB_CORRUPT, "axis %s cannot be opened", name);
+    if (status != PB_OK) {
+        pb_error_prefix(err, "axis");
+        return PB_CORRUPT;
+    }
     type = H5Dget_type(dataset);
     labels = H5Tget_class(type) == H5T_STRING;
     H5Tclose(type);
-    status = read_values(dataset, name, labels ? &label_field : &number_field, &values,
+    status = read_values(dataset, name, labels ? &label_field : &number_field, 1, &values,
                          &axis->length, err);
     if (status == PB_OK) {
         PB_TEXT_SET(axis->name, name);
@@ -244,6 +254,9 @@ static enum pb_status read_shape(hid_t group, hid_t value, struct pb_matrix *mat
         enum pb_status status;
 
         pb_h5_axis_name(value, (unsigned)i, name);
+        if (name[0] == '\0' || strchr(name, '/') != NULL)
+            return pb_fail(err, PB_CORRUPT, "value: expected the name of axis %d, found \"%s\"", i,
+                           name);
         status = read_axis(group, name, &matrix->axes[i], err);
         if (status != PB_OK)
             return status;
@@ -262,14 +275,13 @@ enum pb_status pb_h5_read_matrix(hid_t group, struct pb_matrix *matrix_out, stru
     size_t count;
     enum pb_status status;
 
-    if (H5Lexists(group, "value", H5P_DEFAULT) <= 0)
-        return PB_OK;
-    value = H5Dopen2(group, "value", H5P_DEFAULT);
-    if (value < 0)
-        return pb_h5_fail(err, PB_CORRUPT, "value cannot be opened");
+    status = pb_h5_open_dataset(group, "value", &value, err);
+    if (status != PB_OK)
+        return status == PB_NOT_FOUND ? PB_OK : status;
     status = read_shape(group, value, matrix_out, err);
     if (status == PB_OK)
-        status = read_values(value, "value", &number_field, &values, &count, err);
+        status =
+            read_values(value, "value", &number_field, (int)matrix_out->rank, &values, &count, err);
     if (status == PB_OK) {
         matrix_out->values = values;
         read_text(value, "unit", matrix_out->unit, sizeof(matrix_out->unit));

@@ -1,13 +1,12 @@
 /* Reading a trace file by ranges; nothing in it is trusted. See memtrace.h. */
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "h5schema/memtrace.h"
 #include "h5schema/object.h"
+#include "h5schema/open.h"
 
 enum { BUFFER_ROWS = 4096 };
 
@@ -17,22 +16,15 @@ struct pb_memtrace_reader {
     char path[PATH_MAX];
 };
 
-static hid_t open_file(const char *path)
-{
-    hid_t access = pb_h5_access(false);
-    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, access);
-
-    H5Pclose(access);
-    return file;
-}
-
 bool pb_memtrace_is_trace(const char *path)
 {
-    hid_t file = open_file(path);
-    bool is_trace = file >= 0 && H5Aexists(file, "trace_version") > 0;
+    hid_t file;
+    bool is_trace;
 
-    if (file >= 0)
-        H5Fclose(file);
+    if (pb_h5_open_file(path, false, &file, NULL) != PB_OK)
+        return false;
+    is_trace = H5Aexists(file, "trace_version") > 0;
+    H5Fclose(file);
     return is_trace;
 }
 
@@ -60,20 +52,15 @@ enum pb_status pb_memtrace_open(const char *path, struct pb_memtrace_reader **re
                                 struct pb_error *err)
 {
     struct pb_memtrace_reader *reader;
-    struct stat found;
     enum pb_status status;
 
-    if (stat(path, &found) != 0)
-        return pb_fail(err, PB_INVALID, "%s: cannot be opened: %s", path, strerror(errno));
     reader = calloc(1, sizeof(*reader));
     if (reader == NULL)
         return pb_fail(err, PB_NO_MEMORY, "%s: out of memory", path);
     snprintf(reader->path, sizeof(reader->path), "%s", path);
-    reader->file = open_file(path);
-    if (reader->file < 0)
-        status =
-            pb_fail(err, PB_INVALID, "%s: expected a trace file, found no readable HDF5", path);
-    else
+    reader->file = H5I_INVALID_HID;
+    status = pb_h5_open_file(path, false, &reader->file, err);
+    if (status == PB_OK)
         status = read_program(reader, err);
     if (status != PB_OK) {
         pb_memtrace_close(reader);
@@ -134,15 +121,14 @@ enum pb_status pb_memtrace_allocations(struct pb_memtrace_reader *reader,
 static enum pb_status open_kernel(struct pb_memtrace_reader *reader, size_t number,
                                   hid_t *group_out, struct pb_error *err)
 {
-    char name[PB_NAME_LENGTH];
+    char path[PB_NAME_LENGTH];
+    enum pb_status status;
 
-    snprintf(name, sizeof(name), "kernels/%zu", number);
-    *group_out = H5Lexists(reader->file, "kernels", H5P_DEFAULT) > 0 &&
-                         H5Lexists(reader->file, name, H5P_DEFAULT) > 0
-                     ? H5Gopen2(reader->file, name, H5P_DEFAULT)
-                     : H5I_INVALID_HID;
-    return *group_out >= 0 ? PB_OK
-                           : pb_fail(err, PB_NOT_FOUND, "%s: has no /%s", reader->path, name);
+    snprintf(path, sizeof(path), "/kernels/%zu", number);
+    status = pb_h5_open_group(reader->file, path, group_out, err);
+    if (status != PB_OK)
+        pb_error_prefix(err, "%s", reader->path);
+    return status;
 }
 
 /* Every SM owns records that are there. */
@@ -163,7 +149,7 @@ static enum pb_status check_sms(const struct pb_memtrace_launch *launch, struct 
     return PB_OK;
 }
 
-/* Do the attributes count what is there? */
+/* Do the attributes count what is there, and is all of it there? */
 static enum pb_status check_extent(hid_t group, const char *name, const char *pattern,
                                    uint64_t expected, struct pb_error *err)
 {
@@ -174,10 +160,13 @@ static enum pb_status check_extent(hid_t group, const char *name, const char *pa
 
     if (status != PB_OK)
         return status;
+    if (count != expected)
+        status = pb_fail(err, PB_CORRUPT, "%s: expected %llu rows, found %zu", name,
+                         (unsigned long long)expected, count);
+    else
+        status = pb_h5_check_chunks(dataset, name, err);
     H5Dclose(dataset);
-    return count == expected ? PB_OK
-                             : pb_fail(err, PB_CORRUPT, "%s: expected %llu rows, found %zu", name,
-                                       (unsigned long long)expected, count);
+    return status;
 }
 
 static enum pb_status read_launch(hid_t group, struct pb_memtrace_launch *launch,

@@ -5,6 +5,7 @@
 #include "h5schema/fleet.h"
 #include "h5schema/image.h"
 #include "h5schema/object.h"
+#include "h5schema/open.h"
 
 /* Adds the rows of `name` in source to the device's state over time. */
 static enum pb_status append_states(hid_t device, hid_t source, struct pb_error *err)
@@ -14,9 +15,9 @@ static enum pb_status append_states(hid_t device, hid_t source, struct pb_error 
     size_t count = 0;
     enum pb_status status;
 
-    if (H5Lexists(source, "state", H5P_DEFAULT) <= 0)
-        return PB_OK;
     status = pb_h5_read_rows(source, "state", object, &rows, &count, err);
+    if (status == PB_NOT_FOUND)
+        return PB_OK;
     if (status == PB_OK && count > 0)
         status = pb_h5_append_rows(device, "state", object, rows, count, err);
     free(rows);
@@ -43,11 +44,13 @@ static enum pb_status add_device(struct pb_fleet *fleet, hid_t image,
                                  const struct pb_image_label *label, struct pb_error *err)
 {
     struct pb_device_info info;
-    hid_t group = H5Gopen2(image, PB_IMAGE_DEVICE, H5P_DEFAULT);
-    enum pb_status status;
+    hid_t group = H5I_INVALID_HID;
+    enum pb_status status = pb_h5_open_group(image, PB_IMAGE_DEVICE, &group, err);
 
-    if (group < 0)
-        return pb_h5_fail(err, PB_CORRUPT, "image of %s: no identity in it", label->key);
+    if (status != PB_OK) {
+        pb_error_prefix(err, "image of %s", label->key);
+        return status;
+    }
     status = pb_h5_read_attributes(group, pb_schema_find("/devices/<key>"), &info, err);
     H5Gclose(group);
     return status != PB_OK ? status : pb_fleet_put_device(fleet, label->key, &info, err);
@@ -158,13 +161,15 @@ static enum pb_status join_device(struct pb_fleet *fleet, struct pb_reader *read
     if (status != PB_OK)
         return status;
     snprintf(path, sizeof(path), "/devices/%s", key);
-    source = H5Gopen2(file, path, H5P_DEFAULT);
-    status = pb_fleet_put_device(fleet, key, &info, err);
-    if (status == PB_OK)
-        status = join_group(fleet, reader, source, key, err);
+    status = pb_h5_open_group(file, path, &source, err);
+    if (status == PB_OK) {
+        status = pb_fleet_put_device(fleet, key, &info, err);
+        if (status == PB_OK)
+            status = join_group(fleet, reader, source, key, err);
+        H5Gclose(source);
+    }
     if (status != PB_OK)
         pb_error_prefix(err, "%s: device %s", pb_reader_path(reader), key);
-    H5Gclose(source);
     return status;
 }
 

@@ -70,8 +70,24 @@ enum pb_status pb_h5_open_rows(hid_t group, const char *name, const struct pb_ob
 enum pb_status pb_h5_read_range(hid_t dataset, const char *name, const struct pb_object *object,
                                 uint64_t first, size_t count, void *rows, struct pb_error *err);
 
+/*
+ * Hands the rows of a table or array on in their order, some at a time, so that their number is no
+ * matter. visit: NULL: they are only read. Its error ends the walk.
+ */
+enum pb_status pb_h5_visit_rows(hid_t dataset, const char *name, const struct pb_object *object,
+                                enum pb_status (*visit)(void *context, const void *rows,
+                                                        size_t count, struct pb_error *err),
+                                void *context, struct pb_error *err);
+
 /* Refuses a dataset that claims to hold more than its stored bytes could. */
 enum pb_status pb_h5_plausible(hid_t dataset, const char *name, size_t element_size,
                                size_t *count_out, struct pb_error *err);
+
+/*
+ * What every reading of a dataset begins with: it has `rank` dimensions, and its number of elements
+ * is plausible.
+ */
+enum pb_status pb_h5_check_whole(hid_t dataset, const char *name, int rank, size_t element_size,
+                                 size_t *count_out, struct pb_error *err);
 
 #endif

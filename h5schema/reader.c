@@ -5,6 +5,7 @@
 #include "h5schema/fleet.h"
 #include "h5schema/matrix.h"
 #include "h5schema/object.h"
+#include "h5schema/open.h"
 
 struct pb_reader {
     hid_t file;
@@ -29,12 +30,26 @@ enum pb_status pb_reader_open(const char *path, struct pb_reader **reader_out, s
     return PB_OK;
 }
 
+/* Says of which file it is, where a status is bad; returns it. */
+static enum pb_status name_file(const struct pb_reader *reader, enum pb_status status,
+                                struct pb_error *err)
+{
+    if (status != PB_OK)
+        pb_error_prefix(err, "%s", reader->path);
+    return status;
+}
+
 void pb_reader_close(struct pb_reader *reader)
 {
     if (reader == NULL)
         return;
     H5Fclose(reader->file);
     free(reader);
+}
+
+hid_t pb_reader_file(const struct pb_reader *reader)
+{
+    return reader->file;
 }
 
 const char *pb_reader_path(const struct pb_reader *reader)
@@ -54,10 +69,10 @@ enum pb_status pb_reader_members(struct pb_reader *reader, struct pb_member **me
 {
     void *rows = NULL;
     enum pb_status status =
-        pb_h5_read_rows(reader->file, "fleet", pb_schema_find("/fleet"), &rows, count_out, err);
+        pb_h5_read_rows(reader->file, "/fleet", pb_schema_find("/fleet"), &rows, count_out, err);
 
     if (status != PB_OK)
-        return pb_error_prefix(err, "%s: /fleet", reader->path);
+        return name_file(reader, status, err);
     *members_out = rows;
     return PB_OK;
 }
@@ -68,64 +83,31 @@ enum pb_status pb_reader_findings(struct pb_reader *reader, struct pb_finding_ro
     void *rows = NULL;
     enum pb_status status;
 
-    if (H5Lexists(reader->file, "analysis", H5P_DEFAULT) <= 0 ||
-        H5Lexists(reader->file, "analysis/findings", H5P_DEFAULT) <= 0)
-        return pb_fail(err, PB_NOT_FOUND, "%s: has no /analysis/findings", reader->path);
-    status = pb_h5_read_rows(reader->file, "analysis/findings",
+    status = pb_h5_read_rows(reader->file, "/analysis/findings",
                              pb_schema_find("/analysis/findings"), &rows, count_out, err);
     if (status != PB_OK)
-        return pb_error_prefix(err, "%s: /analysis/findings", reader->path);
+        return name_file(reader, status, err);
     *rows_out = rows;
     return PB_OK;
-}
-
-struct name_list {
-    struct pb_key *names;
-    size_t count, capacity;
-};
-
-static herr_t collect_name(hid_t group, const char *name, const H5L_info_t *info, void *context)
-{
-    struct name_list *list = context;
-
-    (void)group;
-    (void)info;
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity == 0 ? 16 : 2 * list->capacity;
-        struct pb_key *larger = realloc(list->names, capacity * sizeof(*larger));
-
-        if (larger == NULL)
-            return -1;
-        list->names = larger;
-        list->capacity = capacity;
-    }
-    PB_TEXT_SET(list->names[list->count].text, name);
-    list->count++;
-    return 0;
 }
 
 /* Names under a group in alphabetical order; none where there is no such group. */
 static enum pb_status list_names(struct pb_reader *reader, const char *path,
                                  struct pb_key **names_out, size_t *count_out, struct pb_error *err)
 {
-    struct name_list list = {NULL, 0, 0};
-    hid_t group = H5Gopen2(reader->file, path, H5P_DEFAULT);
-    herr_t done;
+    hid_t group = H5I_INVALID_HID;
+    enum pb_status status = pb_h5_open_group(reader->file, path, &group, err);
 
-    if (group < 0) {
+    if (status == PB_NOT_FOUND) {
         *names_out = NULL;
         *count_out = 0;
         return PB_OK;
     }
-    done = H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, collect_name, &list);
-    H5Gclose(group);
-    if (done < 0) {
-        free(list.names);
-        return pb_h5_fail(err, PB_CORRUPT, "%s: %s cannot be listed", reader->path, path);
+    if (status == PB_OK) {
+        status = pb_h5_list(group, path, names_out, count_out, err);
+        H5Gclose(group);
     }
-    *names_out = list.names;
-    *count_out = list.count;
-    return PB_OK;
+    return name_file(reader, status, err);
 }
 
 enum pb_status pb_reader_devices(struct pb_reader *reader, struct pb_key **keys_out,
@@ -151,12 +133,14 @@ enum pb_status pb_reader_device(struct pb_reader *reader, const char *key,
     enum pb_status status;
 
     snprintf(path, sizeof(path), "/devices/%s", key);
-    group = H5Gopen2(reader->file, path, H5P_DEFAULT);
-    if (group < 0)
-        return pb_fail(err, PB_NOT_FOUND, "%s: no device \"%s\"", reader->path, key);
+    status = pb_h5_open_group(reader->file, path, &group, err);
+    if (status != PB_OK)
+        return name_file(reader, status, err);
     status = pb_h5_read_attributes(group, pb_schema_find("/devices/<key>"), info_out, err);
     H5Gclose(group);
-    return status == PB_OK ? PB_OK : pb_error_prefix(err, "%s: %s", reader->path, path);
+    if (status != PB_OK)
+        pb_error_prefix(err, "%s: %s", reader->path, path);
+    return status;
 }
 
 enum pb_status pb_reader_states(struct pb_reader *reader, const char *key,
@@ -171,7 +155,7 @@ enum pb_status pb_reader_states(struct pb_reader *reader, const char *key,
     status = pb_h5_read_rows(reader->file, path, pb_schema_find("/devices/<key>/state"), &rows,
                              count_out, err);
     if (status != PB_OK)
-        return pb_error_prefix(err, "%s", reader->path);
+        return name_file(reader, status, err);
     *states_out = rows;
     return PB_OK;
 }
@@ -200,9 +184,10 @@ static enum pb_status read_test_attributes(hid_t group, struct pb_recording *rec
 static enum pb_status read_optional(hid_t group, const char *name, const char *pattern,
                                     void **rows_out, size_t *count_out, struct pb_error *err)
 {
-    if (H5Lexists(group, name, H5P_DEFAULT) <= 0)
-        return PB_OK;
-    return pb_h5_read_rows(group, name, pb_schema_find(pattern), rows_out, count_out, err);
+    enum pb_status status =
+        pb_h5_read_rows(group, name, pb_schema_find(pattern), rows_out, count_out, err);
+
+    return status == PB_NOT_FOUND ? PB_OK : status;
 }
 
 /* Every point owns accesses of its own, or reading few of them could take any time. */
@@ -255,30 +240,40 @@ static enum pb_status read_series(hid_t group, struct pb_series *series, struct 
     return status != PB_OK ? status : check_points(series, index_count, err);
 }
 
-enum pb_status pb_reader_recording(struct pb_reader *reader, const char *key, const char *test,
-                                   struct pb_recording *recording_out, struct pb_error *err)
+enum pb_status pb_h5_read_test(hid_t group, struct pb_recording *recording_out,
+                               struct pb_error *err)
 {
-    char path[3 * PB_KEY_LENGTH];
     struct pb_recording recording = {.outcome = PB_TEST_MISSING};
-    hid_t group;
-    enum pb_status status;
+    enum pb_status status = read_test_attributes(group, &recording, err);
 
-    snprintf(path, sizeof(path), "/devices/%s/tests/%s", key, test);
-    group = H5Gopen2(reader->file, path, H5P_DEFAULT);
-    if (group < 0)
-        return pb_fail(err, PB_NOT_FOUND, "%s: no test %s", reader->path, path);
-    status = read_test_attributes(group, &recording, err);
     if (status == PB_OK)
         status = read_series(group, &recording.series, err);
     if (status == PB_OK)
         status = pb_h5_read_matrix(group, &recording.matrix, err);
-    H5Gclose(group);
     if (status != PB_OK) {
         pb_recording_clear(&recording);
-        return pb_error_prefix(err, "%s: %s", reader->path, path);
+        return status;
     }
     *recording_out = recording;
     return PB_OK;
+}
+
+enum pb_status pb_reader_recording(struct pb_reader *reader, const char *key, const char *test,
+                                   struct pb_recording *recording_out, struct pb_error *err)
+{
+    char path[3 * PB_KEY_LENGTH];
+    hid_t group;
+    enum pb_status status;
+
+    snprintf(path, sizeof(path), "/devices/%s/tests/%s", key, test);
+    status = pb_h5_open_group(reader->file, path, &group, err);
+    if (status != PB_OK)
+        return name_file(reader, status, err);
+    status = pb_h5_read_test(group, recording_out, err);
+    H5Gclose(group);
+    if (status != PB_OK)
+        pb_error_prefix(err, "%s: %s", reader->path, path);
+    return status;
 }
 
 enum pb_status pb_reader_stored_bytes(struct pb_reader *reader, const char *key, const char *test,
@@ -292,15 +287,15 @@ enum pb_status pb_reader_stored_bytes(struct pb_reader *reader, const char *key,
     enum pb_status status;
 
     snprintf(path, sizeof(path), "/devices/%s/tests/%s", key, test);
-    group = H5Gopen2(reader->file, path, H5P_DEFAULT);
-    if (group < 0)
-        return pb_fail(err, PB_NOT_FOUND, "%s: no test %s", reader->path, path);
-    status = list_names(reader, path, &names, &count, err);
+    status = pb_h5_open_group(reader->file, path, &group, err);
+    if (status != PB_OK)
+        return name_file(reader, status, err);
+    status = pb_h5_list(group, path, &names, &count, err);
     for (size_t i = 0; i < count; i++) {
-        hid_t dataset = H5Dopen2(group, names[i].text, H5P_DEFAULT);
+        hid_t dataset;
 
-        if (dataset < 0)
-            continue; /* not a dataset, which the validator complains of */
+        if (pb_h5_open_dataset(group, names[i].text, &dataset, NULL) != PB_OK)
+            continue; /* which the validator complains of */
         bytes += H5Dget_storage_size(dataset);
         H5Dclose(dataset);
     }

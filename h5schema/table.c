@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "h5schema/object.h"
+#include "h5schema/open.h"
 
 enum { ROWS_PER_CHUNK = 256, ELEMENTS_PER_CHUNK = 65536 };
 
@@ -155,6 +156,24 @@ enum pb_status pb_h5_plausible(hid_t dataset, const char *name, size_t element_s
     return PB_OK;
 }
 
+enum pb_status pb_h5_check_whole(hid_t dataset, const char *name, int rank, size_t element_size,
+                                 size_t *count_out, struct pb_error *err)
+{
+    hid_t space = H5Dget_space(dataset);
+    int found = H5Sget_simple_extent_ndims(space);
+    size_t count = 0;
+    enum pb_status status = PB_OK;
+
+    H5Sclose(space);
+    if (found != rank)
+        return pb_fail(err, PB_CORRUPT, "%s: expected %d dimension%s, found %d", name, rank,
+                       rank == 1 ? "" : "s", found);
+    status = pb_h5_plausible(dataset, name, element_size, &count, err);
+    if (status == PB_OK)
+        *count_out = count;
+    return status;
+}
+
 static enum pb_status check_columns(hid_t stored, const char *name, const struct pb_object *object,
                                     struct pb_error *err)
 {
@@ -193,22 +212,62 @@ static void *new_rows(const struct pb_object *object, size_t count)
     return rows;
 }
 
-static enum pb_status read_all(hid_t dataset, const char *name, const struct pb_object *object,
+/* The type of a dataset's elements is what the schema says, and the rows are all there. */
+static enum pb_status check_rows(hid_t dataset, const char *name, const struct pb_object *object,
+                                 size_t *count_out, struct pb_error *err)
+{
+    hid_t stored = H5Dget_type(dataset);
+    enum pb_status status = check_columns(stored, name, object, err);
+
+    H5Tclose(stored);
+    return status != PB_OK
+               ? status
+               : pb_h5_check_whole(dataset, name, 1, object->record_size, count_out, err);
+}
+
+enum pb_status pb_h5_visit_rows(hid_t dataset, const char *name, const struct pb_object *object,
+                                enum pb_status (*visit)(void *context, const void *rows,
+                                                        size_t count, struct pb_error *err),
+                                void *context, struct pb_error *err)
+{
+    size_t most = object->kind == PB_OBJECT_TABLE ? ROWS_PER_CHUNK : ELEMENTS_PER_CHUNK, count = 0;
+    void *rows = new_rows(object, most);
+    enum pb_status status = rows == NULL ? pb_fail(err, PB_NO_MEMORY, "%s: no memory", name)
+                                         : check_rows(dataset, name, object, &count, err);
+
+    if (status == PB_OK)
+        status = pb_h5_check_chunks(dataset, name, err);
+    for (size_t first = 0; first < count && status == PB_OK; first += most) {
+        size_t part = count - first < most ? count - first : most;
+
+        status = pb_h5_read_range(dataset, name, object, first, part, rows, err);
+        if (status == PB_OK && visit != NULL)
+            status = visit(context, rows, part, err);
+    }
+    free(rows);
+    return status;
+}
+
+enum pb_status pb_h5_read_rows(hid_t group, const char *name, const struct pb_object *object,
                                void **rows_out, size_t *count_out, struct pb_error *err)
 {
-    hid_t type = pb_h5_record_type(object);
+    hid_t dataset = H5I_INVALID_HID;
     size_t count = 0;
     void *rows = NULL;
-    enum pb_status status = pb_h5_plausible(dataset, name, object->record_size, &count, err);
+    enum pb_status status = pb_h5_open_rows(group, name, object, &dataset, &count, err);
 
-    if (status == PB_OK && count > 0) {
-        rows = new_rows(object, count);
-        if (rows == NULL)
-            status = pb_fail(err, PB_NO_MEMORY, "%s: no memory for %zu rows", name, count);
-        else if (H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows) < 0)
-            status = pb_h5_fail(err, PB_CORRUPT, "%s: its data cannot be read", name);
-    }
-    H5Tclose(type);
+    if (status != PB_OK)
+        return status;
+    if (count > PB_H5_DATASET_BYTES_MAX / object->record_size)
+        status = pb_fail(err, PB_CORRUPT, "%s: expected at most %zu rows, found %zu", name,
+                         PB_H5_DATASET_BYTES_MAX / object->record_size, count);
+    if (status == PB_OK)
+        status = pb_h5_check_chunks(dataset, name, err);
+    if (status == PB_OK && count > 0 && (rows = new_rows(object, count)) == NULL)
+        status = pb_fail(err, PB_NO_MEMORY, "%s: no memory for %zu rows", name, count);
+    if (status == PB_OK && count > 0)
+        status = pb_h5_read_range(dataset, name, object, 0, count, rows, err);
+    H5Dclose(dataset);
     if (status != PB_OK) {
         free(rows);
         return status;
@@ -218,53 +277,15 @@ static enum pb_status read_all(hid_t dataset, const char *name, const struct pb_
     return PB_OK;
 }
 
-enum pb_status pb_h5_read_rows(hid_t group, const char *name, const struct pb_object *object,
-                               void **rows_out, size_t *count_out, struct pb_error *err)
-{
-    hid_t dataset = H5Lexists(group, name, H5P_DEFAULT) > 0 ? H5Dopen2(group, name, H5P_DEFAULT)
-                                                            : H5I_INVALID_HID;
-    hid_t stored;
-    enum pb_status status;
-
-    if (dataset < 0)
-        return pb_fail(err, PB_NOT_FOUND, "%s: no such dataset", name);
-    stored = H5Dget_type(dataset);
-    status = check_columns(stored, name, object, err);
-    H5Tclose(stored);
-    if (status == PB_OK)
-        status = read_all(dataset, name, object, rows_out, count_out, err);
-    H5Dclose(dataset);
-    return status;
-}
-
-/* A range of rows is selected by one start and one count. */
-static enum pb_status check_rank(hid_t dataset, const char *name, struct pb_error *err)
-{
-    hid_t space = H5Dget_space(dataset);
-    int rank = H5Sget_simple_extent_ndims(space);
-
-    H5Sclose(space);
-    return rank == 1 ? PB_OK
-                     : pb_fail(err, PB_INVALID, "%s: expected one dimension, found %d", name, rank);
-}
-
 enum pb_status pb_h5_open_rows(hid_t group, const char *name, const struct pb_object *object,
                                hid_t *dataset_out, size_t *count_out, struct pb_error *err)
 {
-    hid_t dataset = H5Lexists(group, name, H5P_DEFAULT) > 0 ? H5Dopen2(group, name, H5P_DEFAULT)
-                                                            : H5I_INVALID_HID;
-    hid_t stored;
-    enum pb_status status;
+    hid_t dataset = H5I_INVALID_HID;
+    enum pb_status status = pb_h5_open_dataset(group, name, &dataset, err);
 
-    if (dataset < 0)
-        return pb_fail(err, PB_NOT_FOUND, "%s: no such dataset", name);
-    stored = H5Dget_type(dataset);
-    status = check_columns(stored, name, object, err);
-    H5Tclose(stored);
-    if (status == PB_OK)
-        status = check_rank(dataset, name, err);
-    if (status == PB_OK)
-        status = pb_h5_plausible(dataset, name, object->record_size, count_out, err);
+    if (status != PB_OK)
+        return status;
+    status = check_rows(dataset, name, object, count_out, err);
     if (status != PB_OK)
         H5Dclose(dataset);
     else
@@ -279,14 +300,14 @@ enum pb_status pb_h5_read_range(hid_t dataset, const char *name, const struct pb
     hid_t space = H5Dget_space(dataset);
     hid_t memory_space = H5Screate_simple(1, &size, NULL);
     hid_t type = pb_h5_record_type(object);
-    herr_t done = H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &size, NULL);
+    enum pb_status status = PB_OK;
 
-    if (done >= 0)
-        done = H5Dread(dataset, type, memory_space, space, H5P_DEFAULT, rows);
+    if (H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &size, NULL) < 0 ||
+        H5Dread(dataset, type, memory_space, space, H5P_DEFAULT, rows) < 0)
+        status = pb_h5_fail(err, PB_CORRUPT, "%s: rows %llu to %llu cannot be read", name,
+                            (unsigned long long)first, (unsigned long long)(first + count));
     H5Tclose(type);
     H5Sclose(memory_space);
     H5Sclose(space);
-    return done < 0 ? pb_h5_fail(err, PB_CORRUPT, "%s: rows %llu to %llu cannot be read", name,
-                                 (unsigned long long)first, (unsigned long long)(first + count))
-                    : PB_OK;
+    return status;
 }

@@ -1,6 +1,10 @@
 /*
  * Validating a fleet file: every object must be in the schema, stored as the schema says, and every
  * byte must be readable. One complaint a line; the walk goes on after each.
+ *
+ * The walk goes down the schema, not down the file: what the schema does not have is named and
+ * never opened, so that time grows with what is there and memory with the largest test and the
+ * names of the devices.
  */
 #include <hdf5_hl.h>
 #include <stdarg.h>
@@ -11,6 +15,7 @@
 #include "core/text.h"
 #include "h5schema/fleet.h"
 #include "h5schema/object.h"
+#include "h5schema/open.h"
 
 struct walk {
     hid_t file;
@@ -92,110 +97,127 @@ static void check_storage(struct walk *walk, hid_t dataset, const char *path)
     H5Pclose(creation);
 }
 
-static void check_dataset(struct walk *walk, hid_t dataset, const char *path)
+/* Reads a table or array to its end, in parts. */
+static void check_rows(struct walk *walk, hid_t dataset, const char *path,
+                       const struct pb_object *object)
 {
-    const struct pb_object *object = schema_of(path);
     struct pb_error err = PB_ERROR_INIT;
-    void *rows = NULL;
-    size_t count;
 
-    check_storage(walk, dataset, path);
-    if (object == NULL) {
-        bool in_test = fits(path, "/devices/<key>/tests/<test>/<axis>");
-
-        if (!in_test || H5DSis_scale(dataset) <= 0)
-            complain(walk, "%s: is not in the schema", path);
-        return;
-    }
-    if (object->kind == PB_OBJECT_GROUP) {
-        complain(walk, "%s: expected a group, found a dataset", path);
-        return;
-    }
-    if (object->kind == PB_OBJECT_MATRIX)
-        return; /* read with its test */
-    if (pb_h5_read_rows(walk->file, path, object, &rows, &count, &err) != PB_OK)
+    if (pb_h5_visit_rows(dataset, path, object, NULL, NULL, &err) != PB_OK)
         complain(walk, "%s", err.message);
-    free(rows);
 }
 
-static void check_group(struct walk *walk, hid_t group, const char *path)
+static bool is_in_test(const char *path)
 {
-    const struct pb_object *object = schema_of(path);
-    struct pb_error err = PB_ERROR_INIT;
-    void *record;
+    return fits(path, "/devices/<key>/tests/<test>/<dataset>");
+}
 
-    if (is_folder(path))
-        return;
-    if (object == NULL || object->kind != PB_OBJECT_GROUP) {
-        complain(walk, "%s: is not in the schema", path);
+static void check_dataset(struct walk *walk, hid_t group, const char *name, const char *path,
+                          const struct pb_object *object)
+{
+    struct pb_error err = PB_ERROR_INIT;
+    hid_t dataset;
+
+    if (pb_h5_open_dataset(group, name, &dataset, &err) != PB_OK) {
+        complain(walk, "%.*s%s", (int)(strlen(path) - strlen(name)), path, err.message);
         return;
     }
-    record = calloc(1, object->record_size);
+    check_storage(walk, dataset, path);
+    if (object == NULL && H5DSis_scale(dataset) <= 0)
+        complain(walk, "%s: is not in the schema", path);
+    if (!is_in_test(path) && strcmp(path, "/fleet") != 0) /* these are read as a whole */
+        check_rows(walk, dataset, path, object);
+    H5Dclose(dataset);
+}
+
+static void check_attributes(struct walk *walk, hid_t group, const char *path,
+                             const struct pb_object *object)
+{
+    struct pb_error err = PB_ERROR_INIT;
+    void *record = calloc(1, object->record_size);
+
     if (record == NULL || pb_h5_read_attributes(group, object, record, &err) != PB_OK)
         complain(walk, "%s: %s", path, record == NULL ? "no memory" : err.message);
     free(record);
 }
 
-static herr_t visit(hid_t root, const char *name, const H5O_info_t *info, void *context)
-{
-    struct walk *walk = context;
-    char path[PATH_MAX];
-    hid_t object;
-
-    snprintf(path, sizeof(path), "/%s", strcmp(name, ".") == 0 ? "" : name);
-    object = H5Oopen(root, name, H5P_DEFAULT);
-    if (object < 0) {
-        complain(walk, "%s: cannot be opened", path);
-        return 0;
-    }
-    if (info->type == H5O_TYPE_GROUP)
-        check_group(walk, object, path);
-    else if (info->type == H5O_TYPE_DATASET)
-        check_dataset(walk, object, path);
-    else
-        complain(walk, "%s: is not in the schema", path);
-    H5Oclose(object);
-    return 0;
-}
-
 /* Reads one test whole: ranges of points, checksums of chunks, axes of the matrix. */
-static void check_test(struct walk *walk, const char *key, const char *test)
+static void check_test(struct walk *walk, hid_t group, const char *path)
 {
+    const char *test = strrchr(path, '/') + 1;
     struct pb_recording recording = {.outcome = PB_TEST_MISSING};
     struct pb_error err = PB_ERROR_INIT;
 
-    if (pb_reader_recording(walk->reader, key, test, &recording, &err) != PB_OK) {
-        complain(walk, "%s", err.message);
+    if (pb_h5_read_test(group, &recording, &err) != PB_OK) {
+        complain(walk, "%s: %s", path, err.message);
         return;
     }
     if (strcmp(recording.name, test) != 0)
-        complain(walk, "/devices/%s/tests/%s: its name attribute says \"%s\"", key, test,
-                 recording.name);
+        complain(walk, "%s: its name attribute says \"%s\"", path, recording.name);
     if (recording.outcome == PB_TEST_OK && recording.series.point_count == 0 &&
         recording.matrix.rank == 0)
-        complain(walk, "/devices/%s/tests/%s: is ok but holds nothing", key, test);
+        complain(walk, "%s: is ok but holds nothing", path);
     pb_recording_clear(&recording);
 }
 
-static void check_devices(struct walk *walk)
-{
-    struct pb_key *keys = NULL, *tests = NULL;
-    size_t key_count = 0, test_count;
+static void walk_group(struct walk *walk, hid_t group, const char *path);
 
-    if (pb_reader_devices(walk->reader, &keys, &key_count, NULL) != PB_OK)
-        complain(walk, "/devices: cannot be listed");
-    for (size_t i = 0; i < key_count; i++) {
-        if (pb_reader_tests(walk->reader, keys[i].text, &tests, &test_count, NULL) != PB_OK) {
-            complain(walk, "/devices/%s/tests: cannot be listed", keys[i].text);
-            continue;
-        }
-        for (size_t j = 0; j < test_count; j++)
-            check_test(walk, keys[i].text, tests[j].text);
-        free(tests);
-        tests = NULL;
+static void check_group(struct walk *walk, hid_t parent, const char *name, const char *path,
+                        const struct pb_object *object)
+{
+    struct pb_error err = PB_ERROR_INIT;
+    hid_t group;
+
+    if (pb_h5_open_group(parent, name, &group, &err) != PB_OK) {
+        complain(walk, "%.*s%s", (int)(strlen(path) - strlen(name)), path, err.message);
+        return;
     }
-    free(keys);
+    if (fits(path, "/devices/<key>/tests/<test>"))
+        check_test(walk, group, path);
+    else if (object != NULL)
+        check_attributes(walk, group, path, object);
+    walk_group(walk, group, path);
+    H5Gclose(group);
 }
+
+/* An object of a group, by what the schema has at its path. */
+static void check_object(struct walk *walk, hid_t parent, const char *name, const char *path)
+{
+    const struct pb_object *object = schema_of(path);
+
+    if (is_folder(path) || (object != NULL && object->kind == PB_OBJECT_GROUP))
+        check_group(walk, parent, name, path, object);
+    else if (object != NULL || is_in_test(path))
+        check_dataset(walk, parent, name, path, object);
+    else
+        complain(walk, "%s: is not in the schema", path);
+}
+
+/* path: "" for the root. The schema is five deep, and so is the walk. */
+static void walk_group(struct walk *walk, hid_t group, const char *path)
+{
+    enum { DEPTH_MAX = 6 };
+    char child[DEPTH_MAX * PB_KEY_LENGTH];
+    struct pb_key *names = NULL;
+    struct pb_error err = PB_ERROR_INIT;
+    size_t count = 0;
+
+    if (pb_h5_list(group, path, &names, &count, &err) != PB_OK)
+        complain(walk, "%s", err.message);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(child, sizeof(child), "%s/%s", path, names[i].text);
+        check_object(walk, group, names[i].text, child);
+    }
+    free(names);
+}
+
+/* ---- /fleet ---- */
+
+struct members {
+    struct walk *walk;
+    struct pb_key *keys; /* of the devices, sorted */
+    size_t key_count, count, ok_count;
+};
 
 static bool is_member_status(const char *status)
 {
@@ -205,39 +227,61 @@ static bool is_member_status(const char *status)
     return false;
 }
 
-static void check_member(struct walk *walk, const struct pb_member *member)
+static int compare_keys(const void *a, const void *b)
 {
-    struct pb_device_info info;
-    bool measured = member->tests_ok + member->tests_failed > 0;
+    return strcmp(a, b);
+}
+
+static void check_member(struct members *members, const struct pb_member *member)
+{
+    struct walk *walk = members->walk;
+    bool measured = member->tests_ok > 0 || member->tests_failed > 0;
 
     if (!is_member_status(member->status))
         complain(walk, "/fleet: rank %lld: unknown status \"%s\"", (long long)member->rank,
                  member->status);
-    if (measured && pb_reader_device(walk->reader, member->key, &info, NULL) != PB_OK)
+    if (member->host[0] != '\0' && !pb_text_is_host(member->host))
+        complain(walk, "/fleet: rank %lld: expected a host's name, found \"%s\"",
+                 (long long)member->rank, member->host);
+    if (measured && bsearch(member->key, members->keys, members->key_count, sizeof(*members->keys),
+                            compare_keys) == NULL)
         complain(walk, "/fleet: rank %lld: its device \"%s\" is not in /devices",
                  (long long)member->rank, member->key);
+    members->count++;
+    members->ok_count += strcmp(member->status, pb_member_status_name(PB_MEMBER_OK)) == 0;
+}
+
+static enum pb_status check_some_members(void *context, const void *rows, size_t count,
+                                         struct pb_error *err)
+{
+    (void)err;
+    for (size_t i = 0; i < count; i++)
+        check_member(context, (const struct pb_member *)rows + i);
+    return PB_OK;
 }
 
 static void check_members(struct walk *walk)
 {
-    struct pb_member *members = NULL;
+    struct members members = {.walk = walk};
     struct pb_error err = PB_ERROR_INIT;
     struct pb_run run;
-    size_t count = 0, ok = 0;
+    hid_t dataset = H5I_INVALID_HID;
+    enum pb_status status = pb_h5_open_dataset(walk->file, "/fleet", &dataset, &err);
 
-    if (pb_reader_members(walk->reader, &members, &count, &err) != PB_OK) {
-        complain(walk, "%s", err.message);
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        check_member(walk, &members[i]);
-        ok += strcmp(members[i].status, pb_member_status_name(PB_MEMBER_OK)) == 0;
-    }
     pb_reader_run(walk->reader, &run, NULL);
-    if ((run.complete != 0) != (ok == count && count > 0))
+    /* What the devices are that cannot be listed was complained of. */
+    pb_reader_devices(walk->reader, &members.keys, &members.key_count, NULL);
+    if (status == PB_OK) {
+        status = pb_h5_visit_rows(dataset, "/fleet", pb_schema_find("/fleet"), check_some_members,
+                                  &members, &err);
+        H5Dclose(dataset);
+    }
+    free(members.keys);
+    if (status != PB_OK)
+        complain(walk, "%s", err.message);
+    else if ((run.complete != 0) != (members.ok_count == members.count && members.count > 0))
         complain(walk, "/: complete is %lld, but %zu of %zu rows of /fleet are ok",
-                 (long long)run.complete, ok, count);
-    free(members);
+                 (long long)run.complete, members.ok_count, members.count);
 }
 
 enum pb_status pb_file_validate(const char *path,
@@ -245,23 +289,16 @@ enum pb_status pb_file_validate(const char *path,
                                 size_t *complaints_out, struct pb_error *err)
 {
     struct walk walk = {.complain = complain_to, .context = context};
-    struct pb_run run;
-    enum pb_status status = pb_fleet_open_file(path, &walk.file, &run, err);
+    enum pb_status status = pb_reader_open(path, &walk.reader, err);
 
     if (status != PB_OK)
         return status;
-    status = pb_reader_open(path, &walk.reader, err);
-    if (status == PB_OK) {
-        if (H5Ovisit(walk.file, H5_INDEX_NAME, H5_ITER_INC, visit, &walk) < 0)
-            complain(&walk, "%s: its objects cannot be walked", path);
-        check_devices(&walk);
-        check_members(&walk);
-        pb_reader_close(walk.reader);
-        *complaints_out = walk.complaints;
-        if (walk.complaints > 0)
-            status =
-                pb_fail(err, PB_INVALID, "%s: %zu violations of the schema", path, walk.complaints);
-    }
-    H5Fclose(walk.file);
-    return status;
+    walk.file = pb_reader_file(walk.reader);
+    walk_group(&walk, walk.file, "");
+    check_members(&walk);
+    pb_reader_close(walk.reader);
+    *complaints_out = walk.complaints;
+    return walk.complaints == 0 ? PB_OK
+                                : pb_fail(err, PB_INVALID, "%s: %zu violations of the schema", path,
+                                          walk.complaints);
 }

