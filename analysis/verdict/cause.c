@@ -219,7 +219,7 @@ static void take(const struct pb_sheet *sheet, struct pb_bundle *bundle,
         if (move->severity == PB_SEVERITY_CRITICAL)
             diagnosis->severity = PB_SEVERITY_CRITICAL;
         if (is_for_the_worse(metric, move))
-            most = cause->most;
+            most = PB_SEVERITY_CRITICAL;
     }
     if (diagnosis->severity > most)
         diagnosis->severity = most;

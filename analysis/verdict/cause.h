@@ -54,8 +54,6 @@ struct pb_cause {
     const char *meaning; /* what speaks for it: begins the evidence */
     const char *advice;
     enum pb_level level;
-    enum pb_severity most;                        /* it is never worse than this */
-    bool drain;                                   /* when CRITICAL */
     struct pb_sign needs[PB_CAUSE_NEEDS_MAX];     /* one of them at least has moved */
     struct pb_sign also[PB_CAUSE_NEEDS_MAX];      /* and one of these, if there are any */
     struct pb_sign spares[PB_CAUSE_SPARES_MAX];   /* none of them has moved */

@@ -157,8 +157,6 @@ void pb_cause_word(const struct pb_sheet *sheet, const struct pb_scores *scores,
     write_evidence(sheet, bundle, diagnosis, finding.evidence, sizeof(finding.evidence));
     PB_TEXT_SET(finding.cause, cause->word);
     PB_TEXT_SET(finding.advice, cause->advice);
-    finding.drain =
-        cause->drain && finding.severity == PB_SEVERITY_CRITICAL && finding.host[0] != '\0';
     if (metric->test[0] != '\0')
         snprintf(finding.evidence_path, sizeof(finding.evidence_path), "/devices/%s/tests/%s",
                  sheet->subjects[bundle->subject].key, metric->test);

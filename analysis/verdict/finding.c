@@ -45,6 +45,11 @@ bool pb_finding_concerns(const struct pb_finding *finding, const struct pb_sheet
 {
     const struct pb_subject *device = &sheet->subjects[subject];
 
+    for (size_t i = 0; i < finding->members.count; i++)
+        if (finding->members.subjects[i] == subject)
+            return true;
+    if (finding->members.count > 0)
+        return false;
     if (finding->device[0] != '\0')
         return strcmp(finding->device, device->key) == 0;
     if (finding->level == PB_LEVEL_NODE)

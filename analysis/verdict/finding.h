@@ -31,6 +31,10 @@ struct pb_members {
     size_t count;
 };
 
+struct pb_policy;
+
+enum { PB_MUTE_REASON_LENGTH = 128 };
+
 struct pb_finding {
     enum pb_severity severity; /* UNKNOWN: could not be judged, and says why */
     enum pb_level level;
@@ -54,7 +58,9 @@ struct pb_finding {
     char attribute[PB_NAME_LENGTH]; /* what the members have in common and the others have not:
                                        "driver", "VBIOS", …; empty: nothing known */
     char attribute_value[PB_TEXT_LENGTH];
-    bool drain;                            /* the members' nodes should take no more work */
+    bool drain;                       /* the members' nodes should take no more work */
+    char muted_until[PB_NAME_LENGTH]; /* a date of the site's policy; empty: not muted */
+    char mute_reason[PB_MUTE_REASON_LENGTH];
     char summary[PB_MESSAGE_LENGTH];       /* one sentence: what, by how much, against whom */
     char evidence[PB_MESSAGE_LENGTH];      /* what speaks for the cause */
     char evidence_path[PB_MESSAGE_LENGTH]; /* a path in the fleet file */
@@ -83,12 +89,14 @@ struct pb_findings {
  * population by an additive fit, names its cause with the evidence that speaks for it, and adds
  * what needs no score (missing, hung, crashed, lost and duplicate devices; integrity; NVML).
  *
+ * policy        severity and drain by cause (policy.h); NULL: the default
  * findings_out  for pb_findings_clear(); sorted, worst first
  *
  * PB_NO_MEMORY is the only error.
  */
 enum pb_status pb_judge(const struct pb_sheet *sheet, const struct pb_scores *scores,
-                        struct pb_findings *findings_out, struct pb_error *err);
+                        const struct pb_policy *policy, struct pb_findings *findings_out,
+                        struct pb_error *err);
 
 void pb_findings_clear(struct pb_findings *findings); /* NULL is allowed */
 

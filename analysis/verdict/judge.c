@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analysis/verdict/cause.h"
+#include "analysis/verdict/policy.h"
 #include "analysis/verdict/room.h"
 
 static bool copy_members(const struct pb_members *members, struct pb_members *copy_out)
@@ -34,6 +35,9 @@ enum pb_status pb_verdict_add(struct pb_verdict *verdict, const struct pb_findin
     struct pb_finding *items =
         pb_with_room(findings->items, findings->count, &findings->capacity, sizeof(*items));
     struct pb_finding added = *finding;
+    size_t group_size = finding->group > 0 && finding->group <= verdict->scores->group_count
+                            ? verdict->scores->groups[finding->group - 1].member_count
+                            : 0;
 
     if (items != NULL)
         findings->items = items;
@@ -44,6 +48,7 @@ enum pb_status pb_verdict_add(struct pb_verdict *verdict, const struct pb_findin
         return pb_fail(verdict->err, PB_NO_MEMORY, "out of memory adding finding %zu",
                        findings->count + 1);
     }
+    pb_policy_apply(verdict->policy, verdict->sheet, group_size, &added);
     findings->items[findings->count++] = added;
     return PB_OK;
 }
@@ -208,9 +213,10 @@ static void summarise(struct pb_verdict *verdict)
 }
 
 enum pb_status pb_judge(const struct pb_sheet *sheet, const struct pb_scores *scores,
-                        struct pb_findings *findings_out, struct pb_error *err)
+                        const struct pb_policy *policy, struct pb_findings *findings_out,
+                        struct pb_error *err)
 {
-    struct pb_verdict verdict = {.sheet = sheet, .scores = scores, .err = err};
+    struct pb_verdict verdict = {.sheet = sheet, .scores = scores, .policy = policy, .err = err};
     enum pb_status status = judge_moves(&verdict);
 
     if (status == PB_OK)

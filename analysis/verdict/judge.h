@@ -7,6 +7,7 @@
 struct pb_verdict {
     const struct pb_sheet *sheet;
     const struct pb_scores *scores;
+    const struct pb_policy *policy; /* NULL: the default */
     struct pb_findings findings;
     struct pb_error *err;
 };

@@ -11,25 +11,20 @@
 static const struct fate {
     const char *status, *cause, *meaning, *advice;
     enum pb_severity severity;
-    bool drain;
 } fates[] = {
     {"failed", "failed", "the device could not be measured",
-     "drain, read the message, try plumb-probe on it alone", PB_SEVERITY_CRITICAL, true},
+     "read the message, try plumb-probe on it alone", PB_SEVERITY_CRITICAL},
     {"hung", "hung", "a kernel did not end before its deadline; the probe was killed",
-     "drain, look for Xid errors in the kernel's log, reset the device", PB_SEVERITY_CRITICAL,
-     true},
+     "look for Xid errors in the kernel's log, reset the device", PB_SEVERITY_CRITICAL},
     {"crashed", "crashed", "the probe died while it measured",
-     "drain, look for Xid errors in the kernel's log, repeat with plumb-probe",
-     PB_SEVERITY_CRITICAL, true},
+     "look for Xid errors in the kernel's log, repeat with plumb-probe", PB_SEVERITY_CRITICAL},
     {"lost", "off_the_bus", "the device fell off the bus while it was measured",
-     "drain, power-cycle the node, reseat the board, replace it if it is lost again",
-     PB_SEVERITY_CRITICAL, true},
+     "power-cycle the node, reseat the board, replace it if it is lost again",
+     PB_SEVERITY_CRITICAL},
     {"absent", "absent", "no device was there for this rank",
-     "drain, compare lspci and nvidia-smi -L with what the node should have", PB_SEVERITY_CRITICAL,
-     true},
+     "compare lspci and nvidia-smi -L with what the node should have", PB_SEVERITY_CRITICAL},
     {"duplicate", "duplicate", "another rank measured the same device",
-     "start one rank for each device: check --gpus-per-task and the binding", PB_SEVERITY_WARNING,
-     false},
+     "start one rank for each device: check --gpus-per-task and the binding", PB_SEVERITY_WARNING},
 };
 
 /* Corruption and company explain that tests failed: no second finding for it. */
@@ -66,7 +61,6 @@ static enum pb_status add(struct pb_verdict *verdict, const struct pb_subject *s
 {
     struct pb_finding finding = pb_finding_blank(fate->severity, PB_LEVEL_DEVICE);
 
-    finding.drain = fate->drain;
     place_at(subject, &finding);
     PB_TEXT_SET(finding.cause, fate->cause);
     PB_TEXT_SET(finding.advice, fate->advice);
@@ -89,12 +83,8 @@ static bool has_ended_so(const struct pb_subject *subject, const struct fate *fa
 static enum pb_status judge_one(struct pb_verdict *verdict, const struct pb_subject *subject)
 {
     static const struct fate incomplete = {
-        "partial",
-        "incomplete",
-        "tests did not end well, so nothing is known of what they measure",
-        "read the messages of the tests, repeat the run",
-        PB_SEVERITY_WARNING,
-        false};
+        "partial", "incomplete", "tests did not end well, so nothing is known of what they measure",
+        "read the messages of the tests, repeat the run", PB_SEVERITY_WARNING};
     bool is_partial = strcmp(subject->status, "partial") == 0 || subject->missing[0] != '\0';
     enum pb_status status = PB_OK;
     bool is_told = false;

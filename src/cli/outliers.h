@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "analysis/verdict/finding.h"
+#include "analysis/verdict/policy.h"
 #include "analysis/verdict/score.h"
 #include "analysis/verdict/sheet.h"
 #include "cli/outlet.h"
@@ -29,10 +30,21 @@ enum pb_status pb_pasts_add(struct pb_pasts *pasts, const char *path, struct pb_
 
 void pb_pasts_clear(struct pb_pasts *pasts);
 
+/*
+ * Reads a site's policy: rules by cause and by metric, muted findings. pb_policy_clear() it, on
+ * failure too; `file` must outlive it.
+ *
+ * PB_INVALID: a wrong key or value, by its JSON path.
+ */
+enum pb_status pb_policy_load(const char *file, struct pb_policy *policy_out, struct pb_error *err);
+
+void pb_policy_clear(struct pb_policy *policy);
+
 /* All there is to tell of one fleet file. */
 struct pb_ruling {
     const char *file;
     struct pb_pasts pasts; /* the baseline */
+    struct pb_policy policy;
     struct pb_run run;
     struct pb_sheet sheet;
     struct pb_scores scores;
@@ -55,16 +67,25 @@ enum pb_status pb_outliers_read(const char *path,
                                 struct pb_run *run_out, struct pb_sheet *sheet,
                                 struct pb_error *err);
 
+/* A node that should take no more work, and the worst finding that says so. */
+struct pb_drain {
+    const char *host;
+    const struct pb_finding *finding;
+};
+
 /*
- * Nodes with a finding that says to drain them, in the findings' order, each once, with the worst
- * finding's row. *rows_out is to be freed; the host is items[row].host.
+ * The nodes of the members of all findings that drain, in the findings' order, each once. Free
+ * *drains_out; it points into the ruling.
  */
-enum pb_status pb_ruling_drains(const struct pb_findings *findings, size_t **rows_out,
+enum pb_status pb_ruling_drains(const struct pb_ruling *ruling, struct pb_drain **drains_out,
                                 size_t *count_out, struct pb_error *err);
 
 /* "n[01-04,07]" of these, less those whose name no host can have; free() it. */
 enum pb_status pb_ruling_hostlist(const struct pb_ruling *ruling, char **text_out,
                                   struct pb_error *err);
+
+/* How many devices of the run are simulated: such a verdict says so wherever it speaks. */
+size_t pb_ruling_simulated(const struct pb_ruling *ruling);
 
 /* Findings as rows of /analysis/findings; free() them. */
 enum pb_status pb_ruling_rows(const struct pb_findings *findings, struct pb_finding_row **rows_out,

@@ -1,4 +1,4 @@
-/* The verdict as JSON, schema 1: docs/outliers-json.md describes every key. See outliers.h. */
+/* The verdict as JSON, schema 2: docs/outliers-json.md describes every key. See outliers.h. */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -42,7 +42,38 @@ static void set_count(json_t *object, const char *key, uint64_t value)
     json_object_set_new(object, key, json_integer((json_int_t)value));
 }
 
-static json_t *describe_finding(const struct pb_finding *finding)
+/* The devices of a finding, by what tells them apart in an inventory. */
+static json_t *describe_members(const struct pb_ruling *ruling, const struct pb_members *members)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < members->count; i++) {
+        const struct pb_subject *subject = &ruling->sheet.subjects[members->subjects[i]];
+        json_t *member = json_object();
+
+        set_text_or_null(member, "device", subject->key);
+        set_text_or_null(member, "host", subject->host);
+        json_object_set_new(member, "slot",
+                            subject->slot >= 0 ? json_integer(subject->slot) : json_null());
+        set_text_or_null(member, "uuid", subject->info.uuid);
+        json_array_append_new(list, member);
+    }
+    return list;
+}
+
+static json_t *describe_mute(const struct pb_finding *finding)
+{
+    json_t *object;
+
+    if (finding->muted_until[0] == '\0')
+        return json_null();
+    object = json_object();
+    set_text(object, "until", finding->muted_until);
+    set_text_or_null(object, "reason", finding->mute_reason);
+    return object;
+}
+
+static json_t *describe_finding(const struct pb_ruling *ruling, const struct pb_finding *finding)
 {
     json_t *object = json_object();
 
@@ -65,6 +96,11 @@ static json_t *describe_finding(const struct pb_finding *finding)
     set_number(object, "p", finding->p);
     set_count(object, "metrics", finding->metrics);
     set_count(object, "peers", finding->peers);
+    json_object_set_new(object, "members", describe_members(ruling, &finding->members));
+    json_object_set_new(object, "counterparts", describe_members(ruling, &finding->counterparts));
+    set_text_or_null(object, "attribute", finding->attribute);
+    set_text_or_null(object, "attribute_value", finding->attribute_value);
+    json_object_set_new(object, "muted", describe_mute(finding));
     json_object_set_new(object, "drain", json_boolean(finding->drain));
     set_text(object, "summary", finding->summary);
     set_text(object, "evidence", finding->evidence);
@@ -118,17 +154,18 @@ static json_t *describe_group(const struct pb_ruling *ruling, size_t g)
 static enum pb_status describe_drains(const struct pb_ruling *ruling, json_t *object,
                                       struct pb_error *err)
 {
-    size_t *rows, count;
+    struct pb_drain *drains;
+    size_t count;
     json_t *nodes;
-    enum pb_status status = pb_ruling_drains(&ruling->findings, &rows, &count, err);
+    enum pb_status status = pb_ruling_drains(ruling, &drains, &count, err);
 
     if (status != PB_OK)
         return status;
     nodes = json_array();
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(nodes, pb_json_of_text(ruling->findings.items[rows[i]].host));
+        json_array_append_new(nodes, pb_json_of_text(drains[i].host));
     json_object_set_new(object, "drain", nodes);
-    free(rows);
+    free(drains);
     return PB_OK;
 }
 
@@ -140,6 +177,8 @@ static json_t *describe_run(const struct pb_ruling *ruling)
     set_text(object, "run_id", ruling->run.run_id);
     set_text(object, "created", ruling->run.created);
     json_object_set_new(object, "complete", json_boolean(ruling->run.complete != 0));
+    json_object_set_new(object, "simulated", json_boolean(pb_ruling_simulated(ruling) > 0));
+    set_text_or_null(object, "policy", ruling->policy.file);
     set_text_or_null(object, "baseline", ruling->pasts.count > 0 ? ruling->pasts.paths[0] : NULL);
     for (size_t i = 0; i < ruling->pasts.count; i++)
         json_array_append_new(baselines, pb_json_of_text(ruling->pasts.paths[i]));
@@ -156,7 +195,7 @@ enum pb_status pb_ruling_write_json(const struct pb_ruling *ruling, FILE *file,
 
     pb_time_utc(now);
     set_text(root, "tool", "plumb-outliers");
-    set_count(root, "schema", 1);
+    set_count(root, "schema", 2);
     set_text(root, "version", PLUMB_VERSION);
     set_text(root, "judged_at", now);
     json_object_set_new(root, "run", describe_run(ruling));
@@ -167,7 +206,7 @@ enum pb_status pb_ruling_write_json(const struct pb_ruling *ruling, FILE *file,
     set_count(root, "devices_skipped", ruling->findings.skipped);
     status = describe_drains(ruling, root, err);
     for (size_t i = 0; i < ruling->findings.count; i++)
-        json_array_append_new(findings, describe_finding(&ruling->findings.items[i]));
+        json_array_append_new(findings, describe_finding(ruling, &ruling->findings.items[i]));
     json_object_set_new(root, "findings", findings);
     for (size_t i = 0; i < ruling->scores.group_count; i++)
         json_array_append_new(groups, describe_group(ruling, i));

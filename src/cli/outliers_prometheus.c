@@ -4,6 +4,7 @@
  * One bad line makes the exporter drop the whole file: labels are escaped, and no two samples of a
  * metric have the same labels.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -21,21 +22,45 @@ static bool is_textfile(const char *head, size_t length)
 const struct pb_outlet_kind pb_ruling_prometheus_kind = {"a Prometheus textfile of plumb",
                                                          is_textfile};
 
-static void begin(FILE *file, const char *name, const char *help)
+/* The textfile in the making. Every sample of a simulated run has a label that says so. */
+struct textfile {
+    FILE *file;
+    const struct pb_ruling *ruling;
+    bool is_simulated;
+};
+
+struct label {
+    const char *name, *text;
+};
+
+static void begin(const struct textfile *out, const char *name, const char *help)
 {
-    fprintf(file, "# HELP plumb_%s %s\n# TYPE plumb_%s gauge\n", name, help, name);
+    fprintf(out->file, "# HELP plumb_%s %s\n# TYPE plumb_%s gauge\n", name, help, name);
 }
 
 /* name="text", with what the format wants escaped beyond pb_text_escape(). */
-static void print_label(FILE *file, const char *separator, const char *name, const char *text)
+static void print_label(FILE *file, const char *separator, const struct label *label)
 {
     char escaped[4 * PB_TEXT_LENGTH];
 
-    PB_TEXT_ESCAPE(escaped, text);
-    fprintf(file, "%s%s=\"", separator, name);
+    PB_TEXT_ESCAPE(escaped, label->text);
+    fprintf(file, "%s%s=\"", separator, label->name);
     for (const char *at = escaped; *at != '\0'; at++)
         fprintf(file, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
     fputc('"', file);
+}
+
+static void print_sample(const struct textfile *out, const char *name, const struct label *labels,
+                         size_t count, double value)
+{
+    static const struct label simulated = {"simulated", "true"};
+
+    fprintf(out->file, "plumb_%s", name);
+    for (size_t i = 0; i < count; i++)
+        print_label(out->file, i == 0 ? "{" : ",", &labels[i]);
+    if (out->is_simulated)
+        print_label(out->file, count == 0 ? "{" : ",", &simulated);
+    fprintf(out->file, "%s %.10g\n", count > 0 || out->is_simulated ? "}" : "", value);
 }
 
 /* The same place, cause and severity: one sample. */
@@ -54,24 +79,68 @@ static bool was_printed(const struct pb_findings *findings, size_t at)
     return false;
 }
 
-static void print_findings(const struct pb_findings *findings, FILE *file)
+static void print_findings(const struct textfile *out)
 {
-    begin(file, "finding", "What is out of true, 1 for each finding.");
+    const struct pb_findings *findings = &out->ruling->findings;
+
+    begin(out, "finding", "An anomaly, 1 for each finding.");
     for (size_t i = 0; i < findings->count; i++) {
         const struct pb_finding *finding = &findings->items[i];
+        const struct label labels[] = {{"host", finding->host},
+                                       {"device", finding->device},
+                                       {"model", finding->model},
+                                       {"place", finding->place},
+                                       {"cause", finding->cause},
+                                       {"level", pb_level_name(finding->level)},
+                                       {"severity", pb_severity_name(finding->severity)}};
 
-        if (was_printed(findings, i))
-            continue;
-        fputs("plumb_finding", file);
-        print_label(file, "{", "host", finding->host);
-        print_label(file, ",", "device", finding->device);
-        print_label(file, ",", "model", finding->model);
-        print_label(file, ",", "place", finding->place);
-        print_label(file, ",", "cause", finding->cause);
-        print_label(file, ",", "level", pb_level_name(finding->level));
-        print_label(file, ",", "severity", pb_severity_name(finding->severity));
-        fputs("} 1\n", file);
+        if (!was_printed(findings, i))
+            print_sample(out, "finding", labels, sizeof(labels) / sizeof(labels[0]), 1.0);
     }
+}
+
+static bool has_member(const struct pb_finding *finding, size_t subject)
+{
+    for (size_t i = 0; i < finding->members.count; i++)
+        if (finding->members.subjects[i] == subject)
+            return true;
+    return false;
+}
+
+static bool member_was_printed(const struct pb_findings *findings, size_t at, size_t subject)
+{
+    for (size_t i = 0; i < at; i++)
+        if (is_same_sample(&findings->items[i], &findings->items[at]) &&
+            has_member(&findings->items[i], subject))
+            return true;
+    return false;
+}
+
+static void print_members(const struct textfile *out, size_t at)
+{
+    const struct pb_findings *findings = &out->ruling->findings;
+    const struct pb_finding *finding = &findings->items[at];
+
+    for (size_t i = 0; i < finding->members.count; i++) {
+        size_t subject = finding->members.subjects[i];
+        const struct pb_subject *member = &out->ruling->sheet.subjects[subject];
+        const struct label labels[] = {{"host", member->host},
+                                       {"device", member->key},
+                                       {"place", finding->place},
+                                       {"cause", finding->cause},
+                                       {"level", pb_level_name(finding->level)},
+                                       {"severity", pb_severity_name(finding->severity)}};
+
+        if (member->key[0] != '\0' && !member_was_printed(findings, at, subject))
+            print_sample(out, "finding_device", labels, sizeof(labels) / sizeof(labels[0]), 1.0);
+    }
+}
+
+static void print_all_members(const struct textfile *out)
+{
+    begin(out, "finding_device", "A device that a finding is about, 1 for each member.");
+    for (size_t i = 0; i < out->ruling->findings.count; i++)
+        print_members(out, i);
 }
 
 /* The worst that is said of a device: of itself, its node, its slot, or all of its group. */
@@ -90,19 +159,64 @@ static enum pb_severity status_of(const struct pb_ruling *ruling, size_t subject
     return worst;
 }
 
-static void print_devices(const struct pb_ruling *ruling, FILE *file)
+static void print_of_device(const struct textfile *out, const char *name, size_t subject,
+                            double value)
 {
-    begin(file, "device_status", "0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.");
-    for (size_t i = 0; i < ruling->sheet.subject_count; i++) {
-        const struct pb_subject *subject = &ruling->sheet.subjects[i];
+    const struct pb_subject *device = &out->ruling->sheet.subjects[subject];
+    const struct label labels[] = {
+        {"host", device->host}, {"device", device->key}, {"model", device->info.model}};
 
-        if (subject->key[0] == '\0')
-            continue; /* a rank without a device has a finding instead */
-        fputs("plumb_device_status", file);
-        print_label(file, "{", "host", subject->host);
-        print_label(file, ",", "device", subject->key);
-        print_label(file, ",", "model", subject->info.model);
-        fprintf(file, "} %d\n", (int)status_of(ruling, i));
+    if (device->key[0] != '\0' && isfinite(value)) /* a rank without a device has a finding */
+        print_sample(out, name, labels, sizeof(labels) / sizeof(labels[0]), value);
+}
+
+static void print_statuses(const struct textfile *out)
+{
+    begin(out, "device_status", "0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.");
+    for (size_t i = 0; i < out->ruling->sheet.subject_count; i++)
+        print_of_device(out, "device_status", i, (double)status_of(out->ruling, i));
+}
+
+/* What was measured, beside the states: in base units, as Prometheus has them. */
+static const struct measured {
+    const char *name, *help, *metric;
+    double scale; /* of the metric's unit, to the base unit */
+} measured[] = {
+    {"device_sm_clock_hertz", "SM clock under the battery's load.", "clock.sm_mhz", 1e6},
+    {"device_l1_latency_seconds", "Latency of an L1 hit.", "l1.latency_ns", 1e-9},
+    {"device_l2_latency_seconds", "Latency of an L2 hit.", "l2.latency_ns", 1e-9},
+    {"device_memory_latency_seconds", "Latency of a load from device memory.", "dram.latency_ns",
+     1e-9},
+    {"device_memory_copy_bytes_per_second", "Best copy rate within device memory.",
+     "global_copy.peak", 1.0},
+    {"device_host_link_bytes_per_second", "Best rate over the host link.",
+     "host_link.peak_bytes_per_s", 1.0},
+    {"device_slowest_sm_ratio", "L1 latency of the slowest SM over the device's median.",
+     "sm.l1_slowest", 1.0},
+    {"device_temperature_celsius", "Highest temperature of the run.", "nvml.temperature_most", 1.0},
+    {"device_power_watts", "Highest power of the run.", "nvml.power_most", 1.0},
+    {"device_pcie_lanes", "PCIe lanes in use.", "nvml.pcie_width", 1.0},
+    {"device_pcie_generation", "PCIe generation, the best of the run.", "nvml.pcie_generation",
+     1.0},
+    {"device_nvlinks_up", "NVLinks that are up, the fewest of the run.", "nvml.nvlinks_up", 1.0},
+    {"device_memory_used_bytes", "Memory in use, the least of the run.", "nvml.memory_used_least",
+     1.0},
+    {"device_memory_mismatches", "Words that came back wrong.", "integrity.mismatches", 1.0},
+};
+
+static void print_measured(const struct textfile *out)
+{
+    const struct pb_sheet *sheet = &out->ruling->sheet;
+
+    for (size_t k = 0; k < sizeof(measured) / sizeof(measured[0]); k++) {
+        size_t metric = pb_sheet_find(sheet, measured[k].metric);
+
+        if (metric == sheet->metric_count)
+            continue;
+        begin(out, measured[k].name, measured[k].help);
+        for (size_t i = 0; i < sheet->subject_count; i++)
+            print_of_device(out, measured[k].name, i,
+                            measured[k].scale * pb_sheet_cell(sheet, i, metric).value);
     }
 }
 
@@ -115,31 +229,36 @@ static long long seconds_of(const char *utc)
     return end == NULL ? 0 : (long long)timegm(&date);
 }
 
-static void print_number(FILE *file, const char *name, const char *help, long long value)
+static void print_number(const struct textfile *out, const char *name, const char *help,
+                         double value)
 {
-    begin(file, name, help);
-    fprintf(file, "plumb_%s %lld\n", name, value);
+    begin(out, name, help);
+    print_sample(out, name, NULL, 0, value);
 }
 
 enum pb_status pb_ruling_write_prometheus(const struct pb_ruling *ruling, FILE *file,
                                           struct pb_error *err)
 {
-    size_t *rows, count;
-    enum pb_status status = pb_ruling_drains(&ruling->findings, &rows, &count, err);
+    const struct textfile out = {file, ruling, pb_ruling_simulated(ruling) > 0};
+    struct pb_drain *drains;
+    size_t count;
+    enum pb_status status = pb_ruling_drains(ruling, &drains, &count, err);
 
     if (status != PB_OK)
         return status;
-    free(rows);
-    print_number(file, "status", "Of the fleet: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
+    free(drains);
+    print_number(&out, "status", "Of the fleet: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
                  ruling->status);
-    print_findings(&ruling->findings, file);
-    print_devices(ruling, file);
-    print_number(file, "devices_judged", "Devices that were compared with their peers.",
-                 (long long)ruling->findings.judged);
-    print_number(file, "devices_skipped", "Devices that could not be judged.",
-                 (long long)ruling->findings.skipped);
-    print_number(file, "nodes_to_drain", "Nodes that should take no more work.", (long long)count);
-    print_number(file, "run_timestamp_seconds", "When the judged run was begun.",
-                 seconds_of(ruling->run.created));
+    print_findings(&out);
+    print_all_members(&out);
+    print_statuses(&out);
+    print_measured(&out);
+    print_number(&out, "devices_judged", "Devices that were compared with their peers.",
+                 (double)ruling->findings.judged);
+    print_number(&out, "devices_skipped", "Devices that could not be judged.",
+                 (double)ruling->findings.skipped);
+    print_number(&out, "nodes_to_drain", "Nodes that should take no more work.", (double)count);
+    print_number(&out, "run_timestamp_seconds", "When the judged run was begun.",
+                 (double)seconds_of(ruling->run.created));
     return PB_OK;
 }

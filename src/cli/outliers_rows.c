@@ -45,23 +45,58 @@ enum pb_status pb_ruling_rows(const struct pb_findings *findings, struct pb_find
     return PB_OK;
 }
 
-enum pb_status pb_ruling_drains(const struct pb_findings *findings, size_t **rows_out,
-                                size_t *count_out, struct pb_error *err)
+size_t pb_ruling_simulated(const struct pb_ruling *ruling)
 {
-    size_t *rows = calloc(findings->count + 1, sizeof(*rows));
     size_t count = 0;
 
-    if (rows == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu findings", findings->count);
-    for (size_t i = 0; i < findings->count; i++) {
-        bool known = !findings->items[i].drain || findings->items[i].host[0] == '\0';
+    for (size_t i = 0; i < ruling->sheet.subject_count; i++)
+        count += strcmp(ruling->sheet.subjects[i].info.backend, "sim") == 0;
+    return count;
+}
 
-        for (size_t j = 0; j < count && !known; j++)
-            known = strcmp(findings->items[rows[j]].host, findings->items[i].host) == 0;
-        if (!known)
-            rows[count++] = i;
+static void add_drain(struct pb_drain *drains, size_t *count, const char *host,
+                      const struct pb_finding *finding)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp(drains[i].host, host) == 0)
+            return;
+    if (host[0] != '\0')
+        drains[(*count)++] = (struct pb_drain){host, finding};
+}
+
+/* Nodes that a list of drains can have at most. */
+static size_t count_hosts(const struct pb_findings *findings)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < findings->count; i++)
+        count += findings->items[i].members.count + 1;
+    return count;
+}
+
+/* A device that is missing is no member of this run: its finding names the host alone. */
+enum pb_status pb_ruling_drains(const struct pb_ruling *ruling, struct pb_drain **drains_out,
+                                size_t *count_out, struct pb_error *err)
+{
+    const struct pb_findings *findings = &ruling->findings;
+    struct pb_drain *drains = calloc(count_hosts(findings) + 1, sizeof(*drains));
+    size_t count = 0;
+
+    if (drains == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory listing the nodes of %zu findings",
+                       findings->count);
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct pb_finding *finding = &findings->items[i];
+        const struct pb_members *members = &finding->members;
+
+        if (!finding->drain)
+            continue;
+        for (size_t j = 0; j < members->count; j++)
+            add_drain(drains, &count, ruling->sheet.subjects[members->subjects[j]].host, finding);
+        if (members->count == 0)
+            add_drain(drains, &count, finding->host, finding);
     }
-    *rows_out = rows;
+    *drains_out = drains;
     *count_out = count;
     return PB_OK;
 }
@@ -69,19 +104,20 @@ enum pb_status pb_ruling_drains(const struct pb_findings *findings, size_t **row
 enum pb_status pb_ruling_hostlist(const struct pb_ruling *ruling, char **text_out,
                                   struct pb_error *err)
 {
-    size_t *rows = NULL, count = 0, named = 0;
+    struct pb_drain *drains = NULL;
+    size_t count = 0, named = 0;
     const char **hosts = NULL;
-    enum pb_status status = pb_ruling_drains(&ruling->findings, &rows, &count, err);
+    enum pb_status status = pb_ruling_drains(ruling, &drains, &count, err);
 
     if (status == PB_OK && (hosts = calloc(count + 1, sizeof(const char *))) == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu hosts", count);
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory listing %zu hosts", count);
     for (size_t i = 0; i < count && status == PB_OK; i++)
-        if (pb_text_is_host(ruling->findings.items[rows[i]].host))
-            hosts[named++] = ruling->findings.items[rows[i]].host;
+        if (pb_text_is_host(drains[i].host))
+            hosts[named++] = drains[i].host;
     if (status == PB_OK)
         status = pb_hostlist_fold(hosts, named, text_out, err);
     free(hosts);
-    free(rows);
+    free(drains);
     return status;
 }
 

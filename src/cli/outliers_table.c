@@ -12,7 +12,8 @@
 enum {
     WIDTH_DEFAULT = 100,
     WIDTH_LEAST = 40,
-    INDENT = 10,        /* as wide as "CRITICAL" and a gap */
+    INDENT = 10, /* as wide as "CRITICAL" and a gap */
+    MEMBERS_SHOWN = 64,
     FINDINGS_SHOWN = 20 /* more are in the JSON: nobody reads fifty */
 };
 
@@ -120,7 +121,35 @@ static void print_paragraph(struct page *page, const char *lead, const char *tex
     end_line(page);
 }
 
-static void print_finding(struct page *page, const struct pb_finding *finding)
+/* "devices: n1.gpu0 n1.gpu3 and 12 more": who it is, where the place does not say it. */
+static void print_members(struct page *page, const struct pb_ruling *ruling, const char *lead,
+                          const struct pb_members *members)
+{
+    char text[MEMBERS_SHOWN * (PB_KEY_LENGTH + 1) + 32] = "";
+
+    for (size_t i = 0; i < members->count && i < MEMBERS_SHOWN; i++) {
+        size_t length = strlen(text);
+
+        snprintf(text + length, sizeof(text) - length, "%s%s", i == 0 ? "" : " ",
+                 ruling->sheet.subjects[members->subjects[i]].key);
+    }
+    if (members->count > MEMBERS_SHOWN)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), " and %zu more",
+                 members->count - MEMBERS_SHOWN);
+    print_paragraph(page, lead, text);
+}
+
+static void print_mute(struct page *page, const struct pb_finding *finding)
+{
+    char text[PB_NAME_LENGTH + PB_MUTE_REASON_LENGTH + 4];
+
+    snprintf(text, sizeof(text), "%s%s%s", finding->muted_until,
+             finding->mute_reason[0] == '\0' ? "" : ": ", finding->mute_reason);
+    print_paragraph(page, "Muted by the site until ", finding->muted_until[0] == '\0' ? "" : text);
+}
+
+static void print_finding(struct page *page, const struct pb_ruling *ruling,
+                          const struct pb_finding *finding)
 {
     end_line(page);
     print_severity(page, finding->severity);
@@ -131,8 +160,12 @@ static void print_finding(struct page *page, const struct pb_finding *finding)
     print_folded(page, INDENT, finding->cause);
     end_line(page);
     print_paragraph(page, "", finding->summary);
-    print_paragraph(page, "because ", finding->evidence);
-    print_paragraph(page, "do: ", finding->advice);
+    if (finding->members.count > 1)
+        print_members(page, ruling, "Devices: ", &finding->members);
+    print_members(page, ruling, "The others: ", &finding->counterparts);
+    print_paragraph(page, "Evidence: ", finding->evidence);
+    print_paragraph(page, "Action: ", finding->advice);
+    print_mute(page, finding);
 }
 
 /* ---- the first line ---- */
@@ -203,7 +236,7 @@ static void list_counts(const struct pb_findings *findings, char *text, size_t s
                                              PB_SEVERITY_WARNING};
     size_t length = 0;
 
-    snprintf(text, size, ": nothing is out of true");
+    snprintf(text, size, ": no anomalies found");
     for (size_t i = 0; i < sizeof(order) / sizeof(order[0]) && length < size; i++) {
         size_t count = count_severity(findings, order[i]);
 
@@ -242,8 +275,9 @@ static void print_headline(struct page *page, const struct pb_ruling *ruling)
     list_visible_shifts(ruling, shifts, sizeof(shifts));
     word_alarms(ruling, alarms, sizeof(alarms));
     snprintf(text, sizeof(text),
-             "%zu of %zu devices judged, in %zu group%s of like ones, by %zu numbers%s.%s%s%s%s",
-             findings->judged, findings->judged + findings->skipped, groups, groups == 1 ? "" : "s",
+             "%zu of %zu %sdevices judged, in %zu group%s of like ones, by %zu numbers%s.%s%s%s%s",
+             findings->judged, findings->judged + findings->skipped,
+             pb_ruling_simulated(ruling) > 0 ? "simulated " : "", groups, groups == 1 ? "" : "s",
              ruling->scores.metric_count, counts, alarms,
              shifts[0] == '\0' ? "" : " Smallest shifts that would have been one: ", shifts,
              shifts[0] == '\0' ? "" : ".");
@@ -263,31 +297,36 @@ static void print_reason(FILE *file, const struct pb_finding *finding)
         fputc(isalnum((unsigned char)*at) || strchr(",.:;_-/+%", *at) != NULL ? *at : ' ', file);
 }
 
+static void print_drain(FILE *file, const struct pb_drain *drain)
+{
+    char name[4 * PB_KEY_LENGTH];
+
+    if (!pb_text_is_host(drain->host)) {
+        PB_TEXT_ESCAPE(name, drain->host);
+        fprintf(file, "# no host's name, so no command: %s\n", name);
+        return;
+    }
+    fprintf(file, "scontrol update NodeName=%s State=DRAIN Reason=\"", drain->host);
+    print_reason(file, drain->finding);
+    fputs("\"\n", file);
+}
+
 static enum pb_status print_drains(struct page *page, const struct pb_ruling *ruling,
                                    struct pb_error *err)
 {
-    char name[4 * PB_KEY_LENGTH];
-    size_t *rows, count;
-    enum pb_status status = pb_ruling_drains(&ruling->findings, &rows, &count, err);
+    struct pb_drain *drains;
+    size_t count;
+    enum pb_status status = pb_ruling_drains(ruling, &drains, &count, err);
 
     if (status != PB_OK)
         return status;
     if (count > 0)
-        fprintf(page->file, "\nTo drain %s (nothing has been done):\n",
-                count == 1 ? "this node" : "these nodes");
-    for (size_t i = 0; i < count; i++) {
-        const struct pb_finding *finding = &ruling->findings.items[rows[i]];
-
-        if (!pb_text_is_host(finding->host)) {
-            PB_TEXT_ESCAPE(name, finding->host);
-            fprintf(page->file, "# no host's name, so no command: %s\n", name);
-            continue;
-        }
-        fprintf(page->file, "scontrol update NodeName=%s State=DRAIN Reason=\"", finding->host);
-        print_reason(page->file, finding);
-        fputs("\"\n", page->file);
-    }
-    free(rows);
+        fprintf(page->file, "\nTo drain %s %s(nothing has been done):\n",
+                count == 1 ? "this node" : "these nodes",
+                pb_ruling_simulated(ruling) > 0 ? "if it were no simulation " : "");
+    for (size_t i = 0; i < count; i++)
+        print_drain(page->file, &drains[i]);
+    free(drains);
     return PB_OK;
 }
 
@@ -299,7 +338,7 @@ enum pb_status pb_ruling_print(const struct pb_ruling *ruling, struct pb_termina
 
     print_headline(&page, ruling);
     for (size_t i = 0; i < findings->count && i < FINDINGS_SHOWN; i++)
-        print_finding(&page, &findings->items[i]);
+        print_finding(&page, ruling, &findings->items[i]);
     if (findings->count > FINDINGS_SHOWN)
         fprintf(file, "\n%zu more findings: --json OUT has all of them.\n",
                 findings->count - FINDINGS_SHOWN);

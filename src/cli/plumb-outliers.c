@@ -20,7 +20,7 @@ enum { EXIT_UNKNOWN = PB_SEVERITY_UNKNOWN };
 static const char lead[] = "plumb-outliers: UNKNOWN"; /* of a line about what went wrong */
 
 struct options {
-    const char *file, *json, *hostlist, *prometheus;
+    const char *file, *json, *hostlist, *prometheus, *policy;
     struct pb_pasts pasts;
     bool read_only;
 };
@@ -33,6 +33,10 @@ static const struct argp_option option_table[] = {
      0},
     {"hostlist", 'l', "OUT", 0, "Write the nodes to drain as a Slurm hostlist", 0},
     {"prometheus", 'p', "OUT", 0, "Write metrics for the node exporter's textfile collector", 0},
+    {"policy", 'y', "POLICY.json", 0,
+     "Severity, drain and practical size by cause and metric, and muted findings, as this site has "
+     "them",
+     0},
     {"read-only", 'r', NULL, 0, "Do not keep the findings in FILE", 0},
     {0},
 };
@@ -59,6 +63,9 @@ static enum pb_status set_option(void *context, int key, char *value, struct pb_
         return PB_OK;
     case 'p':
         options->prometheus = value;
+        return PB_OK;
+    case 'y':
+        options->policy = value;
         return PB_OK;
     default: /* 'r' */
         options->read_only = true;
@@ -156,15 +163,19 @@ static enum pb_status judge(const struct options *options, struct pb_ruling *rul
 {
     const struct pb_score_options rates = PB_SCORE_OPTIONS_DEFAULT;
     struct pb_sheet base = {0};
-    enum pb_status status = read_fleet(options->file, &ruling->run, &ruling->sheet, err);
+    enum pb_status status =
+        options->policy == NULL ? PB_OK : pb_policy_load(options->policy, &ruling->policy, err);
 
     if (status == PB_OK)
+        status = read_fleet(options->file, &ruling->run, &ruling->sheet, err);
+    if (status == PB_OK)
         status = read_baselines(options, &ruling->sheet, &base, err);
+    pb_policy_set_practical(&ruling->policy, &ruling->sheet);
     if (status == PB_OK)
         status = pb_score(&ruling->sheet, options->pasts.count == 0 ? NULL : &base, &rates,
                           &ruling->scores, err);
     if (status == PB_OK)
-        status = pb_judge(&ruling->sheet, &ruling->scores, &ruling->findings, err);
+        status = pb_judge(&ruling->sheet, &ruling->scores, &ruling->policy, &ruling->findings, err);
     ruling->false_alarm_rate = has_enough_peers(&ruling->scores) ? rates.critical_rate : NAN;
     ruling->status = ruling->findings.worst;
     if (ruling->findings.judged == 0 && ruling->status != PB_SEVERITY_CRITICAL)
@@ -256,6 +267,7 @@ static int run(const struct options *options)
     if (status != PB_OK)
         fprintf(stderr, "%s: %s\n", lead, err.message);
     pb_findings_clear(&ruling.findings);
+    pb_policy_clear(&ruling.policy);
     pb_scores_clear(&ruling.scores);
     pb_sheet_clear(&ruling.sheet);
     return status == PB_OK ? (int)ruling.status : EXIT_UNKNOWN;

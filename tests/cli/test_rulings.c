@@ -18,7 +18,8 @@ struct scene {
     struct pb_finding findings[4];
     struct pb_group group; /* of the two GPUs that are in slot 1, and one in slot 0 */
     size_t members[3];
-    char *text; /* of the output under test */
+    size_t sick[2][2]; /* members of the first two findings */
+    char *text;        /* of the output under test */
 };
 
 static void set_finding(struct pb_finding *finding, enum pb_severity severity, enum pb_level level,
@@ -64,6 +65,11 @@ static int set_scene(void **state)
                 "hbm");
     scene->findings[0].drain = true;
     set_finding(&scene->findings[1], PB_SEVERITY_WARNING, PB_LEVEL_NODE, "n02", "", "thermal");
+    scene->sick[0][0] = 1;
+    scene->findings[0].members = (struct pb_members){scene->sick[0], 1};
+    scene->sick[1][0] = 2;
+    scene->sick[1][1] = 3;
+    scene->findings[1].members = (struct pb_members){scene->sick[1], 2};
     scene->ruling.file = "fleet.h5";
     scene->ruling.sheet.subjects = scene->subjects;
     scene->ruling.sheet.subject_count = 4;
@@ -134,8 +140,8 @@ static void test_table__says_who_what_and_what_to_do(void **state)
     assert_has(text, "CRITICAL  4 of 4 devices judged");
     assert_has(text, ": 1 CRITICAL, 1 WARNING. A healthy fleet");
     assert_has(text, "\nCRITICAL  n01.gpu1: hbm\n          memory is 10% slower");
-    assert_has(text, "because copy, read and write alike\n");
-    assert_has(text, "do: drain the node");
+    assert_has(text, "Evidence: copy, read and write alike\n");
+    assert_has(text, "Action: drain the node");
     assert_has(text,
                "\nscontrol update NodeName=n01 State=DRAIN Reason=\"plumb: hbm, n01.gpu1\"\n");
     assert_lacks(text, "NodeName=n02");
@@ -170,8 +176,7 @@ static void test_table__a_healthy_fleet_is_one_paragraph(void **state)
     text = print(scene, 1000, false);
     assert_true(strncmp(text, "OK ", 3) == 0);
     assert_string_equal(strchr(text, '\n'), "\n");
-    assert_has(text,
-               ": nothing is out of true. A healthy fleet has a false CRITICAL in 1% of runs");
+    assert_has(text, ": no anomalies found. A healthy fleet has a false CRITICAL in 1% of runs");
 }
 
 static void test_table__what_a_shell_would_expand_is_taken_out(void **state)
@@ -188,7 +193,7 @@ static void test_table__nothing_steers_the_terminal_or_the_shell(void **state)
     const char *text;
 
     PB_TEXT_SET(scene->findings[0].summary, "it is \033[2J gone");
-    PB_TEXT_SET(scene->findings[0].host, "n1;reboot");
+    PB_TEXT_SET(scene->subjects[1].host, "n1;reboot");
     text = print(scene, 100, false);
     assert_has(text, "it is \\x1b[2J gone");
     assert_lacks(text, "\033");
@@ -229,6 +234,8 @@ static void test_prometheus__a_slot_speaks_for_its_devices(void **state)
     PB_TEXT_SET(scene->findings[0].place, "slot 1");
     scene->findings[0].group = 1;
     scene->findings[0].slot = 1;
+    scene->sick[0][1] = 3;
+    scene->findings[0].members = (struct pb_members){scene->sick[0], 2};
     scene->ruling.findings.count = 1;
     text = write_out(scene, pb_ruling_write_prometheus);
     assert_has(text, "place=\"slot 1\",cause=\"pcie_link\",level=\"slot\"");
@@ -257,15 +264,19 @@ static void test_prometheus__a_group_speaks_for_its_devices(void **state)
 /* The node exporter drops a file in which a sample comes twice. */
 static void test_prometheus__equal_findings_are_one_sample(void **state)
 {
+    static const char *const samples[] = {"plumb_finding{host=\"n01\"",
+                                          "plumb_finding_device{host=\"n01\""};
     struct scene *scene = *state;
     const char *first, *text;
 
     scene->findings[2] = scene->findings[0];
     scene->ruling.findings.count = 3;
     text = write_out(scene, pb_ruling_write_prometheus);
-    first = strstr(text, "cause=\"hbm\"");
-    assert_non_null(first);
-    assert_null(strstr(first + 1, "cause=\"hbm\""));
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+        first = strstr(text, samples[i]);
+        assert_non_null(first);
+        assert_null(strstr(first + 1, samples[i]));
+    }
 }
 
 static void test_hostlist__has_each_node_to_drain_once(void **state)
@@ -285,8 +296,7 @@ static void test_hostlist__what_is_no_hosts_name_is_left_out(void **state)
     struct scene *scene = *state;
 
     scene->findings[1].drain = true;
-    PB_TEXT_SET(scene->findings[0].host, "n1;reboot");
-    PB_TEXT_SET(scene->findings[1].host, "n02");
+    PB_TEXT_SET(scene->subjects[1].host, "n1;reboot");
     assert_string_equal(write_out(scene, pb_ruling_write_hostlist), "n02\n");
 }
 
@@ -296,6 +306,55 @@ static void test_hostlist__nothing_to_drain_is_an_empty_file(void **state)
 
     scene->findings[0].drain = false;
     assert_string_equal(write_out(scene, pb_ruling_write_hostlist), "");
+}
+
+/* A slot's finding drains the nodes of all of its members. */
+static void test_hostlist__follows_the_members(void **state)
+{
+    struct scene *scene = *state;
+
+    scene->findings[0].host[0] = '\0';
+    scene->sick[0][1] = 3;
+    scene->findings[0].members.count = 2;
+    assert_string_equal(write_out(scene, pb_ruling_write_hostlist), "n[01-02]\n");
+}
+
+static void test_table__members_of_a_place_are_named(void **state)
+{
+    assert_has(print(*state, 200, false), "Devices: n02.gpu0 n02.gpu1\n");
+}
+
+/* Whoever reads any output of a simulation sees that it is one. */
+static void test_outputs__say_that_devices_are_simulated(void **state)
+{
+    struct scene *scene = *state;
+
+    assert_lacks(print(scene, 200, false), "simulat");
+    PB_TEXT_SET(scene->subjects[3].info.backend, "sim");
+    assert_has(print(scene, 200, false), "4 of 4 simulated devices judged");
+    assert_has(write_out(scene, pb_ruling_write_json), "\"simulated\": true");
+    assert_has(write_out(scene, pb_ruling_write_prometheus),
+               "plumb_status{simulated=\"true\"} 2\n");
+}
+
+static void test_prometheus__members_and_values_stand_beside_states(void **state)
+{
+    static const struct pb_metric clock = {
+        .name = "clock.sm_mhz", .unit = "MHz", .part = PB_PART_CLOCK, .domain = PB_DOMAIN_RATE};
+    struct scene *scene = *state;
+    const char *text;
+
+    assert_int_equal(
+        pb_sheet_set(&scene->ruling.sheet, 2, &clock, (struct pb_cell){1980.0, 0.0, -1}, NULL),
+        PB_OK);
+    text = write_out(scene, pb_ruling_write_prometheus);
+    assert_has(text, "plumb_finding_device{host=\"n02\",device=\"n02.gpu1\",place=\"n02\","
+                     "cause=\"thermal\",level=\"node\",severity=\"WARNING\"} 1\n");
+    assert_has(text, "plumb_device_sm_clock_hertz{host=\"n02\",device=\"n02.gpu0\",model=\"NVIDIA "
+                     "\\\"H200\\\"\"} 1980000000\n");
+    free(scene->subjects[2].cells);
+    free(scene->ruling.sheet.metrics);
+    scene->ruling.sheet.metric_count = 0;
 }
 
 static void test_json__is_what_its_document_says(void **state)
@@ -351,6 +410,10 @@ int main(void)
         CASE(test_prometheus__equal_findings_are_one_sample),
         CASE(test_hostlist__has_each_node_to_drain_once),
         CASE(test_hostlist__what_is_no_hosts_name_is_left_out),
+        CASE(test_hostlist__follows_the_members),
+        CASE(test_table__members_of_a_place_are_named),
+        CASE(test_outputs__say_that_devices_are_simulated),
+        CASE(test_prometheus__members_and_values_stand_beside_states),
         CASE(test_hostlist__nothing_to_drain_is_an_empty_file),
         CASE(test_json__is_what_its_document_says),
         CASE(test_kinds__know_their_own_and_refuse_others),

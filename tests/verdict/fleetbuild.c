@@ -219,7 +219,7 @@ enum pb_status fleetbuild_judge(const struct pb_sheet *fleet, struct pb_findings
 
     if (status != PB_OK)
         return status;
-    status = pb_judge(fleet, &scores, findings_out, err);
+    status = pb_judge(fleet, &scores, NULL, findings_out, err);
     pb_scores_clear(&scores);
     return status;
 }

@@ -20,7 +20,7 @@ static void judge_against(struct pb_sheet *sheet, struct pb_sheet *baseline,
     struct pb_error err = PB_ERROR_INIT;
 
     assert_int_equal(pb_score(sheet, baseline, &options, &scores, &err), PB_OK);
-    assert_int_equal(pb_judge(sheet, &scores, findings, &err), PB_OK);
+    assert_int_equal(pb_judge(sheet, &scores, NULL, findings, &err), PB_OK);
     pb_scores_clear(&scores);
     pb_sheet_clear(sheet);
     pb_sheet_clear(baseline);

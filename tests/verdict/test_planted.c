@@ -59,7 +59,7 @@ static const struct drift drifts[] = {
     {"hbm", PB_SEVERITY_CRITICAL, {MORE("nvml.remapped_step", 1.0)}},
     {"hbm", PB_SEVERITY_CRITICAL, {MORE("nvml.ecc_uncorrected_step", 1.0)}},
     {"integrity", PB_SEVERITY_CRITICAL, {MORE("integrity.mismatches", 1.0)}},
-    {"power_cap", PB_SEVERITY_WARNING, {MORE("throttle.power_brake", 1.0)}},
+    {"power_limit", PB_SEVERITY_WARNING, {MORE("throttle.power_brake", 1.0)}},
     {"thermal",
      PB_SEVERITY_CRITICAL,
      {MORE("throttle.thermal_hardware", 2.0), SCALED("clock.sm_mhz", 0.95)}},

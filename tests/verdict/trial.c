@@ -41,7 +41,7 @@ void trial_judge(struct trial *trial)
     assert_int_equal(pb_score(&trial->now, trial->past.subject_count > 0 ? &trial->past : NULL,
                               &options, &trial->scores, &err),
                      PB_OK);
-    assert_int_equal(pb_judge(&trial->now, &trial->scores, &trial->findings, &err), PB_OK);
+    assert_int_equal(pb_judge(&trial->now, &trial->scores, NULL, &trial->findings, &err), PB_OK);
 }
 
 void trial_end(struct trial *trial)
