@@ -47,8 +47,11 @@ hung_device_is_critical_in_every_output() {
     grep -q '^scontrol update NodeName=n01 State=DRAIN Reason="plumb: ' out.txt || fail "scontrol"
     [ "$(cat o.drain)" = n01 ] || fail "the hostlist"
     grep -q '"exit_code": 2' o.json || fail "the JSON"
+    grep -q '"simulated": true' o.json || fail "the JSON does not say that it is simulated"
+    grep -q 'simulated devices judged' out.txt || fail "the headline does not say so"
     grep -q 'plumb_device_status{host="n01",device="n01.gpu2",.*} 2' o.prom || fail "the metrics"
-    grep -q '^plumb_status 2' o.prom || fail "the metrics"
+    grep -q '^plumb_status{simulated="true"} 2' o.prom || fail "the metrics"
+    ! command -v promtool >/dev/null || promtool check metrics <o.prom || fail "promtool"
     has f.h5 '^finding CRITICAL device n01\.gpu2: hung'
     valid f.h5
 }
@@ -77,6 +80,22 @@ readme_command_judges_a_fleet_with_a_lost_gpu() {
     line=$(echo "$line" | sed "s/-o fleet.h5/$sim --fault lost@bank_conflict &/")
     PATH=$bin:$PATH run 2 sh -c "mpirun -q -n 2 $line"
     grep -q 'off_the_bus' out.txt || fail "the lost GPU is not named"
+}
+
+# A site that knows of a fault mutes it until a date; after that it is CRITICAL again.
+muted_finding_drains_nothing_until_its_date() {
+    deadline=1
+    fleet f.h5 4 gtx780 2:hang@global_copy
+    mute='{"device": "n01.gpu2", "cause": "hung", "reason": "board ordered", "until":'
+    echo "{\"schema\": 1, \"muted\": [$mute \"2999-12-31\"}]}" >policy.json
+    outliers 3 --policy policy.json --hostlist o.drain f.h5
+    [ ! -s o.drain ] || fail "it drains"
+    grep -q 'Muted by the site until 2999-12-31: board ordered' out.txt || fail "not said"
+    echo "{\"schema\": 1, \"muted\": [$mute \"2020-01-01\"}]}" >policy.json
+    outliers 2 --policy policy.json f.h5
+    echo '{"schema": 1, "causes": {"hung": {"drain": "no"}}}' >policy.json
+    refuses 'policy\.json: \$\.causes\.hung\.drain: expected true or false' \
+        --policy policy.json f.h5
 }
 
 few_peers_are_said_to_be_few() {
