@@ -178,7 +178,9 @@ static enum pb_status copy_dataset(hid_t from, const char *name, hid_t to, struc
 
     if (status != PB_OK)
         return status;
-    status = fill(&passage, to, err);
+    status = pb_h5_check_chunks(passage.from, name, err);
+    if (status == PB_OK)
+        status = fill(&passage, to, err);
     H5Dclose(passage.from);
     return status;
 }

@@ -13,12 +13,11 @@
 #include <unistd.h>
 
 #include "fuzz/fuzz.h"
+#include "fuzz/small_fleet.h"
 #include "fuzz/tamper.h"
 #include "h5schema/file.h"
 
-enum { ACCESSES = 40, SEEDS = 2 };
-
-static const char key[] = "n1.gpu0";
+enum { SEEDS = 2 };
 
 /* ---- reading ---- */
 
@@ -133,103 +132,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity, unsi
     return size > 0 ? size : fuzz_seed(SEEDS - 1, data, capacity);
 }
 
-/* ---- a small fleet file with one of everything ---- */
-
-static void require(enum pb_status status, const struct pb_error *err)
-{
-    if (status == PB_OK)
-        return;
-    fprintf(stderr, "fuzz: the seed cannot be made: %s\n", err->message);
-    exit(2);
-}
-
-static void add_test(struct pb_fleet *fleet, struct pb_recording *recording)
-{
-    struct pb_state states[2];
-    struct pb_image image;
-    struct pb_error err = PB_ERROR_INIT;
-
-    pb_state_clear(&states[0]);
-    PB_TEXT_SET(states[0].test, recording->name);
-    PB_TEXT_SET(states[0].when, "before");
-    states[1] = states[0];
-    require(pb_image_of_test(key, recording, states, 2, &image, &err), &err);
-    require(pb_fleet_add(fleet, image.bytes, image.size, &err), &err);
-    free(image.bytes);
-    pb_recording_clear(recording);
-}
-
-static void add_series(struct pb_fleet *fleet)
-{
-    struct pb_recording recording = {.name = "l1_capacity", .unit = "cycle", .sm_id = -1};
-    struct pb_point point = {.path = "global_ca", .mode = "trace", .count = ACCESSES};
-    uint32_t latency[ACCESSES];
-    uint64_t index[ACCESSES];
-    struct pb_error err = PB_ERROR_INIT;
-
-    for (size_t i = 0; i < ACCESSES; i++) {
-        latency[i] = 30 + (uint32_t)i;
-        index[i] = 8 * i;
-    }
-    for (size_t i = 0; i < 3; i++)
-        require(pb_series_append(&recording.series, &point, latency, index, &err), &err);
-    add_test(fleet, &recording);
-}
-
-static void add_matrix(struct pb_fleet *fleet)
-{
-    static const char *const labels[] = {"load", "atomic"};
-    static const double values[] = {0, 1, 2};
-    struct pb_recording recording = {.name = "l2_map", .unit = "cycle", .sm_id = -1};
-    struct pb_matrix *matrix = &recording.matrix;
-    struct pb_error err = PB_ERROR_INIT;
-
-    require(pb_axis_set_labels(&matrix->axes[0], "touch", "what is done", labels, 2, &err), &err);
-    require(pb_axis_set_values(&matrix->axes[1], "sm", "", "which", values, 3, &err), &err);
-    require(pb_matrix_allocate(matrix, "cycle", "as stamped", &err), &err);
-    add_test(fleet, &recording);
-}
-
-static void add_device(struct pb_fleet *fleet)
-{
-    struct pb_device_info info = {.backend = "sim", .model = "odd", .sm_count = 3};
-    struct pb_member member = {.host = "n1", .status = "ok", .tests_ok = 2};
-    struct pb_image image;
-    struct pb_error err = PB_ERROR_INIT;
-
-    PB_TEXT_SET(member.key, key);
-    require(pb_image_of_device(key, &info, &image, &err), &err);
-    require(pb_fleet_add(fleet, image.bytes, image.size, &err), &err);
-    free(image.bytes);
-    require(pb_image_of_member(&member, &image, &err), &err);
-    require(pb_fleet_add(fleet, image.bytes, image.size, &err), &err);
-    free(image.bytes);
-    add_series(fleet);
-    add_matrix(fleet);
-}
-
-static void add_parameters(const char *path)
-{
-    struct pb_parameter_row row = {.memory = "l1", .parameter = "size_bytes", .value = "16384"};
-    struct pb_error err = PB_ERROR_INIT;
-
-    PB_TEXT_SET(row.device, key);
-    require(pb_file_write_parameters(path, &row, 1, &err), &err);
-}
-
-static void make_file(const char *path, size_t i)
-{
-    struct pb_run run = {.tool_version = "0", .run_id = "fuzz", .created = "2026-01-01T00:00:00Z"};
-    struct pb_fleet *fleet = NULL;
-    struct pb_error err = PB_ERROR_INIT;
-
-    require(pb_fleet_create(path, &run, &fleet, &err), &err);
-    if (i > 0)
-        add_device(fleet);
-    require(pb_fleet_commit(fleet, i > 0, &err), &err);
-    if (i > 0)
-        add_parameters(path);
-}
+/* ---- seeds ---- */
 
 static size_t read_file(const char *path, uint8_t *data, size_t capacity)
 {
@@ -256,7 +159,7 @@ size_t fuzz_seed(size_t i, uint8_t *data, size_t capacity)
         if (mkdtemp(folder) == NULL)
             exit(2);
         snprintf(path, sizeof(path), "%s/fleet.h5", folder);
-        make_file(path, i);
+        small_fleet_write(path, i == 0);
         kept[i].size = read_file(path, data, capacity);
         kept[i].bytes = malloc(kept[i].size);
         if (kept[i].bytes == NULL || kept[i].size == capacity)
