@@ -34,7 +34,7 @@ one_line_like() {
 ends() {
     code=0
     wait "$job" || code=$?
-    [ $code -eq "$1" ] || fail "expected exit code $1, found $code"
+    [ "$code" -eq "$1" ] || fail "expected exit code $1, found $code"
 }
 
 # While a job is awaited, it should be there.

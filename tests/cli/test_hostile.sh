@@ -9,7 +9,7 @@ set -eu
 survives() {
     code=0
     timeout -k 2 60 "$@" >out.txt 2>err.txt </dev/null || code=$?
-    [ $code -le 3 ] || fail "ended with $code: $*"
+    [ "$code" -le 3 ] || fail "ended with $code: $*"
     ! grep -qE 'Sanitizer|runtime error' err.txt || fail "a sanitizer: $*"
     ! LC_ALL=C tr -d '\n' <out.txt | LC_ALL=C grep -q '[[:cntrl:]]' || fail "control characters: $*"
     ! LC_ALL=C tr -d '\n' <err.txt | LC_ALL=C grep -q '[[:cntrl:]]' || fail "control characters: $*"
@@ -29,7 +29,7 @@ every_program_refuses_or_survives() {
     before=$(md5sum victim.h5)
     while IFS=$(printf '\t') read -r file refusal; do
         survives "$bin/plumb-check" "$file"
-        [ $code -eq 1 ] || [ $code -eq 2 ] || fail "plumb-check took $file for a good one"
+        [ "$code" -eq 1 ] || [ "$code" -eq 2 ] || fail "plumb-check took $file for a good one"
         cat out.txt err.txt | grep -qF -e "$refusal" || fail "$file: expected '$refusal'"
         survives "$bin/plumb-analyze" "$file"
         survives "$bin/plumb-analyze" --read-only --json - "$file"
