@@ -72,8 +72,7 @@ bool pb_kernel_count(struct pb_kernel *kernel)
     return true;
 }
 
-/* A trace is read several times, so that it has to be a file. */
-static enum pb_status check_regular(const char *path, struct pb_error *err)
+enum pb_status pb_trace_check_file(const char *path, struct pb_error *err)
 {
     struct stat info;
 
@@ -92,7 +91,7 @@ enum pb_status pb_trace_open_text(const char *path, struct pb_trace *trace_out,
                                    "(Accel-Sim's .traceg)";
     struct pb_text *text = NULL;
     char *line = NULL;
-    enum pb_status status = check_regular(path, err);
+    enum pb_status status = pb_trace_check_file(path, err);
 
     if (status == PB_OK)
         status = pb_text_open(path, &text, err);

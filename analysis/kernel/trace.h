@@ -117,6 +117,9 @@ struct pb_trace {
     void *state;
 };
 
+/* A trace is read several times: PB_INVALID where path is no regular file. */
+enum pb_status pb_trace_check_file(const char *path, struct pb_error *err);
+
 /*
  * Opens a trace that is text, told apart by content: N14's or Accel-Sim's .traceg, plain or packed
  * by gzip or xz. pb_trace_close() it. PB_INVALID: neither, or not a regular file.

@@ -1,0 +1,297 @@
+/*
+ * plumb-model: which accesses of a CUDA kernel miss in a measured device's caches, why, and what
+ * would change that.
+ *
+ * The table is printed kernel by kernel; the JSON appears whole at the end or stays as it was.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/kernel/explain.h"
+#include "cli/files.h"
+#include "cli/model_compare.h"
+#include "cli/model_device.h"
+#include "cli/model_report.h"
+#include "cli/model_trace.h"
+#include "cli/outlet.h"
+
+struct options {
+    const char *cache, *from, *device, *compare, *json;
+    uint64_t seed;
+    bool without[PB_EXTENSION_COUNT];
+};
+
+enum { KEY_FROM = 'f', KEY_WITHOUT = 'w', KEY_SEED = 's', KEY_COMPARE = 'C' };
+
+static const struct argp_option option_table[] = {
+    {"cache", 'c', "CACHE.json", 0,
+     "The device: a report of plumb-analyze --json, or a profile like those of plumb-probe", 0},
+    {"from", KEY_FROM, "FILE.h5", 0, "The device: as measured in this fleet file", 0},
+    {"device", 'd', "KEY", 0, "Which device of it, as HOST.gpuSLOT", 0},
+    {"without", KEY_WITHOUT, "EXTENSION", 0,
+     "Leave one part of the model out: hierarchy, latency, associativity, mshr or divergence. May "
+     "be given again",
+     0},
+    {"seed", KEY_SEED, "N", 0, "Of the latencies and victims that are drawn; 0 by default", 0},
+    {"compare", KEY_COMPARE, "COUNTERS.csv", 0,
+     "Compare with hardware counters of the same kernels, as ncu --csv writes them", 0},
+    {"json", 'j', "OUT", 0, "Write JSON to OUT, or to standard output for -", 0},
+    {0},
+};
+
+static enum pb_status set_extension(struct options *options, const char *word, struct pb_error *err)
+{
+    enum pb_extension extension = pb_extension_parse(word);
+
+    if (extension == PB_EXTENSION_COUNT)
+        return pb_fail(err, PB_INVALID,
+                       "--without: expected hierarchy, latency, associativity, mshr or divergence, "
+                       "found \"%s\"",
+                       word);
+    options->without[extension] = true;
+    return PB_OK;
+}
+
+static enum pb_status set_seed(struct options *options, const char *word, struct pb_error *err)
+{
+    char *end;
+
+    errno = 0;
+    options->seed = strtoull(word, &end, 10);
+    if (errno != 0 || *end != '\0' || word[0] < '0' || word[0] > '9')
+        return pb_fail(err, PB_INVALID, "--seed: expected a number, found \"%s\"", word);
+    return PB_OK;
+}
+
+static enum pb_status set_option(void *context, int key, char *value, struct pb_error *err)
+{
+    struct options *options = context;
+
+    switch (key) {
+    case 'c':
+        options->cache = value;
+        return PB_OK;
+    case KEY_FROM:
+        options->from = value;
+        return PB_OK;
+    case 'd':
+        options->device = value;
+        return PB_OK;
+    case KEY_WITHOUT:
+        return set_extension(options, value, err);
+    case KEY_SEED:
+        return set_seed(options, value, err);
+    case KEY_COMPARE:
+        options->compare = value;
+        return PB_OK;
+    default: /* 'j' */
+        options->json = value;
+        return PB_OK;
+    }
+}
+
+/* ---- one trace after the other ---- */
+
+struct session {
+    const struct options *options;
+    struct pb_model_device device;
+    struct pb_predict_options predict;
+    struct pb_compare *compare; /* NULL: nothing to compare with */
+    json_t *kernels;            /* NULL: no JSON is wanted */
+    size_t kernel_count;
+    FILE *table; /* NULL: standard output is for JSON */
+};
+
+static void show_progress(void *context, uint64_t accesses)
+{
+    (void)context;
+    fprintf(stderr, "\r%llu million accesses \033[K", (unsigned long long)(accesses / 1000000));
+}
+
+static void clear_progress(void)
+{
+    if (isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
+}
+
+/* Without a schedule in the trace the device has to say how many SMs share the blocks. */
+static enum pb_status check_sms(const struct session *session, const struct pb_kernel *kernel,
+                                const char *path, struct pb_error *err)
+{
+    if (kernel->has_schedule || session->device.machine.sm_count > 0)
+        return PB_OK;
+    return pb_fail(err, PB_INVALID,
+                   "%s: expected \"execution\": {\"sm_count\": N} in it, since %s does not say on "
+                   "which SMs its blocks ran",
+                   session->options->cache, path);
+}
+
+static enum pb_status explain_kernel(struct session *session, const char *path,
+                                     const struct pb_trace *trace, struct pb_error *err)
+{
+    const struct pb_kernel *kernel = trace->ops->kernel(trace->state);
+    const struct pb_machine *machine = &session->device.machine;
+    struct pb_explanation explanation;
+    enum pb_status status = check_sms(session, kernel, path, err);
+
+    if (status == PB_OK)
+        status = pb_explain(trace, machine, &session->predict, &explanation, err);
+    clear_progress();
+    if (status != PB_OK)
+        return status;
+    session->kernel_count++;
+    if (session->table != NULL)
+        pb_model_print(kernel, machine, &explanation, session->table);
+    if (session->kernels != NULL)
+        json_array_append_new(session->kernels,
+                              pb_model_json(path, trace->ops->format, kernel, machine, &explanation,
+                                            session->options->without, session->options->seed));
+    if (session->compare != NULL)
+        status = pb_compare_kernel(session->compare, trace, machine, &session->predict,
+                                   &explanation.prediction, err);
+    pb_explanation_clear(&explanation);
+    clear_progress();
+    return status;
+}
+
+static enum pb_status explain_trace(struct session *session, const char *path, struct pb_error *err)
+{
+    struct pb_trace trace = {0};
+    size_t before = session->kernel_count;
+    bool found = true;
+    enum pb_status status = pb_model_trace_open(path, &trace, err);
+
+    while (status == PB_OK && found) {
+        status = trace.ops->next_kernel(trace.state, &found, err);
+        if (status == PB_OK && found)
+            status = explain_kernel(session, path, &trace, err);
+    }
+    pb_trace_close(&trace);
+    if (status == PB_OK && session->kernel_count == before)
+        status = pb_fail(err, PB_INVALID, "%s: expected at least one kernel, found none", path);
+    return status == PB_CORRUPT || status == PB_NOT_FOUND ? PB_INVALID : status;
+}
+
+/* ---- output ---- */
+
+static const char opening[] = "{\"schema\": 1, \"tool\": \"plumb-model\"";
+
+static bool is_model_json(const char *head, size_t length)
+{
+    return pb_outlet_begins(head, length, opening);
+}
+
+static const struct pb_outlet_kind json_kind = {"a report of plumb-model", is_model_json};
+
+static enum pb_status write_json(const struct session *session, struct pb_outlet *outlet,
+                                 struct pb_error *err)
+{
+    FILE *file = pb_outlet_file(outlet);
+    json_t *compared = session->compare == NULL ? NULL : pb_compare_json(session->compare);
+    enum pb_status status = PB_OK;
+
+    fprintf(file, "%s, \"simulated\": %s,\n \"kernels\": ", opening,
+            session->device.is_simulated ? "true" : "false");
+    if (json_dumpf(session->kernels, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) != 0)
+        status =
+            pb_fail(err, PB_NO_MEMORY, "%s: out of memory for the report", session->options->json);
+    if (status == PB_OK && compared != NULL) {
+        fputs(",\n \"comparison\": ", file);
+        json_dumpf(compared, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    }
+    fputs("}\n", file);
+    json_decref(compared);
+    if (status != PB_OK) {
+        pb_outlet_abandon(outlet);
+        return status;
+    }
+    return pb_outlet_commit(outlet, err);
+}
+
+static enum pb_status open_session(const struct options *options, struct session *session,
+                                   struct pb_error *err)
+{
+    bool json_to_stdout = options->json != NULL && strcmp(options->json, "-") == 0;
+    enum pb_status status = PB_OK;
+
+    if (options->compare != NULL)
+        status = pb_compare_open(options->compare, &session->compare, err);
+    if (status == PB_OK)
+        status = pb_model_device_load(options->cache, options->from, options->device,
+                                      &session->device, err);
+    if (status != PB_OK)
+        return status;
+    session->options = options;
+    session->table = json_to_stdout ? NULL : stdout;
+    session->kernels = options->json != NULL ? json_array() : NULL;
+    session->predict = (struct pb_predict_options){
+        .memory = {.seed = options->seed, .wants_reuse = true},
+        .carveout_bytes = -1,
+        .progress = isatty(STDERR_FILENO) ? show_progress : NULL,
+    };
+    memcpy(session->predict.memory.without, options->without, sizeof(options->without));
+    if (session->table != NULL && session->device.is_simulated)
+        fputs("simulated device\n\n", session->table);
+    return PB_OK;
+}
+
+static int run(const struct options *options, const struct pb_files *files)
+{
+    struct session session = {.kernel_count = 0};
+    struct pb_outlet *outlet = NULL;
+    struct pb_error err = PB_ERROR_INIT;
+    enum pb_status status = PB_OK;
+
+    if ((options->cache == NULL) == (options->from == NULL))
+        status = pb_fail(&err, PB_INVALID, "expected one of --cache and --from");
+    if (status == PB_OK && options->json != NULL)
+        status = pb_outlet_open(options->json, &json_kind, &outlet, &err);
+    if (status == PB_OK)
+        status = open_session(options, &session, &err);
+    for (size_t i = 0; i < files->count && status == PB_OK; i++)
+        status = explain_trace(&session, files->paths[i], &err);
+    if (status == PB_OK && session.compare != NULL)
+        status = pb_compare_end(session.compare, session.table, &err);
+    if (status == PB_OK && outlet != NULL) {
+        status = write_json(&session, outlet, &err);
+        outlet = NULL;
+    }
+    if (status != PB_OK)
+        fprintf(stderr, "plumb-model: %s\n", err.message);
+    pb_outlet_abandon(outlet);
+    pb_compare_close(session.compare);
+    json_decref(session.kernels);
+    pb_model_device_clear(&session.device);
+    return pb_exit_code(status);
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.seed = 0};
+    const struct pb_files_usage usage = {
+        .program = "plumb-model",
+        .lead = "plumb-model",
+        .mistake_code = PB_EXIT_USAGE,
+        .arguments = "TRACE...",
+        .doc = "Predicts which accesses of CUDA kernels miss in a device's caches, and why: from "
+               "traces of plumb-trace, Accel-Sim (.traceg) or N14, plain or packed by gzip or "
+               "xz.\v"
+               "Exit status: 0 complete, 1 failed, 2 usage, or a file that is broken.",
+        .count_max = 4096,
+        .options = option_table,
+        .set = set_option,
+        .context = &options,
+    };
+    struct pb_files files;
+    int code;
+
+    if (pb_files_parse(&usage, argc, argv, &files, &code)) {
+        code = run(&options, &files);
+        free(files.paths);
+    }
+    return pb_command_end(usage.lead, code, PB_EXIT_FAILED);
+}
