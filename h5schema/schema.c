@@ -85,7 +85,7 @@ static const struct pb_field state_fields[] = {
     FIELD(F64, pb_state, memory_temperature_c, "memory_temperature", "degC", ""),
     FIELD(I64, pb_state, throttle_reasons, "throttle_reasons", "",
           "bit mask of NVML; -1: not known, as all that follow"),
-    FIELD(I64, pb_state, ecc_corrected, "ecc_corrected", "", "errors since the driver's start"),
+    FIELD(I64, pb_state, ecc_corrected, "ecc_corrected", "", "errors in the life of the card"),
     FIELD(I64, pb_state, ecc_uncorrected, "ecc_uncorrected", "", "the same, not corrected"),
     FIELD(I64, pb_state, remapped_corrected, "remapped_corrected", "",
           "rows remapped after corrected errors"),

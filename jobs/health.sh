@@ -52,11 +52,16 @@ is_busy() {
     $busy >/dev/null 2>&1
 }
 
+# A verdict is read as prolog.sh does: a damaged one is none, one from the future is out of date.
 is_due() {
-    when=0
-    [ ! -r "$state/verdict" ] || read -r _ when _ <"$state/verdict"
-    case $when in '' | *[!0-9]*) when=0 ;; esac
-    [ $(($(date +%s) - when)) -ge $((${PLUMB_HEALTH_HOURS:-24} * 3600)) ]
+    when=1 hours=${PLUMB_HEALTH_HOURS:-24}
+    if [ -f "$state/verdict" ] && [ -r "$state/verdict" ]; then
+        read -r _ when _ <"$state/verdict" || when=1
+    fi
+    case $when in '' | *[!0-9]* | 0* | ???????????*) when=1 ;; esac
+    case $hours in *[!0-9]* | 0?* | ??????*) hours=24 ;; esac
+    age=$(($(date +%s) - when))
+    [ "$age" -lt 0 ] || [ "$age" -ge $((hours * 3600)) ]
 }
 
 # conclude CODE TEXT: the verdict, replaced as a whole.

@@ -16,6 +16,17 @@ plumb_missing() {
     done
 }
 
+# apt waits for dpkg's lock, but not for that of the package lists.
+plumb_update() {
+    tries=60
+    while ! plumb_said=$($plumb_apt update 2>&1); do
+        case $plumb_said in *lock*) ;; *) tries=0 ;; esac
+        [ "$tries" -gt 0 ] || { printf '%s\n' "$plumb_said" >&2; return 1; }
+        tries=$((tries - 1))
+        sleep 2
+    done
+}
+
 plumb_setup() {
     if ! command -v dpkg-query >/dev/null 2>&1; then
         echo "setup: no dpkg here; expecting these to be installed: $*" | tr -s ' \n' ' '
@@ -37,8 +48,11 @@ plumb_setup() {
         }
     fi
     echo "setup: installing $missing"
-    plumb_apt="$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0"
-    $plumb_apt update >/dev/null || true
+    # Another package manager, unattended upgrades say, may hold the lock: wait for it.
+    plumb_apt="$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0
+        -o DPkg::Lock::Timeout=120"
+    # shellcheck disable=SC2086
+    plumb_update || true
     # shellcheck disable=SC2086
     $plumb_apt install -y --no-install-recommends $missing >/dev/null
 }

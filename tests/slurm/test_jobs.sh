@@ -57,13 +57,77 @@ prolog_does_not_block_without_a_fresh_verdict_unless_told() {
 }
 
 prolog_takes_a_damaged_verdict_for_none() {
-    for text in '' 'CRITICAL' 'CRITICAL soon' 'critical 1 x' 'CRITICAL -1 x'; do
+    now=$(date +%s)
+    for text in '' 'CRITICAL' 'CRITICAL soon' 'critical 1 x' 'CRITICAL -1 x' 'CRITICAL 08 x' \
+        "CRITICAL 0$now x" "CRITICAL 0x$now x" "CRITICAL ${now}0 x" 'CRITICAL 99999999999999999999 x' \
+        'CRITICAL 9223372036854775807 x' 'MISSING 1 x'; do
         echo "$text" >state/verdict
         run 0 sh "$jobs/prolog.sh"
         ! said . || fail "expected silence for '$text'"
+        run 1 env PLUMB_BLOCK='CRITICAL MISSING' sh "$jobs/prolog.sh"
+        said 'MISSING: no verdict' || fail "expected no verdict for '$text'"
     done
-    printf 'CRITICAL' >state/verdict
+    for text in 'CRITICAL' "CRITICAL $now cut short"; do
+        printf '%s' "$text" >state/verdict
+        run 0 sh "$jobs/prolog.sh"
+    done
+    rm state/verdict
+    mkfifo state/verdict
+    run 0 timeout 10 sh "$jobs/prolog.sh"
+}
+
+prolog_takes_a_verdict_from_the_future_for_a_stale_one() {
+    verdict CRITICAL -1
     run 0 sh "$jobs/prolog.sh"
+    run 1 env PLUMB_BLOCK=STALE sh "$jobs/prolog.sh"
+    said 'STALE: n1.gpu0: hbm' || fail "no reason"
+}
+
+# Slurm drains a node whose prolog fails, for whatever reason.
+prolog_survives_settings_that_are_no_numbers() {
+    verdict CRITICAL 3
+    for days in 08 seven 99999999999999999999 -1; do
+        echo "PLUMB_STALE_DAYS=$days" >jobs.conf
+        run 1 sh "$jobs/prolog.sh"
+        said 'CRITICAL: n1.gpu0: hbm' || fail "PLUMB_STALE_DAYS=$days"
+    done
+}
+
+prolog_prints_no_control_characters() {
+    printf 'CRITICAL %s n1\033[2J\n' "$(date +%s)" >state/verdict
+    run 1 sh "$jobs/prolog.sh"
+    ! tr -d '\n' <err.txt | grep -q '[[:cntrl:]]' || fail "control characters"
+}
+
+health_check_measures_again_after_a_damaged_or_future_verdict() {
+    for text in "OK 08 x" "OK $(($(date +%s) + 86400)) x" "OK 99999999999999999999 x"; do
+        echo "$text" >state/verdict
+        run 0 sh "$jobs/health.sh"
+        await grep -qvF "$text" state/verdict
+        flock state/lock true
+    done
+    echo "OK $(date +%s) x" >state/verdict
+    run 0 env PLUMB_HEALTH_HOURS=08 sh "$jobs/health.sh"
+    flock state/lock true
+    [ "$(sed 's/.* //' state/verdict)" = x ] || fail "measured again, though it was not due"
+}
+
+# Package managers of our own: one lock is held at first, apt is told to wait for the other.
+setup_waits_for_another_package_manager() {
+    mkdir bin
+    echo 'exit 1' >bin/dpkg-query
+    cat >bin/apt-get <<'END'
+echo "$*" >>apt.txt
+case "$*" in
+*update) [ "$(grep -c 'update$' apt.txt)" -gt 2 ] || { echo 'E: Could not get lock' >&2; exit 100; } ;;
+esac
+END
+    printf '#!/bin/sh\nexec "$@"\n' >bin/sudo
+    sed -i '1i #!/bin/sh' bin/dpkg-query bin/apt-get
+    chmod +x bin/*
+    run 0 env PATH="$work/bin:$PATH" sh -c ". '$jobs/setup.sh'; plumb_setup nothing"
+    [ "$(grep -c 'update$' apt.txt)" -eq 3 ] || { cat apt.txt; fail "it did not try again"; }
+    grep -q 'DPkg::Lock::Timeout=120 install .*nothing' apt.txt || { cat apt.txt; fail "no wait"; }
 }
 
 # Two devices are too few to say that all is well, but each has been measured.
