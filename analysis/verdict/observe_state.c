@@ -41,6 +41,8 @@ COUNTER(remap_pending)
 COUNTER(remap_failed)
 COUNTER(pcie_generation)
 COUNTER(pcie_width)
+COUNTER(pcie_generation_max)
+COUNTER(pcie_width_max)
 COUNTER(pcie_replays)
 COUNTER(nvlinks_up)
 COUNTER(nvlink_errors)
@@ -54,8 +56,10 @@ enum shape {
     SHAPE_LEAST,
     SHAPE_MOST,
     SHAPE_LAST,
-    SHAPE_STEP, /* last less first; never below 0: a driver that was reloaded counts anew */
-    SHAPE_RISE, /* most less first */
+    SHAPE_STEP,  /* last less first; never below 0: a driver that was reloaded counts anew */
+    SHAPE_RISE,  /* most less first */
+    SHAPE_FALL,  /* most less least */
+    SHAPE_FIRST, /* what stood there before the run */
 };
 
 static const struct row {
@@ -115,6 +119,22 @@ static const struct row {
      SHAPE_LAST,
      1.0,
      {"row", PB_PART_ECC, PB_DOMAIN_COUNT, PB_BETTER_LOWER, 1.0, 0.0}},
+    /* Counters of the device's whole life: a finding of the past, beside what the run has added. */
+    {"ecc_uncorrected_before",
+     get_ecc_uncorrected,
+     SHAPE_FIRST,
+     1.0,
+     {"error", PB_PART_ECC, PB_DOMAIN_COUNT, PB_BETTER_LOWER, 1.0, 0.0}},
+    {"remapped_before",
+     get_remapped_corrected,
+     SHAPE_FIRST,
+     1.0,
+     {"row", PB_PART_ECC, PB_DOMAIN_COUNT, PB_BETTER_LOWER, 1.0, 0.0}},
+    {"remapped_uncorrected_before",
+     get_remapped_uncorrected,
+     SHAPE_FIRST,
+     1.0,
+     {"row", PB_PART_ECC, PB_DOMAIN_COUNT, PB_BETTER_LOWER, 1.0, 0.0}},
     /* The best of the run: an idle link rests at a lower generation. */
     {"pcie_generation",
      get_pcie_generation,
@@ -136,6 +156,11 @@ static const struct row {
      SHAPE_LEAST,
      1.0,
      {"link", PB_PART_PEER_LINK, PB_DOMAIN_SIZE, PB_BETTER_HIGHER, 1.0, 0.03}},
+    {"nvlinks_lost",
+     get_nvlinks_up,
+     SHAPE_FALL,
+     1.0,
+     {"link", PB_PART_PEER_LINK, PB_DOMAIN_COUNT, PB_BETTER_LOWER, 1.0, 0.0}},
     {"nvlink_error_step",
      get_nvlink_errors,
      SHAPE_STEP,
@@ -211,6 +236,10 @@ static double shape_of(const struct range *range, enum shape shape)
         return isnan(range->last) ? NAN : fmax(range->last - range->first, 0.0);
     case SHAPE_RISE:
         return range->most - range->first;
+    case SHAPE_FALL:
+        return range->most - range->least;
+    case SHAPE_FIRST:
+        return range->first;
     default:
         return range->last;
     }
@@ -256,6 +285,36 @@ static void put_clocks(struct pb_observer *observer)
                         pb_cell_plain(memory.most / info->memory_clock_max_mhz));
 }
 
+/* Of what the device and its slot could have at most: the best of the run, as a link that idles may
+ * rest at less. */
+static void put_link_shortfalls(struct pb_observer *observer)
+{
+    static const struct {
+        const char *name;
+        column get, get_max;
+        struct pb_metric_kind kind;
+    } links[] = {
+        {"pcie_width_missing",
+         get_pcie_width,
+         get_pcie_width_max,
+         {"lane", PB_PART_HOST_LINK, PB_DOMAIN_COUNT, PB_BETTER_LOWER, 1.0, 0.0}},
+        {"pcie_generation_missing",
+         get_pcie_generation,
+         get_pcie_generation_max,
+         {"generation", PB_PART_HOST_LINK, PB_DOMAIN_COUNT, PB_BETTER_LOWER, 1.0, 0.0}},
+    };
+
+    for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+        struct range now = range_of(observer->witness, links[i].get);
+        struct range possible = range_of(observer->witness, links[i].get_max);
+        double missing =
+            isnan(now.most) || isnan(possible.most) ? NAN : fmax(possible.most - now.most, 0.0);
+
+        pb_observer_put(observer, &links[i].kind, "", "nvml", links[i].name,
+                        pb_cell_plain(missing));
+    }
+}
+
 static void put_company(struct pb_observer *observer)
 {
     static const struct pb_metric_kind kind = {
@@ -288,6 +347,7 @@ void pb_observe_states(struct pb_observer *observer)
         pb_observer_put(observer, &rows[i].kind, "", "nvml", rows[i].name,
                         pb_cell_plain(rows[i].scale * shape_of(&range, rows[i].shape)));
     }
+    put_link_shortfalls(observer);
     put_reasons(observer);
     put_clocks(observer);
     put_company(observer);

@@ -28,7 +28,6 @@ static const struct pb_policy_rule defaults[] = {
     {"fast_clock", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
     {"slow_memory_clock", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
     {"pcie_link", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
-    {"pcie_below_peers", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
     {"host_latency", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
     {"nvlink", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
     {"hbm", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},

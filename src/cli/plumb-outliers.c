@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/verdict/exact_states.h"
 #include "cli/files.h"
 #include "cli/outliers.h"
 #include "h5schema/file.h"
@@ -170,6 +171,8 @@ static enum pb_status judge(const struct options *options, struct pb_ruling *rul
         status = read_fleet(options->file, &ruling->run, &ruling->sheet, err);
     if (status == PB_OK)
         status = read_baselines(options, &ruling->sheet, &base, err);
+    if (status == PB_OK)
+        status = pb_exact_states_add(&ruling->sheet, options->pasts.count == 0 ? NULL : &base, err);
     pb_policy_set_practical(&ruling->policy, &ruling->sheet);
     if (status == PB_OK)
         status = pb_score(&ruling->sheet, options->pasts.count == 0 ? NULL : &base, &rates,

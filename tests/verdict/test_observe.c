@@ -268,6 +268,31 @@ static void test_observe__link_counts_by_its_best(void **state)
     pb_sheet_clear(&dummy.sheet);
 }
 
+static void test_observe__states_count_what_is_missing_exactly(void **state)
+{
+    struct dummy dummy = {.count = 0};
+    struct pb_state *first = add_state(&dummy), *last = add_state(&dummy);
+
+    (void)state;
+    first->pcie_width = last->pcie_width = 8;
+    first->pcie_width_max = last->pcie_width_max = 16;
+    first->pcie_generation = 1;
+    last->pcie_generation = first->pcie_generation_max = last->pcie_generation_max = 5;
+    first->nvlinks_up = 18;
+    last->nvlinks_up = 17;
+    first->ecc_uncorrected = 3;
+    last->ecc_uncorrected = 4;
+    first->remapped_uncorrected = last->remapped_uncorrected = 2;
+    observe(&dummy);
+    expect_near(&dummy.sheet, "nvml.pcie_width_missing", 8.0);
+    expect_near(&dummy.sheet, "nvml.pcie_generation_missing", 0.0);
+    expect_near(&dummy.sheet, "nvml.nvlinks_lost", 1.0);
+    expect_near(&dummy.sheet, "nvml.ecc_uncorrected_before", 3.0);
+    expect_near(&dummy.sheet, "nvml.ecc_uncorrected_step", 1.0);
+    expect_near(&dummy.sheet, "nvml.remapped_uncorrected_before", 2.0);
+    pb_sheet_clear(&dummy.sheet);
+}
+
 static void test_observe__wrong_words_of_messages_are_counted(void **state)
 {
     struct dummy dummy = {.count = 0};
@@ -389,6 +414,7 @@ int main(void)
         cmocka_unit_test(test_observe__throttle_reasons_are_bits),
         cmocka_unit_test(test_observe__company_is_the_least_of_the_run),
         cmocka_unit_test(test_observe__link_counts_by_its_best),
+        cmocka_unit_test(test_observe__states_count_what_is_missing_exactly),
         cmocka_unit_test(test_observe__wrong_words_of_messages_are_counted),
         cmocka_unit_test(test_observe__unreadable_test_is_named_and_costs_only_itself),
         cmocka_unit_test(test_observe__of_many_tests_those_with_room_are_named),

@@ -1,0 +1,121 @@
+/* What is missing of states with one right value; see exact_states.h. */
+#include "analysis/verdict/exact_states.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "analysis/verdict/baseline.h"
+
+enum { PEERS_LEAST = 4 };
+
+/* A model whose devices are wired in two ways has no right value. */
+static const double majority_share = 0.9;
+
+/* Adding an exact state is one row here. */
+static const struct row {
+    const char *state; /* metric of the sheet */
+    struct pb_metric missing;
+} rows[] = {
+    {"nvml.pcie_width",
+     {.name = "nvml.pcie_width_below_peers",
+      .unit = "lane",
+      .part = PB_PART_HOST_LINK,
+      .domain = PB_DOMAIN_COUNT,
+      .better = PB_BETTER_LOWER,
+      .quantum = 1.0}},
+    {"nvml.pcie_generation",
+     {.name = "nvml.pcie_generation_below_peers",
+      .unit = "generation",
+      .part = PB_PART_HOST_LINK,
+      .domain = PB_DOMAIN_COUNT,
+      .better = PB_BETTER_LOWER,
+      .quantum = 1.0}},
+    {"nvml.nvlinks_up",
+     {.name = "nvml.nvlinks_below_peers",
+      .unit = "link",
+      .part = PB_PART_PEER_LINK,
+      .domain = PB_DOMAIN_COUNT,
+      .better = PB_BETTER_LOWER,
+      .quantum = 1.0}},
+};
+
+/* How many devices of a model have that value; with NaN, how many have any. */
+static size_t count_value(const struct pb_sheet *sheet, const char *model, size_t metric,
+                          double value)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < sheet->subject_count; i++) {
+        double other = pb_sheet_cell(sheet, i, metric).value;
+
+        if (isfinite(other) && strcmp(sheet->subjects[i].info.model, model) == 0)
+            count += isnan(value) || other == value;
+    }
+    return count;
+}
+
+/* The value of nine tenths of a model's devices; NaN: there is none. */
+static double majority_value(const struct pb_sheet *sheet, const char *model, size_t metric)
+{
+    size_t known = count_value(sheet, model, metric, NAN);
+
+    for (size_t i = 0; i < sheet->subject_count && known >= PEERS_LEAST; i++) {
+        double value = pb_sheet_cell(sheet, i, metric).value;
+
+        if (isfinite(value) && strcmp(sheet->subjects[i].info.model, model) == 0 &&
+            (double)count_value(sheet, model, metric, value) >= majority_share * (double)known)
+            return value;
+    }
+    return NAN;
+}
+
+/* What the device had itself in the last row of the baseline; NaN: not known. */
+static double past_value(const struct pb_sheet *baseline, const struct pb_uuids *uuids,
+                         const struct pb_subject *subject, const char *state)
+{
+    size_t row = baseline == NULL
+                     ? SIZE_MAX
+                     : pb_uuids_last(uuids, subject->info.uuid, baseline->subject_count);
+
+    if (baseline == NULL || row >= baseline->subject_count ||
+        strcmp(baseline->subjects[row].info.model, subject->info.model) != 0)
+        return NAN;
+    return pb_sheet_cell(baseline, row, pb_sheet_find(baseline, state)).value;
+}
+
+static enum pb_status add_row(struct pb_sheet *sheet, const struct pb_sheet *baseline,
+                              const struct pb_uuids *uuids, const struct row *row,
+                              struct pb_error *err)
+{
+    size_t metric = pb_sheet_find(sheet, row->state);
+    const char *model = NULL;
+    double majority = NAN;
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; i < sheet->subject_count && status == PB_OK; i++) {
+        const struct pb_subject *subject = &sheet->subjects[i];
+        double value = pb_sheet_cell(sheet, i, metric).value, right;
+
+        if (!isfinite(value))
+            continue;
+        if (model == NULL || strcmp(model, subject->info.model) != 0)
+            majority = majority_value(sheet, model = subject->info.model, metric);
+        right = isfinite(majority) ? majority : past_value(baseline, uuids, subject, row->state);
+        if (isfinite(right))
+            status = pb_sheet_set(sheet, i, &row->missing,
+                                  (struct pb_cell){fmax(right - value, 0.0), 0.0, -1}, err);
+    }
+    return status;
+}
+
+enum pb_status pb_exact_states_add(struct pb_sheet *sheet, const struct pb_sheet *baseline,
+                                   struct pb_error *err)
+{
+    struct pb_uuids uuids = {0};
+    enum pb_status status = baseline == NULL ? PB_OK : pb_uuids_make(baseline, &uuids, err);
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && status == PB_OK; i++)
+        status = add_row(sheet, baseline, &uuids, &rows[i], err);
+    pb_uuids_clear(&uuids);
+    return status;
+}
