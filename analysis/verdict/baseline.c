@@ -1,6 +1,7 @@
 /* Earlier runs, by UUID; see baseline.h. */
 #include "analysis/verdict/baseline.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,4 +90,44 @@ size_t pb_baseline_metric(const struct pb_sheet *baseline, const struct pb_metri
                                         baseline->metrics[at].domain != metric->domain))
         return baseline->metric_count;
     return at;
+}
+
+static bool is_copy(const struct pb_subject *a, const struct pb_subject *b)
+{
+    return a->measured_seconds > 0.0 && a->measured_seconds == b->measured_seconds;
+}
+
+static void mark_copies(const struct pb_uuids *uuids, struct pb_subject *subject,
+                        const struct pb_sheet *baseline, bool *is_dropped)
+{
+    size_t first, end;
+
+    pb_uuids_range(uuids, subject->info.uuid, &first, &end);
+    for (size_t i = first; i < end; i++) {
+        size_t row = uuids->items[i].subject;
+
+        if (!is_copy(subject, &baseline->subjects[row]))
+            continue;
+        is_dropped[row] = true;
+        subject->is_own_baseline = true;
+    }
+}
+
+enum pb_status pb_baseline_drop_copies(struct pb_sheet *sheet, struct pb_sheet *baseline,
+                                       struct pb_error *err)
+{
+    bool *is_dropped = calloc(baseline->subject_count + 1, sizeof(*is_dropped));
+    struct pb_uuids uuids = {0};
+    enum pb_status status =
+        is_dropped == NULL
+            ? pb_fail(err, PB_NO_MEMORY, "out of memory for %zu devices", baseline->subject_count)
+            : pb_uuids_make(baseline, &uuids, err);
+
+    for (size_t i = 0; i < sheet->subject_count && status == PB_OK; i++)
+        mark_copies(&uuids, &sheet->subjects[i], baseline, is_dropped);
+    pb_uuids_clear(&uuids);
+    if (status == PB_OK)
+        pb_sheet_drop(baseline, is_dropped);
+    free(is_dropped);
+    return status;
 }

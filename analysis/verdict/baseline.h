@@ -37,6 +37,14 @@ bool pb_uuids_have(const struct pb_uuids *uuids, const char *uuid);
 size_t pb_uuids_first(const struct pb_uuids *uuids, const char *uuid, size_t otherwise);
 size_t pb_uuids_last(const struct pb_uuids *uuids, const char *uuid, size_t otherwise);
 
+/*
+ * Takes out of the baseline what is the sheet's own measurement, under whatever run it is filed:
+ * rows with the UUID of a device and the time at which it was measured. Marks these devices as
+ * is_own_baseline. PB_NO_MEMORY is the only error.
+ */
+enum pb_status pb_baseline_drop_copies(struct pb_sheet *sheet, struct pb_sheet *baseline,
+                                       struct pb_error *err);
+
 /* The same metric in the baseline, or its metric_count: not there, or in another unit or domain. */
 size_t pb_baseline_metric(const struct pb_sheet *baseline, const struct pb_metric *metric);
 

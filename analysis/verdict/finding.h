@@ -33,6 +33,12 @@ struct pb_members {
 
 struct pb_policy;
 
+/* What a fleet is judged by besides its scores; zeroed: the default policy alone. */
+struct pb_judge_options {
+    const struct pb_policy *policy;  /* severity and drain by cause; NULL: the default */
+    const struct pb_sheet *baseline; /* for the inventory; NULL: none */
+};
+
 enum { PB_MUTE_REASON_LENGTH = 128 };
 
 struct pb_finding {
@@ -89,13 +95,13 @@ struct pb_findings {
  * population by an additive fit, names its cause with the evidence that speaks for it, and adds
  * what needs no score (missing, hung, crashed, lost and duplicate devices; integrity; NVML).
  *
- * policy        severity and drain by cause (policy.h); NULL: the default
+ * options       NULL: zeroed
  * findings_out  for pb_findings_clear(); sorted, worst first
  *
  * PB_NO_MEMORY is the only error.
  */
 enum pb_status pb_judge(const struct pb_sheet *sheet, const struct pb_scores *scores,
-                        const struct pb_policy *policy, struct pb_findings *findings_out,
+                        const struct pb_judge_options *options, struct pb_findings *findings_out,
                         struct pb_error *err);
 
 void pb_findings_clear(struct pb_findings *findings); /* NULL is allowed */

@@ -48,7 +48,7 @@ enum pb_status pb_verdict_add(struct pb_verdict *verdict, const struct pb_findin
         return pb_fail(verdict->err, PB_NO_MEMORY, "out of memory adding finding %zu",
                        findings->count + 1);
     }
-    pb_policy_apply(verdict->policy, verdict->sheet, group_size, &added);
+    pb_policy_apply(verdict->options.policy, verdict->sheet, group_size, &added);
     findings->items[findings->count++] = added;
     return PB_OK;
 }
@@ -213,12 +213,15 @@ static void summarise(struct pb_verdict *verdict)
 }
 
 enum pb_status pb_judge(const struct pb_sheet *sheet, const struct pb_scores *scores,
-                        const struct pb_policy *policy, struct pb_findings *findings_out,
+                        const struct pb_judge_options *options, struct pb_findings *findings_out,
                         struct pb_error *err)
 {
-    struct pb_verdict verdict = {.sheet = sheet, .scores = scores, .policy = policy, .err = err};
-    enum pb_status status = judge_moves(&verdict);
+    struct pb_verdict verdict = {.sheet = sheet, .scores = scores, .err = err};
+    enum pb_status status;
 
+    if (options != NULL)
+        verdict.options = *options;
+    status = judge_moves(&verdict);
     if (status == PB_OK)
         status = pb_judge_status(&verdict);
     if (status == PB_OK)
@@ -227,6 +230,8 @@ enum pb_status pb_judge(const struct pb_sheet *sheet, const struct pb_scores *sc
         status = pb_judge_splits(&verdict);
     if (status == PB_OK)
         status = pb_judge_configuration(&verdict);
+    if (status == PB_OK)
+        status = pb_judge_inventory(&verdict);
     if (status == PB_OK)
         status = pb_judge_coverage(&verdict);
     if (status != PB_OK) {

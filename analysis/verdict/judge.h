@@ -7,7 +7,7 @@
 struct pb_verdict {
     const struct pb_sheet *sheet;
     const struct pb_scores *scores;
-    const struct pb_policy *policy; /* NULL: the default */
+    struct pb_judge_options options;
     struct pb_findings findings;
     struct pb_error *err;
 };
@@ -38,6 +38,9 @@ enum pb_status pb_judge_gaps(struct pb_verdict *verdict);
 /* judge_fleet.c: populations, and odd configurations. */
 enum pb_status pb_judge_splits(struct pb_verdict *verdict);
 enum pb_status pb_judge_configuration(struct pb_verdict *verdict);
+
+/* judge_inventory.c: who is there, against the baseline. */
+enum pb_status pb_judge_inventory(struct pb_verdict *verdict);
 
 /* judge_coverage.c: what could not be judged. */
 enum pb_status pb_judge_coverage(struct pb_verdict *verdict);

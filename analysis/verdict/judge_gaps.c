@@ -128,6 +128,78 @@ static enum pb_status judge_group(struct pb_verdict *verdict, const struct pb_gr
     return status;
 }
 
+/* ---- numbers that much of a group lacks ---- */
+
+/* Members of a group without a number of a metric; members_out may be NULL. */
+static size_t count_lacking(const struct pb_sheet *sheet, const struct pb_group *group,
+                            size_t metric, size_t *members_out)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < group->member_count; i++) {
+        if (!isnan(pb_sheet_cell(sheet, group->members[i], metric).value))
+            continue;
+        if (members_out != NULL)
+            members_out[count] = group->members[i];
+        count++;
+    }
+    return count;
+}
+
+/*
+ * Does a third of the group lack what it could have? A test's own number is missing where one
+ * device has it; what is inferred may be open for many healthy devices, so half must have it.
+ */
+static bool is_lacking(const struct pb_metric *metric, const struct pb_group *group, size_t lacking)
+{
+    size_t have = group->member_count - lacking;
+
+    return 3 * lacking >= group->member_count &&
+           (is_direct(metric) ? have > 0 : 2 * have >= group->member_count);
+}
+
+static enum pb_status judge_lacking(struct pb_verdict *verdict, size_t group_index)
+{
+    const struct pb_sheet *sheet = verdict->sheet;
+    const struct pb_group *group = &verdict->scores->groups[group_index];
+    struct pb_finding finding = pb_finding_blank(PB_SEVERITY_WARNING, PB_LEVEL_POPULATION);
+    struct pb_members members = {calloc(group->member_count + 1, sizeof(size_t)), 0};
+    size_t most = sheet->metric_count;
+    enum pb_status status = PB_OK;
+
+    if (members.subjects == NULL)
+        return pb_fail(verdict->err, PB_NO_MEMORY, "out of memory for %zu devices",
+                       group->member_count);
+    for (size_t m = 0; m < sheet->metric_count; m++) {
+        size_t lacking = count_lacking(sheet, group, m, NULL);
+
+        if (sheet->metrics[m].test[0] == '\0' || !is_lacking(&sheet->metrics[m], group, lacking))
+            continue;
+        finding.metrics++;
+        if (lacking > members.count) {
+            members.count = lacking;
+            most = m;
+        }
+    }
+    if (finding.metrics > 0) {
+        count_lacking(sheet, group, most, members.subjects);
+        PB_TEXT_SET(finding.place, group->name);
+        finding.group = group_index + 1;
+        PB_TEXT_SET(finding.cause, "incomplete");
+        PB_TEXT_SET(finding.metric, sheet->metrics[most].name);
+        PB_TEXT_SET(finding.unit, sheet->metrics[most].unit);
+        snprintf(
+            finding.summary, sizeof(finding.summary),
+            "%zu numbers are missing on a third of the group or more; %s on %zu of %zu devices",
+            (size_t)finding.metrics, sheet->metrics[most].name, members.count, group->member_count);
+        PB_TEXT_SET(finding.evidence, "the tests of these devices, beside those of their peers");
+        PB_TEXT_SET(finding.advice, "read the messages of the test, repeat the run");
+        status = pb_verdict_add(verdict, &finding, &members, NULL);
+    }
+    free(members.subjects);
+    return status;
+}
+
 enum pb_status pb_judge_gaps(struct pb_verdict *verdict)
 {
     enum pb_status status = PB_OK;
@@ -135,5 +207,8 @@ enum pb_status pb_judge_gaps(struct pb_verdict *verdict)
     for (size_t g = 0; g < verdict->scores->group_count && status == PB_OK; g++)
         if (verdict->scores->groups[g].member_count >= LEAST_MEMBERS)
             status = judge_group(verdict, &verdict->scores->groups[g]);
+    for (size_t g = 0; g < verdict->scores->group_count && status == PB_OK; g++)
+        if (verdict->scores->groups[g].member_count >= LEAST_MEMBERS)
+            status = judge_lacking(verdict, g);
     return status;
 }

@@ -341,6 +341,8 @@ void pb_observe_states(struct pb_observer *observer)
     put_memory(observer);
     if (observer->witness->state_count == 0)
         return;
+    observer->sheet->subjects[observer->subject].measured_seconds =
+        observer->witness->states[0].unix_seconds;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct range range = range_of(observer->witness, rows[i].get);
 

@@ -120,6 +120,19 @@ struct pb_cell pb_sheet_cell(const struct pb_sheet *sheet, size_t subject, size_
     return metric < row->cell_capacity ? row->cells[metric] : absent_cell;
 }
 
+void pb_sheet_drop(struct pb_sheet *sheet, const bool *is_dropped)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < sheet->subject_count; i++) {
+        if (is_dropped[i])
+            free(sheet->subjects[i].cells);
+        else
+            sheet->subjects[kept++] = sheet->subjects[i];
+    }
+    sheet->subject_count = kept;
+}
+
 void pb_sheet_clear(struct pb_sheet *sheet)
 {
     if (sheet == NULL)

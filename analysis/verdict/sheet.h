@@ -8,6 +8,7 @@
 #ifndef PB_ANALYSIS_VERDICT_SHEET_H
 #define PB_ANALYSIS_VERDICT_SHEET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -81,8 +82,11 @@ struct pb_subject {
                                         more than have room; empty: none */
     uint32_t endings;                /* how its tests ended: bit i for enum pb_outcome i */
     uint64_t tests;                  /* a digest of which were run, in any order; 0: none */
-    struct pb_device_info info;      /* zeroed when there is no device */
-    struct pb_cell *cells;           /* one per metric of the sheet */
+    size_t run;                 /* which of the sheet's files it is from, in the order of reading */
+    double measured_seconds;    /* Unix time of its first state; 0: not known */
+    bool is_own_baseline;       /* the baseline held this very measurement, which was left out */
+    struct pb_device_info info; /* zeroed when there is no device */
+    struct pb_cell *cells;      /* one per metric of the sheet */
     size_t cell_capacity;
 };
 
@@ -116,6 +120,9 @@ size_t pb_sheet_find(const struct pb_sheet *sheet, const char *name);
  * are two measurements: of a miss, say, by one SM or by all of them.
  */
 size_t pb_sheet_match(const struct pb_sheet *sheet, const struct pb_metric *metric);
+
+/* Takes the rows out for which is_dropped[row] holds; the others keep their order. */
+void pb_sheet_drop(struct pb_sheet *sheet, const bool *is_dropped);
 
 /* Frees what the sheet owns and empties it; NULL is allowed. */
 void pb_sheet_clear(struct pb_sheet *sheet);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/verdict/baseline.h"
 #include "analysis/verdict/exact_states.h"
 #include "cli/files.h"
 #include "cli/outliers.h"
@@ -144,6 +145,8 @@ static enum pb_status read_baselines(const struct options *options, const struct
         struct pb_run run;
 
         status = read_fleet(options->pasts.paths[i], &run, base, err);
+        for (size_t k = first; k < base->subject_count; k++)
+            base->subjects[k].run = i;
         if (status == PB_OK)
             status = check_baseline(fleet, base, first, options->pasts.paths[i], err);
     }
@@ -164,6 +167,7 @@ static enum pb_status judge(const struct options *options, struct pb_ruling *rul
 {
     const struct pb_score_options rates = PB_SCORE_OPTIONS_DEFAULT;
     struct pb_sheet base = {0};
+    const struct pb_judge_options extras = {.policy = &ruling->policy, .baseline = &base};
     enum pb_status status =
         options->policy == NULL ? PB_OK : pb_policy_load(options->policy, &ruling->policy, err);
 
@@ -172,13 +176,15 @@ static enum pb_status judge(const struct options *options, struct pb_ruling *rul
     if (status == PB_OK)
         status = read_baselines(options, &ruling->sheet, &base, err);
     if (status == PB_OK)
+        status = pb_baseline_drop_copies(&ruling->sheet, &base, err);
+    if (status == PB_OK)
         status = pb_exact_states_add(&ruling->sheet, options->pasts.count == 0 ? NULL : &base, err);
     pb_policy_set_practical(&ruling->policy, &ruling->sheet);
     if (status == PB_OK)
         status = pb_score(&ruling->sheet, options->pasts.count == 0 ? NULL : &base, &rates,
                           &ruling->scores, err);
     if (status == PB_OK)
-        status = pb_judge(&ruling->sheet, &ruling->scores, &ruling->policy, &ruling->findings, err);
+        status = pb_judge(&ruling->sheet, &ruling->scores, &extras, &ruling->findings, err);
     ruling->false_alarm_rate = has_enough_peers(&ruling->scores) ? rates.critical_rate : NAN;
     ruling->status = ruling->findings.worst;
     if (ruling->findings.judged == 0 && ruling->status != PB_SEVERITY_CRITICAL)
