@@ -83,8 +83,67 @@ struct passage {
     hid_t from, to;
     int rank;
     hsize_t shape[H5S_MAX_RANK], chunk[H5S_MAX_RANK];
-    size_t chunk_bytes; /* before compression */
+    size_t chunk_bytes;    /* before compression */
+    unsigned checksum_bit; /* of a chunk's filter mask: set where it has no checksum */
 };
+
+/* ---- checksums ---- */
+
+uint32_t pb_h5_fletcher32(const void *bytes, size_t size)
+{
+    enum { SUMS_FIT = 360 }; /* words after which 32 bits might overflow */
+    const unsigned char *at = bytes;
+    uint32_t low = 0, high = 0;
+
+    for (size_t i = 0; i < size; i += 2) {
+        low += (uint32_t)at[i] << 8 | (i + 1 < size ? at[i + 1] : 0);
+        high += low;
+        if (i / 2 % SUMS_FIT == SUMS_FIT - 1) {
+            low = (low & 0xffff) + (low >> 16);
+            high = (high & 0xffff) + (high >> 16);
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        low = (low & 0xffff) + (low >> 16);
+        high = (high & 0xffff) + (high >> 16);
+    }
+    return high << 16 | low;
+}
+
+/* A stored chunk ends with the checksum of what is before it, little-endian. */
+static enum pb_status check_chunk(const struct passage *passage, const unsigned char *bytes,
+                                  size_t size, uint32_t filters, struct pb_error *err)
+{
+    enum { SUM_BYTES = 4 };
+    uint32_t stored = 0, found;
+
+    if (size <= SUM_BYTES || (filters & passage->checksum_bit) != 0)
+        return pb_fail(err, PB_CORRUPT, "%s: a chunk has no checksum", passage->name);
+    for (int i = 0; i < SUM_BYTES; i++)
+        stored |= (uint32_t)bytes[size - SUM_BYTES + i] << (8 * i);
+    found = pb_h5_fletcher32(bytes, size - SUM_BYTES);
+    if (found != stored)
+        return pb_fail(err, PB_CORRUPT, "%s: expected checksum %08x of a chunk, found %08x",
+                       passage->name, stored, found);
+    return PB_OK;
+}
+
+/* Which bit of a chunk's filter mask stands for its checksum, the last filter of all. */
+static enum pb_status find_checksum(struct passage *passage, hid_t creation, struct pb_error *err)
+{
+    int count = H5Pget_nfilters(creation);
+    unsigned flags;
+    size_t values = 0;
+
+    if (count < 1 || H5Pget_filter2(creation, (unsigned)count - 1, &flags, &values, NULL, 0, NULL,
+                                    NULL) != H5Z_FILTER_FLETCHER32)
+        return pb_fail(err, PB_CORRUPT, "%s: expected the filter fletcher32, found none",
+                       passage->name);
+    passage->checksum_bit = 1U << (count - 1);
+    return PB_OK;
+}
+
+/* ---- chunks ---- */
 
 static enum pb_status copy_chunk(const struct passage *passage, const hsize_t *offset,
                                  struct pb_error *err)
@@ -103,6 +162,8 @@ static enum pb_status copy_chunk(const struct passage *passage, const hsize_t *o
         status = pb_fail(err, PB_NO_MEMORY, "no memory for %llu bytes", (unsigned long long)size);
     else if (H5Dread_chunk(passage->from, H5P_DEFAULT, offset, &filters, bytes) < 0)
         status = pb_h5_fail(err, PB_CORRUPT, "%s: a chunk cannot be read", passage->name);
+    else if (check_chunk(passage, bytes, size, filters, err) != PB_OK)
+        status = PB_CORRUPT;
     else if (H5Dwrite_chunk(passage->to, H5P_DEFAULT, filters, offset, size, bytes) < 0)
         status = pb_h5_fail(err, PB_IO, "%s: a chunk cannot be written", passage->name);
     free(bytes);
@@ -153,6 +214,8 @@ static enum pb_status fill(struct passage *passage, hid_t to, struct pb_error *e
     size_t count = 0;
     enum pb_status status = measure(passage, type, space, creation, &count, err);
 
+    if (status == PB_OK)
+        status = find_checksum(passage, creation, err);
     if (status == PB_OK) {
         passage->to =
             H5Dcreate2(to, passage->name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);

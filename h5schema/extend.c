@@ -1,6 +1,5 @@
 /* A finished fleet file extended by way of a copy; see extend.h. */
 #include "h5schema/extend.h"
-#include "core/partial.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/claim.h"
+#include "core/partial.h"
 #include "h5schema/fleet.h"
 #include "h5schema/object.h"
 #include "h5schema/open.h"
@@ -30,16 +31,17 @@ static enum pb_status copy_bytes(int from, int to, const char *path, struct pb_e
     return PB_OK;
 }
 
-static enum pb_status copy_file(const char *path, const char *copy, struct pb_error *err)
+/* Copies the file into its partial; found_out: the file as it was copied. */
+static enum pb_status copy_file(const char *path, const struct pb_partial *partial,
+                                struct stat *found_out, struct pb_error *err)
 {
-    struct stat found = {.st_mode = 0644};
     int from = open(path, O_RDONLY | O_CLOEXEC);
     int to = -1;
     enum pb_status status;
 
-    if (from < 0 || fstat(from, &found) != 0)
+    if (from < 0 || fstat(from, found_out) != 0)
         status = pb_fail(err, PB_IO, "%s: cannot be read: %s", path, strerror(errno));
-    else if ((to = open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, found.st_mode & 0777)) < 0)
+    else if ((to = pb_partial_create(partial, found_out->st_mode & 0777)) < 0)
         status = pb_fail(err, PB_IO, "%s: cannot be extended: %s", path, strerror(errno));
     else
         status = copy_bytes(from, to, path, err);
@@ -48,6 +50,19 @@ static enum pb_status copy_file(const char *path, const char *copy, struct pb_er
     if (from >= 0)
         close(from);
     return status;
+}
+
+/* Refuses to put an extended copy over a file that has changed since it was copied. */
+static enum pb_status check_unchanged(const char *path, const struct stat *then,
+                                      struct pb_error *err)
+{
+    struct stat now;
+
+    if (stat(path, &now) == 0 && now.st_ino == then->st_ino && now.st_dev == then->st_dev &&
+        now.st_size == then->st_size && now.st_mtim.tv_sec == then->st_mtim.tv_sec &&
+        now.st_mtim.tv_nsec == then->st_mtim.tv_nsec)
+        return PB_OK;
+    return pb_fail(err, PB_EXISTS, "%s: was changed by another program meanwhile; try again", path);
 }
 
 /* path: what people know the copy by. */
@@ -76,11 +91,37 @@ static enum pb_status extend_copy(const char *path, const char *copy,
     return status;
 }
 
+/* The copy, extended and valid, takes the file's place. */
+static enum pb_status replace(const char *path, const struct pb_claim *claim,
+                              enum pb_status (*extend)(hid_t, void *, struct pb_error *),
+                              void *context, struct pb_error *err)
+{
+    struct pb_partial partial;
+    struct stat found;
+    enum pb_status status = pb_partial_prepare(path, &partial, err);
+
+    if (status != PB_OK)
+        return status;
+    status = copy_file(path, &partial, &found, err);
+    if (status == PB_OK)
+        status = extend_copy(path, partial.name, extend, context, err);
+    if (status == PB_OK)
+        status = pb_partial_validate(&partial, err);
+    if (status == PB_OK)
+        status = pb_claim_check(claim, err);
+    if (status == PB_OK)
+        status = check_unchanged(path, &found, err);
+    if (status == PB_OK)
+        status = pb_partial_place(&partial, err);
+    pb_partial_discard(&partial);
+    return status;
+}
+
 enum pb_status pb_file_extend(const char *path,
                               enum pb_status (*extend)(hid_t, void *, struct pb_error *),
                               void *context, struct pb_error *err)
 {
-    char copy[PATH_MAX];
+    struct pb_claim *claim = NULL;
     struct pb_run run;
     hid_t file;
     enum pb_status status = pb_fleet_open_file(path, &file, &run, err);
@@ -88,16 +129,9 @@ enum pb_status pb_file_extend(const char *path,
     if (status != PB_OK)
         return status;
     H5Fclose(file);
-    status = pb_partial_name(path, copy, sizeof(copy), err);
-    if (status != PB_OK)
-        return status;
-    pb_partial_sweep(path);
-    status = copy_file(path, copy, err);
+    status = pb_claim_take(path, "an analysis", &claim, err);
     if (status == PB_OK)
-        status = extend_copy(path, copy, extend, context, err);
-    if (status == PB_OK)
-        status = pb_partial_place(copy, path, err);
-    if (status != PB_OK)
-        unlink(copy);
+        status = replace(path, claim, extend, context, err);
+    pb_claim_release(claim);
     return status;
 }

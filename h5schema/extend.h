@@ -20,4 +20,9 @@ enum pb_status pb_file_extend(const char *path,
                                                        struct pb_error *err),
                               void *context, struct pb_error *err);
 
+struct pb_partial;
+
+/* Whether what was written may get its final name. PB_IO: no; err names the first violation. */
+enum pb_status pb_partial_validate(const struct pb_partial *partial, struct pb_error *err);
+
 #endif

@@ -48,20 +48,42 @@ enum pb_status pb_fleet_create(const char *path, const struct pb_run *run,
  */
 enum pb_status pb_fleet_may_create(const char *path, struct pb_error *err);
 
+/* Who must still own the output when it is put in place; borrowed. NULL: nobody need. */
+struct pb_claim;
+void pb_fleet_guard(struct pb_fleet *fleet, const struct pb_claim *claim);
+
+/* Gets one line for each damaged thing that was not taken from another file. */
+struct pb_fleet_listener {
+    void (*note)(void *context, const char *line); /* NULL: nobody listens */
+    void *context;
+};
+void pb_fleet_listen(struct pb_fleet *fleet, const struct pb_fleet_listener *listener);
+
 /*
- * Adds an image. A test that is there already is replaced unless it is better (ok before any
- * other outcome, missing after all; else the later counts); a fleet row with the same rank is
- * replaced. PB_CORRUPT: not an image of ours; the file is unchanged.
+ * Adds an image. A test that is there already is replaced as pb_outcome_replaces() says; a fleet
+ * row with the same rank is replaced. PB_CORRUPT: not an image of ours, or a damaged one; what was
+ * in the file still is.
  */
 enum pb_status pb_fleet_add(struct pb_fleet *fleet, const void *image, size_t size,
                             struct pb_error *err);
 
-/* Adds every device, test and fleet row of another fleet file. */
+/*
+ * Adds every device, test and fleet row of another fleet file. What is damaged in it is noted to
+ * the listener and left out, a damaged test recorded as missing. PB_INVALID: no fleet file.
+ * PB_CORRUPT: its devices or rows cannot be listed. Other errors are of the file being written.
+ */
 enum pb_status pb_fleet_add_file(struct pb_fleet *fleet, const char *path, struct pb_error *err);
 
 /* Rows of /fleet so far, by rank; *members_out is to be freed. */
 enum pb_status pb_fleet_members(struct pb_fleet *fleet, struct pb_member **members_out,
                                 size_t *count_out, struct pb_error *err);
+
+/*
+ * Adds a row of /fleet: to the same device's row if that is worse, under its own rank if that is
+ * free, else under the next free one.
+ */
+enum pb_status pb_fleet_join_row(struct pb_fleet *fleet, const struct pb_member *row,
+                                 struct pb_error *err);
 
 /* What the tests of a device say of themselves, without their data; free() the rows. */
 enum pb_status pb_fleet_tests(struct pb_fleet *fleet, const char *key,
@@ -71,7 +93,10 @@ enum pb_status pb_fleet_tests(struct pb_fleet *fleet, const char *key,
 /* Forgets the rows of /fleet so far; devices and tests stay. */
 void pb_fleet_forget_members(struct pb_fleet *fleet);
 
-/* Writes /fleet and `complete`, closes, and renames into place. The fleet is gone either way. */
+/*
+ * Writes /fleet and `complete`, closes, validates, and renames into place. The fleet is gone either
+ * way. PB_EXISTS: its claim was lost meanwhile. PB_IO: it cannot be written, or is not valid.
+ */
 enum pb_status pb_fleet_commit(struct pb_fleet *fleet, bool complete, struct pb_error *err);
 
 /* Closes and deletes the temporary file; NULL is allowed. */

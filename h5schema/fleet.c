@@ -11,8 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/partial.h"
+#include "core/claim.h"
 #include "h5schema/copy.h"
+#include "h5schema/extend.h"
 #include "h5schema/image.h"
 #include "h5schema/matrix.h"
 #include "h5schema/object.h"
@@ -40,15 +41,14 @@ enum pb_status pb_fleet_open_file(const char *path, hid_t *file_out, struct pb_r
     return PB_OK;
 }
 
-enum pb_status pb_fleet_may_create(const char *path, struct pb_error *err)
+/* Prepares the file's way into place, once nothing else is there. */
+static enum pb_status prepare(const char *path, struct pb_partial *partial, struct pb_error *err)
 {
-    char temporary[PATH_MAX];
     struct pb_error cause = PB_ERROR_INIT;
     struct pb_run run;
     struct stat found;
     hid_t file = H5I_INVALID_HID;
-    FILE *probe;
-    enum pb_status status = pb_partial_name(path, temporary, sizeof(temporary), err);
+    enum pb_status status = pb_partial_prepare(path, partial, err);
 
     if (status != PB_OK)
         return status;
@@ -58,12 +58,22 @@ enum pb_status pb_fleet_may_create(const char *path, struct pb_error *err)
                            "%s: exists and is no fleet file; it will not be overwritten", path);
         H5Fclose(file);
     }
-    pb_partial_sweep(path);
-    probe = fopen(temporary, "wx");
-    if (probe == NULL)
+    return PB_OK;
+}
+
+enum pb_status pb_fleet_may_create(const char *path, struct pb_error *err)
+{
+    struct pb_partial partial;
+    enum pb_status status = prepare(path, &partial, err);
+    int fd;
+
+    if (status != PB_OK)
+        return status;
+    fd = pb_partial_create(&partial, 0666);
+    if (fd < 0)
         return pb_fail(err, PB_INVALID, "%s: cannot be written: %s", path, strerror(errno));
-    fclose(probe);
-    unlink(temporary);
+    close(fd);
+    pb_partial_discard(&partial);
     return PB_OK;
 }
 
@@ -79,14 +89,19 @@ enum pb_status pb_fleet_create(const char *path, const struct pb_run *run,
     fleet = calloc(1, sizeof(*fleet));
     if (fleet == NULL)
         return pb_fail(err, PB_NO_MEMORY, "%s: no memory", path);
+    fleet->file = H5I_INVALID_HID;
+    status = pb_partial_prepare(path, &fleet->partial, err);
+    if (status != PB_OK) {
+        pb_fleet_abandon(fleet);
+        return status;
+    }
     fleet->run = *run;
     fleet->run.schema_version = PB_SCHEMA_VERSION;
     fleet->run.complete = 0;
     snprintf(fleet->path, sizeof(fleet->path), "%s", path);
-    pb_partial_name(path, fleet->temporary, sizeof(fleet->temporary), NULL);
     access = pb_h5_access(false);
     creation = pb_h5_creation();
-    fleet->file = H5Fcreate(fleet->temporary, H5F_ACC_TRUNC, creation, access);
+    fleet->file = H5Fcreate(fleet->partial.name, H5F_ACC_EXCL, creation, access);
     if (fleet->file < 0)
         status = pb_h5_fail(err, PB_IO, "%s: cannot be created", path);
     else
@@ -107,19 +122,49 @@ void pb_fleet_abandon(struct pb_fleet *fleet)
         return;
     if (fleet->file >= 0)
         H5Fclose(fleet->file);
-    unlink(fleet->temporary);
+    pb_partial_discard(&fleet->partial);
     free(fleet->members);
     free(fleet);
 }
 
-enum pb_status pb_fleet_commit(struct pb_fleet *fleet, bool complete, struct pb_error *err)
+void pb_fleet_guard(struct pb_fleet *fleet, const struct pb_claim *claim)
+{
+    fleet->claim = claim;
+}
+
+void pb_fleet_listen(struct pb_fleet *fleet, const struct pb_fleet_listener *listener)
+{
+    fleet->listener = *listener;
+}
+
+/* Keeps the first of the validator's lines. */
+static void keep_first(void *context, const char *line)
+{
+    char *first = context;
+
+    if (first[0] == '\0')
+        snprintf(first, PB_ERROR_LENGTH, "%s", line);
+}
+
+enum pb_status pb_partial_validate(const struct pb_partial *partial, struct pb_error *err)
+{
+    char first[PB_ERROR_LENGTH] = "";
+    struct pb_error cause = PB_ERROR_INIT;
+    size_t complaints = 0;
+
+    if (pb_file_validate(partial->name, keep_first, first, &complaints, &cause) == PB_OK)
+        return PB_OK;
+    return pb_fail(err, PB_IO, "%s: what was written is not valid and was discarded: %s",
+                   partial->target, first[0] == '\0' ? cause.message : first);
+}
+
+/* Writes what comes last, and closes the file. */
+static enum pb_status close_whole(struct pb_fleet *fleet, struct pb_error *err)
 {
     herr_t closed;
-    enum pb_status status;
+    enum pb_status status = pb_h5_write_rows(fleet->file, "fleet", pb_schema_find("/fleet"),
+                                             fleet->members, fleet->member_count, err);
 
-    fleet->run.complete = complete;
-    status = pb_h5_write_rows(fleet->file, "fleet", pb_schema_find("/fleet"), fleet->members,
-                              fleet->member_count, err);
     if (status == PB_OK)
         status = pb_h5_write_attributes(fleet->file, pb_schema_find("/"), &fleet->run, err);
     if (status == PB_OK && H5Fflush(fleet->file, H5F_SCOPE_GLOBAL) < 0)
@@ -128,8 +173,21 @@ enum pb_status pb_fleet_commit(struct pb_fleet *fleet, bool complete, struct pb_
     fleet->file = H5I_INVALID_HID;
     if (status == PB_OK && closed < 0)
         status = pb_h5_fail(err, PB_IO, "%s: cannot be closed", fleet->path);
+    return status;
+}
+
+enum pb_status pb_fleet_commit(struct pb_fleet *fleet, bool complete, struct pb_error *err)
+{
+    enum pb_status status;
+
+    fleet->run.complete = complete;
+    status = close_whole(fleet, err);
     if (status == PB_OK)
-        status = pb_partial_place(fleet->temporary, fleet->path, err);
+        status = pb_partial_validate(&fleet->partial, err);
+    if (status == PB_OK) /* last of all: another may have become the owner meanwhile */
+        status = pb_claim_check(fleet->claim, err);
+    if (status == PB_OK)
+        status = pb_partial_place(&fleet->partial, err);
     pb_fleet_abandon(fleet);
     return status;
 }
@@ -229,46 +287,59 @@ enum pb_status pb_fleet_put_device(struct pb_fleet *fleet, const char *key,
     return status;
 }
 
-/* Of two results of a test: an ok before any other, and any before none at all. */
-static int worth(hid_t location, const char *path)
+/* The outcome of a test that is there; missing where it does not say. */
+static enum pb_outcome outcome_of(hid_t location, const char *path)
 {
     struct pb_test_row row = {.name = ""};
     hid_t group = H5I_INVALID_HID;
     enum pb_outcome outcome = PB_TEST_MISSING;
 
     if (pb_h5_open_group(location, path, &group, NULL) != PB_OK)
-        return 0;
+        return outcome;
     if (pb_h5_read_attributes(group, pb_schema_find("/devices/<key>/tests/<test>"), &row, NULL) ==
         PB_OK)
         outcome = pb_outcome_parse(row.status);
     H5Gclose(group);
-    return outcome == PB_TEST_OK ? 2 : outcome != PB_TEST_MISSING;
+    return outcome;
+}
+
+/* Copies a test to `path` and attaches its scales; on failure nothing is at `path`. */
+static enum pb_status copy_to(hid_t device, const char *path, hid_t source, const char *source_path,
+                              struct pb_error *err)
+{
+    enum pb_status status = pb_h5_copy_test(source, source_path, device, path, err);
+    hid_t group;
+
+    if (status == PB_OK) {
+        group = H5Gopen2(device, path, H5P_DEFAULT);
+        status = pb_h5_attach_scales(group, err);
+        H5Gclose(group);
+    }
+    if (status != PB_OK && H5Lexists(device, path, H5P_DEFAULT) > 0)
+        H5Ldelete(device, path, H5P_DEFAULT);
+    return status;
 }
 
 enum pb_status pb_fleet_copy_test(hid_t device, const char *name, hid_t source,
                                   const char *source_path, bool *taken_out, struct pb_error *err)
 {
+    static const char incoming[] = "incoming"; /* until it is whole: the old one stays that long */
     char path[PB_NAME_LENGTH + 8];
-    hid_t group;
+    bool is_there;
     enum pb_status status;
 
     if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') != NULL)
         return pb_fail(err, PB_INVALID, "test \"%s\": expected a name", name);
     snprintf(path, sizeof(path), "tests/%s", name);
     *taken_out = false;
-    if (H5Lexists(device, path, H5P_DEFAULT) > 0) {
-        if (worth(device, path) > worth(source, source_path))
-            return PB_OK;
-        H5Ldelete(device, path, H5P_DEFAULT);
-    }
-    status = pb_h5_copy_test(source, source_path, device, path, err);
-    if (status == PB_OK) {
-        group = H5Gopen2(device, path, H5P_DEFAULT);
-        status = pb_h5_attach_scales(group, err);
-        H5Gclose(group);
-    } else {
-        H5Ldelete(device, path, H5P_DEFAULT);
-    }
+    is_there = H5Lexists(device, path, H5P_DEFAULT) > 0;
+    if (is_there && !pb_outcome_replaces(outcome_of(source, source_path), outcome_of(device, path)))
+        return PB_OK;
+    status = copy_to(device, is_there ? incoming : path, source, source_path, err);
+    if (status == PB_OK && is_there &&
+        (H5Ldelete(device, path, H5P_DEFAULT) < 0 ||
+         H5Lmove(device, incoming, device, path, H5P_DEFAULT, H5P_DEFAULT) < 0))
+        status = pb_h5_fail(err, PB_IO, "%s cannot be replaced", path);
     *taken_out = status == PB_OK;
     return status == PB_OK ? PB_OK : pb_error_prefix(err, "test %s cannot be copied", name);
 }

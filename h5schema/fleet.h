@@ -5,13 +5,16 @@
 #include <hdf5.h>
 #include <limits.h>
 
+#include "core/partial.h"
 #include "h5schema/file.h"
 
 struct pb_fleet {
     hid_t file;
     struct pb_run run;
-    char path[PATH_MAX];
-    char temporary[PATH_MAX];
+    char path[PATH_MAX]; /* as the user calls it, for messages */
+    struct pb_partial partial;
+    const struct pb_claim *claim; /* NULL: none */
+    struct pb_fleet_listener listener;
     struct pb_member *members; /* written at the end: rows may be replaced until then */
     size_t member_count, member_capacity;
 };
@@ -22,7 +25,8 @@ enum pb_status pb_fleet_device_group(hid_t file, const char *key, hid_t *group_o
 
 /*
  * Copies test `name` from `source` (a location with the test under source_path) into the device's
- * group, unless a better one is there. *taken_out tells whether it was.
+ * group, unless the one that is there outranks it (pb_outcome_replaces()). *taken_out: whether it
+ * was. PB_CORRUPT: the source is damaged; what was there still is.
  */
 enum pb_status pb_fleet_copy_test(hid_t device, const char *name, hid_t source,
                                   const char *source_path, bool *taken_out, struct pb_error *err);

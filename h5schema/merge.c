@@ -93,45 +93,158 @@ enum pb_status pb_fleet_add(struct pb_fleet *fleet, const void *image, size_t si
     return status;
 }
 
-/* A row from another file: the same device keeps its row, a taken rank gets the next free one. */
-static enum pb_status join_member(struct pb_fleet *fleet, const struct pb_member *row,
-                                  struct pb_error *err)
+/* The number after all others, or, where those end, the lowest that is free. */
+static int64_t free_rank(const struct pb_fleet *fleet)
+{
+    int64_t lowest = 0, highest = -1;
+
+    for (size_t i = 0; i < fleet->member_count; i++) { /* they are sorted */
+        int64_t rank = fleet->members[i].rank;
+
+        highest = rank > highest ? rank : highest;
+        lowest += rank == lowest;
+    }
+    return highest < INT64_MAX ? highest + 1 : lowest;
+}
+
+static bool is_ok(const struct pb_member *member)
+{
+    return strcmp(member->status, pb_member_status_name(PB_MEMBER_OK)) == 0;
+}
+
+enum pb_status pb_fleet_join_row(struct pb_fleet *fleet, const struct pb_member *row,
+                                 struct pb_error *err)
 {
     struct pb_member member = *row;
-    int64_t next = 0;
 
     for (size_t i = 0; i < fleet->member_count; i++) {
         const struct pb_member *old = &fleet->members[i];
 
         if (row->key[0] != '\0' && strcmp(old->key, row->key) == 0) {
-            if (strcmp(old->status, pb_member_status_name(PB_MEMBER_OK)) == 0)
+            if (old->tests_ok > row->tests_ok || (old->tests_ok == row->tests_ok && is_ok(old)))
                 return PB_OK;
             member.rank = old->rank;
             return pb_fleet_put_member(fleet, &member, err);
         }
-        next = old->rank >= next ? old->rank + 1 : next;
     }
-    for (size_t i = 0; i < fleet->member_count; i++)
-        if (fleet->members[i].rank == row->rank)
-            member.rank = next;
+    for (size_t i = 0; i < fleet->member_count; i++) {
+        if (fleet->members[i].rank == row->rank) {
+            member.rank = free_rank(fleet);
+            break;
+        }
+    }
     return pb_fleet_put_member(fleet, &member, err);
 }
 
-static enum pb_status join_tests(struct pb_reader *reader, hid_t source, hid_t device,
-                                 const char *key, struct pb_error *err)
+/* Tells the listener what of a device was damaged and is left out. */
+static void note_damage(const struct pb_fleet *fleet, const char *path, const char *key,
+                        const struct pb_error *cause)
 {
+    char line[PB_ERROR_LENGTH + PATH_MAX];
+
+    if (fleet->listener.note == NULL)
+        return;
+    snprintf(line, sizeof(line), "%s: device %s: damaged and left out: %s", path, key,
+             cause->message);
+    fleet->listener.note(fleet->listener.context, line);
+}
+
+/* Reads a test as a whole: one that cannot be read is no result. */
+static enum pb_status verify_test(struct pb_reader *reader, const char *key, const char *test,
+                                  struct pb_error *err)
+{
+    struct pb_recording recording;
+    enum pb_status status = pb_reader_recording(reader, key, test, &recording, err);
+
+    if (status != PB_OK)
+        return status;
+    if (strcmp(recording.name, test) != 0)
+        status = pb_fail(err, PB_CORRUPT, "test %s: its name attribute says \"%s\"", test,
+                         recording.name);
+    else if (recording.outcome == PB_TEST_OK && recording.series.point_count == 0 &&
+             recording.matrix.rank == 0)
+        status = pb_fail(err, PB_CORRUPT, "test %s: is ok but holds nothing", test);
+    pb_recording_clear(&recording);
+    return status;
+}
+
+/* In place of a damaged test, so that the file says that there was one; any other outranks it. */
+static enum pb_status add_missing(struct pb_fleet *fleet, const char *key, const char *test,
+                                  const char *message, struct pb_error *err)
+{
+    struct pb_recording recording = {.outcome = PB_TEST_MISSING, .sm_id = -1};
+    struct pb_image image = {NULL, 0};
+    enum pb_status status;
+
+    if (strlen(test) >= sizeof(recording.name))
+        return PB_OK; /* no test of ours has such a name */
+    PB_TEXT_SET(recording.name, test);
+    snprintf(recording.message, sizeof(recording.message), "its recording is damaged: %.200s",
+             message);
+    status = pb_image_of_test(key, &recording, NULL, 0, &image, err);
+    if (status == PB_OK)
+        status = pb_fleet_add(fleet, image.bytes, image.size, err);
+    free(image.bytes);
+    return status;
+}
+
+/* One test of another file, or a note that it is damaged. */
+static enum pb_status join_test(struct pb_fleet *fleet, struct pb_reader *reader, hid_t source,
+                                hid_t device, const char *key, const char *test,
+                                struct pb_error *err)
+{
+    struct pb_error cause = PB_ERROR_INIT;
+    char path[2 * PB_KEY_LENGTH];
+    bool taken;
+    bool is_sound = verify_test(reader, key, test, &cause) == PB_OK;
+    enum pb_status status = PB_OK;
+
+    snprintf(path, sizeof(path), "tests/%s", test);
+    if (is_sound)
+        status = pb_fleet_copy_test(device, test, source, path, &taken, &cause);
+    if (is_sound && status == PB_OK)
+        return PB_OK;
+    if (status != PB_OK && status != PB_CORRUPT) /* of the file being written, or of this host */
+        return pb_fail(err, status, "%s", cause.message);
+    note_damage(fleet, pb_reader_path(reader), key, &cause);
+    return add_missing(fleet, key, test, cause.message, err);
+}
+
+static enum pb_status join_tests(struct pb_fleet *fleet, struct pb_reader *reader, hid_t source,
+                                 hid_t device, const char *key, struct pb_error *err)
+{
+    struct pb_error cause = PB_ERROR_INIT;
     struct pb_key *names = NULL;
     size_t count = 0;
-    enum pb_status status = pb_reader_tests(reader, key, &names, &count, err);
+    enum pb_status status = pb_reader_tests(reader, key, &names, &count, &cause);
 
-    for (size_t i = 0; i < count && status == PB_OK; i++) {
-        char path[2 * PB_KEY_LENGTH];
-        bool taken;
-
-        snprintf(path, sizeof(path), "tests/%s", names[i].text);
-        status = pb_fleet_copy_test(device, names[i].text, source, path, &taken, err);
+    if (status != PB_OK) {
+        note_damage(fleet, pb_reader_path(reader), key, &cause);
+        return PB_OK;
     }
+    for (size_t i = 0; i < count && status == PB_OK; i++)
+        status = join_test(fleet, reader, source, device, key, names[i].text, err);
     free(names);
+    return status;
+}
+
+/* The device's state over time; a damaged one is left out. */
+static enum pb_status join_states(struct pb_fleet *fleet, struct pb_reader *reader, hid_t source,
+                                  hid_t device, const char *key, struct pb_error *err)
+{
+    const struct pb_object *object = pb_schema_find("/devices/<key>/state");
+    struct pb_error cause = PB_ERROR_INIT;
+    void *rows = NULL;
+    size_t count = 0;
+    enum pb_status status = PB_OK;
+
+    if (H5Lexists(source, "state", H5P_DEFAULT) <= 0)
+        return PB_OK;
+    if (pb_h5_read_rows(source, "state", object, &rows, &count, &cause) != PB_OK)
+        note_damage(fleet, pb_reader_path(reader), key, &cause);
+    else if (count > 0)
+        status = pb_h5_append_rows(device, "state", object, rows, count, err);
+    free(rows);
     return status;
 }
 
@@ -143,9 +256,9 @@ static enum pb_status join_group(struct pb_fleet *fleet, struct pb_reader *reade
 
     if (status != PB_OK)
         return status;
-    status = join_tests(reader, source, device, key, err);
+    status = join_tests(fleet, reader, source, device, key, err);
     if (status == PB_OK)
-        status = append_states(device, source, err);
+        status = join_states(fleet, reader, source, device, key, err);
     H5Gclose(device);
     return status;
 }
@@ -153,21 +266,23 @@ static enum pb_status join_group(struct pb_fleet *fleet, struct pb_reader *reade
 static enum pb_status join_device(struct pb_fleet *fleet, struct pb_reader *reader, hid_t file,
                                   const char *key, struct pb_error *err)
 {
+    struct pb_error cause = PB_ERROR_INIT;
     char path[2 * PB_KEY_LENGTH];
     struct pb_device_info info;
-    hid_t source;
-    enum pb_status status = pb_reader_device(reader, key, &info, err);
+    hid_t source = H5I_INVALID_HID;
+    enum pb_status status = pb_reader_device(reader, key, &info, &cause);
 
-    if (status != PB_OK)
-        return status;
     snprintf(path, sizeof(path), "/devices/%s", key);
-    status = pb_h5_open_group(file, path, &source, err);
-    if (status == PB_OK) {
-        status = pb_fleet_put_device(fleet, key, &info, err);
-        if (status == PB_OK)
-            status = join_group(fleet, reader, source, key, err);
-        H5Gclose(source);
+    if (status == PB_OK)
+        status = pb_h5_open_group(file, path, &source, &cause);
+    if (status != PB_OK) {
+        note_damage(fleet, pb_reader_path(reader), key, &cause);
+        return PB_OK;
     }
+    status = pb_fleet_put_device(fleet, key, &info, err);
+    if (status == PB_OK)
+        status = join_group(fleet, reader, source, key, err);
+    H5Gclose(source);
     if (status != PB_OK)
         pb_error_prefix(err, "%s: device %s", pb_reader_path(reader), key);
     return status;
@@ -181,7 +296,7 @@ static enum pb_status join_members(struct pb_fleet *fleet, struct pb_reader *rea
     enum pb_status status = pb_reader_members(reader, &members, &count, err);
 
     for (size_t i = 0; i < count && status == PB_OK; i++)
-        status = join_member(fleet, &members[i], err);
+        status = pb_fleet_join_row(fleet, &members[i], err);
     free(members);
     return status;
 }

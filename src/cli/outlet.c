@@ -13,8 +13,8 @@
 struct pb_outlet {
     FILE *file;
     const char *path;
-    const char *name;         /* of path, for messages */
-    char temporary[PATH_MAX]; /* beside path; "": an unnamed file, copied to path at the end */
+    const char *name;          /* of path, for messages */
+    struct pb_partial partial; /* no name: an unnamed file, copied to path at the end */
 };
 
 bool pb_outlet_begins(const char *head, size_t length, const char *opening)
@@ -43,19 +43,22 @@ static enum pb_status check_replaceable(const char *path, const struct pb_outlet
 
 static enum pb_status open_beside(struct pb_outlet *outlet, struct pb_error *err)
 {
-    enum pb_status status =
-        pb_partial_name(outlet->path, outlet->temporary, sizeof(outlet->temporary), err);
+    enum pb_status status = pb_partial_prepare(outlet->path, &outlet->partial, err);
+    int fd;
 
-    if (status != PB_OK) {
-        outlet->temporary[0] = '\0';
+    if (status != PB_OK)
         return status;
-    }
-    pb_partial_sweep(outlet->path);
-    outlet->file = fopen(outlet->temporary, "wxe");
+    fd = pb_partial_create(&outlet->partial, 0666);
+    if (fd < 0)
+        outlet->partial.name[0] = '\0'; /* nothing of ours */
+    else
+        outlet->file = fdopen(fd, "w");
     if (outlet->file != NULL)
         return PB_OK;
-    outlet->temporary[0] = '\0'; /* nothing of ours */
-    return pb_fail(err, PB_IO, "%s: cannot be written: %s", outlet->name, strerror(errno));
+    status = pb_fail(err, PB_IO, "%s: cannot be written: %s", outlet->name, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return status;
 }
 
 enum pb_status pb_outlet_open(const char *path, const struct pb_outlet_kind *kind,
@@ -132,12 +135,10 @@ enum pb_status pb_outlet_commit(struct pb_outlet *outlet, struct pb_error *err)
     if (outlet == NULL)
         return PB_OK;
     status = pb_outlet_flush(outlet, err);
-    if (status == PB_OK && outlet->temporary[0] != '\0')
-        status = pb_partial_place(outlet->temporary, outlet->path, err);
+    if (status == PB_OK && outlet->partial.name[0] != '\0')
+        status = pb_partial_place(&outlet->partial, err);
     else if (status == PB_OK && !copy_out(outlet->file, outlet->path))
         status = pb_fail(err, PB_IO, "%s: cannot be written: %s", outlet->name, strerror(errno));
-    if (status == PB_OK) /* it has its final name: nothing to delete */
-        outlet->temporary[0] = '\0';
     pb_outlet_abandon(outlet);
     return status;
 }
@@ -148,7 +149,6 @@ void pb_outlet_abandon(struct pb_outlet *outlet)
         return;
     if (outlet->file != NULL)
         fclose(outlet->file);
-    if (outlet->temporary[0] != '\0')
-        unlink(outlet->temporary);
+    pb_partial_discard(&outlet->partial);
     free(outlet);
 }

@@ -234,9 +234,18 @@ static void tick(void *context)
         draw(progress);
 }
 
+/* Said however quiet: it is about what the file cannot show. */
+static void note(void *context, const char *line)
+{
+    struct pb_progress *progress = context;
+
+    erase(progress);
+    fprintf(stderr, "%s\n", line);
+}
+
 struct pb_observer pb_progress_observer(struct pb_progress *progress)
 {
-    return (struct pb_observer){tell, tick, progress};
+    return (struct pb_observer){tell, tick, note, progress};
 }
 
 void pb_progress_note(struct pb_progress *progress, const char *line)

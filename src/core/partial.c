@@ -13,13 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    BOOT_DIGITS = 18, /* of the 36: enough of a random number to be nobody else's */
-    WHERE_SIZE = 64
-};
+enum { BOOT_DIGITS = 18 }; /* of the 36: enough of a random number to be nobody else's */
 
-/* "BOOT-SPACE-": the processes among which a PID names one. Empty: this kernel does not tell. */
-static void tell_where(char where_out[WHERE_SIZE])
+void pb_partial_where(char where_out[PB_WHERE_LENGTH])
 {
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
     char boot[BOOT_DIGITS + 1] = "";
@@ -30,28 +26,28 @@ static void tell_where(char where_out[WHERE_SIZE])
         return;
     if (fgets(boot, sizeof(boot), file) != NULL && strlen(boot) == BOOT_DIGITS &&
         stat("/proc/self/ns/pid", &space) == 0)
-        snprintf(where_out, WHERE_SIZE, "%s-%lx-", boot, (unsigned long)space.st_ino);
+        snprintf(where_out, PB_WHERE_LENGTH, "%s-%lx-", boot, (unsigned long)space.st_ino);
     fclose(file);
 }
 
-/* How much of path is its folder, with the slash. */
-static int folder_length(const char *path)
+int pb_folder_length(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
     return slash == NULL ? 0 : (int)(slash - path + 1);
 }
 
-enum pb_status pb_partial_name(const char *path, char *name_out, size_t size, struct pb_error *err)
+/* The file that path names: the path itself, or what a symbolic link leads to. */
+static enum pb_status find_target(const char *path, char target_out[PATH_MAX], struct pb_error *err)
 {
-    int folder = folder_length(path), length;
-    char where[WHERE_SIZE];
+    struct stat about;
 
-    tell_where(where);
-    length = snprintf(name_out, size, "%.*s.%s.partial-%s%ld", folder, path, path + folder, where,
-                      (long)getpid());
-    if (path[folder] == '\0' || length < 0 || (size_t)length >= size)
-        return pb_fail(err, PB_INVALID, "output \"%s\": expected a file name", path);
+    if (strlen(path) >= PATH_MAX)
+        return pb_fail(err, PB_INVALID, "output \"%.64s…\": the name is too long", path);
+    snprintf(target_out, PATH_MAX, "%s", path);
+    if (lstat(path, &about) == 0 && S_ISLNK(about.st_mode) && realpath(path, target_out) == NULL)
+        return pb_fail(err, PB_INVALID, "%s: is a symbolic link that leads to no file: %s", path,
+                       strerror(errno));
     return PB_OK;
 }
 
@@ -66,28 +62,54 @@ static bool has_ended(const char *digits)
     return pid == getpid() || (kill((pid_t)pid, 0) != 0 && errno == ESRCH);
 }
 
-void pb_partial_sweep(const char *path)
+/* Removes what writers of `target` that have ended here left; where: pb_partial_where(). */
+static void sweep(const char *target, const char *where)
 {
-    int folder = folder_length(path);
-    char where[WHERE_SIZE], start[PATH_MAX], name[PATH_MAX];
+    int folder = pb_folder_length(target);
+    char start[PATH_MAX], name[PATH_MAX];
     const struct dirent *entry;
     DIR *entries;
-    size_t length;
+    size_t length =
+        (size_t)snprintf(start, sizeof(start), ".%s.partial-%s", target + folder, where);
 
-    tell_where(where);
-    length = (size_t)snprintf(start, sizeof(start), ".%s.partial-%s", path + folder, where);
     if (where[0] == '\0' || length >= sizeof(start))
         return;
-    snprintf(name, sizeof(name), "%.*s", folder, path);
+    snprintf(name, sizeof(name), "%.*s", folder, target);
     entries = opendir(folder == 0 ? "." : name);
     while (entries != NULL && (entry = readdir(entries)) != NULL) {
         if (strncmp(entry->d_name, start, length) != 0 || !has_ended(entry->d_name + length))
             continue;
-        if (snprintf(name, sizeof(name), "%.*s%s", folder, path, entry->d_name) < PATH_MAX)
+        if (snprintf(name, sizeof(name), "%.*s%s", folder, target, entry->d_name) < PATH_MAX)
             unlink(name);
     }
     if (entries != NULL)
         closedir(entries);
+}
+
+enum pb_status pb_partial_prepare(const char *path, struct pb_partial *partial_out,
+                                  struct pb_error *err)
+{
+    struct pb_partial partial = {.name = ""};
+    char where[PB_WHERE_LENGTH];
+    int folder, length;
+    enum pb_status status = find_target(path, partial.target, err);
+
+    if (status != PB_OK)
+        return status;
+    pb_partial_where(where);
+    folder = pb_folder_length(partial.target);
+    length = snprintf(partial.name, sizeof(partial.name), "%.*s.%s.partial-%s%ld", folder,
+                      partial.target, partial.target + folder, where, (long)getpid());
+    if (partial.target[folder] == '\0' || length < 0 || (size_t)length >= sizeof(partial.name))
+        return pb_fail(err, PB_INVALID, "output \"%s\": expected a file name", path);
+    sweep(partial.target, where);
+    *partial_out = partial;
+    return PB_OK;
+}
+
+int pb_partial_create(const struct pb_partial *partial, unsigned mode)
+{
+    return open(partial->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 }
 
 /* Some file systems have nothing to write back, and say so. */
@@ -108,15 +130,29 @@ static bool sync_name(const char *name, int flags)
     return good;
 }
 
-enum pb_status pb_partial_place(const char *name, const char *path, struct pb_error *err)
+void pb_folder_sync(const char *path)
 {
     char folder[PATH_MAX];
 
-    if (!sync_name(name, O_RDONLY))
-        return pb_fail(err, PB_IO, "%s: cannot be written: %s", path, strerror(errno));
-    if (rename(name, path) != 0)
-        return pb_fail(err, PB_IO, "%s: cannot be put in place: %s", path, strerror(errno));
-    snprintf(folder, sizeof(folder), "%.*s", folder_length(path), path);
-    sync_name(folder[0] == '\0' ? "." : folder, O_RDONLY | O_DIRECTORY); /* it is there anyway */
+    snprintf(folder, sizeof(folder), "%.*s", pb_folder_length(path), path);
+    sync_name(folder[0] == '\0' ? "." : folder, O_RDONLY | O_DIRECTORY);
+}
+
+enum pb_status pb_partial_place(struct pb_partial *partial, struct pb_error *err)
+{
+    if (!sync_name(partial->name, O_RDONLY | O_NOFOLLOW))
+        return pb_fail(err, PB_IO, "%s: cannot be written: %s", partial->target, strerror(errno));
+    if (rename(partial->name, partial->target) != 0)
+        return pb_fail(err, PB_IO, "%s: cannot be put in place: %s", partial->target,
+                       strerror(errno));
+    partial->name[0] = '\0';
+    pb_folder_sync(partial->target); /* it is there anyway */
     return PB_OK;
+}
+
+void pb_partial_discard(struct pb_partial *partial)
+{
+    if (partial->name[0] != '\0')
+        unlink(partial->name);
+    partial->name[0] = '\0';
 }

@@ -25,6 +25,26 @@ enum pb_outcome pb_outcome_parse(const char *name)
     return PB_TEST_MISSING;
 }
 
+/* How much an outcome tells of the device. */
+static int weight(enum pb_outcome outcome)
+{
+    switch (outcome) {
+    case PB_TEST_OK:
+        return 3;
+    case PB_TEST_MISSING:
+        return 0;
+    case PB_TEST_UNSUPPORTED:
+        return 1;
+    default:
+        return 2;
+    }
+}
+
+bool pb_outcome_replaces(enum pb_outcome later, enum pb_outcome earlier)
+{
+    return weight(later) >= weight(earlier);
+}
+
 void pb_recording_clear(struct pb_recording *recording)
 {
     if (recording == NULL)

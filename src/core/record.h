@@ -5,6 +5,7 @@
 #ifndef PB_CORE_RECORD_H
 #define PB_CORE_RECORD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -101,6 +102,14 @@ struct pb_recording {
 /* The words of the file format: "ok", "failed", … and back; an unknown word is PB_TEST_MISSING. */
 const char *pb_outcome_name(enum pb_outcome outcome);
 enum pb_outcome pb_outcome_parse(const char *name);
+
+/*
+ * The one rule for two outcomes of the same test of the same device, used wherever results meet:
+ * does `later` replace `earlier`? ok replaces all; a failure (failed, hung, crashed, lost) replaces
+ * all but ok; unsupported replaces unsupported and missing; missing only missing. So a test that
+ * crashed with the whole node is not explained away by measuring the device alone.
+ */
+bool pb_outcome_replaces(enum pb_outcome later, enum pb_outcome earlier);
 
 /* Frees what the recording owns and zeroes it; NULL is allowed. */
 void pb_recording_clear(struct pb_recording *recording);

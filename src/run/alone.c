@@ -1,13 +1,17 @@
 /* One probe without a supervisor; see alone.h. */
 #include "run/alone.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "core/claim.h"
 #include "core/time.h"
 #include "run/assign.h"
 #include "run/compose.h"
 #include "run/measure.h"
 #include "run/origin.h"
+#include "run/spool.h"
 #include "run/tally.h"
 
 struct alone {
@@ -15,26 +19,65 @@ struct alone {
     const volatile sig_atomic_t *stop;
     struct pb_measure measure;
     struct pb_bench bench;
+    struct pb_claim *claim;
     struct pb_collect *collect;
+    char *spool_dir;
+    struct pb_spool *spool;        /* NULL: before and after measuring */
+    struct pb_error spool_trouble; /* why it could not be written at first */
+    struct pb_error file_trouble;  /* why the file cannot be made; the spool goes on */
     struct pb_member member;
     struct pb_tally tally;
     size_t finished; /* tests, in the order of measure.tests */
 };
 
-/* A sink for frames: into the file, and counted. No test begins that its START is refused. */
+static bool is_kept(enum pb_frame_type type)
+{
+    return type == PB_FRAME_PLAN || type == PB_FRAME_DEVICE || type == PB_FRAME_TEST ||
+           type == PB_FRAME_MEMBER;
+}
+
+/* Into the spool. What it does not take waits in memory, and the file has it. */
+static enum pb_status spool(struct alone *alone, const struct pb_frame *frame, struct pb_error *err)
+{
+    struct pb_error cause = PB_ERROR_INIT;
+    void *bytes = NULL;
+    size_t size = 0;
+    enum pb_status status = PB_OK;
+
+    if (!is_kept(frame->type))
+        return PB_OK;
+    status = pb_frame_pack(frame, &bytes, &size, &cause);
+    if (status == PB_OK)
+        status = pb_spool_append(alone->spool, bytes, size, true, &cause);
+    free(bytes);
+    if (status == PB_OK)
+        return PB_OK;
+    if (alone->spool_trouble.status == PB_OK)
+        alone->spool_trouble = cause;
+    if (alone->file_trouble.status != PB_OK) /* nobody takes it: measuring on is in vain */
+        return pb_fail(err, status, "%s", cause.message);
+    return PB_OK;
+}
+
+/*
+ * A sink for frames: into spool and file, and counted. No test begins that its START is refused.
+ * One of the two is enough to go on.
+ */
 static enum pb_status take(void *context, const struct pb_frame *frame, struct pb_error *err)
 {
     struct alone *alone = context;
+    struct pb_error cause = PB_ERROR_INIT;
     struct pb_test_note note;
     enum pb_status status;
 
     if (frame->type == PB_FRAME_START && *alone->stop != 0)
         return pb_fail(err, PB_NOT_FOUND, "the run was stopped by a signal");
-    status = pb_collect_take(alone->collect, 0, frame, err);
-    if (status != PB_OK)
-        return pb_error_prefix(err, "%s", alone->path);
-    if (frame->type != PB_FRAME_TEST)
-        return PB_OK;
+    if (pb_collect_take(alone->collect, 0, frame, &cause) != PB_OK &&
+        alone->file_trouble.status == PB_OK)
+        alone->file_trouble = cause;
+    status = spool(alone, frame, err);
+    if (status != PB_OK || frame->type != PB_FRAME_TEST)
+        return status;
     status = pb_note_read_test(frame->note, &note, err);
     if (status != PB_OK)
         return status;
@@ -87,7 +130,7 @@ static enum pb_status take_missing(struct alone *alone, const char *reason, stru
 
     while (status == PB_OK && alone->measure.tests[alone->finished] != NULL) {
         const struct pb_test *test = alone->measure.tests[alone->finished];
-        struct pb_test_spec spec;
+        struct pb_test_spec spec = {.concurrent = 0};
         void *bytes;
         size_t size;
 
@@ -119,8 +162,90 @@ static enum pb_status measure(struct alone *alone, struct pb_error *err)
         return status;
     pb_tally_fill(&alone->tally, &alone->member);
     alone->member.seconds = pb_time_monotonic_seconds() - begun;
+    if (alone->member.message[0] == '\0' && alone->spool_trouble.status != PB_OK)
+        snprintf(alone->member.message, sizeof(alone->member.message),
+                 "measured, but not safe until the end: %.200s", alone->spool_trouble.message);
     status = pb_compose_member(&alone->member, &bytes, &size, err);
     return status != PB_OK ? status : take_packed(alone, bytes, size, err);
+}
+
+/* Refuses what would end badly, before the device is disturbed. */
+static enum pb_status check_places(struct alone *alone, struct pb_error *err)
+{
+    struct pb_spool_files files = {NULL, 0};
+    enum pb_status status = pb_fleet_may_create(alone->path, err);
+
+    if (status == PB_OK)
+        status = pb_claim_take(alone->path, "plumb-probe", &alone->claim, err);
+    if (status == PB_OK && asprintf(&alone->spool_dir, "%s.spool", alone->path) < 0) {
+        alone->spool_dir = NULL;
+        status = pb_fail(err, PB_NO_MEMORY, "%s: out of memory", alone->path);
+    }
+    if (status != PB_OK || access(alone->spool_dir, F_OK) != 0)
+        return status;
+    status = pb_spool_list(alone->spool_dir, &files, err);
+    if (status == PB_OK && files.count > 0)
+        status = pb_fail(err, PB_EXISTS,
+                         "%s: holds the results of a run that did not end; plumb-merge saves it, "
+                         "removing it forgets it",
+                         alone->spool_dir);
+    pb_spool_files_clear(&files);
+    return status;
+}
+
+/* The file and the spool, with the plan in it. */
+static enum pb_status open_outputs(struct alone *alone, const struct pb_run *run,
+                                   const struct pb_observer *observer, struct pb_error *err)
+{
+    struct pb_plan plan = {.run = *run, .member = alone->member, .rank_count = 1};
+    struct pb_hello hello;
+    struct pb_frame frame;
+    void *bytes = NULL;
+    size_t size;
+    enum pb_status status =
+        pb_collect_open(alone->path, run, alone->claim, 1, observer, &alone->collect, err);
+
+    if (status == PB_OK)
+        status = pb_spool_open(alone->spool_dir, 0, 1, &alone->spool, err);
+    if (status == PB_OK)
+        status = pb_measure_hello(&alone->measure, &hello, err);
+    if (status != PB_OK)
+        return status;
+    plan.tests = hello.tests;
+    status = pb_compose_plan(&plan, &bytes, &size, err);
+    if (status == PB_OK)
+        status = pb_frame_unpack(bytes, size, &frame, err);
+    if (status == PB_OK)
+        status = spool(alone, &frame, err);
+    free(bytes);
+    pb_hello_clear(&hello);
+    return status;
+}
+
+/* The file in place, then the spool is superfluous. Without the file, the spool stays. */
+static enum pb_status commit(struct alone *alone, enum pb_status status,
+                             struct pb_summary *summary_out, struct pb_error *err)
+{
+    bool has_measured = alone->spool != NULL && alone->finished > 0;
+    char cause[PB_ERROR_LENGTH];
+
+    if (status == PB_OK && alone->file_trouble.status != PB_OK)
+        status = pb_fail(err, alone->file_trouble.status, "%s", alone->file_trouble.message);
+    if (status == PB_OK) {
+        status = pb_collect_commit(alone->collect, summary_out, err);
+        alone->collect = NULL;
+    }
+    pb_collect_abandon(alone->collect); /* with its space on the disk */
+    if (status == PB_OK || !has_measured) {
+        if (alone->spool != NULL)
+            pb_spool_remove(alone->spool_dir, 0, 1);
+        return status;
+    }
+    if (pb_spool_retry(alone->spool, NULL) != PB_OK)
+        return pb_error_prefix(err, "%s: the last results are lost", alone->path);
+    PB_TEXT_SET(cause, err->message);
+    return pb_fail(err, status, "%s: %s; plumb-merge makes the file from %s", alone->path, cause,
+                   alone->spool_dir);
 }
 
 enum pb_status pb_measure_alone(const struct pb_selection *selection, const char *path,
@@ -129,21 +254,23 @@ enum pb_status pb_measure_alone(const struct pb_selection *selection, const char
                                 struct pb_error *err)
 {
     struct alone alone = {.path = path, .stop = stop};
-    enum pb_status status = pb_measure_prepare(selection, &alone.measure, err);
+    struct pb_error cause = PB_ERROR_INIT;
+    enum pb_status status = pb_measure_prepare(selection, &alone.measure, &cause);
 
     if (status == PB_OK)
-        status = pb_fleet_may_create(path, err); /* before the device is disturbed */
+        status = check_places(&alone, &cause);
     if (status == PB_OK)
-        status = open_device(&alone, err);
+        status = open_device(&alone, &cause);
     if (status == PB_OK)
-        status = pb_collect_open(path, run, 1, observer, &alone.collect, err);
+        status = open_outputs(&alone, run, observer, &cause);
     if (status == PB_OK)
-        status = measure(&alone, err);
-    if (status == PB_OK) {
-        status = pb_collect_commit(alone.collect, summary_out, err);
-        alone.collect = NULL;
-    }
-    pb_collect_abandon(alone.collect);
+        status = measure(&alone, &cause);
+    status = commit(&alone, status, summary_out, &cause);
+    if (status != PB_OK)
+        pb_fail(err, status, "%s", cause.message);
+    pb_spool_close(alone.spool);
+    pb_claim_release(alone.claim);
+    free(alone.spool_dir);
     pb_bench_close(&alone.bench);
     pb_measure_clear(&alone.measure);
     return status;

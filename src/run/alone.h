@@ -9,7 +9,8 @@
 
 /*
  * Measures the selected device and puts the file `path` in place. Once *stop is not 0 no further
- * test begins: those are missing in the file, which is in place all the same.
+ * test begins: those are missing in the file, which is in place all the same. Finished tests also
+ * go to the spool PATH.spool, which stays where the file cannot be put in place.
  *
  * Statuses are those of pb_measure_prepare(), pb_measure_open() and pb_fleet_create(). What happens
  * to tests after that is in the file and in summary_out.

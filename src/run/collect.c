@@ -1,10 +1,12 @@
 /* Where frames become a fleet file; see collect.h. */
 #include "run/collect.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "run/digest.h"
+#include "run/tally.h"
 
 /* How far a rank is. */
 struct place {
@@ -12,7 +14,7 @@ struct place {
 };
 
 struct pb_collect {
-    struct pb_fleet *fleet;
+    struct pb_fleet *fleet; /* NULL: given up */
     struct pb_observer observer;
     struct pb_member *carried; /* rows of an earlier run */
     size_t carried_count;
@@ -20,12 +22,14 @@ struct pb_collect {
     struct place places[];
 };
 
-enum pb_status pb_collect_open(const char *path, const struct pb_run *run, size_t rank_count,
+enum pb_status pb_collect_open(const char *path, const struct pb_run *run,
+                               const struct pb_claim *claim, size_t rank_count,
                                const struct pb_observer *observer, struct pb_collect **collect_out,
                                struct pb_error *err)
 {
     struct pb_collect *collect =
         calloc(1, sizeof(*collect) + rank_count * sizeof(collect->places[0]));
+    struct pb_fleet_listener listener;
     enum pb_status status;
 
     if (collect == NULL)
@@ -37,6 +41,9 @@ enum pb_status pb_collect_open(const char *path, const struct pb_run *run, size_
     }
     collect->observer = *observer;
     collect->rank_count = rank_count;
+    listener = (struct pb_fleet_listener){observer->note, observer->context};
+    pb_fleet_guard(collect->fleet, claim);
+    pb_fleet_listen(collect->fleet, &listener);
     *collect_out = collect;
     return PB_OK;
 }
@@ -53,12 +60,38 @@ enum pb_status pb_collect_carry_file(struct pb_collect *collect, const char *pat
     return status;
 }
 
+/* The body of a frame into the file, unless that is given up; a failure gives it up. */
+static enum pb_status add(struct pb_collect *collect, const struct pb_frame *frame,
+                          struct pb_error *err)
+{
+    enum pb_status status;
+
+    if (frame->body_size == 0 || collect->fleet == NULL)
+        return PB_OK;
+    status = pb_fleet_add(collect->fleet, frame->body, frame->body_size, err);
+    if (status != PB_OK) {
+        pb_fleet_abandon(collect->fleet);
+        collect->fleet = NULL;
+    }
+    return status;
+}
+
 enum pb_status pb_collect_carry_frame(struct pb_collect *collect, const struct pb_frame *frame,
                                       struct pb_error *err)
 {
-    if (frame->body_size == 0)
-        return PB_OK;
-    return pb_fleet_add(collect->fleet, frame->body, frame->body_size, err);
+    return add(collect, frame, err);
+}
+
+/* What an ok row still has to say: that its results were not safe for a while, say. */
+static void note_remark(const struct pb_collect *collect, const struct pb_test_note *note)
+{
+    char line[PB_KEY_LENGTH + PB_MESSAGE_LENGTH + 8];
+
+    if (note->message[0] == '\0' || collect->observer.note == NULL ||
+        strcmp(note->outcome, pb_member_status_name(PB_MEMBER_OK)) != 0)
+        return;
+    snprintf(line, sizeof(line), "%s: %s", note->key, note->message);
+    collect->observer.note(collect->observer.context, line);
 }
 
 static void tell(struct pb_collect *collect, enum pb_news_kind kind, size_t rank,
@@ -68,6 +101,8 @@ static void tell(struct pb_collect *collect, enum pb_news_kind kind, size_t rank
     const struct pb_news news = {kind, rank, note, place->begun, place->count};
 
     collect->observer.tell(collect->observer.context, &news);
+    if (kind == PB_NEWS_MEMBER)
+        note_remark(collect, note);
 }
 
 enum pb_status pb_collect_take(struct pb_collect *collect, size_t rank,
@@ -81,23 +116,21 @@ enum pb_status pb_collect_take(struct pb_collect *collect, size_t rank,
     };
     struct place *place = &collect->places[rank];
     struct pb_test_note note;
-    enum pb_status status;
+    enum pb_status status, added;
 
     if (frame->type != PB_FRAME_DEVICE && frame->type != PB_FRAME_START &&
         frame->type != PB_FRAME_TEST && frame->type != PB_FRAME_MEMBER)
         return PB_OK;
     status = pb_note_read_test(frame->note, &note, err);
-    if (status == PB_OK && frame->body_size > 0)
-        status = pb_fleet_add(collect->fleet, frame->body, frame->body_size, err);
     if (status != PB_OK)
         return status;
-
+    added = add(collect, frame, err);
     if (frame->type == PB_FRAME_DEVICE)
         place->count = (uint32_t)note.test_count;
     else if (frame->type == PB_FRAME_START)
         place->begun++;
     tell(collect, kinds[frame->type], rank, &note);
-    return PB_OK;
+    return added;
 }
 
 static void summarize(const struct pb_member *members, size_t count, struct pb_summary *summary)
@@ -111,15 +144,57 @@ static void summarize(const struct pb_member *members, size_t count, struct pb_s
     }
 }
 
+/* Counts a device's tests as they are in the file, whatever its row has said of them so far. */
+static enum pb_status recount_row(struct pb_fleet *fleet, struct pb_member *member,
+                                  struct pb_error *err)
+{
+    struct pb_member before = *member;
+    struct pb_tally tally = {.worst = PB_TEST_OK};
+    struct pb_test_row *tests = NULL;
+    size_t count = 0;
+    enum pb_status status = pb_fleet_tests(fleet, member->key, &tests, &count, err);
+
+    if (status == PB_NOT_FOUND) { /* its device was damaged beyond use */
+        pb_member_set(member, PB_MEMBER_FAILED, "its device's record is damaged");
+        member->tests_ok = member->tests_failed = 0;
+        return pb_fleet_put_row(fleet, member, err);
+    }
+    if (status != PB_OK)
+        return status;
+    for (size_t i = 0; i < count; i++)
+        pb_tally_add(&tally, tests[i].name, pb_outcome_parse(tests[i].status), tests[i].message);
+    free(tests);
+    pb_tally_fill(&tally, member);
+    if (member->message[0] == '\0' && strcmp(before.status, member->status) == 0)
+        PB_TEXT_SET(member->message, before.message);
+    if (memcmp(&before, member, sizeof(before)) == 0)
+        return PB_OK;
+    return pb_fleet_put_row(fleet, member, err);
+}
+
+static enum pb_status recount_rows(struct pb_fleet *fleet, struct pb_member *members, size_t count,
+                                   struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; i < count && status == PB_OK; i++)
+        if (members[i].tests_ok + members[i].tests_failed > 0)
+            status = recount_row(fleet, &members[i], err);
+    return status;
+}
+
 enum pb_status pb_fleet_finish(struct pb_fleet *fleet, struct pb_summary *summary_out,
                                struct pb_error *err)
 {
     struct pb_summary summary;
-    struct pb_member *members;
-    size_t count;
+    struct pb_member *members = NULL;
+    size_t count = 0;
     enum pb_status status = pb_fleet_members(fleet, &members, &count, err);
 
+    if (status == PB_OK)
+        status = recount_rows(fleet, members, count, err);
     if (status != PB_OK) {
+        free(members);
         pb_fleet_abandon(fleet);
         return status;
     }
@@ -162,8 +237,12 @@ static enum pb_status add_carried(struct pb_collect *collect, struct pb_error *e
 enum pb_status pb_collect_commit(struct pb_collect *collect, struct pb_summary *summary_out,
                                  struct pb_error *err)
 {
-    enum pb_status status = add_carried(collect, err);
+    enum pb_status status = PB_OK;
 
+    if (collect->fleet == NULL)
+        status = pb_fail(err, PB_IO, "the file was given up");
+    if (status == PB_OK)
+        status = add_carried(collect, err);
     if (status == PB_OK) {
         status = pb_fleet_finish(collect->fleet, summary_out, err);
         collect->fleet = NULL;

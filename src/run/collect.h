@@ -32,14 +32,19 @@ struct pb_news {
 
 struct pb_observer {
     void (*tell)(void *context, const struct pb_news *news);
-    void (*tick)(void *context); /* called now and then while nothing happens */
+    void (*tick)(void *context);                   /* called now and then while nothing happens */
+    void (*note)(void *context, const char *line); /* what people should know; NULL: nobody does */
     void *context;
 };
 
 struct pb_collect;
 
-/* Starts the file `path` for rank_count ranks; the observer is copied. As pb_fleet_create(). */
-enum pb_status pb_collect_open(const char *path, const struct pb_run *run, size_t rank_count,
+/*
+ * Starts the file `path` for rank_count ranks. claim: on that file, borrowed; the observer is
+ * copied. As pb_fleet_create().
+ */
+enum pb_status pb_collect_open(const char *path, const struct pb_run *run,
+                               const struct pb_claim *claim, size_t rank_count,
                                const struct pb_observer *observer, struct pb_collect **collect_out,
                                struct pb_error *err);
 
@@ -49,7 +54,11 @@ enum pb_status pb_collect_carry_file(struct pb_collect *collect, const char *pat
 enum pb_status pb_collect_carry_frame(struct pb_collect *collect, const struct pb_frame *frame,
                                       struct pb_error *err);
 
-/* Takes a DEVICE, START, TEST or MEMBER frame of a rank; others are ignored. */
+/*
+ * Takes a DEVICE, START, TEST or MEMBER frame of a rank; others are ignored. After the first that
+ * the file does not take, the file is given up with the space that it has on the disk, which the
+ * spools may need; frames are only told to the observer then. The first failure is returned.
+ */
 enum pb_status pb_collect_take(struct pb_collect *collect, size_t rank,
                                const struct pb_frame *frame, struct pb_error *err);
 

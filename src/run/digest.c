@@ -6,58 +6,31 @@
 #include <string.h>
 
 #include "run/compose.h"
+#include "run/ledger.h"
 #include "run/tally.h"
-
-/* The best that is known of one test. */
-struct fate {
-    char test[PB_NAME_LENGTH];
-    enum pb_outcome outcome;
-    char message[PB_MESSAGE_LENGTH];
-};
 
 struct reading {
     struct pb_fleet *fleet;
+    const struct pb_spool_file *file;
     struct pb_plan plan;
     bool has_plan, has_device, has_ended;
+    bool is_guessed;            /* the PLAN is lost: what was planned is not known */
     struct pb_test_note member; /* once it has ended */
-    struct fate *fates;
-    size_t fate_count, fate_capacity;
-    double seconds; /* of all tests */
+    struct pb_ledger ledger;    /* of the plan's device */
+    double seconds;             /* of all tests */
+    uint64_t damaged_count;     /* sound frames with a damaged content */
 };
 
-/* ---- fates ---- */
-
-static struct fate *find_fate(struct reading *reading, const char *test)
+static enum pb_status record(struct reading *reading, const char *test, enum pb_outcome outcome,
+                             const char *message, struct pb_error *err)
 {
-    for (size_t i = 0; i < reading->fate_count; i++)
-        if (strcmp(reading->fates[i].test, test) == 0)
-            return &reading->fates[i];
-    return NULL;
-}
+    struct pb_ledger_entry entry = {.outcome = outcome};
 
-/* Of two outcomes of a test, ok counts before any other, else the later one. */
-static enum pb_status set_fate(struct reading *reading, const char *test, enum pb_outcome outcome,
-                               const char *message, struct pb_error *err)
-{
-    struct fate *fate = find_fate(reading, test);
-
-    if (fate != NULL && fate->outcome == PB_TEST_OK)
-        return PB_OK;
-    if (fate == NULL && reading->fate_count == reading->fate_capacity) {
-        size_t capacity = reading->fate_capacity == 0 ? 32 : 2 * reading->fate_capacity;
-        struct fate *larger = realloc(reading->fates, capacity * sizeof(*larger));
-
-        if (larger == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "no memory for %zu tests", capacity);
-        reading->fates = larger;
-        reading->fate_capacity = capacity;
-    }
-    if (fate == NULL)
-        fate = &reading->fates[reading->fate_count++];
-    PB_TEXT_SET(fate->test, test);
-    PB_TEXT_SET(fate->message, message);
-    fate->outcome = outcome;
-    return PB_OK;
+    PB_TEXT_SET(entry.key, reading->plan.member.key);
+    PB_TEXT_SET(entry.uuid, reading->plan.member.uuid);
+    PB_TEXT_SET(entry.test, test);
+    PB_TEXT_SET(entry.message, message);
+    return pb_ledger_record(&reading->ledger, &entry, err);
 }
 
 /* ---- closing a plan ---- */
@@ -103,14 +76,15 @@ static enum pb_status add_missing_tests(struct reading *reading, const char *rea
         void *bytes;
         size_t size;
 
-        if (find_fate(reading, spec->name) != NULL)
+        if (pb_ledger_find(&reading->ledger, plan->member.key, plan->member.uuid, spec->name) !=
+            NULL)
             continue;
         status = pb_compose_outcome(plan->member.key, plan->member.uuid, spec, PB_TEST_MISSING, 0,
                                     reason, &bytes, &size, err);
         if (status == PB_OK)
             status = add_packed(reading->fleet, bytes, size, err);
         if (status == PB_OK)
-            status = set_fate(reading, spec->name, PB_TEST_MISSING, reason, err);
+            status = record(reading, spec->name, PB_TEST_MISSING, reason, err);
     }
     return status;
 }
@@ -118,11 +92,12 @@ static enum pb_status add_missing_tests(struct reading *reading, const char *rea
 /* The row of a rank that had a device. */
 static void fill_row(const struct reading *reading, struct pb_member *row)
 {
+    static const char unknown[] = "its plan is damaged: what else was to be measured is not known";
     struct pb_tally tally = {.worst = PB_TEST_OK};
 
-    for (size_t i = 0; i < reading->fate_count; i++)
-        pb_tally_add(&tally, reading->fates[i].test, reading->fates[i].outcome,
-                     reading->fates[i].message);
+    if (reading->is_guessed)
+        pb_tally_add(&tally, "plan", PB_TEST_MISSING, unknown);
+    pb_ledger_tally(&reading->ledger, row->key, row->uuid, &tally);
     pb_tally_fill(&tally, row);
     row->seconds = reading->has_ended ? reading->member.seconds : reading->seconds;
 }
@@ -131,11 +106,14 @@ static void fill_row(const struct reading *reading, struct pb_member *row)
 static enum pb_status close_plan(struct reading *reading, const char *reason, struct pb_error *err)
 {
     struct pb_member row = reading->plan.member;
+    bool expects_row = true;
     enum pb_status status = PB_OK;
 
     if (!reading->has_plan)
         return PB_OK;
-    if (row.key[0] == '\0') {
+    if (row.key[0] == '\0' && reading->file->is_superseded) {
+        expects_row = false; /* a later run says what became of this rank */
+    } else if (row.key[0] == '\0') {
         PB_TEXT_SET(row.status, reading->has_ended ? reading->member.outcome
                                                    : pb_member_status_name(PB_MEMBER_FAILED));
         PB_TEXT_SET(row.message, reading->has_ended ? reading->member.message : reason);
@@ -146,11 +124,11 @@ static enum pb_status close_plan(struct reading *reading, const char *reason, st
             status = add_missing_tests(reading, reason, err);
         fill_row(reading, &row);
     }
-    if (status == PB_OK)
+    if (status == PB_OK && expects_row)
         status = pb_fleet_join_row(reading->fleet, &row, err);
-    reading->fate_count = 0;
+    reading->ledger.count = 0;
     reading->seconds = 0;
-    reading->has_plan = reading->has_device = reading->has_ended = false;
+    reading->has_plan = reading->has_device = reading->has_ended = reading->is_guessed = false;
     pb_plan_clear(&reading->plan);
     return status;
 }
@@ -164,6 +142,10 @@ static enum pb_status begin_plan(struct reading *reading, const struct pb_frame 
     struct pb_plan plan;
     enum pb_status status = pb_note_read_plan(frame->note, &plan, err);
 
+    if (status == PB_CORRUPT) {
+        reading->damaged_count++;
+        return PB_OK;
+    }
     if (status != PB_OK)
         return status;
     if (reading->has_plan && strcmp(reading->plan.member.key, plan.member.key) != 0)
@@ -171,32 +153,49 @@ static enum pb_status begin_plan(struct reading *reading, const struct pb_frame 
     pb_plan_clear(&reading->plan);
     reading->plan = plan;
     reading->has_plan = true;
-    reading->has_ended = false;
+    reading->has_ended = reading->is_guessed = false;
     return status;
+}
+
+/* A spool whose PLAN is damaged: frames say themselves which device they are of. */
+static void guess_plan(struct reading *reading, const struct pb_test_note *note)
+{
+    reading->plan = (struct pb_plan){.rank_count = 0};
+    reading->plan.member.rank = reading->file->rank < 0 ? 0 : reading->file->rank;
+    reading->plan.member.slot = -1;
+    PB_TEXT_SET(reading->plan.member.key, note->key);
+    PB_TEXT_SET(reading->plan.member.uuid, note->uuid);
+    reading->has_plan = reading->is_guessed = true;
 }
 
 static enum pb_status read_result(struct reading *reading, const struct pb_frame *frame,
                                   struct pb_error *err)
 {
+    struct pb_error cause = PB_ERROR_INIT;
     struct pb_test_note note;
-    enum pb_status status = pb_note_read_test(frame->note, &note, err);
+    enum pb_status status = pb_note_read_test(frame->note, &note, &cause);
 
-    if (status != PB_OK)
-        return status;
-    if (frame->type == PB_FRAME_MEMBER) {
-        reading->has_ended = true;
+    if (status == PB_OK && !reading->has_plan && frame->type != PB_FRAME_MEMBER)
+        guess_plan(reading, &note);
+    if (status == PB_OK && frame->type == PB_FRAME_MEMBER) {
+        reading->has_ended = reading->has_plan;
         reading->member = note;
         return PB_OK;
     }
-    status = pb_fleet_add(reading->fleet, frame->body, frame->body_size, err);
+    if (status == PB_OK)
+        status = pb_fleet_add(reading->fleet, frame->body, frame->body_size, &cause);
+    if (status == PB_CORRUPT) { /* it costs this frame alone */
+        reading->damaged_count++;
+        return PB_OK;
+    }
     if (status != PB_OK)
-        return status;
+        return pb_fail(err, status, "%s", cause.message);
     if (frame->type == PB_FRAME_DEVICE) {
         reading->has_device = true;
         return PB_OK;
     }
     reading->seconds += note.seconds;
-    return set_fate(reading, note.test, pb_outcome_parse(note.outcome), note.message, err);
+    return record(reading, note.test, pb_outcome_parse(note.outcome), note.message, err);
 }
 
 static enum pb_status visit(void *context, const struct pb_frame *frame, const void *bytes,
@@ -207,23 +206,20 @@ static enum pb_status visit(void *context, const struct pb_frame *frame, const v
     (void)bytes, (void)size;
     if (frame->type == PB_FRAME_PLAN)
         return begin_plan(reading, frame, err);
-    if (!reading->has_plan)
-        return pb_fail(err, PB_INVALID, "expected a spool, found frame %s before any PLAN",
-                       pb_frame_type_name(frame->type));
     if (frame->type == PB_FRAME_DEVICE || frame->type == PB_FRAME_TEST ||
         frame->type == PB_FRAME_MEMBER)
         return read_result(reading, frame, err);
     return PB_OK;
 }
 
-enum pb_status pb_digest_spool(struct pb_fleet *fleet, const char *path,
+enum pb_status pb_digest_spool(struct pb_fleet *fleet, const struct pb_spool_file *file,
                                struct pb_digest *digest_out, struct pb_error *err)
 {
-    struct reading reading = {.fleet = fleet};
+    struct reading reading = {.fleet = fleet, .file = file};
     const struct pb_spool_visitor visitor = {visit, &reading};
-    struct pb_digest digest = {.rank = 0};
+    struct pb_digest digest = {.rank = -1};
     char reason[PB_MESSAGE_LENGTH];
-    enum pb_status status = pb_spool_read(path, &visitor, &digest.end, err);
+    enum pb_status status = pb_spool_read(file, &visitor, &digest.end, err);
 
     if (status == PB_OK && reading.has_plan) {
         PB_TEXT_SET(digest.run_id, reading.plan.run.run_id);
@@ -234,7 +230,8 @@ enum pb_status pb_digest_spool(struct pb_fleet *fleet, const char *path,
                  (unsigned long long)digest.end.end_bytes);
         status = close_plan(&reading, reason, err);
     }
-    free(reading.fates);
+    digest.end.damaged_count += reading.damaged_count;
+    pb_ledger_clear(&reading.ledger);
     pb_plan_clear(&reading.plan);
     if (status == PB_OK)
         *digest_out = digest;
@@ -255,33 +252,7 @@ enum pb_status pb_fleet_put_row(struct pb_fleet *fleet, const struct pb_member *
     return status;
 }
 
-enum pb_status pb_fleet_join_row(struct pb_fleet *fleet, const struct pb_member *row,
-                                 struct pb_error *err)
-{
-    struct pb_member member = *row, *rows;
-    int64_t next = 0;
-    bool is_taken = false, is_worse = false;
-    size_t count;
-    enum pb_status status = pb_fleet_members(fleet, &rows, &count, err);
-
-    if (status != PB_OK)
-        return status;
-    for (size_t i = 0; i < count; i++) {
-        next = rows[i].rank >= next ? rows[i].rank + 1 : next;
-        is_taken = is_taken || rows[i].rank == row->rank;
-    }
-    member.rank = is_taken ? next : row->rank;
-    for (size_t i = 0; i < count; i++) {
-        if (row->key[0] == '\0' || strcmp(rows[i].key, row->key) != 0)
-            continue;
-        member.rank = rows[i].rank;
-        is_worse = rows[i].tests_ok > row->tests_ok;
-    }
-    free(rows);
-    return is_worse ? PB_OK : pb_fleet_put_row(fleet, &member, err);
-}
-
-/* A visitor that stops at the first frame, with its run when it is a PLAN. */
+/* A visitor that stops at the first PLAN. */
 static enum pb_status visit_first(void *context, const struct pb_frame *frame, const void *bytes,
                                   size_t size, struct pb_error *err)
 {
@@ -289,24 +260,27 @@ static enum pb_status visit_first(void *context, const struct pb_frame *frame, c
     struct pb_plan plan;
 
     (void)bytes, (void)size;
-    if (frame->type == PB_FRAME_PLAN && pb_note_read_plan(frame->note, &plan, NULL) == PB_OK) {
-        *run = plan.run;
-        pb_plan_clear(&plan);
-    }
-    return pb_fail(err, PB_NOT_FOUND, "the first frame is enough");
+    if (frame->type != PB_FRAME_PLAN || pb_note_read_plan(frame->note, &plan, NULL) != PB_OK)
+        return PB_OK;
+    *run = plan.run;
+    pb_plan_clear(&plan);
+    return pb_fail(err, PB_NOT_FOUND, "the first PLAN is enough");
 }
 
-enum pb_status pb_spool_run(const char *path, struct pb_run *run_out, struct pb_error *err)
+enum pb_status pb_spool_run(const struct pb_spool_file *file, struct pb_run *run_out,
+                            struct pb_error *err)
 {
     struct pb_run run = {.run_id = ""};
     const struct pb_spool_visitor visitor = {visit_first, &run};
     struct pb_spool_end end;
-    enum pb_status status = pb_spool_read(path, &visitor, &end, err);
+    enum pb_status status = pb_spool_read(file, &visitor, &end, err);
 
-    if (run.run_id[0] == '\0')
-        return status == PB_IO || status == PB_INVALID
-                   ? status
-                   : pb_fail(err, PB_INVALID, "%s: expected a spool, found no PLAN in it", path);
-    *run_out = run;
-    return PB_OK;
+    if (run.run_id[0] != '\0') {
+        *run_out = run;
+        return PB_OK;
+    }
+    if (status == PB_IO || status == PB_NO_MEMORY)
+        return status;
+    return pb_fail(err, PB_NOT_FOUND, "%s: no sound PLAN among its %llu bytes", file->path,
+                   (unsigned long long)end.file_bytes);
 }

@@ -9,30 +9,25 @@
 /* What a spool said about itself. */
 struct pb_digest {
     char run_id[PB_TEXT_LENGTH]; /* of its last PLAN */
-    int64_t rank, rank_count;
-    bool was_cut; /* there was no MEMBER after the last PLAN */
+    int64_t rank, rank_count;    /* rank -1: nothing of it is sound */
+    bool was_cut;                /* there was no MEMBER after the last PLAN */
     struct pb_spool_end end;
 };
 
 /*
  * Adds every device and test of a spool to the fleet, records those of its plan that are missing,
- * and adds the rows of its ranks. PB_INVALID: not a spool, or its device is another one there.
+ * and adds the rows of its ranks. What is damaged is counted and left out. PB_INVALID: its device
+ * is another one there.
  */
-enum pb_status pb_digest_spool(struct pb_fleet *fleet, const char *path,
+enum pb_status pb_digest_spool(struct pb_fleet *fleet, const struct pb_spool_file *file,
                                struct pb_digest *digest_out, struct pb_error *err);
 
 /* Adds a row of /fleet under its own rank. */
 enum pb_status pb_fleet_put_row(struct pb_fleet *fleet, const struct pb_member *row,
                                 struct pb_error *err);
 
-/*
- * Adds a row of /fleet: to the same device's row if that is worse, under its own rank if that is
- * free, else under the next free one.
- */
-enum pb_status pb_fleet_join_row(struct pb_fleet *fleet, const struct pb_member *row,
-                                 struct pb_error *err);
-
-/* The run of a spool's first PLAN. PB_INVALID: it begins with none. */
-enum pb_status pb_spool_run(const char *path, struct pb_run *run_out, struct pb_error *err);
+/* The run of a spool's first PLAN. PB_NOT_FOUND: it has no sound one. */
+enum pb_status pb_spool_run(const struct pb_spool_file *file, struct pb_run *run_out,
+                            struct pb_error *err);
 
 #endif

@@ -10,18 +10,18 @@
 
 /*
  * The header, little-endian, so that a spool can be read anywhere:
- *   0 magic "PLMB"   4 version u16   6 type u16   8 note_size u32   12 zero u32
+ *   0 magic "PLMB"   4 version u16   6 type u16   8 note_size u32   12 epoch u32
  *   16 body_size u64   24 CRC-32 of note and body   28 CRC-32 of bytes 0–27
  * note_size counts the note's closing NUL; 0: no note.
  */
-enum { FRAME_VERSION = 1, HEADER_SUM_AT = 28 };
+enum { FRAME_VERSION = 1, EPOCH_AT = 12, HEADER_SUM_AT = 28 };
 
-static const char frame_magic[4] = {'P', 'L', 'M', 'B'};
+const char pb_frame_magic[4] = {'P', 'L', 'M', 'B'};
 
 struct header {
     enum pb_frame_type type;
     size_t note_size, body_size;
-    uint32_t content_sum;
+    uint32_t content_sum, epoch;
 };
 
 static void put_number(unsigned char *at, uint64_t value, int width)
@@ -47,7 +47,7 @@ const char *pb_frame_type_name(enum pb_frame_type type)
         [PB_FRAME_START] = "START",     [PB_FRAME_TEST] = "TEST",
         [PB_FRAME_DONE] = "DONE",       [PB_FRAME_PLAN] = "PLAN",
         [PB_FRAME_MEMBER] = "MEMBER",   [PB_FRAME_MEASURED] = "MEASURED",
-        [PB_FRAME_READY] = "READY",
+        [PB_FRAME_READY] = "READY",     [PB_FRAME_SEAL] = "SEAL",
     };
 
     if (type <= 0 || type >= PB_FRAME_TYPE_END)
@@ -74,11 +74,11 @@ static enum pb_status encode_header(const struct pb_frame *frame, unsigned char 
         sum = pb_checksum(sum, frame->note, note);
     if (frame->body_size > 0)
         sum = pb_checksum(sum, frame->body, frame->body_size);
-    memcpy(bytes, frame_magic, sizeof(frame_magic));
+    memcpy(bytes, pb_frame_magic, sizeof(pb_frame_magic));
     put_number(bytes + 4, FRAME_VERSION, 2);
     put_number(bytes + 6, (uint64_t)frame->type, 2);
     put_number(bytes + 8, note, 4);
-    put_number(bytes + 12, 0, 4);
+    put_number(bytes + EPOCH_AT, frame->epoch, 4);
     put_number(bytes + 16, frame->body_size, 8);
     put_number(bytes + 24, sum, 4);
     put_number(bytes + HEADER_SUM_AT, pb_checksum(0, bytes, HEADER_SUM_AT), 4);
@@ -91,7 +91,7 @@ static enum pb_status decode_header(const unsigned char *bytes, struct header *h
     struct header header;
     uint64_t version = get_number(bytes + 4, 2), type = get_number(bytes + 6, 2);
 
-    if (memcmp(bytes, frame_magic, sizeof(frame_magic)) != 0)
+    if (memcmp(bytes, pb_frame_magic, sizeof(pb_frame_magic)) != 0)
         return pb_fail(err, PB_CORRUPT, "expected a frame, found bytes %02x %02x %02x %02x",
                        bytes[0], bytes[1], bytes[2], bytes[3]);
     if (get_number(bytes + HEADER_SUM_AT, 4) != pb_checksum(0, bytes, HEADER_SUM_AT))
@@ -105,6 +105,7 @@ static enum pb_status decode_header(const unsigned char *bytes, struct header *h
     header.note_size = (size_t)get_number(bytes + 8, 4);
     header.body_size = (size_t)get_number(bytes + 16, 8);
     header.content_sum = (uint32_t)get_number(bytes + 24, 4);
+    header.epoch = (uint32_t)get_number(bytes + EPOCH_AT, 4);
     if (header.note_size > PB_FRAME_NOTE_MAX || header.body_size > PB_FRAME_BODY_MAX)
         return pb_fail(err, PB_CORRUPT, "frame %s: claims %zu + %zu bytes",
                        pb_frame_type_name(header.type), header.note_size, header.body_size);
@@ -128,6 +129,7 @@ static enum pb_status decode_content(const struct header *header, const unsigned
     frame_out->note = header->note_size > 0 ? (const char *)content : NULL;
     frame_out->body = header->body_size > 0 ? content + header->note_size : NULL;
     frame_out->body_size = header->body_size;
+    frame_out->epoch = header->epoch;
     return PB_OK;
 }
 
@@ -171,6 +173,24 @@ enum pb_status pb_frame_unpack(const void *bytes, size_t size, struct pb_frame *
         return pb_fail(err, PB_CORRUPT, "frame %s: expected %zu bytes, found %zu",
                        pb_frame_type_name(header.type), wanted, size);
     return decode_content(&header, at + PB_FRAME_HEADER_SIZE, frame_out, err);
+}
+
+void pb_frame_stamp(void *bytes, uint32_t epoch)
+{
+    unsigned char *at = bytes;
+
+    put_number(at + EPOCH_AT, epoch, 4);
+    put_number(at + HEADER_SUM_AT, pb_checksum(0, at, HEADER_SUM_AT), 4);
+}
+
+enum pb_status pb_frame_size(const void *header, size_t *size_out, struct pb_error *err)
+{
+    struct header decoded;
+    enum pb_status status = decode_header(header, &decoded, err);
+
+    if (status == PB_OK)
+        *size_out = PB_FRAME_HEADER_SIZE + decoded.note_size + decoded.body_size;
+    return status;
 }
 
 enum pb_status pb_write_all(int fd, const void *bytes, size_t size, struct pb_error *err)

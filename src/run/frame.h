@@ -28,6 +28,7 @@ enum pb_frame_type {
     PB_FRAME_MEMBER,    /* body: the rank's row of /fleet; its last word */
     PB_FRAME_MEASURED,  /* probe: a test is over; its TEST frame is being packed */
     PB_FRAME_READY,     /* probe: waits for a GO order, since it shares links with others */
+    PB_FRAME_SEAL,      /* spool: how much counts of the spools that an earlier run has left */
     PB_FRAME_TYPE_END
 };
 
@@ -42,6 +43,7 @@ struct pb_frame {
     const char *note; /* JSON, ends with a NUL; NULL: none */
     const void *body; /* NULL: none */
     size_t body_size;
+    uint32_t epoch; /* of the run that wrote it into a spool; 0: not in a spool, or an old one */
 };
 
 /* "HELLO", "TEST", …; "unknown" for anything else. */
@@ -54,6 +56,18 @@ enum pb_status pb_frame_pack(const struct pb_frame *frame, void **bytes_out, siz
 /* The reverse; frame_out points into bytes[size], which must hold exactly one frame. PB_CORRUPT. */
 enum pb_status pb_frame_unpack(const void *bytes, size_t size, struct pb_frame *frame_out,
                                struct pb_error *err);
+
+/* Sets the epoch of a packed frame. */
+void pb_frame_stamp(void *bytes, uint32_t epoch);
+
+/*
+ * The size of the whole packed frame that header[PB_FRAME_HEADER_SIZE] begins. PB_CORRUPT: it
+ * begins none.
+ */
+enum pb_status pb_frame_size(const void *header, size_t *size_out, struct pb_error *err);
+
+/* The four bytes that every frame begins with. */
+extern const char pb_frame_magic[4];
 
 /* Writes one frame whole, waiting as long as it takes. PB_IO: the other end is gone, or full. */
 enum pb_status pb_frame_write(int fd, const struct pb_frame *frame, struct pb_error *err);

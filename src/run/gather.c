@@ -11,55 +11,62 @@
 
 /* ---- before ---- */
 
-/* Rank 0: refuses what would end badly, before anything is measured or made. */
-static enum pb_status check_places(const struct pb_gather_request *request, struct pb_error *err)
+/* Rank 0: refuses what would end badly, and becomes the output's owner, before all else. */
+static enum pb_status check_places(struct pb_gather *gather, struct pb_error *err)
 {
-    char **spools = NULL;
-    size_t count = 0;
+    const struct pb_gather_request *request = gather->request;
+    struct pb_spool_files spools = {NULL, 0};
     enum pb_status status = pb_fleet_may_create(request->output, err);
 
+    if (status == PB_OK)
+        status = pb_claim_take(request->output, "plumb-run", &gather->claim, err);
     if (status != PB_OK || request->resume || access(request->spool, F_OK) != 0)
         return status;
-    status = pb_spool_list(request->spool, &spools, &count, err);
-    pb_spool_free_list(spools, count);
-    if (status == PB_OK && count > 0)
+    status = pb_spool_list(request->spool, &spools, err);
+    if (status == PB_OK && spools.count > 0)
         status = pb_fail(err, PB_EXISTS,
                          "%s: holds the results of a run that did not end; --resume goes on with "
                          "it, plumb-merge saves it, removing it forgets it",
                          request->spool);
+    pb_spool_files_clear(&spools);
     return status;
 }
 
 /* ---- resuming ---- */
 
-/* The spools this rank looks after: its own, and at rank 0 those beyond the last rank. */
+/* Keeps of the files those that this rank looks after: its own, at rank 0 those of no rank, too. */
+static void keep_own_spools(const struct pb_gather *gather, struct pb_spool_files *files)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < files->count; i++) {
+        struct pb_spool_file *file = &files->items[i];
+        bool is_left = file->rank < 0 || file->rank >= gather->rank_count;
+
+        if (file->rank == gather->rank || (pb_gather_is_root(gather) && is_left))
+            files->items[kept++] = *file;
+        else
+            pb_spool_file_clear(file);
+    }
+    files->count = kept;
+}
+
+/* The spools that earlier runs have left, as they are now, and the epoch that follows theirs. */
 static enum pb_status find_spools(struct pb_gather *gather, struct pb_error *err)
 {
-    const char *dir = gather->request->spool;
-    char **paths = NULL, first_path[4096], last_path[4096];
-    size_t count = 0, kept = 0;
-    enum pb_status status;
+    struct pb_spool_files *files = &gather->old_spools;
+    uint32_t latest = 0;
+    enum pb_status status = PB_OK;
 
-    if (access(dir, F_OK) != 0)
-        return PB_OK;
-    status = pb_spool_path(dir, gather->rank, first_path, sizeof(first_path), err);
-    if (status == PB_OK)
-        status = pb_spool_path(dir, gather->rank_count, last_path, sizeof(last_path), err);
-    if (status == PB_OK)
-        status = pb_spool_list(dir, &paths, &count, err);
-    if (status != PB_OK)
-        return status;
-    for (size_t i = 0; i < count; i++) { /* names sort as numbers do */
-        bool beyond = pb_gather_is_root(gather) && strcmp(paths[i], last_path) >= 0;
-
-        if (beyond || strcmp(paths[i], first_path) == 0)
-            paths[kept++] = paths[i];
-        else
-            free(paths[i]);
-    }
-    gather->old_spools = paths;
-    gather->old_spool_count = kept;
-    return PB_OK;
+    if (gather->request->resume && access(gather->request->spool, F_OK) == 0)
+        status = pb_spool_list(gather->request->spool, files, err);
+    for (size_t i = 0; i < files->count; i++)
+        latest = files->items[i].epoch > latest ? files->items[i].epoch : latest;
+    pb_spool_find_seals(files, gather->rank);
+    keep_own_spools(gather, files);
+    pb_spool_limit(files);
+    gather->epoch = (uint32_t)pb_comm_largest(latest) + 1;
+    return pb_comm_agree(status, err);
 }
 
 static enum pb_status refuse(const struct pb_member *member, const char *was, const char *is,
@@ -78,35 +85,61 @@ static enum pb_status check_identity(const struct pb_gather *gather, struct pb_e
 {
     const struct pb_member *member = &gather->plan.member;
 
-    for (size_t i = 0; i < gather->done.count; i++) {
-        const struct pb_done *done = &gather->done.items[i];
+    for (size_t i = 0; i < gather->ledger.count; i++) {
+        const struct pb_ledger_entry *entry = &gather->ledger.items[i];
 
-        if (done->outcome != PB_TEST_OK || strcmp(done->key, member->key) != 0)
+        if (entry->outcome != PB_TEST_OK)
             continue;
-        if (strcmp(done->uuid, member->uuid) != 0)
-            return refuse(member, done->uuid, member->uuid, err);
-        if (done->model[0] != '\0' && strcmp(done->model, member->model) != 0)
-            return refuse(member, done->model, member->model, err);
+        if (strcmp(entry->uuid, member->uuid) != 0)
+            return refuse(member, entry->uuid, member->uuid, err);
+        if (entry->model[0] != '\0' && strcmp(entry->model, member->model) != 0)
+            return refuse(member, entry->model, member->model, err);
     }
     return PB_OK;
+}
+
+/*
+ * Which tests need not be measured again. One that devices run at the same time is repeated by the
+ * whole node when it is not done on all of its devices: alone, a device would run another test.
+ */
+static void find_done(struct pb_gather *gather)
+{
+    const struct pb_plan *plan = &gather->plan;
+
+    for (size_t i = 0; i < plan->tests.count; i++)
+        gather->is_done[i] = pb_ledger_is_done(&gather->ledger, plan->member.key, plan->member.uuid,
+                                               plan->tests.specs[i].name);
+    for (size_t i = 0; i < plan->tests.count; i++)
+        if (plan->tests.specs[i].concurrent != 0)
+            pb_node_all(&gather->node, &gather->is_done[i], 1);
 }
 
 /* Every rank learns which tests of its device are done. */
 static enum pb_status learn_done(struct pb_gather *gather, struct pb_error *err)
 {
-    enum pb_status status = find_spools(gather, err);
+    struct pb_ledger found = {NULL, 0, 0};
+    enum pb_status status = PB_OK;
 
-    if (status == PB_OK && pb_gather_is_root(gather))
-        status = pb_done_add_fleet(&gather->done, gather->request->output, err);
-    for (size_t i = 0; i < gather->old_spool_count && status == PB_OK; i++)
-        status = pb_done_add_spool(&gather->done, gather->old_spools[i], err);
+    if (pb_gather_is_root(gather))
+        status = pb_ledger_add_fleet(&found, gather->request->output, err);
+    for (size_t i = 0; i < gather->old_spools.count && status == PB_OK; i++)
+        status = pb_ledger_add_spool(&found, &gather->old_spools.items[i], err);
     status = pb_comm_agree(status, err);
     if (status == PB_OK)
-        status = pb_comm_collect_done(&gather->done, err);
+        status = pb_comm_collect_ledger(&found, err);
     if (status == PB_OK)
-        status = pb_comm_share_done(&gather->done, err);
+        status = pb_comm_share_ledger(&found, gather->plan.member.key, &gather->ledger, err);
+    pb_ledger_clear(&found);
+    if (status != PB_OK)
+        return status;
+    status = check_identity(gather, err);
+    gather->is_done = calloc(gather->plan.tests.count + 1, sizeof(*gather->is_done));
+    if (status == PB_OK && gather->is_done == NULL)
+        status =
+            pb_fail(err, PB_NO_MEMORY, "out of memory for %zu tests", gather->plan.tests.count);
+    status = pb_comm_agree(status, err);
     if (status == PB_OK)
-        status = pb_comm_agree(check_identity(gather, err), err);
+        find_done(gather);
     return status;
 }
 
@@ -116,27 +149,40 @@ static enum pb_status open_fleet(struct pb_gather *gather, struct pb_error *err)
 {
     const struct pb_gather_request *request = gather->request;
     enum pb_status status =
-        pb_collect_open(request->output, &gather->plan.run, (size_t)gather->rank_count,
-                        &gather->observer, &gather->collect, err);
+        pb_collect_open(request->output, &gather->plan.run, gather->claim,
+                        (size_t)gather->rank_count, &gather->observer, &gather->collect, err);
 
     if (status == PB_OK && request->resume && access(request->output, F_OK) == 0)
         status = pb_collect_carry_file(gather->collect, request->output, err);
     return status;
 }
 
+/* Appends a packed frame, which is freed. */
+static enum pb_status append(struct pb_gather *gather, void *bytes, size_t size,
+                             struct pb_error *err)
+{
+    enum pb_status status = pb_spool_append(gather->spool, bytes, size, true, err);
+
+    free(bytes);
+    return status;
+}
+
 static enum pb_status open_spool(struct pb_gather *gather, struct pb_error *err)
 {
-    const struct pb_gather_request *request = gather->request;
     void *bytes = NULL;
     size_t size;
     enum pb_status status =
-        pb_spool_open(request->spool, gather->rank, request->resume, &gather->spool, err);
+        pb_spool_open(gather->request->spool, gather->rank, gather->epoch, &gather->spool, err);
 
     if (status == PB_OK)
         status = pb_compose_plan(&gather->plan, &bytes, &size, err);
     if (status == PB_OK)
-        status = pb_spool_append(gather->spool, bytes, size, true, err);
-    free(bytes);
+        status = append(gather, bytes, size, err);
+    if (status == PB_OK && gather->old_spools.count > 0) {
+        status = pb_spool_seal(&gather->old_spools, &bytes, &size, err);
+        if (status == PB_OK)
+            status = append(gather, bytes, size, err);
+    }
     return status;
 }
 
@@ -144,9 +190,9 @@ static enum pb_status open_spool(struct pb_gather *gather, struct pb_error *err)
 static enum pb_status begin(struct pb_gather *gather, struct pb_error *err)
 {
     const struct pb_gather_request *request = gather->request;
-    enum pb_status status = PB_OK;
+    enum pb_status status = find_spools(gather, err);
 
-    if (request->resume)
+    if (status == PB_OK && request->resume)
         status = learn_done(gather, err);
     if (status != PB_OK)
         return status;
@@ -155,8 +201,8 @@ static enum pb_status begin(struct pb_gather *gather, struct pb_error *err)
     if (status == PB_OK)
         status = open_spool(gather, err);
     status = pb_comm_agree(status, err);
-    if (status != PB_OK && gather->spool != NULL && !request->resume)
-        pb_spool_remove(request->spool, gather->rank);
+    if (status != PB_OK && gather->spool != NULL) /* nothing was measured */
+        pb_spool_remove(request->spool, gather->rank, gather->epoch);
     return status;
 }
 
@@ -189,11 +235,13 @@ static enum pb_status finish(struct pb_gather *gather, struct pb_summary *summar
         return status;
     pb_comm_share(&summary, sizeof(summary));
     *summary_out = summary;
-    if (request->keep_spool)
+    /* An owner that took over meanwhile may be reading the spools. */
+    status = pb_comm_agree(pb_claim_check(gather->claim, NULL), NULL);
+    if (request->keep_spool || status != PB_OK)
         return PB_OK;
-    pb_spool_remove(request->spool, gather->rank);
-    for (size_t i = 0; i < gather->old_spool_count; i++)
-        unlink(gather->old_spools[i]);
+    pb_spool_remove(request->spool, gather->rank, gather->epoch);
+    for (size_t i = 0; i < gather->old_spools.count; i++)
+        unlink(gather->old_spools.items[i].path);
     pb_comm_meet();
     if (pb_gather_is_root(gather))
         rmdir(request->spool);
@@ -219,8 +267,10 @@ static void clear(struct pb_gather *gather)
     pb_node_close(&gather->node);
     pb_spool_close(gather->spool);
     pb_collect_abandon(gather->collect);
-    pb_spool_free_list(gather->old_spools, gather->old_spool_count);
-    free(gather->done.items);
+    pb_spool_files_clear(&gather->old_spools);
+    pb_ledger_clear(&gather->ledger);
+    pb_claim_release(gather->claim);
+    free(gather->is_done);
     free(gather->buffer);
 }
 
@@ -237,7 +287,7 @@ enum pb_status pb_gather_run(const struct pb_gather_request *request,
     gather.plan.rank_count = gather.rank_count;
     pb_comm_share(&gather.plan.run, sizeof(gather.plan.run));
 
-    status = pb_gather_is_root(&gather) ? check_places(request, err) : PB_OK;
+    status = pb_gather_is_root(&gather) ? check_places(&gather, err) : PB_OK;
     status = pb_comm_agree(status, err);
     if (status == PB_OK)
         status = pb_gather_make_plan(&gather, err);

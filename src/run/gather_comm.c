@@ -116,75 +116,116 @@ enum pb_status pb_comm_agree(enum pb_status status, struct pb_error *err)
     return pb_fail(err, verdict.status, "%s", verdict.message);
 }
 
-/* Appends count items that came as bytes. */
-static enum pb_status append_items(struct pb_done_list *list, const struct pb_done *items,
-                                   size_t count, struct pb_error *err)
+/* Appends count entries that came as bytes. */
+static enum pb_status append_entries(struct pb_ledger *ledger, const struct pb_ledger_entry *items,
+                                     size_t count, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < count && status == PB_OK; i++)
-        status = pb_done_add(list, &items[i], err);
+        status = pb_ledger_append(ledger, &items[i], err);
     return status;
 }
 
-/* One rank after the other, so that rank 0 holds one list at a time beside its own. */
-static enum pb_status take_lists(struct pb_done_list *list, const size_t *counts,
-                                 struct pb_error *err)
+enum { BLOCK_ENTRIES = 256 }; /* sent at once: what a rank holds beside its own */
+
+/* The entries of one rank, block by block. */
+static enum pb_status take_entries(struct pb_ledger *found, int rank, size_t count,
+                                   struct pb_ledger_entry *block, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 
-    for (int rank = 1; rank < rank_count(); rank++) {
-        size_t size = counts[rank] * sizeof(struct pb_done);
-        struct pb_done *items = malloc(size + 1);
+    for (size_t at = 0; at < count; at += BLOCK_ENTRIES) {
+        size_t length = count - at < BLOCK_ENTRIES ? count - at : BLOCK_ENTRIES;
         MPI_Request request;
 
-        if (items == NULL) /* the sender must be heard out */
-            status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu finished tests", counts[rank]);
-        MPI_Irecv(items, items == NULL ? 0 : (int)size, MPI_BYTE, rank, 0, MPI_COMM_WORLD,
+        MPI_Irecv(block, (int)(length * sizeof(*block)), MPI_BYTE, rank, 0, MPI_COMM_WORLD,
                   &request);
         pb_comm_wait(&request);
-        if (status == PB_OK)
-            status = append_items(list, items, counts[rank], err);
-        free(items);
+        if (status == PB_OK) /* else the sender must be heard out */
+            status = append_entries(found, block, length, err);
     }
     return status;
 }
 
-enum pb_status pb_comm_collect_done(struct pb_done_list *list, struct pb_error *err)
+static void send_entries(const struct pb_ledger *found)
 {
-    MPI_Request request;
-    void *counts = NULL;
-    enum pb_status status = pb_comm_collect(&list->count, sizeof(list->count), &counts, err);
+    for (size_t at = 0; at < found->count; at += BLOCK_ENTRIES) {
+        size_t left = found->count - at, length = left < BLOCK_ENTRIES ? left : BLOCK_ENTRIES;
+        MPI_Request request;
 
-    if (status != PB_OK)
-        return status;
-    if (counts != NULL) { /* at rank 0 */
-        status = take_lists(list, counts, err);
-    } else {
-        MPI_Isend(list->items, (int)(list->count * sizeof(*list->items)), MPI_BYTE, 0, 0,
+        MPI_Isend(found->items + at, (int)(length * sizeof(*found->items)), MPI_BYTE, 0, 0,
                   MPI_COMM_WORLD, &request);
         pb_comm_wait(&request);
     }
-    free(counts);
+}
+
+enum pb_status pb_comm_collect_ledger(struct pb_ledger *found, struct pb_error *err)
+{
+    struct pb_ledger_entry *block = calloc(BLOCK_ENTRIES, sizeof(*block));
+    void *all = NULL;
+    const size_t *counts;
+    enum pb_status status = PB_OK;
+
+    if (block == NULL)
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory for %d outcomes", BLOCK_ENTRIES);
+    status = pb_comm_agree(status, err);
+    if (status == PB_OK)
+        status = pb_comm_collect(&found->count, sizeof(found->count), &all, err);
+    if (status != PB_OK) {
+        free(block);
+        return status;
+    }
+    counts = all; /* at rank 0 */
+    if (counts == NULL)
+        send_entries(found);
+    for (int rank = 1; counts != NULL && rank < rank_count(); rank++) {
+        struct pb_error cause = PB_ERROR_INIT;
+        enum pb_status taken = take_entries(found, rank, counts[rank], block, &cause);
+
+        if (status == PB_OK && taken != PB_OK)
+            status = pb_fail(err, taken, "%s", cause.message);
+    }
+    free(all);
+    free(block);
     return pb_comm_agree(status, err);
 }
 
-enum pb_status pb_comm_share_done(struct pb_done_list *list, struct pb_error *err)
+enum pb_status pb_comm_share_ledger(const struct pb_ledger *found, const char *key,
+                                    struct pb_ledger *ledger, struct pb_error *err)
 {
-    size_t count = list->count;
+    struct pb_ledger_entry *block = calloc(BLOCK_ENTRIES, sizeof(*block));
+    size_t count = found->count;
     enum pb_status status = PB_OK;
 
-    pb_comm_share(&count, sizeof(count));
-    if (my_rank() != 0) {
-        free(list->items);
-        *list = (struct pb_done_list){calloc(count + 1, sizeof(*list->items)), count, count + 1};
-        if (list->items == NULL)
-            status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu finished tests", count);
-    }
+    if (block == NULL)
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory for %d outcomes", BLOCK_ENTRIES);
     status = pb_comm_agree(status, err);
     if (status == PB_OK)
-        pb_comm_share(list->items, count * sizeof(*list->items));
+        pb_comm_share(&count, sizeof(count));
+    for (size_t at = 0; status == PB_OK && at < count; at += BLOCK_ENTRIES) {
+        size_t length = count - at < BLOCK_ENTRIES ? count - at : BLOCK_ENTRIES;
+
+        if (my_rank() == 0)
+            memcpy(block, found->items + at, length * sizeof(*block));
+        pb_comm_share(block, length * sizeof(*block));
+        for (size_t i = 0; i < length; i++)
+            if (key[0] != '\0' && strcmp(block[i].key, key) == 0 && status == PB_OK)
+                status = pb_ledger_record(ledger, &block[i], err);
+        status = pb_comm_agree(status, err);
+    }
+    free(block);
     return status;
+}
+
+int64_t pb_comm_largest(int64_t mine)
+{
+    int64_t largest = mine;
+    MPI_Request request;
+
+    MPI_Iallreduce(&mine, &largest, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD, &request);
+    pb_comm_wait(&request);
+    return largest;
 }
 
 void pb_comm_meet(void)

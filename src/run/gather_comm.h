@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
-#include "run/resume.h"
+#include "run/ledger.h"
 
 /* Waits for one request. Not collective. */
 void pb_comm_wait(MPI_Request *request);
@@ -31,9 +31,16 @@ void pb_comm_share(void *bytes, size_t size);
 /* Every rank returns the status and message of the lowest rank that has one, or PB_OK. */
 enum pb_status pb_comm_agree(enum pb_status status, struct pb_error *err);
 
-/* Gives rank 0 what all have; then gives all what rank 0 has. */
-enum pb_status pb_comm_collect_done(struct pb_done_list *list, struct pb_error *err);
-enum pb_status pb_comm_share_done(struct pb_done_list *list, struct pb_error *err);
+/*
+ * Brings what each rank's `found` holds to rank 0, and from there to every rank what concerns the
+ * device `key` of that rank, recorded in its ledger. `found` of rank 0 grows, one rank at a time.
+ */
+enum pb_status pb_comm_collect_ledger(struct pb_ledger *found, struct pb_error *err);
+enum pb_status pb_comm_share_ledger(const struct pb_ledger *found, const char *key,
+                                    struct pb_ledger *ledger, struct pb_error *err);
+
+/* The largest of all ranks' values. */
+int64_t pb_comm_largest(int64_t mine);
 
 /* Returns once every rank is here. */
 void pb_comm_meet(void);

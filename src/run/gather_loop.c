@@ -1,6 +1,7 @@
 /* Measuring: frames from the probe to the spool and to rank 0, and rank 0's receiving. */
 #include <math.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/time.h"
@@ -47,16 +48,18 @@ static void deliver(struct pb_gather *gather, int tag, const void *bytes, size_t
         pb_outbox_send(&gather->outbox, tag, bytes, size);
 }
 
-/* Keeps a frame and hands it on. A spool that fails is given up: the frame still arrives. */
+/*
+ * Keeps a frame and hands it on. What the spool does not take waits in memory and is tried again;
+ * the frame arrives all the same.
+ */
 static void keep(struct pb_gather *gather, enum pb_frame_type type, const void *bytes, size_t size)
 {
-    bool sync = type == PB_FRAME_TEST || type == PB_FRAME_MEMBER;
+    struct pb_error err = PB_ERROR_INIT;
 
     if (gather->spool != NULL && type != PB_FRAME_START &&
-        pb_spool_append(gather->spool, bytes, size, sync, &gather->spool_trouble) != PB_OK) {
-        pb_spool_close(gather->spool);
-        gather->spool = NULL;
-    }
+        pb_spool_append(gather->spool, bytes, size, true, &err) != PB_OK &&
+        gather->spool_trouble.status == PB_OK)
+        gather->spool_trouble = err;
     deliver(gather, (int)type, bytes, size);
 }
 
@@ -119,10 +122,10 @@ static enum pb_status carry_spools(struct pb_gather *gather, struct pb_error *er
     const struct pb_spool_visitor visitor = {carry_frame, gather};
     enum pb_status status = PB_OK;
 
-    for (size_t i = 0; i < gather->old_spool_count && status == PB_OK; i++) {
+    for (size_t i = 0; i < gather->old_spools.count && status == PB_OK; i++) {
         struct pb_spool_end end;
 
-        status = pb_spool_read(gather->old_spools[i], &visitor, &end, err);
+        status = pb_spool_read(&gather->old_spools.items[i], &visitor, &end, err);
     }
     return status;
 }
@@ -141,19 +144,39 @@ static bool is_told_to_stop(struct pb_gather *gather)
     return there != 0;
 }
 
-void pb_gather_heed_stop(struct pb_gather *gather)
+static void stop_all(struct pb_gather *gather, const char *reason)
 {
-    if (gather->is_stopped || !is_told_to_stop(gather))
-        return;
     gather->is_stopped = true;
     if (gather->supervisor != NULL)
-        pb_supervisor_stop(gather->supervisor, "the run was stopped by a signal");
+        pb_supervisor_stop(gather->supervisor, reason);
     for (int rank = 1; pb_gather_is_root(gather) && rank < gather->rank_count; rank++) {
         MPI_Request request;
 
         MPI_Isend(NULL, 0, MPI_BYTE, rank, PB_TAG_STOP, MPI_COMM_WORLD, &request);
         MPI_Request_free(&request); /* it has no buffer; the ranks take it, soon or at the end */
     }
+}
+
+void pb_gather_heed_stop(struct pb_gather *gather)
+{
+    if (!gather->is_stopped && is_told_to_stop(gather))
+        stop_all(gather, "the run was stopped by a signal");
+}
+
+/* Rank 0: a run whose output has another owner now has nothing more to do. */
+static void heed_claim(struct pb_gather *gather)
+{
+    static const double pause_seconds = 1;
+    double now = pb_time_monotonic_seconds();
+    struct pb_error err = PB_ERROR_INIT;
+
+    if (gather->is_stopped || now - gather->claim_checked < pause_seconds)
+        return;
+    gather->claim_checked = now;
+    if (pb_claim_check(gather->claim, &err) == PB_OK)
+        return;
+    note_trouble(gather, &err);
+    stop_all(gather, err.message);
 }
 
 void pb_gather_drain_stop(struct pb_gather *gather)
@@ -176,14 +199,15 @@ static void end_rank(struct pb_gather *gather)
     size_t size = 0;
 
     if (gather->measures) {
-        struct pb_tally tally = *pb_supervisor_tally(gather->supervisor);
+        struct pb_tally tally = {.worst = PB_TEST_OK};
 
-        pb_done_tally(&gather->done, member->key, member->uuid, &gather->plan.tests, &tally);
+        pb_ledger_tally(&gather->ledger, member->key, member->uuid, &tally);
         pb_tally_fill(&tally, member);
         member->seconds = pb_time_monotonic_seconds() - gather->begun;
     }
-    if (member->message[0] == '\0')
-        PB_TEXT_SET(member->message, gather->spool_trouble.message);
+    if (member->message[0] == '\0' && gather->spool_trouble.status != PB_OK)
+        snprintf(member->message, sizeof(member->message),
+                 "measured, but not safe until the end: %.200s", gather->spool_trouble.message);
     if (pb_compose_member(member, &bytes, &size, &err) == PB_OK)
         keep(gather, PB_FRAME_MEMBER, bytes, size);
     else
@@ -201,11 +225,29 @@ static void give_up(struct pb_gather *gather, const struct pb_error *err)
     gather->measures = false;
 }
 
+/* Records how a test ended; what cannot be recorded keeps the file from being made. */
+static void record(struct pb_gather *gather, const struct pb_test_note *note)
+{
+    const struct pb_member *member = &gather->plan.member;
+    struct pb_ledger_entry entry = {.outcome = pb_outcome_parse(note->outcome)};
+    struct pb_error err = PB_ERROR_INIT;
+
+    PB_TEXT_SET(entry.key, member->key);
+    PB_TEXT_SET(entry.uuid, member->uuid);
+    PB_TEXT_SET(entry.model, member->model);
+    PB_TEXT_SET(entry.test, note->test);
+    PB_TEXT_SET(entry.message, note->message);
+    if (pb_ledger_record(&gather->ledger, &entry, &err) != PB_OK)
+        note_trouble(gather, &err);
+}
+
 static void keep_event(struct pb_gather *gather, const struct pb_event *event)
 {
     keep(gather, event->frame.type, event->frame_bytes, event->frame_size);
-    if (event->frame.type == PB_FRAME_TEST)
-        pb_node_pass(&gather->node, event->note.test);
+    if (event->frame.type != PB_FRAME_TEST)
+        return;
+    record(gather, &event->note);
+    pb_node_pass(&gather->node, event->note.test);
 }
 
 /* One step of the rank's own work. */
@@ -226,30 +268,35 @@ static void work(struct pb_gather *gather, double timeout_seconds)
         end_rank(gather);
 }
 
-/* Who resumes does not come to the meetings of what is done. */
-static void pass_done(struct pb_gather *gather)
+/* The tests that are still to be measured; those that are done are passed on the node. */
+static enum pb_status list_rest(struct pb_gather *gather, struct pb_test_list *rest_out,
+                                struct pb_error *err)
 {
-    const struct pb_plan *plan = &gather->plan;
+    const struct pb_test_list *tests = &gather->plan.tests;
+    struct pb_test_list rest = {calloc(tests->count + 1, sizeof(*rest.specs)), 0};
 
-    for (size_t i = 0; i < plan->tests.count; i++)
-        if (pb_done_has(&gather->done, plan->member.key, plan->member.uuid,
-                        plan->tests.specs[i].name))
-            pb_node_pass(&gather->node, plan->tests.specs[i].name);
+    for (size_t i = 0; i < tests->count; i++) {
+        if (gather->is_done != NULL && gather->is_done[i])
+            pb_node_pass(&gather->node, tests->specs[i].name);
+        else if (rest.specs != NULL)
+            rest.specs[rest.count++] = tests->specs[i];
+    }
+    if (rest.specs == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory for %zu tests", tests->count);
+    *rest_out = rest;
+    return PB_OK;
 }
 
 /* Orders the tests that are not done yet. */
 static void start_work(struct pb_gather *gather)
 {
-    const struct pb_plan *plan = &gather->plan;
     struct pb_test_list rest = {NULL, 0};
     struct pb_error err = PB_ERROR_INIT;
-    enum pb_status status =
-        pb_done_rest(&gather->done, plan->member.key, plan->member.uuid, &plan->tests, &rest, &err);
+    enum pb_status status = list_rest(gather, &rest, &err);
 
     gather->begun = pb_time_monotonic_seconds();
-    pass_done(gather);
     if (status == PB_OK)
-        status = pb_supervisor_run(gather->supervisor, plan->member.key, &rest, &err);
+        status = pb_supervisor_run(gather->supervisor, gather->plan.member.key, &rest, &err);
     if (status != PB_OK)
         give_up(gather, &err);
     free(rest.specs);
@@ -298,6 +345,7 @@ void pb_gather_loop(struct pb_gather *gather)
         else if (!busy)
             pb_time_sleep_seconds(glance_seconds);
         pb_gather_heed_stop(gather);
+        heed_claim(gather);
         gather->observer.tick(gather->observer.context);
     }
 }

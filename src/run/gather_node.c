@@ -69,6 +69,16 @@ enum pb_status pb_node_open(const struct pb_node_request *request, struct pb_nod
     return pb_company_create(&rules, &node->company, err);
 }
 
+void pb_node_all(const struct pb_node *node, int *flags, size_t count)
+{
+    MPI_Request request;
+
+    if (!node->is_open)
+        return;
+    MPI_Iallreduce(MPI_IN_PLACE, flags, (int)count, MPI_INT, MPI_MIN, node->comm, &request);
+    pb_comm_wait(&request);
+}
+
 /* ---- letters ---- */
 
 /* Frees what has arrived; waits for it when `all` must have. */

@@ -48,6 +48,12 @@ enum pb_status pb_node_open(const struct pb_node_request *request, struct pb_nod
                             struct pb_error *err);
 void pb_node_close(struct pb_node *node);
 
+/*
+ * Collective over the company, for each of flags[count]: 1 where every rank has 1, else 0. Left as
+ * they are in no company.
+ */
+void pb_node_all(const struct pb_node *node, int *flags, size_t count);
+
 /* Passes on what the probe of a PB_EVENT_READY asks for. */
 void pb_node_ask(struct pb_node *node, const struct pb_test_note *note);
 

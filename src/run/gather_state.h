@@ -2,12 +2,13 @@
 #ifndef PB_RUN_GATHER_STATE_H
 #define PB_RUN_GATHER_STATE_H
 
+#include "core/claim.h"
 #include "run/collect.h"
 #include "run/gather.h"
 #include "run/gather_comm.h"
 #include "run/gather_node.h"
 #include "run/gather_outbox.h"
-#include "run/resume.h"
+#include "run/ledger.h"
 #include "run/spool.h"
 
 /* Tags of messages to rank 0: a frame that is news has its type; and to the others: */
@@ -19,7 +20,7 @@ struct pb_gather {
     int rank, rank_count;
     struct pb_plan plan; /* its tests are the supervisor's; its member grows to the final row */
     struct pb_spool *spool;
-    struct pb_error spool_trouble; /* why it was given up; a row that is ok tells it */
+    struct pb_error spool_trouble; /* why it could not be written at first; the row says it */
     struct pb_error trouble;       /* the first thing that keeps the file from being made */
 
     struct pb_outbox outbox; /* to rank 0 */
@@ -30,14 +31,18 @@ struct pb_gather {
     double begun;
     struct pb_node node; /* the ranks whose devices share links with this one's */
 
+    struct pb_ledger ledger; /* of this rank's device: what was known, and what became of it */
+    uint32_t epoch;          /* of this run among those of its spool */
+
     /* Resuming. */
-    struct pb_done_list done;
-    char **old_spools; /* this rank's, and at rank 0 those beyond the last rank */
-    size_t old_spool_count;
+    int *is_done; /* [plan.tests.count]: need not be measured again; NULL: nothing is done */
+    struct pb_spool_files old_spools; /* this rank's, and at rank 0 those beyond the last rank */
 
     /* Rank 0. */
     struct pb_observer observer;
     struct pb_collect *collect;
+    struct pb_claim *claim; /* on the output */
+    double claim_checked;   /* when it was last seen to be held */
     void *buffer;
     size_t capacity;
     int ended_count;

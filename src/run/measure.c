@@ -111,6 +111,7 @@ enum pb_status pb_measure_hello(const struct pb_measure *measure, struct pb_hell
         PB_TEXT_SET(hello.tests.specs[i].name, measure->tests[i]->name);
         PB_TEXT_SET(hello.tests.specs[i].unit, measure->tests[i]->unit);
         PB_TEXT_SET(hello.tests.specs[i].method, measure->tests[i]->method);
+        hello.tests.specs[i].concurrent = pb_test_company(measure->tests[i]) == PB_COMPANY_TOGETHER;
     }
     hello.tests.count = count;
     PB_TEXT_SET(hello.backend, measure->ops->name);

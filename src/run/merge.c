@@ -1,25 +1,28 @@
 /* Joining spools and fleet files; see merge.h. */
 #include "run/merge.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/claim.h"
 #include "run/digest.h"
-#include "run/tally.h"
 
 struct source {
-    char *path;
+    const char *path; /* owned by the file, or by the caller */
     bool is_spool;
-    struct pb_run run;
-    struct pb_digest digest; /* of a spool */
+    struct pb_spool_file file; /* of a spool */
+    struct pb_run run;         /* of a spool without a PLAN: no run_id */
+    struct pb_digest digest;   /* of a spool */
 };
 
 struct merge {
     struct source *sources;
     size_t count;
     struct pb_fleet *fleet;
+    struct pb_claim *claim; /* on the output */
     void (*notice)(void *context, const char *line);
     void *context;
 };
@@ -28,13 +31,13 @@ struct merge {
 
 static bool begins_with_a_frame(const char *path)
 {
-    char magic[4] = "";
-    FILE *file = fopen(path, "rb");
+    char magic[sizeof(pb_frame_magic)] = "";
+    FILE *file = fopen(path, "rbe");
     size_t got = file == NULL ? 0 : fread(magic, 1, sizeof(magic), file);
 
     if (file != NULL)
         fclose(file);
-    return got == sizeof(magic) && memcmp(magic, "PLMB", sizeof(magic)) == 0;
+    return got == sizeof(magic) && memcmp(magic, pb_frame_magic, sizeof(magic)) == 0;
 }
 
 static enum pb_status read_fleet_run(const char *path, struct pb_run *run_out, struct pb_error *err)
@@ -49,39 +52,65 @@ static enum pb_status read_fleet_run(const char *path, struct pb_run *run_out, s
     return status;
 }
 
-static enum pb_status add_source(struct merge *merge, const char *path, struct pb_error *err)
+/* Room for one more source, all zero. */
+static struct source *new_source(struct merge *merge, struct pb_error *err)
 {
-    struct source *larger = realloc(merge->sources, (merge->count + 1) * sizeof(*larger)), *source;
+    struct source *larger = realloc(merge->sources, (merge->count + 1) * sizeof(*larger));
+
+    if (larger == NULL) {
+        pb_fail(err, PB_NO_MEMORY, "out of memory for %zu inputs", merge->count + 1);
+        return NULL;
+    }
+    merge->sources = larger;
+    memset(&larger[merge->count], 0, sizeof(*larger));
+    return &larger[merge->count++];
+}
+
+/* Takes a spool over from the caller. One without a PLAN may still hold tests. */
+static enum pb_status add_spool(struct merge *merge, struct pb_spool_file *file,
+                                struct pb_error *err)
+{
+    struct source *source = new_source(merge, err);
     enum pb_status status;
 
-    if (larger == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu inputs", merge->count + 1);
-    merge->sources = larger;
-    source = &larger[merge->count];
-    memset(source, 0, sizeof(*source));
-    source->is_spool = begins_with_a_frame(path);
-    status = source->is_spool ? pb_spool_run(path, &source->run, err)
-                              : read_fleet_run(path, &source->run, err);
-    if (status != PB_OK)
-        return status;
-    source->path = strdup(path);
-    if (source->path == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %s", path);
-    merge->count++;
-    return PB_OK;
+    if (source == NULL)
+        return PB_NO_MEMORY;
+    source->file = *file;
+    source->path = file->path;
+    source->is_spool = true;
+    memset(file, 0, sizeof(*file));
+    status = pb_spool_run(&source->file, &source->run, err);
+    return status == PB_NOT_FOUND ? PB_OK : status;
+}
+
+static enum pb_status add_file(struct merge *merge, const char *path, struct pb_error *err)
+{
+    struct pb_spool_file file;
+    struct source *source;
+    enum pb_status status;
+
+    if (pb_spool_is_name(path) || begins_with_a_frame(path)) {
+        status = pb_spool_find(path, &file, err);
+        return status != PB_OK ? status : add_spool(merge, &file, err);
+    }
+    source = new_source(merge, err);
+    if (source == NULL)
+        return PB_NO_MEMORY;
+    source->path = path;
+    return read_fleet_run(path, &source->run, err);
 }
 
 static enum pb_status add_folder(struct merge *merge, const char *dir, struct pb_error *err)
 {
-    char **paths = NULL;
-    size_t count = 0;
-    enum pb_status status = pb_spool_list(dir, &paths, &count, err);
+    struct pb_spool_files files = {NULL, 0};
+    enum pb_status status = pb_spool_list(dir, &files, err);
 
-    if (status == PB_OK && count == 0)
+    pb_spool_find_seals(&files, -1);
+    if (status == PB_OK && files.count == 0)
         status = pb_fail(err, PB_INVALID, "%s: expected a spool folder, found no spool in it", dir);
-    for (size_t i = 0; i < count && status == PB_OK; i++)
-        status = add_source(merge, paths[i], err);
-    pb_spool_free_list(paths, count);
+    for (size_t i = 0; i < files.count && status == PB_OK; i++)
+        status = add_spool(merge, &files.items[i], err);
+    pb_spool_files_clear(&files);
     return status;
 }
 
@@ -94,45 +123,62 @@ static enum pb_status add_inputs(struct merge *merge, const char *const *inputs,
     for (size_t i = 0; i < count && status == PB_OK; i++)
         status = stat(inputs[i], &found) == 0 && S_ISDIR(found.st_mode)
                      ? add_folder(merge, inputs[i], err)
-                     : add_source(merge, inputs[i], err);
+                     : add_file(merge, inputs[i], err);
     return status;
 }
 
-static bool is_one_run(const struct merge *merge)
+/* The run that all inputs which say so belong to; NULL: several, or none. */
+static const struct pb_run *find_one_run(const struct merge *merge)
 {
-    for (size_t i = 1; i < merge->count; i++)
-        if (strcmp(merge->sources[i].run.run_id, merge->sources[0].run.run_id) != 0)
-            return false;
-    return merge->count > 0;
-}
+    const struct pb_run *run = NULL;
 
-/* Then no device is in two of them. */
-static bool has_only_spools_of_one_run(const struct merge *merge)
-{
-    for (size_t i = 0; i < merge->count; i++)
-        if (!merge->sources[i].is_spool)
-            return false;
-    return is_one_run(merge);
+    for (size_t i = 0; i < merge->count; i++) {
+        const struct pb_run *other = &merge->sources[i].run;
+
+        if (other->run_id[0] == '\0' || merge->sources[i].file.is_superseded)
+            continue;
+        if (run != NULL && strcmp(run->run_id, other->run_id) != 0)
+            return NULL;
+        run = other;
+    }
+    return run;
 }
 
 /* ---- joining ---- */
 
+static void note(const struct merge *merge, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void note(const struct merge *merge, const char *format, ...)
+{
+    char line[PB_ERROR_LENGTH + 512];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    merge->notice(merge->context, line);
+}
+
 static void note_spool(const struct merge *merge, const struct source *source)
 {
     const struct pb_spool_end *end = &source->digest.end;
-    char line[PB_ERROR_LENGTH + 512];
 
-    if (source->digest.was_cut) {
-        snprintf(line, sizeof(line), "%s: cut short after %llu frames%s%s", source->path,
-                 (unsigned long long)end->frame_count, end->reason[0] == '\0' ? "" : ": ",
-                 end->reason);
-        merge->notice(merge->context, line);
-    }
-    if (end->damaged_count > 0) {
-        snprintf(line, sizeof(line), "%s: %llu damaged frames were left out", source->path,
-                 (unsigned long long)end->damaged_count);
-        merge->notice(merge->context, line);
-    }
+    if (end->frame_count == 0)
+        note(merge, "%s: holds no sound frame in %llu bytes; it was left out", source->path,
+             (unsigned long long)end->file_bytes);
+    else if (source->digest.was_cut)
+        note(merge, "%s: cut short after %llu frames%s%s", source->path,
+             (unsigned long long)end->frame_count, end->reason[0] == '\0' ? "" : ": ", end->reason);
+    if (end->damaged_count > 0)
+        note(merge, "%s: damaged in %llu places, which were left out", source->path,
+             (unsigned long long)end->damaged_count);
+    if (end->late_count > 0 || end->late_bytes > 0)
+        note(merge,
+             "%s: %llu frames and %llu bytes were written after a later run took over; "
+             "they were left out",
+             source->path, (unsigned long long)end->late_count,
+             (unsigned long long)end->late_bytes);
 }
 
 static enum pb_status join(struct merge *merge, struct source *source, struct pb_error *err)
@@ -141,23 +187,28 @@ static enum pb_status join(struct merge *merge, struct source *source, struct pb
 
     if (!source->is_spool)
         return pb_fleet_add_file(merge->fleet, source->path, err);
-    status = pb_digest_spool(merge->fleet, source->path, &source->digest, err);
+    status = pb_digest_spool(merge->fleet, &source->file, &source->digest, err);
     if (status != PB_OK)
         return pb_error_prefix(err, "%s", source->path);
     note_spool(merge, source);
     return PB_OK;
 }
 
-static bool has_rank(const struct merge *merge, const char *run_id, int64_t rank)
+/* The spool of a rank of a run; one that says nothing is told by its name. */
+static const struct source *find_rank(const struct merge *merge, const char *run_id, int64_t rank)
 {
     for (size_t i = 0; i < merge->count; i++) {
         const struct source *source = &merge->sources[i];
 
-        if (source->is_spool && strcmp(source->digest.run_id, run_id) == 0 &&
-            source->digest.rank == rank)
-            return true;
+        if (!source->is_spool)
+            continue;
+        if (source->digest.rank == rank &&
+            (strcmp(source->digest.run_id, run_id) == 0 || source->digest.run_id[0] == '\0'))
+            return source;
+        if (source->digest.rank < 0 && source->file.rank == rank)
+            return source;
     }
-    return false;
+    return NULL;
 }
 
 /* Does a fleet file, which has a row for every rank, or an earlier source speak for this run? */
@@ -176,61 +227,67 @@ static bool is_spoken_for(const struct merge *merge, size_t index)
     return false;
 }
 
-/* Rows for the ranks of a run that have no spool among the inputs. */
+static enum pb_status add_failed_rank(struct merge *merge, int64_t rank, const char *message,
+                                      struct pb_error *err)
+{
+    struct pb_member row = {.rank = rank, .slot = -1};
+
+    PB_TEXT_SET(row.status, pb_member_status_name(PB_MEMBER_FAILED));
+    PB_TEXT_SET(row.message, message);
+    return pb_fleet_join_row(merge->fleet, &row, err);
+}
+
+/* Rows for the ranks of a run that have no spool among the inputs, or nothing in it. */
 static enum pb_status add_missing_ranks(struct merge *merge, size_t index, struct pb_error *err)
 {
-    const struct pb_digest *digest = &merge->sources[index].digest;
+    const struct source *source = &merge->sources[index];
+    const struct pb_digest *digest = &source->digest;
     enum pb_status status = PB_OK;
-    char line[256];
 
-    if (!merge->sources[index].is_spool || is_spoken_for(merge, index))
+    if (!source->is_spool || source->file.is_superseded || digest->run_id[0] == '\0' ||
+        is_spoken_for(merge, index))
         return PB_OK;
     for (int64_t rank = 0; rank < digest->rank_count && status == PB_OK; rank++) {
-        struct pb_member row = {.rank = rank, .slot = -1};
+        const struct source *other = find_rank(merge, digest->run_id, rank);
 
-        if (has_rank(merge, digest->run_id, rank))
+        if (other != NULL && other->digest.rank >= 0)
             continue;
-        snprintf(line, sizeof(line), "rank %lld of run %s: no spool of it is here", (long long)rank,
+        if (other == NULL)
+            note(merge, "rank %lld of run %s: no spool of it is here", (long long)rank,
                  digest->run_id);
-        merge->notice(merge->context, line);
-        PB_TEXT_SET(row.status, pb_member_status_name(PB_MEMBER_FAILED));
-        PB_TEXT_SET(row.message, "no spool of this rank was found");
-        status = pb_fleet_join_row(merge->fleet, &row, err);
+        status = add_failed_rank(merge, rank,
+                                 other == NULL ? "no spool of this rank was found"
+                                               : "the spool of this rank holds no sound frame",
+                                 err);
     }
     return status;
 }
 
-/* A device that is in several inputs has the better of each test, so its row is counted anew. */
-static enum pb_status recount_row(struct merge *merge, const struct pb_member *row,
-                                  struct pb_error *err)
+/* Of all inputs, not one has anything. */
+static enum pb_status check_content(const struct merge *merge, struct pb_error *err)
 {
-    struct pb_tally tally = {.worst = PB_TEST_OK};
-    struct pb_member member = *row;
-    struct pb_test_row *tests;
-    size_t count;
-    enum pb_status status = pb_fleet_tests(merge->fleet, row->key, &tests, &count, err);
-
-    if (status != PB_OK)
-        return status;
-    for (size_t i = 0; i < count; i++)
-        pb_tally_add(&tally, tests[i].name, pb_outcome_parse(tests[i].status), tests[i].message);
-    free(tests);
-    pb_tally_fill(&tally, &member);
-    return pb_fleet_put_row(merge->fleet, &member, err);
+    for (size_t i = 0; i < merge->count; i++)
+        if (!merge->sources[i].is_spool || merge->sources[i].digest.rank >= 0)
+            return PB_OK;
+    return pb_fail(err, PB_INVALID, "%s: expected a spool, found no sound frame in %s",
+                   merge->count > 0 ? merge->sources[0].path : "the inputs",
+                   merge->count > 1 ? "it or any other" : "it");
 }
 
-static enum pb_status recount_rows(struct merge *merge, struct pb_error *err)
+/* Everything of the inputs into the fleet. */
+static enum pb_status join_all(struct merge *merge, struct pb_error *err)
 {
-    struct pb_member *rows;
-    size_t count;
-    enum pb_status status = pb_fleet_members(merge->fleet, &rows, &count, err);
+    const struct pb_fleet_listener listener = {merge->notice, merge->context};
+    enum pb_status status = PB_OK;
 
-    if (status != PB_OK)
-        return status;
-    for (size_t i = 0; i < count && status == PB_OK; i++)
-        if (rows[i].tests_ok + rows[i].tests_failed > 0)
-            status = recount_row(merge, &rows[i], err);
-    free(rows);
+    pb_fleet_guard(merge->fleet, merge->claim);
+    pb_fleet_listen(merge->fleet, &listener);
+    for (size_t i = 0; i < merge->count && status == PB_OK; i++)
+        status = join(merge, &merge->sources[i], err);
+    if (status == PB_OK)
+        status = check_content(merge, err);
+    for (size_t i = 0; i < merge->count && status == PB_OK; i++)
+        status = add_missing_ranks(merge, i, err);
     return status;
 }
 
@@ -239,23 +296,25 @@ enum pb_status pb_merge(const char *const *inputs, size_t count, const char *pat
                         void *context, struct pb_summary *summary_out, struct pb_error *err)
 {
     struct merge merge = {.notice = notice, .context = context};
-    enum pb_status status = add_inputs(&merge, inputs, count, err);
+    const struct pb_run *one_run;
+    enum pb_status status = pb_fleet_may_create(path, err);
 
+    if (status == PB_OK) /* the output may be an input, too */
+        status = pb_claim_take(path, "plumb-merge", &merge.claim, err);
+    if (status == PB_OK)
+        status = add_inputs(&merge, inputs, count, err);
+    one_run = find_one_run(&merge);
     if (status == PB_OK) /* one run's pieces stay that run; anything else is a new one */
-        status = pb_fleet_create(path, is_one_run(&merge) ? &merge.sources[0].run : run,
-                                 &merge.fleet, err);
-    for (size_t i = 0; i < merge.count && status == PB_OK; i++)
-        status = join(&merge, &merge.sources[i], err);
-    for (size_t i = 0; i < merge.count && status == PB_OK; i++)
-        status = add_missing_ranks(&merge, i, err);
-    if (status == PB_OK && !has_only_spools_of_one_run(&merge))
-        status = recount_rows(&merge, err);
+        status = pb_fleet_create(path, one_run != NULL ? one_run : run, &merge.fleet, err);
+    if (status == PB_OK)
+        status = join_all(&merge, err);
     if (status == PB_OK)
         status = pb_fleet_finish(merge.fleet, summary_out, err);
     else
         pb_fleet_abandon(merge.fleet);
+    pb_claim_release(merge.claim);
     for (size_t i = 0; i < merge.count; i++)
-        free(merge.sources[i].path);
+        pb_spool_file_clear(&merge.sources[i].file);
     free(merge.sources);
     return status;
 }

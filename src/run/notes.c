@@ -12,7 +12,7 @@
 /* One member: its JSON key, its type, and where it lies. */
 struct member {
     const char *name;
-    enum { MEMBER_TEXT, MEMBER_WHOLE, MEMBER_REAL, MEMBER_LIST } type;
+    enum { MEMBER_TEXT, MEMBER_WHOLE, MEMBER_LATER, MEMBER_REAL, MEMBER_LIST } type;
     size_t offset, size;
     /* Of a list: offset is of the pointer, size of one element. */
     size_t count_offset;
@@ -26,6 +26,8 @@ struct member {
     }
 #define TEXT(structure, field)  PLAIN(structure, field, MEMBER_TEXT)
 #define WHOLE(structure, field) PLAIN(structure, field, MEMBER_WHOLE)
+/* A whole number that older notes lack: 0 there. */
+#define LATER(structure, field) PLAIN(structure, field, MEMBER_LATER)
 #define REAL(structure, field)  PLAIN(structure, field, MEMBER_REAL)
 #define LIST(structure, field, count, elements)                                                    \
     {                                                                                              \
@@ -39,7 +41,8 @@ struct member {
 
 /* clang-format off */
 static const struct member spec_members[] = {
-    TEXT(pb_test_spec, name), TEXT(pb_test_spec, unit), TEXT(pb_test_spec, method), END};
+    TEXT(pb_test_spec, name), TEXT(pb_test_spec, unit), TEXT(pb_test_spec, method),
+    LATER(pb_test_spec, concurrent), END};
 
 static const struct member entry_members[] = {
     TEXT(pb_device_entry, uuid), TEXT(pb_device_entry, pci_bus_id), TEXT(pb_device_entry, model),
@@ -68,6 +71,12 @@ static const struct member plan_members[] = {
     WHOLE(pb_plan, member.slot), TEXT(pb_plan, member.key), TEXT(pb_plan, member.uuid),
     TEXT(pb_plan, member.pci_bus_id), TEXT(pb_plan, member.model), WHOLE(pb_plan, rank_count),
     LIST(pb_plan, tests.specs, tests.count, spec_members), END};
+
+static const struct member sealed_members[] = {
+    TEXT(pb_sealed_file, name), WHOLE(pb_sealed_file, bytes), END};
+
+static const struct member seal_members[] = {
+    LIST(pb_seal, files, count, sealed_members), END};
 
 static const struct member order_members[] = {
     WHOLE(pb_order, kind), TEXT(pb_order, selector), WHOLE(pb_order, rank), TEXT(pb_order, key),
@@ -103,7 +112,7 @@ static json_t *encode(const struct member *members, const void *structure)
 
         if (member->type == MEMBER_TEXT) {
             value = text_json(at);
-        } else if (member->type == MEMBER_WHOLE) {
+        } else if (member->type == MEMBER_WHOLE || member->type == MEMBER_LATER) {
             value = json_integer(*(const int64_t *)at);
         } else if (member->type == MEMBER_REAL) {
             double real;
@@ -157,9 +166,12 @@ static enum pb_status decode(const json_t *object, const char *what, const struc
         char *at = (char *)structure + member->offset;
         double real = json_number_value(value);
 
+        if (member->type == MEMBER_LATER && value == NULL)
+            continue;
         if (member->type == MEMBER_TEXT && json_is_string(value))
             pb_text_copy(at, member->size, json_string_value(value));
-        else if (member->type == MEMBER_WHOLE && json_is_integer(value))
+        else if ((member->type == MEMBER_WHOLE || member->type == MEMBER_LATER) &&
+                 json_is_integer(value))
             *(int64_t *)at = json_integer_value(value);
         else if (member->type == MEMBER_REAL && json_is_number(value))
             memcpy(at, &real, sizeof(real));
@@ -306,6 +318,31 @@ void pb_plan_clear(struct pb_plan *plan)
         return;
     free(plan->tests.specs);
     memset(plan, 0, sizeof(*plan));
+}
+
+char *pb_note_seal(const struct pb_seal *seal)
+{
+    return write_note(seal_members, seal);
+}
+
+enum pb_status pb_note_read_seal(const char *note, struct pb_seal *seal_out, struct pb_error *err)
+{
+    struct pb_seal seal = {NULL, 0};
+    enum pb_status status = read_note(note, "SEAL", seal_members, &seal, err);
+
+    if (status == PB_OK)
+        *seal_out = seal;
+    else
+        pb_seal_clear(&seal);
+    return status;
+}
+
+void pb_seal_clear(struct pb_seal *seal)
+{
+    if (seal == NULL)
+        return;
+    free(seal->files);
+    memset(seal, 0, sizeof(*seal));
 }
 
 char *pb_note_order(const struct pb_order *order)

@@ -21,6 +21,7 @@ struct pb_test_spec {
     char name[PB_NAME_LENGTH];
     char unit[PB_NAME_LENGTH];
     char method[PB_TEXT_LENGTH];
+    int64_t concurrent; /* 1: all devices of a node run it at the same time; 0: also not known */
 };
 
 struct pb_test_list {
@@ -78,6 +79,18 @@ struct pb_plan {
     struct pb_test_list tests;
 };
 
+/* SEAL: of a file that an earlier run has left, only so much counts: it may still be written. */
+struct pb_sealed_file {
+    char name[PB_TEXT_LENGTH]; /* in the same folder */
+    int64_t bytes;
+};
+
+/* Owns files. */
+struct pb_seal {
+    struct pb_sealed_file *files;
+    size_t count;
+};
+
 enum pb_order_kind { PB_ORDER_OPEN, PB_ORDER_RUN, PB_ORDER_GO };
 
 /* An order to the probe: one line of JSON. Owns tests. */
@@ -95,6 +108,7 @@ char *pb_note_opened(const struct pb_opened *opened);
 char *pb_note_refusal(const struct pb_refusal *refusal);
 char *pb_note_test(const struct pb_test_note *note);
 char *pb_note_plan(const struct pb_plan *plan);
+char *pb_note_seal(const struct pb_seal *seal);
 char *pb_note_order(const struct pb_order *order);
 
 enum pb_status pb_note_read_hello(const char *note, struct pb_hello *hello_out,
@@ -106,12 +120,14 @@ enum pb_status pb_note_read_refusal(const char *note, struct pb_refusal *refusal
 enum pb_status pb_note_read_test(const char *note, struct pb_test_note *note_out,
                                  struct pb_error *err);
 enum pb_status pb_note_read_plan(const char *note, struct pb_plan *plan_out, struct pb_error *err);
+enum pb_status pb_note_read_seal(const char *note, struct pb_seal *seal_out, struct pb_error *err);
 enum pb_status pb_note_read_order(const char *note, struct pb_order *order_out,
                                   struct pb_error *err);
 
 /* Frees what they own; NULL is allowed. */
 void pb_hello_clear(struct pb_hello *hello);
 void pb_plan_clear(struct pb_plan *plan);
+void pb_seal_clear(struct pb_seal *seal);
 void pb_order_clear(struct pb_order *order);
 
 #endif

@@ -31,8 +31,9 @@ static double patience(const struct pb_supervisor *supervisor)
 {
     switch (supervisor->state) {
     case STATE_BOOTING:
-    case STATE_OPENING:
-        return PB_SUPERVISOR_BOOT_SECONDS;
+    case STATE_OPENING: /* a driver takes its time, whatever a test is allowed to take */
+        return fmin(PB_SUPERVISOR_BOOT_SECONDS,
+                    fmax(supervisor->deadline_seconds, PB_SUPERVISOR_BOOT_SECONDS_MIN));
     case STATE_RUNNING:
         return supervisor->asked == PB_ASKED_WAITS ? INFINITY : deadline_of(supervisor);
     case STATE_DRAINING:

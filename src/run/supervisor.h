@@ -23,10 +23,12 @@
 #include "run/tally.h"
 
 enum {
-    PB_SUPERVISOR_BOOT_SECONDS = 120, /* to start, and to open a device */
-    PB_SUPERVISOR_REAP_SECONDS = 10,  /* for a killed process to be gone */
-    PB_SUPERVISOR_RESTARTS = 3,       /* in a row without a test finished in between */
-    PB_SUPERVISOR_PACK_SECONDS = 10,  /* for what a doomed probe has measured to be packed */
+    /* To start, and to open a device: the deadline of a test, within these bounds. */
+    PB_SUPERVISOR_BOOT_SECONDS_MIN = 20,
+    PB_SUPERVISOR_BOOT_SECONDS = 120,
+    PB_SUPERVISOR_REAP_SECONDS = 10, /* for a killed process to be gone */
+    PB_SUPERVISOR_RESTARTS = 3,      /* in a row without a test finished in between */
+    PB_SUPERVISOR_PACK_SECONDS = 10, /* for what a doomed probe has measured to be packed */
 };
 
 struct pb_supervisor;

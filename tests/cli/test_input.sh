@@ -133,7 +133,7 @@ full_disk() {
 
 unwritable_spool() {
     ranks 2 2 $sim --spool none/spool -o f.h5
-    one_line_like 'none/spool: cannot be made'
+    one_line_like 'none/spool: cannot be created'
     nothing_but
 }
 

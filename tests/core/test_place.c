@@ -48,6 +48,23 @@ int __wrap_rename(const char *from, const char *to)
     return __real_rename(from, to);
 }
 
+/* The file "new", on its way to "out". */
+static struct pb_partial partial_of(const char *path)
+{
+    struct pb_partial partial;
+
+    assert_int_equal(pb_partial_prepare(path, &partial, NULL), PB_OK);
+    snprintf(partial.name, sizeof(partial.name), "new");
+    return partial;
+}
+
+static enum pb_status place(const char *path, struct pb_error *err)
+{
+    struct pb_partial partial = partial_of(path);
+
+    return pb_partial_place(&partial, err);
+}
+
 static void write_file(const char *path, const char *text)
 {
     FILE *file = fopen(path, "w");
@@ -96,7 +113,7 @@ static int leave_folder(void **state)
 static void test_place__bytes_are_on_the_disk_before_the_name(void **state)
 {
     (void)state;
-    assert_int_equal(pb_partial_place("new", "out", NULL), PB_OK);
+    assert_int_equal(place("out", NULL), PB_OK);
     assert_string_equal(calls, "frd");
     assert_file("out", "new");
 }
@@ -107,7 +124,7 @@ static void test_place__what_the_disk_does_not_take_leaves_the_old_file(void **s
 
     (void)state;
     sync_error = EIO;
-    assert_int_equal(pb_partial_place("new", "out", &err), PB_IO);
+    assert_int_equal(place("out", &err), PB_IO);
     assert_string_equal(calls, "f");
     assert_non_null(strstr(err.message, "out: cannot be written"));
     assert_file("out", "old");
@@ -119,8 +136,44 @@ static void test_place__nothing_to_write_back_is_no_error(void **state)
 {
     (void)state;
     sync_error = EINVAL;
-    assert_int_equal(pb_partial_place("new", "out", NULL), PB_OK);
+    assert_int_equal(place("out", NULL), PB_OK);
     assert_file("out", "new");
+}
+
+static void test_place__link_stays_and_its_file_is_replaced(void **state)
+{
+    struct stat about;
+
+    (void)state;
+    assert_int_equal(symlink("out", "link"), 0);
+    assert_int_equal(place("link", NULL), PB_OK);
+    assert_file("out", "new");
+    assert_int_equal(lstat("link", &about), 0);
+    assert_true(S_ISLNK(about.st_mode));
+    unlink("link");
+}
+
+static void test_place__link_to_nothing_is_refused(void **state)
+{
+    struct pb_partial partial;
+
+    (void)state;
+    assert_int_equal(symlink("nowhere", "link"), 0);
+    assert_int_equal(pb_partial_prepare("link", &partial, NULL), PB_INVALID);
+    unlink("link");
+}
+
+/* Somebody else's link by the name of the partial file must not have its target truncated. */
+static void test_place__link_in_the_partials_place_is_not_followed(void **state)
+{
+    struct pb_partial partial;
+
+    (void)state;
+    assert_int_equal(pb_partial_prepare("out", &partial, NULL), PB_OK);
+    assert_int_equal(symlink("new", partial.name), 0);
+    assert_int_equal(pb_partial_create(&partial, 0666), -1);
+    assert_file("new", "new");
+    unlink(partial.name);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, enter_folder, leave_folder)
@@ -131,6 +184,9 @@ int main(void)
         CASE(test_place__bytes_are_on_the_disk_before_the_name),
         CASE(test_place__what_the_disk_does_not_take_leaves_the_old_file),
         CASE(test_place__nothing_to_write_back_is_no_error),
+        CASE(test_place__link_stays_and_its_file_is_replaced),
+        CASE(test_place__link_to_nothing_is_refused),
+        CASE(test_place__link_in_the_partials_place_is_not_followed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

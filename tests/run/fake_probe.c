@@ -35,7 +35,7 @@ static bool is_told(const char *what, const char *test)
 
 static void say(enum pb_frame_type type, const char *note, const char *body)
 {
-    const struct pb_frame frame = {type, note, body, body == NULL ? 0 : strlen(body)};
+    const struct pb_frame frame = {type, note, body, body == NULL ? 0 : strlen(body), 0};
 
     if (pb_frame_write(PB_CHILD_FRAMES_FD, &frame, NULL) != PB_OK)
         _exit(9);
@@ -73,7 +73,8 @@ static void write_text(const char *text)
 
 static void hello(void)
 {
-    struct pb_test_spec specs[] = {{"a", "cycle", "m"}, {"b", "cycle", "m"}, {"c", "cycle", "m"}};
+    struct pb_test_spec specs[] = {
+        {"a", "cycle", "m", 0}, {"b", "cycle", "m", 0}, {"c", "cycle", "m", 0}};
     struct pb_device_entry entry = {.uuid = "GPU-fake"};
     const struct pb_hello said = {"fake", &entry, 1, {specs, 3}};
 

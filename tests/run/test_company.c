@@ -8,7 +8,8 @@
 
 enum { MEMBERS = 4, TURN_SECONDS = 10, MEET_SECONDS = 20 };
 
-static struct pb_test_spec specs[] = {{"other", "", ""}, {"together", "", ""}, {"third", "", ""}};
+static struct pb_test_spec specs[] = {
+    {"other", "", "", 0}, {"together", "", "", 0}, {"third", "", "", 0}};
 static const struct pb_test_list tests = {specs, 3};
 
 static int open_company(void **state)

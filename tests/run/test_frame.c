@@ -10,7 +10,7 @@
 
 static const char body_text[] = "an image, as far as a frame is concerned";
 static const struct pb_frame sample = {PB_FRAME_TEST, "{\"test\":\"l1\"}", body_text,
-                                       sizeof(body_text)};
+                                       sizeof(body_text), 0};
 
 static void *pack_sample(size_t *size_out)
 {
@@ -115,7 +115,8 @@ static void test_frame__sound_header_with_wild_claims_is_refused(void **state)
 
 static void test_frame__too_large_is_not_packed(void **state)
 {
-    const struct pb_frame large = {PB_FRAME_TEST, NULL, body_text, (size_t)PB_FRAME_BODY_MAX + 1};
+    const struct pb_frame large = {PB_FRAME_TEST, NULL, body_text, (size_t)PB_FRAME_BODY_MAX + 1,
+                                   0};
     void *bytes = NULL;
     size_t size;
 
@@ -160,7 +161,7 @@ static void test_reader__takes_a_frame_byte_by_byte(void **state)
 
 static void test_reader__keeps_two_frames_apart(void **state)
 {
-    const struct pb_frame start = {PB_FRAME_START, "{}", NULL, 0};
+    const struct pb_frame start = {PB_FRAME_START, "{}", NULL, 0, 0};
     struct pb_frame_reader reader = {NULL, 0, 0, 0};
     enum pb_frame_read result;
     struct pb_frame frame;

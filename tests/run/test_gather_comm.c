@@ -4,7 +4,9 @@
  * Allocations of the code under test pass through here, by the linker's
  * --wrap: the next one can be made to fail, and what was not freed is seen without a sanitizer.
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "run/gather_comm.h"
 #include "run/ranks.h"
@@ -96,38 +98,44 @@ static void test_collect__another_rank_without_memory_leaves_nothing_behind(void
     assert_null(memory.last);
 }
 
-static void test_share_done__no_memory_at_one_rank_is_told_to_all(void **state)
+static const struct pb_ledger_entry entry = {
+    .key = "h.gpu1", .uuid = "GPU-b", .model = "T0", .test = "l2_capacity", .outcome = PB_TEST_OK};
+
+static void test_share_ledger__no_memory_at_one_rank_is_told_to_all(void **state)
 {
-    struct pb_done_list list = {NULL, 0, 0};
+    struct pb_ledger found = {NULL, 0, 0}, ledger = {NULL, 0, 0};
     struct pb_error err = PB_ERROR_INIT;
 
     (void)state;
     if (my_rank() == 0)
-        assert_int_equal(
-            pb_done_add(
-                &list, &(struct pb_done){"h.gpu0", "GPU-a", "T0", "l1_capacity", PB_TEST_OK}, NULL),
-            PB_OK);
+        assert_int_equal(pb_ledger_append(&found, &entry, NULL), PB_OK);
     memory.fail_next = my_rank() == 1;
-    assert_int_equal(pb_comm_share_done(&list, &err), PB_NO_MEMORY);
-    assert_string_equal(err.message, "no memory for 1 finished tests");
-    free(list.items);
+    assert_int_equal(pb_comm_share_ledger(&found, "h.gpu1", &ledger, &err), PB_NO_MEMORY);
+    assert_non_null(strstr(err.message, "out of memory"));
+    pb_ledger_clear(&found);
+    pb_ledger_clear(&ledger);
 }
 
-static void test_share_done__all_have_what_rank_zero_has(void **state)
+/* More than one block of them, and each rank gets what is about its own device. */
+static void test_share_ledger__each_rank_has_what_concerns_its_device(void **state)
 {
-    struct pb_done_list list = {NULL, 0, 0};
+    struct pb_ledger found = {NULL, 0, 0}, ledger = {NULL, 0, 0};
+    struct pb_ledger_entry other = entry;
 
     (void)state;
-    if (my_rank() == 1)
-        assert_int_equal(
-            pb_done_add(
-                &list, &(struct pb_done){"h.gpu1", "GPU-b", "T0", "l2_capacity", PB_TEST_OK}, NULL),
-            PB_OK);
-    assert_int_equal(pb_comm_collect_done(&list, NULL), PB_OK);
-    assert_int_equal(pb_comm_share_done(&list, NULL), PB_OK);
-    assert_int_equal(list.count, 1);
-    assert_true(pb_done_has(&list, "h.gpu1", "GPU-b", "l2_capacity"));
-    free(list.items);
+    for (int i = 0; my_rank() == 1 && i < 600; i++) {
+        snprintf(other.key, sizeof(other.key), "h.gpu%d", i);
+        assert_int_equal(pb_ledger_append(&found, &other, NULL), PB_OK);
+    }
+    assert_int_equal(pb_comm_collect_ledger(&found, NULL), PB_OK);
+    assert_int_equal(found.count, 600);
+    assert_int_equal(
+        pb_comm_share_ledger(&found, my_rank() == 0 ? "h.gpu1" : "h.gpu599", &ledger, NULL), PB_OK);
+    assert_int_equal(ledger.count, 1);
+    assert_true(
+        pb_ledger_is_done(&ledger, my_rank() == 0 ? "h.gpu1" : "h.gpu599", "GPU-b", "l2_capacity"));
+    pb_ledger_clear(&found);
+    pb_ledger_clear(&ledger);
 }
 
 int main(void)
@@ -137,8 +145,9 @@ int main(void)
         cmocka_unit_test_setup(test_collect__no_memory_at_rank_zero_is_told_to_all, start_case),
         cmocka_unit_test_setup(test_collect__another_rank_without_memory_leaves_nothing_behind,
                                start_case),
-        cmocka_unit_test_setup(test_share_done__no_memory_at_one_rank_is_told_to_all, start_case),
-        cmocka_unit_test_setup(test_share_done__all_have_what_rank_zero_has, start_case),
+        cmocka_unit_test_setup(test_share_ledger__no_memory_at_one_rank_is_told_to_all, start_case),
+        cmocka_unit_test_setup(test_share_ledger__each_rank_has_what_concerns_its_device,
+                               start_case),
     };
     int failed;
 

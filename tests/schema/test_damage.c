@@ -96,12 +96,69 @@ static void test_damage__flipped_bytes_never_crash_a_merge(void **state)
     assert_int_equal(join(path), PB_OK);
 }
 
+/* Joins a damaged file and then a sound one, and commits; PB_OK: the result has its name. */
+static enum pb_status join_both(const char *damaged, const char *sound, const char *joined)
+{
+    const struct pb_run run = {.run_id = "r"};
+    struct pb_fleet *fleet;
+    enum pb_status status;
+
+    assert_int_equal(pb_fleet_create(joined, &run, &fleet, NULL), PB_OK);
+    status = pb_fleet_add_file(fleet, damaged, NULL);
+    if (status == PB_OK)
+        status = pb_fleet_add_file(fleet, sound, NULL);
+    if (status != PB_OK) {
+        pb_fleet_abandon(fleet);
+        return status;
+    }
+    return pb_fleet_commit(fleet, false, NULL);
+}
+
+/* The sound copy of a test, in a result that is valid or has no name. */
+static enum pb_status join_with_sound(const char *path)
+{
+    struct pb_recording recording;
+    struct pb_reader *reader;
+    char joined[300], sound[300];
+    enum pb_status status;
+
+    snprintf(joined, sizeof(joined), "%s.joined", path);
+    snprintf(sound, sizeof(sound), "%s.sound", path);
+    status = join_both(path, sound, joined);
+    if (status != PB_OK) {
+        assert_int_not_equal(access(joined, F_OK), 0);
+        return status;
+    }
+    assert_int_equal(sample_violations(joined), 0);
+    assert_int_equal(pb_reader_open(joined, &reader, NULL), PB_OK);
+    assert_int_equal(pb_reader_recording(reader, "n1.gpu2", "l1_capacity", &recording, NULL),
+                     PB_OK);
+    assert_int_equal(recording.outcome, PB_TEST_OK);
+    pb_recording_clear(&recording);
+    pb_reader_close(reader);
+    unlink(joined);
+    return PB_OK;
+}
+
+static void test_damage__sound_copy_of_a_test_wins(void **state)
+{
+    const char *path = sample_in_folder("rotten.h5");
+    char sound[300];
+
+    (void)state;
+    sample_write_fleet(path, "n1.gpu2");
+    snprintf(sound, sizeof(sound), "%s.sound", path);
+    sample_write_fleet(sound, "n1.gpu2");
+    noticed_share(path, 41, join_with_sound);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_damage__truncated_file_is_refused),
         cmocka_unit_test(test_damage__flipped_bytes_never_crash_the_validator),
         cmocka_unit_test(test_damage__flipped_bytes_never_crash_a_merge),
+        cmocka_unit_test(test_damage__sound_copy_of_a_test_wins),
     };
 
     return cmocka_run_group_tests(tests, sample_make_folder, sample_remove_folder);

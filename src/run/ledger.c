@@ -1,0 +1,191 @@
+/* What is known of each test of each device; see ledger.h. */
+#include "run/ledger.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "h5schema/file.h"
+
+void pb_ledger_clear(struct pb_ledger *ledger)
+{
+    free(ledger->items);
+    *ledger = (struct pb_ledger){NULL, 0, 0};
+}
+
+enum pb_status pb_ledger_append(struct pb_ledger *ledger, const struct pb_ledger_entry *entry,
+                                struct pb_error *err)
+{
+    if (ledger->count == ledger->capacity) {
+        size_t capacity = ledger->capacity == 0 ? 64 : 2 * ledger->capacity;
+        struct pb_ledger_entry *larger = realloc(ledger->items, capacity * sizeof(*larger));
+
+        if (larger == NULL)
+            return pb_fail(err, PB_NO_MEMORY, "out of memory for %zu outcomes", capacity);
+        ledger->items = larger;
+        ledger->capacity = capacity;
+    }
+    ledger->items[ledger->count++] = *entry;
+    return PB_OK;
+}
+
+/* ---- asking ---- */
+
+static bool is_of(const struct pb_ledger_entry *entry, const char *key, const char *uuid)
+{
+    return strcmp(entry->key, key) == 0 && strcmp(entry->uuid, uuid) == 0;
+}
+
+static struct pb_ledger_entry *find(const struct pb_ledger *ledger, const char *key,
+                                    const char *uuid, const char *test)
+{
+    for (size_t i = 0; i < ledger->count; i++)
+        if (strcmp(ledger->items[i].test, test) == 0 && is_of(&ledger->items[i], key, uuid))
+            return &ledger->items[i];
+    return NULL;
+}
+
+const struct pb_ledger_entry *pb_ledger_find(const struct pb_ledger *ledger, const char *key,
+                                             const char *uuid, const char *test)
+{
+    return find(ledger, key, uuid, test);
+}
+
+bool pb_ledger_is_done(const struct pb_ledger *ledger, const char *key, const char *uuid,
+                       const char *test)
+{
+    const struct pb_ledger_entry *entry = find(ledger, key, uuid, test);
+
+    return entry != NULL && entry->outcome == PB_TEST_OK;
+}
+
+enum pb_status pb_ledger_record(struct pb_ledger *ledger, const struct pb_ledger_entry *entry,
+                                struct pb_error *err)
+{
+    struct pb_ledger_entry *old = find(ledger, entry->key, entry->uuid, entry->test);
+
+    if (old == NULL)
+        return pb_ledger_append(ledger, entry, err);
+    if (pb_outcome_replaces(entry->outcome, old->outcome))
+        *old = *entry;
+    return PB_OK;
+}
+
+void pb_ledger_tally(const struct pb_ledger *ledger, const char *key, const char *uuid,
+                     struct pb_tally *tally)
+{
+    for (size_t i = 0; i < ledger->count; i++) {
+        const struct pb_ledger_entry *entry = &ledger->items[i];
+
+        if (is_of(entry, key, uuid))
+            pb_tally_add(tally, entry->test, entry->outcome, entry->message);
+    }
+}
+
+/* ---- from a fleet file ---- */
+
+static enum pb_status add_test(struct pb_ledger *ledger, struct pb_reader *reader, const char *key,
+                               const struct pb_device_info *info, const char *test,
+                               struct pb_error *err)
+{
+    struct pb_ledger_entry entry = {.outcome = PB_TEST_OK};
+    struct pb_recording recording;
+    enum pb_status status = pb_reader_recording(reader, key, test, &recording, err);
+
+    if (status != PB_OK)
+        return status == PB_NO_MEMORY ? status : PB_OK; /* unreadable: not done */
+    PB_TEXT_SET(entry.key, key);
+    PB_TEXT_SET(entry.uuid, info->uuid);
+    PB_TEXT_SET(entry.model, info->model);
+    PB_TEXT_SET(entry.test, test);
+    PB_TEXT_SET(entry.message, recording.message);
+    entry.outcome = recording.outcome;
+    pb_recording_clear(&recording);
+    return pb_ledger_append(ledger, &entry, err);
+}
+
+/* A device that cannot be read has no test that is done. */
+static enum pb_status add_device(struct pb_ledger *ledger, struct pb_reader *reader,
+                                 const char *key, struct pb_error *err)
+{
+    struct pb_device_info info;
+    struct pb_key *tests = NULL;
+    size_t count = 0;
+    enum pb_status status = PB_OK;
+
+    if (pb_reader_device(reader, key, &info, NULL) != PB_OK ||
+        pb_reader_tests(reader, key, &tests, &count, NULL) != PB_OK)
+        return PB_OK;
+    for (size_t i = 0; i < count && status == PB_OK; i++)
+        status = add_test(ledger, reader, key, &info, tests[i].text, err);
+    free(tests);
+    return status;
+}
+
+enum pb_status pb_ledger_add_fleet(struct pb_ledger *ledger, const char *path, struct pb_error *err)
+{
+    struct pb_reader *reader = NULL;
+    struct pb_key *keys = NULL;
+    size_t count = 0;
+    enum pb_status status;
+
+    if (access(path, F_OK) != 0)
+        return PB_OK;
+    status = pb_reader_open(path, &reader, err);
+    if (status == PB_OK)
+        status = pb_reader_devices(reader, &keys, &count, err);
+    for (size_t i = 0; i < count && status == PB_OK; i++)
+        status = add_device(ledger, reader, keys[i].text, err);
+    free(keys);
+    pb_reader_close(reader);
+    return status;
+}
+
+/* ---- from a spool ---- */
+
+struct spool_reading {
+    struct pb_ledger *ledger;
+    struct pb_member member; /* whose frames follow, as the last PLAN says */
+};
+
+static void read_member(struct spool_reading *reading, const char *note)
+{
+    struct pb_plan plan;
+
+    if (pb_note_read_plan(note, &plan, NULL) != PB_OK)
+        return;
+    reading->member = plan.member;
+    pb_plan_clear(&plan);
+}
+
+static enum pb_status visit(void *context, const struct pb_frame *frame, const void *bytes,
+                            size_t size, struct pb_error *err)
+{
+    struct spool_reading *reading = context;
+    struct pb_ledger_entry entry = {.outcome = PB_TEST_OK};
+    struct pb_test_note note;
+
+    (void)bytes, (void)size;
+    if (frame->type == PB_FRAME_PLAN)
+        read_member(reading, frame->note);
+    if (frame->type != PB_FRAME_TEST || pb_note_read_test(frame->note, &note, NULL) != PB_OK)
+        return PB_OK;
+    PB_TEXT_SET(entry.key, note.key);
+    PB_TEXT_SET(entry.uuid, note.uuid);
+    if (strcmp(note.uuid, reading->member.uuid) == 0)
+        PB_TEXT_SET(entry.model, reading->member.model);
+    PB_TEXT_SET(entry.test, note.test);
+    PB_TEXT_SET(entry.message, note.message);
+    entry.outcome = pb_outcome_parse(note.outcome);
+    return pb_ledger_append(reading->ledger, &entry, err);
+}
+
+enum pb_status pb_ledger_add_spool(struct pb_ledger *ledger, const struct pb_spool_file *file,
+                                   struct pb_error *err)
+{
+    struct spool_reading reading = {.ledger = ledger};
+    const struct pb_spool_visitor visitor = {visit, &reading};
+    struct pb_spool_end end;
+
+    return pb_spool_read(file, &visitor, &end, err);
+}
