@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/partial.h"
+#include "core/process.h"
 #include "core/time.h"
 
 enum { FIELD_SIZE = 96, OWNER_SIZE = 2048 };
@@ -43,32 +44,6 @@ struct pb_claim {
 
 /* ---- who we are ---- */
 
-/* Clock ticks between the boot and the start of a process; -1: no such process here. */
-static long long born_of(long long pid)
-{
-    char path[64], text[1024];
-    const char *at;
-    long long born = -1;
-    size_t length;
-    FILE *file;
-
-    snprintf(path, sizeof(path), "/proc/%lld/stat", pid);
-    file = fopen(path, "re");
-    if (file == NULL)
-        return -1;
-    length = fread(text, 1, sizeof(text) - 1, file);
-    fclose(file);
-    text[length] = '\0';
-    at = strrchr(text, ')'); /* the command's name may hold anything before */
-    if (at == NULL || at[1] == '\0' || at[2] == 'Z')
-        return -1; /* a zombie writes nothing any more */
-    for (int field = 2; field < 22 && at != NULL; field++)
-        at = strchr(at + 1, ' ');
-    if (at != NULL)
-        born = strtoll(at, NULL, 10);
-    return born;
-}
-
 static void describe_self(const char *program, struct owner *owner)
 {
     const char *job = getenv("SLURM_JOB_ID"), *restart = getenv("SLURM_RESTART_COUNT");
@@ -84,7 +59,7 @@ static void describe_self(const char *program, struct owner *owner)
     snprintf(owner->job, sizeof(owner->job), "%s", job == NULL ? "" : job);
     owner->restart = restart == NULL ? 0 : strtoll(restart, NULL, 10);
     owner->pid = getpid();
-    owner->born = born_of(owner->pid);
+    owner->born = pb_process_born(owner->pid);
 }
 
 static bool is_same(const struct owner *a, const struct owner *b)
@@ -223,7 +198,7 @@ static bool is_alive(const char *name, const struct owner *owner, struct timespe
     if (is_superseded(owner, self))
         return false;
     if (self->where[0] != '\0' && strcmp(owner->where, self->where) == 0)
-        return owner->pid > 0 && born_of(owner->pid) == owner->born;
+        return owner->pid > 0 && pb_process_born(owner->pid) == owner->born;
     return is_renewed(name, renewed);
 }
 

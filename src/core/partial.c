@@ -5,13 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "core/process.h"
 
 enum { BOOT_DIGITS = 18 }; /* of the 36: enough of a random number to be nobody else's */
 
@@ -59,7 +60,7 @@ static bool has_ended(const char *digits)
 
     if (digits[0] < '1' || digits[0] > '9' || *end != '\0' || pid > INT_MAX)
         return false;
-    return pid == getpid() || (kill((pid_t)pid, 0) != 0 && errno == ESRCH);
+    return pid == getpid() || pb_process_born(pid) < 0;
 }
 
 /* Removes what writers of `target` that have ended here left; where: pb_partial_where(). */

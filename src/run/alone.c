@@ -28,6 +28,7 @@ struct alone {
     struct pb_member member;
     struct pb_tally tally;
     size_t finished; /* tests, in the order of measure.tests */
+    size_t safe;     /* of them, in the spool */
 };
 
 static bool is_kept(enum pb_frame_type type)
@@ -50,12 +51,14 @@ static enum pb_status spool(struct alone *alone, const struct pb_frame *frame, s
     if (status == PB_OK)
         status = pb_spool_append(alone->spool, bytes, size, true, &cause);
     free(bytes);
-    if (status == PB_OK)
+    if (status == PB_OK) { /* with it, all that has waited */
+        alone->safe = alone->finished + (frame->type == PB_FRAME_TEST);
         return PB_OK;
+    }
     if (alone->spool_trouble.status == PB_OK)
         alone->spool_trouble = cause;
     if (alone->file_trouble.status != PB_OK) /* nobody takes it: measuring on is in vain */
-        return pb_fail(err, status, "%s", cause.message);
+        return pb_fail(err, status, "%s", alone->file_trouble.message);
     return PB_OK;
 }
 
@@ -226,7 +229,6 @@ static enum pb_status open_outputs(struct alone *alone, const struct pb_run *run
 static enum pb_status commit(struct alone *alone, enum pb_status status,
                              struct pb_summary *summary_out, struct pb_error *err)
 {
-    bool has_measured = alone->spool != NULL && alone->finished > 0;
     char cause[PB_ERROR_LENGTH];
 
     if (status == PB_OK && alone->file_trouble.status != PB_OK)
@@ -236,16 +238,19 @@ static enum pb_status commit(struct alone *alone, enum pb_status status,
         alone->collect = NULL;
     }
     pb_collect_abandon(alone->collect); /* with its space on the disk */
-    if (status == PB_OK || !has_measured) {
-        if (alone->spool != NULL)
-            pb_spool_remove(alone->spool_dir, 0, 1);
+    if (alone->spool == NULL)
         return status;
-    }
-    if (pb_spool_retry(alone->spool, NULL) != PB_OK)
-        return pb_error_prefix(err, "%s: the last results are lost", alone->path);
+    if (status != PB_OK && pb_spool_retry(alone->spool, NULL) == PB_OK)
+        alone->safe = alone->finished;
+    if (status == PB_OK || alone->safe == 0)
+        pb_spool_remove(alone->spool_dir, 0, 1);
+    if (status == PB_OK)
+        return status;
     PB_TEXT_SET(cause, err->message);
-    return pb_fail(err, status, "%s: %s; plumb-merge makes the file from %s", alone->path, cause,
-                   alone->spool_dir);
+    if (alone->safe == 0)
+        return pb_fail(err, status, "%s: %s", alone->path, cause);
+    return pb_fail(err, status, "%s: %s; plumb-merge makes the file from %s, with %zu of %zu tests",
+                   alone->path, cause, alone->spool_dir, alone->safe, alone->finished);
 }
 
 enum pb_status pb_measure_alone(const struct pb_selection *selection, const char *path,

@@ -124,6 +124,20 @@ full_disk() {
             ulimit -f $limit
             run 1 "$bin/plumb-probe" $sim --no-progress -o f.h5
             one_line_like '^plumb-probe: f\.h5: .*File too large'
+        )
+        # What is in the spool is not lost.
+        if [ -e f.h5.spool ]; then
+            tests=$(sed 's/.*with \([0-9]*\) of.*/\1/' err.txt)
+            [ "$tests" -gt 0 ] || fail "a spool with no test"
+            found=0
+            "$bin/plumb-merge" -o f.h5 f.h5.spool >out.txt 2>err.txt || found=$?
+            [ $found -eq 3 ] || [ $found -eq 0 ] || fail "the spool cannot be merged"
+            count f.h5 '^test .* ok ' "$tests"
+            valid f.h5
+            rm -r f.h5 f.h5.spool
+        fi
+        (
+            ulimit -f $limit
             run 1 "$bin/plumb-merge" -o f.h5 g.h5
             one_line_like '^plumb-merge: .*File too large'
         )

@@ -218,7 +218,7 @@ resumed_run_counts_what_the_file_has() {
     write_fleet
     ranks 3 4 --fleet fleet.json --tests dram_latency -o f.h5 --resume
     count f.h5 '^rank . n1\.gpu. ok 6 0' 3
-    has f.h5 '^rank 2 n1\.gpu2 crashed 5 1 bank_conflict crashed: in an earlier run'
+    has f.h5 '^rank 2 n1\.gpu2 crashed 5 1 bank_conflict crashed: the probe died'
     has f.h5 '^complete 0'
     ranks 0 4 --fleet fleet.json --tests bank_conflict -o f.h5 --resume
     count f.h5 '^rank . n1\.gpu. ok 6 0' 4
@@ -439,12 +439,95 @@ device_that_is_lost_or_absent_is_not_awaited() {
     count f.h5 '^test n1\.gpu[013] host_link_together ok 3 devices at once' 3
 }
 
-resumed_device_does_not_wait_for_those_who_are_done() {
+# Alone it would run another test, and none of its outcomes is worth that of the whole node.
+resumed_device_is_measured_with_the_whole_node() {
     write_fleet crash@host_link_together
     ranks 3 4 --fleet fleet.json --tests $links -o f.h5
     write_fleet
     ranks 0 4 --fleet fleet.json --tests $links -o f.h5 --resume
-    [ "$(grep -c 'n1.gpu. host_link_together' err.txt)" -eq 1 ] || fail "others met again"
+    [ "$(grep -c ' ok ' err.txt)" -eq 4 ] || fail "more was measured than that one test"
+    count f.h5 '^test n1\.gpu. host_link_together ok 4 devices at once' 4
+    has f.h5 '^complete 1'
+    valid f.h5
+}
+
+# Its peer is not in this job, so the test cannot be repeated as it was: the crash stands.
+crash_with_the_whole_node_is_not_explained_away_alone() {
+    cat >fleet.json <<END
+{"seed": 7, "devices": [{"host": "n1", "profile": "gtx780", "count": 2,
+                         "faults": {"0": ["crash@host_link_together"]}}]}
+END
+    ranks 3 2 --fleet fleet.json --tests $links -o f.h5
+    cat >fleet.json <<END
+{"seed": 7, "devices": [{"host": "n1", "profile": "gtx780", "count": 1}]}
+END
+    ranks 3 1 --fleet fleet.json --tests $links -o f.h5 --resume
+    has f.h5 '^rank 0 n1\.gpu0 crashed 3 1 host_link_together crashed'
+    has f.h5 '^test n1\.gpu0 host_link_together crashed'
+    has f.h5 '^complete 0'
+    valid f.h5
+}
+
+two_resumes_of_one_output_do_not_meet() {
+    write_fleet hang@bank_conflict
+    start
+    only_one_is_left shared_latency
+    ranks 2 2 --fleet fleet.json --tests $fast -o f.h5 --resume
+    one_line_like 'f\.h5: is being written by plumb-run, process [0-9]* on '
+    run 2 "$bin/plumb-merge" -o f.h5 f.h5.spool
+    one_line_like 'f\.h5: is being written by plumb-run'
+    kill -TERM "$(rank_zero)"
+    ends 3
+    write_fleet
+    ranks 0 4 --fleet fleet.json --tests $fast -o f.h5 --resume
+    has f.h5 '^complete 1'
+    nothing_but f.h5 fleet.json log.txt
+}
+
+# A spool of one rank that is torn at its very beginning costs that rank's tests, and nobody's else.
+resume_goes_on_over_a_torn_spool() {
+    for size in 0 2 10 40 1000; do
+        rm -rf f.h5 f.h5.spool
+        write_fleet hang@bank_conflict
+        start
+        only_one_is_left shared_latency
+        kill -9 $job $(ranks_of_job)
+        wait $job || true
+        truncate -s $size f.h5.spool/rank-00001.spool
+        write_fleet
+        ranks 0 4 --fleet fleet.json --tests $fast -o f.h5 --resume
+        has f.h5 '^complete 1'
+        valid f.h5
+        nothing_but f.h5 fleet.json log.txt
+    done
+}
+
+# The copy that can be read wins, whichever comes first; the only one of another device is missing.
+rotten_copy_of_a_test_does_not_win_a_merge() {
+    write_fleet
+    ranks 0 4 --fleet fleet.json --tests $fast -o f.h5
+    cp f.h5 rotten.h5
+    "$helpers/rot" rotten.h5 n1.gpu1 global_copy || fail "it cannot be damaged"
+    for order in "f.h5 rotten.h5" "rotten.h5 f.h5"; do
+        run 0 "$bin/plumb-merge" -o m.h5 $order
+        grep -q 'rotten.h5: device n1.gpu1: damaged and left out: .*global_copy' err.txt ||
+            fail "the damage is not named"
+        has m.h5 '^complete 1'
+        valid m.h5
+    done
+    run 3 "$bin/plumb-merge" -o m.h5 rotten.h5
+    has m.h5 '^rank 1 n1\.gpu1 partial 4 1 global_copy missing: its recording is damaged'
+    valid m.h5
+}
+
+# One flipped byte of a chunk: that test is measured again, and no other.
+resume_measures_what_cannot_be_read_again() {
+    write_fleet
+    ranks 0 4 --fleet fleet.json --tests $fast -o f.h5
+    "$helpers/rot" f.h5 n1.gpu1 global_copy || fail "it cannot be damaged"
+    run 1 "$bin/plumb-check" f.h5
+    ranks 0 4 --fleet fleet.json --tests $fast -o f.h5 --resume
+    [ "$(grep -c ' ok ' err.txt)" -eq 1 ] || fail "more was measured than what cannot be read"
     valid f.h5
 }
 
