@@ -65,16 +65,8 @@ enum pb_status pb_fleet_may_create(const char *path, struct pb_error *err)
 {
     struct pb_partial partial;
     enum pb_status status = prepare(path, &partial, err);
-    int fd;
 
-    if (status != PB_OK)
-        return status;
-    fd = pb_partial_create(&partial, 0666);
-    if (fd < 0)
-        return pb_fail(err, PB_INVALID, "%s: cannot be written: %s", path, strerror(errno));
-    close(fd);
-    pb_partial_discard(&partial);
-    return PB_OK;
+    return status == PB_OK ? pb_partial_try(&partial, err) : status;
 }
 
 enum pb_status pb_fleet_create(const char *path, const struct pb_run *run,

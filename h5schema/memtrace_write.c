@@ -1,11 +1,9 @@
 /* Writing a trace file under a temporary name until it is whole; see memtrace.h. */
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/partial.h"
 #include "h5schema/memtrace.h"
@@ -18,29 +16,23 @@ struct pb_memtrace_writer {
     hid_t kernel, records, offsets; /* of the kernel that is being written */
     int64_t kernel_count;
     uint64_t record_count, offset_count; /* of that kernel */
-    char path[PATH_MAX], temporary[PATH_MAX];
+    char path[PATH_MAX];                 /* as the user calls it, for messages */
+    struct pb_partial partial;
 };
 
 /* Is there nothing at path, or a trace file, and can its folder be written? */
 enum pb_status pb_memtrace_may_create(const char *path, struct pb_error *err)
 {
-    char temporary[PATH_MAX];
+    struct pb_partial partial;
     struct stat found;
-    FILE *probe;
-    enum pb_status status = pb_partial_name(path, temporary, sizeof(temporary), err);
+    enum pb_status status = pb_partial_prepare(path, &partial, err);
 
     if (status != PB_OK)
         return status;
     if (stat(path, &found) == 0 && (!S_ISREG(found.st_mode) || !pb_memtrace_is_trace(path)))
         return pb_fail(err, PB_EXISTS,
                        "%s: exists and is no trace file; it will not be overwritten", path);
-    pb_partial_sweep(path);
-    probe = fopen(temporary, "wx");
-    if (probe == NULL)
-        return pb_fail(err, PB_INVALID, "%s: cannot be written: %s", path, strerror(errno));
-    fclose(probe);
-    unlink(temporary);
-    return PB_OK;
+    return pb_partial_try(&partial, err);
 }
 
 enum pb_status pb_memtrace_create(const char *path, struct pb_memtrace_writer **writer_out,
@@ -56,11 +48,16 @@ enum pb_status pb_memtrace_create(const char *path, struct pb_memtrace_writer **
     if (writer == NULL)
         return pb_fail(err, PB_NO_MEMORY, "%s: out of memory", path);
     writer->kernels = writer->kernel = writer->records = writer->offsets = H5I_INVALID_HID;
+    writer->file = H5I_INVALID_HID;
     snprintf(writer->path, sizeof(writer->path), "%s", path);
-    pb_partial_name(path, writer->temporary, sizeof(writer->temporary), NULL);
+    status = pb_partial_prepare(path, &writer->partial, err);
+    if (status != PB_OK) {
+        pb_memtrace_abandon(writer);
+        return status;
+    }
     access = pb_h5_access(false);
     creation = pb_h5_creation();
-    writer->file = H5Fcreate(writer->temporary, H5F_ACC_TRUNC, creation, access);
+    writer->file = H5Fcreate(writer->partial.name, H5F_ACC_EXCL, creation, access);
     if (writer->file >= 0)
         writer->kernels =
             H5Gcreate2(writer->file, "kernels", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
@@ -100,7 +97,7 @@ void pb_memtrace_abandon(struct pb_memtrace_writer *writer)
     if (writer == NULL)
         return;
     close_all(writer, NULL);
-    unlink(writer->temporary);
+    pb_partial_discard(&writer->partial);
     free(writer);
 }
 
@@ -224,7 +221,7 @@ enum pb_status pb_memtrace_commit(struct pb_memtrace_writer *writer,
     if (status == PB_OK)
         status = closed;
     if (status == PB_OK)
-        status = pb_partial_place(writer->temporary, writer->path, err);
+        status = pb_partial_place(&writer->partial, err);
     pb_memtrace_abandon(writer);
     return status;
 }

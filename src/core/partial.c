@@ -113,6 +113,18 @@ int pb_partial_create(const struct pb_partial *partial, unsigned mode)
     return open(partial->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 }
 
+enum pb_status pb_partial_try(struct pb_partial *partial, struct pb_error *err)
+{
+    int fd = pb_partial_create(partial, 0666);
+
+    if (fd < 0)
+        return pb_fail(err, PB_INVALID, "%s: cannot be written: %s", partial->target,
+                       strerror(errno));
+    close(fd);
+    pb_partial_discard(partial);
+    return PB_OK;
+}
+
 /* Some file systems have nothing to write back, and say so. */
 static bool sync_descriptor(int descriptor)
 {

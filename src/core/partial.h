@@ -34,6 +34,9 @@ enum pb_status pb_partial_prepare(const char *path, struct pb_partial *partial_o
 /* Creates the file, exclusively, for writing: a descriptor, or -1 and errno. */
 int pb_partial_create(const struct pb_partial *partial, unsigned mode);
 
+/* Creates the file and removes it again. PB_INVALID: its folder cannot be written. */
+enum pb_status pb_partial_try(struct pb_partial *partial, struct pb_error *err);
+
 /*
  * Gives the file, which is written and closed or flushed, its own name. What is on the disk then is
  * all of it, whatever happens to the machine. PB_IO: the old file, if any, is still there.
