@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -107,38 +106,52 @@ static unsigned long long highest_number(const char *target)
     return highest;
 }
 
-static char *encode(const struct owner *owner)
+/* One "NAME VALUE" a line. */
+static int encode(const struct owner *owner, char text_out[OWNER_SIZE])
 {
-    json_t *object = json_pack("{ss ss ss ss ss sI sI sI}", "program", owner->program, "host",
-                               owner->host, "where", owner->where, "since", owner->since, "job",
-                               owner->job, "restart", (json_int_t)owner->restart, "pid",
-                               (json_int_t)owner->pid, "born", (json_int_t)owner->born);
-    char *text = object == NULL ? NULL : json_dumps(object, JSON_COMPACT);
+    return snprintf(text_out, OWNER_SIZE,
+                    "program %s\nhost %s\nwhere %s\nsince %s\njob %s\nrestart %lld\npid %lld\n"
+                    "born %lld\n",
+                    owner->program, owner->host, owner->where, owner->since, owner->job,
+                    owner->restart, owner->pid, owner->born);
+}
 
-    json_decref(object);
-    return text;
+/* The value of a line, cut to fit; empty where there is no such line. */
+static void read_text(const char *text, const char *name, char value_out[FIELD_SIZE])
+{
+    size_t length = strlen(name);
+
+    value_out[0] = '\0';
+    for (const char *line = text; *line != '\0'; line += *line == '\n') {
+        size_t end = strcspn(line, "\n");
+
+        if (end > length && strncmp(line, name, length) == 0 && line[length] == ' ')
+            snprintf(value_out, FIELD_SIZE, "%.*s", (int)(end - length - 1), line + length + 1);
+        line += end;
+    }
+    for (char *at = value_out; *at != '\0'; at++) /* it may be shown on a terminal */
+        if (*at < ' ' || *at > '~')
+            *at = '?';
+}
+
+static long long read_number(const char *text, const char *name)
+{
+    char value[FIELD_SIZE];
+
+    read_text(text, name, value);
+    return strtoll(value, NULL, 10);
 }
 
 static void decode(const char *text, struct owner *owner)
 {
-    const char *program = "", *host = "", *where = "", *since = "", *job = "";
-    json_int_t restart = 0, pid = 0, born = 0;
-    json_t *object = json_loads(text, 0, NULL);
-
-    memset(owner, 0, sizeof(*owner));
-    if (json_unpack(object, "{s?s s?s s?s s?s s?s s?I s?I s?I}", "program", &program, "host", &host,
-                    "where", &where, "since", &since, "job", &job, "restart", &restart, "pid", &pid,
-                    "born", &born) == 0) {
-        snprintf(owner->program, sizeof(owner->program), "%s", program);
-        snprintf(owner->host, sizeof(owner->host), "%s", host);
-        snprintf(owner->where, sizeof(owner->where), "%s", where);
-        snprintf(owner->since, sizeof(owner->since), "%s", since);
-        snprintf(owner->job, sizeof(owner->job), "%s", job);
-        owner->restart = restart;
-        owner->pid = pid;
-        owner->born = born;
-    }
-    json_decref(object);
+    read_text(text, "program", owner->program);
+    read_text(text, "host", owner->host);
+    read_text(text, "where", owner->where);
+    read_text(text, "since", owner->since);
+    read_text(text, "job", owner->job);
+    owner->restart = read_number(text, "restart");
+    owner->pid = read_number(text, "pid");
+    owner->born = read_number(text, "born");
 }
 
 /*
@@ -220,21 +233,17 @@ static enum pb_status refuse(const char *target, const struct owner *owner, cons
 /* Writes the owner file under a name of its own and links it: PB_EXISTS when it was taken. */
 static enum pb_status place_owner(const struct pb_claim *claim, struct pb_error *err)
 {
-    char *text = encode(&claim->owner);
+    char text[OWNER_SIZE];
+    int length = encode(&claim->owner, text);
     struct stat about = {.st_nlink = 0};
     struct pb_partial partial;
-    enum pb_status status = PB_OK;
+    enum pb_status status = pb_partial_prepare(claim->own_file, &partial, err);
     int fd;
 
-    if (text == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "%s: out of memory naming its owner", claim->target);
-    status = pb_partial_prepare(claim->own_file, &partial, err);
-    if (status != PB_OK) {
-        free(text);
+    if (status != PB_OK)
         return status;
-    }
     fd = pb_partial_create(&partial, 0666);
-    if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text)) {
+    if (fd < 0 || write(fd, text, (size_t)length) != length) {
         status = pb_fail(err, fd < 0 && errno != ENOSPC ? PB_INVALID : PB_IO,
                          "%s: cannot be written: %s", claim->target, strerror(errno));
     } else if (link(partial.name, claim->own_file) != 0 &&
@@ -246,7 +255,6 @@ static enum pb_status place_owner(const struct pb_claim *claim, struct pb_error 
     if (fd >= 0)
         close(fd);
     pb_partial_discard(&partial);
-    free(text);
     return status;
 }
 

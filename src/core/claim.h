@@ -1,7 +1,7 @@
 /*
  * Who may write a file: one owner at a time, on every file system, whatever becomes of the owner.
  *
- * The owner of NAME holds .NAME.owner-N in its folder: a small JSON object that says who it is,
+ * The owner of NAME holds .NAME.owner-N in its folder: a few lines that say who it is,
  * placed by link(2), which is atomic on NFS, too. N grows by one with each owner that replaces one
  * that has ended, and the highest N is the owner. While it lives, a thread renews the file's time
  * every PB_CLAIM_BEAT_SECONDS. An owner has ended when

@@ -167,7 +167,8 @@ static enum pb_status recount_row(struct pb_fleet *fleet, struct pb_member *memb
     pb_tally_fill(&tally, member);
     if (member->message[0] == '\0' && strcmp(before.status, member->status) == 0)
         PB_TEXT_SET(member->message, before.message);
-    if (memcmp(&before, member, sizeof(before)) == 0)
+    if (strcmp(before.status, member->status) == 0 && before.tests_ok == member->tests_ok &&
+        before.tests_failed == member->tests_failed && strcmp(before.message, member->message) == 0)
         return PB_OK;
     return pb_fleet_put_row(fleet, member, err);
 }

@@ -138,7 +138,7 @@ static enum pb_status learn_done(struct pb_gather *gather, struct pb_error *err)
         status =
             pb_fail(err, PB_NO_MEMORY, "out of memory for %zu tests", gather->plan.tests.count);
     status = pb_comm_agree(status, err);
-    if (status == PB_OK)
+    if (status == PB_OK && gather->is_done != NULL)
         find_done(gather);
     return status;
 }

@@ -203,7 +203,7 @@ enum pb_status pb_comm_share_ledger(const struct pb_ledger *found, const char *k
     status = pb_comm_agree(status, err);
     if (status == PB_OK)
         pb_comm_share(&count, sizeof(count));
-    for (size_t at = 0; status == PB_OK && at < count; at += BLOCK_ENTRIES) {
+    for (size_t at = 0; status == PB_OK && block != NULL && at < count; at += BLOCK_ENTRIES) {
         size_t length = count - at < BLOCK_ENTRIES ? count - at : BLOCK_ENTRIES;
 
         if (my_rank() == 0)

@@ -130,8 +130,7 @@ static void write_owner(const char *where)
     FILE *file = fopen(".out.owner-1", "w");
 
     assert_non_null(file);
-    fprintf(file, "{\"program\": \"far\", \"host\": \"elsewhere\", \"where\": \"%s\", \"pid\": 5}",
-            where);
+    fprintf(file, "program far\nhost elsewhere\nwhere %s\npid 5\n", where);
     assert_int_equal(fclose(file), 0);
 }
 
