@@ -230,30 +230,56 @@ static enum pb_status refuse(const char *target, const struct owner *owner, cons
 
 /* ---- taking it ---- */
 
+/* Creates a file with the text, exclusively; false: errno says why. */
+static bool create_with(const char *name, const char *text, int length)
+{
+    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666), cause;
+    bool good = fd >= 0 && write(fd, text, (size_t)length) == length;
+
+    cause = errno;
+    if (fd >= 0)
+        close(fd);
+    if (fd >= 0 && !good)
+        unlink(name);
+    errno = cause;
+    return good;
+}
+
+/* Gives the file `whole` its other name, where it appears whole; NFS may lose the answer. */
+static bool link_whole(const char *whole, const char *name, const char *text, int length)
+{
+    struct stat about;
+    int cause;
+
+    if (link(whole, name) == 0)
+        return true;
+    cause = errno;
+    if (stat(whole, &about) == 0 && about.st_nlink == 2)
+        return true;
+    if (cause == EPERM || cause == EOPNOTSUPP || cause == ENOSYS || cause == EMLINK)
+        return create_with(name, text, length); /* a file system without links */
+    errno = cause;
+    return false;
+}
+
 /* Writes the owner file under a name of its own and links it: PB_EXISTS when it was taken. */
 static enum pb_status place_owner(const struct pb_claim *claim, struct pb_error *err)
 {
     char text[OWNER_SIZE];
     int length = encode(&claim->owner, text);
-    struct stat about = {.st_nlink = 0};
     struct pb_partial partial;
     enum pb_status status = pb_partial_prepare(claim->own_file, &partial, err);
-    int fd;
 
     if (status != PB_OK)
         return status;
-    fd = pb_partial_create(&partial, 0666);
-    if (fd < 0 || write(fd, text, (size_t)length) != length) {
-        status = pb_fail(err, fd < 0 && errno != ENOSPC ? PB_INVALID : PB_IO,
-                         "%s: cannot be written: %s", claim->target, strerror(errno));
-    } else if (link(partial.name, claim->own_file) != 0 &&
-               (fstat(fd, &about) != 0 || about.st_nlink != 2)) { /* a lost answer of NFS */
+    if (!create_with(partial.name, text, length))
+        status =
+            pb_fail(err, errno == ENOSPC || errno == EFBIG || errno == EDQUOT ? PB_IO : PB_INVALID,
+                    "%s: cannot be written: %s", claim->target, strerror(errno));
+    else if (!link_whole(partial.name, claim->own_file, text, length))
         status = errno == EEXIST ? PB_EXISTS
                                  : pb_fail(err, PB_IO, "%s: cannot be claimed: %s", claim->target,
                                            strerror(errno));
-    }
-    if (fd >= 0)
-        close(fd);
     pb_partial_discard(&partial);
     return status;
 }

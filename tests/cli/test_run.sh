@@ -491,6 +491,7 @@ resume_goes_on_over_a_torn_spool() {
         write_fleet hang@bank_conflict
         start
         only_one_is_left shared_latency
+        # shellcheck disable=SC2046
         kill -9 $job $(ranks_of_job)
         wait $job || true
         truncate -s $size f.h5.spool/rank-00001.spool
