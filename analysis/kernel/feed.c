@@ -70,6 +70,8 @@ static struct block *add_block(struct pb_feed *feed, struct stream *stream, uint
     if (block == NULL)
         return NULL;
     block->number = number;
+    if (feed->trace->ops->idle_warps != NULL)
+        block->ended = feed->trace->ops->idle_warps(feed->trace->state, number);
     block->next_of_bucket = *bucket;
     *bucket = block;
     if (stream->last_new == NULL)
@@ -123,6 +125,8 @@ static enum pb_status pull(struct pb_feed *feed, uint32_t number, struct pb_erro
         return PB_OK;
     }
     block = find_block(feed, event.block);
+    if (block == NULL && event.kind != PB_EVENT_ACCESS)
+        return PB_OK; /* the end of one that was dropped, or never did anything */
     if (block == NULL)
         block = add_block(feed, stream, event.block);
     if (block == NULL)

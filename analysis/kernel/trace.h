@@ -106,6 +106,8 @@ struct pb_trace_ops {
     /* The same kernel from its beginning. */
     enum pb_status (*restart)(void *state, struct pb_error *err);
     const struct pb_kernel *(*kernel)(const void *state);
+    /* Warps of a block, as bits, that are known to have no accesses; NULL: that is not known. */
+    uint32_t (*idle_warps)(const void *state, uint64_t block);
     /* stream  < stream_count */
     enum pb_status (*next)(void *state, uint32_t stream, struct pb_trace_event *event_out,
                            struct pb_error *err);

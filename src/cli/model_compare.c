@@ -98,13 +98,18 @@ static void set_variant(enum variant variant, struct pb_predict_options *options
         without[variant - VARIANT_WITHOUT] = true;
 }
 
+static double share(double part, double whole)
+{
+    return whole > 0.0 ? part / whole : NAN;
+}
+
 static void set_rates(const struct pb_prediction *prediction, double rates[RATE_COUNT])
 {
-    rates[RATE_L1] = pb_counts_hit_rate(&prediction->loads.l1);
+    const struct pb_access_counts *loads = &prediction->loads;
+
+    /* By the counters, sectors of loads that bypass L1 are sectors without a hit. */
+    rates[RATE_L1] = share((double)(loads->l1.hits + loads->l1.in_flight), (double)loads->sectors);
     rates[RATE_L2] = pb_counts_hit_rate(&prediction->all_reads.l2);
-    /* Loads that all bypass L1 are looked up there in vain, by the counters. */
-    if (isnan(rates[RATE_L1]) && prediction->loads.sectors > 0)
-        rates[RATE_L1] = 0.0;
 }
 
 /* By chance: of the whole L1, whose sets are those of the device. */
@@ -147,11 +152,6 @@ static size_t find_counters(const struct pb_compare *compare, const char *kernel
            (compare->is_used[i] || strcmp(compare->counters[i].kernel, kernel) != 0))
         i++;
     return i;
-}
-
-static double share(double part, double whole)
-{
-    return whole > 0.0 ? part / whole : NAN;
 }
 
 enum pb_status pb_compare_kernel(struct pb_compare *compare, const struct pb_trace *trace,

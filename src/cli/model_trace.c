@@ -349,6 +349,17 @@ static const struct pb_kernel *get_kernel(const void *state)
     return &((const struct h5_trace *)state)->kernel;
 }
 
+static uint32_t find_idle_warps(const void *state, uint64_t block)
+{
+    const struct h5_trace *trace = state;
+    uint32_t idle = 0;
+
+    for (uint32_t i = 0; i < trace->kernel.warp_count; i++)
+        if (trace->counts[block * trace->kernel.warp_count + i] == 0)
+            idle |= UINT32_C(1) << i;
+    return idle;
+}
+
 static void close_trace(void *state)
 {
     struct h5_trace *trace = state;
@@ -366,6 +377,7 @@ static enum pb_status open_h5(const char *path, struct pb_trace *trace_out, stru
         .next_kernel = next_kernel,
         .restart = restart,
         .kernel = get_kernel,
+        .idle_warps = find_idle_warps,
         .next = next_event,
         .close = close_trace,
     };

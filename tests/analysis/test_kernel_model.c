@@ -10,8 +10,9 @@
 
 #include <cmocka.h>
 
+#include "analysis/kernel/explain.h"
 #include "analysis/kernel/machine.h"
-#include "analysis/kernel/predict.h"
+#include "analysis/kernel/stack_distance.h"
 
 enum { OBSERVATIONS_MAX = 64 };
 
@@ -173,6 +174,331 @@ static void test_kernel_model__table_5_one_register_holds_threads_back(void **st
     assert_true(seen.items[3].is_in_flight); /* it shares the register of its line */
 }
 
+/* ---- devices ---- */
+
+struct device {
+    struct pb_model_hierarchy hierarchy;
+    struct pb_machine machine;
+};
+
+/* A shipped profile, as a document of plumb-model. */
+static void load_device(const char *name, struct device *device)
+{
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_execution execution;
+    struct pb_json root;
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/%s.json", PLUMB_PROFILES, name);
+    if (pb_json_load(path, &root, &err) != PB_OK ||
+        pb_model_hierarchy_from_json(&root, NULL, &device->hierarchy, &err) != PB_OK ||
+        pb_execution_from_json(&root, &execution, &err) != PB_OK ||
+        pb_machine_make(&device->hierarchy, &execution, name, &device->machine, &err) != PB_OK)
+        fail_msg("%s", err.message);
+    json_decref(root.value);
+}
+
+/* A text that grows. */
+struct text {
+    char *bytes;
+    size_t length;
+    FILE *file;
+};
+
+static void begin_text(struct text *text, const char *start)
+{
+    text->file = open_memstream(&text->bytes, &text->length);
+    assert_non_null(text->file);
+    fputs(start, text->file);
+}
+
+static struct pb_prediction predict(struct device *device, struct text *text,
+                                    const struct pb_predict_options *options)
+{
+    struct pb_prediction prediction;
+    struct pb_trace trace;
+    struct pb_error err = PB_ERROR_INIT;
+
+    fflush(text->file);
+    open_trace(text->bytes, &trace);
+    if (pb_predict(&trace, &device->machine, options, &prediction, &err) != PB_OK)
+        fail_msg("%s", err.message);
+    pb_trace_close(&trace);
+    return prediction;
+}
+
+static uint64_t misses_without(struct device *device, struct text *text, enum pb_extension one,
+                               enum pb_extension other)
+{
+    struct pb_predict_options options = {.carveout_bytes = -1};
+    struct pb_prediction prediction;
+    uint64_t misses;
+
+    if (one != PB_EXTENSION_COUNT)
+        options.memory.without[one] = true;
+    if (other != PB_EXTENSION_COUNT)
+        options.memory.without[other] = true;
+    prediction = predict(device, text, &options);
+    misses = pb_counts_misses(&prediction.loads.l1);
+    pb_prediction_clear(&prediction);
+    return misses;
+}
+
+static void end_text(struct text *text, struct device *device)
+{
+    fclose(text->file);
+    free(text->bytes);
+    pb_model_hierarchy_clear(&device->hierarchy);
+}
+
+/* N14 figure 3: each thread of one block copies a row, of rows `pitch` bytes apart. */
+static void write_column_copy(struct text *text, size_t threads, size_t columns, size_t pitch)
+{
+    for (size_t thread = 0; thread < threads; thread++)
+        for (size_t column = 0; column < columns; column++)
+            fprintf(text->file, "%zu 0 %zu 4\n", thread, thread * pitch + 4 * column);
+}
+
+/* Eight warps load the same cold line: four sectors miss, once; the others meet them on their way.
+ */
+static void test_kernel_model__in_flight_is_a_hit_on_hopper(void **state)
+{
+    struct pb_predict_options options = {.carveout_bytes = -1};
+    struct device device;
+    struct text text;
+    struct pb_prediction prediction;
+
+    (void)state;
+    load_device("h200", &device);
+    begin_text(&text, "blocksize: 256 1 1\n");
+    for (int thread = 0; thread < 256; thread++)
+        fprintf(text.file, "%d 0 %d 4\n", thread, 4096 + thread % 32 * 4);
+    prediction = predict(&device, &text, &options);
+    assert_int_equal(prediction.loads.accesses, 8);
+    assert_int_equal(prediction.loads.sectors, 32);
+    assert_int_equal(prediction.loads.l1.hits + prediction.loads.l1.in_flight, 28);
+    assert_int_equal(prediction.loads.l1.misses[PB_MISS_COMPULSORY], 4);
+    assert_int_equal(prediction.all_reads.l2.hits + prediction.all_reads.l2.in_flight +
+                         pb_counts_misses(&prediction.all_reads.l2),
+                     4);
+    pb_prediction_clear(&prediction);
+    end_text(&text, &device);
+}
+
+static void test_kernel_model__stores_do_not_allocate_in_l1(void **state)
+{
+    struct pb_predict_options options = {.carveout_bytes = -1};
+    struct device device;
+    struct text text;
+    struct pb_prediction prediction;
+
+    (void)state;
+    load_device("h200", &device);
+    begin_text(&text, "blocksize: 32 1 1\n0 1 4096 4\n0 0 4096 4\n0 1 4096 4\n0 0 4096 4\n");
+    prediction = predict(&device, &text, &options);
+    assert_int_equal(prediction.stores, 2);
+    assert_int_equal(prediction.loads.l1.misses[PB_MISS_COMPULSORY], 1);
+    assert_int_equal(prediction.loads.l1.hits, 1); /* the second store left the sector there */
+    assert_int_equal(pb_counts_misses(&prediction.all_reads.l2), 0); /* but they do in L2 */
+    pb_prediction_clear(&prediction);
+    end_text(&text, &device);
+}
+
+static void test_kernel_model__loads_past_l1_do_not_enter_it(void **state)
+{
+    static const char text[] =
+        "-kernel name = k\n-grid dim = (1,1,1)\n-block dim = (32,1,1)\n"
+        "-accelsim tracer version = 5\n#BEGIN_TB\nthread block = 0,0,0\nwarp = 0\ninsts = 3\n"
+        "0 ffffffff 1 R1 LDG.E.STRONG.GPU 1 R2 4 1 0x1000 4 0\n"
+        "10 ffffffff 1 R1 LDG.E.STRONG.GPU 1 R2 4 1 0x1000 4 0\n"
+        "20 ffffffff 1 R1 LDG.E 1 R2 4 1 0x1000 4 0\n#END_TB\n";
+    char path[] = "/tmp/test_kernel_model-XXXXXX";
+    struct pb_predict_options options = {.carveout_bytes = -1};
+    struct device device;
+    struct pb_prediction prediction;
+    struct pb_trace trace;
+    int file = mkstemp(path);
+    bool found = false;
+
+    (void)state;
+    assert_int_equal(write(file, text, strlen(text)), strlen(text));
+    close(file);
+    load_device("h200", &device);
+    assert_int_equal(pb_trace_open_text(path, &trace, NULL), PB_OK);
+    assert_int_equal(trace.ops->next_kernel(trace.state, &found, NULL), PB_OK);
+    assert_int_equal(pb_predict(&trace, &device.machine, &options, &prediction, NULL), PB_OK);
+    assert_int_equal(prediction.loads.sectors, 12);
+    assert_int_equal(pb_counts_misses(&prediction.loads.l1), 4); /* of the last load alone */
+    assert_int_equal(prediction.loads.l1.hits, 0);
+    assert_int_equal(prediction.all_reads.l2.hits, 8); /* of the second and the last */
+    assert_int_equal(pb_counts_misses(&prediction.all_reads.l2), 4);
+    pb_prediction_clear(&prediction);
+    pb_trace_close(&trace);
+    pb_model_hierarchy_clear(&device.hierarchy);
+    unlink(path);
+}
+
+/* One warp after the other uses its lines up before the next one comes: only first uses miss. */
+static void test_kernel_model__without_hierarchy_threads_do_not_compete(void **state)
+{
+    struct device device;
+    struct text text;
+    uint64_t alone, together;
+
+    (void)state;
+    load_device("gtx470", &device);
+    begin_text(&text, "blocksize: 512 1 1\n");
+    write_column_copy(&text, 512, 32, 4096 + 128);
+    alone = misses_without(&device, &text, PB_EXTENSION_HIERARCHY, PB_EXTENSION_COUNT);
+    together = misses_without(&device, &text, PB_EXTENSION_COUNT, PB_EXTENSION_COUNT);
+    assert_int_equal(alone, 512);
+    assert_true(together > 2 * alone);
+    end_text(&text, &device);
+}
+
+/* N14 4.4: with 256 threads and more, few registers let some run ahead, which saves misses. */
+static void test_kernel_model__registers_let_threads_run_ahead(void **state)
+{
+    struct device device;
+    struct text text;
+    uint64_t limited, unlimited;
+
+    (void)state;
+    load_device("gtx470", &device);
+    begin_text(&text, "blocksize: 512 1 1\n");
+    write_column_copy(&text, 512, 32, 4096 + 128);
+    limited = misses_without(&device, &text, PB_EXTENSION_COUNT, PB_EXTENSION_COUNT);
+    unlimited = misses_without(&device, &text, PB_EXTENSION_MSHR, PB_EXTENSION_COUNT);
+    assert_true(limited < unlimited);
+    end_text(&text, &device);
+}
+
+/* Rows a power of two apart meet in few sets; a fully associative cache does not mind. */
+static void test_kernel_model__associativity_makes_conflicts(void **state)
+{
+    struct pb_predict_options options = {.carveout_bytes = -1};
+    struct device device;
+    struct text text;
+    struct pb_prediction prediction;
+
+    (void)state;
+    load_device("gtx470", &device);
+    begin_text(&text, "blocksize: 32 1 1\n");
+    write_column_copy(&text, 32, 64, 1 << 20); /* above all bits of the index */
+    prediction = predict(&device, &text, &options);
+    assert_true(prediction.loads.l1.misses[PB_MISS_CONFLICT] > 1000);
+    assert_int_equal(prediction.loads.l1.misses[PB_MISS_CAPACITY], 0);
+    pb_prediction_clear(&prediction);
+    assert_int_equal(misses_without(&device, &text, PB_EXTENSION_ASSOCIATIVITY, PB_EXTENSION_COUNT),
+                     64);
+    end_text(&text, &device);
+}
+
+/* Without latency nothing is ever on its way. */
+static void test_kernel_model__latency_puts_lines_in_flight(void **state)
+{
+    struct pb_predict_options options = {.carveout_bytes = -1};
+    struct device device;
+    struct text text;
+    struct pb_prediction prediction;
+
+    (void)state;
+    load_device("gtx470", &device);
+    begin_text(&text, "blocksize: 256 1 1\n");
+    for (int thread = 0; thread < 256; thread++)
+        fprintf(text.file, "%d 0 %d 4\n", thread, thread % 32 * 4);
+    prediction = predict(&device, &text, &options);
+    assert_int_equal(prediction.loads.l1.in_flight, 7);
+    pb_prediction_clear(&prediction);
+    options.memory.without[PB_EXTENSION_LATENCY] = true;
+    prediction = predict(&device, &text, &options);
+    assert_int_equal(prediction.loads.l1.in_flight, 0);
+    assert_int_equal(prediction.loads.l1.hits, 7);
+    pb_prediction_clear(&prediction);
+    end_text(&text, &device);
+}
+
+/* The advice is what the model finds when it is run with the other pitch. */
+static void test_explain__a_pitch_that_spreads_sets_is_found(void **state)
+{
+    struct pb_predict_options options = {.carveout_bytes = -1, .memory = {.wants_reuse = true}};
+    struct pb_explanation explanation;
+    const struct pb_advice *pitch = NULL;
+    struct device device;
+    struct text text;
+    struct pb_trace trace;
+
+    (void)state;
+    load_device("gtx470", &device);
+    begin_text(&text, "blocksize: 32 1 1\n");
+    write_column_copy(&text, 32, 64, 1 << 20);
+    fflush(text.file);
+    open_trace(text.bytes, &trace);
+    assert_int_equal(pb_explain(&trace, &device.machine, &options, &explanation, NULL), PB_OK);
+    for (size_t i = 0; i < explanation.advice_count; i++)
+        if (explanation.advice[i].kind == PB_ADVICE_PITCH)
+            pitch = &explanation.advice[i];
+    assert_non_null(pitch);
+    assert_int_equal(pitch->misses, pb_counts_misses(&explanation.prediction.all_reads.l1));
+    assert_true(pitch->misses_then < pitch->misses / 4);
+    assert_non_null(strstr(pitch->text, "rows 1048576 bytes apart"));
+    assert_true(explanation.prediction.instructions[0].lane.bytes == 1 << 20);
+    pb_explanation_clear(&explanation);
+    pb_trace_close(&trace);
+    end_text(&text, &device);
+}
+
+static void test_explain__seeds_make_an_interval(void **state)
+{
+    struct pb_predict_options options = {.carveout_bytes = -1};
+    struct pb_explanation first, again, other;
+    struct device device;
+    struct text text;
+    struct pb_trace trace;
+
+    (void)state;
+    load_device("gtx470", &device);
+    device.machine.l2_hit.sigma = device.machine.dram.sigma = 60.0;
+    begin_text(&text, "blocksize: 512 1 1\n");
+    write_column_copy(&text, 512, 32, 4096 + 128);
+    fflush(text.file);
+    open_trace(text.bytes, &trace);
+    assert_int_equal(pb_explain(&trace, &device.machine, &options, &first, NULL), PB_OK);
+    assert_int_equal(pb_explain(&trace, &device.machine, &options, &again, NULL), PB_OK);
+    options.memory.seed = 77;
+    assert_int_equal(pb_explain(&trace, &device.machine, &options, &other, NULL), PB_OK);
+    assert_int_equal(first.seed_count, PB_SEED_COUNT);
+    assert_true(first.l1_hits.low <= first.l1_hits.value &&
+                first.l1_hits.value <= first.l1_hits.high &&
+                first.l1_hits.low < first.l1_hits.high);
+    assert_true(first.l1_hits.value == again.l1_hits.value &&
+                first.l1_hits.low == again.l1_hits.low);
+    assert_true(first.l1_hits.value != other.l1_hits.value);
+    pb_explanation_clear(&first);
+    pb_explanation_clear(&again);
+    pb_explanation_clear(&other);
+    pb_trace_close(&trace);
+    end_text(&text, &device);
+}
+
+/* Of 512 sets by 4 ways a use at distance 2,048 hits where fewer than 4 of these fell into its set.
+ */
+static void test_stack_distance__is_binomial(void **state)
+{
+    struct pb_model_histogram *histogram = calloc(1, sizeof(*histogram));
+
+    (void)state;
+    assert_non_null(histogram);
+    assert_true(isnan(pb_stack_distance_hit_rate(histogram, 512, 4)));
+    pb_model_histogram_add(histogram, 2048);
+    assert_true(fabs(pb_stack_distance_hit_rate(histogram, 512, 4) - 0.4334) < 5e-4);
+    assert_true(pb_stack_distance_hit_rate(histogram, 1, 2048) < 1e-12);
+    assert_true(fabs(pb_stack_distance_hit_rate(histogram, 1, 2049) - 1.0) < 1e-12);
+    pb_model_histogram_add(histogram, PB_MODEL_COLD);
+    assert_true(fabs(pb_stack_distance_hit_rate(histogram, 512, 4) - 0.2167) < 5e-4);
+    free(histogram);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +506,16 @@ int main(void)
         cmocka_unit_test(test_kernel_model__table_3_fixed_latency_delays_the_effect),
         cmocka_unit_test(test_kernel_model__table_4_latency_depends_on_the_hit),
         cmocka_unit_test(test_kernel_model__table_5_one_register_holds_threads_back),
+        cmocka_unit_test(test_kernel_model__in_flight_is_a_hit_on_hopper),
+        cmocka_unit_test(test_kernel_model__stores_do_not_allocate_in_l1),
+        cmocka_unit_test(test_kernel_model__loads_past_l1_do_not_enter_it),
+        cmocka_unit_test(test_kernel_model__without_hierarchy_threads_do_not_compete),
+        cmocka_unit_test(test_kernel_model__registers_let_threads_run_ahead),
+        cmocka_unit_test(test_kernel_model__associativity_makes_conflicts),
+        cmocka_unit_test(test_kernel_model__latency_puts_lines_in_flight),
+        cmocka_unit_test(test_explain__a_pitch_that_spreads_sets_is_found),
+        cmocka_unit_test(test_explain__seeds_make_an_interval),
+        cmocka_unit_test(test_stack_distance__is_binomial),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -206,7 +206,7 @@ damaged_file_is_not_clean() {
 }
 
 help_and_version() {
-    for program in plumb-probe plumb-run plumb-merge plumb-check; do
+    for program in plumb-probe plumb-run plumb-merge plumb-check plumb-model; do
         run 0 "$bin/$program" --help
         grep -q 'Exit status' out.txt || fail "$program --help"
         run 0 "$bin/$program" --version
@@ -232,7 +232,7 @@ loses() {
 lost_words_are_a_failure() {
     [ -w /dev/full ] || exit 77
     for wish in --help --version; do
-        for program in plumb-probe plumb-run plumb-merge plumb-check plumb-analyze; do
+        for program in plumb-probe plumb-run plumb-merge plumb-check plumb-analyze plumb-model; do
             loses 1 $program $wish
         done
         loses 3 plumb-outliers $wish
