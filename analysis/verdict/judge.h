@@ -42,6 +42,9 @@ enum pb_status pb_judge_configuration(struct pb_verdict *verdict);
 /* judge_inventory.c: who is there, against the baseline. */
 enum pb_status pb_judge_inventory(struct pb_verdict *verdict);
 
+/* judge_trends.c: what creeps over a history. */
+enum pb_status pb_judge_trends(struct pb_verdict *verdict);
+
 /* judge_coverage.c: what could not be judged. */
 enum pb_status pb_judge_coverage(struct pb_verdict *verdict);
 

@@ -13,6 +13,7 @@
 
 #include "analysis/verdict/baseline.h"
 #include "analysis/verdict/exact_states.h"
+#include "analysis/verdict/trend.h"
 #include "cli/files.h"
 #include "cli/outliers.h"
 #include "h5schema/file.h"
@@ -23,7 +24,7 @@ static const char lead[] = "plumb-outliers: UNKNOWN"; /* of a line about what we
 
 struct options {
     const char *file, *json, *hostlist, *prometheus, *policy;
-    struct pb_pasts pasts;
+    struct pb_pasts pasts, history;
     bool read_only;
 };
 
@@ -32,6 +33,10 @@ static const struct argp_option option_table[] = {
     {"baseline", 'b', "BASE.h5", 0,
      "Compare with this fleet file, merged library or folder of such, too. Given again: with all "
      "of them, since several runs of a device tell how well it repeats",
+     0},
+    {"history", 'i', "DIR", 0,
+     "Look for slopes over the earlier runs in this folder of fleet files, by device and for the "
+     "whole fleet",
      0},
     {"hostlist", 'l', "OUT", 0, "Write the nodes to drain as a Slurm hostlist", 0},
     {"prometheus", 'p', "OUT", 0, "Write metrics for the node exporter's textfile collector", 0},
@@ -57,6 +62,8 @@ static enum pb_status set_option(void *context, int key, char *value, struct pb_
     switch (key) {
     case 'b':
         return pb_pasts_add(&options->pasts, value, err);
+    case 'i':
+        return pb_pasts_add(&options->history, value, err);
     case 'j':
         options->json = value;
         return PB_OK;
@@ -135,20 +142,34 @@ static enum pb_status check_baseline(const struct pb_sheet *fleet, const struct 
 }
 
 /* All of them into one sheet: the last row of a device counts where only one does. */
-static enum pb_status read_baselines(const struct options *options, const struct pb_sheet *fleet,
-                                     struct pb_sheet *base, struct pb_error *err)
+static enum pb_status read_pasts(const struct pb_pasts *pasts, struct pb_sheet *sheet_out,
+                                 struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 
-    for (size_t i = 0; i < options->pasts.count && status == PB_OK; i++) {
-        size_t first = base->subject_count;
+    for (size_t i = 0; i < pasts->count && status == PB_OK; i++) {
+        size_t first = sheet_out->subject_count;
         struct pb_run run;
 
-        status = read_fleet(options->pasts.paths[i], &run, base, err);
-        for (size_t k = first; k < base->subject_count; k++)
-            base->subjects[k].run = i;
-        if (status == PB_OK)
-            status = check_baseline(fleet, base, first, options->pasts.paths[i], err);
+        status = read_fleet(pasts->paths[i], &run, sheet_out, err);
+        for (size_t k = first; k < sheet_out->subject_count; k++)
+            sheet_out->subjects[k].run = i;
+    }
+    return status;
+}
+
+/* Each file of a baseline must have something to say of the fleet. */
+static enum pb_status check_baselines(const struct pb_pasts *pasts, const struct pb_sheet *fleet,
+                                      const struct pb_sheet *base, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    for (size_t first = 0; first < base->subject_count && status == PB_OK;) {
+        size_t run = base->subjects[first].run;
+
+        status = check_baseline(fleet, base, first, pasts->paths[run], err);
+        while (first < base->subject_count && base->subjects[first].run == run)
+            first++;
     }
     return status;
 }
@@ -162,34 +183,71 @@ static bool has_enough_peers(const struct pb_scores *scores)
     return false;
 }
 
+/* What a fleet is compared with. */
+struct past {
+    struct pb_sheet base, history;
+    struct pb_trends trends;
+};
+
+/* Of a history tonight's own file is no part; of a baseline it is a finding. */
+static enum pb_status read_past(const struct options *options, struct pb_sheet *sheet,
+                                struct past *past, struct pb_error *err)
+{
+    enum pb_status status = read_pasts(&options->history, &past->history, err);
+
+    if (status == PB_OK)
+        status = pb_baseline_drop_copies(sheet, &past->history, err);
+    for (size_t i = 0; i < sheet->subject_count; i++)
+        sheet->subjects[i].is_own_baseline = false;
+    if (status == PB_OK)
+        status = read_pasts(&options->pasts, &past->base, err);
+    if (status == PB_OK)
+        status = check_baselines(&options->pasts, sheet, &past->base, err);
+    if (status == PB_OK)
+        status = pb_baseline_drop_copies(sheet, &past->base, err);
+    return status;
+}
+
+static enum pb_status score(const struct options *options, struct pb_ruling *ruling,
+                            struct past *past, struct pb_error *err)
+{
+    const struct pb_score_options rates = PB_SCORE_OPTIONS_DEFAULT;
+    const struct pb_sheet *base = options->pasts.count == 0 ? NULL : &past->base;
+    enum pb_status status = pb_exact_states_add(&ruling->sheet, base, err);
+
+    pb_policy_set_practical(&ruling->policy, &ruling->sheet);
+    if (status == PB_OK)
+        status = pb_score(&ruling->sheet, base, &rates, &ruling->scores, err);
+    if (status == PB_OK && options->history.count > 0)
+        status = pb_trends_find(&ruling->sheet, &past->history, &ruling->scores,
+                                rates.critical_rate, &past->trends, err);
+    ruling->false_alarm_rate = has_enough_peers(&ruling->scores) ? rates.critical_rate : NAN;
+    return status;
+}
+
 static enum pb_status judge(const struct options *options, struct pb_ruling *ruling,
                             struct pb_error *err)
 {
-    const struct pb_score_options rates = PB_SCORE_OPTIONS_DEFAULT;
-    struct pb_sheet base = {0};
-    const struct pb_judge_options extras = {.policy = &ruling->policy, .baseline = &base};
+    struct past past = {0};
+    const struct pb_judge_options extras = {
+        .policy = &ruling->policy, .baseline = &past.base, .trends = &past.trends};
     enum pb_status status =
         options->policy == NULL ? PB_OK : pb_policy_load(options->policy, &ruling->policy, err);
 
     if (status == PB_OK)
         status = read_fleet(options->file, &ruling->run, &ruling->sheet, err);
     if (status == PB_OK)
-        status = read_baselines(options, &ruling->sheet, &base, err);
+        status = read_past(options, &ruling->sheet, &past, err);
     if (status == PB_OK)
-        status = pb_baseline_drop_copies(&ruling->sheet, &base, err);
-    if (status == PB_OK)
-        status = pb_exact_states_add(&ruling->sheet, options->pasts.count == 0 ? NULL : &base, err);
-    pb_policy_set_practical(&ruling->policy, &ruling->sheet);
-    if (status == PB_OK)
-        status = pb_score(&ruling->sheet, options->pasts.count == 0 ? NULL : &base, &rates,
-                          &ruling->scores, err);
+        status = score(options, ruling, &past, err);
     if (status == PB_OK)
         status = pb_judge(&ruling->sheet, &ruling->scores, &extras, &ruling->findings, err);
-    ruling->false_alarm_rate = has_enough_peers(&ruling->scores) ? rates.critical_rate : NAN;
     ruling->status = ruling->findings.worst;
     if (ruling->findings.judged == 0 && ruling->status != PB_SEVERITY_CRITICAL)
         ruling->status = PB_SEVERITY_UNKNOWN;
-    pb_sheet_clear(&base);
+    pb_trends_clear(&past.trends);
+    pb_sheet_clear(&past.history);
+    pb_sheet_clear(&past.base);
     return status;
 }
 
@@ -308,5 +366,6 @@ int main(int argc, char **argv)
         free(files.paths);
     }
     pb_pasts_clear(&options.pasts);
+    pb_pasts_clear(&options.history);
     return pb_command_end(lead, code, EXIT_UNKNOWN);
 }

@@ -98,6 +98,19 @@ muted_finding_drains_nothing_until_its_date() {
         --policy policy.json f.h5
 }
 
+# Seven nights, each a little slower than the one before; the folder may hold the judged file too.
+slope_over_a_history_is_found() {
+    mkdir nights
+    for night in 0 1 2 3 4 5 6; do
+        share=$(awk "BEGIN {print 1 - 0.006 * $night}")
+        fast=global_copy fleet nights/$night.h5 2 gtx780 1:dram_bandwidth=$share
+    done
+    outliers 3 --read-only --history nights nights/6.h5
+    grep -q '^WARNING  n01.gpu1: trend' out.txt || fail "no trend of the device that slows down"
+    ! grep -q '^[A-Z]*  n01.gpu0: trend' out.txt || fail "the other one is blamed"
+    ! grep -q self_baseline out.txt || fail "tonight is no earlier night"
+}
+
 few_peers_are_said_to_be_few() {
     fleet f.h5 2 gtx780
     outliers 3 f.h5
