@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/identity.h"
 #include "h5schema/object.h"
@@ -42,6 +43,18 @@ static enum pb_status copy_value(hid_t old, hid_t type, hid_t to, const char *na
     return status;
 }
 
+/* HDF5 reads these of its own with trust: they are made anew, by pb_h5_attach_scales(). */
+static bool is_of_hdf5(const char *name)
+{
+    static const char *const names[] = {"CLASS", "NAME", "DIMENSION_LIST", "DIMENSION_LABELS",
+                                        "REFERENCE_LIST"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
 static enum pb_status copy_attribute(hid_t from, hsize_t i, hid_t to, struct pb_error *err)
 {
     char name[PB_NAME_LENGTH];
@@ -54,7 +67,7 @@ static enum pb_status copy_attribute(hid_t from, hsize_t i, hid_t to, struct pb_
             pb_h5_fail(err, PB_CORRUPT, "attribute %llu cannot be opened", (unsigned long long)i);
     } else {
         type = H5Aget_type(old);
-        if (is_plain(type))
+        if (is_plain(type) && !is_of_hdf5(name))
             status = copy_value(old, type, to, name, err);
         H5Tclose(type);
     }

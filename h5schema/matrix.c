@@ -24,6 +24,7 @@ static void read_text(hid_t location, const char *name, char *text_out, size_t s
     if (pb_h5_open_attribute(location, name, &attribute, NULL) == PB_OK) {
         hid_t stored = H5Aget_type(attribute);
 
+        H5Tset_cset(type, H5Tget_cset(stored)); /* what HDF5 wrote itself is ASCII */
         if (pb_h5_same_class(stored, &field))
             H5Aread(attribute, type, text_out);
         H5Tclose(stored);
@@ -137,6 +138,22 @@ static int rank_of(hid_t dataset)
     return rank;
 }
 
+/*
+ * H5DSis_scale() of 1.10 reads as many values as there are into room for one, and others read the
+ * text into room for this one.
+ */
+bool pb_h5_is_scale(hid_t dataset)
+{
+    static const char expected[] = "DIMENSION_SCALE";
+    char class[PB_NAME_LENGTH];
+    H5A_info_t info;
+
+    read_text(dataset, "CLASS", class, sizeof(class));
+    return strcmp(class, expected) == 0 &&
+           H5Aget_info_by_name(dataset, ".", "CLASS", &info, H5P_DEFAULT) >= 0 &&
+           info.data_size == sizeof(expected);
+}
+
 static enum pb_status attach_one(hid_t group, hid_t value, unsigned i, struct pb_error *err)
 {
     char name[PB_NAME_LENGTH];
@@ -146,7 +163,9 @@ static enum pb_status attach_one(hid_t group, hid_t value, unsigned i, struct pb
     pb_h5_axis_name(value, i, name);
     axis = name[0] == '\0' ? H5I_INVALID_HID : H5Dopen2(group, name, H5P_DEFAULT);
     if (axis >= 0) {
-        done = H5DSattach_scale(value, axis, i);
+        done = pb_h5_is_scale(axis) ? 0 : H5DSset_scale(axis, name);
+        if (done >= 0)
+            done = H5DSattach_scale(value, axis, i);
         if (done >= 0)
             done = H5DSset_label(value, i, name);
         H5Dclose(axis);

@@ -23,4 +23,7 @@ enum pb_status pb_h5_read_matrix(hid_t group, struct pb_matrix *matrix_out, stru
 /* Name of the axis of dimension i of `value`; empty: none. */
 void pb_h5_axis_name(hid_t value, unsigned i, char name_out[PB_NAME_LENGTH]);
 
+/* Is it a dimension scale, by its own word? */
+bool pb_h5_is_scale(hid_t dataset);
+
 #endif

@@ -431,6 +431,29 @@ static void many_values(hid_t file)
     H5Tclose(type);
 }
 
+/* H5DSattach_scale() of 1.10 reads it into room for its own. */
+static void long_class(hid_t file)
+{
+    static const char value[700] = "DIMENSION_SCALE";
+    hid_t type = H5Tcopy(H5T_C_S1);
+
+    H5Tset_size(type, sizeof(value));
+    put_attribute(file, MATRIX "/touch", "CLASS", type, 1, value);
+    put_attribute(file, MATRIX "/sm", "NAME", type, 1, value);
+    H5Tclose(type);
+}
+
+static void class_of_many(hid_t file)
+{
+    static char value[64][700];
+    hid_t type = H5Tcopy(H5T_C_S1);
+
+    memset(value, 'x', sizeof(value));
+    H5Tset_size(type, sizeof(value[0]));
+    put_attribute(file, MATRIX "/touch", "CLASS", type, 64, value);
+    H5Tclose(type);
+}
+
 static void endless_text(hid_t file)
 {
     const char *value = "sim";
@@ -529,6 +552,8 @@ const struct hostile_file hostile_files[] = {
     {"named_type", named_type, LATENCY ": expected a type of its own, found a named one"},
     {"odd_number", odd_number, LATENCY ": expected numbers, texts of fixed length or a table"},
     {"many_values", many_values, "expected the name of axis"},
+    {"long_class", long_class, MATRIX "/touch: is not in the schema"},
+    {"class_of_many", class_of_many, MATRIX "/touch: is not in the schema"},
     {"endless_text", endless_text, "attribute: model: expected numbers, texts of fixed length"},
     {"axis_elsewhere", axis_elsewhere, "expected the name of axis 1, found \"/fleet\""},
     {"words", words, "expected a host's name, found \"n1;$(reboot)\\x1b[2J\""},

@@ -8,8 +8,6 @@
 
 enum { ACCESSES = 40 };
 
-static const char key[] = SMALL_FLEET_KEY;
-
 static void require(enum pb_status status, const struct pb_error *err)
 {
     if (status == PB_OK)
@@ -18,7 +16,7 @@ static void require(enum pb_status status, const struct pb_error *err)
     exit(2);
 }
 
-static void add_test(struct pb_fleet *fleet, struct pb_recording *recording)
+static void add_test(struct pb_fleet *fleet, const char *key, struct pb_recording *recording)
 {
     struct pb_state states[2];
     struct pb_image image;
@@ -34,7 +32,7 @@ static void add_test(struct pb_fleet *fleet, struct pb_recording *recording)
     pb_recording_clear(recording);
 }
 
-static void add_series(struct pb_fleet *fleet)
+static void add_series(struct pb_fleet *fleet, const char *key)
 {
     struct pb_recording recording = {.name = "l1_capacity", .unit = "cycle", .sm_id = -1};
     struct pb_point point = {.path = "global_ca", .mode = "trace", .count = ACCESSES};
@@ -48,10 +46,10 @@ static void add_series(struct pb_fleet *fleet)
     }
     for (size_t i = 0; i < 3; i++)
         require(pb_series_append(&recording.series, &point, latency, index, &err), &err);
-    add_test(fleet, &recording);
+    add_test(fleet, key, &recording);
 }
 
-static void add_matrix(struct pb_fleet *fleet)
+static void add_matrix(struct pb_fleet *fleet, const char *key)
 {
     static const char *const labels[] = {"load", "atomic"};
     static const double values[] = {0, 1, 2};
@@ -62,25 +60,27 @@ static void add_matrix(struct pb_fleet *fleet)
     require(pb_axis_set_labels(&matrix->axes[0], "touch", "what is done", labels, 2, &err), &err);
     require(pb_axis_set_values(&matrix->axes[1], "sm", "", "which", values, 3, &err), &err);
     require(pb_matrix_allocate(matrix, "cycle", "as stamped", &err), &err);
-    add_test(fleet, &recording);
+    add_test(fleet, key, &recording);
 }
 
-static void add_device(struct pb_fleet *fleet)
+static void add_device(struct pb_fleet *fleet, size_t number)
 {
     struct pb_device_info info = {.backend = "sim", .model = "odd", .sm_count = 3};
-    struct pb_member member = {.host = "n1", .status = "ok", .tests_ok = 2};
+    struct pb_member member = {.rank = (int64_t)number, .status = "ok", .tests_ok = 2};
     struct pb_image image;
     struct pb_error err = PB_ERROR_INIT;
 
-    PB_TEXT_SET(member.key, key);
-    require(pb_image_of_device(key, &info, &image, &err), &err);
+    snprintf(member.host, sizeof(member.host), "n%zu", number + 1);
+    snprintf(member.key, sizeof(member.key), "n%zu.gpu0", number + 1);
+    snprintf(info.uuid, sizeof(info.uuid), "GPU-%zu", number);
+    require(pb_image_of_device(member.key, &info, &image, &err), &err);
     require(pb_fleet_add(fleet, image.bytes, image.size, &err), &err);
     free(image.bytes);
     require(pb_image_of_member(&member, &image, &err), &err);
     require(pb_fleet_add(fleet, image.bytes, image.size, &err), &err);
     free(image.bytes);
-    add_series(fleet);
-    add_matrix(fleet);
+    add_series(fleet, member.key);
+    add_matrix(fleet, member.key);
 }
 
 static void add_parameters(const char *path)
@@ -88,20 +88,25 @@ static void add_parameters(const char *path)
     struct pb_parameter_row row = {.memory = "l1", .parameter = "size_bytes", .value = "16384"};
     struct pb_error err = PB_ERROR_INIT;
 
-    PB_TEXT_SET(row.device, key);
+    PB_TEXT_SET(row.device, SMALL_FLEET_KEY);
     require(pb_file_write_parameters(path, &row, 1, &err), &err);
 }
 
-void small_fleet_write(const char *path, bool empty)
+void small_fleet_write_many(const char *path, size_t devices)
 {
     struct pb_run run = {.tool_version = "0", .run_id = "fuzz", .created = "2026-01-01T00:00:00Z"};
     struct pb_fleet *fleet = NULL;
     struct pb_error err = PB_ERROR_INIT;
 
     require(pb_fleet_create(path, &run, &fleet, &err), &err);
-    if (!empty)
-        add_device(fleet);
-    require(pb_fleet_commit(fleet, !empty, &err), &err);
-    if (!empty)
+    for (size_t i = 0; i < devices; i++)
+        add_device(fleet, i);
+    require(pb_fleet_commit(fleet, devices > 0, &err), &err);
+    if (devices > 0)
         add_parameters(path);
+}
+
+void small_fleet_write(const char *path, bool empty)
+{
+    small_fleet_write_many(path, empty ? 0 : 1);
 }
