@@ -27,6 +27,7 @@ cd "$work"
 export ASAN_OPTIONS="hard_rss_limit_mb=$megabytes:allocator_may_return_null=1:detect_leaks=0"
 export UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1"
 if ! grep -q __asan_init "$bin/plumb-check"; then
+    # shellcheck disable=SC3045  # dash has it, and bash
     ulimit -v $((megabytes * 1024))
 fi
 
