@@ -32,13 +32,15 @@ struct pb_members {
 };
 
 struct pb_policy;
+struct pb_references;
 struct pb_trends;
 
 /* What a fleet is judged by besides its scores; zeroed: the default policy alone. */
 struct pb_judge_options {
-    const struct pb_policy *policy;  /* severity and drain by cause; NULL: the default */
-    const struct pb_sheet *baseline; /* for the inventory; NULL: none */
-    const struct pb_trends *trends;  /* over a history (trend.h); NULL: none */
+    const struct pb_policy *policy;         /* severity and drain by cause; NULL: the default */
+    const struct pb_sheet *baseline;        /* for the inventory; NULL: none */
+    const struct pb_references *references; /* weak peers by model (reference.h); NULL: none */
+    const struct pb_trends *trends;         /* over a history (trend.h); NULL: none */
 };
 
 enum { PB_MUTE_REASON_LENGTH = 128 };

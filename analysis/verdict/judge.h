@@ -42,6 +42,9 @@ enum pb_status pb_judge_configuration(struct pb_verdict *verdict);
 /* judge_inventory.c: who is there, against the baseline. */
 enum pb_status pb_judge_inventory(struct pb_verdict *verdict);
 
+/* judge_references.c: devices with too few peers, against recorded ones of their model. */
+enum pb_status pb_judge_references(struct pb_verdict *verdict);
+
 /* judge_trends.c: what creeps over a history. */
 enum pb_status pb_judge_trends(struct pb_verdict *verdict);
 

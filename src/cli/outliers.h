@@ -8,8 +8,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "analysis/verdict/evenness.h"
 #include "analysis/verdict/finding.h"
 #include "analysis/verdict/policy.h"
+#include "analysis/verdict/reference.h"
 #include "analysis/verdict/score.h"
 #include "analysis/verdict/sheet.h"
 #include "cli/outlet.h"
@@ -40,11 +42,19 @@ enum pb_status pb_policy_load(const char *file, struct pb_policy *policy_out, st
 
 void pb_policy_clear(struct pb_policy *policy);
 
+/*
+ * Reads the references of all models, from $PLUMB_REFERENCE_DIR, where they are installed, or this
+ * tree. pb_references_clear() them, on failure too. PB_INVALID: a wrong key or value, by its path.
+ */
+enum pb_status pb_references_load(struct pb_references *references_out, struct pb_error *err);
+
 /* All there is to tell of one fleet file. */
 struct pb_ruling {
     const char *file;
     struct pb_pasts pasts; /* the baseline */
     struct pb_policy policy;
+    struct pb_references references;
+    struct pb_evenness evenness;
     struct pb_run run;
     struct pb_sheet sheet;
     struct pb_scores scores;
@@ -94,7 +104,7 @@ enum pb_status pb_ruling_rows(const struct pb_findings *findings, struct pb_find
 /* ---- outputs; what cannot be written shows in ferror(file) ---- */
 
 extern const struct pb_outlet_kind pb_ruling_json_kind, pb_ruling_hostlist_kind,
-    pb_ruling_prometheus_kind;
+    pb_ruling_prometheus_kind, pb_ruling_floors_kind;
 
 enum pb_status pb_ruling_write_json(const struct pb_ruling *ruling, FILE *file,
                                     struct pb_error *err);
@@ -102,6 +112,10 @@ enum pb_status pb_ruling_write_hostlist(const struct pb_ruling *ruling, FILE *fi
                                         struct pb_error *err);
 enum pb_status pb_ruling_write_prometheus(const struct pb_ruling *ruling, FILE *file,
                                           struct pb_error *err);
+
+/* Limits per model that healthy devices pass, with their false-alarm rate: for other checks. */
+enum pb_status pb_ruling_write_floors(const struct pb_ruling *ruling, FILE *file,
+                                      struct pb_error *err);
 
 /* How people see it. */
 struct pb_terminal {

@@ -169,6 +169,20 @@ static enum pb_status describe_drains(const struct pb_ruling *ruling, json_t *ob
     return PB_OK;
 }
 
+static json_t *describe_evenness(const struct pb_ruling *ruling)
+{
+    const struct pb_evenness *evenness = &ruling->evenness;
+    json_t *object;
+
+    if (!(evenness->value > 0.0)) /* also where it is NaN */
+        return json_null();
+    object = json_object();
+    set_number(object, "value", evenness->value);
+    set_text(object, "device", ruling->sheet.subjects[evenness->subject].key);
+    set_text(object, "metric", ruling->sheet.metrics[evenness->metric].name);
+    return object;
+}
+
 static json_t *describe_run(const struct pb_ruling *ruling)
 {
     json_t *object = json_object(), *baselines = json_array();
@@ -202,6 +216,7 @@ enum pb_status pb_ruling_write_json(const struct pb_ruling *ruling, FILE *file,
     set_text(root, "status", pb_severity_name(ruling->status));
     set_count(root, "exit_code", ruling->status);
     set_number(root, "false_alarm_rate", ruling->false_alarm_rate);
+    json_object_set_new(root, "evenness", describe_evenness(ruling));
     set_count(root, "devices_judged", ruling->findings.judged);
     set_count(root, "devices_skipped", ruling->findings.skipped);
     status = describe_drains(ruling, root, err);

@@ -253,6 +253,10 @@ enum pb_status pb_ruling_write_prometheus(const struct pb_ruling *ruling, FILE *
     print_all_members(&out);
     print_statuses(&out);
     print_measured(&out);
+    if (isfinite(ruling->evenness.value) && ruling->evenness.value > 0.0)
+        print_number(&out, "evenness_ratio",
+                     "Speed of the slowest component of any device over its peers' median.",
+                     ruling->evenness.value);
     print_number(&out, "devices_judged", "Devices that were compared with their peers.",
                  (double)ruling->findings.judged);
     print_number(&out, "devices_skipped", "Devices that could not be judged.",

@@ -262,25 +262,38 @@ static void word_alarms(const struct pb_ruling *ruling, char *text, size_t size)
         snprintf(text, size, "%s", past);
 }
 
+static void word_evenness(const struct pb_ruling *ruling, char *text, size_t size)
+{
+    const struct pb_evenness *evenness = &ruling->evenness;
+
+    text[0] = '\0';
+    if (isfinite(evenness->value) && evenness->value > 0.0)
+        snprintf(text, size, " Evenness %.3f (%s of %.96s).", evenness->value,
+                 ruling->sheet.metrics[evenness->metric].name,
+                 ruling->sheet.subjects[evenness->subject].key);
+}
+
 /* What was judged, what came of it, how often that is a false alarm, what could have been seen. */
 static void print_headline(struct page *page, const struct pb_ruling *ruling)
 {
     const struct pb_findings *findings = &ruling->findings;
     size_t groups = ruling->scores.group_count;
-    char text[1024], counts[128], shifts[256], alarms[256];
+    char text[1024], counts[128], shifts[256], alarms[256], evenness[256];
 
     print_severity(page, ruling->status);
     indent_to(page, INDENT);
     list_counts(findings, counts, sizeof(counts));
     list_visible_shifts(ruling, shifts, sizeof(shifts));
     word_alarms(ruling, alarms, sizeof(alarms));
-    snprintf(text, sizeof(text),
-             "%zu of %zu %sdevices judged, in %zu group%s of like ones, by %zu numbers%s.%s%s%s%s",
-             findings->judged, findings->judged + findings->skipped,
-             pb_ruling_simulated(ruling) > 0 ? "simulated " : "", groups, groups == 1 ? "" : "s",
-             ruling->scores.metric_count, counts, alarms,
-             shifts[0] == '\0' ? "" : " Smallest shifts that would have been one: ", shifts,
-             shifts[0] == '\0' ? "" : ".");
+    word_evenness(ruling, evenness, sizeof(evenness));
+    snprintf(
+        text, sizeof(text),
+        "%zu of %zu %sdevices judged, in %zu group%s of like ones, by %zu numbers%s.%s%s%s%s%s",
+        findings->judged, findings->judged + findings->skipped,
+        pb_ruling_simulated(ruling) > 0 ? "simulated " : "", groups, groups == 1 ? "" : "s",
+        ruling->scores.metric_count, counts, alarms,
+        shifts[0] == '\0' ? "" : " Smallest shifts that would have been one: ", shifts,
+        shifts[0] == '\0' ? "" : ".", evenness);
     print_folded(page, INDENT, text);
     end_line(page);
 }

@@ -23,7 +23,7 @@ enum { EXIT_UNKNOWN = PB_SEVERITY_UNKNOWN };
 static const char lead[] = "plumb-outliers: UNKNOWN"; /* of a line about what went wrong */
 
 struct options {
-    const char *file, *json, *hostlist, *prometheus, *policy;
+    const char *file, *json, *hostlist, *prometheus, *policy, *floors;
     struct pb_pasts pasts, history;
     bool read_only;
 };
@@ -34,6 +34,8 @@ static const struct argp_option option_table[] = {
      "Compare with this fleet file, merged library or folder of such, too. Given again: with all "
      "of them, since several runs of a device tell how well it repeats",
      0},
+    {"floors", 'f', "OUT", 0,
+     "Write limits per model that healthy devices pass, for other health checks", 0},
     {"history", 'i', "DIR", 0,
      "Look for slopes over the earlier runs in this folder of fleet files, by device and for the "
      "whole fleet",
@@ -48,7 +50,7 @@ static const struct argp_option option_table[] = {
     {0},
 };
 
-enum { OUTPUT_COUNT = 3 };
+enum { OUTPUT_COUNT = 4 };
 
 static bool is_standard_output(const char *path)
 {
@@ -62,6 +64,9 @@ static enum pb_status set_option(void *context, int key, char *value, struct pb_
     switch (key) {
     case 'b':
         return pb_pasts_add(&options->pasts, value, err);
+    case 'f':
+        options->floors = value;
+        return PB_OK;
     case 'i':
         return pb_pasts_add(&options->history, value, err);
     case 'j':
@@ -85,7 +90,8 @@ static enum pb_status set_option(void *context, int key, char *value, struct pb_
 /* Each goes to a place of its own. */
 static enum pb_status check_outputs(const struct options *options, struct pb_error *err)
 {
-    const char *const paths[OUTPUT_COUNT] = {options->json, options->hostlist, options->prometheus};
+    const char *const paths[OUTPUT_COUNT] = {options->json, options->hostlist, options->prometheus,
+                                             options->floors};
 
     for (size_t i = 0; i < OUTPUT_COUNT; i++) {
         if (paths[i] != NULL && paths[i][0] == '\0')
@@ -218,9 +224,12 @@ static enum pb_status score(const struct options *options, struct pb_ruling *rul
     pb_policy_set_practical(&ruling->policy, &ruling->sheet);
     if (status == PB_OK)
         status = pb_score(&ruling->sheet, base, &rates, &ruling->scores, err);
-    if (status == PB_OK && options->history.count > 0)
+    if (status != PB_OK)
+        return status;
+    if (options->history.count > 0)
         status = pb_trends_find(&ruling->sheet, &past->history, &ruling->scores,
                                 rates.critical_rate, &past->trends, err);
+    ruling->evenness = pb_evenness_of(&ruling->sheet, &ruling->scores);
     ruling->false_alarm_rate = has_enough_peers(&ruling->scores) ? rates.critical_rate : NAN;
     return status;
 }
@@ -229,11 +238,15 @@ static enum pb_status judge(const struct options *options, struct pb_ruling *rul
                             struct pb_error *err)
 {
     struct past past = {0};
-    const struct pb_judge_options extras = {
-        .policy = &ruling->policy, .baseline = &past.base, .trends = &past.trends};
+    const struct pb_judge_options extras = {.policy = &ruling->policy,
+                                            .baseline = &past.base,
+                                            .trends = &past.trends,
+                                            .references = &ruling->references};
     enum pb_status status =
         options->policy == NULL ? PB_OK : pb_policy_load(options->policy, &ruling->policy, err);
 
+    if (status == PB_OK)
+        status = pb_references_load(&ruling->references, err);
     if (status == PB_OK)
         status = read_fleet(options->file, &ruling->run, &ruling->sheet, err);
     if (status == PB_OK)
@@ -303,6 +316,7 @@ static enum pb_status deliver(const struct options *options, const struct pb_rul
         {options->json, &pb_ruling_json_kind, pb_ruling_write_json, NULL},
         {options->hostlist, &pb_ruling_hostlist_kind, pb_ruling_write_hostlist, NULL},
         {options->prometheus, &pb_ruling_prometheus_kind, pb_ruling_write_prometheus, NULL},
+        {options->floors, &pb_ruling_floors_kind, pb_ruling_write_floors, NULL},
     };
     bool speaks = true; /* unless standard output is taken */
     enum pb_status status = prepare(outputs, ruling, err);
@@ -335,6 +349,7 @@ static int run(const struct options *options)
         fprintf(stderr, "%s: %s\n", lead, err.message);
     pb_findings_clear(&ruling.findings);
     pb_policy_clear(&ruling.policy);
+    pb_references_clear(&ruling.references);
     pb_scores_clear(&ruling.scores);
     pb_sheet_clear(&ruling.sheet);
     return status == PB_OK ? (int)ruling.status : EXIT_UNKNOWN;

@@ -106,9 +106,35 @@ slope_over_a_history_is_found() {
         fast=global_copy fleet nights/$night.h5 2 gtx780 1:dram_bandwidth=$share
     done
     outliers 3 --read-only --history nights nights/6.h5
-    grep -q '^WARNING  n01.gpu1: trend' out.txt || fail "no trend of the device that slows down"
-    ! grep -q '^[A-Z]*  n01.gpu0: trend' out.txt || fail "the other one is blamed"
+    grep -qE '^WARNING +n01.gpu1: trend' out.txt || fail "no trend of the device that slows down"
+    ! grep -qE '^[A-Z]+ +n01.gpu0: trend' out.txt || fail "the other one is blamed"
     ! grep -q self_baseline out.txt || fail "tonight is no earlier night"
+}
+
+# What is shipped is made of the recordings, by the script beside it.
+references_are_made_of_the_recordings() {
+    references=$data/../../references
+    sh "$references/make_reference.sh" "NVIDIA H200" 580.159 2026-11-22 \
+        "$data/h200-repeats.tsv" "$data/h200-node-repeats.tsv" >h200.json
+    cmp h200.json "$references/nvidia-h200.json" || fail "the H200's"
+    sh "$references/make_reference.sh" "NVIDIA H100 80GB HBM3" 580.159 2026-11-22 \
+        "$data/h100-repeats.tsv" >h100.json
+    cmp h100.json "$references/nvidia-h100-80gb-hbm3.json" || fail "the H100's"
+}
+
+# Limits of peers where they are enough; none, with a reason, where nothing is sure.
+floors_state_their_false_alarm_rate() {
+    fleet f.h5 18 gtx780
+    outliers 0 --floors floors.json f.h5
+    grep -q '"source": "peers"' floors.json || fail "no floors of peers"
+    grep -q '"metric": "global_copy.peak"' floors.json || fail "no floor of the copy"
+    grep -q '"false_alarm_rate_per_number": 0.001' floors.json || fail "no rate"
+    fleet g.h5 2 gtx780
+    outliers 3 --floors floors.json g.h5
+    grep -q '"reason": "fewer than 16 peers' floors.json || fail "a floor of two devices"
+    echo precious >foreign.json
+    refuses 'foreign\.json' --floors foreign.json f.h5
+    [ "$(cat foreign.json)" = precious ] || fail "overwrote another file"
 }
 
 few_peers_are_said_to_be_few() {
