@@ -1,6 +1,7 @@
 #!/bin/sh
 # The direction of dependencies (design section 2):
-#   cli -> run -> battery -> device -> kernels; cli -> analysis; cli, run, battery -> h5schema;
+#   cli -> run -> battery -> device -> kernels; cli -> analysis; cli -> trace;
+#   cli, run, battery, trace -> h5schema;
 #   all may use core. Some headers belong to one place only.
 set -eu
 cd "$1"
@@ -23,7 +24,8 @@ only() {
 
 only 'mpi\.h' 'src/run/gather*' 'src/cli/plumb-run.c'
 only 'hdf5' 'h5schema/*'
-only 'cuda' 'kernels/*' 'src/device/cuda/*'
+only 'cuda' 'kernels/*' 'src/device/cuda/*' 'src/trace/device/*'
+only 'sanitizer' 'src/trace/device/*'
 only 'gsl/' 'analysis/*'
 only 'jansson\.h' 'src/core/json*' 'src/cli/*' 'src/device/sim/*' 'src/run/*'
 
@@ -34,12 +36,13 @@ only 'device/' 'src/device/*' 'src/battery/*' 'src/run/*' 'src/cli/*'
 only 'battery/' 'src/battery/*' 'src/run/*' 'src/cli/*'
 only 'run/' 'src/run/*' 'src/cli/*'
 only 'cli/' 'src/cli/*'
-only 'h5schema/' 'h5schema/*' 'src/battery/*' 'src/run/*' 'src/cli/*'
+only 'trace/' 'src/trace/*' 'src/cli/*'
+only 'h5schema/' 'h5schema/*' 'src/battery/*' 'src/run/*' 'src/trace/*' 'src/cli/*'
 
 # Nothing below cli/ prints or ends the process.
 # shellcheck disable=SC2046
 if grep -nE '(^|[^a-z_])(printf|puts|exit|_exit|abort|MPI_Abort)\(' \
-    $(find src/core src/device src/battery src/run analysis h5schema -name '*.c' \
+    $(find src/core src/device src/battery src/run src/trace analysis h5schema -name '*.c' \
         ! -name schema_doc.c ! -name 'fault*.c'); then
     echo "the lines above print or end the process below src/cli"
     bad=1

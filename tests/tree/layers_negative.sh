@@ -35,6 +35,10 @@ src/battery/cache.c #include "run/frame.h"
 src/battery/cache.c #include "analysis/statistics/sample.h"
 src/run/frame.c #include "analysis/statistics/sample.h"
 src/run/frame.c #include "cli/files.h"
+src/run/frame.c #include "trace/stream.h"
+src/trace/stream.c #include <cuda.h>
+src/trace/index.c #include <sanitizer.h>
+src/trace/index.c #include "run/frame.h"
 h5schema/fleet.c #include "battery/battery.h"
 analysis/statistics/sample.c void pb_say(void) { printf("aloud"); }
 src/run/frame.c void pb_end(void) { exit(1); }

@@ -1,0 +1,106 @@
+/* Decoding memory instructions; see sass.h. */
+#include "trace/sass.h"
+
+#include <string.h>
+
+static unsigned field(const uint64_t words[2], unsigned first, unsigned width)
+{
+    return (unsigned)(words[first / 64] >> first % 64 & ((1u << width) - 1));
+}
+
+/* By bits 0 to 8; bits 9 to 11 are the form of the operands. */
+static const struct {
+    unsigned family;
+    const char *opcode, *operation, *memory;
+} families[] = {
+    {0x180, "LD", "load", "generic"},          {0x181, "LDG", "load", "global"},
+    {0x183, "LDL", "load", "local"},           {0x185, "ST", "store", "generic"},
+    {0x186, "STG", "store", "global"},         {0x187, "STL", "store", "local"},
+    {0x18a, "ATOM", "atomic", "generic"},      {0x18b, "ATOM.CAS", "atomic", "generic"},
+    {0x18e, "RED", "reduction", "global"},     {0x18f, "CCTL", "prefetch", "global"},
+    {0x1a3, "ATOMG", "atomic", "global"}, /* floating point, from sm_90 on */
+    {0x1a6, "REDG", "reduction", "global"},    {0x1a8, "ATOMG", "atomic", "global"},
+    {0x1a9, "ATOMG.CAS", "atomic", "global"},  {0x1ae, "LDGSTS", "async_copy", "global"},
+    {0x1b4, "UTMALDG", "bulk_copy", "global"}, {0x1ba, "UBLKCP", "bulk_copy", "global"},
+};
+
+/* How strongly an access is ordered, and so which cache may answer it. */
+enum strength { WEAK, CONSTANT, STRONG_CTA, STRONG_GPU, STRONG_SYSTEM, UNKNOWN };
+
+/* Bits 77 to 80. */
+static enum strength strength_of(unsigned bits, unsigned architecture)
+{
+    static const struct {
+        unsigned turing, ampere; /* sm_75; sm_80 and later */
+        enum strength strength;
+    } codes[] = {
+        {7, 0, WEAK},        {3, 4, CONSTANT},        {8, 5, STRONG_CTA},
+        {10, 7, STRONG_GPU}, {11, 10, STRONG_SYSTEM},
+    };
+
+    for (unsigned i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+        if (bits == (architecture < 80 ? codes[i].turing : codes[i].ampere))
+            return codes[i].strength;
+    return UNKNOWN;
+}
+
+/* Bits 84 to 86: what eviction is to prefer. 1 is the default. */
+static const char *operator_of(enum strength strength, unsigned eviction)
+{
+    static const char *const weak[8] = {
+        "cs", "ca", "evict_last", "lu", "evict_unchanged", "no_allocate", "", ""};
+
+    switch (strength) {
+    case WEAK:
+        return weak[eviction];
+    case CONSTANT:
+        return eviction == 5 ? "nc.no_allocate" : "nc";
+    case STRONG_CTA:
+        return "ca";
+    case STRONG_GPU:
+        return "cg";
+    case STRONG_SYSTEM:
+        return "cv";
+    default:
+        return "";
+    }
+}
+
+static void decode_load(const uint64_t words[2], unsigned architecture, struct pb_sass *sass)
+{
+    enum strength strength = strength_of(field(words, 77, 4), architecture);
+
+    sass->cache_operator = operator_of(strength, field(words, 84, 3));
+    sass->bypasses_l1 = strength == STRONG_GPU || strength == STRONG_SYSTEM;
+}
+
+struct pb_sass pb_sass_decode(const unsigned char instruction[PB_SASS_BYTES], unsigned architecture)
+{
+    static const uint32_t sizes[8] = {1, 1, 2, 2, 4, 8, 16, 0};
+    struct pb_sass sass = {"", "", "", "", 0, false};
+    uint64_t words[2];
+
+    memcpy(words, instruction, sizeof(words));
+    for (unsigned i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+        if (families[i].family != field(words, 0, 9))
+            continue;
+        sass.opcode = families[i].opcode;
+        sass.operation = families[i].operation;
+        sass.memory = families[i].memory;
+    }
+    if (strcmp(sass.operation, "load") == 0 || strcmp(sass.operation, "store") == 0) {
+        sass.size = sizes[field(words, 73, 3)];
+        if (strcmp(sass.memory, "local") == 0)
+            sass.cache_operator = "ca";
+        else
+            decode_load(words, architecture, &sass);
+    } else if (strcmp(sass.operation, "async_copy") == 0) {
+        sass.bypasses_l1 = field(words, 81, 1) == 0;
+        sass.cache_operator = sass.bypasses_l1 ? "cg" : "ca";
+    } else if (strcmp(sass.operation, "bulk_copy") == 0 || strcmp(sass.operation, "atomic") == 0) {
+        sass.bypasses_l1 = true;
+    }
+    if (strcmp(sass.operation, "store") == 0)
+        sass.bypasses_l1 = false;
+    return sass;
+}
