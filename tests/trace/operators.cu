@@ -1,0 +1,73 @@
+/*
+ * One kernel for each kind of memory instruction, named for the operator that its code is to have:
+ * KIND_OPERATOR. test_operators.c looks for it in what this compiler makes of it.
+ */
+#include <stdint.h>
+
+#define LOAD(name, ptx)                                                                            \
+    extern "C" __global__ void load_##name(const int *p, int *q)                                   \
+    {                                                                                              \
+        int value;                                                                                 \
+                                                                                                   \
+        asm volatile(ptx " %0, [%1];" : "=r"(value) : "l"(p + threadIdx.x) : "memory");            \
+        q[threadIdx.x] = value;                                                                    \
+    }
+
+LOAD(ca, "ld.global.ca.b32")
+LOAD(ca_default, "ld.global.b32")
+LOAD(ca_generic, "ld.b32")
+LOAD(cg, "ld.global.cg.b32")
+LOAD(cg_relaxed, "ld.relaxed.gpu.global.b32")
+LOAD(cg_acquire, "ld.acquire.gpu.global.b32")
+LOAD(cs, "ld.global.cs.b32")
+LOAD(cs_evict_first, "ld.global.L1::evict_first.b32")
+LOAD(lu, "ld.global.lu.b32")
+LOAD(cv, "ld.global.cv.b32")
+LOAD(cv_volatile, "ld.volatile.global.b32")
+LOAD(cv_relaxed, "ld.relaxed.sys.global.b32")
+LOAD(nc, "ld.global.nc.b32")
+LOAD(nc_no_allocate, "ld.global.nc.L1::no_allocate.b32")
+LOAD(no_allocate, "ld.global.L1::no_allocate.b32")
+LOAD(evict_last, "ld.global.L1::evict_last.b32")
+LOAD(evict_unchanged, "ld.global.L1::evict_unchanged.b32")
+
+extern "C" __global__ void store_ca(int *p)
+{
+    p[threadIdx.x] = 1;
+}
+
+extern "C" __global__ void store_cg(int *p)
+{
+    __stcg(p + threadIdx.x, 1);
+}
+
+extern "C" __global__ void atomic_exchange(int *p, int *q)
+{
+    q[threadIdx.x] = atomicExch(p + threadIdx.x, 2);
+}
+
+extern "C" __global__ void reduction_add(int *p)
+{
+    atomicAdd(p + threadIdx.x, 1);
+}
+
+extern "C" __global__ void reduction_float(float *p)
+{
+    atomicAdd(p + threadIdx.x, 1.0f);
+}
+
+#if __CUDA_ARCH__ >= 800
+#define COPY(name, ptx)                                                                            \
+    extern "C" __global__ void async_##name(int4 *p)                                               \
+    {                                                                                              \
+        __shared__ int4 tile[32];                                                                  \
+        uint32_t target = (uint32_t)__cvta_generic_to_shared(tile + threadIdx.x);                  \
+                                                                                                   \
+        asm volatile(ptx " [%0], [%1], 16;" ::"r"(target), "l"(p + threadIdx.x));                  \
+        asm volatile("cp.async.wait_all;");                                                        \
+        p[threadIdx.x] = tile[threadIdx.x];                                                        \
+    }
+
+COPY(ca, "cp.async.ca.shared.global")
+COPY(cg, "cp.async.cg.shared.global")
+#endif
