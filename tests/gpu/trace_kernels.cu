@@ -1,0 +1,492 @@
+/*
+ * plumb-trace-kernels NAME...: small kernels with known access patterns, for the proof of the
+ * tracer and of the forward model by hardware counters. Each is launched exactly once, on one
+ * arena whose layout does not depend on which kernels run, with inputs that never change.
+ *
+ *   plumb-trace-kernels --list       the names
+ *   plumb-trace-kernels all          every kernel, in the order of the list
+ *   plumb-trace-kernels large_copy   a million accesses, which is not in the list
+ *   --fail                           ends with exit status 7 after the last one
+ *   --crash                          dies of a signal after the last one
+ *   --fault                          the last kernel touches an address that is not there
+ *
+ * Exit status: 0, 1 a CUDA call failed, 2 usage, 77 no GPU.
+ */
+#include <cuda_runtime.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const size_t ARENA_BYTES = (size_t)64 << 20;
+
+#define CHECK(call)                                                                                \
+    do {                                                                                           \
+        cudaError_t result_ = (call);                                                              \
+        if (result_ != cudaSuccess) {                                                              \
+            fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(result_));                       \
+            exit(result_ == cudaErrorNoDevice || result_ == cudaErrorInsufficientDriver ? 77 : 1); \
+        }                                                                                          \
+    } while (0)
+
+/* The arena: places in floats from its start. */
+enum { A = 0, B = 4 << 20, C = 8 << 20, D = 12 << 20 };
+
+static __device__ __forceinline__ uint32_t mix(uint32_t x)
+{
+    x ^= x >> 16;
+    x *= 0x7feb352du;
+    x ^= x >> 15;
+    x *= 0x846ca68bu;
+    return x ^ x >> 16;
+}
+
+static __device__ __forceinline__ int thread_index()
+{
+    return blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+extern "C" {
+
+__global__ void stream_copy(float *m)
+{
+    int i = thread_index();
+
+    m[B + i] = m[A + i];
+}
+
+__global__ void stream_copy_wide(float *m)
+{
+    int i = thread_index();
+
+    ((float4 *)(m + B))[i] = ((const float4 *)(m + A))[i];
+}
+
+/* A thread for each row of 1,024 floats: neighbours are 4,096 bytes apart. */
+__global__ void column_copy(float *m)
+{
+    int row = thread_index();
+
+    for (int column = 0; column < 128; column++)
+        m[B + row * 1024 + column] = m[A + row * 1024 + column];
+}
+
+__global__ void transpose_naive(float *m)
+{
+    int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;
+
+    for (int i = 0; i < 32; i += 8)
+        m[B + (y + i) * 512 + x] = m[A + x * 512 + y + i];
+}
+
+__global__ void transpose_padded(float *m)
+{
+    __shared__ float tile[32][33];
+    int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;
+
+    for (int i = 0; i < 32; i += 8)
+        tile[threadIdx.y + i][threadIdx.x] = m[A + (y + i) * 512 + x];
+    __syncthreads();
+    x = blockIdx.y * 32 + threadIdx.x;
+    y = blockIdx.x * 32 + threadIdx.y;
+    for (int i = 0; i < 32; i += 8)
+        m[B + (y + i) * 512 + x] = tile[threadIdx.x][threadIdx.y + i];
+}
+
+/* y = A x, 1,024 rows of 256. */
+__global__ void atax_1(float *m)
+{
+    int row = thread_index();
+    float sum = 0;
+
+    for (int j = 0; j < 256; j++)
+        sum += m[A + row * 256 + j] * m[B + j];
+    m[C + row] = sum;
+}
+
+/* z = A^T y. */
+__global__ void atax_2(float *m)
+{
+    int column = thread_index();
+    float sum = 0;
+
+    for (int i = 0; i < 1024; i++)
+        sum += m[A + i * 256 + column] * m[C + i];
+    m[D + column] = sum;
+}
+
+__global__ void gemm_naive(float *m)
+{
+    int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;
+    float sum = 0;
+
+    for (int k = 0; k < 96; k++)
+        sum += m[A + y * 96 + k] * m[C + k * 96 + x];
+    m[D + y * 96 + x] = sum;
+}
+
+__global__ void gemm_tiled(float *m)
+{
+    __shared__ float a[16][16], b[16][16];
+    int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;
+    float sum = 0;
+
+    for (int t = 0; t < 128; t += 16) {
+        a[threadIdx.y][threadIdx.x] = m[A + y * 128 + t + threadIdx.x];
+        b[threadIdx.y][threadIdx.x] = m[C + (t + threadIdx.y) * 128 + x];
+        __syncthreads();
+        for (int k = 0; k < 16; k++)
+            sum += a[threadIdx.y][k] * b[k][threadIdx.x];
+        __syncthreads();
+    }
+    m[D + y * 128 + x] = sum;
+}
+
+/* C = A A^T, 96 rows of 64. */
+__global__ void syrk(float *m)
+{
+    int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;
+    float sum = 0;
+
+    for (int k = 0; k < 64; k++)
+        sum += m[A + y * 64 + k] * m[A + x * 64 + k];
+    m[C + y * 96 + x] = sum;
+}
+
+__global__ void gesummv(float *m)
+{
+    int row = thread_index();
+    float a = 0, b = 0;
+
+    for (int j = 0; j < 512; j++) {
+        float x = m[C + j];
+
+        a += m[A + row * 512 + j] * x;
+        b += m[B + row * 512 + j] * x;
+    }
+    m[D + row] = 1.5f * a + 2.5f * b;
+}
+
+/* 512 x 128 with a border. */
+__global__ void stencil_9(float *m)
+{
+    int x = blockIdx.x * 32 + threadIdx.x + 1, y = blockIdx.y * 8 + threadIdx.y + 1;
+    float sum = 0;
+
+    for (int j = -1; j <= 1; j++)
+        for (int i = -1; i <= 1; i++)
+            sum += m[A + (y + j) * 514 + x + i];
+    m[B + y * 514 + x] = sum / 9;
+}
+
+/* 64 x 32 x 32 with a border. */
+__global__ void stencil_7_3d(float *m)
+{
+    int x = blockIdx.x * 32 + threadIdx.x + 1, y = blockIdx.y * 4 + threadIdx.y + 1;
+    int z = blockIdx.z * 2 + threadIdx.z + 1, at = (z * 34 + y) * 66 + x;
+
+    m[B + at] = m[A + at] + m[A + at - 1] + m[A + at + 1] + m[A + at - 66] + m[A + at + 66] +
+                m[A + at - 34 * 66] + m[A + at + 34 * 66];
+}
+
+/* 4,096 rows of 12 elements, columns at random over 256 KiB. */
+__global__ void spmv_ell(float *m)
+{
+    int row = thread_index();
+    const uint32_t *columns = (const uint32_t *)(m + B);
+    float sum = 0;
+
+    for (int k = 0; k < 12; k++)
+        sum += m[A + k * 4096 + row] * m[C + (columns[k * 4096 + row] & 0xffff)];
+    m[D + row] = sum;
+}
+
+/* One step over 8,192 nodes, one in four of which is in the frontier, of degree 0 to 15. */
+__global__ void bfs_step(float *m)
+{
+    int node = thread_index();
+    const uint32_t *random = (const uint32_t *)(m + B);
+    uint32_t *level = (uint32_t *)(m + C);
+
+    uint32_t word = random[node];
+
+    if (word % 4 != 0)
+        return;
+    for (uint32_t k = 0; k < (word >> 8) % 16; k++) {
+        uint32_t next = random[8192 + node * 16 + k] % 8192;
+
+        if (level[next] != 1)
+            level[next] = 1;
+    }
+}
+
+__global__ void histogram(float *m)
+{
+    const uint32_t *random = (const uint32_t *)(m + B);
+    uint32_t *bins = (uint32_t *)(m + C);
+
+    for (int i = thread_index(); i < 32768; i += gridDim.x * blockDim.x)
+        atomicAdd(&bins[random[i] >> 22], 1u);
+}
+
+/* Over 512 KiB, twice what L1 holds. */
+__global__ void random_gather(float *m)
+{
+    int thread = thread_index();
+    float sum = 0;
+
+    for (int i = 0; i < 64; i++)
+        sum += m[A + mix((uint32_t)(thread * 64 + i)) % (128 << 10)];
+    m[B + thread] = sum;
+}
+
+/* Each CTA: 128 lines, 2^k bytes apart, four times; another power of two for each CTA. */
+__global__ void strides_pow2(float *m)
+{
+    int stride = 32 << (blockIdx.x % 8);
+    float sum = 0;
+
+#pragma unroll 1
+    for (int i = 0; i < 16; i++)
+        sum += m[A + (threadIdx.x + (i % 4) * 128) * stride % (4 << 20)];
+    m[B + thread_index()] = sum;
+}
+
+/* Thread t sums the first t + 1 elements of its row. */
+__global__ void triangular(float *m)
+{
+    float sum = 0;
+
+    for (int j = 0; j <= (int)threadIdx.x; j++)
+        sum += m[A + (blockIdx.x * 256 + threadIdx.x) * 256 + j];
+    m[B + thread_index()] = sum;
+}
+
+__global__ void load_cg(float *m)
+{
+    float sum = 0;
+
+    for (int i = 0; i < 32; i++)
+        sum += __ldcg(&m[A + ((threadIdx.x + i * 64) & 4095)]);
+    m[B + thread_index()] = sum;
+}
+
+__global__ void load_nc(float *m)
+{
+    float sum = 0;
+
+    for (int i = 0; i < 32; i++)
+        sum += __ldg(&m[A + ((threadIdx.x + i * 64) & 4095)]);
+    m[B + thread_index()] = sum;
+}
+
+__global__ void load_ca(float *m)
+{
+    float sum = 0;
+
+    for (int i = 0; i < 32; i++)
+        sum += m[A + ((threadIdx.x + i * 64) & 4095)];
+    m[B + thread_index()] = sum;
+}
+
+/* Copies past the registers: not counted as loads by the counters. */
+__global__ void async_copy(float *m)
+{
+    __shared__ float4 tile[256];
+    uint32_t target = (uint32_t)__cvta_generic_to_shared(&tile[threadIdx.x]);
+
+#if __CUDA_ARCH__ >= 800
+    for (int i = 0; i < 4; i++) {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(target),
+                     "l"(m + A + (i * 256 + threadIdx.x)));
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target),
+                     "l"(m + B + 4 * (i * 256 + threadIdx.x)));
+        asm volatile("cp.async.wait_all;");
+    }
+#endif
+    m[C + thread_index()] = tile[threadIdx.x].x + (float)target;
+}
+
+/* 1,024 bytes a CTA by the bulk copy engine. */
+__global__ void bulk_copy(float *m)
+{
+    __shared__ alignas(128) float tile[256];
+#if __CUDA_ARCH__ >= 900
+    __shared__ alignas(8) uint64_t barrier;
+    uint32_t target = (uint32_t)__cvta_generic_to_shared(tile);
+    uint32_t mbarrier = (uint32_t)__cvta_generic_to_shared(&barrier);
+    uint32_t is_done = 0;
+
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(mbarrier));
+        asm volatile("fence.proxy.async.shared::cta;");
+        asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 1024;" ::"r"(mbarrier));
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "
+                     "[%1], 1024, [%2];" ::"r"(target),
+                     "l"(m + A + blockIdx.x * 256), "r"(mbarrier)
+                     : "memory");
+    }
+    __syncthreads();
+    while (is_done == 0)
+        asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], 0; selp.u32 %0, "
+                     "1, 0, p;}"
+                     : "=r"(is_done)
+                     : "r"(mbarrier)
+                     : "memory");
+#else
+    tile[threadIdx.x] = m[A + thread_index()];
+#endif
+    m[B + thread_index()] = tile[threadIdx.x];
+}
+
+/* An array that no register holds: it is indexed at random. */
+__global__ void local_array(float *m)
+{
+    float values[64];
+    float sum = 0;
+
+    for (int i = 0; i < 64; i++)
+        values[i] = m[A + thread_index() + i];
+    for (uint32_t i = 0; i < 64; i++)
+        sum += values[mix(threadIdx.x + i) % 64];
+    m[B + thread_index()] = sum;
+}
+
+/* A million accesses, for what tracing costs: named, not in the list. */
+__global__ void large_copy(float *m)
+{
+    int i = thread_index();
+
+    m[C + i % (4 << 20)] = m[A + i % (4 << 20)];
+}
+
+__global__ void touch_nothing(float *m)
+{
+    m[((size_t)1 << 40) + threadIdx.x] = 1;
+}
+
+} /* extern "C" */
+
+struct test {
+    const char *name;
+    void (*kernel)(float *memory);
+    dim3 grid, block;
+};
+
+static const struct test tests[] = {
+    {"stream_copy", stream_copy, dim3(512), dim3(256)},
+    {"stream_copy_wide", stream_copy_wide, dim3(256), dim3(256)},
+    {"column_copy", column_copy, dim3(8), dim3(512)},
+    {"transpose_naive", transpose_naive, dim3(16, 16), dim3(32, 8)},
+    {"transpose_padded", transpose_padded, dim3(16, 16), dim3(32, 8)},
+    {"atax_1", atax_1, dim3(4), dim3(256)},
+    {"atax_2", atax_2, dim3(2), dim3(128)},
+    {"gemm_naive", gemm_naive, dim3(6, 6), dim3(16, 16)},
+    {"gemm_tiled", gemm_tiled, dim3(8, 8), dim3(16, 16)},
+    {"syrk", syrk, dim3(6, 6), dim3(16, 16)},
+    {"gesummv", gesummv, dim3(2), dim3(256)},
+    {"stencil_9", stencil_9, dim3(16, 16), dim3(32, 8)},
+    {"stencil_7_3d", stencil_7_3d, dim3(2, 8, 16), dim3(32, 4, 2)},
+    {"spmv_ell", spmv_ell, dim3(16), dim3(256)},
+    {"bfs_step", bfs_step, dim3(32), dim3(256)},
+    {"histogram", histogram, dim3(16), dim3(256)},
+    {"random_gather", random_gather, dim3(4), dim3(256)},
+    {"strides_pow2", strides_pow2, dim3(16), dim3(128)},
+    {"triangular", triangular, dim3(8), dim3(256)},
+    {"load_ca", load_ca, dim3(4), dim3(256)},
+    {"load_cg", load_cg, dim3(4), dim3(256)},
+    {"load_nc", load_nc, dim3(4), dim3(256)},
+    {"async_copy", async_copy, dim3(16), dim3(256)},
+    {"bulk_copy", bulk_copy, dim3(32), dim3(256)},
+    {"local_array", local_array, dim3(8), dim3(128)},
+};
+static const struct test large = {"large_copy", large_copy, dim3(65536), dim3(256)};
+static const size_t test_count = sizeof(tests) / sizeof(tests[0]);
+
+/* The same words everywhere: hashes in B, floats near 1 elsewhere. */
+static uint32_t *make_words()
+{
+    uint32_t *words = (uint32_t *)malloc(ARENA_BYTES);
+
+    if (words == NULL)
+        exit(1);
+    for (uint32_t i = 0; i < ARENA_BYTES / 4; i++) {
+        uint32_t x = i * 0x9e3779b9u;
+
+        x = (x ^ x >> 15) * 0x2c1b3c6du;
+        x = (x ^ x >> 12) * 0x297a2d39u;
+        words[i] = i >= B && i < C ? x ^ x >> 15 : 0x3f800000u | (x & 0x7fff);
+    }
+    return words;
+}
+
+static void run(const struct test *test, const uint32_t *words, float *arena)
+{
+    cudaEvent_t begin, end;
+    float milliseconds = 0;
+
+    CHECK(cudaMemcpy(arena, words, ARENA_BYTES, cudaMemcpyHostToDevice));
+    CHECK(cudaEventCreate(&begin));
+    CHECK(cudaEventCreate(&end));
+    CHECK(cudaEventRecord(begin));
+    test->kernel<<<test->grid, test->block>>>(arena);
+    CHECK(cudaGetLastError());
+    CHECK(cudaEventRecord(end));
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaEventElapsedTime(&milliseconds, begin, end));
+    printf("%s %.6f s\n", test->name, milliseconds * 1e-3);
+}
+
+static void run_named(const char *name, const uint32_t *words, float *arena)
+{
+    bool is_all = strcmp(name, "all") == 0, is_found = is_all;
+
+    if (strcmp(name, large.name) == 0) {
+        run(&large, words, arena);
+        return;
+    }
+    for (size_t i = 0; i < test_count; i++) {
+        if (!is_all && strcmp(tests[i].name, name) != 0)
+            continue;
+        run(&tests[i], words, arena);
+        is_found = true;
+    }
+    if (!is_found) {
+        fprintf(stderr, "plumb-trace-kernels: no kernel %s; --list names them\n", name);
+        exit(2);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    uint32_t *words;
+    float *arena = NULL;
+    bool fails = false, crashes = false, faults = false;
+
+    if (argc > 1 && strcmp(argv[1], "--list") == 0) {
+        for (size_t i = 0; i < test_count; i++)
+            printf("%s\n", tests[i].name);
+        return 0;
+    }
+    CHECK(cudaMalloc(&arena, ARENA_BYTES));
+    words = make_words();
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--fail") == 0)
+            fails = true;
+        else if (strcmp(argv[i], "--crash") == 0)
+            crashes = true;
+        else if (strcmp(argv[i], "--fault") == 0)
+            faults = true;
+        else
+            run_named(argv[i], words, arena);
+    }
+    if (faults) {
+        touch_nothing<<<1, 32>>>(arena);
+        CHECK(cudaDeviceSynchronize());
+    }
+    free(words);
+    fflush(stdout);
+    if (crashes)
+        abort();
+    return fails ? 7 : 0;
+}
