@@ -365,16 +365,17 @@ static void begin_program(int argc, char *const *argv, struct pb_memtrace_progra
 static enum pb_status name_streams(const char *output, char *prefix_out, size_t size,
                                    struct pb_error *err)
 {
-    char partial[PATH_MAX], folder[PATH_MAX] = "";
-    enum pb_status status = pb_partial_name(output, partial, sizeof(partial), err);
+    char folder[PATH_MAX] = "";
+    struct pb_partial partial;
+    enum pb_status status = pb_partial_prepare(output, &partial, err);
     int length;
 
     if (status != PB_OK)
         return status;
-    if (partial[0] != '/' && getcwd(folder, sizeof(folder)) == NULL)
+    if (partial.name[0] != '/' && getcwd(folder, sizeof(folder)) == NULL)
         return pb_fail(err, PB_IO, "the working folder has no name: %s", strerror(errno));
-    length =
-        snprintf(prefix_out, size, "%s%s%s.stream", folder, folder[0] == '\0' ? "" : "/", partial);
+    length = snprintf(prefix_out, size, "%s%s%s.stream", folder, folder[0] == '\0' ? "" : "/",
+                      partial.name);
     return length < 0 || (size_t)length >= size
                ? pb_fail(err, PB_INVALID, "output \"%s\": its path is too long", output)
                : PB_OK;
