@@ -30,7 +30,7 @@ static enum pb_status check_format(hid_t file, struct pb_error *err)
     else if (info.super.version < 2)
         status = pb_fail(err, PB_INVALID,
                          "expected the format of HDF5 1.8 or later, which has checksums, found "
-                         "that of version %u",
+                         "that of version %u; \"h5repack --low=1 IN OUT\" converts it",
                          info.super.version);
     else if (before != 0)
         status = pb_fail(err, PB_INVALID, "expected HDF5 from the first byte on, found it at %llu",
@@ -195,23 +195,26 @@ static enum pb_status check_type(hid_t type, const char *path, struct pb_error *
 
 /* ---- storage ---- */
 
+/* Each of the three once, and no other. */
 static enum pb_status check_filters(hid_t creation, const char *path, struct pb_error *err)
 {
+    static const H5Z_filter_t wanted[] = {H5Z_FILTER_SHUFFLE, H5Z_FILTER_DEFLATE,
+                                          H5Z_FILTER_FLETCHER32};
+    enum { WANTED = sizeof(wanted) / sizeof(wanted[0]) };
     int count = H5Pget_nfilters(creation);
+    bool all = count == WANTED;
 
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < WANTED; i++) {
         unsigned flags;
         size_t values = 0;
-        H5Z_filter_t filter =
-            H5Pget_filter2(creation, (unsigned)i, &flags, &values, NULL, 0, NULL, NULL);
 
-        if (filter != H5Z_FILTER_SHUFFLE && filter != H5Z_FILTER_DEFLATE &&
-            filter != H5Z_FILTER_FLETCHER32)
-            return pb_fail(err, PB_CORRUPT,
-                           "%s: expected the filters shuffle, deflate and fletcher32, found %d",
-                           path, (int)filter);
+        all = all &&
+              H5Pget_filter_by_id2(creation, wanted[i], &flags, &values, NULL, 0, NULL, NULL) >= 0;
     }
-    return count < 0 ? pb_h5_fail(err, PB_CORRUPT, "%s: its filters cannot be read", path) : PB_OK;
+    return all ? PB_OK
+               : pb_fail(err, PB_CORRUPT,
+                         "%s: expected the filters shuffle, deflate and fletcher32, found others",
+                         path);
 }
 
 static enum pb_status check_chunk_size(hid_t creation, size_t element_bytes, const char *path,
@@ -240,14 +243,14 @@ static enum pb_status check_storage(hid_t dataset, size_t element_bytes, const c
     if (layout == H5D_VIRTUAL)
         status =
             pb_fail(err, PB_CORRUPT, "%s: expected data of its own, found a virtual dataset", path);
-    else if (layout != H5D_CHUNKED && layout != H5D_CONTIGUOUS && layout != H5D_COMPACT)
-        status = pb_h5_fail(err, PB_CORRUPT, "%s: its storage cannot be read", path);
-    else if (H5Pget_external_count(creation) != 0)
+    else if (layout == H5D_CONTIGUOUS && H5Pget_external_count(creation) != 0)
         status = pb_fail(err, PB_CORRUPT, "%s: expected data in this file, found external storage",
                          path);
+    else if (layout != H5D_CHUNKED)
+        status = pb_fail(err, PB_CORRUPT, "%s: expected chunked storage", path);
     if (status == PB_OK)
         status = check_filters(creation, path, err);
-    if (status == PB_OK && layout == H5D_CHUNKED)
+    if (status == PB_OK)
         status = check_chunk_size(creation, element_bytes, path, err);
     if (creation >= 0)
         H5Pclose(creation);
@@ -264,7 +267,12 @@ static enum pb_status check_dataset(hid_t dataset, const char *path, struct pb_e
 
     if (type >= 0)
         H5Tclose(type);
-    return status != PB_OK ? status : check_storage(dataset, bytes, path, err);
+    if (status == PB_OK)
+        status = check_storage(dataset, bytes, path, err);
+    if (status == PB_OK &&
+        (H5Aexists(dataset, "unit") <= 0 || H5Aexists(dataset, "description") <= 0))
+        status = pb_fail(err, PB_CORRUPT, "%s: expected the attributes unit and description", path);
+    return status;
 }
 
 /* A chunk's place in the grid of chunks. */
@@ -324,22 +332,21 @@ static enum pb_status check_grid(hid_t dataset, struct grid *grid, const char *n
     return status;
 }
 
-/* The grid of a chunked dataset; rank 0: it has no chunks. */
+/* The grid of a dataset's chunks; rank 0: it has none. */
 static enum pb_status find_grid(hid_t dataset, const char *name, struct grid *grid,
                                 struct pb_error *err)
 {
     hid_t space = H5Dget_space(dataset), creation = H5Dget_create_plist(dataset);
     int rank = H5Sget_simple_extent_ndims(space);
-    bool chunked = H5Pget_layout(creation) == H5D_CHUNKED;
     enum pb_status status = PB_OK;
 
     if (rank > PB_H5_RANK_MAX)
         status = pb_fail(err, PB_CORRUPT, "%s: expected at most %d dimensions, found %d", name,
                          PB_H5_RANK_MAX, rank);
-    else if (chunked && (H5Sget_simple_extent_dims(space, grid->shape, NULL) != rank ||
-                         H5Pget_chunk(creation, PB_H5_RANK_MAX, grid->chunk) != rank))
+    else if (rank > 0 && (H5Sget_simple_extent_dims(space, grid->shape, NULL) != rank ||
+                          H5Pget_chunk(creation, PB_H5_RANK_MAX, grid->chunk) != rank))
         status = pb_h5_fail(err, PB_CORRUPT, "%s: its chunks cannot be read", name);
-    grid->rank = chunked && H5Sget_simple_extent_npoints(space) > 0 ? rank : 0;
+    grid->rank = H5Sget_simple_extent_npoints(space) > 0 ? rank : 0;
     H5Pclose(creation);
     H5Sclose(space);
     return status;
@@ -469,8 +476,9 @@ static herr_t collect_name(hid_t group, const char *name, const H5L_info_t *info
     (void)group;
     (void)info;
     if (list->count == list->capacity) {
-        size_t capacity = list->capacity == 0 ? 16 : 2 * list->capacity;
-        struct pb_key *larger = realloc(list->names, capacity * sizeof(*larger));
+        size_t capacity = list->names == NULL ? 0 : 2 * list->capacity;
+        struct pb_key *larger =
+            capacity == 0 ? NULL : realloc(list->names, capacity * sizeof(*larger));
 
         if (larger == NULL)
             return -1;
@@ -486,11 +494,13 @@ static herr_t collect_name(hid_t group, const char *name, const H5L_info_t *info
 enum pb_status pb_h5_list(hid_t group, const char *path, struct pb_key **names_out,
                           size_t *count_out, struct pb_error *err)
 {
-    struct name_list list = {NULL, 0, 0, false};
+    struct name_list list = {calloc(1, sizeof(*list.names)), 0, 1, false};
     herr_t done = H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, collect_name, &list);
     enum pb_status status = PB_OK;
 
-    if (list.is_long)
+    if (list.names == NULL)
+        status = pb_fail(err, PB_NO_MEMORY, "%s: no memory for its names", path);
+    else if (list.is_long)
         status = pb_fail(err, PB_CORRUPT, "%s: expected names of less than %d bytes, found %s…",
                          path, PB_KEY_LENGTH, list.names[list.count - 1].text);
     else if (done < 0)

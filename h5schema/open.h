@@ -4,8 +4,9 @@
  * Only what a fleet file may contain is admitted, so that no reader needs a check of its own:
  *   - a regular file, of a format whose parts carry checksums, with nothing before its signature;
  *   - hard links, each object under one name: no soft, external or user-defined links, no circles;
- *   - data in the file itself (no external or virtual storage), through the filters shuffle,
- * deflate and fletcher32 or none, with no chunk that is missing or went by a filter;
+ *   - data in chunks in the file itself (no external or virtual storage), through the filters
+ *     shuffle, deflate and fletcher32, with no chunk that is missing or went by a filter, and with
+ *     the attributes unit and description;
  *   - whole numbers of 1 to 8 bytes, IEEE numbers, texts of fixed length, and tables of these;
  *   - sizes that the stored bytes can hold, below the bounds here.
  * What is refused is refused before HDF5 follows it, with its path and what was expected.
@@ -56,8 +57,8 @@ enum pb_status pb_h5_open_attribute(hid_t location, const char *name, hid_t *att
                                     struct pb_error *err);
 
 /*
- * Names in a group in alphabetical order; free() them. PB_CORRUPT: the group cannot be listed, or a
- * name is longer than any of the schema.
+ * Names in a group in alphabetical order, an array also where there are none; free() it.
+ * PB_CORRUPT: the group cannot be listed, or a name is longer than any of the schema.
  */
 enum pb_status pb_h5_list(hid_t group, const char *path, struct pb_key **names_out,
                           size_t *count_out, struct pb_error *err);

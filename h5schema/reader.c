@@ -99,7 +99,11 @@ static enum pb_status list_names(struct pb_reader *reader, const char *path,
     enum pb_status status = pb_h5_open_group(reader->file, path, &group, err);
 
     if (status == PB_NOT_FOUND) {
-        *names_out = NULL;
+        struct pb_key *none = calloc(1, sizeof(*none));
+
+        if (none == NULL)
+            return pb_fail(err, PB_NO_MEMORY, "%s: no memory for names", reader->path);
+        *names_out = none;
         *count_out = 0;
         return PB_OK;
     }
@@ -190,7 +194,8 @@ static enum pb_status read_optional(hid_t group, const char *name, const char *p
     return status == PB_NOT_FOUND ? PB_OK : status;
 }
 
-/* Every point owns accesses of its own, or reading few of them could take any time. */
+/* Every point owns accesses of its own, or reading few of them could take any time; and all are
+ * owned. */
 static enum pb_status check_points(const struct pb_series *series, size_t index_count,
                                    struct pb_error *err)
 {
@@ -215,6 +220,9 @@ static enum pb_status check_points(const struct pb_series *series, size_t index_
                 (unsigned long long)point->count, (unsigned long long)left, series->access_count);
         left -= point->count;
     }
+    if (left > 0)
+        return pb_fail(err, PB_CORRUPT, "points: own %llu of %zu accesses",
+                       (unsigned long long)(series->access_count - left), series->access_count);
     return PB_OK;
 }
 

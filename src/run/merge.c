@@ -1,11 +1,13 @@
 /* Joining spools and fleet files; see merge.h. */
 #include "run/merge.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/claim.h"
 #include "run/digest.h"
@@ -32,12 +34,12 @@ struct merge {
 static bool begins_with_a_frame(const char *path)
 {
     char magic[sizeof(pb_frame_magic)] = "";
-    FILE *file = fopen(path, "rbe");
-    size_t got = file == NULL ? 0 : fread(magic, 1, sizeof(magic), file);
+    int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a FIFO has no writer */
+    ssize_t got = file < 0 ? 0 : read(file, magic, sizeof(magic));
 
-    if (file != NULL)
-        fclose(file);
-    return got == sizeof(magic) && memcmp(magic, pb_frame_magic, sizeof(magic)) == 0;
+    if (file >= 0)
+        close(file);
+    return got == (ssize_t)sizeof(magic) && memcmp(magic, pb_frame_magic, sizeof(magic)) == 0;
 }
 
 static enum pb_status read_fleet_run(const char *path, struct pb_run *run_out, struct pb_error *err)

@@ -166,7 +166,22 @@ static void deep_groups(hid_t file)
 
 /* ---- storage ---- */
 
-/* Puts a dataset of `count` elements in the place of another. */
+static void put_attribute(hid_t file, const char *path, const char *name, hid_t type, hsize_t count,
+                          const void *value)
+{
+    hid_t object = H5Oopen(file, path, H5P_DEFAULT);
+    hid_t space = H5Screate_simple(1, &count, NULL), attribute;
+
+    if (H5Aexists(object, name) > 0)
+        H5Adelete(object, name);
+    attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    require(attribute >= 0 && H5Awrite(attribute, type, value) >= 0, name);
+    H5Aclose(attribute);
+    H5Sclose(space);
+    H5Oclose(object);
+}
+
+/* Puts a dataset of this shape in the place of another. */
 static void put_dataset(hid_t file, const char *path, hid_t type, int rank, const hsize_t *shape,
                         hid_t creation)
 {
@@ -181,14 +196,21 @@ static void put_dataset(hid_t file, const char *path, hid_t type, int rank, cons
     H5Dclose(dataset);
     H5Sclose(space);
     H5Pclose(creation);
+    put_attribute(file, path, "unit", H5T_C_S1, 1, "x");
+    put_attribute(file, path, "description", H5T_C_S1, 1, "x");
 }
 
+/* Contiguous for 0, else in chunks and filtered as it should be. */
 static hid_t creation_of(hsize_t chunk)
 {
     hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
 
-    if (chunk > 0)
+    if (chunk > 0) {
         H5Pset_chunk(creation, 1, &chunk);
+        H5Pset_shuffle(creation);
+        H5Pset_deflate(creation, 9);
+        H5Pset_fletcher32(creation);
+    }
     return creation;
 }
 
@@ -273,10 +295,13 @@ static void missing_chunks(hid_t file)
 
 static void foreign_filter(hid_t file)
 {
-    hid_t creation = creation_of(120);
+    hid_t creation = creation_of(0);
     hsize_t count = 120;
 
+    H5Pset_chunk(creation, 1, &count);
     H5Pset_nbit(creation);
+    H5Pset_deflate(creation, 9);
+    H5Pset_fletcher32(creation);
     put_dataset(file, LATENCY, H5T_STD_U32LE, 1, &count, creation);
 }
 
@@ -344,12 +369,10 @@ static void zeros(hid_t file)
     void *bytes = calloc(CHUNK, 8);
 
     for (int i = 0; i < 2; i++) {
-        hid_t creation = creation_of(chunk), dataset, space, memory;
+        hid_t dataset, space, memory;
 
-        H5Pset_shuffle(creation);
-        H5Pset_deflate(creation, 9);
-        H5Pset_fletcher32(creation);
-        put_dataset(file, names[i], i == 0 ? H5T_STD_U32LE : H5T_STD_U64LE, 1, &count, creation);
+        put_dataset(file, names[i], i == 0 ? H5T_STD_U32LE : H5T_STD_U64LE, 1, &count,
+                    creation_of(chunk));
         dataset = H5Dopen2(file, names[i], H5P_DEFAULT);
         space = H5Dget_space(dataset);
         memory = H5Screate_simple(1, &chunk, NULL);
@@ -363,6 +386,14 @@ static void zeros(hid_t file)
         H5Dclose(dataset);
     }
     free(bytes);
+}
+
+static void no_unit(hid_t file)
+{
+    hid_t dataset = H5Dopen2(file, LATENCY, H5P_DEFAULT);
+
+    H5Adelete(dataset, "unit");
+    H5Dclose(dataset);
 }
 
 static void two_dimensions(hid_t file)
@@ -403,20 +434,6 @@ static void odd_number(hid_t file)
     H5Tset_offset(type, 11);
     put_dataset(file, LATENCY, type, 1, &count, creation_of(120));
     H5Tclose(type);
-}
-
-static void put_attribute(hid_t file, const char *path, const char *name, hid_t type, hsize_t count,
-                          const void *value)
-{
-    hid_t object = H5Oopen(file, path, H5P_DEFAULT);
-    hid_t space = H5Screate_simple(1, &count, NULL), attribute;
-
-    H5Adelete(object, name);
-    attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    require(attribute >= 0 && H5Awrite(attribute, type, value) >= 0, name);
-    H5Aclose(attribute);
-    H5Sclose(space);
-    H5Oclose(object);
 }
 
 /* More values than the reader has room for one. */
@@ -547,7 +564,8 @@ const struct hostile_file hostile_files[] = {
     {"endless_rows", endless_rows, "latency: expected data for 1152921504606846976 elements"},
     {"huge_chunk", huge_chunk, LATENCY ": expected chunks of 1 to"},
     {"huge_element", huge_element, MATRIX "/touch: expected elements of 1 to"},
-    {"zeros", zeros, "index: expected the attributes unit and description"},
+    {"no_unit", no_unit, LATENCY ": expected the attributes unit and description"},
+    {"zeros", zeros, "points: own 120 of 16777216 accesses"},
     {"two_dimensions", two_dimensions, "points: expected 1 dimension, found 2"},
     {"named_type", named_type, LATENCY ": expected a type of its own, found a named one"},
     {"odd_number", odd_number, LATENCY ": expected numbers, texts of fixed length or a table"},
