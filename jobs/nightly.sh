@@ -55,11 +55,17 @@ take() {
     rebase) cp "$1" "$baseline.new" || exit 3 ;;
     accept)
         [ -e "$baseline" ] || give_up "there is no $baseline yet; --rebase makes it"
+        plumb-check "$baseline" >/dev/null ||
+            give_up "$baseline: is damaged and was left as it is; --rebase takes the run alone"
         plumb-merge -o "$baseline.new" "$baseline" "$1" >/dev/null
         # 3: a run with a device missing is as good for all the others.
         case $? in 0 | 3) ;; *) give_up "a GPU was replaced? --rebase takes the run alone" ;; esac
         ;;
     esac
+    plumb-check "$baseline.new" >/dev/null || {
+        rm -f "$baseline.new"
+        give_up "$baseline.new: is not valid, and $baseline was left as it is"
+    }
     mv "$baseline.new" "$baseline" && say "$baseline: now with $1"
     [ "$2" = accept ] || : >"$library/rebased" # nights before it are of another fleet
 }

@@ -2,6 +2,7 @@
 #include "cli/command.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,11 @@ void pb_command_blame(const struct argp_state *state, struct pb_error *err)
     if (err->message[0] == '\0') /* argp's own finding: it points behind the option */
         pb_fail(err, PB_INVALID, "%s: unknown or ambiguous option, or its value is missing",
                 state->argv[state->next > 1 ? state->next - 1 : 0]);
+}
+
+void pb_command_begin(void)
+{
+    signal(SIGXFSZ, SIG_IGN);
 }
 
 void pb_command_help(const struct argp *argp, const char *program)

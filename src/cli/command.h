@@ -22,6 +22,12 @@ extern const struct argp pb_command_argp;
  */
 void pb_command_blame(const struct argp_state *state, struct pb_error *err);
 
+/*
+ * The first thing that a program does: a file that passes a size limit is an error of that write,
+ * with its message, not a signal that ends the process without a word.
+ */
+void pb_command_begin(void);
+
 /* Prints the help to standard output. */
 void pb_command_help(const struct argp *argp, const char *program);
 

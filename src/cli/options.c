@@ -268,48 +268,65 @@ void pb_options_help(enum pb_program program)
 
 /* ---- a probe's command line ---- */
 
-/* Appends "--name=value"; no value, no option. */
-static bool append(char **argv, size_t *count, const char *name, const char *value)
+/* Arguments that grow; always ends with NULL. */
+struct arguments {
+    char **items;
+    size_t count;
+};
+
+/* Appends a text, which is freed when there is no room. NULL: there was no memory for it. */
+static bool append_text(struct arguments *arguments, char *text)
 {
-    if (value == NULL)
-        return true;
-    if (asprintf(&argv[*count], "--%s=%s", name, value) < 0) {
-        argv[*count] = NULL;
+    size_t size = (arguments->count + 2) * sizeof(*arguments->items);
+    char **larger = text == NULL ? NULL : realloc(arguments->items, size);
+
+    if (larger == NULL) {
+        free(text);
         return false;
     }
-    (*count)++;
+    larger[arguments->count++] = text;
+    larger[arguments->count] = NULL;
+    arguments->items = larger;
     return true;
+}
+
+/* Appends "--name=value"; no value, no option. */
+static bool append(struct arguments *arguments, const char *name, const char *value)
+{
+    char *text = NULL;
+
+    if (value == NULL)
+        return true;
+    if (asprintf(&text, "--%s=%s", name, value) < 0)
+        text = NULL;
+    return append_text(arguments, text);
 }
 
 enum pb_status pb_options_for_probe(const struct pb_options *options, const char *probe,
                                     char ***argv_out, struct pb_error *err)
 {
     const struct pb_selection *selection = &options->selection;
-    char **argv = calloc(selection->fault_count + 11, sizeof(*argv)), seed[32], sustain[32];
-    size_t count = 2;
+    struct arguments arguments = {NULL, 0};
+    char seed[32], sustain[32];
     bool whole;
 
-    if (argv == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for the probe's command line");
     snprintf(seed, sizeof(seed), "%llu", (unsigned long long)selection->seed);
     snprintf(sustain, sizeof(sustain), "%.17g", selection->sustain_seconds);
-    argv[0] = strdup(probe);
-    argv[1] = strdup("--serve");
-    whole = argv[0] != NULL && argv[1] != NULL &&
-            append(argv, &count, "backend", selection->backend) &&
-            append(argv, &count, "device", selection->selector) &&
-            append(argv, &count, "profile", selection->profile) &&
-            append(argv, &count, "fleet", selection->fleet) &&
-            append(argv, &count, "battery", selection->battery) &&
-            append(argv, &count, "tests", selection->tests) && append(argv, &count, "seed", seed) &&
-            append(argv, &count, "sustain", selection->sustain_seconds > 0 ? sustain : NULL);
+    whole = append_text(&arguments, strdup(probe)) && append_text(&arguments, strdup("--serve")) &&
+            append(&arguments, "backend", selection->backend) &&
+            append(&arguments, "device", selection->selector) &&
+            append(&arguments, "profile", selection->profile) &&
+            append(&arguments, "fleet", selection->fleet) &&
+            append(&arguments, "battery", selection->battery) &&
+            append(&arguments, "tests", selection->tests) && append(&arguments, "seed", seed) &&
+            append(&arguments, "sustain", selection->sustain_seconds > 0 ? sustain : NULL);
     for (size_t i = 0; i < selection->fault_count && whole; i++)
-        whole = append(argv, &count, "fault", selection->faults[i]);
+        whole = append(&arguments, "fault", selection->faults[i]);
     if (!whole) {
-        pb_arguments_free(argv);
-        return pb_fail(err, PB_NO_MEMORY, "no memory for the probe's command line");
+        pb_arguments_free(arguments.items);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory for the probe's command line");
     }
-    *argv_out = argv;
+    *argv_out = arguments.items;
     return PB_OK;
 }
 

@@ -74,6 +74,7 @@ int main(int argc, char **argv)
     struct pb_files files;
     int code;
 
+    pb_command_begin();
     if (pb_files_parse(&usage, argc, argv, &files, &code)) {
         code = check(files.paths[0]);
         free(files.paths);

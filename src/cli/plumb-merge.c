@@ -54,6 +54,7 @@ int main(int argc, char **argv)
     struct pb_run run;
     int code;
 
+    pb_command_begin();
     pb_run_begin(argc, argv, &run);
     if (pb_files_parse(&usage, argc, argv, &files, &code)) {
         code = merge(&files, &run);

@@ -95,6 +95,7 @@ int main(int argc, char **argv)
     struct pb_run run;
     int code = EXIT_SUCCESS;
 
+    pb_command_begin();
     if (pb_options_parse(PB_PROGRAM_PROBE, argc, argv, &options, &err) != PB_OK) {
         code = complain(&err);
     } else if (options.wish == PB_WISH_HELP) {

@@ -168,6 +168,7 @@ int main(int argc, char **argv)
     bool measures;
     int rank, code;
 
+    pb_command_begin();
     pb_run_begin(argc, argv, &request.run); /* MPI may change the arguments */
     measures = pb_options_parse(PB_PROGRAM_RUN, argc, argv, &options, &err) == PB_OK &&
                options.wish == PB_WISH_MEASURE;

@@ -75,10 +75,12 @@ static enum pb_status take(void *context, const struct pb_frame *frame, struct p
 
     if (frame->type == PB_FRAME_START && *alone->stop != 0)
         return pb_fail(err, PB_NOT_FOUND, "the run was stopped by a signal");
+    status = spool(alone, frame, err); /* first: what the observer hears of is safe */
     if (pb_collect_take(alone->collect, 0, frame, &cause) != PB_OK &&
         alone->file_trouble.status == PB_OK)
         alone->file_trouble = cause;
-    status = spool(alone, frame, err);
+    if (status == PB_OK && alone->file_trouble.status != PB_OK && alone->safe < alone->finished)
+        status = pb_fail(err, alone->file_trouble.status, "%s", alone->file_trouble.message);
     if (status != PB_OK || frame->type != PB_FRAME_TEST)
         return status;
     status = pb_note_read_test(frame->note, &note, err);

@@ -108,7 +108,7 @@ static void find_done(struct pb_gather *gather)
 
     for (size_t i = 0; i < plan->tests.count; i++)
         gather->is_done[i] = pb_ledger_is_done(&gather->ledger, plan->member.key, plan->member.uuid,
-                                               plan->tests.specs[i].name);
+                                               plan->tests.specs[i].name, gather->node.count);
     for (size_t i = 0; i < plan->tests.count; i++)
         if (plan->tests.specs[i].concurrent != 0)
             pb_node_all(&gather->node, &gather->is_done[i], 1);

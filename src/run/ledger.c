@@ -52,11 +52,12 @@ const struct pb_ledger_entry *pb_ledger_find(const struct pb_ledger *ledger, con
 }
 
 bool pb_ledger_is_done(const struct pb_ledger *ledger, const char *key, const char *uuid,
-                       const char *test)
+                       const char *test, int64_t devices)
 {
     const struct pb_ledger_entry *entry = find(ledger, key, uuid, test);
 
-    return entry != NULL && entry->outcome == PB_TEST_OK;
+    return entry != NULL && entry->outcome == PB_TEST_OK &&
+           (entry->devices == 0 || entry->devices >= devices);
 }
 
 enum pb_status pb_ledger_record(struct pb_ledger *ledger, const struct pb_ledger_entry *entry,
@@ -84,6 +85,22 @@ void pb_ledger_tally(const struct pb_ledger *ledger, const char *key, const char
 
 /* ---- from a fleet file ---- */
 
+/* The fewest devices that a recording says ran the test at the same time; 0: it does not say. */
+static int64_t fewest_devices(const struct pb_matrix *matrix)
+{
+    const struct pb_axis *last = matrix->rank == 0 ? NULL : &matrix->axes[matrix->rank - 1];
+    double fewest = 0;
+
+    for (size_t i = 0; last != NULL && last->labels != NULL && i < pb_matrix_size(matrix); i++) {
+        double value = matrix->values[i];
+
+        if (strcmp(last->labels[i % last->length], "devices") == 0 && value > 0 &&
+            (fewest == 0 || value < fewest))
+            fewest = value;
+    }
+    return fewest < INT32_MAX ? (int64_t)fewest : 0;
+}
+
 static enum pb_status add_test(struct pb_ledger *ledger, struct pb_reader *reader, const char *key,
                                const struct pb_device_info *info, const char *test,
                                struct pb_error *err)
@@ -100,6 +117,7 @@ static enum pb_status add_test(struct pb_ledger *ledger, struct pb_reader *reade
     PB_TEXT_SET(entry.test, test);
     PB_TEXT_SET(entry.message, recording.message);
     entry.outcome = recording.outcome;
+    entry.devices = fewest_devices(&recording.matrix);
     pb_recording_clear(&recording);
     return pb_ledger_append(ledger, &entry, err);
 }
@@ -177,6 +195,7 @@ static enum pb_status visit(void *context, const struct pb_frame *frame, const v
     PB_TEXT_SET(entry.test, note.test);
     PB_TEXT_SET(entry.message, note.message);
     entry.outcome = pb_outcome_parse(note.outcome);
+    entry.devices = note.devices;
     return pb_ledger_append(reading->ledger, &entry, err);
 }
 

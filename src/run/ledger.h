@@ -22,6 +22,7 @@ struct pb_ledger_entry {
     char test[PB_NAME_LENGTH];
     char message[PB_MESSAGE_LENGTH];
     enum pb_outcome outcome;
+    int64_t devices; /* the fewest that ran it at the same time; 0: not known, or it ran alone */
 };
 
 /* Start from all zero. */
@@ -53,9 +54,12 @@ enum pb_status pb_ledger_add_spool(struct pb_ledger *ledger, const struct pb_spo
 const struct pb_ledger_entry *pb_ledger_find(const struct pb_ledger *ledger, const char *key,
                                              const char *uuid, const char *test);
 
-/* Is the test ok, so that it need not be measured again? */
+/*
+ * Is the test ok, so that it need not be measured again? devices: so many of the node run it at the
+ * same time now, if they do; with fewer it was another test.
+ */
 bool pb_ledger_is_done(const struct pb_ledger *ledger, const char *key, const char *uuid,
-                       const char *test);
+                       const char *test, int64_t devices);
 
 /* Counts every test of the device, of which the ledger has recorded (not appended) each once. */
 void pb_ledger_tally(const struct pb_ledger *ledger, const char *key, const char *uuid,

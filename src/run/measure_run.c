@@ -47,6 +47,7 @@ struct series {
     const char *key;
     struct pb_packer *packer;
     const struct pb_others *others; /* NULL: there are none */
+    int64_t fewest;                 /* devices at a meeting of the test at hand; 0: none yet */
 };
 
 /* Asks the others, and waits for the answer. number: as in notes.h. */
@@ -67,7 +68,12 @@ static enum pb_status ask(const struct series *series, const char *test, const c
 static enum pb_status meet(void *context, const char *test, int64_t number, int64_t *count_out,
                            struct pb_error *err)
 {
-    return ask(context, test, "meet", number, count_out, err);
+    struct series *series = context;
+    enum pb_status status = ask(series, test, "meet", number, count_out, err);
+
+    if (status == PB_OK && (series->fewest == 0 || *count_out < series->fewest))
+        series->fewest = *count_out;
+    return status;
 }
 
 /* In the middle of a test: until that is measured. */
@@ -79,7 +85,7 @@ static enum pb_status take_turn(void *context, const char *test, struct pb_error
 }
 
 /* Runs one test and gives what it has recorded to the packer. */
-static enum pb_status run_test(const struct series *series, const struct pb_test *test,
+static enum pb_status run_test(struct series *series, const struct pb_test *test,
                                enum pb_outcome *outcome_out, struct pb_error *err)
 {
     struct pb_recording recording;
@@ -93,11 +99,13 @@ static enum pb_status run_test(const struct series *series, const struct pb_test
     status = pb_packer_tell(series->packer, PB_FRAME_START, &note, err);
     if (status != PB_OK)
         return status;
+    series->fewest = 0;
     pb_bench_run(series->bench, test, &recording, states, NULL); /* PB_LOST is an outcome, too */
 
     PB_TEXT_SET(note.outcome, pb_outcome_name(recording.outcome));
     PB_TEXT_SET(note.message, recording.message);
     note.seconds = recording.seconds;
+    note.devices = series->fewest;
     *outcome_out = recording.outcome;
     return pb_packer_put(series->packer, &note, &recording, states, err);
 }
@@ -111,7 +119,7 @@ static bool still_answers(struct pb_bench *bench)
 }
 
 /* Runs a test and looks after the device. PB_LOST: it is gone; the test's frame tells that. */
-static enum pb_status run_and_look(const struct series *series, const struct pb_test *test,
+static enum pb_status run_and_look(struct series *series, const struct pb_test *test,
                                    struct pb_error *err)
 {
     enum pb_outcome outcome = PB_TEST_OK;
@@ -138,7 +146,7 @@ static enum pb_status ask_for_turn(const struct series *series, const struct pb_
     return status;
 }
 
-static enum pb_status run_tests(const struct series *series, struct pb_agenda *agenda,
+static enum pb_status run_tests(struct series *series, struct pb_agenda *agenda,
                                 struct pb_error *err)
 {
     enum pb_status status = PB_OK;
@@ -185,7 +193,7 @@ enum pb_status pb_measure_run(struct pb_bench *bench, const char *key,
 {
     const struct pb_packer_request request = {key, *sink, pb_image_of_test};
     const struct pb_frame done = {.type = PB_FRAME_DONE};
-    struct series series = {bench, key, NULL, others};
+    struct series series = {bench, key, NULL, others, 0};
     size_t count = 0;
     enum pb_status status;
 

@@ -63,7 +63,7 @@ static const struct member refusal_members[] = {
 static const struct member test_members[] = {
     TEXT(pb_test_note, key), TEXT(pb_test_note, uuid), TEXT(pb_test_note, test),
     TEXT(pb_test_note, outcome), REAL(pb_test_note, seconds), TEXT(pb_test_note, message),
-    WHOLE(pb_test_note, test_count), END};
+    WHOLE(pb_test_note, test_count), LATER(pb_test_note, devices), END};
 
 static const struct member plan_members[] = {
     TEXT(pb_plan, run.tool_version), TEXT(pb_plan, run.run_id), TEXT(pb_plan, run.created),

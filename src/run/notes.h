@@ -69,6 +69,7 @@ struct pb_test_note {
     double seconds;
     char message[PB_MESSAGE_LENGTH];
     int64_t test_count; /* of a DEVICE: tests that follow */
+    int64_t devices;    /* of a TEST: the fewest that ran it at the same time; 0: not known */
 };
 
 /* PLAN: whose spool this is, and what it ought to hold in the end. Owns tests. */

@@ -132,8 +132,8 @@ static void test_share_ledger__each_rank_has_what_concerns_its_device(void **sta
     assert_int_equal(
         pb_comm_share_ledger(&found, my_rank() == 0 ? "h.gpu1" : "h.gpu599", &ledger, NULL), PB_OK);
     assert_int_equal(ledger.count, 1);
-    assert_true(
-        pb_ledger_is_done(&ledger, my_rank() == 0 ? "h.gpu1" : "h.gpu599", "GPU-b", "l2_capacity"));
+    assert_true(pb_ledger_is_done(&ledger, my_rank() == 0 ? "h.gpu1" : "h.gpu599", "GPU-b",
+                                  "l2_capacity", 1));
     pb_ledger_clear(&found);
     pb_ledger_clear(&ledger);
 }
