@@ -90,6 +90,27 @@ start_node() {
     echo $! >"$1.node"
 }
 
+# Every process of a node, as the test sees them.
+processes_of() {
+    slurmd=$(pgrep -f "slurmd -D -N $1\$" | tail -n 1)
+    space=$(readlink "/proc/$slurmd/ns/pid")
+    for pid in /proc/[0-9]*; do
+        [ "$(readlink "$pid/ns/pid" 2>/dev/null)" = "$space" ] && echo "${pid#/proc/}"
+    done
+}
+
+# A node that is cut off: nothing of it is heard, and it does not know. thaw_node brings it back.
+freeze_node() {
+    processes_of "$1" >"$1.frozen"
+    # shellcheck disable=SC2046
+    kill -STOP $(cat "$1.frozen")
+}
+
+thaw_node() {
+    # shellcheck disable=SC2046
+    kill -CONT $(cat "$1.frozen") 2>/dev/null || true
+}
+
 stop_node() {
     kill -9 "$(cat "$1.node")"
 }
@@ -104,6 +125,7 @@ start_cluster() {
     case $case_name in
     health_*) configure_health ;;
     nodes_with_*) configure_different_nodes ;;
+    full_spool_*) configure_small_disk ;;
     esac
     head -c 1024 /dev/urandom >munge.key
     chmod 400 munge.key
@@ -131,6 +153,7 @@ leave_nothing() {
         kill -9 "$(cat "$file")" 2>/dev/null || true
     done
     cd /
+    umount "$work/small" 2>/dev/null || true
     for _ in $(seq 50); do
         rm -rf "$work" 2>/dev/null && return 0
         sleep 0.2

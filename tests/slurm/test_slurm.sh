@@ -220,6 +220,66 @@ may_start_again() {
     [ "$(state)" = PENDING ] && scontrol update JobId="$job" StartTime=now 2>/dev/null
 }
 
+# The batch node is cut off with rank 0 on it. Slurm starts the job again elsewhere while the old
+# rank 0 still lives; when that node is back, nothing of the new run's may change.
+requeued_job_supersedes_a_node_that_was_cut_off() {
+    nodes_of_job="n1 n2 n3"
+    all_nodes=$nodes
+    nodes=$nodes_of_job
+    write_fleet hang@global_copy
+    submit -N 3 -- --fleet "$work/fleet.json" --tests $fast --deadline 300
+    for device in n1.gpu0 n1.gpu1 n2.gpu0 n2.gpu1 n3.gpu0; do
+        await heard "$device global_copy ok"
+    done
+    await heard 'n3.gpu1 bank_conflict ok'
+    first=$(scontrol show job "$job" | sed -n 's/.*BatchHost=\([^ ]*\).*/\1/p')
+    write_fleet
+    nodes=$all_nodes
+    freeze_node "$first"
+    await was_restarted
+    may_start_again || true
+    ends 0
+    count "$file" '^rank . n[1-3]\.gpu[01] ok 5 0' 6
+    has "$file" '^complete 1$'
+    valid "$file"
+    cp "$file" then.h5
+    thaw_node "$first"
+    await old_ranks_are_gone
+    cmp "$file" then.h5 || fail "the superseded run has changed the file"
+    [ ! -e "$file.spool" ] || fail "a spool is left"
+    for left in shared/.*.owner-* shared/.*.partial-*; do
+        [ ! -e "$left" ] || fail "left behind: $left"
+    done
+}
+
+was_restarted() {
+    [ "$(sinfo -h -n "$first" -t down -o %N)" = "$first" ] || return 1
+    scontrol requeue "$job" 2>/dev/null || true
+    may_start_again || true
+    scontrol show job "$job" | grep -q 'Restarts=[1-9]'
+}
+
+old_ranks_are_gone() {
+    while read -r pid; do
+        ! grep -qs '^plumb-' "/proc/$pid/comm" || return 1
+    done <"$first.frozen"
+}
+
+# Called by start_cluster() for the next case.
+configure_small_disk() {
+    mkdir small
+    mount -t tmpfs -o size=40k tmpfs small || skip "no small disk can be made"
+}
+
+# All is measured and in the file; that it was not safe for a while is said.
+full_spool_disk_costs_nothing_but_safety() {
+    submit -N 2 -- $sim --tests $fast --spool "$work/small/spool"
+    ends 0
+    count "$file" '^rank . n[1-4]\.gpu[01] ok 5 0' 4
+    heard 'measured, but not safe until the end: .*No space left' || fail "nobody hears of it"
+    valid "$file"
+}
+
 # The other nodes' results survive, the dead one's are there as far as they had come.
 node_is_killed_in_mid_job() {
     export PLUMB_LAUNCH="$1"
