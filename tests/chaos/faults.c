@@ -18,8 +18,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <limits.h>
+#include <link.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -86,7 +86,9 @@ __attribute__((constructor)) static void begin(void)
     keep("PLUMB_FAULT_COUNT", fault.count, sizeof(fault.count));
     keep("PLUMB_FAULT_DISK", fault.disk, sizeof(fault.disk));
     fault.at = strtol(at, NULL, 10);
-    fault.mode = strcmp(mode, "cut") == 0 ? MODE_CUT : strcmp(mode, "on") == 0 ? MODE_ON : MODE_ONCE;
+    fault.mode = strcmp(mode, "cut") == 0  ? MODE_CUT
+                 : strcmp(mode, "on") == 0 ? MODE_ON
+                                           : MODE_ONCE;
     if (getcwd(fault.home, sizeof(fault.home)) == NULL)
         return;
     dl_iterate_phdr(find_text, NULL);
@@ -461,8 +463,7 @@ MPI_CALL(MPI_Issend, (void *a, int b, void *c, int d, int e, void *f, void *g),
          (a, b, c, d, e, f, g))
 MPI_CALL(MPI_Isend, (void *a, int b, void *c, int d, int e, void *f, void *g),
          (a, b, c, d, e, f, g))
-MPI_CALL(MPI_Recv, (void *a, int b, void *c, int d, int e, void *f, void *g),
-         (a, b, c, d, e, f, g))
+MPI_CALL(MPI_Recv, (void *a, int b, void *c, int d, int e, void *f, void *g), (a, b, c, d, e, f, g))
 MPI_CALL(MPI_Irecv, (void *a, int b, void *c, int d, int e, void *f, void *g),
          (a, b, c, d, e, f, g))
 MPI_CALL(MPI_Finalize, (void), ())
