@@ -150,8 +150,8 @@ enum pb_status pb_reader_stored_bytes(struct pb_reader *reader, const char *key,
 /* ---- results and validation ---- */
 
 /*
- * Replace /analysis/parameters or /analysis/findings; the other stays. The file is copied, extended
- * and renamed into place, so that raw data is never at risk.
+ * Replace /analysis/parameters with /analysis/agreement, or /analysis/findings. The file is copied,
+ * extended and renamed into place, so that raw data is never at risk.
  */
 enum pb_status pb_file_write_parameters(const char *path, const struct pb_parameter_row *rows,
                                         size_t count, struct pb_error *err);
@@ -162,6 +162,9 @@ struct pb_parameter_source {
     /* Fills up to `room` rows; *count_out 0 at the end. */
     enum pb_status (*next)(void *context, struct pb_parameter_row *rows, size_t room,
                            size_t *count_out, struct pb_error *err);
+    /* The same for /analysis/agreement; NULL: what the file has of it goes. */
+    enum pb_status (*next_agreement)(void *context, struct pb_agreement_row *rows, size_t room,
+                                     size_t *count_out, struct pb_error *err);
 };
 enum pb_status pb_file_write_parameters_from(const char *path,
                                              const struct pb_parameter_source *source,

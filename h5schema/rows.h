@@ -70,6 +70,18 @@ struct pb_parameter_row {
     char reason[PB_MESSAGE_LENGTH];   /* why there is no value */
 };
 
+/* A row of /analysis/agreement: how much of a test's accesses a device's parameters predict. */
+struct pb_agreement_row {
+    char device[PB_KEY_LENGTH];
+    char test[PB_NAME_LENGTH];
+    uint64_t accesses, agreed, contradicted, undetermined;
+    char parameter[PB_TEXT_LENGTH]; /* what most of the undetermined ones lack; empty: there are
+                                       none */
+    uint64_t parameter_accesses;    /* how many lack just that */
+    uint64_t worst_point;           /* row of the test's points: the chase that agrees least */
+    uint64_t worst_accesses, worst_contradicted;
+};
+
 /* A row of /analysis/findings: one verdict, worst first. */
 struct pb_finding_row {
     char severity[PB_NAME_LENGTH]; /* OK, WARNING, CRITICAL, UNKNOWN */

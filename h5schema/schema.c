@@ -173,6 +173,26 @@ static const struct pb_field parameter_fields[] = {
     FIELD(TEXT, pb_parameter_row, reason, "reason", "", "why there is no value"),
 };
 
+static const struct pb_field agreement_fields[] = {
+    FIELD(TEXT, pb_agreement_row, device, "device", "", "key"),
+    FIELD(TEXT, pb_agreement_row, test, "test", "", "whose chases were replayed"),
+    FIELD(U64, pb_agreement_row, accesses, "accesses", "", "recorded, of all traced chases"),
+    FIELD(U64, pb_agreement_row, agreed, "agreed", "",
+          "answered by the level that the parameters predict"),
+    FIELD(U64, pb_agreement_row, contradicted, "contradicted", "", "answered by another one"),
+    FIELD(U64, pb_agreement_row, undetermined, "undetermined", "",
+          "neither: a parameter is not determined, or the latency is of no level"),
+    FIELD(TEXT, pb_agreement_row, parameter, "parameter", "",
+          "what most of the undetermined ones lack; empty: there are none"),
+    FIELD(U64, pb_agreement_row, parameter_accesses, "parameter_accesses", "",
+          "how many of them lack just that"),
+    FIELD(U64, pb_agreement_row, worst_point, "worst_point", "",
+          "row of the test's points: the chase that agrees least"),
+    FIELD(U64, pb_agreement_row, worst_accesses, "worst_accesses", "", "accesses of that chase"),
+    FIELD(U64, pb_agreement_row, worst_contradicted, "worst_contradicted", "",
+          "how many of these are contradicted"),
+};
+
 static const struct pb_field finding_fields[] = {
     FIELD(TEXT, pb_finding_row, severity, "severity", "", "OK, WARNING, CRITICAL or UNKNOWN"),
     FIELD(TEXT, pb_finding_row, level, "level", "",
@@ -222,6 +242,8 @@ const struct pb_object pb_schema[] = {
      "a matrix; its dimension scales lie beside it under their own names"},
     {"/analysis/parameters", PB_OBJECT_TABLE, false, parameter_fields, COUNT(parameter_fields),
      sizeof(struct pb_parameter_row), "what plumb-analyze inferred"},
+    {"/analysis/agreement", PB_OBJECT_TABLE, false, agreement_fields, COUNT(agreement_fields),
+     sizeof(struct pb_agreement_row), "how much of the recorded accesses the parameters predict"},
     {"/analysis/findings", PB_OBJECT_TABLE, false, finding_fields, COUNT(finding_fields),
      sizeof(struct pb_finding_row), "what plumb-outliers found, worst first"},
 };

@@ -440,6 +440,10 @@ void pb_model_cache_access(struct pb_model_cache *cache, uint64_t address, uint3
                                      .is_certain = !set->has_drawn && !cache->is_short};
     uint32_t present;
 
+    if (set->ways == 0) { /* its lines are never kept */
+        *lookup_out = (struct pb_model_lookup){.missed = sectors, .is_certain = true, .slot = NONE};
+        return;
+    }
     lookup.is_line_hit = lookup.slot != NONE;
     if (lookup.is_line_hit)
         note_use(cache, set, lookup.slot);
@@ -471,6 +475,8 @@ enum pb_status pb_model_cache_fill(struct pb_model_cache *cache, uint32_t slot, 
 {
     size_t count = cache->slot_count * cache->sector_count;
 
+    if (slot == NONE)
+        return PB_OK;
     if (cache->ready == NULL)
         cache->ready = calloc(count, sizeof(*cache->ready));
     if (cache->ready == NULL)
@@ -570,7 +576,7 @@ static size_t count_slots(const struct pb_model_shape *shape, size_t *widest_out
 
         sum += ways;
         widest = ways > widest ? ways : widest;
-        if (ways == 0 || sum >= UINT32_MAX / 4)
+        if (sum >= UINT32_MAX / 4)
             return 0;
     }
     *widest_out = widest;
@@ -666,8 +672,7 @@ enum pb_status pb_model_cache_create(const struct pb_model_shape *shape, uint64_
         return PB_INVALID;
     slots = count_slots(shape, &widest);
     if (slots == 0)
-        return pb_fail(err, PB_INVALID, "ways: expected at least 1 of every set, %u in all",
-                       UINT32_MAX / 4);
+        return pb_fail(err, PB_INVALID, "ways: expected 1 to %u in all", UINT32_MAX / 4);
     cache = calloc(1, sizeof(*cache));
     if (cache != NULL) {
         cache->shape = *shape;

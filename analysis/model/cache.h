@@ -48,7 +48,7 @@ struct pb_model_shape {
     uint64_t sector_bytes; /* a power of two, line_bytes / 32 at least; 0: line_bytes */
     size_t set_count;
     size_t way_count;           /* of every set */
-    const uint32_t *way_counts; /* [set_count] where sets differ, else NULL */
+    const uint32_t *way_counts; /* [set_count] where sets differ, else NULL; 0: keeps no line */
     /* Bit i of the set is the parity of address & index_masks[i]; 0: line number modulo sets. */
     uint64_t index_masks[PB_MODEL_MASKS_MAX];
     size_t index_mask_count;

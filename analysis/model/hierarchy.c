@@ -190,11 +190,11 @@ static enum pb_status read_cache(const struct source *from, struct pb_model_leve
     if (level->shape.sector_bytes > level->shape.line_bytes)
         level->shape.sector_bytes = level->shape.line_bytes;
     level->fits_bytes = bound_of(from, "size_bytes", false);
-    level->most_bytes = bound_of(from, "all_miss_bytes", true);
-    if (level->most_bytes == 0)
-        level->most_bytes = bound_of(from, "full_miss_bytes", true);
+    level->most_bytes = bound_of(from, "size_bytes", true);
     level->prefetch_bytes = count_of(from, "prefetch_bytes");
     level->latency = latency_of(from, "latency_cycles");
+    level->miss_latency = latency_of(from, "miss_latency_cycles");
+    level->far_latency = (struct pb_model_latency){NAN, NAN, NAN};
     if (level->fits_bytes == 0)
         note_missing(from, level, "size_bytes");
     status = read_sets(from, level, err);
@@ -207,6 +207,7 @@ static enum pb_status read_tlb(const struct source *from, struct pb_model_level 
     enum pb_status status;
 
     PB_TEXT_SET(level->memory, from->memory);
+    level->is_tlb = true;
     level->shape.line_bytes = count_of(from, "entry_span_bytes");
     if (level->shape.line_bytes == 0)
         level->shape.line_bytes = count_of(from, "entry_coverage_bytes");
@@ -333,23 +334,15 @@ static void read_carveouts(const struct pb_parameters *parameters,
             hierarchy->caches[i].is_unified = true;
 }
 
-/* L2 answers from its near half to its far one; DRAM is what misses it. */
 static void read_latencies(const struct pb_parameters *parameters,
                            struct pb_model_hierarchy *hierarchy)
 {
-    const struct source far = {parameters, "l2_far"}, near = {parameters, "l2_near"},
-                        dram = {parameters, "dram"}, mshr = {parameters, "mshr"};
-    struct pb_model_latency far_half = latency_of(&far, "latency_cycles");
-    struct pb_model_latency near_half = latency_of(&near, "latency_cycles");
+    const struct source far = {parameters, "l2_far"}, dram = {parameters, "dram"},
+                        mshr = {parameters, "mshr"};
 
-    for (size_t i = 0; i < hierarchy->cache_count; i++) {
-        struct pb_model_latency *l2 = &hierarchy->caches[i].latency;
-
-        if (!hierarchy->caches[i].is_chip_wide)
-            continue;
-        l2->low = fmin(l2->low, near_half.low); /* fmin and fmax pass NaN over */
-        l2->high = fmax(l2->high, far_half.high);
-    }
+    for (size_t i = 0; i < hierarchy->cache_count; i++)
+        if (hierarchy->caches[i].is_chip_wide)
+            hierarchy->caches[i].far_latency = latency_of(&far, "latency_cycles");
     hierarchy->dram = latency_of(&dram, "latency_cycles");
     hierarchy->mshr_per_sm = (size_t)count_of(&mshr, "per_sm");
     hierarchy->mshr_per_warp = (size_t)count_of(&mshr, "per_warp");
@@ -414,6 +407,8 @@ uint64_t pb_model_level_fits(const struct pb_model_hierarchy *hierarchy,
         return level->fits_bytes;
     if (hierarchy->carveout_count == 0) /* a profile's: what is set aside is missing */
         return level->fits_bytes > carveout_bytes ? level->fits_bytes - carveout_bytes : 0;
+    if (carveout_bytes < hierarchy->carveout_bytes[0]) /* the least, where the size was found */
+        return level->fits_bytes;
     for (size_t i = 0; i < hierarchy->carveout_count; i++)
         if (hierarchy->carveout_bytes[i] >= carveout_bytes)
             return hierarchy->carveout_size_bytes[i] < level->fits_bytes
@@ -438,16 +433,18 @@ enum pb_status pb_model_level_open(const struct pb_model_level *level, uint64_t 
                                    struct pb_model_cache **cache_out, struct pb_error *err)
 {
     struct pb_model_shape shape = level->shape;
-    uint64_t fits_lines;
+    bool has_slack = !level->is_tlb && fits_bytes >= level->fits_bytes;
+    size_t fits_lines, most_lines;
 
     if (shape.line_bytes == 0 || (fits_bytes == 0 && !level->has_sets))
         return pb_fail(err, PB_NOT_FOUND, "%s is not determined", level->missing);
-    fits_lines = fits_bytes / shape.line_bytes;
+    fits_lines = (size_t)(fits_bytes / shape.line_bytes);
+    most_lines = fits_lines + (has_slack ? fits_lines / PB_MODEL_SLACK : 0);
     if (gap == PB_MODEL_ASSUME && !level->has_policy)
         shape.policy = PB_MODEL_LRU;
     if (!level->has_sets) {
         shape.set_count = 1;
-        shape.way_count = fits_lines > 0 ? (size_t)fits_lines : 1;
+        shape.way_count = most_lines > 0 ? most_lines : 1;
         shape.way_counts = NULL;
         shape.index_mask_count = 0;
         if (gap == PB_MODEL_UNCERTAIN)
@@ -456,8 +453,8 @@ enum pb_status pb_model_level_open(const struct pb_model_level *level, uint64_t 
             shape.policy = PB_MODEL_RANDOM;
             shape.way_weights = NULL;
         }
-    } else if (fits_lines > 0 && fits_lines < count_lines(&shape)) {
-        shape.capacity_lines = (size_t)fits_lines;
+    } else if (fits_lines > 0 && most_lines < count_lines(&shape)) {
+        shape.capacity_lines = most_lines;
     }
     return pb_model_cache_create(&shape, seed, cache_out, err);
 }

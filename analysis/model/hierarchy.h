@@ -48,13 +48,16 @@ struct pb_model_level {
     double *way_weights;         /* owned */
     bool has_sets;               /* sets, ways and index are determined */
     bool has_policy;
-    bool is_unified;                 /* a shared-memory carve-out makes it smaller */
-    bool is_chip_wide;               /* one for all SMs */
-    uint64_t fits_bytes;             /* it holds so much of any array */
-    uint64_t most_bytes;             /* it holds no more of any; 0: not determined */
-    uint64_t prefetch_bytes;         /* a sequential miss brings so much with it */
-    struct pb_model_latency latency; /* of a hit, in all; of a TLB what missing it adds */
-    char missing[PB_TEXT_LENGTH];    /* the first parameter that is, "l1.policy"; empty: none */
+    bool is_unified; /* a shared-memory carve-out makes it smaller */
+    bool is_tlb;
+    bool is_chip_wide;                    /* one for all SMs */
+    uint64_t fits_bytes;                  /* it holds so much of any array */
+    uint64_t most_bytes;                  /* it holds no more of any; 0: not determined */
+    uint64_t prefetch_bytes;              /* a sequential miss brings so much with it */
+    struct pb_model_latency latency;      /* of a hit, in all; of a TLB what missing it adds */
+    struct pb_model_latency miss_latency; /* of what the next cache on its path answers */
+    struct pb_model_latency far_latency;  /* of a hit in the other half of an L2 that has two */
+    char missing[PB_TEXT_LENGTH]; /* the first parameter that is, "l1.policy"; empty: none */
 };
 
 struct pb_model_hierarchy {
@@ -107,7 +110,15 @@ enum pb_model_gap {
 };
 
 /*
- * A cache of the level, empty. Without sets it is one set that holds what surely fits.
+ * A cache that holds a line more than fits loses a few lines of many, and no index says which: so
+ * much more than fits, as a part of it, is asked of the sets alone. Seen on an H200's L1, whose
+ * store is full before its sets are: 1929 lines, of which 1928 fit, miss by 8 to 17.
+ */
+enum { PB_MODEL_SLACK = 256 };
+
+/*
+ * A cache of the level, empty. Without sets it is one set that holds what surely fits; where the
+ * sets hold more than fits, it is limited to that. Both with the slack above.
  *
  * fits_bytes  of pb_model_level_fits()
  *

@@ -453,6 +453,7 @@ static enum pb_status read_profile_cache(const struct pb_json *object,
     if (status != PB_OK)
         return status;
     level->prefetch_bytes = (uint64_t)prefetch;
+    level->miss_latency = level->far_latency = (struct pb_model_latency){NAN, NAN, NAN};
     level->is_unified = json_is_true(unified.value);
     return read_paths(object, hierarchy->cache_count - 1, hierarchy, err);
 }
@@ -463,6 +464,7 @@ static enum pb_status read_profile_tlb(const struct pb_json *object,
     struct pb_model_level *level = &hierarchy->tlbs[hierarchy->tlb_count++];
     enum pb_status status = read_profile_level(object, "entry_span_bytes", level, err);
 
+    level->is_tlb = true;
     return status == PB_OK ? read_latency(object, "penalty_cycles", &level->latency, err) : status;
 }
 

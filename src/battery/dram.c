@@ -111,7 +111,7 @@ static void list_places(const struct pb_bench *bench, uint64_t *offsets)
 
     for (uint64_t i = 0; i < PLACES; i++)
         places[i] = i * PLACE_BYTES + i % (PLACE_BYTES / SMALL_PAGE_BYTES) * SMALL_PAGE_BYTES;
-    pb_walk_shuffle(places, PLACES, bench->seed);
+    pb_order_shuffle(places, PLACES, bench->seed);
     for (uint64_t i = 0; i < NEAR_PAGES; i++)
         offsets[i] = (i + 1) * (near_bytes / NEAR_PAGES) - LINE_BYTES;
     for (uint64_t i = 0; i < PLACES; i++) {

@@ -180,7 +180,7 @@ static struct pb_walk member_walk(const struct pb_bench *bench, const struct pb_
     walk.offset_bytes = offsets;
     walk.offset_count = list_words(search, NULL, members->lines, offsets);
     walk.warm = walk.offset_count;
-    pb_walk_shuffle(offsets, walk.offset_count, repeat);
+    pb_order_shuffle(offsets, walk.offset_count, repeat);
     return walk;
 }
 
@@ -269,7 +269,7 @@ static enum pb_status take_random(struct pb_bench *bench, const struct pb_search
 
         list_words(search, members->offset_bytes, members->count, offsets);
         walk.seed = bench->seed + walk.repeat;
-        pb_walk_shuffle(offsets, count, walk.seed);
+        pb_order_shuffle(offsets, count, walk.seed);
         status = pb_walk_take(bench, &walk, recording, NULL, err);
         if (status != PB_OK)
             return status;

@@ -133,12 +133,12 @@ static enum pb_status take_shuffled(struct pb_bench *bench, const struct pb_sear
 
     count = count / 2 < SHUFFLED_MAX ? count / 2 : SHUFFLED_MAX;
     for (size_t i = 0; i < count && (lines + i + 1) * line <= room && status == PB_OK; i++) {
-        pb_walk_shuffle(offsets, lines, bench->seed + i);
+        pb_order_shuffle(offsets, lines, bench->seed + i);
         status = take_conflict(bench, search, "conflict_shuffled", offsets, lines,
                                (lines + i) * line, recording, err);
     }
     for (size_t i = 0; i < SHUFFLED_FAR && status == PB_OK; i++) {
-        pb_walk_shuffle(offsets, lines, bench->seed + count + i);
+        pb_order_shuffle(offsets, lines, bench->seed + count + i);
         status = take_far(bench, search, "conflict_shuffled", offsets, lines, recording, err);
     }
     return is_out_of_reach(status) ? PB_OK : status;

@@ -4,50 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/order.h"
+
 static const char *const order_names[] = {
     [PB_ORDER_SEQUENTIAL] = "sequential",
     [PB_ORDER_RANDOM] = "random",
     [PB_ORDER_PAGES] = "random_in_pages",
     [PB_ORDER_GIVEN] = "given",
 };
-
-/* splitmix64: orders must be the same on every host that has the seed. */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-void pb_walk_shuffle(uint64_t *offsets, size_t count, uint64_t seed)
-{
-    for (size_t i = count; i > 1; i--) {
-        size_t j = (size_t)(next_random(&seed) % i);
-        uint64_t kept = offsets[i - 1];
-
-        offsets[i - 1] = offsets[j];
-        offsets[j] = kept;
-    }
-}
-
-/* Moves the first slot of every page of the array to the front; returns how many there are. */
-static size_t pages_first(uint64_t *offsets, size_t count, uint64_t base_bytes)
-{
-    size_t pages = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        if ((offsets[i] - base_bytes) / PB_PAGE_BYTES >= pages) {
-            uint64_t kept = offsets[pages];
-
-            offsets[pages] = offsets[i];
-            offsets[i] = kept;
-            pages++;
-        }
-    }
-    return pages;
-}
 
 uint64_t pb_walk_slots(const struct pb_walk *walk)
 {
@@ -70,9 +34,9 @@ static uint64_t *make_offsets(const struct pb_walk *walk, size_t count)
     for (size_t i = 0; i < count; i++)
         offsets[i] = walk->base_bytes + i * walk->stride_bytes;
     if (walk->order == PB_ORDER_PAGES)
-        fixed = pages_first(offsets, count, walk->base_bytes);
+        fixed = pb_order_pages_first(offsets, count, walk->base_bytes);
     if (walk->order != PB_ORDER_SEQUENTIAL)
-        pb_walk_shuffle(offsets + fixed, count - fixed, walk->seed);
+        pb_order_shuffle(offsets + fixed, count - fixed, walk->seed);
     return offsets;
 }
 

@@ -8,6 +8,7 @@
 #define PB_BATTERY_WALK_H
 
 #include "battery/battery.h"
+#include "core/order.h"
 
 enum pb_order {
     PB_ORDER_SEQUENTIAL,
@@ -39,7 +40,8 @@ struct pb_walk {
 
 #define PB_WALK_LAP UINT64_MAX
 
-enum { PB_PAGE_BYTES = 2 << 20 }; /* of the pages by which drivers map large arrays */
+/* Of the pages by which drivers map large arrays. */
+enum { PB_PAGE_BYTES = PB_ORDER_PAGE_BYTES };
 
 /* What the battery needs to decide where to go next. Latencies are net of the overhead. */
 struct pb_walk_result {
@@ -52,9 +54,6 @@ struct pb_walk_result {
 };
 
 uint64_t pb_walk_slots(const struct pb_walk *walk);
-
-/* Draws an order, the same on every host that has the seed. */
-void pb_walk_shuffle(uint64_t *offsets, size_t count, uint64_t seed);
 
 /*
  * Takes the walk and appends the point. result_out may be NULL.

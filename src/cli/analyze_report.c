@@ -110,9 +110,41 @@ static json_t *describe(const struct pb_parameter *parameter)
     return object;
 }
 
-/* {"key": …, "model": …, "memories": {MEMORY: {PARAMETER: {…}}}} */
+/* {"accesses": …, "agreed": …, "contradicted": …, "undetermined": …, "parameter": …, "worst": {…}}
+ */
+static json_t *describe_test(const struct pb_agreement_test *test)
+{
+    json_t *object = json_object(), *worst = json_object();
+
+    json_object_set_new(object, "accesses", json_integer((json_int_t)test->accesses));
+    json_object_set_new(object, "agreed", json_integer((json_int_t)test->agreed));
+    json_object_set_new(object, "contradicted", json_integer((json_int_t)test->contradicted));
+    json_object_set_new(object, "undetermined", json_integer((json_int_t)test->undetermined));
+    json_object_set_new(object, "parameter",
+                        test->missing[0] == '\0' ? json_null() : json_string(test->missing));
+    json_object_set_new(object, "parameter_accesses",
+                        json_integer((json_int_t)test->missing_accesses));
+    json_object_set_new(worst, "point", json_integer((json_int_t)test->worst_point));
+    json_object_set_new(worst, "accesses", json_integer((json_int_t)test->worst_accesses));
+    json_object_set_new(worst, "contradicted", json_integer((json_int_t)test->worst_contradicted));
+    json_object_set_new(object, "worst", worst);
+    return object;
+}
+
+/* {TEST: {…}}: how much of each test's accesses the parameters predict */
+static json_t *describe_agreement(const struct pb_agreement *agreement)
+{
+    json_t *tests = json_object();
+
+    for (size_t i = 0; i < agreement->count; i++)
+        json_object_set_new(tests, agreement->tests[i].test, describe_test(&agreement->tests[i]));
+    return tests;
+}
+
+/* {"key": …, "model": …, "memories": {MEMORY: {PARAMETER: {…}}}, "agreement": {TEST: {…}}} */
 static json_t *describe_device(const char *key, const char *model,
-                               const struct pb_parameters *parameters)
+                               const struct pb_parameters *parameters,
+                               const struct pb_agreement *agreement)
 {
     json_t *device = json_object(), *memories = json_object();
 
@@ -129,13 +161,15 @@ static json_t *describe_device(const char *key, const char *model,
         json_object_set_new(memory, parameter->name, describe(parameter));
     }
     json_object_set_new(device, "memories", memories);
+    json_object_set_new(device, "agreement", describe_agreement(agreement));
     return device;
 }
 
 enum pb_status pb_report_add(struct pb_report *report, const char *key, const char *model,
-                             const struct pb_parameters *parameters, struct pb_error *err)
+                             const struct pb_parameters *parameters,
+                             const struct pb_agreement *agreement, struct pb_error *err)
 {
-    json_t *device = describe_device(key, model, parameters);
+    json_t *device = describe_device(key, model, parameters, agreement);
     FILE *file = pb_outlet_file(report->outlet);
     bool failed = fputs(report->devices == 0 ? "\n" : ",\n", file) == EOF;
 

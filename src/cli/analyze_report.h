@@ -7,6 +7,7 @@
 #ifndef PB_CLI_ANALYZE_REPORT_H
 #define PB_CLI_ANALYZE_REPORT_H
 
+#include "analysis/agreement/agreement.h"
 #include "analysis/parameter.h"
 #include "core/error.h"
 
@@ -19,9 +20,10 @@ struct pb_report;
 enum pb_status pb_report_open(const char *path, struct pb_report **report_out,
                               struct pb_error *err);
 
-/* Adds a device with all its parameters. */
+/* Adds a device with all its parameters, and how much of its accesses they predict. */
 enum pb_status pb_report_add(struct pb_report *report, const char *key, const char *model,
-                             const struct pb_parameters *parameters, struct pb_error *err);
+                             const struct pb_parameters *parameters,
+                             const struct pb_agreement *agreement, struct pb_error *err);
 
 /* Finishes it and gives it its name. The report is gone either way. */
 enum pb_status pb_report_commit(struct pb_report *report, struct pb_error *err);

@@ -107,8 +107,37 @@ static enum pb_status write_rows(FILE *file, const char *key,
     return status;
 }
 
+static enum pb_status write_agreement(struct pb_results *results, const char *key,
+                                      const struct pb_agreement *agreement, struct pb_error *err)
+{
+    if (results->agreement == NULL)
+        results->agreement = tmpfile();
+    if (results->agreement == NULL)
+        return pb_fail(err, PB_IO, "no temporary file for the agreement: %s", strerror(errno));
+    for (size_t i = 0; i < agreement->count; i++) {
+        const struct pb_agreement_test *test = &agreement->tests[i];
+        struct pb_agreement_row row = {.accesses = test->accesses,
+                                       .agreed = test->agreed,
+                                       .contradicted = test->contradicted,
+                                       .undetermined = test->undetermined,
+                                       .parameter_accesses = test->missing_accesses,
+                                       .worst_point = test->worst_point,
+                                       .worst_accesses = test->worst_accesses,
+                                       .worst_contradicted = test->worst_contradicted};
+
+        PB_TEXT_SET(row.device, key);
+        PB_TEXT_SET(row.test, test->test);
+        PB_TEXT_SET(row.parameter, test->missing);
+        if (fwrite(&row, sizeof(row), 1, results->agreement) != 1)
+            return pb_fail(err, PB_IO, "temporary file of the agreement: %s", strerror(errno));
+    }
+    results->agreement_count += agreement->count;
+    return PB_OK;
+}
+
 enum pb_status pb_results_add(struct pb_results *results, const char *key, const char *model,
-                              const struct pb_parameters *parameters, struct pb_error *err)
+                              const struct pb_parameters *parameters,
+                              const struct pb_agreement *agreement, struct pb_error *err)
 {
     size_t devices = results->device_count + 1;
     struct pb_analysed *grown = realloc(results->devices, devices * sizeof(*grown));
@@ -122,26 +151,41 @@ enum pb_status pb_results_add(struct pb_results *results, const char *key, const
     if (results->rows == NULL)
         return pb_fail(err, PB_IO, "no temporary file for the parameters: %s", strerror(errno));
     status = write_rows(results->rows, key, parameters, err);
+    if (status == PB_OK)
+        status = write_agreement(results, key, agreement, err);
     if (status != PB_OK)
         return status;
     PB_TEXT_SET(grown[devices - 1].key, key);
     PB_TEXT_SET(grown[devices - 1].model, model);
+    grown[devices - 1].total = pb_agreement_total(agreement);
     results->device_count = devices;
     results->parameter_count = parameters->count;
+    return PB_OK;
+}
+
+/* Records of so many bytes each, [first, first + count) of a temporary file. */
+static enum pb_status read_records(FILE *file, size_t bytes, size_t first, size_t count,
+                                   void *records_out, struct pb_error *err)
+{
+    if (count == 0)
+        return PB_OK;
+    if (fflush(file) != 0 || pread(fileno(file), records_out, bytes * count,
+                                   (off_t)(bytes * first)) != (ssize_t)(bytes * count))
+        return pb_fail(err, PB_IO, "temporary file of the results: %s", strerror(errno));
     return PB_OK;
 }
 
 enum pb_status pb_results_read(const struct pb_results *results, size_t first, size_t count,
                                struct pb_parameter_row *rows_out, struct pb_error *err)
 {
-    size_t bytes = count * sizeof(*rows_out);
+    return read_records(results->rows, sizeof(*rows_out), first, count, rows_out, err);
+}
 
-    if (count == 0)
-        return PB_OK;
-    if (fflush(results->rows) != 0 || pread(fileno(results->rows), rows_out, bytes,
-                                            (off_t)(first * sizeof(*rows_out))) != (ssize_t)bytes)
-        return pb_fail(err, PB_IO, "temporary file of the parameters: %s", strerror(errno));
-    return PB_OK;
+enum pb_status pb_results_read_agreement(const struct pb_results *results, size_t first,
+                                         size_t count, struct pb_agreement_row *rows_out,
+                                         struct pb_error *err)
+{
+    return read_records(results->agreement, sizeof(*rows_out), first, count, rows_out, err);
 }
 
 void pb_results_clear(struct pb_results *results)
@@ -151,5 +195,7 @@ void pb_results_clear(struct pb_results *results)
     free(results->devices);
     if (results->rows != NULL)
         fclose(results->rows);
+    if (results->agreement != NULL)
+        fclose(results->agreement);
     memset(results, 0, sizeof(*results));
 }

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "analysis/agreement/agreement.h"
 #include "analysis/parameter.h"
 #include "core/error.h"
 #include "h5schema/rows.h"
@@ -12,6 +13,7 @@
 struct pb_analysed {
     char key[PB_KEY_LENGTH];
     char model[PB_TEXT_LENGTH];
+    struct pb_agreement_test total; /* of its agreement; see pb_agreement_total() */
 };
 
 /*
@@ -22,16 +24,22 @@ struct pb_results {
     struct pb_analysed *devices;
     FILE *rows; /* NULL: none yet */
     size_t device_count, parameter_count;
+    FILE *agreement; /* likewise; as many rows of each device as it has replayed tests */
+    size_t agreement_count;
 };
 
 /* PB_NO_MEMORY; PB_IO: no temporary file, or no room in it. */
 enum pb_status pb_results_add(struct pb_results *results, const char *key, const char *model,
-                              const struct pb_parameters *parameters, struct pb_error *err);
+                              const struct pb_parameters *parameters,
+                              const struct pb_agreement *agreement, struct pb_error *err);
 void pb_results_clear(struct pb_results *results); /* NULL is allowed */
 
 /* Rows [first, first + count) into rows_out. PB_IO. */
 enum pb_status pb_results_read(const struct pb_results *results, size_t first, size_t count,
                                struct pb_parameter_row *rows_out, struct pb_error *err);
+enum pb_status pb_results_read_agreement(const struct pb_results *results, size_t first,
+                                         size_t count, struct pb_agreement_row *rows_out,
+                                         struct pb_error *err);
 
 /*
  * One table per model. Devices that agree are folded into one line, with the span of their

@@ -21,7 +21,7 @@ struct pb_workers {
 struct answer {
     enum pb_status status;
     char message[PB_ERROR_LENGTH], model[PB_TEXT_LENGTH];
-    size_t analysed, parameters;
+    size_t analysed, parameters, agreement;
 };
 
 static enum pb_status analyse(struct pb_reader *reader, const char *key,
@@ -40,6 +40,11 @@ static enum pb_status analyse(struct pb_reader *reader, const char *key,
     status = pb_infer_device(&info, place, &recordings, &result.parameters, &result.analysed, err);
     if (status != PB_OK)
         return status;
+    status = pb_agreement_measure(&result.parameters, &recordings, &result.agreement, err);
+    if (status != PB_OK) {
+        pb_parameters_clear(&result.parameters);
+        return status;
+    }
     PB_TEXT_SET(result.model, info.model);
     *result_out = result;
     return PB_OK;
@@ -55,10 +60,13 @@ static bool send_answer(int pipe, enum pb_status status, const struct pb_device_
         PB_TEXT_SET(answer.model, result->model);
         answer.analysed = result->analysed;
         answer.parameters = result->parameters.count;
+        answer.agreement = result->agreement.count;
     }
     return pb_worker_send(pipe, &answer, sizeof(answer)) &&
            pb_worker_send(pipe, result->parameters.items,
-                          answer.parameters * sizeof(*result->parameters.items));
+                          answer.parameters * sizeof(*result->parameters.items)) &&
+           pb_worker_send(pipe, result->agreement.tests,
+                          answer.agreement * sizeof(*result->agreement.tests));
 }
 
 /* One device by a reader of its own: what HDF5 keeps of a file's objects grows while it is open. */
@@ -88,6 +96,7 @@ static void work(void *context, size_t first, int pipe)
 
         heard = send_answer(pipe, status, &result, &err) && status == PB_OK;
         pb_parameters_clear(&result.parameters);
+        pb_agreement_clear(&result.agreement);
     }
 }
 
@@ -131,6 +140,25 @@ static enum pb_status take_parameters(struct pb_worker *worker, const struct ans
     return PB_OK;
 }
 
+static enum pb_status take_agreement(struct pb_worker *worker, const struct answer *answer,
+                                     struct pb_agreement *agreement_out, struct pb_error *err)
+{
+    struct pb_agreement agreement = {NULL, answer->agreement};
+    enum pb_status status;
+
+    agreement.tests = calloc(answer->agreement + 1, sizeof(*agreement.tests));
+    if (agreement.tests == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu tests", answer->agreement);
+    status = pb_worker_receive(worker, agreement.tests,
+                               answer->agreement * sizeof(*agreement.tests), err);
+    if (status != PB_OK) {
+        pb_agreement_clear(&agreement);
+        return status;
+    }
+    *agreement_out = agreement;
+    return PB_OK;
+}
+
 enum pb_status pb_workers_next(struct pb_workers *workers, struct pb_device_result *result_out,
                                struct pb_error *err)
 {
@@ -146,6 +174,11 @@ enum pb_status pb_workers_next(struct pb_workers *workers, struct pb_device_resu
     status = take_parameters(worker, &answer, &result.parameters, err);
     if (status != PB_OK)
         return status;
+    status = take_agreement(worker, &answer, &result.agreement, err);
+    if (status != PB_OK) {
+        pb_parameters_clear(&result.parameters);
+        return status;
+    }
     PB_TEXT_SET(result.model, answer.model);
     result.analysed = answer.analysed;
     *result_out = result;

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 
+#include "analysis/agreement/agreement.h"
 #include "analysis/parameter.h"
 #include "core/error.h"
 #include "core/identity.h"
@@ -22,6 +23,7 @@ struct pb_workers;
 struct pb_device_result {
     char model[PB_TEXT_LENGTH];
     struct pb_parameters parameters; /* for pb_parameters_clear() */
+    struct pb_agreement agreement;   /* for pb_agreement_clear() */
     size_t analysed;                 /* recordings that could be read */
 };
 

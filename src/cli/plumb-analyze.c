@@ -96,9 +96,11 @@ static enum pb_status keep_result(struct analysis *analysis, const char *key,
     enum pb_status status = PB_OK;
 
     if (analysis->report != NULL)
-        status = pb_report_add(analysis->report, key, result->model, &result->parameters, err);
+        status = pb_report_add(analysis->report, key, result->model, &result->parameters,
+                               &result->agreement, err);
     if (status == PB_OK)
-        status = pb_results_add(&analysis->results, key, result->model, &result->parameters, err);
+        status = pb_results_add(&analysis->results, key, result->model, &result->parameters,
+                                &result->agreement, err);
     analysis->empty += result->analysed == 0;
     return status;
 }
@@ -121,6 +123,7 @@ static enum pb_status analyse_devices(struct analysis *analysis, const struct op
         else
             status = keep_result(analysis, analysis->keys[i].text, &result, err);
         pb_parameters_clear(&result.parameters);
+        pb_agreement_clear(&result.agreement);
     }
     pb_workers_stop(workers);
     return status;
@@ -129,7 +132,7 @@ static enum pb_status analyse_devices(struct analysis *analysis, const struct op
 /* Rows as the fleet file takes them. */
 struct row_source {
     const struct pb_results *results;
-    size_t next;
+    size_t next, next_agreement;
 };
 
 static enum pb_status next_rows(void *context, struct pb_parameter_row *rows, size_t room,
@@ -146,13 +149,27 @@ static enum pb_status next_rows(void *context, struct pb_parameter_row *rows, si
     return status;
 }
 
+static enum pb_status next_agreement_rows(void *context, struct pb_agreement_row *rows, size_t room,
+                                          size_t *count_out, struct pb_error *err)
+{
+    struct row_source *source = context;
+    size_t left = source->results->agreement_count - source->next_agreement;
+    size_t count = left < room ? left : room;
+    enum pb_status status =
+        pb_results_read_agreement(source->results, source->next_agreement, count, rows, err);
+
+    source->next_agreement += count;
+    *count_out = count;
+    return status;
+}
+
 /* Files first, then what people see: nobody reads of parameters that could not be kept. */
 static enum pb_status deliver(struct analysis *analysis, const struct options *options,
                               struct pb_error *err)
 {
     struct pb_results *results = &analysis->results;
-    struct row_source rows = {results, 0};
-    struct pb_parameter_source source = {&rows, next_rows};
+    struct row_source rows = {results, 0, 0};
+    struct pb_parameter_source source = {&rows, next_rows, next_agreement_rows};
     enum pb_status status = PB_OK;
 
     if (!options->read_only && options->device == NULL)

@@ -16,13 +16,14 @@ static void format(enum pb_value_kind kind, double value, size_t count,
 {
     struct pb_parameter parameter = {.kind = kind, .number_count = count};
     struct pb_parameters set = {&parameter, 1, 1};
+    struct pb_agreement none = {NULL, 0};
     struct pb_results results = {0};
 
     for (size_t i = 0; i < count; i++)
         parameter.numbers[i].value = value;
     if (kind == PB_VALUE_LIST && count > 1)
         parameter.numbers[count - 2].value = NAN;
-    assert_int_equal(pb_results_add(&results, "n1.gpu0", "GPU", &set, NULL), PB_OK);
+    assert_int_equal(pb_results_add(&results, "n1.gpu0", "GPU", &set, &none, NULL), PB_OK);
     assert_int_equal(pb_results_read(&results, 0, 1, row, NULL), PB_OK);
     pb_results_clear(&results);
 }

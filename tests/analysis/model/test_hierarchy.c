@@ -64,11 +64,13 @@ static void test_hierarchy__a_report_gives_what_was_determined(void **state)
     assert_int_equal(l1->shape.way_count, 512);
     assert_int_equal(l1->shape.index_masks[1], 0x30100);
     assert_int_equal(l1->fits_bytes, 245760);
+    assert_int_equal(pb_model_level_fits(&hierarchy, l1, 0), 245760);
     assert_int_equal(pb_model_level_fits(&hierarchy, l1, 50000), 152448);
     assert_int_equal(pb_model_level_fits(&hierarchy, l1, 200000), 0);
     assert_true(!l2->has_sets && l2->is_chip_wide);
     assert_string_equal(l2->missing, "l2.set_count");
-    assert_true(l2->latency.low == 263.0 && l2->latency.high == 495.0);
+    assert_true(l2->latency.low == 263.0 && l2->latency.high == 295.0 &&
+                l2->far_latency.cycles == 477.0);
     assert_int_equal(hierarchy.mshr_per_sm, 256);
     assert_int_equal(hierarchy.mshr_per_warp, 0);
     pb_model_hierarchy_clear(&hierarchy);

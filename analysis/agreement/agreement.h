@@ -1,0 +1,43 @@
+/*
+ * How much of its own recorded accesses a device's parameters predict: a row for each test.
+ * replay.h says what agrees, contradicts and is undetermined.
+ */
+#ifndef PB_ANALYSIS_AGREEMENT_AGREEMENT_H
+#define PB_ANALYSIS_AGREEMENT_AGREEMENT_H
+
+#include "analysis/inference.h"
+#include "analysis/parameter.h"
+
+/* One test; plain data, which processes may pass on as bytes. */
+struct pb_agreement_test {
+    char test[PB_NAME_LENGTH];
+    uint64_t accesses, agreed, contradicted, undetermined;
+    char missing[PB_TEXT_LENGTH]; /* what most of the undetermined ones lack; empty: there are none
+                                   */
+    uint64_t missing_accesses;    /* how many lack just that */
+    uint64_t worst_point;         /* row of `points`: the chase that agrees least */
+    uint64_t worst_accesses, worst_contradicted;
+};
+
+struct pb_agreement {
+    struct pb_agreement_test *tests;
+    size_t count;
+};
+
+/*
+ * Replays all tests whose chases go through caches.
+ *
+ * parameters  as pb_infer_device() stated them
+ * source      the same recordings again; each is read once or twice, one at a time
+ *
+ * PB_NO_MEMORY is the only error; a device without any cache has no rows.
+ */
+enum pb_status pb_agreement_measure(const struct pb_parameters *parameters,
+                                    const struct pb_recordings *source,
+                                    struct pb_agreement *agreement_out, struct pb_error *err);
+void pb_agreement_clear(struct pb_agreement *agreement); /* NULL is allowed */
+
+/* The sum of all rows; its test is empty, its worst chase that of the test named there. */
+struct pb_agreement_test pb_agreement_total(const struct pb_agreement *agreement);
+
+#endif

@@ -1,0 +1,962 @@
+/* Predicting every access of a chase, and comparing; see replay.h. */
+#include "analysis/agreement/replay.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/agreement/sequence.h"
+#include "analysis/statistics/sample.h"
+#include "analysis/trace.h"
+
+enum {
+    LEVELS_MAX = PB_MODEL_DEPTH_MAX + 1, /* caches of a path, and DRAM */
+    TLBS_MAX = PB_MODEL_TLBS_MAX + 1,    /* TLB levels, and missing all of them */
+    ANSWERS_MAX = LEVELS_MAX * TLBS_MAX, /* bits of a set of answers */
+    CYCLES_MAX = 4096,                   /* latencies with a class of their own */
+    SEARCHED_LINES_MAX = 64,             /* lines of a set that may be just full */
+    REFERENCE_MIN = 256,                 /* accesses that show a spread */
+    FEW_LINES = 16,                      /* of an L2: a part of it that crowds no set */
+    AHEAD_BYTES = 8192                   /* from load to load, that a prefetch may follow */
+};
+
+/* Of a spread that no chase showed: of the latency, and cycles. */
+static const double assumed_spread = 0.12, margin_cycles = 2.0;
+
+/* How far the reference's accesses lie from their median but for strays. */
+static const double spread_quantile = 0.005, dram_quantile = 0.0005;
+
+/* What L2 holds of a chase's lines when it is launched. */
+enum preparation {
+    UNKNOWN, /* what was there before: no file tells */
+    FLUSHED, /* none: it was filled with other data */
+    FILLED,  /* all that it can: every slot was loaded once */
+};
+
+/* What a file does not say of a chase, but the battery always does (docs/battery.md). */
+struct habit {
+    const char *test, *phase; /* NULL: any */
+    enum preparation l2;      /* before the launch */
+    const char *warm_path;    /* the warm loads go that way; "phase": the phase names it */
+    bool is_open;             /* some warm loads go another way, it is not known which */
+};
+
+static const struct habit habits[] = {
+    {"dram_latency", "near", FLUSHED, NULL, false},
+    {"dram_latency", "far", FLUSHED, NULL, false},
+    {"dram_latency", "pages", FILLED, NULL, false},
+    {"latency_pattern", NULL, FLUSHED, NULL, false},
+    {"l2_capacity", "miss", FLUSHED, NULL, false},
+    {"l2_capacity", NULL, FILLED, NULL, false},
+    {"l2_line", "miss", FLUSHED, NULL, false},
+    {"l2_line", "cold", FLUSHED, NULL, false},
+    {"l2_line", "backward", FLUSHED, NULL, false},
+    {"l2_line", NULL, FILLED, NULL, false},
+    {"l2_sets", "miss", FLUSHED, NULL, false},
+    {"l2_sets", NULL, FILLED, NULL, false},
+    {"cache_sharing", "none", FILLED, NULL, false},
+    {"cache_sharing", "reference", UNKNOWN, NULL, false},
+    {"cache_sharing", "miss", FILLED, NULL, false},
+    {"cache_sharing", "global_ca", FILLED, "global_ca", false},
+    {"cache_sharing", "readonly", FILLED, "readonly", false},
+    {"cache_sharing", "texture", FILLED, "texture", false},
+    {"cache_sharing", NULL, FILLED, NULL, true},
+    {"sm_misses", "l1", UNKNOWN, "global_cg", false},
+    {"sm_misses", "readonly", UNKNOWN, "global_cg", false},
+    {"sm_misses", "texture", UNKNOWN, "global_cg", false},
+};
+
+/* Reasons that are no parameters. */
+enum reason {
+    NO_REASON,
+    OUTLIER,  /* the latency is none of any answer */
+    OVERLAP,  /* the latencies of all answers overlap */
+    LAUNCH,   /* what the level held before the launch */
+    FOREIGN,  /* a set that is just full misses: the kernel has a line of its own there */
+    ORDER,    /* the loads before the record */
+    CROSSED,  /* which loads went another way */
+    NO_MODEL, /* the path is not modelled */
+    FIRST_PARAMETER
+};
+
+static const char *const reason_names[FIRST_PARAMETER] = {
+    "",
+    "latency (of no level)",
+    "latency (levels overlap)",
+    "contents before the launch",
+    "a line of the kernel's own",
+    "order of the warm loads",
+    "path of the warm loads",
+    "path",
+};
+
+struct band {
+    double low, high;
+};
+
+/* A path's answers: answer c * TLBS_MAX + t is cache level c with t TLB levels missed. */
+struct route {
+    bool is_ready;
+    size_t levels, tlbs; /* DRAM and missing all TLBs included */
+    struct band bands[ANSWERS_MAX];
+    uint32_t near_of[ANSWERS_MAX]; /* answers whose bands overlap this one's */
+    uint32_t all;
+    uint32_t answers[CYCLES_MAX]; /* by latency */
+};
+
+/* What one load must be answered by, and why it is not one answer. */
+struct prediction {
+    uint32_t answers;
+    uint8_t reason;
+    bool is_open; /* a cache had to choose a victim, and how it does is not known */
+};
+
+struct spread {
+    double below, above; /* cycles around the median */
+};
+
+struct pb_replay {
+    const struct pb_model_hierarchy *hierarchy;
+    struct pb_model_cache *caches[PB_MODEL_CACHES_MAX], *tlbs[PB_MODEL_TLBS_MAX];
+    uint64_t fits[PB_MODEL_CACHES_MAX]; /* bytes that caches[i] was made for */
+    struct route routes[PB_MODEL_PATH_COUNT];
+    struct spread l2_spread; /* NaN: not seen */
+    double dram_least;       /* cycles that all but strays of DRAM's loads take; NaN: not seen */
+    char reasons[PB_REASONS_MAX][PB_TEXT_LENGTH];
+    size_t reason_count;
+    uint8_t cache_reasons[PB_MODEL_CACHES_MAX], tlb_reasons[PB_MODEL_TLBS_MAX];
+    struct prediction *predictions; /* [prediction_room] of a period */
+    size_t prediction_room;
+    uint32_t *misses; /* [miss_room] contradicted hits by set of the first cache */
+    size_t miss_room;
+};
+
+/* Reasons */
+
+static uint8_t reason_of(struct pb_replay *replay, const char *name)
+{
+    for (size_t i = FIRST_PARAMETER; i < replay->reason_count; i++)
+        if (strcmp(replay->reasons[i], name) == 0)
+            return (uint8_t)i;
+    if (replay->reason_count == PB_REASONS_MAX)
+        return (uint8_t)(PB_REASONS_MAX - 1);
+    PB_TEXT_SET(replay->reasons[replay->reason_count], name);
+    return (uint8_t)replay->reason_count++;
+}
+
+const char *pb_replay_reason(const struct pb_replay *replay, size_t reason)
+{
+    return replay->reasons[reason];
+}
+
+/* What a lookup of the level is uncertain for. */
+static uint8_t reason_of_level(struct pb_replay *replay, const struct pb_model_level *level)
+{
+    char name[PB_TEXT_LENGTH];
+
+    if (level->missing[0] != '\0')
+        PB_TEXT_SET(name, level->missing);
+    else if (level->shape.policy == PB_MODEL_RANDOM || level->shape.policy == PB_MODEL_WEIGHTED)
+        snprintf(name, sizeof(name), "%.31s.policy (victims are drawn)", level->memory);
+    else
+        snprintf(name, sizeof(name), "%.31s.%s", level->memory,
+                 level->is_tlb ? "reach_bytes" : "size_bytes");
+    return reason_of(replay, name);
+}
+
+static void name_reasons(struct pb_replay *replay)
+{
+    const struct pb_model_hierarchy *hierarchy = replay->hierarchy;
+
+    replay->reason_count = FIRST_PARAMETER;
+    for (size_t i = 0; i < FIRST_PARAMETER; i++)
+        PB_TEXT_SET(replay->reasons[i], reason_names[i]);
+    for (size_t i = 0; i < hierarchy->cache_count; i++)
+        replay->cache_reasons[i] = reason_of_level(replay, &hierarchy->caches[i]);
+    for (size_t i = 0; i < hierarchy->tlb_count; i++)
+        replay->tlb_reasons[i] = reason_of_level(replay, &hierarchy->tlbs[i]);
+}
+
+/* Latencies of answers */
+
+static struct band band_around(struct pb_model_latency latency, struct spread spread)
+{
+    double below = spread.below, above = spread.above;
+
+    if (isnan(below)) {
+        below = assumed_spread * latency.cycles;
+        above = below;
+    }
+    return (struct band){latency.low - below - margin_cycles, latency.high + above + margin_cycles};
+}
+
+/*
+ * Of the cache at that depth of a path: what misses the cache before it shows costs more or less
+ * than L2's own path does (textures).
+ */
+static struct band band_of_level(const struct pb_replay *replay, const struct pb_model_route *way,
+                                 size_t depth)
+{
+    const struct pb_model_hierarchy *hierarchy = replay->hierarchy;
+    const struct pb_model_level *level = &hierarchy->caches[way->caches[depth]];
+    static const struct spread none = {1.0, 1.0};
+    struct band band = band_around(level->latency, level->is_chip_wide ? replay->l2_spread : none);
+
+    if (level->is_chip_wide && depth > 0) {
+        const struct pb_model_level *before = &hierarchy->caches[way->caches[depth - 1]];
+        struct band missed = band_around(before->miss_latency, replay->l2_spread);
+
+        band.low = fmin(band.low, missed.low);
+        band.high = fmax(band.high, missed.high);
+    }
+    return band;
+}
+
+static void overlap_bands(struct route *route)
+{
+    for (size_t a = 0; a < ANSWERS_MAX; a++) {
+        if ((route->all >> a & 1) == 0)
+            continue;
+        for (size_t b = 0; b < ANSWERS_MAX; b++)
+            if ((route->all >> b & 1) != 0 && route->bands[a].low <= route->bands[b].high &&
+                route->bands[b].low <= route->bands[a].high)
+                route->near_of[a] |= UINT32_C(1) << b;
+        for (size_t cycles = 0; cycles < CYCLES_MAX; cycles++)
+            if ((double)cycles >= route->bands[a].low && (double)cycles <= route->bands[a].high)
+                route->answers[cycles] |= UINT32_C(1) << a;
+    }
+}
+
+static void make_route(struct pb_replay *replay, enum pb_model_path path)
+{
+    const struct pb_model_hierarchy *hierarchy = replay->hierarchy;
+    const struct pb_model_route *way = &hierarchy->routes[path];
+    struct route *route = &replay->routes[path];
+
+    memset(route, 0, sizeof(*route));
+    route->is_ready = true;
+    route->levels = way->count + !isnan(hierarchy->dram.cycles);
+    route->tlbs = 1 + (path == PB_MODEL_CONSTANT ? 0 : hierarchy->tlb_count);
+    for (size_t c = 0; c < route->levels; c++) {
+        struct band band;
+
+        if (c < way->count)
+            band = band_of_level(replay, way, c);
+        else
+            band = (struct band){fmin(band_around(hierarchy->dram, replay->l2_spread).low,
+                                      replay->dram_least - replay->l2_spread.below),
+                                 INFINITY};
+        for (size_t t = 0; t < route->tlbs; t++) {
+            if (t > 0) {
+                band.low += hierarchy->tlbs[t - 1].latency.low - 1.0;
+                band.high += hierarchy->tlbs[t - 1].latency.high + 1.0;
+            }
+            route->bands[c * TLBS_MAX + t] = band;
+            if (t > 0 && t + 1 == route->tlbs) /* what lies behind the last level is not known */
+                route->bands[c * TLBS_MAX + t].high = INFINITY;
+            route->all |= UINT32_C(1) << (c * TLBS_MAX + t);
+        }
+    }
+    overlap_bands(route);
+}
+
+static uint32_t answers_of(const struct route *route, double cycles)
+{
+    if (!(cycles >= 0.0))
+        return 0;
+    return route->answers[cycles < CYCLES_MAX ? (size_t)(cycles + 0.5) : CYCLES_MAX - 1];
+}
+
+/* Could a latency have shown that these answers are wrong? */
+static bool can_fail(const struct route *route, uint32_t answers)
+{
+    uint32_t reach = 0;
+
+    for (uint32_t left = answers; left != 0; left &= left - 1)
+        reach |= route->near_of[__builtin_ctz(left)];
+    return (route->all & ~reach) != 0;
+}
+
+/* Caches */
+
+static enum pb_status open_cache(struct pb_replay *replay, size_t i, uint64_t carveout_bytes,
+                                 struct pb_error *err)
+{
+    const struct pb_model_level *level = &replay->hierarchy->caches[i];
+    uint64_t fits = pb_model_level_fits(replay->hierarchy, level, carveout_bytes);
+    enum pb_status status;
+
+    if (replay->caches[i] != NULL && replay->fits[i] == fits) {
+        pb_model_cache_clear(replay->caches[i]);
+        return PB_OK;
+    }
+    pb_model_cache_destroy(replay->caches[i]);
+    replay->caches[i] = NULL;
+    replay->fits[i] = fits;
+    status = pb_model_level_open(level, fits, PB_MODEL_UNCERTAIN, 1, &replay->caches[i], err);
+    return status == PB_NOT_FOUND ? PB_OK : status; /* it then is open from the first load on */
+}
+
+static enum pb_status open_tlb(struct pb_replay *replay, size_t i, struct pb_error *err)
+{
+    const struct pb_model_level *level = &replay->hierarchy->tlbs[i];
+    enum pb_status status;
+
+    if (replay->tlbs[i] != NULL) {
+        pb_model_cache_clear(replay->tlbs[i]);
+        return PB_OK;
+    }
+    status =
+        pb_model_level_open(level, level->fits_bytes, PB_MODEL_UNCERTAIN, 1, &replay->tlbs[i], err);
+    return status == PB_NOT_FOUND ? PB_OK : status;
+}
+
+static enum pb_status begin_launch(struct pb_replay *replay, uint64_t carveout_bytes,
+                                   struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; i < replay->hierarchy->cache_count && status == PB_OK; i++)
+        status = open_cache(replay, i, carveout_bytes, err);
+    for (size_t i = 0; i < replay->hierarchy->tlb_count && status == PB_OK; i++)
+        status = open_tlb(replay, i, err);
+    return status;
+}
+
+/* What one level says of a load. */
+enum finding { HITS, MISSES, OPEN_LAUNCH, OPEN_PARAMETER };
+
+/* One chase under way. */
+struct launch {
+    struct pb_replay *replay;
+    const struct pb_model_route *way;
+    const struct route *route;
+    enum preparation l2;
+    uint64_t laps;      /* that are complete */
+    uint64_t last;      /* address of the load before; UINT64_MAX: none */
+    bool is_unsettled;  /* this lap found what the next one need not find */
+    uint32_t scattered; /* caches, as bits, of unknown sets that the chase may crowd */
+    uint32_t scattered_tlbs;
+    uint32_t roomy; /* caches, as bits, that no lap but the first, which is not recorded, asks */
+};
+
+/* What a level held before shows in the first lap only: later misses are of what was evicted. */
+static enum finding look_up(const struct launch *launch, struct pb_model_cache *cache,
+                            uint64_t address, enum preparation before, bool is_scattered)
+{
+    struct pb_model_lookup lookup;
+
+    if (cache == NULL)
+        return OPEN_PARAMETER;
+    pb_model_cache_access(cache, address, pb_model_cache_sectors(cache, address, 1), 0.0, &lookup);
+    if (!lookup.is_certain)
+        return OPEN_PARAMETER;
+    if (lookup.missed == 0)
+        return is_scattered ? OPEN_PARAMETER : HITS;
+    if (launch->laps > 0 || before == FLUSHED)
+        return is_scattered && launch->laps > 0 ? OPEN_PARAMETER : MISSES;
+    if (before == UNKNOWN)
+        return OPEN_LAUNCH;
+    return is_scattered ? OPEN_PARAMETER : HITS;
+}
+
+/*
+ * Lap after lap alike, an LRU's level that sees all loads finds from the second lap on what it will
+ * always find: so does one that is open wherever a set overflows. What lies behind may see other
+ * misses in the lap after, and other policies may need more laps.
+ */
+static void note_miss(struct launch *launch, const struct pb_model_level *level, size_t depth)
+{
+    launch->is_unsettled |= depth > 0 || (level->has_policy && level->shape.policy != PB_MODEL_LRU);
+}
+
+/* TLB levels that may have been missed, as bits. */
+static uint32_t translate(struct launch *launch, uint64_t address, uint8_t *reason)
+{
+    struct pb_replay *replay = launch->replay;
+    uint64_t span = replay->hierarchy->tlbs[0].shape.line_bytes;
+    uint32_t missed = 0;
+    size_t t = 0;
+
+    /* The entry used last is there, and stays the newest. */
+    if (span > 0 && ((address ^ launch->last) & ~(span - 1)) == 0 &&
+        (launch->scattered_tlbs & 1) == 0)
+        return 1;
+    for (; t + 1 < launch->route->tlbs; t++) {
+        enum finding found = look_up(launch, replay->tlbs[t], address, UNKNOWN,
+                                     (launch->scattered_tlbs >> t & 1) != 0);
+
+        if (found == OPEN_LAUNCH && *reason == NO_REASON)
+            *reason = LAUNCH;
+        if (found == OPEN_PARAMETER && *reason == NO_REASON)
+            *reason = replay->tlb_reasons[t];
+        if (found != MISSES)
+            missed |= UINT32_C(1) << t;
+        else
+            note_miss(launch, &replay->hierarchy->tlbs[t], t);
+        if (found == HITS)
+            return missed;
+    }
+    return missed | UINT32_C(1) << t;
+}
+
+static enum finding ask_cache(const struct launch *launch, size_t cache, uint64_t address)
+{
+    const struct pb_model_level *level = &launch->replay->hierarchy->caches[cache];
+    enum preparation before = level->is_chip_wide ? launch->l2 : FLUSHED;
+    bool is_scattered = (launch->scattered >> cache & 1) != 0;
+    enum finding found;
+
+    if ((launch->roomy >> cache & 1) != 0)
+        return is_scattered ? OPEN_PARAMETER : launch->laps > 0 ? HITS : OPEN_LAUNCH;
+    found = look_up(launch, launch->replay->caches[cache], address, before, is_scattered);
+
+    /* What runs ahead of loads in order brings lines that nobody has loaded yet. */
+    return found == MISSES && level->prefetch_bytes > 0 && address > launch->last &&
+                   address - launch->last <= AHEAD_BYTES
+               ? OPEN_PARAMETER
+               : found;
+}
+
+static struct prediction predict(struct launch *launch, uint64_t address)
+{
+    struct prediction prediction = {0, NO_REASON, false};
+    uint32_t levels = 0, missed = 1;
+    size_t c = 0;
+
+    if (launch->route->tlbs > 1)
+        missed = translate(launch, address, &prediction.reason);
+    for (; c < launch->way->count; c++) {
+        size_t cache = launch->way->caches[c];
+        enum finding found = ask_cache(launch, cache, address);
+
+        if (found != MISSES)
+            levels |= UINT32_C(1) << c;
+        else
+            note_miss(launch, &launch->replay->hierarchy->caches[cache], c);
+        if (found == HITS)
+            break;
+        prediction.is_open |= found == OPEN_PARAMETER;
+        if (found == OPEN_PARAMETER)
+            prediction.reason = launch->replay->cache_reasons[cache];
+        if (found == OPEN_LAUNCH && prediction.reason == NO_REASON)
+            prediction.reason = LAUNCH;
+    }
+    if (c == launch->way->count)
+        levels |= UINT32_C(1) << c;
+    for (; levels != 0; levels &= levels - 1) {
+        size_t level = (size_t)__builtin_ctz(levels);
+        bool may_skip = level + 1 < launch->way->count; /* an L1 may ask no TLB when it hits */
+
+        prediction.answers |= (missed | may_skip) << (level * TLBS_MAX);
+    }
+    prediction.answers &= launch->route->all;
+    return prediction;
+}
+
+/* Comparing */
+
+static void count_undetermined(struct pb_agreement_counts *counts, uint64_t accesses, size_t reason)
+{
+    counts->accesses += accesses;
+    counts->undetermined += accesses;
+    counts->by_reason[reason] += accesses;
+}
+
+/* True when it contradicts. */
+static bool compare(const struct route *route, const struct prediction *prediction, double cycles,
+                    struct pb_agreement_counts *counts)
+{
+    uint32_t seen = answers_of(route, cycles);
+
+    if (seen == 0) {
+        count_undetermined(counts, 1, OUTLIER);
+    } else if ((seen & prediction->answers) == 0) {
+        counts->accesses++;
+        counts->contradicted++;
+        return true;
+    } else if (prediction->is_open || !can_fail(route, prediction->answers)) {
+        count_undetermined(counts, 1,
+                           prediction->reason != NO_REASON ? prediction->reason : OVERLAP);
+    } else {
+        counts->accesses++;
+        counts->agreed++;
+    }
+    return false;
+}
+
+/* Only the first cache may answer. */
+static bool is_first_hit(const struct prediction *prediction)
+{
+    return prediction->answers >> TLBS_MAX == 0;
+}
+
+/*
+ * Contradicted hits by set of the path's first cache: a kernel has a line or two of its own, of
+ * arguments or of what it records, and they lie in some set.
+ */
+static enum pb_status begin_sets(struct pb_replay *replay, const struct pb_model_level *level,
+                                 struct pb_error *err)
+{
+    size_t sets = level->has_sets && !level->is_chip_wide ? level->shape.set_count : 0;
+    uint32_t *larger;
+
+    if (sets > replay->miss_room) {
+        larger = realloc(replay->misses, sets * sizeof(*larger));
+        if (larger == NULL)
+            return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu sets", sets);
+        replay->misses = larger;
+        replay->miss_room = sets;
+    }
+    if (sets > 0)
+        memset(replay->misses, 0, sets * sizeof(*replay->misses));
+    return PB_OK;
+}
+
+/* Does the chase have just as many lines in that set as it has ways? */
+static bool is_just_full(const struct pb_model_cache *cache, const struct pb_model_level *level,
+                         size_t set, const struct pb_point *point,
+                         const struct pb_sequence *sequence)
+{
+    size_t ways = level->way_counts != NULL ? level->way_counts[set] : level->shape.way_count;
+    uint64_t lines[SEARCHED_LINES_MAX];
+    size_t count = 0;
+
+    for (size_t i = 0; i < sequence->period && count <= ways; i++) {
+        uint64_t address = point->base_address + sequence->offset_bytes[i], line;
+        size_t at = 0;
+
+        if (pb_model_cache_set(cache, address) != set)
+            continue;
+        line = pb_model_cache_line(cache, address);
+        while (at < count && lines[at] != line)
+            at++;
+        if (at == SEARCHED_LINES_MAX)
+            return false;
+        lines[at] = line;
+        count += at == count;
+    }
+    return count == ways;
+}
+
+/* Of one set that is just full, contradicted hits say no more than that somebody else is in it. */
+static void excuse_foreign(const struct pb_replay *replay, size_t cache,
+                           const struct pb_point *point, const struct pb_sequence *sequence,
+                           struct pb_agreement_counts *counts)
+{
+    const struct pb_model_level *level = &replay->hierarchy->caches[cache];
+    size_t worst = 0;
+
+    if (!level->has_sets || level->is_chip_wide || replay->caches[cache] == NULL)
+        return;
+    for (size_t set = 1; set < level->shape.set_count; set++)
+        worst = replay->misses[set] > replay->misses[worst] ? set : worst;
+    if (replay->misses[worst] == 0 ||
+        !is_just_full(replay->caches[cache], level, worst, point, sequence))
+        return;
+    counts->contradicted -= replay->misses[worst];
+    counts->undetermined += replay->misses[worst];
+    counts->by_reason[FOREIGN] += replay->misses[worst];
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+/* Different lines of the chase, sorted. */
+static enum pb_status list_lines(const struct pb_model_level *level, const struct pb_point *point,
+                                 const struct pb_sequence *sequence, uint64_t **lines_out,
+                                 size_t *count_out, struct pb_error *err)
+{
+    uint64_t *lines = malloc(sequence->period * sizeof(*lines));
+    size_t count = 0;
+
+    if (lines == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu lines", sequence->period);
+    for (size_t i = 0; i < sequence->period; i++)
+        lines[i] = (point->base_address + sequence->offset_bytes[i]) / level->shape.line_bytes;
+    qsort(lines, sequence->period, sizeof(*lines), compare_lines);
+    for (size_t i = 0; i < sequence->period; i++)
+        if (count == 0 || lines[count - 1] != lines[i])
+            lines[count++] = lines[i];
+    *lines_out = lines;
+    *count_out = count;
+    return PB_OK;
+}
+
+/* How many of the lines must miss in each lap, whatever the policy: more than the sets have ways.
+ */
+static uint64_t count_surplus(struct pb_replay *replay, size_t cache, const uint64_t *lines,
+                              size_t count)
+{
+    const struct pb_model_level *level = &replay->hierarchy->caches[cache];
+    uint64_t most =
+        replay->fits[cache] < level->fits_bytes ? replay->fits[cache] : level->most_bytes;
+    uint64_t holds = most / level->shape.line_bytes, surplus = 0, crowd = 0;
+
+    holds += holds / PB_MODEL_SLACK;
+    if (most > 0 && count > holds)
+        surplus = count - holds;
+    if (!level->has_sets || level->is_chip_wide)
+        return surplus;
+    memset(replay->misses, 0, level->shape.set_count * sizeof(*replay->misses));
+    for (size_t i = 0; i < count; i++) {
+        size_t set = pb_model_cache_set(replay->caches[cache], lines[i] * level->shape.line_bytes);
+        size_t ways = level->way_counts != NULL ? level->way_counts[set] : level->shape.way_count;
+
+        crowd += ++replay->misses[set] > ways;
+    }
+    return crowd > surplus ? crowd : surplus;
+}
+
+/*
+ * Open accesses of the path's first cache: which of them miss is not known, but of n lines in w
+ * ways, n - w miss in every lap. What is lacking of these misses contradicts.
+ */
+static enum pb_status demand_misses(const struct launch *launch, const struct pb_point *point,
+                                    const struct pb_sequence *sequence,
+                                    const struct pb_accesses *accesses,
+                                    struct pb_agreement_counts *counts, struct pb_error *err)
+{
+    struct pb_replay *replay = launch->replay;
+    size_t cache = launch->way->caches[0], line_count = 0;
+    const struct pb_model_level *level = &replay->hierarchy->caches[cache];
+    uint64_t laps = accesses->count / sequence->period, missed = 0, lacking, *lines = NULL;
+    uint32_t hits = (UINT32_C(1) << TLBS_MAX) - 1;
+    enum pb_status status;
+
+    if (laps == 0 || level->shape.line_bytes == 0 || replay->caches[cache] == NULL)
+        return PB_OK;
+    for (size_t i = 0; i < accesses->count; i++) {
+        uint32_t seen = answers_of(launch->route, pb_access_cycles(accesses, i));
+
+        missed += seen == 0 || (seen & ~hits) != 0; /* as far as it may have been one */
+    }
+    status = list_lines(level, point, sequence, &lines, &line_count, err);
+    if (status != PB_OK)
+        return status;
+    lacking = laps * count_surplus(replay, cache, lines, line_count);
+    free(lines);
+    lacking = lacking > missed ? lacking - missed : 0;
+    if (lacking > counts->by_reason[replay->cache_reasons[cache]])
+        lacking = counts->by_reason[replay->cache_reasons[cache]];
+    counts->by_reason[replay->cache_reasons[cache]] -= lacking;
+    counts->undetermined -= lacking;
+    counts->contradicted += lacking;
+    return PB_OK;
+}
+
+static const struct habit *find_habit(const char *test, const char *phase)
+{
+    for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++)
+        if (strcmp(habits[i].test, test) == 0 &&
+            (habits[i].phase == NULL || strncmp(habits[i].phase, phase, PB_NAME_LENGTH) == 0))
+            return &habits[i];
+    return NULL;
+}
+
+/* Two families prepare L2 by the path: what comes from DRAM past L1, comes from L2 through it. */
+static enum preparation preparation_of(const char *test, const struct pb_point *point)
+{
+    const struct habit *habit = find_habit(test, point->phase);
+    bool is_past_l1 = strcmp(point->path, "global_cg") == 0;
+
+    if (strcmp(test, "prefetch") == 0)
+        return is_past_l1 ? FLUSHED : FILLED;
+    return habit != NULL ? habit->l2 : UNKNOWN;
+}
+
+/* The part of memory that a chase walks. */
+struct reach {
+    uint64_t first, bytes; /* from its first slot to its last */
+};
+
+static struct reach reach_of(const struct pb_sequence *sequence)
+{
+    uint64_t first = UINT64_MAX, last = 0;
+
+    for (size_t i = 0; i < sequence->period; i++) {
+        uint64_t offset = sequence->offset_bytes[i];
+
+        first = offset < first ? offset : first;
+        last = offset > last ? offset : last;
+    }
+    return (struct reach){first, last - first};
+}
+
+/*
+ * Is the chase more than a level of unknown sets surely holds? That was seen of arrays without
+ * gaps; a few lines beside one may crowd a set, but no more than the slack. An L2 takes physical
+ * addresses, which scatter lines over its sets: a few of them crowd none.
+ */
+static bool is_scattered(const struct pb_model_level *level, uint64_t fits_bytes,
+                         const struct pb_sequence *sequence, const struct reach *reach)
+{
+    uint64_t line = level->shape.line_bytes;
+    uint64_t most = fits_bytes + (level->is_tlb ? 0 : fits_bytes / PB_MODEL_SLACK);
+    size_t within = 0;
+
+    if (level->has_sets || line == 0 || reach->bytes < most ||
+        (level->is_chip_wide && sequence->period <= fits_bytes / line / FEW_LINES))
+        return false;
+    for (size_t i = 0; i < sequence->period; i++)
+        within += sequence->offset_bytes[i] - reach->first < most;
+    return level->is_tlb || sequence->period - within > within / PB_MODEL_SLACK;
+}
+
+/* Holds all lines of the chase in one set, and has seen them before the record: it need not run. */
+static bool is_roomy(const struct pb_model_level *level, uint64_t fits_bytes,
+                     const struct pb_sequence *sequence)
+{
+    return !level->has_sets && level->shape.line_bytes > 0 && sequence->warm >= sequence->period &&
+           sequence->period <= fits_bytes / level->shape.line_bytes;
+}
+
+static void note_scattered(struct launch *launch, const struct pb_point *point,
+                           const struct pb_sequence *sequence)
+{
+    const struct pb_replay *replay = launch->replay;
+    struct reach reach = reach_of(sequence);
+
+    for (size_t c = 0; c < launch->way->count; c++) {
+        size_t cache = launch->way->caches[c];
+        const struct pb_model_level *level = &replay->hierarchy->caches[cache];
+
+        /* All slots went through L2 before, of which the record may show some alone. */
+        if ((level->is_chip_wide && launch->l2 == FILLED &&
+             point->footprint_bytes > replay->fits[cache]) ||
+            (sequence->is_laid_out && level->has_sets) ||
+            is_scattered(level, replay->fits[cache], sequence, &reach))
+            launch->scattered |= UINT32_C(1) << cache;
+        if (is_roomy(level, replay->fits[cache], sequence))
+            launch->roomy |= UINT32_C(1) << cache;
+    }
+    for (size_t t = 0; t + 1 < launch->route->tlbs; t++) {
+        const struct pb_model_level *level = &replay->hierarchy->tlbs[t];
+
+        if (is_scattered(level, level->fits_bytes, sequence, &reach))
+            launch->scattered_tlbs |= UINT32_C(1) << t;
+    }
+}
+
+static enum pb_status make_room(struct pb_replay *replay, size_t period, struct pb_error *err)
+{
+    struct prediction *larger;
+
+    if (period <= replay->prediction_room)
+        return PB_OK;
+    larger = realloc(replay->predictions, period * sizeof(*larger));
+    if (larger == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu predictions", period);
+    replay->predictions = larger;
+    replay->prediction_room = period;
+    return PB_OK;
+}
+
+/* Replays the launch; compares from load `warm` on. */
+static void run(struct launch *launch, struct launch *warm_launch, const struct pb_point *point,
+                const struct pb_sequence *sequence, const struct pb_accesses *accesses,
+                struct pb_agreement_counts *counts)
+{
+    struct prediction *lap = launch->replay->predictions;
+    uint64_t end = sequence->warm + accesses->count, laps = 0;
+    const struct pb_model_cache *first = launch->replay->caches[launch->way->caches[0]];
+    const struct pb_model_level *level = &launch->replay->hierarchy->caches[launch->way->caches[0]];
+    uint32_t *by_set = level->has_sets && !level->is_chip_wide ? launch->replay->misses : NULL;
+    bool is_steady = false;
+    size_t slot = 0;
+
+    for (uint64_t t = 0; t < end; t++) {
+        if (!is_steady) {
+            uint64_t address = point->base_address + sequence->offset_bytes[slot];
+
+            lap[slot] = predict(t < sequence->warm ? warm_launch : launch, address);
+            launch->last = warm_launch->last = address;
+        }
+        if (t >= sequence->warm &&
+            compare(launch->route, &lap[slot],
+                    pb_access_cycles(accesses, (size_t)(t - sequence->warm)), counts) &&
+            by_set != NULL && is_first_hit(&lap[slot]))
+            by_set[pb_model_cache_set(first, point->base_address + sequence->offset_bytes[slot])]++;
+        if (++slot < sequence->period)
+            continue;
+        slot = 0;
+        launch->laps = warm_launch->laps = ++laps;
+        is_steady |= warm_launch == launch && laps > 1 && !launch->is_unsettled;
+        launch->is_unsettled = false;
+        if (is_steady && t < sequence->warm) { /* on to the last lap before the record */
+            uint64_t left = sequence->warm - t - 1;
+
+            t += left - left % sequence->period;
+        }
+    }
+}
+
+/* Whether the point goes on where the one before ended, in the same launch. */
+static bool continues(const struct pb_series *series, size_t i)
+{
+    const struct pb_point *point = &series->points[i], *before = point - 1;
+
+    return i > 0 && point->warm > 0 && point->warm == before->warm + before->count &&
+           point->base_address == before->base_address &&
+           point->footprint_bytes == before->footprint_bytes &&
+           strncmp(point->path, before->path, PB_NAME_LENGTH) == 0 &&
+           strncmp(point->order, "given", PB_NAME_LENGTH) == 0;
+}
+
+static struct launch launch_of(struct pb_replay *replay, enum pb_model_path path,
+                               enum preparation l2)
+{
+    if (!replay->routes[path].is_ready)
+        make_route(replay, path);
+    return (struct launch){.replay = replay,
+                           .way = &replay->hierarchy->routes[path],
+                           .route = &replay->routes[path],
+                           .l2 = l2,
+                           .last = UINT64_MAX};
+}
+
+static enum pb_status replay_known(struct pb_replay *replay, const char *test,
+                                   const struct pb_series *series, size_t i,
+                                   enum pb_model_path path, struct pb_sequence *sequence,
+                                   const struct pb_accesses *accesses,
+                                   struct pb_agreement_counts *counts, struct pb_error *err)
+{
+    const struct pb_point *point = &series->points[i];
+    const struct habit *habit = find_habit(test, point->phase);
+    struct launch launch = launch_of(replay, path, preparation_of(test, point)), warm = launch;
+    enum pb_status status = PB_OK;
+
+    if (habit != NULL && habit->warm_path != NULL)
+        warm = launch_of(replay, pb_model_path_parse(habit->warm_path), launch.l2);
+    if (!continues(series, i))
+        status = begin_launch(replay, point->carveout_bytes, err);
+    if (status == PB_OK)
+        status = make_room(replay, sequence->period, err);
+    if (status == PB_OK)
+        status = begin_sets(replay, &replay->hierarchy->caches[launch.way->caches[0]], err);
+    if (status != PB_OK)
+        return status;
+    note_scattered(&launch, point, sequence);
+    note_scattered(&warm, point, sequence);
+    if (warm.way != launch.way) /* neither sees all laps */
+        launch.roomy = warm.roomy = 0;
+    run(&launch, warm.way == launch.way ? &launch : &warm, point, sequence, accesses, counts);
+    excuse_foreign(replay, launch.way->caches[0], point, sequence, counts);
+    if (warm.way == launch.way &&
+        counts->by_reason[replay->cache_reasons[launch.way->caches[0]]] > 0)
+        status = demand_misses(&launch, point, sequence, accesses, counts, err);
+    return status;
+}
+
+enum pb_status pb_replay_point(struct pb_replay *replay, const char *test,
+                               const struct pb_series *series, size_t i,
+                               struct pb_agreement_counts *counts, struct pb_error *err)
+{
+    const struct pb_point *point = &series->points[i];
+    struct pb_accesses accesses = pb_point_accesses(series, point);
+    enum pb_model_path path = pb_model_path_parse(point->path);
+    const struct habit *habit = find_habit(test, point->phase);
+    struct pb_sequence sequence = {NULL, 0, 0, false, false};
+    enum pb_status status;
+
+    if (accesses.count == 0)
+        return PB_OK;
+    if (path == PB_MODEL_PATH_COUNT || replay->hierarchy->routes[path].count == 0) {
+        count_undetermined(counts, accesses.count, NO_MODEL);
+        return PB_OK;
+    }
+    if (habit != NULL && habit->is_open) {
+        count_undetermined(counts, accesses.count, CROSSED);
+        return PB_OK;
+    }
+    status = pb_sequence_make(point, &accesses, &sequence, err);
+    if (status != PB_OK)
+        return status;
+    if (continues(series, i)) {
+        sequence.warm = 0;
+        sequence.is_known = true;
+    }
+    if (sequence.is_known)
+        status = replay_known(replay, test, series, i, path, &sequence, &accesses, counts, err);
+    else
+        count_undetermined(counts, accesses.count, ORDER);
+    pb_sequence_clear(&sequence);
+    return status;
+}
+
+/* Setting up */
+
+enum pb_status pb_replay_create(const struct pb_model_hierarchy *hierarchy,
+                                struct pb_replay **replay_out, struct pb_error *err)
+{
+    struct pb_replay *replay = calloc(1, sizeof(*replay));
+
+    if (replay == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a replay");
+    replay->hierarchy = hierarchy;
+    replay->l2_spread = (struct spread){NAN, NAN};
+    replay->dram_least = NAN;
+    name_reasons(replay);
+    *replay_out = replay;
+    return PB_OK;
+}
+
+void pb_replay_destroy(struct pb_replay *replay)
+{
+    if (replay == NULL)
+        return;
+    for (size_t i = 0; i < PB_MODEL_CACHES_MAX; i++)
+        pb_model_cache_destroy(replay->caches[i]);
+    for (size_t i = 0; i < PB_MODEL_TLBS_MAX; i++)
+        pb_model_cache_destroy(replay->tlbs[i]);
+    free(replay->predictions);
+    free(replay->misses);
+    free(replay);
+}
+
+/* Sorted latencies of the picked traces; none where they are too few to show a spread. */
+static enum pb_status sort_picked(const struct pb_series *series, const struct pb_pick *pick,
+                                  struct pb_sample *sorted_out, struct pb_error *err)
+{
+    struct pb_sample cycles = {NULL, 0, 0};
+    enum pb_status status = pb_trace_collect(series, pick, &cycles, err);
+
+    *sorted_out = (struct pb_sample){NULL, 0, 0};
+    if (status == PB_OK && cycles.count >= REFERENCE_MIN)
+        status = pb_sample_sorted(&cycles, sorted_out, err);
+    pb_sample_clear(&cycles);
+    return status;
+}
+
+enum pb_status pb_replay_calibrate(struct pb_replay *replay, const struct pb_series *series,
+                                   struct pb_error *err)
+{
+    static const struct pb_pick hits = {"global_cg", "trace", "reference"};
+    static const struct pb_pick cold = {"global_cg", "trace", "near"};
+    struct pb_sample sorted;
+    enum pb_status status = sort_picked(series, &hits, &sorted, err);
+
+    if (status == PB_OK && sorted.count > 0) {
+        double median = pb_quantile(sorted.values, sorted.count, 0.5);
+        double below = median - pb_quantile(sorted.values, sorted.count, spread_quantile);
+        double above = pb_quantile(sorted.values, sorted.count, 1.0 - spread_quantile) - median;
+
+        replay->l2_spread.below = fmax(below, replay->l2_spread.below); /* passes NaN over */
+        replay->l2_spread.above = fmax(above, replay->l2_spread.above);
+    }
+    pb_sample_clear(&sorted);
+    if (status == PB_OK)
+        status = sort_picked(series, &cold, &sorted, err);
+    if (status == PB_OK && sorted.count > 0)
+        replay->dram_least =
+            fmin(pb_quantile(sorted.values, sorted.count, dram_quantile), replay->dram_least);
+    pb_sample_clear(&sorted);
+    for (int path = 0; path < PB_MODEL_PATH_COUNT; path++)
+        replay->routes[path].is_ready = false;
+    return status;
+}

@@ -1,0 +1,206 @@
+/* What a launch loaded; see sequence.h. */
+#include "analysis/agreement/sequence.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/order.h"
+
+static const uint64_t slots_max = (uint64_t)1 << 26; /* 512 MiB of offsets */
+
+static bool is_order(const struct pb_point *point, const char *word)
+{
+    return strncmp(point->order, word, PB_NAME_LENGTH) == 0;
+}
+
+/* Slots of a sweep; 0: no whole number of them is known. */
+static uint64_t slots_of(const struct pb_point *point)
+{
+    return point->stride_bytes == 0
+               ? 0
+               : (point->footprint_bytes + point->stride_bytes - 1) / point->stride_bytes;
+}
+
+/* Does the cycle of these slots, begun so many loads before, show the record? */
+static bool fits(const struct pb_sequence *sequence, const struct pb_accesses *accesses)
+{
+    size_t at = (size_t)(sequence->warm % sequence->period);
+
+    for (size_t i = 0; i < accesses->count; i++) {
+        if (sequence->offset_bytes[at] != accesses->index_bytes[i])
+            return false;
+        at = at + 1 < sequence->period ? at + 1 : 0;
+    }
+    return true;
+}
+
+static void sweep(const struct pb_point *point, struct pb_sequence *sequence)
+{
+    size_t fixed = 0;
+
+    for (size_t i = 0; i < sequence->period; i++)
+        sequence->offset_bytes[i] = i * point->stride_bytes;
+    if (is_order(point, "random_in_pages"))
+        fixed = pb_order_pages_first(sequence->offset_bytes, sequence->period, 0);
+    if (!is_order(point, "sequential"))
+        pb_order_shuffle(sequence->offset_bytes + fixed, sequence->period - fixed, point->seed);
+}
+
+/* The first load that is one of before again; the number of loads where none is. */
+static size_t period_of(const struct pb_accesses *accesses)
+{
+    size_t i = 1;
+
+    while (i < accesses->count && accesses->index_bytes[i] != accesses->index_bytes[0])
+        i++;
+    return i;
+}
+
+/* The record as a whole lap: its first load is load `warm` of the launch. */
+static void wrap(const struct pb_accesses *accesses, struct pb_sequence *sequence)
+{
+    for (size_t i = 0; i < sequence->period; i++)
+        sequence
+            ->offset_bytes[(i + (size_t)(sequence->warm % sequence->period)) % sequence->period] =
+            accesses->index_bytes[i];
+}
+
+/*
+ * One slot in each stride, in their order, of which the record shows a part: what is not shown lies
+ * where the stride says (the TLB sweeps, whose lines differ within pages).
+ */
+static bool lay_out(const struct pb_point *point, const struct pb_accesses *accesses,
+                    struct pb_sequence *sequence)
+{
+    size_t first = (size_t)(sequence->warm % sequence->period), at = first;
+
+    for (size_t i = 0; i < accesses->count; i++) {
+        if (accesses->index_bytes[i] / point->stride_bytes != at)
+            return false;
+        at = at + 1 < sequence->period ? at + 1 : 0;
+    }
+    for (size_t i = 0; i < sequence->period; i++)
+        sequence->offset_bytes[i] = i * point->stride_bytes;
+    at = first;
+    for (size_t i = 0; i < accesses->count; i++) {
+        sequence->offset_bytes[at] = accesses->index_bytes[i];
+        at = at + 1 < sequence->period ? at + 1 : 0;
+    }
+    return true;
+}
+
+static enum pb_status allocate(struct pb_sequence *sequence, uint64_t period, struct pb_error *err)
+{
+    free(sequence->offset_bytes);
+    sequence->period = (size_t)period;
+    sequence->offset_bytes = malloc(sequence->period * sizeof(*sequence->offset_bytes));
+    if (sequence->offset_bytes == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a chase of %zu slots",
+                       sequence->period);
+    return PB_OK;
+}
+
+/* From the point's columns. */
+static enum pb_status try_sweep(const struct pb_point *point, const struct pb_accesses *accesses,
+                                struct pb_sequence *sequence, struct pb_error *err)
+{
+    uint64_t slots = slots_of(point);
+    enum pb_status status;
+
+    if (slots == 0 || slots > slots_max)
+        return PB_OK;
+    status = allocate(sequence, slots, err);
+    if (status != PB_OK)
+        return status;
+    if (is_order(point, "given")) {
+        sequence->is_known = lay_out(point, accesses, sequence);
+        sequence->is_laid_out = sequence->is_known && accesses->count < slots;
+        return PB_OK;
+    }
+    sweep(point, sequence);
+    sequence->is_known = fits(sequence, accesses);
+    return PB_OK;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+/* Is every load of another line? A lap by several words of each line is longer than it shows. */
+static enum pb_status see_lines(const struct pb_point *point, const struct pb_accesses *accesses,
+                                bool *are_different_out, struct pb_error *err)
+{
+    uint64_t stride = point->stride_bytes > 0 ? point->stride_bytes : 1, *lines;
+    size_t i = 1;
+
+    while (i < accesses->count &&
+           accesses->index_bytes[i - 1] / stride < accesses->index_bytes[i] / stride)
+        i++;
+    *are_different_out = true;
+    if (i == accesses->count)
+        return PB_OK;
+    lines = malloc(accesses->count * sizeof(*lines));
+    if (lines == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu lines", accesses->count);
+    for (i = 0; i < accesses->count; i++)
+        lines[i] = accesses->index_bytes[i] / stride;
+    qsort(lines, accesses->count, sizeof(*lines), compare_numbers);
+    for (i = 1; i < accesses->count; i++)
+        *are_different_out &= lines[i - 1] != lines[i];
+    free(lines);
+    return PB_OK;
+}
+
+/* From the record alone: all of the launch where nothing came before, else a lap of it. */
+static enum pb_status try_record(const struct pb_point *point, const struct pb_accesses *accesses,
+                                 struct pb_sequence *sequence, struct pb_error *err)
+{
+    size_t lap = period_of(accesses);
+    bool is_lap = lap < accesses->count;
+    enum pb_status status = allocate(sequence, lap, err);
+
+    if (status != PB_OK)
+        return status;
+    wrap(accesses, sequence);
+    if (!is_lap && sequence->warm > 0 && lap > 0 && sequence->warm % lap == 0)
+        status = see_lines(point, accesses, &is_lap, err);
+    sequence->is_known = is_lap && fits(sequence, accesses);
+    return status;
+}
+
+enum pb_status pb_sequence_make(const struct pb_point *point, const struct pb_accesses *accesses,
+                                struct pb_sequence *sequence_out, struct pb_error *err)
+{
+    struct pb_sequence sequence = {.warm = point->warm};
+    enum pb_status status = PB_OK;
+
+    if (!is_order(point, "given") || period_of(accesses) == accesses->count)
+        status = try_sweep(point, accesses, &sequence, err);
+    if (status == PB_OK && !sequence.is_known)
+        status = try_record(point, accesses, &sequence, err);
+    if (status == PB_OK && !sequence.is_known) {
+        status = allocate(&sequence, accesses->count, err);
+        if (status == PB_OK)
+            memcpy(sequence.offset_bytes, accesses->index_bytes,
+                   accesses->count * sizeof(*sequence.offset_bytes));
+        sequence.is_known = sequence.warm == 0;
+        sequence.warm = 0;
+    }
+    if (status != PB_OK) {
+        pb_sequence_clear(&sequence);
+        return status;
+    }
+    *sequence_out = sequence;
+    return PB_OK;
+}
+
+void pb_sequence_clear(struct pb_sequence *sequence)
+{
+    if (sequence == NULL)
+        return;
+    free(sequence->offset_bytes);
+    *sequence = (struct pb_sequence){NULL, 0, 0, false, false};
+}

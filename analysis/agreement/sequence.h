@@ -1,0 +1,37 @@
+/*
+ * The loads of one launch of a chase, those before the record too.
+ *
+ * A chase links its slots into one cycle and begins at the first. The record shows part of it; the
+ * rest follows from order, footprint, stride and seed, or, where the battery gave the order, from a
+ * record that shows a whole lap.
+ */
+#ifndef PB_ANALYSIS_AGREEMENT_SEQUENCE_H
+#define PB_ANALYSIS_AGREEMENT_SEQUENCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/trace.h"
+#include "core/record.h"
+
+struct pb_sequence {
+    uint64_t *offset_bytes; /* [period] owned; load t of the launch is offset_bytes[t % period] */
+    size_t period;
+    uint64_t warm; /* loads before the record */
+    bool is_known; /* false: only the record itself is: warm loads went elsewhere */
+    /* Of some loads only the stride they lie in is known: enough for TLBs, not for sets of lines.
+     */
+    bool is_laid_out;
+};
+
+/*
+ * accesses  of the point; not empty
+ *
+ * PB_NO_MEMORY
+ */
+enum pb_status pb_sequence_make(const struct pb_point *point, const struct pb_accesses *accesses,
+                                struct pb_sequence *sequence_out, struct pb_error *err);
+void pb_sequence_clear(struct pb_sequence *sequence); /* NULL is allowed */
+
+#endif

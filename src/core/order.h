@@ -1,0 +1,24 @@
+/*
+ * The orders in which a chase walks its slots: fixed by the columns order, footprint, stride and
+ * seed of `points`, so that what a file does not hold, the loads before a record, can be told from
+ * it.
+ */
+#ifndef PB_CORE_ORDER_H
+#define PB_CORE_ORDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PB_ORDER_PAGE_BYTES = 2 << 20 }; /* of "random_in_pages" */
+
+/* Shuffles an order, the same on every host that has the seed (splitmix64, Fisher and Yates). */
+void pb_order_shuffle(uint64_t *offsets, size_t count, uint64_t seed);
+
+/*
+ * Moves the first slot of every page to the front; returns how many there are.
+ *
+ * offsets[count]  rising; base_bytes is where the first page begins
+ */
+size_t pb_order_pages_first(uint64_t *offsets, size_t count, uint64_t base_bytes);
+
+#endif

@@ -1,0 +1,232 @@
+/*
+ * Recorded accesses replayed through stated parameters: what agrees when these are right, and what
+ * contradicts when they are not. A check that cannot fail would be none.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/agreement/agreement.h"
+#include "analysis/recordings.h"
+
+/* A device measured once for all tests of this program. */
+static struct recordings recordings;
+static struct pb_parameters parameters;
+
+static enum pb_status load(void *context, const char *test, struct pb_recording *recording_out,
+                           struct pb_error *err)
+{
+    const struct recordings *from = context;
+
+    for (size_t i = 0; i < from->count; i++)
+        if (strcmp(from->items[i].name, test) == 0)
+            return recording_copy(&from->items[i], recording_out, err);
+    return pb_fail(err, PB_NOT_FOUND, "no test %s", test);
+}
+
+static struct pb_agreement measure(const struct pb_parameters *by)
+{
+    struct pb_recordings source = {&recordings, load};
+    struct pb_agreement agreement;
+    struct pb_error err = PB_ERROR_INIT;
+
+    if (pb_agreement_measure(by, &source, &agreement, &err) != PB_OK)
+        fail_msg("%s", err.message);
+    return agreement;
+}
+
+static double share_contradicted(const struct pb_agreement *agreement, const char *test)
+{
+    for (size_t i = 0; i < agreement->count; i++)
+        if (strcmp(agreement->tests[i].test, test) == 0)
+            return (double)agreement->tests[i].contradicted / (double)agreement->tests[i].accesses;
+    fail_msg("no row of %s", test);
+    return NAN;
+}
+
+/* The accesses add up, and what is undetermined names what is missing. */
+static void test_agreement__every_access_counts_once(void **state)
+{
+    struct pb_agreement agreement = measure(&parameters);
+
+    (void)state;
+    assert_true(agreement.count > 10);
+    for (size_t i = 0; i < agreement.count; i++) {
+        const struct pb_agreement_test *test = &agreement.tests[i];
+        uint64_t recorded = 0;
+
+        for (size_t j = 0; j < recordings.count; j++)
+            if (strcmp(recordings.items[j].name, test->test) == 0)
+                recorded = recordings.items[j].series.access_count;
+        assert_int_equal(test->accesses, recorded);
+        assert_int_equal(test->agreed + test->contradicted + test->undetermined, test->accesses);
+        assert_int_equal(test->undetermined > 0, test->missing[0] != '\0');
+        assert_true(test->missing_accesses <= test->undetermined);
+        assert_true(test->worst_contradicted <= test->worst_accesses);
+    }
+    pb_agreement_clear(&agreement);
+}
+
+static void test_agreement__right_parameters_are_hardly_contradicted(void **state)
+{
+    struct pb_agreement agreement = measure(&parameters);
+
+    (void)state;
+    for (size_t i = 0; i < agreement.count; i++) {
+        const struct pb_agreement_test *test = &agreement.tests[i];
+
+        if (test->contradicted > 2 && (double)test->contradicted > 0.001 * (double)test->accesses)
+            fail_msg("%s: %llu of %llu accesses are contradicted", test->test,
+                     (unsigned long long)test->contradicted, (unsigned long long)test->accesses);
+    }
+    pb_agreement_clear(&agreement);
+}
+
+/* What must agree: caches and TLBs of which everything is known. */
+static void test_agreement__little_is_undetermined_where_all_is_known(void **state)
+{
+    static const char *const tests[] = {"texture_capacity", "texture_line", "texture_sets"};
+    struct pb_agreement agreement = measure(&parameters);
+
+    (void)state;
+    for (size_t t = 0; t < sizeof(tests) / sizeof(tests[0]); t++)
+        for (size_t i = 0; i < agreement.count; i++)
+            if (strcmp(agreement.tests[i].test, tests[t]) == 0)
+                assert_true((double)agreement.tests[i].agreed >
+                            0.99 * (double)agreement.tests[i].accesses);
+    pb_agreement_clear(&agreement);
+}
+
+/* One parameter that is wrong, and the test that must tell. */
+struct wrong {
+    const char *memory, *parameter;
+    size_t index;
+    double value;
+    const char *word; /* instead of the value */
+    const char *test;
+    double least; /* share contradicted */
+};
+
+static void check_wrong(const struct wrong *wrong)
+{
+    struct pb_parameters changed = {.count = parameters.count, .capacity = parameters.count};
+    struct pb_agreement agreement;
+    struct pb_parameter *parameter;
+    double share;
+
+    changed.items = malloc(parameters.count * sizeof(*changed.items));
+    assert_non_null(changed.items);
+    memcpy(changed.items, parameters.items, parameters.count * sizeof(*changed.items));
+    parameter = pb_parameters_find(&changed, wrong->memory, wrong->parameter);
+    assert_non_null(parameter);
+    assert_int_not_equal(parameter->kind, PB_VALUE_NONE);
+    if (wrong->word != NULL)
+        PB_TEXT_SET(parameter->word, wrong->word);
+    else
+        parameter->numbers[wrong->index] =
+            (struct pb_estimate){wrong->value, wrong->value, wrong->value};
+    agreement = measure(&changed);
+    share = share_contradicted(&agreement, wrong->test);
+    if (share < wrong->least)
+        fail_msg("%s.%s: %.4f of %s is contradicted, expected %.4f at least", wrong->memory,
+                 wrong->parameter, share, wrong->test, wrong->least);
+    pb_agreement_clear(&agreement);
+    free(changed.items);
+}
+
+/* A GTX 560 Ti: L1 of 32 x 4 with drawn victims, texture cache of 4 x 96 and LRU. */
+static void test_agreement__wrong_parameters_are_contradicted(void **state)
+{
+    static const struct wrong wrong[] = {
+        {"texture", "size_bytes", 0, 6144, NULL, "texture_sets", 0.05},
+        {"texture", "way_counts", 0, 48, NULL, "texture_sets", 0.3},
+        {"texture", "index_masks", 0, 0x200, NULL, "texture_sets", 0.05},
+        {"texture", "set_count", 0, 8, NULL, "texture_policy", 0.1},
+        {"texture", "policy", 0, 0, "fifo", "texture_policy", 5e-4},
+        {"texture", "line_bytes", 0, 64, NULL, "texture_line", 0.004},
+        {"l1", "size_bytes", 0, 8192, NULL, "l1_sets", 0.2},
+        {"l1", "way_counts", 0, 2, NULL, "l1_sets", 0.2},
+        {"l1", "set_count", 0, 16, NULL, "l1_sets", 0.2},
+        {"l1", "sector_bytes", 0, 32, NULL, "l1_line", 0.005},
+        {"l2", "size_bytes", 0, 262144, NULL, "l2_capacity", 0.05},
+        {"tlb_l1", "way_counts", 0, 8, NULL, "tlb_reach", 0.001},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        check_wrong(&wrong[i]);
+}
+
+/* A policy that is not stated makes accesses undetermined, and is named. */
+static void test_agreement__what_is_missing_is_named(void **state)
+{
+    struct pb_parameters changed = {.count = parameters.count, .capacity = parameters.count};
+    struct pb_agreement agreement;
+    bool is_named = false;
+
+    (void)state;
+    changed.items = malloc(parameters.count * sizeof(*changed.items));
+    assert_non_null(changed.items);
+    memcpy(changed.items, parameters.items, parameters.count * sizeof(*changed.items));
+    pb_parameter_set_none(pb_parameters_find(&changed, "texture", "policy"), "left out");
+    agreement = measure(&changed);
+    for (size_t i = 0; i < agreement.count; i++)
+        is_named |= strcmp(agreement.tests[i].test, "texture_policy") == 0 &&
+                    strcmp(agreement.tests[i].missing, "texture.policy") == 0;
+    assert_true(is_named);
+    assert_true(share_contradicted(&agreement, "texture_policy") < 0.001);
+    pb_agreement_clear(&agreement);
+    free(changed.items);
+}
+
+static void test_agreement__a_device_without_caches_has_no_rows(void **state)
+{
+    struct pb_parameters none = {NULL, 0, 0};
+    struct pb_agreement agreement = measure(&none);
+
+    (void)state;
+    assert_int_equal(agreement.count, 0);
+    assert_int_equal(pb_agreement_total(&agreement).accesses, 0);
+    pb_agreement_clear(&agreement);
+}
+
+static int set_up(void **state)
+{
+    struct pb_error err = PB_ERROR_INIT;
+
+    (void)state;
+    if (recordings_measure("gtx560ti", 3, &recordings, &err) == PB_OK &&
+        recordings_infer(&recordings, &parameters, &err) == PB_OK)
+        return 0;
+    fprintf(stderr, "%s\n", err.message);
+    return -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    pb_parameters_clear(&parameters);
+    recordings_clear(&recordings);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_agreement__every_access_counts_once),
+        cmocka_unit_test(test_agreement__right_parameters_are_hardly_contradicted),
+        cmocka_unit_test(test_agreement__little_is_undetermined_where_all_is_known),
+        cmocka_unit_test(test_agreement__wrong_parameters_are_contradicted),
+        cmocka_unit_test(test_agreement__what_is_missing_is_named),
+        cmocka_unit_test(test_agreement__a_device_without_caches_has_no_rows),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
