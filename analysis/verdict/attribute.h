@@ -1,87 +1,91 @@
 /*
- * Attribution: whose deviation it is. Private to pb_judge().
+ * Attribution: which units explain a set of affected devices of one group.
  *
- * The scores of every metric of a group are fitted as node + slot + device by median polish. A node
- * is blamed when it has at least two devices of the group and (nearly) all of them deviate alike;
- * a slot when it deviates alike on at least three nodes and on half of those that have it.
- * Everything else is a device's own: a sick device never takes its node along.
+ * One generative model: a unit (a node, a slot of several nodes, a value of a configuration
+ * attribute, the whole group) is at fault or not; of the devices of a faulty unit most are
+ * affected, of all others each is so by itself, with one probability. The set of units with the
+ * best penalised likelihood is searched greedily. Replacing m single devices by a unit of D devices
+ * gains
  *
- * Against a baseline the same is asked of the devices' own past; there a whole group can have moved
- * too, which is then one finding and not one for each device.
+ *     m log(q / b) + (D - m) log((1 - q) / (1 - b)) - log(number of units) - 2
  *
- * Limit: with fewer than three nodes in the group, nothing tells a node from its devices; with one
- * device a node neither.
+ * where q and b are the shares of affected devices within the unit and outside: what happened to be
+ * side by side among many affected ones gains nothing, what stands alone together gains much.
+ * Besides that a unit must hold its documented share: a node three quarters of at least two of its
+ * devices, in a group of three nodes or more; a slot half of those that have it, three at least; an
+ * attribute three quarters of three devices or more on two nodes or more, not all of the group. An
+ * affected device is one that deviates significantly by itself: nobody is counted for his
+ * neighbours.
+ *
+ * Source: Schwarz, Annals of Statistics 6 (1978) 461, for penalised likelihoods; Kulldorff,
+ * Communications in Statistics 26 (1997) 1481, for the likelihood ratio of a cluster.
  */
 #ifndef PB_ANALYSIS_VERDICT_ATTRIBUTE_H
 #define PB_ANALYSIS_VERDICT_ATTRIBUTE_H
 
-#include <limits.h>
-
 #include "analysis/verdict/finding.h"
+#include "analysis/verdict/group.h"
 
-#define PB_TAKEN_BY_WIDER UINT_MAX /* explained by what was found of its node or slot */
-
-enum pb_against {
-    PB_AGAINST_PEERS,
-    PB_AGAINST_PAST, /* the device's own, by its UUID in the baseline */
+/* A part of a group: its devices' numbers of node, slot and attributes. */
+struct pb_layout {
+    const struct pb_sheet *sheet;
+    const struct pb_group *group;
+    size_t *
+        labels; /* [PB_DIMENSIONS][member]: equal where the unit is the same; SIZE_MAX: not known */
+    size_t *sizes; /* number of units by dimension */
 };
 
-/* One metric that moved, at the place it was attributed to. */
-struct pb_move {
-    size_t metric;
-    enum pb_against against;
-    double value, expected;
-    double shift, sigmas, p; /* of a node or a slot: of its median device */
-    double times;            /* against the past: in sizes up to which a healthy device repeats */
-    enum pb_severity severity;
-    int64_t place; /* of the cell; -1: the whole device */
-    size_t peers;
-    unsigned taken_by; /* which diagnosis of the place explains it, from 1; 0: none so far */
-};
-
-/* All that moved at one place. */
-struct pb_bundle {
-    enum pb_level level; /* DEVICE, SLOT, NODE; POPULATION: the whole group, against its past */
-    size_t group;
-    size_t subject; /* the device, or one of those of the node or slot */
-    struct pb_move *moves;
-    size_t count, capacity;
-};
-
-struct pb_bundles {
-    struct pb_bundle *items; /* nodes and slots first, then devices by subject */
-    size_t count, capacity;
+enum {
+    PB_DIMENSION_ATTRIBUTE, /* and the other attributes behind it */
+    PB_DIMENSION_SLOT = PB_ATTRIBUTE_COUNT,
+    PB_DIMENSION_NODE,
+    PB_DIMENSIONS,
 };
 
 /* PB_NO_MEMORY is the only error. */
-enum pb_status pb_attribute(const struct pb_sheet *sheet, const struct pb_scores *scores,
-                            struct pb_bundles *bundles_out, struct pb_error *err);
+enum pb_status pb_layout_make(const struct pb_sheet *sheet, const struct pb_group *group,
+                              struct pb_layout *layout_out, struct pb_error *err);
 
-void pb_bundles_clear(struct pb_bundles *bundles); /* NULL is allowed */
+void pb_layout_clear(struct pb_layout *layout); /* NULL is allowed */
 
-/* Adds a move to the bundle of that place, made when there is none. PB_NO_MEMORY. */
-enum pb_status pb_bundles_put(struct pb_bundles *bundles, enum pb_level level, size_t group,
-                              size_t subject, const struct pb_move *move, struct pb_error *err);
+/* What affected devices have in common, or one of them. */
+struct pb_unit {
+    enum pb_level level;         /* DEVICE, SLOT, NODE, POPULATION */
+    enum pb_attribute attribute; /* PB_ATTRIBUTE_COUNT: none */
+    size_t first;                /* one of its members, by which host, slot or value is known */
+    size_t held;                 /* devices of the group that belong to it, affected or not */
+    size_t *members;             /* those that are affected: places within the group, ascending */
+    size_t count;
+};
+
+struct pb_units {
+    struct pb_unit *items;
+    size_t count, capacity;
+};
 
 /*
- * What the scores say of one number. Against the past: WARNING or CRITICAL where the drift is, and
- * the peers do not show it already.
+ * Explains the affected devices of a group; every one is a member of exactly one unit.
+ *
+ * affected[member_count]  of the group
+ * whole                   may all of the group be at fault? Only against their own past
+ * loose                   may many devices without anything in common make one unit? Then those are
+ *                         a POPULATION if they are four and 15% of the group at least
+ *
+ * PB_NO_MEMORY is the only error.
  */
-struct pb_move pb_move_read(const struct pb_sheet *sheet, const struct pb_scores *scores,
-                            size_t group, size_t subject, size_t metric, enum pb_against against);
+enum pb_status pb_attribute(const struct pb_layout *layout, const bool *affected, bool whole,
+                            bool loose, struct pb_units *units_out, struct pb_error *err);
 
-/* WARNING or CRITICAL. */
-bool pb_move_is_one(const struct pb_move *move);
+void pb_units_clear(struct pb_units *units); /* NULL is allowed */
 
 /*
- * Median polish of a table with holes: value = overall + row + column + rest.
+ * The attribute that tells `inside` from the other devices: nine tenths of them share a value that
+ * at most a tenth of the others has. PB_ATTRIBUTE_COUNT: none does. *first_out is a device with
+ * that value.
  *
- * values_inout[rows][columns]  NaN: no such cell; holds the rest afterwards
- * row_out[rows], column_out[columns]  effects; 0 where a row or column is empty
- *
- * Source: Tukey 1977, Exploratory Data Analysis, chapter 11.
+ * inside[member_count]  1, 0; -1: neither
  */
-enum pb_status pb_median_polish(size_t rows, size_t columns, double *values_inout, double *row_out,
-                                double *column_out, struct pb_error *err);
+enum pb_attribute pb_attribute_separating(const struct pb_layout *layout, const signed char *inside,
+                                          size_t *first_out);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reading the table of causes against what moved; see cause.h. */
+/* Reading the table of causes against a device's deviations; see cause.h. */
 #include "analysis/verdict/cause.h"
 
 #include <fnmatch.h>
@@ -21,75 +21,77 @@ static bool is_end(const struct pb_sign *sign)
 }
 
 static bool matches(const struct pb_sign *sign, const struct pb_metric *metric,
-                    const struct pb_move *move)
+                    const struct pb_deviation *deviation)
 {
     return (sign->parts >> metric->part & 1) != 0 && (sign->domains >> metric->domain & 1) != 0 &&
-           (sign->direction == PB_ANY_WAY || (sign->direction == PB_UP) == (move->shift > 0)) &&
+           (sign->direction == PB_ANY_WAY ||
+            (sign->direction == PB_UP) == (deviation->shift > 0)) &&
            (sign->name == NULL || fnmatch(sign->name, metric->name, 0) == 0);
 }
 
 static bool matches_any(const struct pb_sign *signs, size_t count, const struct pb_metric *metric,
-                        const struct pb_move *move)
+                        const struct pb_deviation *deviation)
 {
     for (size_t i = 0; i < count && !is_end(&signs[i]); i++)
-        if (matches(&signs[i], metric, move))
+        if (matches(&signs[i], metric, deviation))
             return true;
     return false;
 }
 
 /* Relative size of a deviation; what is no ratio (events, watts, shares of looks) has none. */
-static double size_of(const struct pb_metric *metric, const struct pb_move *move)
+static double size_of(const struct pb_metric *metric, const struct pb_deviation *deviation)
 {
     bool is_ratio = metric->domain != PB_DOMAIN_COUNT && metric->domain != PB_DOMAIN_STATE &&
                     strncmp(metric->name, "throttle.", 9) != 0;
 
-    return is_ratio && isfinite(move->shift) ? fabs(move->shift) : 0.0;
+    return is_ratio && isfinite(deviation->shift) ? fabs(deviation->shift) : 0.0;
 }
 
-/* Is this the first of the bundle's moves at its place that matches the needs? */
+/* Is this the first of the deviations at its place that matches the needs? */
 static bool is_new_place(const struct pb_cause *cause, const struct pb_sheet *sheet,
-                         const struct pb_bundle *bundle, size_t at)
+                         const struct pb_deviations *deviations, size_t at)
 {
     for (size_t i = 0; i <= at; i++) {
-        const struct pb_move *move = &bundle->moves[i];
+        const struct pb_deviation *deviation = &deviations->items[i];
 
-        if (move->place == bundle->moves[at].place &&
-            matches_any(cause->needs, PB_CAUSE_NEEDS_MAX, &sheet->metrics[move->metric], move))
+        if (deviation->place == deviations->items[at].place &&
+            matches_any(cause->needs, PB_CAUSE_NEEDS_MAX, &sheet->metrics[deviation->metric],
+                        deviation))
             return i == at;
     }
     return false;
 }
 
-/* What the SMs have of all accesses that moved as the needs tell: tests over all SMs are even. */
+/* What the SMs have of all accesses that moved as the needs say: tests over all SMs are even. */
 static double share_of(const struct pb_cause *cause, const struct pb_sheet *sheet,
-                       const struct pb_bundle *bundle)
+                       const struct pb_deviations *deviations)
 {
     size_t places = 0;
 
-    for (size_t i = 0; i < bundle->count; i++)
-        places += is_new_place(cause, sheet, bundle, i);
-    return (double)places / sheet->subjects[bundle->subject].info.sm_count;
+    for (size_t i = 0; i < deviations->count; i++)
+        places += is_new_place(cause, sheet, deviations, i);
+    return (double)places / sheet->subjects[deviations->subject].info.sm_count;
 }
 
 static struct pb_extent extent_of(const struct pb_cause *cause, const struct pb_sheet *sheet,
-                                  const struct pb_bundle *bundle, size_t lead)
+                                  const struct pb_deviations *deviations, size_t lead)
 {
-    struct pb_extent extent = {.place = bundle->moves[lead].place,
-                               .share = share_of(cause, sheet, bundle)};
+    struct pb_extent extent = {.place = deviations->items[lead].place,
+                               .share = share_of(cause, sheet, deviations)};
 
-    for (size_t i = 0; i < bundle->count; i++) {
-        const struct pb_move *move = &bundle->moves[i];
-        const struct pb_metric *metric = &sheet->metrics[move->metric];
-        bool is_own = matches_any(cause->needs, PB_CAUSE_NEEDS_MAX, metric, move);
+    for (size_t i = 0; i < deviations->count; i++) {
+        const struct pb_deviation *deviation = &deviations->items[i];
+        const struct pb_metric *metric = &sheet->metrics[deviation->metric];
+        bool is_own = matches_any(cause->needs, PB_CAUSE_NEEDS_MAX, metric, deviation);
 
-        if (move->taken_by != 0)
+        if (deviation->taken_by != 0)
             continue;
         if (is_own)
             extent.step[metric->domain] =
-                fmax(extent.step[metric->domain], fabs(move->value - move->expected));
-        if (is_own || matches_any(cause->also, PB_CAUSE_NEEDS_MAX, metric, move) ||
-            matches_any(cause->sizes, PB_CAUSE_SIZES_MAX, metric, move))
-            extent.relative = fmax(extent.relative, size_of(metric, move));
+                fmax(extent.step[metric->domain], fabs(deviation->value - deviation->expected));
+        if (is_own || matches_any(cause->also, PB_CAUSE_NEEDS_MAX, metric, deviation) ||
+            matches_any(cause->sizes, PB_CAUSE_SIZES_MAX, metric, deviation))
+            extent.relative = fmax(extent.relative, size_of(metric, deviation));
     }
     return extent;
 }
@@ -100,9 +102,10 @@ static double inverse_of(double relative)
     return relative < 0.99 ? relative / (1.0 - relative) : 100.0 * relative;
 }
 
-static bool is_within(const struct pb_metric *metric, const struct pb_move *move, double relative)
+static bool is_within(const struct pb_metric *metric, const struct pb_deviation *deviation,
+                      double relative)
 {
-    return fabs(move->shift) <= leeway * relative + 2.0 * metric->practical;
+    return fabs(deviation->shift) <= leeway * relative + 2.0 * metric->practical;
 }
 
 /* Cycles of a place are as many more as it is slower; ns may have a slow clock besides. */
@@ -112,10 +115,10 @@ static double at_place(const struct pb_metric *metric, double relative)
 }
 
 /* No more than all loads of such SMs, and what their number varies by with the peers. */
-static bool is_share_within(const struct pb_metric *metric, const struct pb_move *move,
+static bool is_share_within(const struct pb_metric *metric, const struct pb_deviation *deviation,
                             const struct pb_extent *extent)
 {
-    return move->shift <= extent->share + metric->practical + natural * move->expected;
+    return deviation->shift <= extent->share + metric->practical + natural * deviation->expected;
 }
 
 /* "*.beyond_150": does what is so much slower reach 1.5 medians? */
@@ -126,138 +129,121 @@ static bool reaches_mark(const struct pb_metric *metric, double relative)
     return mark != NULL && strtod(mark + 1, NULL) <= 100.0 * (1.0 + leeway * relative);
 }
 
-static bool obeys(enum pb_law law, const struct pb_metric *metric, const struct pb_move *move,
-                  const struct pb_extent *extent)
+static bool obeys(enum pb_law law, const struct pb_metric *metric,
+                  const struct pb_deviation *deviation, const struct pb_extent *extent)
 {
-    bool is_here = move->place >= 0 && move->place == extent->place;
+    bool is_here = deviation->place >= 0 && deviation->place == extent->place;
 
     switch (law) {
     case PB_LAW_ANY:
         return true;
     case PB_LAW_SAME:
-        return is_within(metric, move, inverse_of(extent->relative));
+        return is_within(metric, deviation, inverse_of(extent->relative));
     case PB_LAW_FAINT:
-        return fabs(move->shift) <= faint * inverse_of(extent->relative) + metric->practical / 2.0;
+        return fabs(deviation->shift) <=
+               faint * inverse_of(extent->relative) + metric->practical / 2.0;
     case PB_LAW_STEP:
-        return fabs(move->value - move->expected) <= leeway * extent->step[metric->domain];
+        return fabs(deviation->value - deviation->expected) <=
+               leeway * extent->step[metric->domain];
     case PB_LAW_PLACE:
-        return is_here && is_within(metric, move, at_place(metric, extent->relative));
+        return is_here && is_within(metric, deviation, at_place(metric, extent->relative));
     case PB_LAW_HERE:
         return is_here;
     case PB_LAW_MEAN:
-        return move->shift <= leeway * extent->relative * extent->share + metric->practical;
+        return deviation->shift <= leeway * extent->relative * extent->share + metric->practical;
     case PB_LAW_SHARE:
-        return is_share_within(metric, move, extent);
+        return is_share_within(metric, deviation, extent);
     case PB_LAW_LATE:
-        return is_share_within(metric, move, extent) && reaches_mark(metric, extent->relative);
+        return is_share_within(metric, deviation, extent) && reaches_mark(metric, extent->relative);
     }
     return false;
 }
 
 static bool follows(const struct pb_cause *cause, const struct pb_metric *metric,
-                    const struct pb_move *move, const struct pb_extent *extent)
+                    const struct pb_deviation *deviation, const struct pb_extent *extent)
 {
     for (size_t i = 0; i < PB_CAUSE_FOLLOWS_MAX && !is_end(&cause->follows[i]); i++)
-        if (matches(&cause->follows[i], metric, move) &&
-            obeys(cause->follows[i].law, metric, move, extent))
+        if (matches(&cause->follows[i], metric, deviation) &&
+            obeys(cause->follows[i].law, metric, deviation, extent))
             return true;
     return false;
 }
 
-/* The unexplained move that matches and lies farthest out; count when there is none. */
+/* The unexplained deviation that matches and lies farthest out; count when there is none. */
 static size_t farthest(const struct pb_sign *signs, size_t sign_count, const struct pb_sheet *sheet,
-                       const struct pb_bundle *bundle)
+                       const struct pb_deviations *deviations)
 {
-    size_t best = bundle->count;
+    size_t best = deviations->count;
 
-    for (size_t i = 0; i < bundle->count; i++) {
-        const struct pb_move *move = &bundle->moves[i];
+    for (size_t i = 0; i < deviations->count; i++) {
+        const struct pb_deviation *deviation = &deviations->items[i];
 
-        if (move->taken_by == 0 &&
-            matches_any(signs, sign_count, &sheet->metrics[move->metric], move) &&
-            (best == bundle->count || fabs(move->sigmas) > fabs(bundle->moves[best].sigmas)))
+        if (deviation->taken_by == 0 &&
+            matches_any(signs, sign_count, &sheet->metrics[deviation->metric], deviation) &&
+            (best == deviations->count ||
+             fabs(deviation->sigmas) > fabs(deviations->items[best].sigmas)))
             best = i;
     }
     return best;
 }
 
 static bool fits(const struct pb_cause *cause, const struct pb_sheet *sheet,
-                 const struct pb_bundle *bundle, size_t *lead_out)
+                 const struct pb_deviations *deviations, size_t *lead_out)
 {
-    *lead_out = farthest(cause->needs, PB_CAUSE_NEEDS_MAX, sheet, bundle);
-    return *lead_out < bundle->count &&
+    *lead_out = farthest(cause->needs, PB_CAUSE_NEEDS_MAX, sheet, deviations);
+    return *lead_out < deviations->count &&
            (is_end(cause->also) ||
-            farthest(cause->also, PB_CAUSE_NEEDS_MAX, sheet, bundle) < bundle->count) &&
-           farthest(cause->spares, PB_CAUSE_SPARES_MAX, sheet, bundle) == bundle->count;
+            farthest(cause->also, PB_CAUSE_NEEDS_MAX, sheet, deviations) < deviations->count) &&
+           farthest(cause->spares, PB_CAUSE_SPARES_MAX, sheet, deviations) == deviations->count;
 }
 
-static bool is_for_the_worse(const struct pb_metric *metric, const struct pb_move *move)
+bool pb_deviation_is_worse(const struct pb_metric *metric, const struct pb_deviation *deviation)
 {
     return metric->better == PB_BETTER_NEITHER ||
-           (metric->better == PB_BETTER_LOWER) == (move->shift > 0);
+           (metric->better == PB_BETTER_LOWER) == (deviation->shift > 0);
 }
 
 /* Marks what the cause explains; whatever is better than with the peers is no more than odd. */
-static void take(const struct pb_sheet *sheet, struct pb_bundle *bundle,
+static void take(const struct pb_sheet *sheet, struct pb_deviations *deviations,
                  struct pb_diagnosis *diagnosis)
 {
     const struct pb_cause *cause = diagnosis->cause;
     enum pb_severity most = PB_SEVERITY_WARNING;
 
-    diagnosis->extent = extent_of(cause, sheet, bundle, diagnosis->lead);
-    for (size_t i = 0; i < bundle->count; i++) {
-        struct pb_move *move = &bundle->moves[i];
-        const struct pb_metric *metric = &sheet->metrics[move->metric];
-        bool is_own =
-            i == diagnosis->lead || (cause->level != PB_LEVEL_SM &&
-                                     matches_any(cause->needs, PB_CAUSE_NEEDS_MAX, metric, move));
+    diagnosis->extent = extent_of(cause, sheet, deviations, diagnosis->lead);
+    for (size_t i = 0; i < deviations->count; i++) {
+        struct pb_deviation *deviation = &deviations->items[i];
+        const struct pb_metric *metric = &sheet->metrics[deviation->metric];
+        bool is_own = i == diagnosis->lead ||
+                      (cause->level != PB_LEVEL_SM &&
+                       matches_any(cause->needs, PB_CAUSE_NEEDS_MAX, metric, deviation));
 
-        if (move->taken_by != 0 || (!is_own && !follows(cause, metric, move, &diagnosis->extent)))
+        if (deviation->taken_by != 0 ||
+            (!is_own && !follows(cause, metric, deviation, &diagnosis->extent)))
             continue;
-        move->taken_by = diagnosis->number;
+        deviation->taken_by = diagnosis->number;
         diagnosis->metrics++;
-        if (move->severity == PB_SEVERITY_CRITICAL)
+        if (deviation->severity == PB_SEVERITY_CRITICAL)
             diagnosis->severity = PB_SEVERITY_CRITICAL;
-        if (is_for_the_worse(metric, move))
+        if (pb_deviation_is_worse(metric, deviation))
             most = PB_SEVERITY_CRITICAL;
     }
     if (diagnosis->severity > most)
         diagnosis->severity = most;
 }
 
-bool pb_cause_next(const struct pb_sheet *sheet, struct pb_bundle *bundle, unsigned number,
+bool pb_cause_next(const struct pb_sheet *sheet, struct pb_deviations *deviations, unsigned number,
                    struct pb_diagnosis *diagnosis_out)
 {
     for (const struct pb_cause *cause = pb_causes; cause->word != NULL; cause++) {
         size_t lead;
 
-        if (!fits(cause, sheet, bundle, &lead))
+        if (!fits(cause, sheet, deviations, &lead))
             continue;
         *diagnosis_out = (struct pb_diagnosis){
             .cause = cause, .number = number, .lead = lead, .severity = PB_SEVERITY_WARNING};
-        take(sheet, bundle, diagnosis_out);
+        take(sheet, deviations, diagnosis_out);
         return true;
     }
     return false;
-}
-
-size_t pb_cause_absorb(const struct pb_sheet *sheet, const struct pb_diagnosis *diagnosis,
-                       struct pb_bundle *bundle)
-{
-    const struct pb_cause *cause = diagnosis->cause;
-    size_t absorbed = 0;
-
-    if (cause[1].word == NULL)
-        return 0; /* what has no explanation explains nothing */
-    for (size_t i = 0; i < bundle->count; i++) {
-        struct pb_move *move = &bundle->moves[i];
-        const struct pb_metric *metric = &sheet->metrics[move->metric];
-
-        if (move->taken_by != 0 || (!matches_any(cause->needs, PB_CAUSE_NEEDS_MAX, metric, move) &&
-                                    !follows(cause, metric, move, &diagnosis->extent)))
-            continue;
-        move->taken_by = PB_TAKEN_BY_WIDER;
-        absorbed++;
-    }
-    return absorbed;
 }

@@ -1,5 +1,5 @@
 /*
- * Causes: what a place's deviations have in common, by one table (facts section 4).
+ * Causes: what a device's deviations have in common, by one table (facts section 4).
  *
  * A row names a cause, what must have moved for it (and which way), what must not have, and what
  * follows from it. Rows are tried in order; the first one that fits takes its own and what follows,
@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "analysis/verdict/attribute.h"
+#include "analysis/verdict/deviation.h"
 
 enum {
     PB_CAUSE_NEEDS_MAX = 5,
@@ -71,36 +72,33 @@ struct pb_extent {
     int64_t place;
 };
 
-/* What a cause took of a bundle. */
+/* What a cause took of a deviations. */
 struct pb_diagnosis {
     const struct pb_cause *cause;
     struct pb_extent extent;
-    unsigned number; /* from 1: what pb_move.taken_by says of its moves */
-    size_t lead;     /* the move of `needs` that is farthest out */
+    unsigned number; /* from 1: what pb_deviation.taken_by says of them */
+    size_t lead;     /* the deviation of `needs` that is farthest out */
     size_t metrics;  /* that were taken */
     enum pb_severity severity;
 };
 
 /*
- * Takes the next cause from the bundle's moves and marks them as explained. False: none is left.
+ * Takes the next cause from the deviations and marks them as explained. False: none is left.
  * The last row of the table takes anything.
  */
-bool pb_cause_next(const struct pb_sheet *sheet, struct pb_bundle *bundle, unsigned number,
+bool pb_cause_next(const struct pb_sheet *sheet, struct pb_deviations *deviations, unsigned number,
                    struct pb_diagnosis *diagnosis_out);
 
-/*
- * Marks what a diagnosis of a wider place (the node) explains of a narrower one (its device), so
- * that it is not told twice. Returns how many moves that were.
- */
-size_t pb_cause_absorb(const struct pb_sheet *sheet, const struct pb_diagnosis *diagnosis,
-                       struct pb_bundle *bundle);
+/* Is it to the worse, or neither better nor worse? */
+bool pb_deviation_is_worse(const struct pb_metric *metric, const struct pb_deviation *deviation);
 
 /*
- * Words a diagnosis as a finding: place, summary, evidence, advice. Moves that this diagnosis took
- * are told, farthest out first, as far as there is room.
+ * Words a diagnosis as a finding of a unit: place, summary, evidence, advice. The deviations are
+ * those of the unit's device that stands for it; what the diagnosis took is listed farthest out
+ * first, as far as there is room.
  */
 void pb_cause_word(const struct pb_sheet *sheet, const struct pb_scores *scores,
-                   const struct pb_bundle *bundle, const struct pb_diagnosis *diagnosis,
-                   struct pb_finding *finding_out);
+                   const struct pb_deviations *deviations, const struct pb_diagnosis *diagnosis,
+                   const struct pb_unit *unit, struct pb_finding *finding_out);
 
 #endif

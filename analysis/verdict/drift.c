@@ -3,6 +3,7 @@
 
 #include <gsl/gsl_math.h>
 #include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,6 @@ struct drift {
     const struct pb_sheet *sheet, *baseline;
     struct pb_scores *scores;
     struct pb_uuids uuids;
-    struct pb_robust robust;
     struct pb_column changes;   /* of a group: values: differences; noise: of both readings */
     struct pb_column residuals; /* of all pasts of the group, values only */
     struct past *pasts;         /* beside the changes */
@@ -53,13 +53,23 @@ struct drift {
     double warning_p, critical_p;
 };
 
-static double scale_of(struct drift *drift, const double *values, size_t count, double quantum)
+/* How far apart the changes of the group's devices lie; those of a few sick ones do not count. */
+static double scale_of_changes(struct drift *drift, double quantum)
 {
+    const struct pb_column *changes = &drift->changes;
     double *sorted = drift->residuals.sorted;
+    struct pb_majority majority;
 
-    memcpy(sorted, values, count * sizeof(*sorted));
-    gsl_sort(sorted, 1, count);
-    return pb_robust_scale(&drift->robust, sorted, count, quantum);
+    memcpy(sorted, changes->values, changes->count * sizeof(*sorted));
+    gsl_sort(sorted, 1, changes->count);
+    pb_majority_fit(sorted, changes->count, quantum / sqrt(12.0), &majority);
+    return majority.scale;
+}
+
+/* How far readings of the past lie apart: all of them count, since all were once healthy. */
+static double scale_of_past(const double *values, size_t count, double quantum)
+{
+    return count < 2 ? 0.0 : fmax(gsl_stats_sd(values, 1, count), quantum / sqrt(12.0));
 }
 
 /* The readings of a device in the baseline that are of the same measurement; counts others. A MIG
@@ -100,9 +110,9 @@ static struct past sum_up(struct drift *drift, const struct pb_metric *metric, s
     double spread = count > 1 ? sqrt((double)count / (double)(count - 1)) : 0.0;
 
     gsl_sort(drift->readings, 1, count);
-    past.center = pb_robust_center(drift->readings, count);
+    past.center = gsl_stats_median_from_sorted_data(drift->readings, 1, count);
     if (count >= PB_POPULATION_MIN) {
-        past.scale = scale_of(drift, drift->readings, count, metric->quantum);
+        past.scale = scale_of_past(drift->readings, count, metric->quantum);
         past.low = drift->readings[1];
         past.high = drift->readings[count - 2];
     }
@@ -152,7 +162,7 @@ static struct usual usual_of_changes(struct drift *drift, const struct pb_metric
                           .narrows = changes->count >= PB_POPULATION_MIN};
 
     if (usual.narrows)
-        usual.scale = scale_of(drift, changes->values, changes->count, metric->quantum);
+        usual.scale = scale_of_changes(drift, metric->quantum);
     return usual;
 }
 
@@ -170,7 +180,7 @@ static struct usual usual_of_past(struct drift *drift, const struct pb_metric *m
     usual.count = residuals->count - devices + 1;
     usual.widens = true;
     usual.narrows = usual.count >= PB_POPULATION_MIN;
-    usual.scale = scale_of(drift, residuals->values, residuals->count, metric->quantum);
+    usual.scale = scale_of_past(residuals->values, residuals->count, metric->quantum);
     return usual;
 }
 
@@ -339,8 +349,6 @@ static enum pb_status reserve(struct drift *drift, struct pb_error *err)
     if (status == PB_OK)
         status = pb_column_reserve(&drift->residuals, most, err);
     if (status == PB_OK)
-        status = pb_robust_reserve(&drift->robust, most, err);
-    if (status == PB_OK)
         status = pb_uuids_make(drift->baseline, &drift->uuids, err);
     if (status != PB_OK)
         return status;
@@ -373,7 +381,6 @@ static void free_drift(struct drift *drift)
     free(drift->readings);
     free(drift->pasts);
     pb_uuids_clear(&drift->uuids);
-    pb_robust_clear(&drift->robust);
     pb_column_clear(&drift->residuals);
     pb_column_clear(&drift->changes);
 }

@@ -2,6 +2,7 @@
 #include "analysis/verdict/evidence.h"
 
 #include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,11 @@
 #include "analysis/verdict/critical.h"
 
 enum { PAIRS_MIN = 8, PAIRS_A_DEVICE = 8 /* 16 devices a node */, BISECTIONS = 20 };
+
+/* A device with a score so far out, or beyond what chance does to one of 100,000, is sick: what it
+   has nearer in is its sickness and no tail. */
+#define SICK_SIGMAS 8.0
+#define SICK_P      1e-5
 
 #define DEVICE_MAX    0.1 /* the greatest share of one device's scores that counts */
 #define CLIPPED_AT    2.5
@@ -47,6 +53,7 @@ struct work {
     double *numbers; /* one per pair */
     size_t pair_room;
     double *ratios;
+    bool *is_sick;             /* of every member */
     size_t *node_of, *slot_of; /* of every member, counted from 0 */
     size_t node_count, slot_count;
     int64_t *slots;
@@ -86,6 +93,12 @@ static double node_size(const struct work *work)
     return sum / (double)work->count;
 }
 
+/* May this number be a healthy device's? That sick ones resemble each other is no likeness. */
+static bool is_usual(const struct work *work, size_t member, size_t metric)
+{
+    return fabs(score_of(work, member, metric)->sigmas) < SICK_SIGMAS;
+}
+
 /* Distances of the two devices of every pair of one node, up to the room there is. */
 static size_t collect_pairs(const struct work *work, size_t metric)
 {
@@ -96,7 +109,7 @@ static size_t collect_pairs(const struct work *work, size_t metric)
              j++) {
             double apart = score_of(work, i, metric)->sigmas - score_of(work, j, metric)->sigmas;
 
-            if (isfinite(apart))
+            if (isfinite(apart) && is_usual(work, i, metric) && is_usual(work, j, metric))
                 work->numbers[pairs++] = fabs(apart);
         }
     return pairs;
@@ -112,7 +125,7 @@ static double within_ratio(const struct work *work, size_t metric)
     if (pairs < PAIRS_MIN)
         return NAN;
     gsl_sort(work->numbers, 1, pairs);
-    limit = CLIPPED_AT * pb_robust_center(work->numbers, pairs) / NORMAL_MEDIAN;
+    limit = CLIPPED_AT * gsl_stats_median_from_sorted_data(work->numbers, 1, pairs) / NORMAL_MEDIAN;
     for (size_t i = 0; i < pairs; i++)
         sum += fmin(work->numbers[i] * work->numbers[i] / 2.0, limit * limit);
     return sum / (CLIPPED_SHARE * (double)pairs);
@@ -131,7 +144,7 @@ static double read_likeness(const struct work *work)
     if (known == 0)
         return 0.0;
     gsl_sort(work->ratios, 1, known);
-    return fmin(fmax(1.0 - pb_robust_center(work->ratios, known), 0.0), 1.0);
+    return fmin(fmax(1.0 - gsl_stats_median_from_sorted_data(work->ratios, 1, known), 0.0), 1.0);
 }
 
 /* On which side this member's score is far out: in the band or beyond it. */
@@ -225,7 +238,7 @@ static double read_tail(struct work *work, const struct band *band, double peers
     for (size_t i = 0; i < work->count; i++) {
         double of_device;
 
-        if (work->scored[i] <= 0.0)
+        if (work->scored[i] <= 0.0 || work->is_sick[i])
             continue;
         of_device = band_share(work, i, likeness);
         sum += of_device;
@@ -280,6 +293,20 @@ static void number_lines(struct work *work)
     }
 }
 
+static void find_sick(struct work *work)
+{
+    struct pb_null null;
+    double limit;
+
+    pb_null_set(&null, (double)work->count, 0.0);
+    limit = fmax(SICK_SIGMAS, pb_null_sigmas(&null, SICK_P));
+    for (size_t i = 0; i < work->count; i++)
+        for (size_t m = 0; m < work->sheet->metric_count; m++)
+            if (work->fits[m].measured && !work->fits[m].split &&
+                fabs(score_of(work, i, m)->sigmas) >= limit)
+                work->is_sick[i] = true;
+}
+
 static enum pb_status start(struct work *work, const struct pb_group *group, unsigned domains,
                             struct pb_error *err)
 {
@@ -298,16 +325,18 @@ static enum pb_status start(struct work *work, const struct pb_group *group, uns
     work->scored = malloc(work->count * sizeof(*work->scored));
     work->inside = malloc(work->count * sizeof(*work->inside));
     work->alike = malloc(work->count * sizeof(*work->alike));
-    if (work->alike == NULL || work->node_of == NULL || work->slot_of == NULL ||
-        work->slots == NULL || work->lines == NULL || work->scored == NULL ||
-        work->inside == NULL || work->by_host == NULL || work->numbers == NULL ||
-        work->metrics == NULL || work->ratios == NULL)
+    work->is_sick = calloc(work->count, sizeof(*work->is_sick));
+    if (work->alike == NULL || work->is_sick == NULL || work->node_of == NULL ||
+        work->slot_of == NULL || work->slots == NULL || work->lines == NULL ||
+        work->scored == NULL || work->inside == NULL || work->by_host == NULL ||
+        work->numbers == NULL || work->metrics == NULL || work->ratios == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for the scores of %zu devices", work->count);
     memcpy(work->by_host, group->members, work->count * sizeof(*work->by_host));
     qsort_r(work->by_host, work->count, sizeof(*work->by_host), compare_hosts, (void *)work->sheet);
     number_lines(work);
+    find_sick(work);
     for (size_t i = 0; i < metric_count; i++)
-        if ((domains >> work->sheet->metrics[i].domain & 1) != 0 && work->fits[i].whole.measured &&
+        if ((domains >> work->sheet->metrics[i].domain & 1) != 0 && work->fits[i].measured &&
             !work->fits[i].split)
             work->metrics[work->metric_count++] = i;
     return PB_OK;
@@ -334,6 +363,7 @@ enum pb_status pb_evidence_read(const struct pb_sheet *sheet, const struct pb_sc
                                       read_tail(&work, &bands[i], (double)peers * share, likeness));
         evidence_out->tail = tail_of_parts(evidence_out->tail, likeness);
     }
+    free(work.is_sick);
     free(work.by_host);
     free(work.numbers);
     free(work.metrics);

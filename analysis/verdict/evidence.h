@@ -34,7 +34,8 @@ struct pb_evidence {
  *
  * Tails: the share of scores from 3 to 6 sigmas against that of Student's t, and that from 4.5 to 8
  * but for one standard error over devices; the heavier of both. Farther out lie the sick, which
- * must not speak for themselves, and no device's share counts for more than a tenth. Where three
+ * must not speak for themselves (nor a device that has a score there by any of its scores), and no
+ * device's share counts for more than a tenth. Where three
  * quarters of a node or half of a slot's devices deviate together, that is theirs and no tail, but
  * for the likeness of healthy nodes. What devices have in common makes a number a sum, whose tails
  * are lighter than its parts': by the excess kurtosis of a sum the parts' are taken.

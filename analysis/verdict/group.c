@@ -220,6 +220,7 @@ static enum pb_status make_group(const struct entry *entries, size_t count, stru
                                  struct pb_error *err)
 {
     memcpy(group->name, entries[0].name, sizeof(group->name));
+    write_kin(entries[0].info, group->kind);
     group->members = malloc(count * sizeof(*group->members));
     group->baseline = malloc(count * sizeof(*group->baseline));
     if (group->members == NULL || group->baseline == NULL)

@@ -1,16 +1,10 @@
-/*
- * Judging: deviations are attributed, their causes named, and what needs no score is added.
- *
- * Every place is asked for its causes until nothing is left unexplained. Nodes and slots come
- * first, and what they explain of their devices is not told again.
- */
+/* Judging: deviations have causes and units, and what needs no score is added. */
 #include "analysis/verdict/judge.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/verdict/cause.h"
 #include "analysis/verdict/policy.h"
 #include "analysis/verdict/room.h"
 
@@ -59,105 +53,6 @@ enum pb_status pb_verdict_add_device(struct pb_verdict *verdict, const struct pb
     struct pb_members member = {&subject, 1};
 
     return pb_verdict_add(verdict, finding, &member, NULL);
-}
-
-/* What was found of a node or a slot, for its devices. */
-struct cause_of_many {
-    struct pb_diagnosis diagnosis;
-    size_t bundle;
-};
-
-struct wider {
-    struct cause_of_many *items;
-    size_t count, capacity;
-};
-
-static enum pb_status remember(struct pb_verdict *verdict, struct wider *wider,
-                               const struct pb_diagnosis *diagnosis, size_t bundle)
-{
-    struct cause_of_many *items =
-        pb_with_room(wider->items, wider->count, &wider->capacity, sizeof(*items));
-
-    if (items == NULL)
-        return pb_fail(verdict->err, PB_NO_MEMORY, "no memory for %zu causes", wider->count + 1);
-    wider->items = items;
-    wider->items[wider->count++] = (struct cause_of_many){*diagnosis, bundle};
-    return PB_OK;
-}
-
-/* Does the wider place (a node or a slot) hold this device? */
-static bool holds(const struct pb_sheet *sheet, const struct pb_bundle *place,
-                  const struct pb_bundle *bundle)
-{
-    const struct pb_subject *one = &sheet->subjects[place->subject];
-    const struct pb_subject *other = &sheet->subjects[bundle->subject];
-
-    if (place->level == PB_LEVEL_NODE)
-        return strcmp(one->host, other->host) == 0;
-    if (place->level == PB_LEVEL_POPULATION)
-        return place->group == bundle->group;
-    return place->group == bundle->group && one->slot == other->slot;
-}
-
-/* The devices of a bundle's place: of the group, and all of its row, column or group. */
-static enum pb_status add_with_members(struct pb_verdict *verdict, const struct pb_bundle *bundle,
-                                       const struct pb_finding *finding)
-{
-    const struct pb_group *group = &verdict->scores->groups[bundle->group];
-    struct pb_members members = {malloc((group->member_count + 1) * sizeof(size_t)), 0};
-    enum pb_status status;
-
-    if (bundle->level == PB_LEVEL_DEVICE) {
-        free(members.subjects);
-        return pb_verdict_add_device(verdict, finding, bundle->subject);
-    }
-    if (members.subjects == NULL)
-        return pb_fail(verdict->err, PB_NO_MEMORY, "out of memory listing %zu devices",
-                       group->member_count);
-    for (size_t i = 0; i < group->member_count; i++) {
-        struct pb_bundle device = {.group = bundle->group, .subject = group->members[i]};
-
-        if (holds(verdict->sheet, bundle, &device))
-            members.subjects[members.count++] = group->members[i];
-    }
-    status = pb_verdict_add(verdict, finding, &members, NULL);
-    free(members.subjects);
-    return status;
-}
-
-static enum pb_status judge_bundle(struct pb_verdict *verdict, struct pb_bundles *bundles,
-                                   size_t at, struct wider *wider)
-{
-    struct pb_bundle *bundle = &bundles->items[at];
-    struct pb_diagnosis diagnosis;
-    enum pb_status status = PB_OK;
-
-    for (size_t i = 0; i < wider->count && bundle->level == PB_LEVEL_DEVICE; i++)
-        if (holds(verdict->sheet, &bundles->items[wider->items[i].bundle], bundle))
-            pb_cause_absorb(verdict->sheet, &wider->items[i].diagnosis, bundle);
-    for (unsigned number = 1;
-         status == PB_OK && pb_cause_next(verdict->sheet, bundle, number, &diagnosis); number++) {
-        struct pb_finding finding;
-
-        pb_cause_word(verdict->sheet, verdict->scores, bundle, &diagnosis, &finding);
-        status = add_with_members(verdict, bundle, &finding);
-        if (status == PB_OK && bundle->level != PB_LEVEL_DEVICE)
-            status = remember(verdict, wider, &diagnosis, at);
-    }
-    return status;
-}
-
-static enum pb_status judge_moves(struct pb_verdict *verdict)
-{
-    struct pb_bundles bundles = {0};
-    struct wider wider = {0};
-    enum pb_status status = pb_attribute(verdict->sheet, verdict->scores, &bundles, verdict->err);
-
-    for (size_t i = 0; i < bundles.count && status == PB_OK; i++)
-        status = judge_bundle(verdict, &bundles, i, &wider);
-    free(wider.items);
-    pb_bundles_clear(&bundles);
-    return status;
 }
 
 static int worst_first(const void *a, const void *b)
@@ -221,13 +116,13 @@ enum pb_status pb_judge(const struct pb_sheet *sheet, const struct pb_scores *sc
 
     if (options != NULL)
         verdict.options = *options;
-    status = judge_moves(&verdict);
+    status = pb_judge_causes(&verdict);
     if (status == PB_OK)
         status = pb_judge_status(&verdict);
     if (status == PB_OK)
         status = pb_judge_gaps(&verdict);
     if (status == PB_OK)
-        status = pb_judge_splits(&verdict);
+        status = pb_judge_populations(&verdict);
     if (status == PB_OK)
         status = pb_judge_configuration(&verdict);
     if (status == PB_OK)

@@ -3,6 +3,7 @@
 #define PB_ANALYSIS_VERDICT_JUDGE_H
 
 #include "analysis/verdict/attribute.h"
+#include "analysis/verdict/finding.h"
 
 struct pb_verdict {
     const struct pb_sheet *sheet;
@@ -35,8 +36,20 @@ enum pb_status pb_judge_status(struct pb_verdict *verdict);
 /* judge_gaps.c: tests that nearly all peers have numbers of. After all that may explain a gap. */
 enum pb_status pb_judge_gaps(struct pb_verdict *verdict);
 
-/* judge_fleet.c: populations, and odd configurations. */
-enum pb_status pb_judge_splits(struct pb_verdict *verdict);
+/* judge_causes.c: what deviates, why, and whose deviation it is. */
+enum pb_status pb_judge_causes(struct pb_verdict *verdict);
+
+/* judge_populations.c: groups that fall in two, and groups that their configuration sets apart. */
+enum pb_status pb_judge_populations(struct pb_verdict *verdict);
+
+/* The cause is that the members share this attribute's value: they are no broken devices. */
+void pb_finding_configuration(const struct pb_device_info *info, enum pb_attribute attribute,
+                              struct pb_finding *finding);
+
+/* Nobody knows which of the two populations is right: UNKNOWN, and nothing to drain. */
+void pb_finding_undetermined(size_t members, size_t others, struct pb_finding *finding);
+
+/* judge_fleet.c: devices set up unlike their peers. */
 enum pb_status pb_judge_configuration(struct pb_verdict *verdict);
 
 /* judge_inventory.c: who is there, against the baseline. */

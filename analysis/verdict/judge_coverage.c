@@ -8,6 +8,7 @@
 
 #include "analysis/verdict/judge.h"
 #include "analysis/verdict/population.h"
+#include "analysis/verdict/sensitivity.h"
 
 /* "l2.latency_cycles 9%, clock.sm_mhz 4%": what would have been found at the least. */
 static void write_detectable(const struct pb_verdict *verdict, size_t group, bool against_past,
@@ -174,6 +175,41 @@ static enum pb_status judge_peers(struct pb_verdict *verdict, size_t group_index
     return pb_verdict_add(verdict, &finding, NULL, NULL);
 }
 
+/* Components of a group whose smallest visible shift is larger than anybody would accept. */
+static enum pb_status judge_sensitivity(struct pb_verdict *verdict, size_t group_index)
+{
+    const struct pb_group *group = &verdict->scores->groups[group_index];
+    struct pb_finding finding = pb_finding_blank(PB_SEVERITY_UNKNOWN, PB_LEVEL_FLEET);
+    struct pb_sensitivity worst;
+
+    for (int part = 0; part < PB_PART_COUNT; part++) {
+        size_t length = strlen(finding.summary);
+
+        if (!pb_sensitivity_worst(verdict->sheet, verdict->scores, group_index, (enum pb_part)part,
+                                  &worst) ||
+            worst.shift <= PB_SENSITIVITY_PRACTICALS * worst.practical)
+            continue;
+        finding.metrics++;
+        snprintf(finding.summary + length, sizeof(finding.summary) - length,
+                 "%s%s %.1f%% (%s, practical size %.1f%%)", length == 0 ? "" : ", ",
+                 pb_part_name((enum pb_part)part), 100.0 * worst.shift,
+                 verdict->sheet->metrics[worst.metric].name, 100.0 * worst.practical);
+    }
+    if (finding.metrics == 0)
+        return PB_OK;
+    PB_TEXT_SET(finding.place, group->name);
+    PB_TEXT_SET(finding.cause, "insufficient_sensitivity");
+    finding.group = group_index + 1;
+    finding.peers = group->member_count + group->baseline_count;
+    snprintf(finding.evidence, sizeof(finding.evidence),
+             "these minimum detectable shifts exceed %.0f practical sizes: a smaller one of these "
+             "components would not have been found",
+             PB_SENSITIVITY_PRACTICALS);
+    PB_TEXT_SET(finding.advice, "measure more devices of the model, compare with a baseline "
+                                "(--baseline), or find out why healthy devices differ so much");
+    return pb_verdict_add(verdict, &finding, NULL, NULL);
+}
+
 /* The group's finding has told already that this one was not compared. */
 static bool is_told_by_group(const struct pb_verdict *verdict, size_t subject)
 {
@@ -212,6 +248,8 @@ enum pb_status pb_judge_coverage(struct pb_verdict *verdict)
         status = judge_peers(verdict, g);
     for (size_t g = 0; g < verdict->scores->group_count && status == PB_OK; g++)
         status = judge_unlike(verdict, g);
+    for (size_t g = 0; g < verdict->scores->group_count && status == PB_OK; g++)
+        status = judge_sensitivity(verdict, g);
     for (size_t i = 0; i < verdict->sheet->subject_count && status == PB_OK; i++)
         status = judge_unscored(verdict, i);
     return status;

@@ -2,18 +2,17 @@
 #include "analysis/verdict/population.h"
 
 #include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SPLIT_MIN_SHARE    0.3 /* of the smaller population: above the quarter that may be broken */
-#define SPLIT_SCALES       8.0 /* that the populations lie apart at least, … */
-#define SPLIT_SCALES_FEW   128.0 /* … and more by this over the number of values */
-#define SPLIT_WHOLE_SCALES 3.0   /* of both together, which are at most 2.2 of one's own */
-#define STRAY_SHARE        0.05  /* of a population, that may lie nearer to the other */
-#define PRACTICAL_SHARE    0.1
-#define SIGMAS_MAX         1e6
-#define SMALLEST_RELATIVE  1e-6 /* of the center: where nothing else is known */
+#define EVEN_SHARE        0.4   /* of the values: neither population is plainly the majority */
+#define BETTER_SHARE      0.25  /* so many that are better than the rest are no oddity */
+#define SPLIT_SCALES      8.0   /* that the populations lie apart at least, … */
+#define SPLIT_SCALES_FEW  128.0 /* … and more by this over the number of values */
+#define PRACTICAL_SHARE   0.1
+#define SMALLEST_RELATIVE 1e-6 /* of the center: where nothing else is known */
 
 enum pb_status pb_column_reserve(struct pb_column *column, size_t count, struct pb_error *err)
 {
@@ -65,13 +64,6 @@ double pb_metric_shift(const struct pb_metric *metric, double value, double cent
     return center != 0.0 ? distance / fabs(center) : copysign(1.0, distance);
 }
 
-double pb_sigmas(double distance, double scale)
-{
-    if (distance == 0.0)
-        return 0.0;
-    return fabs(distance) < SIGMAS_MAX * scale ? distance / scale : copysign(SIGMAS_MAX, distance);
-}
-
 /* The middle one of the noises that are known; 0 unless at least half are. */
 static double typical_noise(struct pb_column *column)
 {
@@ -83,103 +75,102 @@ static double typical_noise(struct pb_column *column)
     if (known == 0 || 2 * known < column->count)
         return 0.0;
     gsl_sort(column->sorted, 1, known);
-    return pb_robust_center(column->sorted, known);
+    return gsl_stats_median_from_sorted_data(column->sorted, 1, known);
 }
 
-static void fit_values(struct pb_robust *robust, const struct pb_metric *metric, double noise,
-                       const double *sorted, size_t count, struct pb_population *population_out)
+/* What moves a healthy number at the least. */
+static double least_scale(const struct pb_metric *metric, double noise, double center)
 {
-    double center = pb_robust_center(sorted, count);
-    double spread = pb_robust_scale(robust, sorted, count, metric->quantum);
-    double rounding = metric->quantum / sqrt(12.0);
-    double floor_scale = fmax(fmax(noise, rounding), SMALLEST_RELATIVE * fabs(center));
+    double least =
+        fmax(fmax(noise, metric->quantum / sqrt(12.0)), SMALLEST_RELATIVE * fabs(center));
 
-    floor_scale = fmax(floor_scale, PRACTICAL_SHARE * pb_metric_practical(metric, center));
+    least = fmax(least, PRACTICAL_SHARE * pb_metric_practical(metric, center));
     if (metric->domain == PB_DOMAIN_COUNT) /* events scatter by the root of their number */
-        floor_scale = fmax(floor_scale, sqrt(fabs(center)));
-    population_out->center = center;
-    population_out->scale = fmax(spread, floor_scale);
-    population_out->count = count;
-    population_out->measured = spread > floor_scale && spread > metric->quantum;
+        least = fmax(least, sqrt(fabs(center)));
+    return least;
 }
 
-/* Sum of distances of sorted[first … end) from their median, by running sums before each index. */
-static double distances(const double *sorted, const double *sums, size_t first, size_t end)
-{
-    size_t middle = first + (end - first) / 2;
-    double below = sums[middle] - sums[first], above = sums[end] - sums[middle];
+/* sorted[first … end): the values that lie to one side of the majority by the practical size. */
+struct side {
+    size_t first, end;
+    bool is_better;
+};
 
-    return above - below - sorted[middle] * ((double)(end - middle) - (double)(middle - first));
+static struct side side_of(const struct pb_metric *metric, const struct pb_majority *majority,
+                           const double *sorted, size_t count, bool high)
+{
+    double apart = pb_metric_practical(metric, majority->center);
+    struct side side = {0, count, metric->better == (high ? PB_BETTER_HIGHER : PB_BETTER_LOWER)};
+
+    if (high)
+        while (side.first < count && (sorted[side.first] <= majority->high ||
+                                      sorted[side.first] - majority->center < apart))
+            side.first++;
+    else
+        while (side.end > 0 && (sorted[side.end - 1] >= majority->low ||
+                                majority->center - sorted[side.end - 1] < apart))
+            side.end--;
+    return side;
 }
 
-/* The boundary of the best two populations: the number of values below it. */
-static size_t best_boundary(const double *sorted, size_t count, double *sums)
+/* Is what lies to both sides of the majority, the larger part to one, a population of its own? */
+static bool is_population(const struct pb_majority *majority, const double *sorted, size_t count,
+                          const struct side *side, size_t away)
 {
-    size_t least = (size_t)ceil(SPLIT_MIN_SHARE * (double)count), best = least;
-    double lowest = INFINITY;
-
-    sums[0] = 0.0;
-    for (size_t i = 0; i < count; i++)
-        sums[i + 1] = sums[i] + sorted[i];
-    for (size_t cut = least; cut <= count - least; cut++) {
-        double sum = distances(sorted, sums, 0, cut) + distances(sorted, sums, cut, count);
-
-        if (sum < lowest && sorted[cut - 1] < sorted[cut]) {
-            lowest = sum;
-            best = cut;
-        }
-    }
-    return best;
-}
-
-/* Are nearly all values of both sides nearer to their own center? Not when the boundary had to cut
-   through one population to give the other its least share. */
-static bool is_between(const double *sorted, size_t count, size_t cut, double middle)
-{
-    size_t low_strays = (size_t)(STRAY_SHARE * (double)cut);
-    size_t high_strays = (size_t)(STRAY_SHARE * (double)(count - cut));
-
-    return sorted[cut - 1 - low_strays] < middle && sorted[cut + high_strays] > middle;
-}
-
-/* Fits both sides of the best boundary, unless they are plainly too near for two populations. */
-static void fit_split(struct pb_robust *robust, const struct pb_metric *metric, double noise,
-                      const double *sorted, size_t count, struct pb_fit *fit)
-{
-    size_t cut = best_boundary(sorted, count, robust->work);
+    size_t held = side->end - side->first;
     double scales = SPLIT_SCALES + SPLIT_SCALES_FEW / (double)count;
-    double low = pb_robust_center(sorted, cut), high = pb_robust_center(&sorted[cut], count - cut);
-    double apart = high - low;
+    double share = (double)away / (double)count;
 
-    if (apart < SPLIT_WHOLE_SCALES * fit->whole.scale ||
-        !is_between(sorted, count, cut, (low + high) / 2.0))
-        return;
-    fit_values(robust, metric, noise, sorted, cut, &fit->low);
-    fit_values(robust, metric, noise, &sorted[cut], count - cut, &fit->high);
-    fit->boundary = (sorted[cut - 1] + sorted[cut]) / 2.0;
-    fit->split = apart >= scales * fmax(fit->low.scale, fit->high.scale) &&
-                 apart >= pb_metric_practical(metric, fit->low.center);
+    if (count < PB_SPLIT_MIN || held < PB_POPULATION_MIN ||
+        !(share >= EVEN_SHARE || (side->is_better && share >= BETTER_SHARE)))
+        return false;
+    return fabs(sorted[side->first + held / 2] - majority->center) >= scales * majority->scale;
 }
 
-void pb_fit_column(struct pb_robust *robust, const struct pb_metric *metric,
-                   struct pb_column *column, struct pb_fit *fit_out)
+static void fit_second(const struct pb_metric *metric, double noise, const double *sorted,
+                       size_t count, struct pb_fit *fit)
 {
-    double noise = typical_noise(column);
+    const struct pb_majority *majority = &fit->majority;
+    struct side low = side_of(metric, majority, sorted, count, false);
+    struct side high = side_of(metric, majority, sorted, count, true);
+    size_t away = low.end - low.first + high.end - high.first;
+    const struct side *side = high.end - high.first > low.end - low.first ? &high : &low;
+
+    if (!is_population(majority, sorted, count, side, away))
+        return;
+    fit->split = true;
+    fit->other_is_high = side == &high;
+    fit->boundary = fit->other_is_high ? (sorted[side->first] + majority->high) / 2.0
+                                       : (sorted[side->end - 1] + majority->low) / 2.0;
+    pb_majority_fit(&sorted[side->first], side->end - side->first,
+                    least_scale(metric, noise, sorted[(side->first + side->end) / 2]), &fit->other);
+}
+
+void pb_fit_column(const struct pb_metric *metric, struct pb_column *column, struct pb_fit *fit_out)
+{
+    double noise = typical_noise(column), middle;
+    struct pb_majority *majority = &fit_out->majority;
 
     memset(fit_out, 0, sizeof(*fit_out));
-    fit_out->whole = (struct pb_population){NAN, NAN, column->count, false};
+    fit_out->count = column->count;
+    fit_out->noise = noise;
+    *majority = (struct pb_majority){.center = NAN, .scale = NAN};
+    fit_out->is_event = metric->domain == PB_DOMAIN_COUNT;
     if (column->count < PB_POPULATION_MIN)
         return;
     memcpy(column->sorted, column->values, column->count * sizeof(*column->sorted));
     gsl_sort(column->sorted, 1, column->count);
-    fit_values(robust, metric, noise, column->sorted, column->count, &fit_out->whole);
-    if (column->count >= PB_SPLIT_MIN)
-        fit_split(robust, metric, noise, column->sorted, column->count, fit_out);
+    middle = column->sorted[column->count / 2];
+    fit_out->is_event &= middle <= 0.0;
+    pb_majority_fit(column->sorted, column->count, least_scale(metric, noise, middle), majority);
+    fit_out->measured = majority->spread > majority->floor && majority->spread > metric->quantum;
+    if (metric->domain != PB_DOMAIN_COUNT)
+        fit_second(metric, noise, column->sorted, column->count, fit_out);
 }
 
-const struct pb_population *pb_fit_part(const struct pb_fit *fit, double value)
+const struct pb_majority *pb_fit_part(const struct pb_fit *fit, double value)
 {
-    if (!fit->split)
-        return &fit->whole;
-    return value < fit->boundary ? &fit->low : &fit->high;
+    if (!fit->split || (value > fit->boundary) != fit->other_is_high)
+        return &fit->majority;
+    return &fit->other;
 }

@@ -1,9 +1,10 @@
 /*
- * One metric of one group: where healthy devices lie, and whether they fall in two.
+ * One metric of one group: where its majority lies, and whether a second population stands beside
+ * it.
  *
- * The scale is Qn, but never below what is known to move a healthy number: the median repeat noise
- * of the devices, the rounding to whole steps, and a tenth of the practical size, so that nothing
- * within the practical size is ever further than ten scales.
+ * The scale is never below what is known to move a healthy number: the median repeat noise of the
+ * devices, the rounding to whole steps, and a tenth of the practical size, so that nothing within
+ * the practical size is ever further than ten scales.
  */
 #ifndef PB_ANALYSIS_VERDICT_POPULATION_H
 #define PB_ANALYSIS_VERDICT_POPULATION_H
@@ -11,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "analysis/verdict/robust.h"
+#include "analysis/verdict/majority.h"
 #include "analysis/verdict/sheet.h"
 
 enum {
@@ -32,17 +33,15 @@ enum pb_status pb_column_reserve(struct pb_column *column, size_t count, struct 
 
 void pb_column_clear(struct pb_column *column); /* NULL is allowed */
 
-struct pb_population {
-    double center, scale;
-    size_t count;
-    bool measured; /* the scale is Qn's, of values that lie more than a step apart */
-};
-
 struct pb_fit {
-    struct pb_population whole;
-    struct pb_population low, high; /* when split */
-    double boundary;                /* values from here on belong to `high` */
-    bool split;
+    struct pb_majority majority; /* center and scale NaN: too few values */
+    struct pb_majority other;    /* the second population, when split */
+    size_t count;                /* values */
+    double noise;                /* of the middle reading; 0: not known */
+    double boundary;             /* when split: between the two */
+    bool split, other_is_high;
+    bool measured; /* the scale is that of values which lie more than a step apart */
+    bool is_event; /* a count of which most values are 0: any is one too many */
 };
 
 /* A relative shift (absolute for fractions, counts and states) in the metric's unit. */
@@ -52,22 +51,19 @@ double pb_metric_practical(const struct pb_metric *metric, double center);
  */
 double pb_metric_shift(const struct pb_metric *metric, double value, double center);
 
-/* distance / scale, 0 for 0 / 0, and never beyond a million. */
-double pb_sigmas(double distance, double scale);
-
 /*
- * Fits a column; with fewer than PB_POPULATION_MIN values center and scale are NaN. `robust` must
- * have room for them.
+ * Fits a column; with fewer than PB_POPULATION_MIN values center and scale are NaN.
  *
- * Two populations of near-even size: each holds at least 30% of the values, and their centers lie
- * at least 8 + 128 / count of the larger scale and the practical size apart: small samples look
- * split by chance. The boundary is that of the two medians with the least sum of distances. A
- * quarter of broken devices is no population.
+ * A second population is what lies outside the majority by the practical size at least, if that is
+ * two fifths of all values (then chance, not health, decides which of the two is larger), or a
+ * quarter of them and better than the majority (healthy devices do not become faster: the majority
+ * may be the sick ones); four values at least, and in the median 8 + 128 / count scales away, since
+ * small samples look split by chance. A smaller share that is worse consists of deviating devices.
  */
-void pb_fit_column(struct pb_robust *robust, const struct pb_metric *metric,
-                   struct pb_column *column, struct pb_fit *fit_out);
+void pb_fit_column(const struct pb_metric *metric, struct pb_column *column,
+                   struct pb_fit *fit_out);
 
 /* The population that a value is measured against. */
-const struct pb_population *pb_fit_part(const struct pb_fit *fit, double value);
+const struct pb_majority *pb_fit_part(const struct pb_fit *fit, double value);
 
 #endif

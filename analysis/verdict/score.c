@@ -40,10 +40,10 @@ int pb_severity_rank(enum pb_severity severity)
     return ranks[severity];
 }
 
-/* May one device be CRITICAL by this value? */
-static bool has_peers(const struct pb_group *group, const struct pb_fit *fit, double value)
+/* May one device be CRITICAL by this metric? How few of the peers are healthy shows in p. */
+static bool has_peers(const struct pb_group *group, const struct pb_fit *fit)
 {
-    return group->sufficient && pb_fit_part(fit, value)->count >= PB_GROUP_MIN_PEERS;
+    return group->sufficient && fit->count >= PB_GROUP_MIN_PEERS;
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -57,7 +57,6 @@ static int compare_numbers(const void *a, const void *b)
 static void collect(const struct pb_scoring *scoring, bool critical, struct family *family)
 {
     const struct pb_scores *scores = scoring->scores;
-    const struct pb_metric *metrics = scoring->sheet->metrics;
 
     family->count = 0;
     for (size_t i = 0; i < scores->subject_count; i++) {
@@ -67,10 +66,9 @@ static void collect(const struct pb_scoring *scoring, bool critical, struct fami
             const struct pb_score *score = &scores->cells[i * scores->metric_count + j];
             const struct pb_fit *fit = &scoring->fits[group * scores->metric_count + j];
 
-            if (isnan(score->p) || pb_scoring_is_event(&metrics[j], fit))
+            if (isnan(score->p) || fit->is_event)
                 continue;
-            if (!critical ||
-                has_peers(&scores->groups[group], fit, pb_sheet_cell(scoring->sheet, i, j).value))
+            if (!critical || has_peers(&scores->groups[group], fit))
                 family->p[family->count++] = score->p;
         }
     }
@@ -101,12 +99,11 @@ static enum pb_severity severity_of(const struct pb_scoring *scoring, size_t sub
     const struct pb_score *score = &scores->cells[subject * scores->metric_count + metric];
     size_t group = scores->group_of[subject];
     const struct pb_fit *fit = &scoring->fits[group * scores->metric_count + metric];
-    bool enough = has_peers(&scores->groups[group], fit,
-                            pb_sheet_cell(scoring->sheet, subject, metric).value);
+    bool enough = has_peers(&scores->groups[group], fit);
 
     if (isnan(score->p) || fabs(score->shift) < described->practical)
         return PB_SEVERITY_OK;
-    if (pb_scoring_is_event(described, fit))
+    if (fit->is_event)
         return score->p <= 0.0 ? PB_SEVERITY_CRITICAL : PB_SEVERITY_OK;
     if (enough && score->p <= cutoffs->critical)
         return PB_SEVERITY_CRITICAL;
@@ -124,13 +121,29 @@ struct odds {
     size_t numbers;           /* that one device of the group has */
 };
 
-static double shift_at(const struct pb_metric *metric, const struct pb_norm *norm, double p,
-                       double practicals)
+/* A share of accesses is a count: as it grows by d from c, so does the variance v of its reading,
+   and d is the root of d^2 = t^2 v (1 + d / c). */
+static double shift_of_share(double sigmas, double noise, double center)
+{
+    double square = sigmas * sigmas * noise * noise;
+
+    return center > 0.0 ? square / center / 2.0 + sqrt(pow(square / center / 2.0, 2.0) + square)
+                        : 0.0;
+}
+
+static double shift_at(const struct pb_metric *metric, const struct pb_norm *norm, double noise,
+                       double p, double practicals)
 {
     struct pb_null null;
+    double sigmas, shift;
 
-    pb_null_set(&null, norm->independent_peers, norm->tail);
-    return fmax(pb_null_sigmas(&null, p) * norm->scale + metric->quantum / 2.0,
+    pb_null_set(&null, norm->independent_peers * (double)norm->majority / (double)norm->peers,
+                norm->tail);
+    sigmas = pb_null_sigmas(&null, p);
+    shift = sigmas * norm->scale;
+    if (metric->domain == PB_DOMAIN_FRACTION)
+        shift = fmax(shift, shift_of_share(sigmas, noise, norm->center));
+    return fmax(shift + metric->quantum / 2.0,
                 practicals * pb_metric_practical(metric, norm->center));
 }
 
@@ -146,15 +159,17 @@ static double detectable(const struct pb_scoring *scoring, size_t group, size_t 
 
     if (isnan(norm->center))
         return NAN;
-    if (pb_scoring_is_event(described, &scoring->fits[i]))
+    if (scoring->fits[i].is_event)
         return described->practical;
-    if (has_peers(&scoring->scores->groups[group], &scoring->fits[i], norm->center))
-        return shift_at(described, norm, options->critical_rate / (double)odds->critical, 1.0);
-    alone = shift_at(described, norm, options->warning_rate / (double)odds->warning, 1.0);
+    if (has_peers(&scoring->scores->groups[group], &scoring->fits[i]))
+        return shift_at(described, norm, scoring->fits[i].noise,
+                        options->critical_rate / (double)odds->critical, 1.0);
+    alone = shift_at(described, norm, scoring->fits[i].noise,
+                     options->warning_rate / (double)odds->warning, 1.0);
     if (described->practical <= 0.0)
         return alone;
-    large =
-        shift_at(described, norm, options->warning_rate / (double)odds->numbers, LARGE_PRACTICALS);
+    large = shift_at(described, norm, scoring->fits[i].noise,
+                     options->warning_rate / (double)odds->numbers, LARGE_PRACTICALS);
     return fmin(alone, large);
 }
 
@@ -276,7 +291,6 @@ enum pb_status pb_score(const struct pb_sheet *sheet, const struct pb_sheet *bas
         pb_scores_clear(&scores);
     free(scoring.fits);
     free(scoring.past_metric);
-    pb_robust_clear(&scoring.robust);
     pb_column_clear(&scoring.column);
     return status;
 }

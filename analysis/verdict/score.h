@@ -25,7 +25,8 @@ int pb_severity_rank(enum pb_severity severity);
 enum { PB_GROUP_MIN_PEERS = 16 };
 
 struct pb_group {
-    char name[PB_MESSAGE_LENGTH]; /* model and what sets it apart from its kin */
+    char name[PB_MESSAGE_LENGTH]; /* model and what sets it apart from its peer groups */
+    char kind[PB_MESSAGE_LENGTH]; /* model, memory and MIG mode, which its peer groups share */
     size_t *members;              /* subjects */
     size_t member_count;
     size_t *baseline;      /* subjects of the baseline that count as peers */
@@ -35,18 +36,20 @@ struct pb_group {
 
 /* One metric of one group. */
 struct pb_norm {
-    size_t peers; /* finite values, the baseline's included */
+    size_t peers;    /* finite values, the baseline's included */
+    size_t majority; /* of them, by which center and scale are set */
     double center, scale;
     double critical_sigmas, warning_sigmas; /* single-device thresholds before multiplicity */
     double detectable; /* smallest shift that would have been CRITICAL or, where peers are too few
                           for that, a WARNING; in the metric's unit */
-    bool split;        /* two populations of near-even size: each is measured against itself */
-    double split_low, split_high; /* their centers */
-    double independent_peers;     /* peers by what devices of one node have in common */
-    double tail;                  /* one by the degrees of freedom of the healthy; 0: normal */
-    size_t drift_pairs;           /* devices that have a past */
-    size_t drift_unlike;          /* devices whose past is another measurement */
-    double drift_center;          /* of the first of them, what it was */
+    bool split;        /* two populations, of which either may be the healthy one: each is measured
+                          against itself, and center and scale are those of the larger */
+    double split_boundary, split_other; /* between them; the center of the other */
+    double independent_peers;           /* peers by what devices of one node have in common */
+    double tail;             /* one by the degrees of freedom of the healthy; 0: normal */
+    size_t drift_pairs;      /* devices that have a past */
+    size_t drift_unlike;     /* devices whose past is another measurement */
+    double drift_center;     /* of the first of them, what it was */
     double drift_detectable; /* smallest fall against its own past that would be CRITICAL, of the
                                 first of them and in the metric's unit; NaN: no pairs */
 };

@@ -51,29 +51,23 @@ static void gather(struct pb_scoring *scoring, const struct pb_group *group, siz
                                             scoring->past_metric[metric]));
 }
 
-bool pb_scoring_is_event(const struct pb_metric *metric, const struct pb_fit *fit)
-{
-    return metric->domain == PB_DOMAIN_COUNT && !(fit->whole.center > 0.0);
-}
-
 /* Sigmas and shift of one value, and in *distance_out the sigmas less what rounding may have done.
  */
 static void standardize(const struct pb_metric *metric, const struct pb_fit *fit,
                         struct pb_cell cell, struct pb_score *score, double *distance_out)
 {
-    const struct pb_population *part = pb_fit_part(fit, cell.value);
-    double scale = fmax(part->scale, cell.noise), center = part->center;
+    const struct pb_majority *part = pb_fit_part(fit, cell.value);
+    double center = fit->is_event ? 0.0 : part->center, distance = fabs(cell.value - center);
 
-    if (pb_scoring_is_event(metric, fit)) {
-        scale = 1.0;
-        center = 0.0;
-    }
-    score->sigmas = isfinite(center) ? pb_sigmas(cell.value - center, scale) : NAN;
-    score->shift = isfinite(center) ? pb_metric_shift(metric, cell.value, center) : NAN;
-    *distance_out =
-        isfinite(center)
-            ? pb_sigmas(fmax(fabs(cell.value - center) - metric->quantum / 2.0, 0.0), scale)
-            : NAN;
+    *distance_out = score->sigmas = score->shift = NAN;
+    if (!isfinite(center))
+        return;
+    score->shift = pb_metric_shift(metric, cell.value, center);
+    score->sigmas = fit->is_event ? pb_sigmas(cell.value, 1.0)
+                                  : pb_majority_sigmas(part, cell.value, cell.noise);
+    *distance_out = distance > metric->quantum / 2.0
+                        ? fabs(score->sigmas) * (1.0 - metric->quantum / 2.0 / distance)
+                        : 0.0;
 }
 
 static void fit_metric(struct pb_scoring *scoring, size_t group, size_t metric)
@@ -85,13 +79,14 @@ static void fit_metric(struct pb_scoring *scoring, size_t group, size_t metric)
     double distance;
 
     gather(scoring, members, metric);
-    pb_fit_column(&scoring->robust, described, &scoring->column, fit);
+    pb_fit_column(described, &scoring->column, fit);
     *norm = (struct pb_norm){.peers = scoring->column.count,
-                             .center = fit->whole.center,
-                             .scale = fit->whole.scale,
+                             .majority = fit->majority.count,
+                             .center = fit->majority.center,
+                             .scale = fit->majority.scale,
                              .split = fit->split,
-                             .split_low = fit->split ? fit->low.center : NAN,
-                             .split_high = fit->split ? fit->high.center : NAN,
+                             .split_boundary = fit->split ? fit->boundary : NAN,
+                             .split_other = fit->split ? fit->other.center : NAN,
                              .critical_sigmas = NAN,
                              .warning_sigmas = NAN,
                              .detectable = NAN,
@@ -108,10 +103,10 @@ static void fit_metric(struct pb_scoring *scoring, size_t group, size_t metric)
 
 /* The null distributions of a metric's populations. */
 struct nulls {
-    struct pb_null whole, low, high;
+    struct pb_null majority, other;
 };
 
-static void set_null(const struct pb_norm *norm, const struct pb_population *part,
+static void set_null(const struct pb_norm *norm, const struct pb_majority *part,
                      struct pb_null *null_out)
 {
     pb_null_set(null_out, norm->independent_peers * (double)part->count / (double)norm->peers,
@@ -120,25 +115,21 @@ static void set_null(const struct pb_norm *norm, const struct pb_population *par
 
 static void set_nulls(const struct pb_norm *norm, const struct pb_fit *fit, struct nulls *nulls_out)
 {
-    set_null(norm, &fit->whole, &nulls_out->whole);
-    if (!fit->split)
-        return;
-    set_null(norm, &fit->low, &nulls_out->low);
-    set_null(norm, &fit->high, &nulls_out->high);
+    set_null(norm, &fit->majority, &nulls_out->majority);
+    if (fit->split)
+        set_null(norm, &fit->other, &nulls_out->other);
 }
 
 /* p of one value. */
 static double probability(const struct pb_metric *metric, const struct pb_fit *fit,
                           const struct nulls *nulls, struct pb_cell cell)
 {
-    const struct pb_population *part = pb_fit_part(fit, cell.value);
-    const struct pb_null *null = part == &fit->low    ? &nulls->low
-                                 : part == &fit->high ? &nulls->high
-                                                      : &nulls->whole;
+    const struct pb_majority *part = pb_fit_part(fit, cell.value);
+    const struct pb_null *null = part == &fit->other ? &nulls->other : &nulls->majority;
     struct pb_score score;
     double distance;
 
-    if (pb_scoring_is_event(metric, fit))
+    if (fit->is_event)
         return cell.value > metric->practical ? 0.0 : 1.0;
     if (metric->domain == PB_DOMAIN_COUNT && cell.value < part->center)
         return 1.0;
@@ -161,8 +152,8 @@ static void judge_metric(struct pb_scoring *scoring, size_t group, size_t metric
         return;
     set_nulls(norm, fit, &nulls);
     if (norm->peers >= PB_POPULATION_MIN) {
-        norm->critical_sigmas = pb_null_sigmas(&nulls.whole, scoring->options->critical_rate);
-        norm->warning_sigmas = pb_null_sigmas(&nulls.whole, scoring->options->warning_rate);
+        norm->critical_sigmas = pb_null_sigmas(&nulls.majority, scoring->options->critical_rate);
+        norm->warning_sigmas = pb_null_sigmas(&nulls.majority, scoring->options->warning_rate);
     }
     for (size_t i = 0; i < members->member_count; i++) {
         struct pb_cell cell = pb_sheet_cell(scoring->sheet, members->members[i], metric);
@@ -182,9 +173,6 @@ enum pb_status pb_scoring_group(struct pb_scoring *scoring, size_t group, struct
     enum pb_status status =
         pb_column_reserve(&scoring->column, members->member_count + members->baseline_count, err);
 
-    if (status == PB_OK)
-        status = pb_robust_reserve(&scoring->robust,
-                                   members->member_count + members->baseline_count, err);
     if (status != PB_OK)
         return status;
     for (size_t metric = 0; metric < sheet->metric_count; metric++)

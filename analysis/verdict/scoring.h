@@ -17,12 +17,8 @@ struct pb_scoring {
     struct pb_scores *scores;
     struct pb_fit *fits; /* [group][metric] */
     size_t *past_metric; /* of the baseline, per metric; SIZE_MAX: not there */
-    struct pb_robust robust;
     struct pb_column column;
 };
-
-/* Is it a count of events that most peers do not have? */
-bool pb_scoring_is_event(const struct pb_metric *metric, const struct pb_fit *fit);
 
 /*
  * Fits all metrics of a group, then sets sigmas, shift and p of its devices and its norms but for

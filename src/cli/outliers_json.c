@@ -124,7 +124,8 @@ static json_t *describe_norm(const struct pb_metric *metric, const struct pb_nor
     set_number(object, "detectable", norm->detectable);
     if (norm->split)
         json_object_set_new(object, "split",
-                            json_pack("[f, f]", norm->split_low, norm->split_high));
+                            json_pack("[f, f]", fmin(norm->center, norm->split_other),
+                                      fmax(norm->center, norm->split_other)));
     return object;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "analysis/verdict/sensitivity.h"
 #include "cli/outliers.h"
 #include "core/text.h"
 
@@ -170,54 +171,20 @@ static void print_finding(struct page *page, const struct pb_ruling *ruling,
 
 /* ---- the first line ---- */
 
-static int compare_doubles(const void *a, const void *b)
+/* "clock 1%, l2 2%, dram 3%": of each component the worst of its times and rates. */
+static void list_detectable_shifts(const struct pb_ruling *ruling, char *text, size_t size)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-/*
- * Of one part's times, cycles and rates, where peers are enough: the middle one of the shifts that
- * would be CRITICAL, of an even number the lower one.
- */
-static double visible_shift(const struct pb_ruling *ruling, enum pb_part part, double *scratch)
-{
-    const struct pb_scores *scores = &ruling->scores;
-    size_t count = 0;
-
-    for (size_t i = 0; i < scores->group_count * scores->metric_count; i++) {
-        const struct pb_norm *norm = &scores->norms[i];
-        const struct pb_metric *metric = &ruling->sheet.metrics[i % scores->metric_count];
-        double shift = norm->detectable / fabs(norm->center);
-
-        if (scores->groups[i / scores->metric_count].sufficient && metric->part == part &&
-            metric->domain <= PB_DOMAIN_RATE && isfinite(shift))
-            scratch[count++] = shift;
-    }
-    qsort(scratch, count, sizeof(*scratch), compare_doubles);
-    return count == 0 ? NAN : scratch[(count - 1) / 2];
-}
-
-/* "clock 0.2%, l2 0.5%, dram 1.1%"; what could not be seen when it doubled is not worth naming. */
-static void list_visible_shifts(const struct pb_ruling *ruling, char *text, size_t size)
-{
-    static const enum pb_part parts[] = {PB_PART_CLOCK, PB_PART_L1, PB_PART_L2, PB_PART_DRAM,
-                                         PB_PART_HOST_LINK};
-    size_t norms = ruling->scores.group_count * ruling->scores.metric_count;
-    double *scratch = calloc(norms + 1, sizeof(*scratch));
     size_t length = 0;
 
     text[0] = '\0';
-    for (size_t i = 0; scratch != NULL && i < sizeof(parts) / sizeof(parts[0]); i++) {
-        double shift = visible_shift(ruling, parts[i], scratch);
+    for (int part = 0; part < PB_PART_COUNT && length < size; part++) {
+        struct pb_sensitivity worst;
 
-        if (shift < 1.0 && length < size)
-            length +=
-                (size_t)snprintf(text + length, size - length, "%s%s %.2g%%",
-                                 length == 0 ? "" : ", ", pb_part_name(parts[i]), 100.0 * shift);
+        if (pb_sensitivity_of_fleet(&ruling->sheet, &ruling->scores, (enum pb_part)part, &worst))
+            length += (size_t)snprintf(text + length, size - length, "%s%s %.2g%%",
+                                       length == 0 ? "" : ", ", pb_part_name((enum pb_part)part),
+                                       100.0 * worst.shift);
     }
-    free(scratch);
 }
 
 static size_t count_severity(const struct pb_findings *findings, enum pb_severity severity)
@@ -283,7 +250,7 @@ static void print_headline(struct page *page, const struct pb_ruling *ruling)
     print_severity(page, ruling->status);
     indent_to(page, INDENT);
     list_counts(findings, counts, sizeof(counts));
-    list_visible_shifts(ruling, shifts, sizeof(shifts));
+    list_detectable_shifts(ruling, shifts, sizeof(shifts));
     word_alarms(ruling, alarms, sizeof(alarms));
     word_evenness(ruling, evenness, sizeof(evenness));
     snprintf(
@@ -292,7 +259,7 @@ static void print_headline(struct page *page, const struct pb_ruling *ruling)
         findings->judged, findings->judged + findings->skipped,
         pb_ruling_simulated(ruling) > 0 ? "simulated " : "", groups, groups == 1 ? "" : "s",
         ruling->scores.metric_count, counts, alarms,
-        shifts[0] == '\0' ? "" : " Smallest shifts that would have been one: ", shifts,
+        shifts[0] == '\0' ? "" : " Minimum detectable shift, the worst of each component: ", shifts,
         shifts[0] == '\0' ? "" : ".", evenness);
     print_folded(page, INDENT, text);
     end_line(page);

@@ -3,18 +3,18 @@
  *
  *   generate_critical > analysis/verdict/critical_table.c
  *
- * For p above 10^-2.75 samples of N values are drawn, and each value's distance from the median of
- * all is counted in scales of all. Below, counting would need billions of draws. There one value is
- * sent far off, where it touches neither median nor scale but by its rank; the other N - 1 are
- * drawn, and the chance that it lies beyond t scales is the known tail of its own distribution at
- * median + t * scale, averaged over the draws. This is exact as long as a value beyond t scales is
- * farther out than those whose distances make up Qn.
+ * For p above 10^-2.75 samples of N values are drawn, and each value's distance from the others of
+ * the majority is counted in their standard deviations. Below, counting would need billions of
+ * draws. There one value is sent far off, where it is none of the majority and touches the fit but
+ * by its rank; the other N - 1 are drawn, and the chance that it lies beyond t scales is the known
+ * tail of its own distribution at center + t * scale, averaged over the draws. This is exact for t
+ * beyond the threshold of the majority, and nearly so within, as no value speaks for itself.
  *
  * With few peers the far tail comes from rare samples with a tiny scale. Where fewer than
  * RARE_MIN samples carry an average, log t goes on in log p with the last slope; t falls off as a
  * power of p there, and the slope can only shrink, so p is overstated.
  *
- * The same seeds give the same table but for rounding. About half an hour of one core.
+ * The same seeds give the same table but for rounding. About ten minutes of one core.
  */
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
@@ -27,7 +27,7 @@
 #include <stdlib.h>
 
 #include "analysis/verdict/critical.h"
-#include "analysis/verdict/robust.h"
+#include "analysis/verdict/majority.h"
 
 enum {
     T_COUNT = 215,       /* trial values of t, evenly over log t */
@@ -35,9 +35,9 @@ enum {
     TAIL_COUNT = 8192,   /* nodes of the tail's table */
     PEERS_MAX = 8192,
     RARE_MIN = 400,  /* samples that must carry an average */
-    DRAWS = 4000000, /* values a row, at most SAMPLES_MAX samples of them */
-    SAMPLES_MAX = 250000,
-    SAMPLES_MIN = 1000,
+    DRAWS = 8000000, /* values a row, at most SAMPLES_MAX samples of them */
+    SAMPLES_MAX = 500000,
+    SAMPLES_MIN = 4000,
 };
 
 #define T_LOG_MIN     (-1.0)
@@ -96,13 +96,13 @@ static void draw(const struct row *row, gsl_rng *rng, double *values, size_t cou
 }
 
 /* Counts the distances of all values of one sample. */
-static void count_sample(struct row *row, struct pb_robust *robust, const double *sorted)
+static void count_sample(struct row *row, const double *sorted)
 {
-    double center = pb_robust_center(sorted, row->peers);
-    double scale = pb_robust_scale(robust, sorted, row->peers, 0.0);
+    struct pb_majority majority;
 
+    pb_majority_fit(sorted, row->peers, 0.0, &majority);
     for (size_t i = 0; i < row->peers; i++) {
-        double log_t = log(fabs(sorted[i] - center) / scale);
+        double log_t = log(fabs(pb_majority_sigmas(&majority, sorted[i], 0.0)));
         double at = ceil((log_t - T_LOG_MIN) * T_COUNT / (T_LOG_MAX - T_LOG_MIN));
 
         if (at > 0.0)
@@ -112,15 +112,16 @@ static void count_sample(struct row *row, struct pb_robust *robust, const double
 }
 
 /* Averages the tail of one value far off over the others' center and scale. */
-static void tail_sample(struct row *row, struct pb_robust *robust, double *sorted)
+static void tail_sample(struct row *row, double *sorted)
 {
-    double center, scale;
+    struct pb_majority majority;
 
     sorted[row->peers - 1] = 1e12;
-    center = pb_robust_center(sorted, row->peers);
-    scale = pb_robust_scale(robust, sorted, row->peers, 0.0);
+    pb_majority_fit(sorted, row->peers, 0.0, &majority);
+    if (pb_majority_holds(&majority, sorted[row->peers - 1])) /* so few that all are held */
+        pb_majority_fit(sorted, row->peers - 1, 0.0, &majority);
     for (size_t i = FIRST_AVERAGED; i < T_COUNT; i++) {
-        double p = 2.0 * survival(row, center + exp(log_t_of((double)i)) * scale);
+        double p = 2.0 * survival(row, majority.center + exp(log_t_of((double)i)) * majority.scale);
 
         row->sum[i] += p;
         row->sum_squares[i] += p * p;
@@ -165,7 +166,7 @@ static void solve(struct row *row)
             exp(log_t_at(averaged, T_COUNT, 3.0)), known > 0 ? averaged[known - 1] : 0.0);
 }
 
-static void make_row(struct row *row, gsl_rng *rng, struct pb_robust *robust, double *values)
+static void make_row(struct row *row, gsl_rng *rng, double *values)
 {
     size_t samples = DRAWS / row->peers;
 
@@ -173,9 +174,9 @@ static void make_row(struct row *row, gsl_rng *rng, struct pb_robust *robust, do
     set_survival(row);
     for (size_t i = 0; i < samples; i++) {
         draw(row, rng, values, row->peers);
-        count_sample(row, robust, values);
+        count_sample(row, values);
         draw(row, rng, values, row->peers - 1);
-        tail_sample(row, robust, values);
+        tail_sample(row, values);
     }
     solve(row);
 }
@@ -197,12 +198,9 @@ static void print_keys(void)
 
 int main(void)
 {
-    struct pb_error err = PB_ERROR_INIT;
-    struct pb_robust robust = {0};
     double *values = malloc(PEERS_MAX * sizeof(*values));
     gsl_rng *rng = gsl_rng_alloc(gsl_rng_taus2);
-    bool ready =
-        values != NULL && rng != NULL && pb_robust_reserve(&robust, PEERS_MAX, &err) == PB_OK;
+    bool ready = values != NULL && rng != NULL;
 
     if (ready)
         print_keys();
@@ -216,7 +214,7 @@ int main(void)
         row->tail = tails_of[i / PB_CRITICAL_PEERS];
         row->peers = peers_of[i % PB_CRITICAL_PEERS];
         gsl_rng_set(rng, i + 1); /* a row does not depend on those before it */
-        make_row(row, rng, &robust, values);
+        make_row(row, rng, values);
         printf("%s{", i % PB_CRITICAL_PEERS == 0 ? "{" : "");
         for (size_t level = 0; level < PB_CRITICAL_LEVELS; level++)
             printf("%s%.4g", level > 0 ? ", " : "", exp(row->log_t[level]));
@@ -229,7 +227,6 @@ int main(void)
         fprintf(stderr, "generate_critical: no memory\n");
     if (rng != NULL)
         gsl_rng_free(rng);
-    pb_robust_clear(&robust);
     free(values);
     return ready ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "analysis/verdict/critical.h"
-#include "analysis/verdict/robust.h"
+#include "analysis/verdict/majority.h"
 #include "verdict/fleet.h"
 
 enum { DRAWS = 400000, PEERS_MAX = 256 };
@@ -25,23 +25,19 @@ static int compare(const void *a, const void *b)
 static double seen_beyond(double sigmas, size_t peers, double freedom)
 {
     struct fleet_random random = {peers};
-    struct pb_robust robust = {0};
     double values[PEERS_MAX], beyond = 0.0;
     size_t rounds = DRAWS / peers;
 
-    assert_int_equal(pb_robust_reserve(&robust, peers, NULL), PB_OK);
     for (size_t i = 0; i < rounds; i++) {
-        double center, scale;
+        struct pb_majority majority;
 
         for (size_t j = 0; j < peers; j++)
             values[j] = fleet_draw(&random, freedom);
         qsort(values, peers, sizeof(values[0]), compare);
-        center = pb_robust_center(values, peers);
-        scale = pb_robust_scale(&robust, values, peers, 0.0);
+        pb_majority_fit(values, peers, 0.0, &majority);
         for (size_t j = 0; j < peers; j++)
-            beyond += fabs(values[j] - center) > sigmas * scale ? 1.0 : 0.0;
+            beyond += fabs(pb_majority_sigmas(&majority, values[j], 0.0)) > sigmas ? 1.0 : 0.0;
     }
-    pb_robust_clear(&robust);
     return beyond / (double)(rounds * peers);
 }
 
@@ -116,7 +112,8 @@ static void test_null__more_peers_and_lighter_tails_make_nothing_less_surprising
 
             pb_null_set(&normal, peers, 0.0);
             pb_null_set(&heavy, peers, 0.1);
-            assert_true(pb_null_p(&normal, sigmas) <= 1.05 * last);
+            if (last > 1e-12) /* farther out the last slopes go on */
+                assert_true(pb_null_p(&normal, sigmas) <= 1.05 * last);
             assert_true(pb_null_p(&normal, sigmas) <= pb_null_p(&heavy, sigmas));
             last = pb_null_p(&normal, sigmas);
         }

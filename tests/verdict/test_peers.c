@@ -20,11 +20,11 @@ static void test_score__few_peers_only_warn_and_say_what_they_could_have_seen(vo
     assert_false(rig->scores.groups[0].sufficient);
     assert_int_equal(rig_at(rig, 2, DRAM_NS)->severity, PB_SEVERITY_WARNING);
     assert_true(rig->scores.norms[DRAM_NS].detectable > 30.0); /* see below */
-    assert_true(rig->scores.norms[DRAM_NS].detectable < 3000.0);
+    assert_true(rig->scores.norms[L2_NS].detectable < 0.5 * rig->scores.norms[L2_NS].center);
     assert_int_equal(fleet_count(&rig->scores, PB_SEVERITY_CRITICAL), 0);
 }
 
-/* A sick device widens the scale by which it is judged: each shift has a least one of its own. */
+/* Whatever lies beyond the stated shift is found, and nothing far within it. */
 static void test_score__few_peers_name_the_least_shift_that_warns(void **state)
 {
     struct rig *rig = *state;
@@ -40,7 +40,7 @@ static void test_score__few_peers_name_the_least_shift_that_warns(void **state)
         rig_score(rig);
         norm = &rig->scores.norms[DRAM_NS];
         share = (352.0 + 20.0 * (double)(i % 5) - norm->center) / norm->detectable;
-        if (fabs(share - 1.0) > 0.01) /* else whoever rounds decides */
+        if (share > 1.01 || share < 0.4)
             assert_int_equal(rig_at(rig, 3, DRAM_NS)->severity,
                              share > 1.0 ? PB_SEVERITY_WARNING : PB_SEVERITY_OK);
         warnings += share > 1.0;

@@ -1,4 +1,4 @@
-/* Median, Qn and populations: ties, steps, broken quarters, halves. */
+/* The majority of a sample and second populations: ties, steps, sick shares up to a half. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,6 @@
 enum { VALUES_MAX = 1024 };
 
 struct rig {
-    struct pb_robust robust;
     struct pb_column column;
     struct pb_metric metric;
     struct pb_fit fit;
@@ -26,7 +25,6 @@ static int set_up(void **state)
     struct rig *rig = calloc(1, sizeof(*rig));
 
     assert_non_null(rig);
-    assert_int_equal(pb_robust_reserve(&rig->robust, VALUES_MAX, NULL), PB_OK);
     assert_int_equal(pb_column_reserve(&rig->column, VALUES_MAX, NULL), PB_OK);
     rig->metric = (struct pb_metric){.domain = PB_DOMAIN_CYCLES};
     *state = rig;
@@ -37,7 +35,6 @@ static int tear_down(void **state)
 {
     struct rig *rig = *state;
 
-    pb_robust_clear(&rig->robust);
     pb_column_clear(&rig->column);
     free(rig);
     return 0;
@@ -65,71 +62,48 @@ static void add_normal(struct rig *rig, size_t count, double center, double spre
 
 static void fit(struct rig *rig)
 {
-    pb_fit_column(&rig->robust, &rig->metric, &rig->column, &rig->fit);
+    pb_fit_column(&rig->metric, &rig->column, &rig->fit);
 }
 
-/* By the definition: 2.2191 times the k-th of all distances, k = h (h - 1) / 2, h = 6, and d = n /
- * (n + 3.8). */
-static void test_robust_scale__is_the_published_qn(void **state)
-{
-    static const double sorted[] = {1, 2, 4, 7, 11, 16, 22, 29, 37, 46};
-    struct rig *rig = *state;
-    double distances[45];
-    size_t count = 0;
-
-    for (size_t i = 0; i < 10; i++)
-        for (size_t j = i + 1; j < 10; j++)
-            distances[count++] = sorted[j] - sorted[i];
-    for (size_t i = 1; i < count; i++) /* insertion sort */
-        for (size_t j = i; j > 0 && distances[j - 1] > distances[j]; j--) {
-            double swapped = distances[j];
-
-            distances[j] = distances[j - 1];
-            distances[j - 1] = swapped;
-        }
-    assert_float_equal(pb_robust_scale(&rig->robust, sorted, 10, 0.0),
-                       2.2191 * distances[14] * 10.0 / 13.8, 0.01 * distances[14] * 2.2191);
-}
-
-static void test_robust_scale__is_unbiased_for_normal_values(void **state)
+static void test_majority__is_mean_and_deviation_of_healthy_values(void **state)
 {
     static const size_t sizes[] = {8, 16, 64, 256};
     struct rig *rig = *state;
 
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         struct fleet_random random = {i};
-        double sum = 0.0, values[256];
+        double variance = 0.0, center = 0.0;
 
         for (size_t round = 0; round < 400; round++) {
             rig->column.count = 0;
             for (size_t j = 0; j < sizes[i]; j++)
                 add(rig, 1e4 + fleet_normal(&random));
             fit(rig);
-            memcpy(values, rig->column.sorted, sizes[i] * sizeof(values[0]));
-            sum += pb_robust_scale(&rig->robust, values, sizes[i], 0.0) / 400.0;
+            center += rig->fit.majority.center / 400.0;
+            variance += rig->fit.majority.spread * rig->fit.majority.spread / 400.0;
         }
-        assert_float_equal(sum, 1.0, 0.06);
+        assert_float_equal(center, 1e4, 0.1);
+        assert_float_equal(variance, 1.0, 0.1);
     }
 }
 
-static void test_robust_scale__identical_whole_numbers_have_the_scale_of_their_rounding(
-    void **state)
+static void test_majority__identical_whole_numbers_have_the_scale_of_their_rounding(void **state)
 {
     struct rig *rig = *state;
-    double same[64];
 
-    for (size_t i = 0; i < 64; i++)
-        same[i] = 412.0;
-    assert_float_equal(pb_robust_scale(&rig->robust, same, 64, 1.0), 0.29, 0.02);
-    assert_float_equal(pb_robust_scale(&rig->robust, same, 64, 0.0), 0.0, 0.0);
+    rig->metric.quantum = 1.0;
+    add_many(rig, 64, 412.0);
+    fit(rig);
+    assert_float_equal(rig->fit.majority.scale, 0.29, 0.01);
+    assert_false(rig->fit.measured);
 }
 
-/* Where plain Qn is 0 or a whole step, the spread values still tell how wide the healthy lie. */
-static void test_robust_scale__rounded_values_keep_their_scale(void **state)
+static void test_majority__rounded_values_keep_their_scale(void **state)
 {
     static const double spreads[] = {0.2, 0.35, 0.5, 0.7, 1.0, 2.0};
     struct rig *rig = *state;
 
+    rig->metric.quantum = 1.0;
     for (size_t i = 0; i < sizeof(spreads) / sizeof(spreads[0]); i++) {
         struct fleet_random random = {7};
         double expected = sqrt(spreads[i] * spreads[i] + 1.0 / 12.0);
@@ -138,10 +112,39 @@ static void test_robust_scale__rounded_values_keep_their_scale(void **state)
         for (size_t j = 0; j < VALUES_MAX; j++)
             add(rig, round(412.3 + spreads[i] * fleet_normal(&random)));
         fit(rig);
-        assert_float_equal(pb_robust_scale(&rig->robust, rig->column.sorted, VALUES_MAX, 1.0) /
-                               expected,
-                           1.0, 0.2);
+        assert_float_equal(rig->fit.majority.scale / expected, 1.0, 0.2);
     }
+}
+
+/* Every share of sick ones up to two fifths, to one side, the nearest of them 16 sigmas away. */
+static void test_majority__sick_values_move_neither_center_nor_scale(void **state)
+{
+    struct rig *rig = *state;
+
+    for (size_t count = 16; count <= 64; count *= 2)
+        for (size_t sick = 0; 5 * sick <= 2 * count; sick++) {
+            rig->column.count = 0;
+            add_normal(rig, count - sick, 1000.0, 2.0);
+            for (size_t i = 0; i < sick; i++)
+                add(rig, 1032.0 + 1.5 * (double)i);
+            fit(rig);
+            assert_in_range(rig->fit.majority.count, count - sick - 1, count - sick);
+            assert_float_equal(rig->fit.majority.center, 1000.0, 2.5);
+            assert_true(rig->fit.majority.scale < 3.5);
+        }
+}
+
+/* A value must not hide by its own weight in the scale. */
+static void test_majority__a_value_does_not_speak_for_itself(void **state)
+{
+    struct rig *rig = *state;
+
+    add_normal(rig, 11, 1000.0, 1.0);
+    add(rig, 1005.5);
+    fit(rig);
+    assert_int_equal(rig->fit.majority.count, 12);
+    assert_true(pb_majority_sigmas(&rig->fit.majority, 1005.5, 0.0) >
+                1.3 * (1005.5 - rig->fit.majority.center) / rig->fit.majority.scale);
 }
 
 static void test_fit_column__a_broken_quarter_moves_neither_center_nor_scale(void **state)
@@ -153,8 +156,8 @@ static void test_fit_column__a_broken_quarter_moves_neither_center_nor_scale(voi
         add(rig, 1100.0 + (double)i);
     fit(rig);
     assert_false(rig->fit.split);
-    assert_float_equal(rig->fit.whole.center, 1000.0, 2.5);
-    assert_true(rig->fit.whole.scale < 5.0);
+    assert_float_equal(rig->fit.majority.center, 1000.0, 2.5);
+    assert_true(rig->fit.majority.scale < 5.0);
 }
 
 static void test_fit_column__two_populations_are_split(void **state)
@@ -165,12 +168,30 @@ static void test_fit_column__two_populations_are_split(void **state)
     add_normal(rig, 38, 1100.0, 3.0);
     fit(rig);
     assert_true(rig->fit.split);
-    assert_float_equal(rig->fit.low.center, 1000.0, 2.0);
-    assert_float_equal(rig->fit.high.center, 1100.0, 3.0);
-    assert_int_equal(rig->fit.low.count, 26);
-    assert_int_equal(rig->fit.high.count, 38);
-    assert_ptr_equal(pb_fit_part(&rig->fit, 1005.0), &rig->fit.low);
-    assert_ptr_equal(pb_fit_part(&rig->fit, 1090.0), &rig->fit.high);
+    assert_false(rig->fit.other_is_high);
+    assert_float_equal(rig->fit.other.center, 1000.0, 2.0);
+    assert_float_equal(rig->fit.majority.center, 1100.0, 3.0);
+    assert_int_equal(rig->fit.other.count, 26);
+    assert_int_equal(rig->fit.majority.count, 38);
+    assert_ptr_equal(pb_fit_part(&rig->fit, 1005.0), &rig->fit.other);
+    assert_ptr_equal(pb_fit_part(&rig->fit, 1090.0), &rig->fit.majority);
+}
+
+/* A quarter of faster devices: the others may be the sick ones. A quarter of slower ones is sick.
+ */
+static void test_fit_column__a_better_quarter_is_a_population(void **state)
+{
+    struct rig *rig = *state;
+
+    rig->metric.better = PB_BETTER_LOWER;
+    add_normal(rig, 18, 1000.0, 2.0);
+    add_normal(rig, 46, 1100.0, 3.0);
+    fit(rig);
+    assert_true(rig->fit.split);
+    rig->metric.better = PB_BETTER_HIGHER;
+    fit(rig);
+    assert_false(rig->fit.split);
+    assert_int_equal(rig->fit.majority.count, 46);
 }
 
 static void test_fit_column__halves_within_the_practical_size_are_one_population(void **state)
@@ -206,18 +227,18 @@ static void test_fit_column__noise_and_practical_size_are_floors(void **state)
 
     add_many(rig, 20, 1000.0);
     fit(rig);
-    assert_true(rig->fit.whole.scale > 0.0 && rig->fit.whole.scale < 0.01);
+    assert_true(rig->fit.majority.scale > 0.0 && rig->fit.majority.scale < 0.01);
     rig->metric.practical = 0.02;
     fit(rig);
-    assert_float_equal(rig->fit.whole.scale, 2.0, 1e-9);
+    assert_float_equal(rig->fit.majority.scale, 2.0, 1e-9);
     for (size_t i = 0; i < 15; i++)
         rig->column.noise[i] = 5.0;
     fit(rig);
-    assert_float_equal(rig->fit.whole.scale, 5.0, 1e-9);
+    assert_float_equal(rig->fit.majority.scale, 5.0, 1e-9);
     for (size_t i = 5; i < 15; i++)
         rig->column.noise[i] = 0.0; /* known of a quarter only: of no group's devices */
     fit(rig);
-    assert_float_equal(rig->fit.whole.scale, 2.0, 1e-9);
+    assert_float_equal(rig->fit.majority.scale, 2.0, 1e-9);
 }
 
 static void test_fit_column__three_values_are_not_fitted(void **state)
@@ -226,8 +247,8 @@ static void test_fit_column__three_values_are_not_fitted(void **state)
 
     add_many(rig, 3, 1000.0);
     fit(rig);
-    assert_true(isnan(rig->fit.whole.center));
-    assert_int_equal(rig->fit.whole.count, 3);
+    assert_true(isnan(rig->fit.majority.center));
+    assert_int_equal(rig->fit.count, 3);
 }
 
 static void test_metric_shift__is_relative_or_absolute_by_domain(void **state)
@@ -248,12 +269,14 @@ static void test_metric_shift__is_relative_or_absolute_by_domain(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RIG(test_robust_scale__is_the_published_qn),
-        RIG(test_robust_scale__is_unbiased_for_normal_values),
-        RIG(test_robust_scale__identical_whole_numbers_have_the_scale_of_their_rounding),
-        RIG(test_robust_scale__rounded_values_keep_their_scale),
+        RIG(test_majority__is_mean_and_deviation_of_healthy_values),
+        RIG(test_majority__identical_whole_numbers_have_the_scale_of_their_rounding),
+        RIG(test_majority__rounded_values_keep_their_scale),
+        RIG(test_majority__sick_values_move_neither_center_nor_scale),
+        RIG(test_majority__a_value_does_not_speak_for_itself),
         RIG(test_fit_column__a_broken_quarter_moves_neither_center_nor_scale),
         RIG(test_fit_column__two_populations_are_split),
+        RIG(test_fit_column__a_better_quarter_is_a_population),
         RIG(test_fit_column__halves_within_the_practical_size_are_one_population),
         RIG(test_fit_column__healthy_devices_are_rarely_split),
         RIG(test_fit_column__noise_and_practical_size_are_floors),

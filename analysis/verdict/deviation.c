@@ -1,0 +1,114 @@
+/* What the scores of one device say; see deviation.h. */
+#include "analysis/verdict/deviation.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/verdict/room.h"
+
+static bool is_absolute(const struct pb_metric *metric)
+{
+    return metric->domain == PB_DOMAIN_FRACTION || metric->domain == PB_DOMAIN_COUNT ||
+           metric->domain == PB_DOMAIN_STATE;
+}
+
+static bool is_significant(enum pb_severity severity)
+{
+    return severity == PB_SEVERITY_WARNING || severity == PB_SEVERITY_CRITICAL;
+}
+
+/* The center of the population that the value was measured against. */
+static double center_of(const struct pb_norm *norm, double value)
+{
+    bool is_high = value > norm->split_boundary, other_is_high = norm->split_other > norm->center;
+
+    return norm->split && is_high == other_is_high ? norm->split_other : norm->center;
+}
+
+static struct pb_deviation from_peers(const struct pb_sheet *sheet, const struct pb_scores *scores,
+                                      size_t group, size_t subject, size_t metric)
+{
+    const struct pb_score *score = &scores->cells[subject * scores->metric_count + metric];
+    const struct pb_norm *norm = &scores->norms[group * scores->metric_count + metric];
+    struct pb_cell cell = pb_sheet_cell(sheet, subject, metric);
+    bool is_event = sheet->metrics[metric].domain == PB_DOMAIN_COUNT && score->p <= 0.0;
+
+    return (struct pb_deviation){.metric = metric,
+                                 .against = PB_AGAINST_PEERS,
+                                 .value = cell.value,
+                                 .expected = is_event ? 0.0 : center_of(norm, cell.value),
+                                 .shift = score->shift,
+                                 .sigmas = score->sigmas,
+                                 .p = score->p,
+                                 .severity = score->severity,
+                                 .place = cell.place,
+                                 .is_event = is_event,
+                                 .peers = norm->peers > 0 ? norm->peers - 1 : 0};
+}
+
+static struct pb_deviation from_past(const struct pb_sheet *sheet, const struct pb_scores *scores,
+                                     size_t group, size_t subject, size_t metric)
+{
+    const struct pb_score *score = &scores->cells[subject * scores->metric_count + metric];
+    struct pb_deviation deviation = from_peers(sheet, scores, group, subject, metric);
+
+    deviation.against = PB_AGAINST_PAST;
+    deviation.severity = score->drift_severity;
+    deviation.sigmas = score->drift_sigmas;
+    deviation.times = score->drift_times;
+    deviation.shift = score->drift_shift;
+    deviation.expected = is_absolute(&sheet->metrics[metric])
+                             ? deviation.value - deviation.shift
+                             : deviation.value / (1.0 + deviation.shift);
+    deviation.is_event = false;
+    deviation.p = NAN;
+    return deviation;
+}
+
+static enum pb_status add(struct pb_deviations *deviations, const struct pb_deviation *deviation,
+                          struct pb_error *err)
+{
+    struct pb_deviation *items =
+        pb_with_room(deviations->items, deviations->count, &deviations->capacity, sizeof(*items));
+
+    if (items == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory for %zu deviations",
+                       deviations->count + 1);
+    deviations->items = items;
+    deviations->items[deviations->count++] = *deviation;
+    return PB_OK;
+}
+
+enum pb_status pb_deviations_read(const struct pb_sheet *sheet, const struct pb_scores *scores,
+                                  size_t group, size_t subject,
+                                  struct pb_deviations *deviations_out, struct pb_error *err)
+{
+    struct pb_deviations deviations = {.group = group, .subject = subject};
+    enum pb_status status = PB_OK;
+
+    for (size_t m = 0; m < scores->metric_count && status == PB_OK; m++) {
+        const struct pb_score *score = &scores->cells[subject * scores->metric_count + m];
+        struct pb_deviation deviation;
+
+        if (is_significant(score->severity))
+            deviation = from_peers(sheet, scores, group, subject, m);
+        else if (is_significant(score->drift_severity))
+            deviation = from_past(sheet, scores, group, subject, m);
+        else
+            continue;
+        status = add(&deviations, &deviation, err);
+    }
+    if (status == PB_OK)
+        *deviations_out = deviations;
+    else
+        pb_deviations_clear(&deviations);
+    return status;
+}
+
+void pb_deviations_clear(struct pb_deviations *deviations)
+{
+    if (deviations == NULL)
+        return;
+    free(deviations->items);
+    *deviations = (struct pb_deviations){0};
+}

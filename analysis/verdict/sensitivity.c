@@ -1,0 +1,48 @@
+/* The worst minimum detectable shift by component; see sensitivity.h. */
+#include "analysis/verdict/sensitivity.h"
+
+#include <math.h>
+
+static double in_practicals(const struct pb_sensitivity *sensitivity)
+{
+    return sensitivity->shift / sensitivity->practical;
+}
+
+bool pb_sensitivity_worst(const struct pb_sheet *sheet, const struct pb_scores *scores,
+                          size_t group, enum pb_part part, struct pb_sensitivity *worst_out)
+{
+    struct pb_sensitivity worst = {.shift = NAN};
+
+    for (size_t m = 0; m < scores->metric_count && scores->groups[group].sufficient; m++) {
+        const struct pb_metric *metric = &sheet->metrics[m];
+        const struct pb_norm *norm = &scores->norms[group * scores->metric_count + m];
+        struct pb_sensitivity one = {m, norm->detectable / fabs(norm->center), metric->practical};
+
+        if (metric->part != part || metric->practical <= 0.0 || !isfinite(one.shift) ||
+            (metric->domain != PB_DOMAIN_NS && metric->domain != PB_DOMAIN_RATE))
+            continue;
+        if (isnan(worst.shift) || in_practicals(&one) > in_practicals(&worst))
+            worst = one;
+    }
+    if (isnan(worst.shift))
+        return false;
+    *worst_out = worst;
+    return true;
+}
+
+bool pb_sensitivity_of_fleet(const struct pb_sheet *sheet, const struct pb_scores *scores,
+                             enum pb_part part, struct pb_sensitivity *worst_out)
+{
+    bool found = false;
+
+    for (size_t g = 0; g < scores->group_count; g++) {
+        struct pb_sensitivity one;
+
+        if (!pb_sensitivity_worst(sheet, scores, g, part, &one))
+            continue;
+        if (!found || in_practicals(&one) > in_practicals(worst_out))
+            *worst_out = one;
+        found = true;
+    }
+    return found;
+}

@@ -1,0 +1,358 @@
+/*
+ * Fleets with many sick devices: all of them are named and drained, whatever level is blamed, and
+ * what cannot be decided is UNKNOWN. Devices are measured once in the simulator, healthy and sick.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "verdict/fleet.h"
+#include "verdict/fleetbuild.h"
+
+enum { DEVICES_MAX = 64, HEALTHY = 64, SICK = 36, KINDS = 2 };
+enum kind { LATENCY, BANDWIDTH };
+
+static const char *const specs[KINDS] = {"dram_latency=1.06", "dram_bandwidth=0.95"};
+
+/* Rows by host, so that no device is another's copy. */
+struct bed {
+    struct pb_sheet healthy[HEALTHY], sick[KINDS][SICK];
+    struct pb_findings findings;
+    struct pb_sheet fleet;
+    size_t nodes, slots;
+    int kinds[DEVICES_MAX]; /* enum kind; -1: healthy */
+    const char *drivers[DEVICES_MAX];
+};
+
+static void measure(size_t row, const char *fault, struct pb_sheet *row_out)
+{
+    struct pb_error err = PB_ERROR_INIT;
+    char host[PB_KEY_LENGTH];
+    struct fleetbuild_device device = {
+        .profile = "quadro2000", .host = host, .faults = {fault}, .battery = PB_QUICK};
+
+    snprintf(host, sizeof(host), "p%03zu", row);
+    if (fleetbuild_measure(&device, row_out, &err) != PB_OK)
+        fail_msg("%s", err.message);
+}
+
+static int set_up(void **state)
+{
+    struct bed *bed = calloc(1, sizeof(*bed));
+
+    assert_non_null(bed);
+    for (size_t i = 0; i < HEALTHY; i++)
+        measure(i, NULL, &bed->healthy[i]);
+    for (size_t k = 0; k < KINDS; k++)
+        for (size_t i = 0; i < SICK; i++)
+            measure(i, specs[k], &bed->sick[k][i]);
+    *state = bed;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct bed *bed = *state;
+
+    for (size_t i = 0; i < HEALTHY; i++)
+        pb_sheet_clear(&bed->healthy[i]);
+    for (size_t k = 0; k < KINDS; k++)
+        for (size_t i = 0; i < SICK; i++)
+            pb_sheet_clear(&bed->sick[k][i]);
+    free(bed);
+    return 0;
+}
+
+static void begin(struct bed *bed, size_t nodes, size_t slots)
+{
+    bed->nodes = nodes;
+    bed->slots = slots;
+    for (size_t i = 0; i < nodes * slots; i++) {
+        bed->kinds[i] = -1;
+        bed->drivers[i] = "580.1";
+    }
+}
+
+static void make_sick(struct bed *bed, size_t node, size_t slot, enum kind kind)
+{
+    bed->kinds[node * bed->slots + slot] = (int)kind;
+}
+
+/* So many at random places. */
+static void scatter(struct bed *bed, size_t count, enum kind kind, uint64_t seed)
+{
+    struct fleet_random random = {seed};
+
+    while (count > 0) {
+        size_t at = (size_t)(fleet_uniform(&random) * (double)(bed->nodes * bed->slots));
+
+        count -= bed->kinds[at] < 0;
+        bed->kinds[at] = (int)kind;
+    }
+}
+
+static void judge(struct bed *bed)
+{
+    struct pb_error err = PB_ERROR_INIT;
+
+    for (size_t i = 0; i < bed->nodes * bed->slots; i++) {
+        const struct pb_sheet *row =
+            bed->kinds[i] < 0 ? &bed->healthy[i % HEALTHY] : &bed->sick[bed->kinds[i]][i % SICK];
+        struct pb_subject *subject;
+
+        assert_int_equal(fleetbuild_add(&bed->fleet, row, &err), PB_OK);
+        subject = &bed->fleet.subjects[i];
+        snprintf(subject->host, sizeof(subject->host), "n%02zu", i / bed->slots + 1);
+        subject->slot = (int64_t)(i % bed->slots);
+        snprintf(subject->key, sizeof(subject->key), "n%02zu.gpu%zu", i / bed->slots + 1,
+                 i % bed->slots);
+        snprintf(subject->info.uuid, sizeof(subject->info.uuid), "GPU-%zu", i);
+        PB_TEXT_SET(subject->info.driver_version, bed->drivers[i]);
+    }
+    assert_int_equal(fleetbuild_judge(&bed->fleet, &bed->findings, &err), PB_OK);
+}
+
+static void end(struct bed *bed)
+{
+    pb_findings_clear(&bed->findings);
+    pb_sheet_clear(&bed->fleet);
+}
+
+static bool holds(const struct pb_members *members, size_t subject)
+{
+    for (size_t i = 0; i < members->count; i++)
+        if (members->subjects[i] == subject)
+            return true;
+    return false;
+}
+
+/* Every sick device is a member of a finding, no healthy one is, and their nodes are drained. */
+static void expect_named_and_drained(const struct bed *bed)
+{
+    bool named[DEVICES_MAX] = {false}, drained[DEVICES_MAX] = {false};
+    bool wanted[DEVICES_MAX] = {false};
+
+    for (size_t i = 0; i < bed->nodes * bed->slots; i++) {
+        for (size_t f = 0; f < bed->findings.count; f++) {
+            const struct pb_finding *finding = &bed->findings.items[f];
+
+            named[i] |= holds(&finding->members, i);
+            drained[i / bed->slots] |= finding->drain && holds(&finding->members, i);
+        }
+        wanted[i / bed->slots] |= bed->kinds[i] >= 0;
+        if (named[i] != (bed->kinds[i] >= 0))
+            fail_msg("%s is %s", bed->fleet.subjects[i].key,
+                     named[i] ? "named, though healthy" : "sick and not named");
+    }
+    for (size_t node = 0; node < bed->nodes; node++)
+        assert_int_equal(drained[node], wanted[node]);
+}
+
+static size_t count_level(const struct bed *bed, enum pb_level level)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < bed->findings.count; i++)
+        count += bed->findings.items[i].level == level;
+    return count;
+}
+
+static void test_many_sick__two_in_one_slot_of_six_nodes_are_two_devices(void **state)
+{
+    struct bed *bed = *state;
+
+    for (size_t other = 1; other < 6; other++) {
+        begin(bed, 6, 4);
+        make_sick(bed, 0, 2, BANDWIDTH);
+        make_sick(bed, other, 2, BANDWIDTH);
+        judge(bed);
+        assert_int_equal(bed->findings.count, 2);
+        assert_int_equal(count_level(bed, PB_LEVEL_DEVICE), 2);
+        expect_named_and_drained(bed);
+        end(bed);
+    }
+}
+
+static void test_many_sick__five_of_24_are_no_slot(void **state)
+{
+    struct bed *bed = *state;
+
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        begin(bed, 6, 4);
+        scatter(bed, 5, LATENCY, seed);
+        judge(bed);
+        assert_int_equal(count_level(bed, PB_LEVEL_SLOT), 0);
+        expect_named_and_drained(bed);
+        end(bed);
+    }
+}
+
+static void test_many_sick__four_to_twelve_of_48_are_named_at_random_places(void **state)
+{
+    struct bed *bed = *state;
+
+    for (uint64_t seed = 1; seed <= 9; seed++) {
+        begin(bed, 6, 8);
+        scatter(bed, 3 + seed, seed % 2 == 0 ? LATENCY : BANDWIDTH, 100 + seed);
+        judge(bed);
+        assert_int_equal(count_level(bed, PB_LEVEL_SLOT), 0);
+        assert_int_equal(bed->findings.worst, PB_SEVERITY_CRITICAL);
+        expect_named_and_drained(bed);
+        end(bed);
+    }
+}
+
+static void test_many_sick__three_of_eight_on_a_node_are_not_the_node(void **state)
+{
+    struct bed *bed = *state;
+
+    begin(bed, 6, 8);
+    for (size_t i = 0; i < 3; i++) {
+        make_sick(bed, 2, 2 * i, LATENCY);
+        make_sick(bed, 3 + i, i, LATENCY);
+    }
+    judge(bed);
+    assert_int_equal(count_level(bed, PB_LEVEL_NODE), 0);
+    expect_named_and_drained(bed);
+    end(bed);
+}
+
+static void test_many_sick__a_quarter_is_one_population_with_its_members(void **state)
+{
+    static const size_t slots[] = {4, 8}, sick[] = {7, 12};
+    struct bed *bed = *state;
+
+    for (size_t i = 0; i < 2; i++) {
+        begin(bed, 6, slots[i]);
+        scatter(bed, sick[i], BANDWIDTH, 7 + i);
+        judge(bed);
+        assert_int_equal(bed->findings.worst, PB_SEVERITY_CRITICAL);
+        assert_int_equal(bed->findings.items[0].level, PB_LEVEL_POPULATION);
+        assert_string_equal(bed->findings.items[0].cause, "hbm");
+        assert_int_equal(bed->findings.items[0].members.count, sick[i]);
+        assert_int_equal(bed->findings.count, 1);
+        expect_named_and_drained(bed);
+        end(bed);
+    }
+}
+
+/* Half of the fleet, or more: nobody knows which are right, and both sides are listed. */
+static void test_many_sick__half_and_more_cannot_be_determined(void **state)
+{
+    static const size_t sick[] = {20, 24, 28};
+    struct bed *bed = *state;
+
+    for (size_t i = 0; i < 3; i++) {
+        const struct pb_finding *finding = bed->findings.items;
+
+        begin(bed, 6, 8);
+        scatter(bed, sick[i], BANDWIDTH, 70 + i);
+        judge(bed);
+        finding = &bed->findings.items[0];
+        assert_int_equal(bed->findings.worst, PB_SEVERITY_UNKNOWN);
+        assert_string_equal(finding->cause, "two_populations");
+        assert_int_equal(finding->members.count, sick[i]);
+        assert_int_equal(finding->counterparts.count, 48 - sick[i]);
+        for (size_t k = 0; k < 48; k++)
+            assert_int_equal(holds(&finding->members, k), bed->kinds[k] >= 0);
+        for (size_t k = 0; k < bed->findings.count; k++)
+            assert_false(bed->findings.items[k].drain);
+        end(bed);
+    }
+}
+
+static void test_many_sick__a_node_names_its_members(void **state)
+{
+    struct bed *bed = *state;
+
+    begin(bed, 6, 4);
+    for (size_t slot = 0; slot < 4; slot++)
+        make_sick(bed, 3, slot, LATENCY);
+    judge(bed);
+    assert_int_equal(bed->findings.count, 1);
+    assert_int_equal(bed->findings.items[0].level, PB_LEVEL_NODE);
+    expect_named_and_drained(bed);
+    end(bed);
+}
+
+static void set_driver(struct bed *bed, size_t nodes, enum kind kind)
+{
+    for (size_t i = 0; i < nodes * bed->slots; i++) {
+        bed->drivers[i] = "590.2";
+        bed->kinds[i] = (int)kind;
+    }
+}
+
+/* Half of a large fleet: two groups. Two thirds, or half, of a small one: a part of one group. */
+static void test_many_sick__a_slower_driver_is_one_finding_with_that_cause(void **state)
+{
+    static const size_t nodes[] = {8, 6, 6}, slower[] = {4, 4, 3}, slots[] = {8, 4, 4};
+    struct bed *bed = *state;
+
+    for (size_t i = 0; i < 3; i++) {
+        const struct pb_finding *finding;
+
+        begin(bed, nodes[i], slots[i]);
+        set_driver(bed, slower[i], BANDWIDTH);
+        judge(bed);
+        finding = &bed->findings.items[0];
+        assert_int_equal(bed->findings.count, 1);
+        assert_int_equal(finding->severity, PB_SEVERITY_WARNING);
+        assert_int_equal(finding->level, PB_LEVEL_POPULATION);
+        assert_string_equal(finding->cause, "configuration");
+        assert_string_equal(finding->attribute, "driver");
+        assert_non_null(strstr(finding->metric, "peak"));
+        assert_false(finding->drain);
+        end(bed);
+    }
+}
+
+/* 40 devices of one model and 3 of another: the three are too few, the 40 are judged. */
+static void test_many_sick__a_few_of_another_model_do_not_hide_a_sick_device(void **state)
+{
+    struct bed *bed = *state;
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_findings findings;
+
+    begin(bed, 10, 4);
+    make_sick(bed, 5, 1, BANDWIDTH);
+    judge(bed);
+    for (size_t i = 0; i < 3; i++) {
+        struct pb_subject *subject;
+
+        assert_int_equal(fleetbuild_add(&bed->fleet, &bed->healthy[50 + i], &err), PB_OK);
+        subject = &bed->fleet.subjects[40 + i];
+        PB_TEXT_SET(subject->info.model, "Another GPU");
+        snprintf(subject->info.uuid, sizeof(subject->info.uuid), "GPU-other-%zu", i);
+    }
+    assert_int_equal(fleetbuild_judge(&bed->fleet, &findings, &err), PB_OK);
+    assert_int_equal(findings.worst, PB_SEVERITY_CRITICAL);
+    assert_int_equal(findings.count, 2);
+    assert_string_equal(findings.items[0].device, "n06.gpu1");
+    assert_string_equal(findings.items[1].cause, "insufficient_peers");
+    pb_findings_clear(&findings);
+    end(bed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_many_sick__two_in_one_slot_of_six_nodes_are_two_devices),
+        cmocka_unit_test(test_many_sick__five_of_24_are_no_slot),
+        cmocka_unit_test(test_many_sick__four_to_twelve_of_48_are_named_at_random_places),
+        cmocka_unit_test(test_many_sick__three_of_eight_on_a_node_are_not_the_node),
+        cmocka_unit_test(test_many_sick__a_quarter_is_one_population_with_its_members),
+        cmocka_unit_test(test_many_sick__half_and_more_cannot_be_determined),
+        cmocka_unit_test(test_many_sick__a_node_names_its_members),
+        cmocka_unit_test(test_many_sick__a_slower_driver_is_one_finding_with_that_cause),
+        cmocka_unit_test(test_many_sick__a_few_of_another_model_do_not_hide_a_sick_device),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
