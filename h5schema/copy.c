@@ -55,37 +55,39 @@ static bool is_of_hdf5(const char *name)
     return false;
 }
 
-static enum pb_status copy_attribute(hid_t from, hsize_t i, hid_t to, struct pb_error *err)
-{
-    char name[PB_NAME_LENGTH];
-    hid_t old = H5Aopen_by_idx(from, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
-    hid_t type;
-    enum pb_status status = PB_OK;
+struct attribute_copy {
+    hid_t to;
+    enum pb_status status;
+    struct pb_error *err;
+};
 
-    if (old < 0 || H5Aget_name(old, sizeof(name), name) < 0) {
-        status =
-            pb_h5_fail(err, PB_CORRUPT, "attribute %llu cannot be opened", (unsigned long long)i);
-    } else {
-        type = H5Aget_type(old);
-        if (is_plain(type) && !is_of_hdf5(name))
-            status = copy_value(old, type, to, name, err);
-        H5Tclose(type);
+static herr_t copy_attribute(hid_t from, const char *name, const H5A_info_t *info, void *context)
+{
+    struct attribute_copy *copy = context;
+    hid_t old = H5Aopen(from, name, H5P_DEFAULT), type;
+
+    (void)info;
+    if (old < 0) {
+        copy->status = pb_h5_fail(copy->err, PB_CORRUPT, "attribute %s cannot be opened", name);
+        return -1;
     }
-    if (old >= 0)
-        H5Aclose(old);
-    return status;
+    type = H5Aget_type(old);
+    if (is_plain(type) && !is_of_hdf5(name))
+        copy->status = copy_value(old, type, copy->to, name, copy->err);
+    H5Tclose(type);
+    H5Aclose(old);
+    return copy->status == PB_OK ? 0 : -1;
 }
 
+/* In HDF5's own order, for the reason of pb_h5_list(). */
 static enum pb_status copy_attributes(hid_t from, hid_t to, struct pb_error *err)
 {
-    H5O_info_t info;
-    enum pb_status status = PB_OK;
+    struct attribute_copy copy = {to, PB_OK, err};
+    herr_t done = H5Aiterate2(from, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, copy_attribute, &copy);
 
-    if (H5Oget_info2(from, &info, H5O_INFO_NUM_ATTRS) < 0)
-        return pb_h5_fail(err, PB_CORRUPT, "attributes cannot be counted");
-    for (hsize_t i = 0; i < info.num_attrs && status == PB_OK; i++)
-        status = copy_attribute(from, i, to, err);
-    return status;
+    if (done < 0 && copy.status == PB_OK)
+        copy.status = pb_h5_fail(err, PB_CORRUPT, "attributes cannot be listed");
+    return copy.status;
 }
 
 /* ---- datasets ---- */

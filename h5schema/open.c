@@ -491,11 +491,20 @@ static herr_t collect_name(hid_t group, const char *name, const H5L_info_t *info
     return list->is_long ? -1 : 0;
 }
 
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/*
+ * Sorted here: for any order but its own, HDF5 1.10 makes a table of the names, and where a block
+ * of a large group is damaged it frees the rows of that table that it never filled.
+ */
 enum pb_status pb_h5_list(hid_t group, const char *path, struct pb_key **names_out,
                           size_t *count_out, struct pb_error *err)
 {
     struct name_list list = {calloc(1, sizeof(*list.names)), 0, 1, false};
-    herr_t done = H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, collect_name, &list);
+    herr_t done = H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, collect_name, &list);
     enum pb_status status = PB_OK;
 
     if (list.names == NULL)
@@ -509,6 +518,7 @@ enum pb_status pb_h5_list(hid_t group, const char *path, struct pb_key **names_o
         free(list.names);
         return status;
     }
+    qsort(list.names, list.count, sizeof(*list.names), compare_names);
     *names_out = list.names;
     *count_out = list.count;
     return PB_OK;
