@@ -134,16 +134,16 @@ static enum pb_status add_launch(const struct entry *entry)
                : is_wrong(entry, "a launch in a context that is not there");
 }
 
-/* Launches come one at a time, so a chunk and an end belong to the last one. */
-static enum pb_status last_launch(const struct entry *entry, uint64_t number,
+/* Launches run side by side, but few: it is among the last. */
+static enum pb_status find_launch(const struct entry *entry, uint64_t number,
                                   struct pb_index_launch **launch_out)
 {
-    size_t count = entry->index->launch_count;
-
-    if (count == 0 || entry->index->launches[count - 1].row.launch != number)
-        return is_wrong(entry, "records of a launch that has not begun");
-    *launch_out = &entry->index->launches[count - 1];
-    return PB_OK;
+    for (size_t i = entry->index->launch_count; i > 0; i--)
+        if (entry->index->launches[i - 1].row.launch == number) {
+            *launch_out = &entry->index->launches[i - 1];
+            return PB_OK;
+        }
+    return is_wrong(entry, "records of a launch that has not begun");
 }
 
 static enum pb_status add_chunk(const struct entry *entry)
@@ -154,7 +154,7 @@ static enum pb_status add_chunk(const struct entry *entry)
     enum pb_status status;
 
     memcpy(&row, entry->bytes, sizeof(row));
-    status = last_launch(entry, row.launch, &launch);
+    status = find_launch(entry, row.launch, &launch);
     if (status != PB_OK)
         return status;
     chunk = ADD(launch, chunk);
@@ -172,7 +172,7 @@ static enum pb_status add_launch_end(const struct entry *entry)
 
     memcpy(&row, entry->bytes, sizeof(row));
     row.message[sizeof(row.message) - 1] = '\0';
-    status = last_launch(entry, row.launch, &launch);
+    status = find_launch(entry, row.launch, &launch);
     if (status != PB_OK)
         return status;
     launch->end = row;

@@ -6,17 +6,24 @@
  *   plumb-trace-kernels --list       the names
  *   plumb-trace-kernels all          every kernel, in the order of the list
  *   plumb-trace-kernels large_copy   a million accesses, which is not in the list
+ *   plumb-trace-kernels dynamic_shared   4,096 bytes of dynamic shared memory, not in the list
+ * either
+ *   --contexts NAME                  the kernel in a second context of the same device
+ *   --threads NAME                   the kernel from four threads at once, each on its own stream
+ *   --graph NAME                     the kernel as a node of a CUDA graph
  *   --fail                           ends with exit status 7 after the last one
  *   --crash                          dies of a signal after the last one
  *   --fault                          the last kernel touches an address that is not there
  *
  * Exit status: 0, 1 a CUDA call failed, 2 usage, 77 no GPU.
  */
+#include <cuda.h>
 #include <cuda_runtime.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <thread>
 
 static const size_t ARENA_BYTES = (size_t)64 << 20;
 
@@ -360,6 +367,15 @@ __global__ void large_copy(float *m)
     m[C + i % (4 << 20)] = m[A + i % (4 << 20)];
 }
 
+__global__ void dynamic_shared(float *m)
+{
+    extern __shared__ float tile[];
+
+    tile[threadIdx.x] = m[A + thread_index()];
+    __syncthreads();
+    m[B + thread_index()] = tile[threadIdx.x ^ 1];
+}
+
 __global__ void touch_nothing(float *m)
 {
     m[((size_t)1 << 40) + threadIdx.x] = 1;
@@ -371,6 +387,7 @@ struct test {
     const char *name;
     void (*kernel)(float *memory);
     dim3 grid, block;
+    size_t shared_bytes; /* dynamic */
 };
 
 static const struct test tests[] = {
@@ -400,7 +417,10 @@ static const struct test tests[] = {
     {"bulk_copy", bulk_copy, dim3(32), dim3(256)},
     {"local_array", local_array, dim3(8), dim3(128)},
 };
-static const struct test large = {"large_copy", large_copy, dim3(65536), dim3(256)};
+static const struct test unlisted[] = {
+    {"large_copy", large_copy, dim3(65536), dim3(256)},
+    {"dynamic_shared", dynamic_shared, dim3(4), dim3(256), 4096},
+};
 static const size_t test_count = sizeof(tests) / sizeof(tests[0]);
 
 /* The same words everywhere: hashes in B, floats near 1 elsewhere. */
@@ -429,7 +449,7 @@ static void run(const struct test *test, const uint32_t *words, float *arena)
     CHECK(cudaEventCreate(&begin));
     CHECK(cudaEventCreate(&end));
     CHECK(cudaEventRecord(begin));
-    test->kernel<<<test->grid, test->block>>>(arena);
+    test->kernel<<<test->grid, test->block, test->shared_bytes>>>(arena);
     CHECK(cudaGetLastError());
     CHECK(cudaEventRecord(end));
     CHECK(cudaDeviceSynchronize());
@@ -441,10 +461,11 @@ static void run_named(const char *name, const uint32_t *words, float *arena)
 {
     bool is_all = strcmp(name, "all") == 0, is_found = is_all;
 
-    if (strcmp(name, large.name) == 0) {
-        run(&large, words, arena);
-        return;
-    }
+    for (const struct test &test : unlisted)
+        if (strcmp(name, test.name) == 0) {
+            run(&test, words, arena);
+            return;
+        }
     for (size_t i = 0; i < test_count; i++) {
         if (!is_all && strcmp(tests[i].name, name) != 0)
             continue;
@@ -455,6 +476,82 @@ static void run_named(const char *name, const uint32_t *words, float *arena)
         fprintf(stderr, "plumb-trace-kernels: no kernel %s; --list names them\n", name);
         exit(2);
     }
+}
+
+static const struct test *find(const char *name)
+{
+    for (size_t i = 0; i < test_count; i++)
+        if (name != NULL && strcmp(tests[i].name, name) == 0)
+            return &tests[i];
+    fprintf(stderr, "plumb-trace-kernels: expected a kernel's name\n");
+    exit(2);
+}
+
+static void launch(const struct test *test, float *arena, cudaStream_t stream)
+{
+    test->kernel<<<test->grid, test->block, test->shared_bytes, stream>>>(arena);
+    CHECK(cudaGetLastError());
+}
+
+/* The driver's function by its name: this program is not linked with the driver. */
+template <typename Function> static Function driver(const char *name)
+{
+    void *function = NULL;
+    cudaDriverEntryPointQueryResult result;
+
+    CHECK(cudaGetDriverEntryPointByVersion(name, &function, 13000, cudaEnableDefault, &result));
+    return (Function)function;
+}
+
+static void run_in_context(const struct test *test)
+{
+    typedef CUresult (*create_function)(CUcontext *, void *, unsigned int, CUdevice);
+    CUcontext context = NULL;
+    float *arena = NULL;
+
+    if (driver<create_function>("cuCtxCreate")(&context, NULL, 0, 0) != CUDA_SUCCESS) {
+        fprintf(stderr, "cuCtxCreate failed\n");
+        exit(1);
+    }
+    CHECK(cudaMalloc(&arena, ARENA_BYTES));
+    launch(test, arena, 0);
+    CHECK(cudaDeviceSynchronize());
+}
+
+static void run_in_thread(const struct test *test, float *arena)
+{
+    cudaStream_t stream;
+
+    CHECK(cudaSetDevice(0));
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    for (int i = 0; i < 8; i++)
+        launch(test, arena, stream);
+    CHECK(cudaStreamSynchronize(stream));
+}
+
+static void run_in_threads(const struct test *test, float *arena)
+{
+    std::thread threads[4];
+
+    for (std::thread &thread : threads)
+        thread = std::thread(run_in_thread, test, arena);
+    for (std::thread &thread : threads)
+        thread.join();
+}
+
+static void run_in_graph(const struct test *test, float *arena)
+{
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    launch(test, arena, stream);
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&executable, graph, 0));
+    CHECK(cudaGraphLaunch(executable, stream));
+    CHECK(cudaStreamSynchronize(stream));
 }
 
 int main(int argc, char **argv)
@@ -477,6 +574,12 @@ int main(int argc, char **argv)
             crashes = true;
         else if (strcmp(argv[i], "--fault") == 0)
             faults = true;
+        else if (strcmp(argv[i], "--contexts") == 0)
+            run_in_context(find(argv[++i]));
+        else if (strcmp(argv[i], "--threads") == 0)
+            run_in_threads(find(argv[++i]), arena);
+        else if (strcmp(argv[i], "--graph") == 0)
+            run_in_graph(find(argv[++i]), arena);
         else
             run_named(argv[i], words, arena);
     }

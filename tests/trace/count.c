@@ -1,7 +1,8 @@
 /*
  * plumb-trace-count TRACE.h5...: what hardware counters would count of the traced launches, as CSV:
  * warp-level global loads and stores that go through the load/store unit, and the distinct 32-byte
- * sectors of each. Local memory, asynchronous copies, atomics and prefetches are counted apart.
+ * sectors of each. Local memory, asynchronous copies, atomics and prefetches are counted apart; the
+ * hardware counts the sectors of asynchronous copies among those of loads.
  *
  * Exit status: 0, 2 a file is no trace.
  */
@@ -12,7 +13,8 @@
 #include "h5schema/memtrace.h"
 
 struct counts {
-    uint64_t loads, load_sectors, stores, store_sectors, local, async, bulk, atomics, prefetches;
+    uint64_t loads, load_sectors, stores, store_sectors, local, async, async_sectors, bulk, atomics,
+        prefetches;
 };
 
 static int by_value(const void *a, const void *b)
@@ -47,6 +49,7 @@ static void count_record(const struct pb_memtrace_record *record, const uint64_t
         counts->bulk++;
     } else if ((record->flags & PB_ACCESS_ASYNC) != 0) {
         counts->async++;
+        counts->async_sectors += count_sectors(addresses, lanes, record->size);
     } else if ((record->flags & PB_ACCESS_ATOMIC) != 0) {
         counts->atomics++;
     } else if ((record->flags & PB_ACCESS_PREFETCH) != 0) {
@@ -83,15 +86,15 @@ static enum pb_status count_kernel(struct pb_memtrace_reader *reader, size_t num
     }
     pb_memtrace_cursor_close(cursor);
     if (status == PB_OK)
-        printf("%s,%llu,%llu,%llu,%llu,%llu,%llu,%llu,%llu,%llu,%llu,%u,%lld,%lld,%.6f\n",
+        printf("%s,%llu,%llu,%llu,%llu,%llu,%llu,%llu,%llu,%llu,%llu,%llu,%u,%lld,%lld,%.6f\n",
                launch.kernel.name, (unsigned long long)launch.kernel.record_count,
                (unsigned long long)counts.loads, (unsigned long long)counts.load_sectors,
                (unsigned long long)counts.stores, (unsigned long long)counts.store_sectors,
                (unsigned long long)counts.local, (unsigned long long)counts.async,
-               (unsigned long long)counts.bulk, (unsigned long long)counts.atomics,
-               (unsigned long long)counts.prefetches, launch.kernel.sms_traced,
-               (long long)launch.kernel.lost_records, (long long)launch.kernel.complete,
-               launch.kernel.seconds);
+               (unsigned long long)counts.async_sectors, (unsigned long long)counts.bulk,
+               (unsigned long long)counts.atomics, (unsigned long long)counts.prefetches,
+               launch.kernel.sms_traced, (long long)launch.kernel.lost_records,
+               (long long)launch.kernel.complete, launch.kernel.seconds);
     pb_memtrace_launch_clear(&launch);
     return status;
 }
@@ -113,7 +116,8 @@ int main(int argc, char **argv)
 {
     struct pb_error err = PB_ERROR_INIT;
 
-    printf("kernel,records,loads,load_sectors,stores,store_sectors,local,async,bulk,atomics,"
+    printf("kernel,records,loads,load_sectors,stores,store_sectors,local,async,async_sectors,bulk,"
+           "atomics,"
            "prefetches,sms_traced,lost_records,complete,traced_seconds\n");
     for (int i = 1; i < argc; i++)
         if (count_file(argv[i], &err) != PB_OK) {

@@ -49,7 +49,7 @@ complete() {
     trace 0 -- "$fake" context launch first launch second
     silent
     grep -q '2 kernels, 1600 records, .* complete' out.txt || fail "expected a summary"
-    counted '^first,800,800,17984,0,0,0,0,0,0,0,4,0,1,'
+    counted '^first,800,800,17984,0,0,0,0,0,0,0,0,4,0,1,'
     counted '^second,800,'
     only t.h5
 }

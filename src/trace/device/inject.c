@@ -3,9 +3,15 @@
  * patches every module, and drains what the patches write into the stream.
  *
  * Loaded by the CUDA driver through CUDA_INJECTION64_PATH, or by LD_PRELOAD. The API's library is
- * opened at run time. One selected launch runs at a time: its end is awaited before the next one
- * begins, which is what makes a record's launch certain. It never ends the process: what it cannot
- * do is said in the stream's header, and the program runs on untraced.
+ * opened at run time. Every selected launch records into buffers of its own, so that launches of
+ * several threads run side by side; a thread's own launch is awaited at its end. It never ends the
+ * process: what it cannot do is said in the stream's header, and the program runs on untraced.
+ *
+ * Locks: callbacks come while the driver holds locks of its own, and the API takes them again. So
+ * none of ours is held while the API is called.
+ *
+ * Limit: the end of a launch is awaited inside of its callback. Where other threads call the driver
+ * meanwhile, the program can hang (seen with four threads that launch at once).
  *
  * Not traced: kernels of CUDA graphs (counted), launches from the device, texture and constant
  * loads.
@@ -41,8 +47,8 @@ extern const char pb_patch_image[] __attribute__((visibility("hidden")));
 
 /* Functions of the API, by the names they have in its library. */
 #define SANITIZER_FUNCTIONS(apply)                                                                 \
-    apply(sanitizerSubscribe) apply(sanitizerEnableDomain) apply(sanitizerAddPatches)              \
-        apply(sanitizerPatchInstructions) apply(sanitizerPatchModule)                              \
+    apply(sanitizerEnableCallback) apply(sanitizerSubscribe) apply(sanitizerEnableDomain)          \
+        apply(sanitizerAddPatches) apply(sanitizerPatchInstructions) apply(sanitizerPatchModule)   \
             apply(sanitizerSetLaunchCallbackData) apply(sanitizerGetFunctionPcAndSize)             \
                 apply(sanitizerAlloc) apply(sanitizerAllocHost) apply(sanitizerMemset)             \
                     apply(sanitizerMemcpyHostToDeviceAsync) apply(sanitizerMemcpyDeviceToHost)     \
@@ -52,7 +58,7 @@ extern const char pb_patch_image[] __attribute__((visibility("hidden")));
 
 #define DECLARE(name) __typeof__(&(name)) name;
 
-enum { CONTEXTS_MAX = 64, SM_SLOTS = 1024 };
+enum { CONTEXTS_MAX = 64, RUNS_MAX = 32, SM_SLOTS = 1024 };
 
 struct module {
     struct module *next;
@@ -60,17 +66,28 @@ struct module {
     uint32_t number, context;
     void *cubin;
     size_t cubin_size;
-    bool *located; /* [symbol]: its place has been written */
+    atomic_bool *located; /* [symbol]: its place has been written */
 };
 
 struct context {
     CUcontext handle;
     uint32_t number, sm_count;
-    bool is_broken;                 /* its buffers or patches are missing: launches run untraced */
-    struct pb_patch_launch *launch; /* device memory, as is sms */
+    bool is_broken; /* its buffers or patches are missing: launches run untraced */
+};
+
+enum run_state { RUN_FREE, RUN_TAKEN, RUN_RECORDING };
+
+/* A launch that is recorded, and the buffers for it, which stay with the context. */
+struct run {
+    enum run_state state;
+    struct context *context;        /* NULL: has no buffers yet */
+    struct pb_patch_launch *device; /* device memory, as is sms */
     struct pb_patch_sm *sms;
     unsigned int *ready, *ring_sms, *chunks; /* pinned, by ring */
     unsigned int *next;                      /* [ring]: number of the chunk to drain next */
+    struct pb_stream_launch row;
+    struct timespec begin;
+    uint64_t lost_records; /* that the stream did not take */
 };
 
 struct tracer {
@@ -81,28 +98,30 @@ struct tracer {
     Sanitizer_SubscriberHandle subscriber;
     struct pb_selection selection;
     struct pb_stream_writer *stream;
-    pthread_mutex_t lock;       /* of all that follows, and of the stream */
-    pthread_mutex_t one_launch; /* held from a selected launch's begin to its end */
+    pthread_mutex_t stream_lock; /* of the stream; taken last */
+    pthread_mutex_t patch_lock;  /* the API wants patches to be added and applied one at a time */
+    pthread_mutex_t lock;        /* of all that follows */
     pthread_cond_t begun;
     struct context contexts[CONTEXTS_MAX];
-    uint32_t context_count, module_count;
+    struct run runs[RUNS_MAX];
+    uint32_t context_count, module_count, recording_count;
     struct module *modules;
     uint64_t launches, selected, events;
-    struct context *running; /* of the selected launch that runs; NULL: none */
-    struct pb_stream_launch launch;
-    struct timespec begin;
-    uint64_t lost_before; /* the running launch: records that the stream had lost until then */
     char (*skipped)[PB_STREAM_TEXT_LENGTH];
     size_t skipped_count;
 };
 
 /* The driver and the loader call in with no context of ours, so this one object is global. */
-static struct tracer tracer = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                               .one_launch = PTHREAD_MUTEX_INITIALIZER,
+static struct tracer tracer = {.stream_lock = PTHREAD_MUTEX_INITIALIZER,
+                               .patch_lock = PTHREAD_MUTEX_INITIALIZER,
+                               .lock = PTHREAD_MUTEX_INITIALIZER,
                                .begun = PTHREAD_COND_INITIALIZER};
 
-/* This thread has begun a selected launch that has not ended: it holds one_launch. */
-static _Thread_local bool is_launching;
+/* The launch that this thread has begun and not ended; NULL: none that is recorded. */
+static _Thread_local struct run *own_run;
+
+/* Dynamic shared memory of the launch that this thread asks the driver for; -1: not known. */
+static _Thread_local int64_t shared_dynamic_bytes = -1;
 
 /* This thread is in a callback: what the API reports of our own calls is not the program's. */
 static _Thread_local bool is_inside;
@@ -136,7 +155,12 @@ static bool succeeded(SanitizerResult result, const char *what)
 static bool emit(enum pb_stream_type type, const void *body, size_t size, const void *extra,
                  size_t extra_size)
 {
-    return pb_stream_write(tracer.stream, type, body, size, extra, extra_size) == PB_OK;
+    enum pb_status status;
+
+    pthread_mutex_lock(&tracer.stream_lock);
+    status = pb_stream_write(tracer.stream, type, body, size, extra, extra_size);
+    pthread_mutex_unlock(&tracer.stream_lock);
+    return status == PB_OK;
 }
 
 /* ---- draining ---- */
@@ -155,39 +179,46 @@ static uint64_t count_records(const uint32_t *words, uint32_t count)
     return records;
 }
 
-static void write_chunk(struct context *context, uint32_t ring, const uint32_t *words,
-                        uint32_t count)
+static void write_chunk(struct run *run, uint32_t ring, const uint32_t *words, uint32_t count)
 {
-    uint32_t traced = tracer.launch.sms_wanted;
-    struct pb_stream_chunk chunk = {.launch = tracer.launch.launch,
-                                    .sm = context->ring_sms[ring] - 1,
+    uint32_t traced = run->row.sms_wanted;
+    struct pb_stream_chunk chunk = {.launch = run->row.launch,
+                                    .sm = run->ring_sms[ring] - 1,
                                     .traced = traced == 0 || ring < traced};
+    uint64_t lost;
 
-    if (count > 0 && !emit(PB_STREAM_CHUNK, &chunk, sizeof(chunk), words, count * sizeof(*words)))
-        pb_stream_header(tracer.stream)->lost_records += count_records(words, count);
+    if (count == 0 || emit(PB_STREAM_CHUNK, &chunk, sizeof(chunk), words, count * sizeof(*words)))
+        return;
+    lost = count_records(words, count);
+    run->lost_records += lost;
+    pb_stream_header(tracer.stream)->lost_records += lost;
+}
+
+static uint32_t *chunk_at(const struct run *run, uint32_t ring, uint32_t slot)
+{
+    return run->chunks + ((size_t)ring * PB_CHUNKS_PER_SM + slot) * PB_CHUNK_WORDS;
 }
 
 /* Writes what the device has handed over, and frees it. Zeros mark what is not yet written. */
-static bool drain(struct context *context)
+static bool drain(struct run *run)
 {
     bool is_any = false;
 
-    for (uint32_t ring = 0; ring < context->sm_count; ring++) {
-        volatile unsigned int *ready = context->ready + (size_t)ring * PB_CHUNKS_PER_SM;
+    for (uint32_t ring = 0; ring < run->context->sm_count; ring++) {
+        volatile unsigned int *ready = run->ready + (size_t)ring * PB_CHUNKS_PER_SM;
 
         for (;;) {
-            uint32_t slot = context->next[ring] % PB_CHUNKS_PER_SM, count = ready[slot];
-            uint32_t *words =
-                context->chunks + ((size_t)ring * PB_CHUNKS_PER_SM + slot) * PB_CHUNK_WORDS;
+            uint32_t slot = run->next[ring] % PB_CHUNKS_PER_SM, count = ready[slot];
+            uint32_t *words = chunk_at(run, ring, slot);
 
             if (count == 0)
                 break;
             atomic_thread_fence(memory_order_acquire);
-            write_chunk(context, ring, words, count);
+            write_chunk(run, ring, words, count);
             memset(words, 0, count * sizeof(*words));
             atomic_thread_fence(memory_order_release);
             ready[slot] = 0;
-            context->next[ring]++;
+            run->next[ring]++;
             is_any = true;
         }
     }
@@ -200,12 +231,14 @@ static void *drain_always(void *unused)
 
     (void)unused;
     for (;;) {
-        bool is_any;
+        bool is_any = false;
 
         pthread_mutex_lock(&tracer.lock);
-        while (tracer.running == NULL)
+        while (tracer.recording_count == 0)
             pthread_cond_wait(&tracer.begun, &tracer.lock);
-        is_any = drain(tracer.running);
+        for (size_t i = 0; i < RUNS_MAX; i++)
+            if (tracer.runs[i].state == RUN_RECORDING)
+                is_any = drain(&tracer.runs[i]) || is_any;
         pthread_mutex_unlock(&tracer.lock);
         if (!is_any)
             nanosleep(&pause, NULL);
@@ -217,40 +250,43 @@ static void *drain_always(void *unused)
  * The chunks that were not full when the kernel ended. After a failed kernel the device's counters
  * cannot be read: then everything up to the first unwritten record counts.
  */
-static void drain_rest(struct context *context, const struct pb_patch_sm *sms)
+static void drain_rest(struct run *run, const struct pb_patch_sm *sms)
 {
-    for (uint32_t ring = 0; ring < context->sm_count && context->ring_sms[ring] != 0; ring++) {
-        uint32_t slot = context->next[ring] % PB_CHUNKS_PER_SM, count = 0, length;
-        uint32_t *words =
-            context->chunks + ((size_t)ring * PB_CHUNKS_PER_SM + slot) * PB_CHUNK_WORDS;
+    for (uint32_t ring = 0; ring < run->context->sm_count && run->ring_sms[ring] != 0; ring++) {
+        uint32_t *words = chunk_at(run, ring, run->next[ring] % PB_CHUNKS_PER_SM);
+        uint32_t count = 0, length;
 
         if (sms != NULL)
-            count = sms[context->ring_sms[ring] - 1].committed;
+            count = sms[run->ring_sms[ring] - 1].committed;
         else
             while ((length = pb_words_length(words + count, PB_CHUNK_WORDS - count)) != 0)
                 count += length;
-        write_chunk(context, ring, words, count);
+        write_chunk(run, ring, words, count);
         memset(words, 0, PB_CHUNK_WORDS * sizeof(*words));
     }
 }
 
-static void reset_rings(struct context *context)
+static void reset_rings(struct run *run)
 {
-    size_t slots = (size_t)context->sm_count * PB_CHUNKS_PER_SM;
+    size_t rings = run->context->sm_count;
 
-    memset(context->ready, 0, slots * sizeof(*context->ready));
-    memset(context->ring_sms, 0, context->sm_count * sizeof(*context->ring_sms));
-    memset(context->next, 0, context->sm_count * sizeof(*context->next));
+    memset(run->ready, 0, rings * PB_CHUNKS_PER_SM * sizeof(*run->ready));
+    memset(run->ring_sms, 0, rings * sizeof(*run->ring_sms));
+    memset(run->next, 0, rings * sizeof(*run->next));
 }
 
 /* ---- contexts and modules ---- */
 
 static struct context *find_context(CUcontext handle)
 {
-    for (uint32_t i = 0; i < tracer.context_count; i++)
+    struct context *found = NULL;
+
+    pthread_mutex_lock(&tracer.lock);
+    for (uint32_t i = 0; i < tracer.context_count && found == NULL; i++)
         if (tracer.contexts[i].handle == handle)
-            return &tracer.contexts[i];
-    return NULL;
+            found = &tracer.contexts[i];
+    pthread_mutex_unlock(&tracer.lock);
+    return found;
 }
 
 static void describe_device(struct context *context, CUdevice device)
@@ -275,60 +311,130 @@ static void describe_device(struct context *context, CUdevice device)
     emit(PB_STREAM_CONTEXT, &row, sizeof(row), NULL, 0);
 }
 
-static bool allocate(struct context *context)
+static bool allocate(struct run *run)
 {
-    size_t slots = (size_t)context->sm_count * PB_CHUNKS_PER_SM;
-    CUcontext handle = context->handle;
+    size_t rings = run->context->sm_count, slots = rings * PB_CHUNKS_PER_SM;
+    CUcontext handle = run->context->handle;
     bool good;
 
-    context->next = calloc(context->sm_count, sizeof(*context->next));
-    good = context->next != NULL && context->sm_count <= SM_SLOTS &&
-           succeeded(tracer.api.sanitizerAlloc(handle, (void **)&context->launch,
-                                               sizeof(*context->launch)),
+    run->next = calloc(rings, sizeof(*run->next));
+    good = run->next != NULL && rings <= SM_SLOTS &&
+           succeeded(tracer.api.sanitizerAlloc(handle, (void **)&run->device, sizeof(*run->device)),
                      "device memory") &&
-           succeeded(tracer.api.sanitizerAlloc(handle, (void **)&context->sms,
-                                               SM_SLOTS * sizeof(*context->sms)),
-                     "device memory") &&
-           succeeded(tracer.api.sanitizerAllocHost(handle, (void **)&context->ready,
-                                                   slots * sizeof(*context->ready)),
+           succeeded(
+               tracer.api.sanitizerAlloc(handle, (void **)&run->sms, SM_SLOTS * sizeof(*run->sms)),
+               "device memory") &&
+           succeeded(tracer.api.sanitizerAllocHost(handle, (void **)&run->ready,
+                                                   slots * sizeof(*run->ready)),
                      "pinned memory") &&
-           succeeded(tracer.api.sanitizerAllocHost(handle, (void **)&context->ring_sms,
-                                                   context->sm_count * sizeof(unsigned int)),
+           succeeded(tracer.api.sanitizerAllocHost(handle, (void **)&run->ring_sms,
+                                                   rings * sizeof(*run->ring_sms)),
                      "pinned memory") &&
-           succeeded(tracer.api.sanitizerAllocHost(handle, (void **)&context->chunks,
+           succeeded(tracer.api.sanitizerAllocHost(handle, (void **)&run->chunks,
                                                    slots * PB_CHUNK_WORDS * sizeof(unsigned int)),
                      "pinned memory");
     if (good)
-        memset(context->chunks, 0, slots * PB_CHUNK_WORDS * sizeof(unsigned int));
+        memset(run->chunks, 0, slots * PB_CHUNK_WORDS * sizeof(unsigned int));
     return good;
+}
+
+/* Buffers of this context that no launch uses; *is_new_out: they are still to be allocated. */
+static struct run *take_run(struct context *context, bool *is_new_out)
+{
+    struct run *found = NULL;
+
+    *is_new_out = false;
+    pthread_mutex_lock(&tracer.lock);
+    for (size_t i = 0; i < RUNS_MAX && found == NULL; i++)
+        if (tracer.runs[i].state == RUN_FREE && tracer.runs[i].context == context)
+            found = &tracer.runs[i];
+    for (size_t i = 0; i < RUNS_MAX && found == NULL; i++)
+        if (tracer.runs[i].state == RUN_FREE && tracer.runs[i].context == NULL) {
+            found = &tracer.runs[i];
+            found->context = context;
+            *is_new_out = true;
+        }
+    if (found != NULL)
+        found->state = RUN_TAKEN;
+    pthread_mutex_unlock(&tracer.lock);
+    return found;
+}
+
+static void set_state(struct run *run, enum run_state state)
+{
+    pthread_mutex_lock(&tracer.lock);
+    tracer.recording_count += state == RUN_RECORDING;
+    tracer.recording_count -= run->state == RUN_RECORDING;
+    run->state = state;
+    pthread_cond_signal(&tracer.begun);
+    pthread_mutex_unlock(&tracer.lock);
+}
+
+static struct run *find_buffers(struct context *context)
+{
+    bool is_new = false;
+    struct run *run = take_run(context, &is_new);
+
+    if (run == NULL) {
+        complain("more than %d launches at once: the others were not traced", RUNS_MAX);
+        return NULL;
+    }
+    return !is_new || allocate(run) ? run : NULL; /* what could not be allocated stays taken */
+}
+
+static struct context *add_context(CUcontext handle)
+{
+    struct context *context = NULL;
+
+    pthread_mutex_lock(&tracer.lock);
+    if (tracer.context_count < CONTEXTS_MAX) {
+        context = &tracer.contexts[tracer.context_count];
+        *context = (struct context){.handle = handle, .number = tracer.context_count++};
+    }
+    pthread_mutex_unlock(&tracer.lock);
+    if (context == NULL)
+        complain("more than %d contexts: launches of later ones are not traced", CONTEXTS_MAX);
+    return context;
 }
 
 /* A context is met when it is created, or at its first module where that came first. */
 static struct context *meet_context(CUcontext handle, CUdevice device)
 {
     struct context *context = find_context(handle);
+    struct run *run;
 
     if (context != NULL)
         return context;
-    if (tracer.context_count == CONTEXTS_MAX) {
-        complain("more than %d contexts: launches of later ones are not traced", CONTEXTS_MAX);
+    context = add_context(handle);
+    if (context == NULL)
         return NULL;
-    }
-    context = &tracer.contexts[tracer.context_count];
-    *context = (struct context){.handle = handle, .number = tracer.context_count++};
     describe_device(context, device);
+    run = find_buffers(context);
+    if (run != NULL)
+        set_state(run, RUN_FREE);
+    pthread_mutex_lock(&tracer.patch_lock);
     context->is_broken =
-        !allocate(context) ||
+        run == NULL ||
         !succeeded(tracer.api.sanitizerAddPatches(pb_patch_image, handle), "adding the patches");
+    pthread_mutex_unlock(&tracer.patch_lock);
     return context;
 }
 
+/* Its memory goes with it. */
 static void forget_context(CUcontext handle)
 {
     struct context *context = find_context(handle);
 
-    if (context != NULL)
-        context->handle = NULL; /* its memory went with it */
+    if (context == NULL)
+        return;
+    pthread_mutex_lock(&tracer.lock);
+    context->handle = NULL;
+    for (size_t i = 0; i < RUNS_MAX; i++)
+        if (tracer.runs[i].context == context && tracer.runs[i].state == RUN_FREE) {
+            free(tracer.runs[i].next);
+            tracer.runs[i] = (struct run){.context = NULL};
+        }
+    pthread_mutex_unlock(&tracer.lock);
 }
 
 static const struct {
@@ -348,6 +454,7 @@ static void patch_module(CUmodule module)
 {
     bool good = true;
 
+    pthread_mutex_lock(&tracer.patch_lock);
     for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
         SanitizerResult result =
             tracer.api.sanitizerPatchInstructions(points[i].instruction, module, points[i].patch);
@@ -357,14 +464,18 @@ static void patch_module(CUmodule module)
     }
     if (good)
         succeeded(tracer.api.sanitizerPatchModule(module), "patching a module");
+    pthread_mutex_unlock(&tracer.patch_lock);
 }
 
 static struct module *find_module(CUmodule handle)
 {
-    struct module *module = tracer.modules;
+    struct module *module;
 
+    pthread_mutex_lock(&tracer.lock);
+    module = tracer.modules;
     while (module != NULL && module->handle != handle)
         module = module->next;
+    pthread_mutex_unlock(&tracer.lock);
     return module;
 }
 
@@ -381,15 +492,19 @@ static void on_module(const Sanitizer_ResourceModuleData *data)
         return;
     }
     module->handle = data->module;
-    module->number = tracer.module_count++;
     module->context = context->number;
     module->cubin = malloc(data->cubinSize == 0 ? 1 : data->cubinSize);
     if (module->cubin != NULL && data->pCubin != NULL) {
         memcpy(module->cubin, data->pCubin, data->cubinSize);
         module->cubin_size = data->cubinSize;
     }
+    module->located = calloc(pb_cubin_count_functions(module->cubin, module->cubin_size) + 1,
+                             sizeof(*module->located));
+    pthread_mutex_lock(&tracer.lock);
+    module->number = tracer.module_count++;
     module->next = tracer.modules;
     tracer.modules = module;
+    pthread_mutex_unlock(&tracer.lock);
     row = (struct pb_stream_module){module->number, context->number};
     emit(PB_STREAM_MODULE, &row, sizeof(row), module->cubin, module->cubin_size);
     patch_module(data->module);
@@ -401,6 +516,16 @@ static void forget_module(CUmodule handle)
 
     if (module != NULL)
         module->handle = NULL;
+}
+
+static uint64_t next_event(void)
+{
+    uint64_t event;
+
+    pthread_mutex_lock(&tracer.lock);
+    event = tracer.events++;
+    pthread_mutex_unlock(&tracer.lock);
+    return event;
 }
 
 /* ---- allocations ---- */
@@ -422,7 +547,7 @@ static void on_memory(enum pb_stream_type type, const Sanitizer_ResourceMemoryDa
     const struct context *context = find_context(data->context);
     struct pb_stream_allocation row = {.address = data->address,
                                        .bytes = data->size,
-                                       .event = tracer.events++,
+                                       .event = next_event(),
                                        .context = context == NULL ? 0 : context->number};
 
     snprintf(row.kind, sizeof(row.kind), "%s", allocation_kind(data));
@@ -457,9 +582,6 @@ static void locate_functions(struct module *module)
 {
     struct location location = {.module = module};
 
-    if (module->located == NULL)
-        module->located =
-            calloc(pb_cubin_count_functions(module->cubin, module->cubin_size) + 1, sizeof(bool));
     if (module->located != NULL)
         pb_cubin_functions(module->cubin, module->cubin_size, locate_function, &location);
 }
@@ -480,45 +602,52 @@ static void note_skipped(const char *name)
 }
 
 /* Sets the device's state up, in the order of the launch's own stream. */
-static bool prepare(struct context *context, const Sanitizer_LaunchData *data, uint64_t pc_base)
+static bool prepare(struct run *run, const Sanitizer_LaunchData *data)
 {
-    uint32_t wanted = tracer.selection.sm_count;
-    struct pb_patch_launch launch = {.sms = context->sms,
-                                     .ready = context->ready,
-                                     .ring_sms = context->ring_sms,
-                                     .chunks = context->chunks,
-                                     .pc_base = pc_base,
+    uint32_t wanted = run->row.sms_wanted, rings = run->context->sm_count;
+    struct pb_patch_launch launch = {.sms = run->sms,
+                                     .ready = run->ready,
+                                     .ring_sms = run->ring_sms,
+                                     .chunks = run->chunks,
+                                     .pc_base = run->row.pc_base,
                                      .sm_slots = SM_SLOTS,
-                                     .ring_count = context->sm_count,
-                                     .rings_traced = wanted == 0 ? context->sm_count : wanted};
+                                     .ring_count = rings,
+                                     .rings_traced = wanted == 0 ? rings : wanted};
 
-    reset_rings(context);
-    return succeeded(tracer.api.sanitizerMemset(context->sms, 0, SM_SLOTS * sizeof(*context->sms),
-                                                data->hStream),
-                     "setting up a launch") &&
-           succeeded(tracer.api.sanitizerMemcpyHostToDeviceAsync(context->launch, &launch,
+    reset_rings(run);
+    return succeeded(
+               tracer.api.sanitizerMemset(run->sms, 0, SM_SLOTS * sizeof(*run->sms), data->hStream),
+               "setting up a launch") &&
+           succeeded(tracer.api.sanitizerMemcpyHostToDeviceAsync(run->device, &launch,
                                                                  sizeof(launch), data->hStream),
+                     "setting up a launch") &&
+           succeeded(tracer.api.sanitizerSetLaunchCallbackData(data->hLaunch, data->function,
+                                                               data->hStream, run->device),
                      "setting up a launch");
 }
 
-static void fill_launch(const Sanitizer_LaunchData *data, const struct context *context,
-                        const struct module *module)
+static void fill_launch(const Sanitizer_LaunchData *data, uint64_t number,
+                        const struct module *module, struct run *run)
 {
-    struct pb_stream_launch *row = &tracer.launch;
+    struct pb_stream_launch *row = &run->row;
+    uint64_t size = 0;
 
     *row = (struct pb_stream_launch){
-        .launch = tracer.launches - 1,
-        .event = tracer.events++,
+        .launch = number,
+        .event = next_event(),
         .stream = (uint64_t)(uintptr_t)data->hStream,
-        .context = context->number,
+        .context = run->context->number,
         .module = module->number,
         .grid = {data->gridDim_x, data->gridDim_y, data->gridDim_z},
         .block = {data->blockDim_x, data->blockDim_y, data->blockDim_z},
         .cluster = {data->clusterDim_x, data->clusterDim_y, data->clusterDim_z},
         .sms_wanted = tracer.selection.sm_count,
-        .shared_dynamic_bytes = -1,
+        .shared_dynamic_bytes = shared_dynamic_bytes,
     };
     snprintf(row->name, sizeof(row->name), "%s", data->functionName);
+    tracer.api.sanitizerGetFunctionPcAndSize(data->module, data->functionName, &row->pc_base,
+                                             &size);
+    run->lost_records = 0;
 }
 
 static bool is_selected(const Sanitizer_LaunchData *data)
@@ -538,51 +667,49 @@ static bool is_selected(const Sanitizer_LaunchData *data)
     return true;
 }
 
-/* True: the launch is traced, and one_launch stays held until its end. */
-static bool begin_traced(const Sanitizer_LaunchData *data)
+/* The buffers that the launch records into; NULL: it is not traced. */
+static struct run *begin_traced(const Sanitizer_LaunchData *data, uint64_t number)
 {
     struct context *context = find_context(data->context);
     struct module *module = find_module(data->module);
-    uint64_t pc = 0, size = 0;
+    struct run *run;
 
     if (context == NULL || context->is_broken || module == NULL) {
         complain("%s: launched from a context or module that was not seen being made",
                  data->functionName);
-        return false;
+        return NULL;
     }
+    run = find_buffers(context);
+    if (run == NULL)
+        return NULL;
     locate_functions(module);
-    tracer.api.sanitizerGetFunctionPcAndSize(data->module, data->functionName, &pc, &size);
-    fill_launch(data, context, module);
-    tracer.launch.pc_base = pc;
-    if (!prepare(context, data, pc) ||
-        !succeeded(tracer.api.sanitizerSetLaunchCallbackData(data->hLaunch, data->function,
-                                                             data->hStream, context->launch),
-                   "setting up a launch"))
-        return false;
-    emit(PB_STREAM_LAUNCH, &tracer.launch, sizeof(tracer.launch), NULL, 0);
-    clock_gettime(CLOCK_MONOTONIC, &tracer.begin);
-    tracer.lost_before = pb_stream_header(tracer.stream)->lost_records;
-    tracer.running = context;
-    pthread_cond_signal(&tracer.begun);
-    return true;
+    fill_launch(data, number, module, run);
+    emit(PB_STREAM_LAUNCH, &run->row, sizeof(run->row), NULL, 0);
+    if (!prepare(run, data)) {
+        set_state(run, RUN_FREE);
+        return NULL;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &run->begin);
+    set_state(run, RUN_RECORDING);
+    return run;
 }
 
 static void on_launch_begin(const Sanitizer_LaunchData *data)
 {
-    bool is_traced;
+    bool is_wanted;
+    uint64_t number;
 
-    pthread_mutex_lock(&tracer.one_launch);
     pthread_mutex_lock(&tracer.lock);
-    tracer.launches++;
+    number = tracer.launches++;
     pb_stream_header(tracer.stream)->launches = tracer.launches;
-    is_traced = is_selected(data) && begin_traced(data);
-    if (!is_traced)
+    is_wanted = is_selected(data);
+    pthread_mutex_unlock(&tracer.lock);
+    if (own_run != NULL) /* a launch that the driver refused has no end */
+        set_state(own_run, RUN_FREE);
+    own_run = is_wanted ? begin_traced(data, number) : NULL;
+    if (own_run == NULL)
         tracer.api.sanitizerSetLaunchCallbackData(data->hLaunch, data->function, data->hStream,
                                                   NULL);
-    pthread_mutex_unlock(&tracer.lock);
-    is_launching = is_traced;
-    if (!is_traced)
-        pthread_mutex_unlock(&tracer.one_launch);
 }
 
 static double seconds_since(const struct timespec *begin)
@@ -593,48 +720,91 @@ static double seconds_since(const struct timespec *begin)
     return (double)(now.tv_sec - begin->tv_sec) + 1e-9 * (double)(now.tv_nsec - begin->tv_nsec);
 }
 
-static uint32_t count_traced(const struct context *context)
+static uint32_t count_traced(const struct run *run)
 {
-    uint32_t wanted = tracer.launch.sms_wanted, used = 0;
+    uint32_t wanted = run->row.sms_wanted, used = 0;
 
-    while (used < context->sm_count && context->ring_sms[used] != 0)
+    while (used < run->context->sm_count && run->ring_sms[used] != 0)
         used++;
     return wanted == 0 || used < wanted ? used : wanted;
 }
 
-static void on_launch_end(const Sanitizer_LaunchData *data)
+static void on_launch_end(const Sanitizer_LaunchData *data, struct run *run)
 {
-    struct context *context = tracer.running;
-    struct pb_stream_launch_end row = {.launch = tracer.launch.launch};
+    struct pb_stream_launch_end row = {.launch = run->row.launch};
     struct pb_patch_sm *sms = malloc(SM_SLOTS * sizeof(*sms));
     struct pb_patch_launch launch = {.lost = 0};
     SanitizerResult result = tracer.api.sanitizerStreamSynchronize(data->hStream);
 
     if (result == SANITIZER_SUCCESS)
-        result = tracer.api.sanitizerMemcpyDeviceToHost(&launch, context->launch, sizeof(launch),
+        result = tracer.api.sanitizerMemcpyDeviceToHost(&launch, run->device, sizeof(launch),
                                                         data->hStream);
     if (result == SANITIZER_SUCCESS && sms != NULL)
-        result = tracer.api.sanitizerMemcpyDeviceToHost(sms, context->sms, SM_SLOTS * sizeof(*sms),
+        result = tracer.api.sanitizerMemcpyDeviceToHost(sms, run->sms, SM_SLOTS * sizeof(*sms),
                                                         data->hStream);
     pthread_mutex_lock(&tracer.lock);
-    drain(context);
-    drain_rest(context, result == SANITIZER_SUCCESS ? sms : NULL);
-    row.seconds = seconds_since(&tracer.begin);
-    row.lost_records =
-        launch.lost + pb_stream_header(tracer.stream)->lost_records - tracer.lost_before;
-    row.sms_traced = count_traced(context);
+    drain(run);
+    drain_rest(run, result == SANITIZER_SUCCESS ? sms : NULL);
+    pthread_mutex_unlock(&tracer.lock);
+    row.seconds = seconds_since(&run->begin);
+    row.lost_records = launch.lost + run->lost_records;
+    row.sms_traced = count_traced(run);
     row.failed = result != SANITIZER_SUCCESS;
     if (row.failed)
         snprintf(row.message, sizeof(row.message), "the kernel failed");
     emit(PB_STREAM_LAUNCH_END, &row, sizeof(row), NULL, 0);
-    tracer.running = NULL;
-    is_launching = false;
-    pthread_mutex_unlock(&tracer.lock);
-    pthread_mutex_unlock(&tracer.one_launch);
+    set_state(run, RUN_FREE);
     free(sms);
 }
 
+/* Kernels of graphs are not traced: their patches get no place to write to. */
+static void on_graph(Sanitizer_CallbackId id, const void *data)
+{
+    const Sanitizer_GraphNodeLaunchData *node = data;
+
+    if (id == SANITIZER_CBID_GRAPHS_LAUNCH_BEGIN)
+        pb_stream_header(tracer.stream)->untraced_graph_launches++;
+    else if (id == SANITIZER_CBID_GRAPHS_NODE_LAUNCH_BEGIN &&
+             node->nodeType == CU_GRAPH_NODE_TYPE_KERNEL)
+        tracer.api.sanitizerSetLaunchCallbackData(
+            node->launchData.hLaunch, node->launchData.function, node->launchData.hStream, NULL);
+}
+
 /* ---- callbacks ---- */
+
+/* The driver's functions that launch, and the form of their arguments. */
+static const struct {
+    Sanitizer_CallbackId id;
+    bool has_config; /* the first argument is a CUlaunchConfig */
+} launch_functions[] = {
+    {SANITIZER_CBID_DRIVER_API_cuLaunchKernel, false},
+    {SANITIZER_CBID_DRIVER_API_cuLaunchKernel_ptsz, false},
+    {SANITIZER_CBID_DRIVER_API_cuLaunchCooperativeKernel, false},
+    {SANITIZER_CBID_DRIVER_API_cuLaunchCooperativeKernel_ptsz, false},
+    {SANITIZER_CBID_DRIVER_API_cuLaunchKernelEx, true},
+    {SANITIZER_CBID_DRIVER_API_cuLaunchKernelEx_ptsz, true},
+};
+enum { LAUNCH_FUNCTIONS = sizeof(launch_functions) / sizeof(launch_functions[0]) };
+
+/* What the launch callbacks do not say: the arguments of the call, as the driver's API has them. */
+static void on_driver_call(Sanitizer_CallbackId id, const Sanitizer_CallbackData *data)
+{
+    const struct {
+        CUfunction function;
+        unsigned int grid[3], block[3], shared_bytes;
+    } *arguments = data->functionParams;
+    const struct {
+        const CUlaunchConfig *config;
+    } *extended = data->functionParams;
+
+    shared_dynamic_bytes = -1;
+    if (data->callbackSite != SANITIZER_API_ENTER || data->functionParams == NULL)
+        return;
+    for (size_t i = 0; i < LAUNCH_FUNCTIONS; i++)
+        if (launch_functions[i].id == id)
+            shared_dynamic_bytes = launch_functions[i].has_config ? extended->config->sharedMemBytes
+                                                                  : arguments->shared_bytes;
+}
 
 static void on_resource(Sanitizer_CallbackId id, const void *data)
 {
@@ -674,23 +844,22 @@ static void SANITIZERAPI on_callback(void *unused, Sanitizer_CallbackDomain doma
     (void)unused;
     if (is_inside)
         return;
-    is_inside = true;
-    if (domain == SANITIZER_CB_DOMAIN_LAUNCH) {
-        const Sanitizer_LaunchData *launch = data;
-
-        if (id == SANITIZER_CBID_LAUNCH_BEGIN)
-            on_launch_begin(launch);
-        else if (id == SANITIZER_CBID_LAUNCH_END && is_launching)
-            on_launch_end(launch);
-        is_inside = false;
+    if (domain == SANITIZER_CB_DOMAIN_DRIVER_API) {
+        on_driver_call(id, data);
         return;
     }
-    pthread_mutex_lock(&tracer.lock);
-    if (domain == SANITIZER_CB_DOMAIN_RESOURCE)
+    is_inside = true;
+    if (domain == SANITIZER_CB_DOMAIN_LAUNCH && id == SANITIZER_CBID_LAUNCH_BEGIN) {
+        on_launch_begin(data);
+    } else if (domain == SANITIZER_CB_DOMAIN_LAUNCH && id == SANITIZER_CBID_LAUNCH_END) {
+        if (own_run != NULL)
+            on_launch_end(data, own_run);
+        own_run = NULL;
+    } else if (domain == SANITIZER_CB_DOMAIN_RESOURCE) {
         on_resource(id, data);
-    else if (domain == SANITIZER_CB_DOMAIN_GRAPHS && id == SANITIZER_CBID_GRAPHS_LAUNCH_BEGIN)
-        pb_stream_header(tracer.stream)->untraced_graph_launches++;
-    pthread_mutex_unlock(&tracer.lock);
+    } else if (domain == SANITIZER_CB_DOMAIN_GRAPHS) {
+        on_graph(id, data);
+    }
     is_inside = false;
 }
 
@@ -759,6 +928,9 @@ static bool subscribe(void)
         if (!succeeded(tracer.api.sanitizerEnableDomain(1, tracer.subscriber, domains[i]),
                        "enabling callbacks"))
             return false;
+    for (size_t i = 0; i < LAUNCH_FUNCTIONS; i++) /* what an older API lacks stays unknown */
+        tracer.api.sanitizerEnableCallback(1, tracer.subscriber, SANITIZER_CB_DOMAIN_DRIVER_API,
+                                           launch_functions[i].id);
     return true;
 }
 
