@@ -1,11 +1,14 @@
-/* Reuse distances by a Fenwick tree over moments of last use. See reuse.h. */
+/*
+ * Reuse distances by the moments of last use: a bit for each, and a Fenwick tree over words of 64
+ * bits, which is so small that it stays in the cache. See reuse.h.
+ */
 #include "analysis/model/reuse.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOMENTS_MIN = 1024 };
+enum { MOMENTS_MIN = 1024, WORD_BITS = 64 }; /* moments: whole words */
 
 /* A line and its last use, 1 …; 0: this place is free. */
 struct use {
@@ -17,7 +20,8 @@ struct pb_model_reuse {
     struct use *uses; /* [use_mask + 1] open addressing */
     size_t use_mask;
     unsigned use_shift;
-    uint32_t *tree; /* [moments + 1] Fenwick: how many lines were last used at a moment */
+    uint64_t *words; /* [moments / 64] bit m % 64 of word m / 64: a line was last used at m + 1 */
+    uint32_t *tree;  /* [moments / 64 + 1] Fenwick: how many bits of a word are set */
     uint32_t moments, now;
     size_t lines;
 };
@@ -37,19 +41,24 @@ static struct use *find(const struct pb_model_reuse *reuse, uint64_t line)
     return &reuse->uses[at];
 }
 
-static void count(struct pb_model_reuse *reuse, uint32_t moment, uint32_t change)
+static void flip(struct pb_model_reuse *reuse, uint32_t moment, uint32_t change)
 {
-    for (; moment <= reuse->moments; moment += moment & -moment)
-        reuse->tree[moment] += change;
+    uint32_t words = reuse->moments / WORD_BITS;
+
+    reuse->words[(moment - 1) / WORD_BITS] ^= UINT64_C(1) << (moment - 1) % WORD_BITS;
+    for (uint32_t at = (moment - 1) / WORD_BITS + 1; at <= words; at += at & -at)
+        reuse->tree[at] += change;
 }
 
 /* Lines last used up to a moment. */
 static uint32_t sum_to(const struct pb_model_reuse *reuse, uint32_t moment)
 {
-    uint32_t sum = 0;
+    uint64_t up_to = UINT64_MAX >> (WORD_BITS - 1 - (moment - 1) % WORD_BITS);
+    uint32_t at = (moment - 1) / WORD_BITS;
+    uint32_t sum = (uint32_t)__builtin_popcountll(reuse->words[at] & up_to);
 
-    for (; moment > 0; moment -= moment & -moment)
-        sum += reuse->tree[moment];
+    for (; at > 0; at -= at & -at)
+        sum += reuse->tree[at];
     return sum;
 }
 
@@ -62,9 +71,10 @@ enum pb_status pb_model_reuse_create(struct pb_model_reuse **reuse_out, struct p
         reuse->use_mask = MOMENTS_MIN - 1;
         reuse->use_shift = 64 - 10;
         reuse->uses = calloc(MOMENTS_MIN, sizeof(*reuse->uses));
-        reuse->tree = calloc(MOMENTS_MIN + 1, sizeof(*reuse->tree));
+        reuse->words = calloc(MOMENTS_MIN / WORD_BITS, sizeof(*reuse->words));
+        reuse->tree = calloc(MOMENTS_MIN / WORD_BITS + 1, sizeof(*reuse->tree));
     }
-    if (reuse == NULL || reuse->uses == NULL || reuse->tree == NULL) {
+    if (reuse == NULL || reuse->uses == NULL || reuse->words == NULL || reuse->tree == NULL) {
         pb_model_reuse_destroy(reuse);
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating reuse distances");
     }
@@ -77,6 +87,7 @@ void pb_model_reuse_destroy(struct pb_model_reuse *reuse)
     if (reuse == NULL)
         return;
     free(reuse->uses);
+    free(reuse->words);
     free(reuse->tree);
     free(reuse);
 }
@@ -99,31 +110,37 @@ static enum pb_status grow(struct pb_model_reuse *reuse, struct pb_error *err)
     return PB_OK;
 }
 
-/* The tree is full: moments that no line was last used at are left out, in a tree with room. */
+/* All moments are used: those that no line was last used at are left out, and there is room. */
 static enum pb_status renumber(struct pb_model_reuse *reuse, struct pb_error *err)
 {
     size_t wanted = 4 * reuse->lines > MOMENTS_MIN ? 4 * reuse->lines : MOMENTS_MIN;
-    uint32_t *tree;
+    size_t words = (wanted + WORD_BITS - 1) / WORD_BITS;
+    uint64_t *bits = calloc(words, sizeof(*bits));
+    uint32_t *tree = calloc(words + 1, sizeof(*tree));
 
-    if (wanted >= UINT32_MAX)
-        return pb_fail(err, PB_NO_MEMORY, "%zu lines are more than can be counted", reuse->lines);
-    tree = calloc(wanted + 1, sizeof(*tree));
-    if (tree == NULL)
+    if (bits == NULL || tree == NULL || words >= UINT32_MAX / WORD_BITS) {
+        free(bits);
+        free(tree);
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu moments", wanted);
+    }
     for (size_t i = 0; i <= reuse->use_mask; i++)
         if (reuse->uses[i].moment != 0)
             reuse->uses[i].moment = sum_to(reuse, reuse->uses[i].moment);
-    free(reuse->tree);
-    reuse->tree = tree;
-    reuse->moments = (uint32_t)wanted;
-    reuse->now = (uint32_t)reuse->lines;
-    for (uint32_t moment = 1; moment <= reuse->moments; moment++) { /* in one pass */
-        uint32_t parent = moment + (moment & -moment);
+    for (size_t i = 0; i < reuse->lines; i++)
+        bits[i / WORD_BITS] |= UINT64_C(1) << i % WORD_BITS;
+    for (size_t at = 1; at <= words; at++) { /* in one pass */
+        size_t parent = at + (at & -at);
 
-        tree[moment] += moment <= reuse->now;
-        if (parent <= reuse->moments)
-            tree[parent] += tree[moment];
+        tree[at] += (uint32_t)__builtin_popcountll(bits[at - 1]);
+        if (parent <= words)
+            tree[parent] += tree[at];
     }
+    free(reuse->words);
+    free(reuse->tree);
+    reuse->words = bits;
+    reuse->tree = tree;
+    reuse->moments = (uint32_t)(words * WORD_BITS);
+    reuse->now = (uint32_t)reuse->lines;
     return PB_OK;
 }
 
@@ -152,10 +169,10 @@ enum pb_status pb_model_reuse_access(struct pb_model_reuse *reuse, uint64_t line
         reuse->lines++;
     } else {
         *distance_out = reuse->lines - sum_to(reuse, use->moment);
-        count(reuse, use->moment, UINT32_MAX);
+        flip(reuse, use->moment, UINT32_MAX);
     }
     *use = (struct use){line, ++reuse->now};
-    count(reuse, reuse->now, 1);
+    flip(reuse, reuse->now, 1);
     return PB_OK;
 }
 
@@ -166,7 +183,7 @@ void pb_model_reuse_forget(struct pb_model_reuse *reuse, uint64_t line)
 
     if (use->moment == 0)
         return;
-    count(reuse, use->moment, UINT32_MAX);
+    flip(reuse, use->moment, UINT32_MAX);
     reuse->lines--;
     for (size_t at = (gap + 1) & mask; reuse->uses[at].moment != 0; at = (at + 1) & mask) {
         size_t home = home_of(reuse, reuse->uses[at].line);

@@ -4,7 +4,7 @@
  * below n.
  *
  * An access costs O(log n) for n different lines, and memory is in proportion to them: moments of
- * last use are counted in a Fenwick tree that is renumbered whenever it is full.
+ * last use are counted in a Fenwick tree, and renumbered whenever they run out.
  */
 #ifndef PB_ANALYSIS_MODEL_REUSE_H
 #define PB_ANALYSIS_MODEL_REUSE_H
