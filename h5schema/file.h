@@ -141,6 +141,16 @@ enum pb_status pb_reader_findings(struct pb_reader *reader, struct pb_finding_ro
                                   size_t *count_out, struct pb_error *err);
 
 /*
+ * Hands on the rows of /analysis/parameters in their order, one at a time, so that their number is
+ * no matter; an error of row() ends it. PB_NOT_FOUND: the file has none.
+ */
+enum pb_status pb_reader_parameters(struct pb_reader *reader,
+                                    enum pb_status (*row)(void *context,
+                                                          const struct pb_parameter_row *row,
+                                                          struct pb_error *err),
+                                    void *context, struct pb_error *err);
+
+/*
  * Bytes that the datasets of a test take up in the file: compressed, without attributes and HDF5's
  * own bookkeeping. PB_NOT_FOUND: no such test.
  */

@@ -1,6 +1,7 @@
 /* /analysis/parameters and /analysis/agreement: what plumb-analyze found, beside the raw data. */
 #include "h5schema/extend.h"
 #include "h5schema/file.h"
+#include "h5schema/fleet.h"
 #include "h5schema/object.h"
 
 #include <stdlib.h>
@@ -101,4 +102,44 @@ enum pb_status pb_file_write_parameters(const char *path, const struct pb_parame
     struct pb_parameter_source source = {&left, next_of_rows, NULL};
 
     return pb_file_write_parameters_from(path, &source, err);
+}
+
+struct visit {
+    enum pb_status (*row)(void *context, const struct pb_parameter_row *row, struct pb_error *err);
+    void *context;
+};
+
+static enum pb_status visit_rows(void *context, const void *rows, size_t count,
+                                 struct pb_error *err)
+{
+    const struct visit *visit = context;
+    const struct pb_parameter_row *parameters = rows;
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; i < count && status == PB_OK; i++)
+        status = visit->row(visit->context, &parameters[i], err);
+    return status;
+}
+
+enum pb_status pb_reader_parameters(struct pb_reader *reader,
+                                    enum pb_status (*row)(void *context,
+                                                          const struct pb_parameter_row *row,
+                                                          struct pb_error *err),
+                                    void *context, struct pb_error *err)
+{
+    static const char path[] = "/analysis/parameters";
+    const struct pb_object *object = pb_schema_find(path);
+    struct visit visit = {row, context};
+    hid_t dataset = H5I_INVALID_HID;
+    size_t count;
+    enum pb_status status =
+        pb_h5_open_rows(pb_reader_file(reader), path, object, &dataset, &count, err);
+
+    if (status == PB_OK) {
+        status = pb_h5_visit_rows(dataset, path, object, visit_rows, &visit, err);
+        H5Dclose(dataset);
+    }
+    if (status != PB_OK)
+        pb_error_prefix(err, "%s", pb_reader_path(reader));
+    return status;
 }
