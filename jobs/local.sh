@@ -1,7 +1,7 @@
 #!/bin/sh
 # Everything on this machine: installs what is missing, builds, measures every GPU (or, where there
 # is none, a simulated fleet with injected faults) through MPI, checks the file, analyses it, shows
-# the result and the verdict.
+# the result and the verdict, and writes a page about it.
 #
 #   sh jobs/local.sh [plumb-run options…]
 #
@@ -84,5 +84,10 @@ if [ $demo = yes ]; then
     echo "What was injected, in $fleet:"
     sed -n 's/.*"host": "\([^"]*\)".*"faults": {"\([0-9]*\)": \["\([^"]*\)"\].*/  \1.gpu\2  \3/p' \
         "$fleet"
+fi
+page=${output%.h5}.html
+echo
+if "$build/src/cli/plumb-report" -o "$page" "$output"; then
+    echo "All of it as a page: $page"
 fi
 exit "$status"

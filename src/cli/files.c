@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 static const struct argp_option output_options[] = {
-    {"output", 'o', "OUT.h5", 0, "The file to make", 0},
+    {"output", 'o', "OUT", 0, "The file to make", 0},
     {0},
 };
 

@@ -1,0 +1,293 @@
+/* Figures of throughput, links and the device's state; see figures.h. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report/curve.h"
+#include "analysis/report/figures.h"
+
+/* CTAs × CTA size × ILP: a row for each number of CTAs, a group of columns for each ILP. */
+static void draw_throughput(const struct pb_figure_case *at, const struct pb_recording *recording)
+{
+    const struct pb_matrix *matrix = &recording->matrix;
+    size_t rows = matrix->axes[0].length, sizes = matrix->axes[1].length;
+    size_t depth = matrix->axes[2].length, columns = sizes * depth;
+    double *values = pb_page_numbers(at->page, rows * columns);
+    const char **names = (const char **)(void *)pb_page_numbers(at->page, columns);
+    const char **groups = (const char **)(void *)pb_page_numbers(at->page, depth);
+    const char *const *size_names = pb_axis_names(at->page, &matrix->axes[1]);
+    struct pb_heat_map map = {
+        .title = recording->name,
+        .description = "Rows are CTAs, columns threads of a CTA, for each ILP.",
+        .y = {.label = strcmp(matrix->axes[0].name, "ctas_per_sm") == 0 ? "CTAs per SM" : "CTAs",
+              .unit = "",
+              .names = pb_axis_names(at->page, &matrix->axes[0]),
+              .name_count = rows},
+        .x = {.label = "CTA size (threads)", .unit = "", .names = names, .name_count = columns},
+        .values = values,
+        .rows = rows,
+        .columns = columns,
+        .label = "Throughput",
+        .unit = recording->unit,
+        .groups = groups,
+        .group_count = depth,
+        .is_wide = true};
+
+    if (at->page->status != PB_OK)
+        return;
+    for (size_t i = 0; i < depth; i++)
+        groups[i] = pb_page_text(at->page, "ILP %g", pb_axis_value(&matrix->axes[2], i));
+    for (size_t i = 0; i < columns; i++)
+        names[i] = size_names[i % sizes];
+    for (size_t i = 0; i < rows * columns; i++) {
+        size_t row = i / columns, ilp = i % columns / sizes, size = i % sizes;
+
+        values[i] = matrix->values[(row * sizes + size) * depth + ilp];
+    }
+    pb_heat_map_write(at->page, &map);
+}
+
+const char *pb_figure_throughput(const struct pb_figure_case *at)
+{
+    for (size_t i = 0; i < PB_FIGURE_TESTS_MAX && at->figure->tests[i] != NULL; i++) {
+        const struct pb_recording *recording = pb_figure_recording(at, i);
+
+        if (recording != NULL && recording->matrix.rank == 3 && recording->matrix.values != NULL)
+            draw_throughput(at, recording);
+    }
+    return NULL;
+}
+
+const char *pb_figure_banks(const struct pb_figure_case *at)
+{
+    static const char *const words[] = {"4", "8", "16"};
+    const struct pb_recording *recording = pb_figure_recording(at, 0);
+
+    for (size_t i = 0; i < 3; i++) {
+        const char *phases[] = {pb_page_text(at->page, "word%s", words[i]), NULL};
+        struct pb_curve curve =
+            pb_curve_read(at->page, &recording->series, NULL, phases, true, PB_QUANTITY_MEDIAN);
+        struct pb_plot_series series = {
+            .mark = PB_MARK_BARS, .count = curve.count, .x = curve.x, .y = curve.y};
+        struct pb_plot plot = {
+            .title = pb_page_text(at->page, "Words of %s bytes", words[i]),
+            .description = "Median latency of a warp's load over the distance of its threads.",
+            .x = {.label = "Stride", .unit = "byte"},
+            .y = {.label = "Latency", .unit = "cycle", .from_zero = true},
+            .series = &series,
+            .series_count = 1,
+            .reference = NAN};
+
+        pb_plot_write(at->page, &plot);
+    }
+    return NULL;
+}
+
+/* Statistic × traffic × lanes × loads: the medians, a curve for each number of lanes. */
+const char *pb_figure_mshr(const struct pb_figure_case *at)
+{
+    static const struct pb_axis_wish axes[] = {
+        {"statistic", true}, {"traffic", true}, {"lanes", false}, {"loads", false}};
+    const struct pb_matrix *matrix = &pb_figure_recording(at, 0)->matrix;
+    const char *reason = pb_figure_check(at, matrix, axes, 4);
+
+    if (reason != NULL)
+        return reason;
+    for (size_t traffic = 0; traffic < matrix->axes[1].length; traffic++) {
+        struct pb_plot_series series[PB_PLOT_SERIES_MAX];
+        struct pb_plot plot = {
+            .title = pb_page_text(at->page, "Loads from %s", matrix->axes[1].labels[traffic]),
+            .description = "Cycles until all data of a warp's loads have come, by lanes.",
+            .x = {.label = "Loads", .unit = "", .from_zero = true},
+            .y = {.label = "Time", .unit = "cycle", .from_zero = true},
+            .series = series,
+            .reference = NAN};
+
+        for (size_t lanes = 0; lanes < matrix->axes[2].length && lanes < 6; lanes++) {
+            size_t index[] = {matrix->axes[0].length - 1, traffic, lanes, 0};
+            struct pb_curve curve = pb_curve_matrix(at->page, matrix, 3, index);
+
+            series[plot.series_count++] = (struct pb_plot_series){
+                .name = pb_page_text(at->page, "%g lane%s", pb_axis_value(&matrix->axes[2], lanes),
+                                     lanes == 0 ? "" : "s"),
+                .mark = PB_MARK_LINE,
+                .count = curve.count,
+                .x = curve.x,
+                .y = curve.y};
+        }
+        pb_plot_write(at->page, &plot);
+    }
+    return NULL;
+}
+
+/* Direction × memory × bytes. */
+const char *pb_figure_host_link(const struct pb_figure_case *at)
+{
+    static const struct pb_axis_wish axes[] = {
+        {"direction", true}, {"memory", true}, {"bytes", false}};
+    const struct pb_matrix *matrix = &pb_figure_recording(at, 0)->matrix;
+    const char *reason = pb_figure_check(at, matrix, axes, 3);
+    struct pb_plot_series series[4];
+    struct pb_plot plot = {.title = "Throughput over transfer size",
+                           .description = "A curve for each direction and kind of host memory.",
+                           .x = {.label = "Transfer", .unit = "byte", .logarithmic = true},
+                           .y = {.label = "Throughput", .unit = "byte/s", .from_zero = true},
+                           .series = series,
+                           .reference = NAN,
+                           .is_wide = true};
+
+    if (reason != NULL)
+        return reason;
+    for (size_t i = 0; i < 4; i++) {
+        size_t index[] = {i / 2, i % 2, 0};
+        struct pb_curve curve;
+
+        if (index[0] >= matrix->axes[0].length || index[1] >= matrix->axes[1].length)
+            continue;
+        curve = pb_curve_matrix(at->page, matrix, 2, index);
+        series[plot.series_count++] = (struct pb_plot_series){
+            .name = pb_page_text(at->page, "%s, %s", matrix->axes[0].labels[index[0]],
+                                 matrix->axes[1].labels[index[1]]),
+            .mark = PB_MARK_LINE,
+            .count = curve.count,
+            .x = curve.x,
+            .y = curve.y};
+    }
+    pb_plot_write(at->page, &plot);
+    return NULL;
+}
+
+enum { PEERS_MAX = 32 };
+
+/* A row of the peer matrix: what a device measured to each other one of its node. */
+static void fill_peers(const struct pb_figure_case *at, const size_t *devices, size_t count,
+                       size_t row, double *values)
+{
+    struct pb_recording recording = {.name = ""};
+    struct pb_error err = PB_ERROR_INIT;
+    const struct pb_matrix *matrix = &recording.matrix;
+    size_t columns;
+
+    if (at->source->recording(at->source->context, devices[row], "peer_link", &recording, &err) !=
+        PB_OK)
+        return;
+    columns = matrix->rank == 2 ? matrix->axes[1].length : 0;
+    for (size_t i = 0; columns > 0 && i < matrix->axes[0].length; i++)
+        for (size_t k = 0; matrix->axes[0].labels != NULL && k < count; k++)
+            if (strcmp(matrix->axes[0].labels[i], at->report->devices[devices[k]].pci_bus_id) == 0)
+                values[row * count + k] = matrix->values[i * columns];
+    pb_recording_clear(&recording);
+}
+
+const char *pb_figure_peers(const struct pb_figure_case *at)
+{
+    const struct pb_report *report = at->report;
+    const char *host = report->devices[at->device].host;
+    const char *names[PEERS_MAX];
+    size_t devices[PEERS_MAX], count = 0;
+    double *values;
+    struct pb_heat_map map = {
+        .title = "Throughput from GPU to GPU",
+        .description = "Rows measure, columns are their peers. The numbers in the cells are GB/s.",
+        .label = "Throughput",
+        .unit = "byte/s",
+        .shows_numbers = true};
+
+    for (size_t i = 0; i < report->device_count && count < PEERS_MAX; i++)
+        if (report->devices[i].is_recorded && strcmp(report->devices[i].host, host) == 0) {
+            names[count] = pb_page_text(at->page, "gpu%lld", (long long)report->devices[i].slot);
+            devices[count++] = i;
+        }
+    values = pb_page_numbers(at->page, count * count);
+    if (values == NULL || count < 2)
+        return "the file has no other GPU of this node";
+    for (size_t i = 0; i < count * count; i++)
+        values[i] = NAN;
+    for (size_t row = 0; row < count; row++)
+        fill_peers(at, devices, count, row, values);
+    map.x = (struct pb_plot_axis){.label = "Peer", .unit = "", .names = names, .name_count = count};
+    map.y = map.x;
+    map.y.label = "GPU";
+    map.values = values;
+    map.rows = map.columns = count;
+    pb_heat_map_write(at->page, &map);
+    return NULL;
+}
+
+/* ---- over time ---- */
+
+/* Time × quantity: a drawing for each quantity that has a unit worth an axis. */
+const char *pb_figure_sustained(const struct pb_figure_case *at)
+{
+    static const struct pb_axis_wish axes[] = {{"time", false}, {"quantity", true}};
+    static const struct {
+        const char *label, *title, *unit;
+    } quantities[] = {{"throughput", "Throughput", "byte/s"},
+                      {"sm_clock", "SM clock", "MHz"},
+                      {"power", "Power", "W"},
+                      {"temperature", "Temperature", "degC"}};
+    const struct pb_recording *recording = pb_figure_recording(at, 0) != NULL
+                                               ? pb_figure_recording(at, 0)
+                                               : pb_figure_recording(at, 1);
+    const struct pb_matrix *matrix = &recording->matrix;
+    const char *reason = pb_figure_check(at, matrix, axes, 2);
+
+    if (reason != NULL)
+        return reason;
+    for (size_t i = 0; i < sizeof(quantities) / sizeof(quantities[0]); i++) {
+        size_t index[] = {0, pb_axis_label(&matrix->axes[1], quantities[i].label)};
+        struct pb_curve curve;
+        struct pb_plot_series series = {.mark = PB_MARK_LINE};
+        struct pb_plot plot = {.title = quantities[i].title,
+                               .description = "Over the seconds of a lasting copy.",
+                               .x = {.label = "Time", .unit = "s"},
+                               .y = {quantities[i].title, quantities[i].unit, .from_zero = i == 0},
+                               .series = &series,
+                               .series_count = 1,
+                               .reference = NAN};
+
+        if (index[1] == matrix->axes[1].length)
+            continue;
+        curve = pb_curve_matrix(at->page, matrix, 0, index);
+        series.count = curve.count == 0 ? 0 : pb_curve_thin(curve.x, curve.y, curve.count);
+        series.x = curve.x;
+        series.y = curve.y;
+        pb_plot_write(at->page, &plot);
+    }
+    return NULL;
+}
+
+const char *pb_figure_states(const struct pb_figure_case *at)
+{
+    static const char *const titles[] = {"SM clock", "Power", "Temperature"};
+    static const char *const units[] = {"MHz", "W", "degC"};
+    struct pb_state *states = NULL;
+    size_t count = 0;
+    struct pb_error err = PB_ERROR_INIT;
+
+    if (at->source->states(at->source->context, at->device, &states, &count, &err) != PB_OK)
+        return pb_page_text(at->page, "%s", err.message);
+    for (size_t i = 0; i < 3 && count > 0; i++) {
+        double *x = pb_page_numbers(at->page, count), *y = pb_page_numbers(at->page, count);
+        struct pb_plot_series series = {.mark = PB_MARK_STEP, .x = x, .y = y};
+        struct pb_plot plot = {.title = titles[i],
+                               .description = "Over the seconds since the first reading.",
+                               .x = {.label = "Time", .unit = "s"},
+                               .y = {titles[i], units[i], .from_zero = i == 1},
+                               .series = &series,
+                               .series_count = 1,
+                               .reference = NAN};
+
+        for (size_t k = 0; x != NULL && y != NULL && k < count; k++) {
+            x[k] = states[k].unix_seconds - states[0].unix_seconds;
+            y[k] = i == 0   ? states[k].sm_clock_mhz
+                   : i == 1 ? states[k].power_w
+                            : states[k].temperature_c;
+            series.count = k + 1;
+        }
+        series.count = series.count == 0 ? 0 : pb_curve_thin(x, y, series.count);
+        pb_plot_write(at->page, &plot);
+    }
+    free(states);
+    return NULL;
+}

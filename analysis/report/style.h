@@ -1,0 +1,7 @@
+/* Private to the report: its style sheet. */
+#ifndef PB_ANALYSIS_REPORT_STYLE_H
+#define PB_ANALYSIS_REPORT_STYLE_H
+
+extern const char *const pb_report_style[]; /* pieces of one text, NULL at the end */
+
+#endif

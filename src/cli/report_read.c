@@ -1,0 +1,586 @@
+/* Reading for a report; see report_read.h. */
+#include "cli/report_read.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/analyze_rows.h"
+#include "cli/analyze_workers.h"
+#include "cli/worker.h"
+
+static enum pb_status no_memory(const struct pb_report_input *input, struct pb_error *err)
+{
+    return pb_fail(err, PB_NO_MEMORY, "%s: out of memory", input->path);
+}
+
+/* ---- devices ---- */
+
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static bool has_device(const struct pb_report_input *input, const char *key)
+{
+    struct pb_key wanted = {""};
+
+    PB_TEXT_SET(wanted.text, key);
+    return bsearch(&wanted, input->keys, input->key_count, sizeof(wanted), compare_keys) != NULL;
+}
+
+static int compare_members(const void *a, const void *b)
+{
+    const struct pb_member *left = a, *right = b;
+    int hosts = strverscmp(left->host, right->host);
+
+    if (hosts != 0)
+        return hosts;
+    return left->slot != right->slot ? (left->slot > right->slot) - (left->slot < right->slot)
+                                     : (left->rank > right->rank) - (left->rank < right->rank);
+}
+
+/* The row of a device of which /fleet does not speak: its run did not end as it should. */
+static void write_unlisted(const char *key, struct pb_member *row_out)
+{
+    const char *dot = strrchr(key, '.');
+
+    *row_out = (struct pb_member){.rank = -1, .slot = -1, .message = "no row of /fleet has it"};
+    PB_TEXT_SET(row_out->key, key);
+    PB_TEXT_SET(row_out->status, pb_member_status_name(PB_MEMBER_PARTIAL));
+    snprintf(row_out->host, sizeof(row_out->host), "%.*s",
+             dot == NULL ? (int)strlen(key) : (int)(dot - key), key);
+}
+
+/* Rows of /fleet, and one for each device without. */
+static enum pb_status read_members(struct pb_report_input *input, struct pb_error *err)
+{
+    size_t count = 0, listed;
+    enum pb_status status = pb_reader_members(input->reader, &input->members, &count, err);
+    struct pb_member *members;
+
+    if (status == PB_OK)
+        status = pb_reader_devices(input->reader, &input->keys, &input->key_count, err);
+    if (status != PB_OK)
+        return status;
+    members = realloc(input->members, (count + input->key_count + 1) * sizeof(*members));
+    if (members == NULL)
+        return no_memory(input, err);
+    input->members = members;
+    listed = count;
+    for (size_t i = 0; i < input->key_count; i++) {
+        bool is_listed = false;
+
+        for (size_t k = 0; k < listed && !is_listed; k++)
+            is_listed = strcmp(members[k].key, input->keys[i].text) == 0;
+        if (!is_listed)
+            write_unlisted(input->keys[i].text, &members[count++]);
+    }
+    qsort(members, count, sizeof(*members), compare_members);
+    input->report.device_count = count;
+    if (count == 0)
+        return pb_fail(err, PB_INVALID, "%s: expected devices, found an empty fleet", input->path);
+    return PB_OK;
+}
+
+static enum pb_status fill_devices(struct pb_report_input *input, struct pb_error *err)
+{
+    size_t count = input->report.device_count;
+
+    input->devices = calloc(count, sizeof(*input->devices));
+    if (input->devices == NULL)
+        return no_memory(input, err);
+    for (size_t i = 0; i < count; i++) {
+        const struct pb_member *member = &input->members[i];
+
+        input->devices[i] = (struct pb_report_device){
+            .key = member->key,
+            .host = member->host,
+            .model = member->model,
+            .uuid = member->uuid,
+            .pci_bus_id = member->pci_bus_id,
+            .status = member->status,
+            .message = member->message,
+            .rank = member->rank,
+            .slot = member->slot,
+            .tests_ok = member->tests_ok,
+            .tests_failed = member->tests_failed,
+            .is_recorded = has_device(input, member->key),
+        };
+        for (size_t k = 0; k < PB_REPORT_COLUMNS; k++)
+            input->devices[i].columns[k] = NAN;
+    }
+    input->report.devices = input->devices;
+    return PB_OK;
+}
+
+/* ---- findings ---- */
+
+static enum pb_status judge(struct pb_report_input *input, struct pb_error *err)
+{
+    const struct pb_score_options rates = PB_SCORE_OPTIONS_DEFAULT;
+    struct pb_ruling *ruling = &input->ruling;
+    enum pb_status status;
+
+    input->is_ruled = true;
+    ruling->file = input->path;
+    status = pb_outliers_read(input->path, NULL, &ruling->run, &ruling->sheet, err);
+    if (status == PB_OK)
+        status = pb_score(&ruling->sheet, NULL, &rates, &ruling->scores, err);
+    if (status == PB_OK)
+        status = pb_judge(&ruling->sheet, &ruling->scores, NULL, &ruling->findings, err);
+    if (status == PB_OK)
+        status = pb_ruling_rows(&ruling->findings, &input->rows, err);
+    if (status == PB_OK)
+        input->report.finding_count = ruling->findings.count;
+    return status;
+}
+
+static enum pb_report_severity severity_of(const char *word)
+{
+    static const char *const words[] = {"OK", "WARNING", "CRITICAL"};
+
+    for (int i = 0; i < 3; i++)
+        if (strcmp(words[i], word) == 0)
+            return (enum pb_report_severity)i;
+    return PB_REPORT_UNKNOWN;
+}
+
+/* Is this device one of those that the row speaks of? */
+static bool concerns(const struct pb_report_input *input, size_t row, size_t device)
+{
+    const struct pb_finding_row *finding = &input->rows[row];
+    const struct pb_report_device *what = &input->devices[device];
+
+    if (input->is_ruled) {
+        const struct pb_members *members = &input->ruling.findings.items[row].members;
+
+        for (size_t i = 0; i < members->count; i++)
+            if (strcmp(input->ruling.sheet.subjects[members->subjects[i]].key, what->key) == 0 &&
+                what->key[0] != '\0')
+                return true;
+    }
+    if (finding->device[0] != '\0')
+        return strcmp(finding->device, what->key) == 0;
+    return finding->host[0] != '\0' && strcmp(finding->host, what->host) == 0;
+}
+
+static enum pb_status fill_members(const struct pb_report_input *input, size_t row,
+                                   struct pb_report_finding *finding, struct pb_error *err)
+{
+    size_t count = 0;
+    size_t *members;
+
+    for (size_t i = 0; i < input->report.device_count; i++)
+        count += concerns(input, row, i);
+    members = calloc(count + 1, sizeof(*members));
+    if (members == NULL)
+        return no_memory(input, err);
+    finding->members = members;
+    for (size_t i = 0; i < input->report.device_count; i++)
+        if (concerns(input, row, i))
+            members[finding->member_count++] = i;
+    return PB_OK;
+}
+
+static enum pb_status fill_findings(struct pb_report_input *input, struct pb_error *err)
+{
+    size_t count = input->report.finding_count;
+    enum pb_status status = PB_OK;
+
+    input->findings = calloc(count + 1, sizeof(*input->findings));
+    input->numbers = calloc(count + 1, sizeof(*input->numbers));
+    if (input->findings == NULL || input->numbers == NULL)
+        return no_memory(input, err);
+    input->report.findings = input->findings;
+    for (size_t i = 0; i < count && status == PB_OK; i++) {
+        const struct pb_finding_row *row = &input->rows[i];
+
+        input->findings[i] = (struct pb_report_finding){
+            .severity = severity_of(row->severity),
+            .level = row->level,
+            .place = row->place,
+            .host = row->host,
+            .device = row->device,
+            .cause = row->cause,
+            .metric = row->metric,
+            .unit = row->unit,
+            .summary = row->summary,
+            .evidence = row->evidence,
+            .evidence_path = row->evidence_path,
+            .advice = row->advice,
+            .value = row->value,
+            .expected = row->expected,
+            .sigmas = row->sigmas,
+            .p = row->p,
+            .metrics = row->metrics,
+            .peers = row->peers,
+            .drain = row->drain != 0,
+        };
+        status = fill_members(input, i, &input->findings[i], err);
+    }
+    return status;
+}
+
+static enum pb_status read_findings(struct pb_report_input *input,
+                                    void (*announce)(const char *path, size_t devices),
+                                    struct pb_error *err)
+{
+    enum pb_status status =
+        pb_reader_findings(input->reader, &input->rows, &input->report.finding_count, err);
+
+    if (status == PB_NOT_FOUND) {
+        if (announce != NULL)
+            announce(input->path, input->key_count);
+        pb_reader_close(input->reader); /* workers have readers of their own */
+        input->reader = NULL;
+        *err = (struct pb_error)PB_ERROR_INIT;
+        status = judge(input, err);
+        if (status == PB_OK)
+            status = pb_reader_open(input->path, &input->reader, err);
+    }
+    input->report.is_judged = status == PB_OK;
+    return status == PB_OK ? fill_findings(input, err) : status;
+}
+
+/* ---- who is shown in detail ---- */
+
+static bool is_shown(const struct pb_report_input *input, size_t device)
+{
+    for (size_t i = 0; i < input->report.detailed_count; i++)
+        if (input->detailed[i] == device)
+            return true;
+    return false;
+}
+
+static bool has_finding(const struct pb_report_input *input, size_t device)
+{
+    for (size_t i = 0; i < input->report.finding_count; i++)
+        for (size_t k = 0; k < input->findings[i].member_count; k++)
+            if (input->findings[i].members[k] == device)
+                return true;
+    return false;
+}
+
+static bool is_model_shown(const struct pb_report_input *input, const char *model)
+{
+    for (size_t i = 0; i < input->report.detailed_count; i++)
+        if (strcmp(input->devices[input->detailed[i]].model, model) == 0)
+            return true;
+    return false;
+}
+
+/* Of each model the first device without a finding; where all have one, the first. */
+static void choose_representatives(struct pb_report_input *input)
+{
+    size_t most = pb_report_details_max(input->report.device_count);
+
+    for (int any = 0; any < 2; any++)
+        for (size_t i = 0; i < input->report.device_count; i++)
+            if (input->report.detailed_count < most && input->devices[i].is_recorded &&
+                !is_model_shown(input, input->devices[i].model) &&
+                (any == 1 || !has_finding(input, i)))
+                input->detailed[input->report.detailed_count++] = i;
+}
+
+static enum pb_status choose_detailed(struct pb_report_input *input, const char *device,
+                                      struct pb_error *err)
+{
+    input->detailed = calloc(input->report.device_count + 1, sizeof(*input->detailed));
+    if (input->detailed == NULL)
+        return no_memory(input, err);
+    input->report.detailed = input->detailed;
+    if (device == NULL) {
+        choose_representatives(input);
+        return PB_OK;
+    }
+    for (size_t i = 0; i < input->report.device_count; i++)
+        if (input->devices[i].is_recorded && strcmp(input->devices[i].key, device) == 0)
+            input->detailed[input->report.detailed_count++] = i;
+    if (input->report.detailed_count == 0)
+        return pb_fail(err, PB_INVALID, "%s: no device %s among %zu (the first is %s)", input->path,
+                       device, input->key_count,
+                       input->key_count > 0 ? input->keys[0].text : "none");
+    input->report.detailed_count = 1;
+    input->report.is_one_device = true;
+    return PB_OK;
+}
+
+/* ---- parameters ---- */
+
+struct keeper {
+    struct pb_report_input *input;
+    size_t device; /* of the last row: rows of a device follow each other */
+};
+
+static bool find_row(struct keeper *keeper, const char *key)
+{
+    const struct pb_report_input *input = keeper->input;
+
+    for (size_t n = 0; n < input->report.device_count; n++) {
+        size_t i = (keeper->device + n) % input->report.device_count;
+
+        if (strcmp(input->devices[i].key, key) == 0) {
+            keeper->device = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void copy_parameter(const struct pb_parameter_row *row, struct pb_report_parameter *copy)
+{
+    *copy = (struct pb_report_parameter){
+        .number = row->number, .low = row->low, .high = row->high, .confidence = row->confidence};
+    PB_TEXT_SET(copy->memory, row->memory);
+    PB_TEXT_SET(copy->name, row->parameter);
+    PB_TEXT_SET(copy->unit, row->unit);
+    PB_TEXT_SET(copy->value, row->value);
+    PB_TEXT_SET(copy->method, row->method);
+    PB_TEXT_SET(copy->evidence, row->evidence);
+    PB_TEXT_SET(copy->reason, row->reason);
+}
+
+static enum pb_status keep_parameter(struct pb_report_input *input, size_t device,
+                                     const struct pb_parameter_row *row, struct pb_error *err)
+{
+    struct pb_report_device *to = &input->devices[device];
+    bool is_full = (to->parameter_count & (to->parameter_count - 1)) == 0; /* 0, 1, 2, 4, … */
+    struct pb_report_parameter *larger;
+
+    if (is_full) {
+        larger = realloc(to->parameters, (2 * to->parameter_count + 1) * sizeof(*larger));
+        if (larger == NULL)
+            return no_memory(input, err);
+        to->parameters = larger;
+    }
+    copy_parameter(row, &to->parameters[to->parameter_count++]);
+    return PB_OK;
+}
+
+/* The numbers of a finding's metric, which may be a parameter: "MEMORY.PARAMETER". */
+static enum pb_status keep_number(struct pb_report_input *input, size_t device,
+                                  const struct pb_parameter_row *row, struct pb_error *err)
+{
+    char name[2 * PB_NAME_LENGTH + 1];
+
+    snprintf(name, sizeof(name), "%s.%s", row->memory, row->parameter);
+    for (size_t i = 0; i < input->report.finding_count && i < PB_REPORT_FINDINGS_DRAWN; i++) {
+        if (strcmp(input->findings[i].metric, name) != 0)
+            continue;
+        if (input->numbers[i] == NULL) {
+            input->numbers[i] = calloc(input->report.device_count, sizeof(double));
+            if (input->numbers[i] == NULL)
+                return no_memory(input, err);
+            for (size_t k = 0; k < input->report.device_count; k++)
+                input->numbers[i][k] = NAN;
+            input->findings[i].numbers = input->numbers[i];
+        }
+        input->numbers[i][device] = row->number;
+    }
+    return PB_OK;
+}
+
+static enum pb_status keep_row(void *context, const struct pb_parameter_row *row,
+                               struct pb_error *err)
+{
+    struct keeper *keeper = context;
+    struct pb_report_input *input = keeper->input;
+    enum pb_status status;
+
+    if (!find_row(keeper, row->device))
+        return PB_OK; /* of a device that is no more in the file */
+    for (size_t i = 0; i < PB_REPORT_COLUMNS; i++)
+        if (strcmp(row->memory, pb_report_columns[i].memory) == 0 &&
+            strcmp(row->parameter, pb_report_columns[i].parameter) == 0)
+            input->devices[keeper->device].columns[i] = row->number;
+    status = keep_number(input, keeper->device, row, err);
+    if (status == PB_OK && is_shown(input, keeper->device))
+        status = keep_parameter(input, keeper->device, row, err);
+    return status;
+}
+
+/* Devices to infer: all, or those shown in detail where the judgement has inferred all already. */
+static size_t list_unanalysed(const struct pb_report_input *input, struct pb_key *keys)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < input->report.device_count; i++)
+        if (input->devices[i].is_recorded &&
+            ((!input->is_ruled && !input->report.is_one_device) || is_shown(input, i)))
+            PB_TEXT_SET(keys[count++].text, input->devices[i].key);
+    return count;
+}
+
+static enum pb_status infer_devices(struct pb_report_input *input, const struct pb_key *keys,
+                                    size_t count, struct keeper *keeper, struct pb_error *err)
+{
+    struct pb_workers *workers = NULL;
+    enum pb_status status =
+        pb_workers_start(input->path, keys, count, pb_worker_processors(), &workers, err);
+
+    for (size_t i = 0; i < count && status == PB_OK; i++) {
+        struct pb_device_result result = {.analysed = 0};
+        struct pb_results results = {0};
+        struct pb_parameter_row row;
+
+        status = pb_workers_next(workers, &result, err);
+        if (status == PB_OK)
+            status = pb_results_add(&results, keys[i].text, result.model, &result.parameters, err);
+        for (size_t k = 0; status == PB_OK && k < result.parameters.count; k++) {
+            status = pb_results_read(&results, k, 1, &row, err);
+            if (status == PB_OK)
+                status = keep_row(keeper, &row, err);
+        }
+        pb_results_clear(&results);
+        pb_parameters_clear(&result.parameters);
+    }
+    pb_workers_stop(workers);
+    return status;
+}
+
+/* What the judgement has inferred of each device: for the table of all. */
+static void fill_columns(struct pb_report_input *input)
+{
+    const struct pb_sheet *sheet = &input->ruling.sheet;
+    char name[PB_METRIC_NAME_LENGTH];
+
+    for (size_t c = 0; c < PB_REPORT_COLUMNS; c++) {
+        size_t metric;
+
+        snprintf(name, sizeof(name), "%s.%s", pb_report_columns[c].memory,
+                 pb_report_columns[c].parameter);
+        metric = pb_sheet_find(sheet, name);
+        for (size_t s = 0; s < sheet->subject_count; s++)
+            for (size_t i = 0; i < input->report.device_count; i++)
+                if (strcmp(sheet->subjects[s].key, input->devices[i].key) == 0)
+                    input->devices[i].columns[c] = pb_sheet_cell(sheet, s, metric).value;
+    }
+}
+
+static enum pb_status infer(struct pb_report_input *input, struct keeper *keeper,
+                            void (*announce)(const char *path, size_t devices),
+                            struct pb_error *err)
+{
+    struct pb_key *keys = calloc(input->report.device_count + 1, sizeof(*keys));
+    size_t count;
+    enum pb_status status = PB_OK;
+
+    if (keys == NULL)
+        return no_memory(input, err);
+    count = list_unanalysed(input, keys);
+    if (announce != NULL && !input->is_ruled)
+        announce(input->path, count);
+    pb_reader_close(input->reader);
+    input->reader = NULL;
+    if (count > 0)
+        status = infer_devices(input, keys, count, keeper, err);
+    if (status == PB_OK)
+        status = pb_reader_open(input->path, &input->reader, err);
+    free(keys);
+    return status;
+}
+
+static enum pb_status read_parameters(struct pb_report_input *input,
+                                      void (*announce)(const char *path, size_t devices),
+                                      struct pb_error *err)
+{
+    struct keeper keeper = {input, 0};
+    enum pb_status status = pb_reader_parameters(input->reader, keep_row, &keeper, err);
+
+    if (status == PB_NOT_FOUND) {
+        *err = (struct pb_error)PB_ERROR_INIT;
+        if (input->is_ruled)
+            fill_columns(input);
+        status = infer(input, &keeper, announce, err);
+    }
+    return status;
+}
+
+/* ---- what the page asks for while it is written ---- */
+
+static enum pb_status load_recording(void *context, size_t device, const char *test,
+                                     struct pb_recording *recording_out, struct pb_error *err)
+{
+    const struct pb_report_input *input = context;
+
+    return pb_reader_recording(input->reader, input->devices[device].key, test, recording_out, err);
+}
+
+static enum pb_status load_info(void *context, size_t device, struct pb_device_info *info_out,
+                                struct pb_error *err)
+{
+    const struct pb_report_input *input = context;
+
+    return pb_reader_device(input->reader, input->devices[device].key, info_out, err);
+}
+
+static enum pb_status load_states(void *context, size_t device, struct pb_state **states_out,
+                                  size_t *count_out, struct pb_error *err)
+{
+    const struct pb_report_input *input = context;
+
+    return pb_reader_states(input->reader, input->devices[device].key, states_out, count_out, err);
+}
+
+static void describe_run(struct pb_report_input *input)
+{
+    const char *slash = strrchr(input->path, '/');
+
+    input->report.file = slash == NULL ? input->path : slash + 1;
+    input->report.run_id = input->run.run_id;
+    input->report.created = input->run.created;
+    input->report.command_line = input->run.command_line;
+    input->report.tool_version = input->run.tool_version;
+    input->report.is_complete = input->run.complete != 0;
+    input->source = (struct pb_report_source){input, load_recording, load_info, load_states};
+}
+
+enum pb_status pb_report_read(const char *path, const char *device,
+                              void (*announce)(const char *path, size_t devices),
+                              struct pb_report_input *input_out, struct pb_error *err)
+{
+    struct pb_report_input *input = input_out;
+    enum pb_status status;
+
+    *input = (struct pb_report_input){.path = path};
+    status = pb_reader_open(path, &input->reader, err);
+    if (status == PB_OK)
+        status = pb_reader_run(input->reader, &input->run, err);
+    if (status == PB_OK)
+        status = read_members(input, err);
+    if (status == PB_OK)
+        status = fill_devices(input, err);
+    if (status == PB_OK && device == NULL)
+        status = read_findings(input, announce, err);
+    if (status == PB_OK)
+        status = choose_detailed(input, device, err);
+    if (status == PB_OK)
+        status = read_parameters(input, announce, err);
+    if (status == PB_OK)
+        describe_run(input);
+    return status;
+}
+
+void pb_report_input_clear(struct pb_report_input *input)
+{
+    pb_reader_close(input->reader);
+    for (size_t i = 0; input->devices != NULL && i < input->report.device_count; i++)
+        free(input->devices[i].parameters);
+    for (size_t i = 0; i < input->report.finding_count; i++) {
+        if (input->findings != NULL)
+            free((void *)input->findings[i].members);
+        if (input->numbers != NULL)
+            free(input->numbers[i]);
+    }
+    pb_findings_clear(&input->ruling.findings);
+    pb_scores_clear(&input->ruling.scores);
+    pb_sheet_clear(&input->ruling.sheet);
+    free(input->numbers);
+    free(input->findings);
+    free(input->devices);
+    free(input->detailed);
+    free(input->rows);
+    free(input->keys);
+    free(input->members);
+}

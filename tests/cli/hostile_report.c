@@ -1,0 +1,118 @@
+/*
+ * Writes to standard output a page about a fleet whose every text is hostile: markup, quotes,
+ * control characters, what is no UTF-8. For tests of how a report escapes.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report/report.h"
+
+#define SCRIPT "<script>alert(1)</script>"
+#define IMAGE  "\"'><img src=http://x/ onerror=y>&amp;\x1b[31m\xff"
+
+static enum pb_status load_recording(void *context, size_t device, const char *test,
+                                     struct pb_recording *recording_out, struct pb_error *err)
+{
+    (void)context;
+    (void)device;
+    if (strcmp(test, "bank_conflict") != 0)
+        return pb_fail(err, PB_NOT_FOUND, SCRIPT "%s", test);
+    *recording_out =
+        (struct pb_recording){.name = SCRIPT, .outcome = PB_TEST_FAILED, .message = IMAGE};
+    return PB_OK;
+}
+
+static enum pb_status load_info(void *context, size_t device, struct pb_device_info *info_out,
+                                struct pb_error *err)
+{
+    (void)context;
+    (void)device;
+    (void)err;
+    *info_out = (struct pb_device_info){.backend = "sim",
+                                        .model = SCRIPT,
+                                        .uuid = IMAGE,
+                                        .vbios = SCRIPT,
+                                        .source = IMAGE,
+                                        .power_limit_w = NAN};
+    return PB_OK;
+}
+
+static enum pb_status load_states(void *context, size_t device, struct pb_state **states_out,
+                                  size_t *count_out, struct pb_error *err)
+{
+    (void)context;
+    (void)device;
+    (void)states_out;
+    (void)count_out;
+    return pb_fail(err, PB_NOT_FOUND, IMAGE);
+}
+
+int main(void)
+{
+    struct pb_report_parameter parameters[] = {
+        {.memory = "l1",
+         .name = "latency_cycles",
+         .unit = SCRIPT,
+         .value = "32",
+         .number = 32.0,
+         .low = 31.0,
+         .high = 33.0,
+         .confidence = 0.9},
+        {.memory = "l1", .name = "policy", .value = SCRIPT, .number = NAN, .low = NAN, .high = NAN},
+        {.memory = "l2",
+         .name = "size_bytes",
+         .reason = IMAGE,
+         .number = NAN,
+         .low = NAN,
+         .high = NAN}};
+    struct pb_report_device device = {.key = SCRIPT,
+                                      .host = IMAGE,
+                                      .model = SCRIPT,
+                                      .uuid = IMAGE,
+                                      .pci_bus_id = SCRIPT,
+                                      .status = IMAGE,
+                                      .message = SCRIPT,
+                                      .is_recorded = true,
+                                      .parameters = parameters,
+                                      .parameter_count = 3};
+    const size_t member = 0;
+    struct pb_report_finding finding = {.severity = PB_REPORT_CRITICAL,
+                                        .level = SCRIPT,
+                                        .place = IMAGE,
+                                        .host = SCRIPT,
+                                        .device = SCRIPT,
+                                        .cause = IMAGE,
+                                        .metric = SCRIPT,
+                                        .unit = IMAGE,
+                                        .summary = SCRIPT,
+                                        .evidence = IMAGE,
+                                        .evidence_path = SCRIPT,
+                                        .advice = IMAGE,
+                                        .value = 1.0,
+                                        .expected = 2.0,
+                                        .drain = true,
+                                        .members = &member,
+                                        .member_count = 1};
+    const struct pb_report report = {.file = IMAGE,
+                                     .run_id = SCRIPT,
+                                     .created = IMAGE,
+                                     .command_line = SCRIPT,
+                                     .tool_version = IMAGE,
+                                     .devices = &device,
+                                     .device_count = 1,
+                                     .findings = &finding,
+                                     .finding_count = 1,
+                                     .is_judged = true,
+                                     .detailed = &member,
+                                     .detailed_count = 1};
+    const struct pb_report_source source = {NULL, load_recording, load_info, load_states};
+    struct pb_error err = PB_ERROR_INIT;
+
+    if (pb_report_write(&report, &source, stdout, &err) != PB_OK) {
+        fprintf(stderr, "%s\n", err.message);
+        return EXIT_FAILURE;
+    }
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,130 @@
+#!/bin/sh
+# plumb-report from outside: its page, its exit codes, and what a real browser says of it.
+# shellcheck disable=SC2086,SC2317  # $sim is words; cases are called by name
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+data=$here/../data
+. "$here/lib.sh"
+
+# page FILE [MAX_BYTES [WORD...]]: the page is as it should be.
+page() {
+    run 0 python3 "$here/report_page.py" "$@"
+}
+
+# fleet NAME [HOST]: four simulated devices of one node, one of them with a slow link.
+fleet() {
+    echo "{\"seed\": 7, \"devices\": [{\"host\": \"${2:-n1}\", \"profile\": \"gtx780\", \"count\": 4,
+        \"faults\": {\"1\": [\"pcie_width=4\"]}}]}" >fleet.json
+    ranks 0 4 --backend sim --fleet fleet.json --battery quick --no-progress -o "$1"
+}
+
+# refuses CODE PATTERN OPTIONS...: one line of error, no page.
+refuses() {
+    expected=$1
+    pattern=$2
+    shift 2
+    run "$expected" "$bin/plumb-report" "$@"
+    one_line_like "^plumb-report: .*$pattern"
+    [ ! -s out.txt ] || fail "expected no output"
+}
+
+# A file that was never analysed: the report is what users expect, and the file stays as it was.
+recorded_h200_has_every_figure() {
+    cp "$data/h200-standard.h5" f.h5
+    sum=$(cksum <f.h5)
+    run 0 "$bin/plumb-report" --device vm.gpu0 -o page.html f.h5
+    [ "$(cksum <f.h5)" = "$sum" ] || fail "the fleet file was changed"
+    page page.html 1500000 "Memory hierarchy as measured" undetermined "NVIDIA H200" "241 KiB"
+    for figure in hierarchy ladder footprint carveout words sets victims sharing tlb patterns \
+        accesses prefetch saavedra wong copy read write shared banks mshr host_link sms slices \
+        sm_pairs jumps sync coalesce spill sustained states; do
+        grep -q "<figure id=\"f0-$figure\"" page.html || fail "no figure $figure"
+    done
+    grep -q '<li><b>Peer matrix of the node</b>: ' page.html || fail "no reason for what is missing"
+    run 0 "$bin/plumb-report" -o fleet.html f.h5
+    page fleet.html 300000 UNKNOWN insufficient_peers
+}
+
+# What the report shows is what the two other programs keep in the file.
+analysed_fleet_is_shown_as_judged() {
+    fleet f.h5
+    run 0 "$bin/plumb-analyze" f.h5
+    "$bin/plumb-outliers" f.h5 >out.txt 2>err.txt || true # four peers: UNKNOWN
+    run 0 "$bin/plumb-report" -o page.html f.h5
+    [ ! -s err.txt ] || fail "expected no word about an analysis that was there"
+    page page.html 300000 "Simulated devices" n1.gpu1 pcie_link "Among its peers"
+    grep -q '<article class="finding v1"' page.html || fail "no finding"
+    grep -q '<title>n1.gpu1: WARNING, pcie_link</title>' page.html || fail "no mark on the map"
+}
+
+unanalysed_fleet_is_analysed_and_says_so() {
+    fleet f.h5
+    run 0 "$bin/plumb-report" -o page.html f.h5
+    grep -q 'f.h5 is not analysed yet: analysing 4 devices' err.txt || fail "no word about it"
+    page page.html 300000 n1.gpu1 pcie_link
+}
+
+# A page of plain structures whose every text is markup, quotes or control characters.
+names_bring_no_markup() {
+    run 0 "$helpers/hostile_report"
+    mv out.txt page.html
+    page page.html 300000 '<script>alert(1)</script>' "\"'><img src=http://x/ onerror=y>&amp;\\x1b"
+    grep -q '# not a host name' page.html || fail "a command with a hostile name"
+}
+
+usage_and_input() {
+    fleet f.h5
+    refuses 2 'expected -o REPORT.html' f.h5
+    refuses 2 'no device n9.gpu9' --device n9.gpu9 -o p.html f.h5
+    echo text >broken.h5
+    refuses 2 'broken.h5' -o p.html broken.h5
+    refuses 2 'missing.h5' -o p.html missing.h5
+    nothing_but f.h5 fleet.json broken.h5 log.txt
+}
+
+foreign_output_is_refused_and_an_old_page_replaced() {
+    fleet f.h5
+    echo "a letter" >p.html
+    refuses 2 'p.html' -o p.html f.h5
+    [ "$(cat p.html)" = "a letter" ] || fail "what was there is gone"
+    rm p.html
+    run 0 "$bin/plumb-report" -o p.html f.h5
+    run 0 "$bin/plumb-report" -o p.html f.h5
+    refuses 1 'none/p.html' -o none/p.html f.h5
+    page p.html
+    nothing_but f.h5 fleet.json p.html
+}
+
+# browse PAGE: what the browser's console says (said.txt), and which hosts are asked (asked.txt),
+# less those that a browser asks by itself.
+browse() {
+    rm -rf profile net.json
+    timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-background-networking \
+        --user-data-dir=profile --no-first-run --disable-sync --enable-logging=stderr --v=0 \
+        --log-net-log=net.json --dump-dom "file://$PWD/$1" >dom.txt 2>console.txt || true
+    grep -q '</footer>' dom.txt || fail "the browser did not show the page"
+    grep ':CONSOLE' console.txt >said.txt || true
+    grep -oE '"url":"(https?|wss?|ftp)://[^/"]*' net.json | sed 's|.*//||' | sort -u |
+        grep -vE '(^|\.)(google|googleapis|gstatic|gvt1)\.com$' >asked.txt || true
+}
+
+browser_loads_nothing_and_has_no_complaint() {
+    browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
+        { echo "no chromium here"; exit 77; }
+    cp "$data/h200-standard.h5" f.h5
+    run 0 "$bin/plumb-report" --device vm.gpu0 -o page.html f.h5
+    browse page.html
+    [ ! -s said.txt ] || { cat said.txt; fail "the console complains"; }
+    [ ! -s asked.txt ] || { cat asked.txt; fail "a host was asked"; }
+    # This test would see a page that loads something: its policy refuses, and the console says so.
+    sed 's|</main>|<img src="http://127.0.0.1:9/x.png"></main>|' page.html >bad.html
+    browse bad.html
+    grep -q 'Content Security Policy' said.txt || fail "a page that loads something was not noticed"
+    [ ! -s asked.txt ] || fail "the policy let a page load something"
+    sed '/http-equiv=Content-Security-Policy/d' bad.html >worse.html
+    browse worse.html
+    grep -q '127.0.0.1' asked.txt || fail "a request was not noticed"
+}
+
+"$case_name"
+pass
