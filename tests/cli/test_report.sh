@@ -53,8 +53,8 @@ analysed_fleet_is_shown_as_judged() {
     run 0 "$bin/plumb-report" -o page.html f.h5
     [ ! -s err.txt ] || fail "expected no word about an analysis that was there"
     page page.html 300000 "Simulated devices" n1.gpu1 pcie_link "Among its peers"
-    grep -q '<article class="finding v1"' page.html || fail "no finding"
-    grep -q '<title>n1.gpu1: WARNING, pcie_link</title>' page.html || fail "no mark on the map"
+    grep -q '<article class="finding v[12]"' page.html || fail "no finding"
+    grep -qE '<title>n1.gpu1: (WARNING|CRITICAL), pcie_link</title>' page.html || fail "no mark on the map"
 }
 
 unanalysed_fleet_is_analysed_and_says_so() {
