@@ -362,7 +362,8 @@ void pb_evidence_write(const struct pb_report *report, const struct pb_report_so
     if (!choose_devices(&evidence) || !pb_buffer_open(page, &table))
         return;
     page->table = table.file;
-    fputs("<div class=plots>", page->out);
+    fputs("<div class=plots tabindex=0 role=group aria-label=\"Evidence of this finding\">",
+          page->out);
     if (finding->metric[0] != '\0')
         draw_among_peers(&evidence);
     draw_sms(&evidence);

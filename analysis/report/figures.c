@@ -376,8 +376,8 @@ static const char *build(struct pb_figure_case *at, const struct loaded *loaded,
     at->page->out = figure->file;
     fprintf(figure->file,
             "<figure id=\"f%zu-%s\"><figcaption><h4>%s</h4><p>%s</p></figcaption>\n"
-            "<div class=plots>",
-            at->device, at->figure->id, at->figure->title, at->figure->text);
+            "<div class=plots tabindex=0 role=group aria-label=\"%s\">",
+            at->device, at->figure->id, at->figure->title, at->figure->text, at->figure->title);
     pb_buffer_close(at->page, &drawings, figure->file);
     fputs("</div>\n<details><summary>Data as a table</summary><div class=scroll tabindex=0 "
           "role=region aria-label=\"Data of ",

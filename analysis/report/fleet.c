@@ -219,7 +219,8 @@ void pb_fleet_write_map(const struct pb_report *report, const enum pb_report_sev
     across = across > nodes ? nodes : across;
     fprintf(out,
             "<figure id=map><figcaption><h3>Nodes and GPUs</h3><p>A row of squares for each node, "
-            "its GPUs in the order of their slots.</p></figcaption>\n<div class=plots>"
+            "its GPUs in the order of their slots.</p></figcaption>\n<div class=plots tabindex=0 "
+            "role=group aria-label=Map>"
             "<svg class=\"wide\" viewBox=\"0 0 %.0f %.0f\" role=\"group\" aria-labelledby=\"tm\" "
             "aria-describedby=\"dm\"><title id=\"tm\">Nodes and GPUs</title><desc id=\"dm\">A "
             "square for each "

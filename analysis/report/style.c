@@ -85,7 +85,8 @@ const char *const pb_report_style[] = {
     "@media print{:root{--ink:#000;--soft:#444;--line:#bbb;--grid:#ddd;--page:#fff;--panel:#fff;"
     "--accent:#0b5fa5;--tint:#fff;--ok:#3d6b4d;--warn:#8a5600;--crit:#a01d16;--unk:#5b3f88;"
     "--c0:#0b5fa5;--c1:#b8500a;--c2:#00775a;--c3:#93407d;--c4:#7a6a00;--c5:#5b5f66;--bg:#9aa3ad}"
-    "body{font-size:11pt}nav,.skip,figure details{display:none}main{max-width:none}"
+    "body{font-size:11pt}nav,.skip,figure details,.finding "
+    "details{display:none}main{max-width:none}"
     "svg.wide{min-width:0}.scroll{max-height:none;overflow:visible;border:none}"
     ".plots{overflow:visible}svg{print-color-adjust:exact;-webkit-print-color-adjust:exact}"
     "h2,h3{break-after:avoid}.finding{break-inside:auto}}\n",
