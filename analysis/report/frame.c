@@ -79,9 +79,9 @@ static void add_tick(struct ticks *ticks, double value)
 /* The power of 1,024 that suits a range of bytes; of other units 1. */
 static double unit_of(struct pb_range range, const char *unit)
 {
-    if (strcmp(unit, "byte") != 0 || range.high <= 1.0)
+    if (strcmp(unit, "byte") != 0 || range.high <= 2.0)
         return 1.0;
-    return pow(1024.0, floor(log2(range.high) / 10.0));
+    return pow(1024.0, floor(log2(range.high / 2.0) / 10.0));
 }
 
 /* Multiples of 1, 2 or 5 times a power of ten units: about `wanted` of them. */

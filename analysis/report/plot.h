@@ -68,7 +68,7 @@ struct pb_heat_map {
 void pb_heat_map_write(struct pb_page *page, const struct pb_heat_map *map);
 
 /* How many points a curve keeps at most; builders say so where they leave any out. */
-enum { PB_CURVE_POINTS = 48 };
+enum { PB_CURVE_POINTS = 66 };
 
 /*
  * Keeps at most PB_CURVE_POINTS of count points: the first, the last, and of each run of neighbours
