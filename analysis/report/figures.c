@@ -192,14 +192,6 @@ const struct pb_figure pb_figures[] = {
      "Latency of an atomic of each SM to each line of L2; lines are ordered by what SM 0 sees. "
      "Blocks are partitions of L2 and the SMs on their sides.",
      pb_figure_slices},
-    {"sm_pairs",
-     "SMs",
-     "SM by SM",
-     PB_FROM_TESTS,
-     {"sm_pairs"},
-     "Cycles of an SM that reads constants while another does, relative to alone: below 1 where "
-     "both share a second constant cache, as the SMs of a GPC do.",
-     pb_figure_sm_pairs},
     {"jumps",
      "Programming",
      "Small and large jumps",
@@ -244,6 +236,14 @@ const struct pb_figure pb_figures[] = {
      {NULL},
      "As the driver states them before and after each test.",
      pb_figure_states},
+    {"sm_pairs",
+     "Topology",
+     "SM by SM",
+     PB_FROM_TESTS,
+     {"sm_pairs"},
+     "Cycles of an SM that reads constants while another does, relative to alone: below 1 where "
+     "both share a second constant cache, as the SMs of a GPC do.",
+     pb_figure_sm_pairs},
     {.id = NULL},
 };
 

@@ -189,7 +189,7 @@ static double miss_threshold(struct pb_page *page, const struct pb_series *serie
     return (hit + miss) / 2.0;
 }
 
-enum { SET_DOTS = 160 };
+enum { SET_DOTS = 120 };
 
 /* The lines that missed beside each added one; every so-maniest dot where they are too many. */
 static void collect_conflicts(const struct pb_series *series, double threshold, size_t every,

@@ -103,13 +103,14 @@ const char *pb_figure_mshr(const struct pb_figure_case *at)
             .series = series,
             .reference = NAN};
 
-        for (size_t lanes = 0; lanes < matrix->axes[2].length && lanes < 6; lanes++) {
+        for (size_t i = 0; i < 4; i++) { /* the fewest lanes, the most, and two between */
+            size_t lanes = i * (matrix->axes[2].length - 1) / 3;
             size_t index[] = {matrix->axes[0].length - 1, traffic, lanes, 0};
             struct pb_curve curve = pb_curve_matrix(at->page, matrix, 3, index);
 
             series[plot.series_count++] = (struct pb_plot_series){
                 .name = pb_page_text(at->page, "%g lane%s", pb_axis_value(&matrix->axes[2], lanes),
-                                     lanes == 0 ? "" : "s"),
+                                     i == 0 ? "" : "s"),
                 .mark = PB_MARK_LINE,
                 .count = curve.count,
                 .x = curve.x,

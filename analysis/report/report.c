@@ -22,7 +22,7 @@ size_t pb_report_details_max(size_t device_count)
 static size_t page_limit(const struct pb_report *report)
 {
     double devices = fmin(fmax((double)report->device_count, 16.0), 1024.0);
-    double limit = 290e3 + (devices - 16.0) / 1008.0 * 1650e3;
+    double limit = 297e3 + (devices - 16.0) / 1008.0 * 1650e3;
 
     return report->is_one_device ? 1500000 : (size_t)limit;
 }
