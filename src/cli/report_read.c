@@ -426,7 +426,8 @@ static enum pb_status infer_devices(struct pb_report_input *input, const struct 
 
         status = pb_workers_next(workers, &result, err);
         if (status == PB_OK)
-            status = pb_results_add(&results, keys[i].text, result.model, &result.parameters, err);
+            status = pb_results_add(&results, keys[i].text, result.model, &result.parameters,
+                                    &result.agreement, err);
         for (size_t k = 0; status == PB_OK && k < result.parameters.count; k++) {
             status = pb_results_read(&results, k, 1, &row, err);
             if (status == PB_OK)
@@ -434,6 +435,7 @@ static enum pb_status infer_devices(struct pb_report_input *input, const struct 
         }
         pb_results_clear(&results);
         pb_parameters_clear(&result.parameters);
+        pb_agreement_clear(&result.agreement);
     }
     pb_workers_stop(workers);
     return status;
