@@ -151,6 +151,14 @@ enum pb_status pb_reader_parameters(struct pb_reader *reader,
                                     void *context, struct pb_error *err);
 
 /*
+ * The rows of /analysis/agreement that speak of a device; free() them. PB_NOT_FOUND: the file has
+ * no such table.
+ */
+enum pb_status pb_reader_agreement(struct pb_reader *reader, const char *key,
+                                   struct pb_agreement_row **rows_out, size_t *count_out,
+                                   struct pb_error *err);
+
+/*
  * Bytes that the datasets of a test take up in the file: compressed, without attributes and HDF5's
  * own bookkeeping. PB_NOT_FOUND: no such test.
  */

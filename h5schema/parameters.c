@@ -5,6 +5,7 @@
 #include "h5schema/object.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { ROWS_AT_ONCE = 256 };
 
@@ -142,4 +143,28 @@ enum pb_status pb_reader_parameters(struct pb_reader *reader,
     if (status != PB_OK)
         pb_error_prefix(err, "%s", pb_reader_path(reader));
     return status;
+}
+
+enum pb_status pb_reader_agreement(struct pb_reader *reader, const char *key,
+                                   struct pb_agreement_row **rows_out, size_t *count_out,
+                                   struct pb_error *err)
+{
+    static const char path[] = "/analysis/agreement";
+    struct pb_agreement_row *agreement;
+    void *rows = NULL;
+    size_t count = 0, kept = 0;
+    enum pb_status status =
+        pb_h5_read_rows(pb_reader_file(reader), path, pb_schema_find(path), &rows, &count, err);
+
+    if (status != PB_OK) {
+        pb_error_prefix(err, "%s", pb_reader_path(reader));
+        return status;
+    }
+    agreement = rows;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(agreement[i].device, key) == 0)
+            agreement[kept++] = agreement[i];
+    *rows_out = agreement;
+    *count_out = kept;
+    return PB_OK;
 }

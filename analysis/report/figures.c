@@ -236,6 +236,14 @@ const struct pb_figure pb_figures[] = {
      {NULL},
      "As the driver states them before and after each test.",
      pb_figure_states},
+    {"agreement",
+     "Agreement",
+     "What the parameters predict of the recordings",
+     PB_FROM_AGREEMENT,
+     {NULL},
+     "Every recorded chase replayed through the parameters above: the shares of its accesses that "
+     "the predicted level answered, that another one did, and of which the parameters say nothing.",
+     pb_figure_agreement},
     {"sm_pairs",
      "Topology",
      "SM by SM",
@@ -350,6 +358,8 @@ static void write_paths(const struct pb_figure_case *at, const struct loaded *lo
         fputs("/analysis/parameters", out);
     else if (at->figure->place == PB_FROM_STATES)
         pb_markup_format(out, "/devices/%s/state", key);
+    else if (at->figure->place == PB_FROM_AGREEMENT)
+        fputs("/analysis/agreement", out);
     for (size_t i = 0; i < loaded->tests; i++)
         if (pb_figure_recording(at, i) != NULL)
             pb_markup_format(out, "%s/devices/%s/tests/%s", named++ == 0 ? "" : ", ", key,

@@ -28,7 +28,7 @@ struct pb_figure_case {
 };
 
 /* What a figure is drawn from. */
-enum pb_figure_place { PB_FROM_TESTS, PB_FROM_PARAMETERS, PB_FROM_STATES };
+enum pb_figure_place { PB_FROM_TESTS, PB_FROM_PARAMETERS, PB_FROM_STATES, PB_FROM_AGREEMENT };
 
 struct pb_figure {
     const char *id, *section, *title;
@@ -82,6 +82,7 @@ const char *pb_figure_host_link(const struct pb_figure_case *at);
 const char *pb_figure_peers(const struct pb_figure_case *at);
 const char *pb_figure_sustained(const struct pb_figure_case *at);
 const char *pb_figure_states(const struct pb_figure_case *at);
+const char *pb_figure_agreement(const struct pb_figure_case *at);
 /* figures_sm.c */
 const char *pb_figure_sms(const struct pb_figure_case *at);
 const char *pb_figure_slices(const struct pb_figure_case *at);

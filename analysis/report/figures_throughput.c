@@ -292,3 +292,48 @@ const char *pb_figure_states(const struct pb_figure_case *at)
     free(states);
     return NULL;
 }
+
+const char *pb_figure_agreement(const struct pb_figure_case *at)
+{
+    enum { SHARES = 3 };
+    static const char *const shares[] = {"agreed", "contradicted", "undetermined"};
+    struct pb_report_agreement *rows = NULL;
+    size_t count = 0;
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_heat_map map = {
+        .title = "Shares of accesses by test",
+        .description = "Rows are tests; of each the shares agreed, contradicted and undetermined.",
+        .x = {.label = "", .unit = "", .names = shares, .name_count = SHARES},
+        .columns = SHARES,
+        .label = "Share",
+        .unit = "",
+        .high = 1.0,
+        .shows_numbers = true,
+        .is_wide = true};
+    const char **names;
+    double *values;
+
+    if (at->source->agreement(at->source->context, at->device, &rows, &count, &err) != PB_OK ||
+        count == 0) {
+        free(rows);
+        return "the file has no /analysis/agreement of this device: plumb-analyze keeps it there";
+    }
+    names = (const char **)(void *)pb_page_numbers(at->page, count);
+    values = pb_page_numbers(at->page, SHARES * count);
+    for (size_t i = 0; names != NULL && values != NULL && i < count; i++) {
+        double all = (double)rows[i].accesses;
+
+        names[i] = pb_page_text(at->page, "%s", rows[i].test);
+        values[SHARES * i] = (double)rows[i].agreed / all;
+        values[SHARES * i + 1] = (double)rows[i].contradicted / all;
+        values[SHARES * i + 2] = (double)rows[i].undetermined / all;
+        map.rows = i + 1;
+    }
+    free(rows);
+    map.values = values;
+    map.y =
+        (struct pb_plot_axis){.label = "Test", .unit = "", .names = names, .name_count = map.rows};
+    if (map.rows > 0)
+        pb_heat_map_write(at->page, &map);
+    return NULL;
+}

@@ -285,7 +285,7 @@ static void write_values(const struct pb_page *page, const struct pb_heat_map *m
 
 static double height_of(const struct pb_heat_map *map)
 {
-    if (map->rows > 32)
+    if (map->rows > 64)
         return map->is_wide ? 480.0 : 300.0;
     return 80.0 + fmax(100.0, 17.0 * (double)map->rows);
 }

@@ -89,6 +89,12 @@ struct pb_report {
     bool is_one_device; /* a page of it alone */
 };
 
+/* How much of a test's accesses the device's parameters predict; see docs/parameters.md. */
+struct pb_report_agreement {
+    char test[PB_NAME_LENGTH];
+    uint64_t accesses, agreed, contradicted, undetermined;
+};
+
 /* Where the page gets what was recorded; device is an index into report->devices. */
 struct pb_report_source {
     void *context;
@@ -99,6 +105,9 @@ struct pb_report_source {
     /* free() the rows */
     enum pb_status (*states)(void *context, size_t device, struct pb_state **states_out,
                              size_t *count_out, struct pb_error *err);
+    /* free() the rows. PB_NOT_FOUND: the file has none. */
+    enum pb_status (*agreement)(void *context, size_t device, struct pb_report_agreement **rows_out,
+                                size_t *count_out, struct pb_error *err);
 };
 
 /* Findings whose evidence is drawn; further ones are text. */

@@ -525,6 +525,35 @@ static enum pb_status load_states(void *context, size_t device, struct pb_state 
     return pb_reader_states(input->reader, input->devices[device].key, states_out, count_out, err);
 }
 
+static enum pb_status load_agreement(void *context, size_t device,
+                                     struct pb_report_agreement **rows_out, size_t *count_out,
+                                     struct pb_error *err)
+{
+    const struct pb_report_input *input = context;
+    struct pb_agreement_row *rows = NULL;
+    struct pb_report_agreement *copies;
+    size_t count = 0;
+    enum pb_status status =
+        pb_reader_agreement(input->reader, input->devices[device].key, &rows, &count, err);
+
+    if (status != PB_OK)
+        return status;
+    copies = calloc(count + 1, sizeof(*copies));
+    for (size_t i = 0; copies != NULL && i < count; i++) {
+        PB_TEXT_SET(copies[i].test, rows[i].test);
+        copies[i].accesses = rows[i].accesses;
+        copies[i].agreed = rows[i].agreed;
+        copies[i].contradicted = rows[i].contradicted;
+        copies[i].undetermined = rows[i].undetermined;
+    }
+    free(rows);
+    if (copies == NULL)
+        return no_memory(input, err);
+    *rows_out = copies;
+    *count_out = count;
+    return PB_OK;
+}
+
 static void describe_run(struct pb_report_input *input)
 {
     const char *slash = strrchr(input->path, '/');
@@ -535,7 +564,8 @@ static void describe_run(struct pb_report_input *input)
     input->report.command_line = input->run.command_line;
     input->report.tool_version = input->run.tool_version;
     input->report.is_complete = input->run.complete != 0;
-    input->source = (struct pb_report_source){input, load_recording, load_info, load_states};
+    input->source =
+        (struct pb_report_source){input, load_recording, load_info, load_states, load_agreement};
 }
 
 enum pb_status pb_report_read(const char *path, const char *device,

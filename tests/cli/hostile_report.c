@@ -49,6 +49,21 @@ static enum pb_status load_states(void *context, size_t device, struct pb_state 
     return pb_fail(err, PB_NOT_FOUND, IMAGE);
 }
 
+static enum pb_status load_agreement(void *context, size_t device,
+                                     struct pb_report_agreement **rows_out, size_t *count_out,
+                                     struct pb_error *err)
+{
+    (void)context;
+    (void)device;
+    (void)err;
+    *rows_out = calloc(1, sizeof(**rows_out));
+    *count_out = *rows_out == NULL ? 0 : 1;
+    if (*rows_out != NULL)
+        **rows_out =
+            (struct pb_report_agreement){.test = "<b onclick=x>", .accesses = 4, .agreed = 3};
+    return PB_OK;
+}
+
 int main(void)
 {
     struct pb_report_parameter parameters[] = {
@@ -107,7 +122,8 @@ int main(void)
                                      .is_judged = true,
                                      .detailed = &member,
                                      .detailed_count = 1};
-    const struct pb_report_source source = {NULL, load_recording, load_info, load_states};
+    const struct pb_report_source source = {NULL, load_recording, load_info, load_states,
+                                            load_agreement};
     struct pb_error err = PB_ERROR_INIT;
 
     if (pb_report_write(&report, &source, stdout, &err) != PB_OK) {
