@@ -27,7 +27,7 @@ struct answer {
 static enum pb_status analyse(struct pb_reader *reader, const char *key,
                               struct pb_device_result *result_out, struct pb_error *err)
 {
-    struct pb_device_source source = {reader, key};
+    struct pb_device_source source = {.reader = reader, .key = key};
     struct pb_recordings recordings = {&source, pb_device_source_load};
     struct pb_device_result result = {.analysed = 0};
     struct pb_device_info info;

@@ -90,7 +90,7 @@ static void set_execution(const struct pb_device_info *info, const struct pb_par
 static enum pb_status infer(struct pb_reader *reader, const char *path, const char *key,
                             struct pb_model_device *device, struct pb_error *err)
 {
-    struct pb_device_source source = {reader, key};
+    struct pb_device_source source = {.reader = reader, .key = key};
     struct pb_recordings recordings = {&source, pb_device_source_load};
     struct pb_parameters parameters = {0};
     struct pb_execution execution;

@@ -77,7 +77,7 @@ static enum pb_status adopt_strays(struct source *source, struct pb_error *err)
 static enum pb_status observe_device(struct source *source, struct pb_subject *subject,
                                      struct pb_error *err)
 {
-    struct pb_device_source device = {source->reader, subject->key};
+    struct pb_device_source device = {.reader = source->reader, .key = subject->key};
     struct pb_recordings recordings = {&device, pb_device_source_load};
     struct pb_witness witness = {.subject = subject, .recordings = &recordings};
     struct pb_state *states = NULL;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Hostile files through every program that reads any: each ends by itself, says in plain words what
 # it refuses, writes nowhere else, and only plumb-check says ok or not.
-# shellcheck disable=SC2317  # cases are called by name
+# shellcheck disable=SC2016,SC2317  # names with dollars; cases are called by name
 set -eu
 . "$(dirname "$0")/lib.sh"
 
@@ -41,6 +41,28 @@ every_program_refuses_or_survives() {
         [ "$(md5sum victim.h5)" = "$before" ] || fail "$file: another file was changed"
     done <list.txt
     [ -p fifo ] || fail "the FIFO was replaced"
+}
+
+# To the analysis it is as one that was not recorded; nobody should take that for the whole truth.
+unreadable_test_is_said() {
+    "$helpers/../fuzz/make_hostile" >list.txt || fail "no hostile files"
+    for program in plumb-analyze plumb-outliers; do
+        survives "$bin/$program" --read-only no_unit.h5
+        [ "$(grep -c '^unreadable test: no_unit.h5: .*/l1_capacity: latency: expected' err.txt)" -eq 1 ] ||
+            fail "expected one line from $program"
+    done
+}
+
+# Names out of a file, under a shell that would run them and a Slurm that would drain them.
+hostile_hosts_are_not_in_commands() {
+    "$helpers/../fuzz/make_hostile" >list.txt || fail "no hostile files"
+    survives "$bin/plumb-outliers" --read-only --hostlist o.hosts --prometheus o.prom words.h5
+    grep -qF 'n1;$(reboot)\x1b[2J' out.txt || fail "the name is not shown"
+    ! grep -q 'NodeName=.*[;$(]' out.txt || fail "a command with such a name"
+    [ ! -s o.hosts ] || fail "such a name in the hostlist"
+    sed -n '/^scontrol/p' out.txt | sh -n || fail "no shell command"
+    ! command -v scontrol >/dev/null || ! [ -s o.hosts ] ||
+        scontrol show hostnames "$(cat o.hosts)" >hosts.txt || fail "Slurm reads it otherwise"
 }
 
 "$case_name"
