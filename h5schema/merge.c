@@ -112,11 +112,33 @@ static bool is_ok(const struct pb_member *member)
     return strcmp(member->status, pb_member_status_name(PB_MEMBER_OK)) == 0;
 }
 
+/* A UUID is one device for good, but for MIG instances, whose profile may change under it. */
+static enum pb_status check_model(const struct pb_fleet *fleet, const struct pb_member *row,
+                                  struct pb_error *err)
+{
+    if (row->uuid[0] == '\0' || row->model[0] == '\0' || pb_uuid_is_instance(row->uuid))
+        return PB_OK;
+    for (size_t i = 0; i < fleet->member_count; i++) {
+        const struct pb_member *old = &fleet->members[i];
+
+        if (strcmp(old->uuid, row->uuid) == 0 && old->model[0] != '\0' &&
+            strcmp(old->model, row->model) != 0)
+            return pb_fail(err, PB_INVALID,
+                           "UUID %s names two models, \"%.96s\" (%.96s) and \"%.96s\" (%.96s): "
+                           "such files stay apart",
+                           row->uuid, old->model, old->key, row->model, row->key);
+    }
+    return PB_OK;
+}
+
 enum pb_status pb_fleet_join_row(struct pb_fleet *fleet, const struct pb_member *row,
                                  struct pb_error *err)
 {
     struct pb_member member = *row;
+    enum pb_status status = check_model(fleet, row, err);
 
+    if (status != PB_OK)
+        return status;
     for (size_t i = 0; i < fleet->member_count; i++) {
         const struct pb_member *old = &fleet->members[i];
 

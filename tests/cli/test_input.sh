@@ -81,6 +81,17 @@ wrong_fleet() {
     nothing_but f.json
 }
 
+# Files of one host's simulated slot, under two profiles: a UUID never changes its model.
+two_models_under_one_uuid() {
+    for profile in gtx780 gtx980; do
+        run 0 "$bin/plumb-probe" --backend sim --profile $profile --tests clock_overhead \
+            --no-progress -o $profile.h5
+    done
+    run 2 "$bin/plumb-merge" -o f.h5 gtx780.h5 gtx980.h5
+    one_line_like 'UUID .* names two models, .*780.*980'
+    nothing_but gtx780.h5 gtx980.h5
+}
+
 # What was looked for stands in the one line, and nothing is simulated or written.
 no_gpu() {
     export CUDA_VISIBLE_DEVICES=
