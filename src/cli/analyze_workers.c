@@ -45,7 +45,8 @@ static enum pb_status analyse(struct pb_reader *reader, const char *key,
         pb_parameters_clear(&result.parameters);
         return status;
     }
-    PB_TEXT_SET(result.model, info.model);
+    snprintf(result.model, sizeof(result.model), "%.112s%s", info.model,
+             strcmp(info.backend, "sim") == 0 ? ", simulated" : "");
     *result_out = result;
     return PB_OK;
 }
