@@ -148,21 +148,24 @@ static size_t count_lacking(const struct pb_sheet *sheet, const struct pb_group 
 
 /*
  * Does a third of the group lack what it could have? A test's own number is missing where one
- * device has it; what is inferred may be open for many healthy devices, so half must have it.
+ * device has it. What is inferred may be undetermined for many healthy devices: that is listed
+ * where half have it, and is no anomaly.
  */
 static bool is_lacking(const struct pb_metric *metric, const struct pb_group *group, size_t lacking)
 {
     size_t have = group->member_count - lacking;
 
-    return 3 * lacking >= group->member_count &&
+    return metric->test[0] != '\0' && 3 * lacking >= group->member_count &&
            (is_direct(metric) ? have > 0 : 2 * have >= group->member_count);
 }
 
-static enum pb_status judge_lacking(struct pb_verdict *verdict, size_t group_index)
+/* One finding for all numbers of tests, or for all that are inferred. */
+static enum pb_status judge_lacking(struct pb_verdict *verdict, size_t group_index, bool direct)
 {
     const struct pb_sheet *sheet = verdict->sheet;
     const struct pb_group *group = &verdict->scores->groups[group_index];
-    struct pb_finding finding = pb_finding_blank(PB_SEVERITY_WARNING, PB_LEVEL_POPULATION);
+    struct pb_finding finding =
+        pb_finding_blank(direct ? PB_SEVERITY_WARNING : PB_SEVERITY_OK, PB_LEVEL_POPULATION);
     struct pb_members members = {calloc(group->member_count + 1, sizeof(size_t)), 0};
     size_t most = sheet->metric_count;
     enum pb_status status = PB_OK;
@@ -173,7 +176,8 @@ static enum pb_status judge_lacking(struct pb_verdict *verdict, size_t group_ind
     for (size_t m = 0; m < sheet->metric_count; m++) {
         size_t lacking = count_lacking(sheet, group, m, NULL);
 
-        if (sheet->metrics[m].test[0] == '\0' || !is_lacking(&sheet->metrics[m], group, lacking))
+        if (is_direct(&sheet->metrics[m]) != direct ||
+            !is_lacking(&sheet->metrics[m], group, lacking))
             continue;
         finding.metrics++;
         if (lacking > members.count) {
@@ -185,7 +189,7 @@ static enum pb_status judge_lacking(struct pb_verdict *verdict, size_t group_ind
         count_lacking(sheet, group, most, members.subjects);
         PB_TEXT_SET(finding.place, group->name);
         finding.group = group_index + 1;
-        PB_TEXT_SET(finding.cause, "incomplete");
+        PB_TEXT_SET(finding.cause, direct ? "incomplete" : "undetermined");
         PB_TEXT_SET(finding.metric, sheet->metrics[most].name);
         PB_TEXT_SET(finding.unit, sheet->metrics[most].unit);
         snprintf(
@@ -209,6 +213,7 @@ enum pb_status pb_judge_gaps(struct pb_verdict *verdict)
             status = judge_group(verdict, &verdict->scores->groups[g]);
     for (size_t g = 0; g < verdict->scores->group_count && status == PB_OK; g++)
         if (verdict->scores->groups[g].member_count >= LEAST_MEMBERS)
-            status = judge_lacking(verdict, g);
+            for (int direct = 0; direct <= 1 && status == PB_OK; direct++)
+                status = judge_lacking(verdict, g, direct == 1);
     return status;
 }
