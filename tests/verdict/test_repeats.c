@@ -119,14 +119,17 @@ static void test_sizes__stand_well_beyond_what_was_seen(void **state)
 static void expect_peers_well(const struct repeats *repeats, unsigned chosen)
 {
     struct trial trial = {.now = {0}};
+    size_t anomalies = 0;
 
     for (size_t i = 0; i < repeats->count; i++)
         if ((chosen >> i & 1) != 0)
             repeats_add(&repeats->runs[i].sheet, repeats->runs[i].name, &trial.now);
     trial_judge(&trial);
-    if (trial.findings.count != 1)
+    for (size_t i = 0; i < trial.findings.count; i++)
+        anomalies += trial.findings.items[i].severity != PB_SEVERITY_OK;
+    if (anomalies != 1)
         trial_print("peers", &trial.findings);
-    assert_int_equal(trial.findings.count, 1);
+    assert_int_equal(anomalies, 1); /* what is inferred for some only is listed as OK */
     assert_string_equal(trial.findings.items[0].cause, "insufficient_peers");
     trial_end(&trial);
 }
