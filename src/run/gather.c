@@ -223,6 +223,17 @@ static enum pb_status commit(struct pb_gather *gather, struct pb_summary *summar
     return pb_comm_agree(status, err);
 }
 
+/* Without the file, the spools are all there is: what still waits in memory belongs into them. */
+static void save_rest(struct pb_gather *gather, struct pb_error *err)
+{
+    struct pb_error cause = PB_ERROR_INIT, before = *err;
+    enum pb_status status = gather->spool == NULL ? PB_OK : pb_spool_retry(gather->spool, &cause);
+
+    if (pb_comm_agree(status, &cause) != PB_OK)
+        pb_fail(err, before.status, "%s, less what is not in it: %s", before.message,
+                cause.message);
+}
+
 /* The last acts: the file, then the spools that it makes superfluous. */
 static enum pb_status finish(struct pb_gather *gather, struct pb_summary *summary_out,
                              struct pb_error *err)
@@ -231,8 +242,10 @@ static enum pb_status finish(struct pb_gather *gather, struct pb_summary *summar
     struct pb_summary summary = {.member_count = 0};
     enum pb_status status = commit(gather, &summary, err);
 
-    if (status != PB_OK)
+    if (status != PB_OK) {
+        save_rest(gather, err);
         return status;
+    }
     pb_comm_share(&summary, sizeof(summary));
     *summary_out = summary;
     /* An owner that took over meanwhile may be reading the spools. */

@@ -95,7 +95,7 @@ processes_of() {
     slurmd=$(pgrep -f "slurmd -D -N $1\$" | tail -n 1)
     space=$(readlink "/proc/$slurmd/ns/pid")
     for pid in /proc/[0-9]*; do
-        [ "$(readlink "$pid/ns/pid" 2>/dev/null)" = "$space" ] && echo "${pid#/proc/}"
+        [ "$(readlink "$pid/ns/pid" 2>/dev/null)" != "$space" ] || echo "${pid#/proc/}"
     done
 }
 
@@ -103,7 +103,7 @@ processes_of() {
 freeze_node() {
     processes_of "$1" >"$1.frozen"
     # shellcheck disable=SC2046
-    kill -STOP $(cat "$1.frozen")
+    kill -STOP $(cat "$1.frozen") 2>/dev/null || true # some have just ended
 }
 
 thaw_node() {

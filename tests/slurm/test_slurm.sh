@@ -236,8 +236,8 @@ requeued_job_supersedes_a_node_that_was_cut_off() {
     write_fleet
     nodes=$all_nodes
     freeze_node "$first"
-    await was_restarted
-    may_start_again || true
+    await was_requeued
+    await started_again_is_over
     ends 0
     count "$file" '^rank . n[1-3]\.gpu[01] ok 5 0' 6
     has "$file" '^complete 1$'
@@ -252,11 +252,16 @@ requeued_job_supersedes_a_node_that_was_cut_off() {
     done
 }
 
-was_restarted() {
+was_requeued() {
     [ "$(sinfo -h -n "$first" -t down -o %N)" = "$first" ] || return 1
     scontrol requeue "$job" 2>/dev/null || true
     may_start_again || true
     scontrol show job "$job" | grep -q 'Restarts=[1-9]'
+}
+
+started_again_is_over() {
+    may_start_again || true
+    is_over
 }
 
 old_ranks_are_gone() {
