@@ -325,7 +325,8 @@ enum pb_status pb_fleet_copy_test(hid_t device, const char *name, hid_t source,
     snprintf(path, sizeof(path), "tests/%s", name);
     *taken_out = false;
     is_there = H5Lexists(device, path, H5P_DEFAULT) > 0;
-    if (is_there && !pb_outcome_replaces(outcome_of(source, source_path), outcome_of(device, path)))
+    if (is_there &&
+        !pb_outcome_replaces(name, outcome_of(source, source_path), outcome_of(device, path)))
         return PB_OK;
     status = copy_to(device, is_there ? incoming : path, source, source_path, err);
     if (status == PB_OK && is_there &&

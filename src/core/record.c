@@ -25,8 +25,15 @@ enum pb_outcome pb_outcome_parse(const char *name)
     return PB_TEST_MISSING;
 }
 
+static bool ends_in(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
 /* How much an outcome tells of the device. */
-static int weight(enum pb_outcome outcome)
+static int weight(const char *test, enum pb_outcome outcome)
 {
     switch (outcome) {
     case PB_TEST_OK:
@@ -34,15 +41,15 @@ static int weight(enum pb_outcome outcome)
     case PB_TEST_MISSING:
         return 0;
     case PB_TEST_UNSUPPORTED:
-        return 1;
+        return ends_in(test, "_together") || ends_in(test, "_concurrent") ? 1 : 2;
     default:
         return 2;
     }
 }
 
-bool pb_outcome_replaces(enum pb_outcome later, enum pb_outcome earlier)
+bool pb_outcome_replaces(const char *test, enum pb_outcome later, enum pb_outcome earlier)
 {
-    return weight(later) >= weight(earlier);
+    return weight(test, later) >= weight(test, earlier);
 }
 
 void pb_recording_clear(struct pb_recording *recording)

@@ -105,11 +105,12 @@ enum pb_outcome pb_outcome_parse(const char *name);
 
 /*
  * The one rule for two outcomes of the same test of the same device, used wherever results meet:
- * does `later` replace `earlier`? ok replaces all; a failure (failed, hung, crashed, lost) replaces
- * all but ok; unsupported replaces unsupported and missing; missing only missing. So a test that
- * crashed with the whole node is not explained away by measuring the device alone.
+ * does `later` replace `earlier`? ok replaces all, everything replaces missing, and of the rest the
+ * later counts. But of a test that all devices of a node run at the same time (its name ends in
+ * "_together" or "_concurrent") unsupported replaces no failure: that is what a device finds that
+ * is measured alone, which is another, weaker test.
  */
-bool pb_outcome_replaces(enum pb_outcome later, enum pb_outcome earlier);
+bool pb_outcome_replaces(const char *test, enum pb_outcome later, enum pb_outcome earlier);
 
 /* Frees what the recording owns and zeroes it; NULL is allowed. */
 void pb_recording_clear(struct pb_recording *recording);

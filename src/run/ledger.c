@@ -67,7 +67,7 @@ enum pb_status pb_ledger_record(struct pb_ledger *ledger, const struct pb_ledger
 
     if (old == NULL)
         return pb_ledger_append(ledger, entry, err);
-    if (pb_outcome_replaces(entry->outcome, old->outcome))
+    if (pb_outcome_replaces(entry->test, entry->outcome, old->outcome))
         *old = *entry;
     return PB_OK;
 }

@@ -10,7 +10,7 @@ static struct pb_ledger_entry entry_of(enum pb_outcome outcome, int64_t devices)
 
     PB_TEXT_SET(entry.key, "n.gpu0");
     PB_TEXT_SET(entry.uuid, "A");
-    PB_TEXT_SET(entry.test, "t");
+    PB_TEXT_SET(entry.test, "t_together");
     return entry;
 }
 
@@ -21,15 +21,17 @@ static void test_outcome__replaces_as_the_rule_says(void **state)
 
     (void)state;
     for (int i = PB_TEST_OK; i <= PB_TEST_MISSING; i++) {
-        assert_true(pb_outcome_replaces(PB_TEST_OK, (enum pb_outcome)i));
-        assert_int_equal(pb_outcome_replaces((enum pb_outcome)i, PB_TEST_OK), i == PB_TEST_OK);
-        assert_true(pb_outcome_replaces((enum pb_outcome)i, PB_TEST_MISSING));
-        assert_true(pb_outcome_replaces((enum pb_outcome)i, (enum pb_outcome)i));
+        assert_true(pb_outcome_replaces("t", PB_TEST_OK, (enum pb_outcome)i));
+        assert_int_equal(pb_outcome_replaces("t", (enum pb_outcome)i, PB_TEST_OK), i == PB_TEST_OK);
+        assert_true(pb_outcome_replaces("t", (enum pb_outcome)i, PB_TEST_MISSING));
+        assert_true(pb_outcome_replaces("t", (enum pb_outcome)i, (enum pb_outcome)i));
     }
     for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
-        assert_false(pb_outcome_replaces(PB_TEST_UNSUPPORTED, failures[i]));
-        assert_true(pb_outcome_replaces(failures[i], PB_TEST_UNSUPPORTED));
-        assert_false(pb_outcome_replaces(PB_TEST_MISSING, failures[i]));
+        assert_false(pb_outcome_replaces("t_together", PB_TEST_UNSUPPORTED, failures[i]));
+        assert_false(pb_outcome_replaces("t_concurrent", PB_TEST_UNSUPPORTED, failures[i]));
+        assert_true(pb_outcome_replaces("t", PB_TEST_UNSUPPORTED, failures[i]));
+        assert_true(pb_outcome_replaces("t_together", failures[i], PB_TEST_UNSUPPORTED));
+        assert_false(pb_outcome_replaces("t", PB_TEST_MISSING, failures[i]));
     }
 }
 
@@ -59,9 +61,9 @@ static void test_ledger__test_with_fewer_devices_than_the_node_has_is_not_done(v
 
     (void)state;
     assert_int_equal(pb_ledger_record(&ledger, &three, NULL), PB_OK);
-    assert_false(pb_ledger_is_done(&ledger, "n.gpu0", "A", "t", 4));
-    assert_true(pb_ledger_is_done(&ledger, "n.gpu0", "A", "t", 3));
-    assert_false(pb_ledger_is_done(&ledger, "n.gpu0", "B", "t", 3));
+    assert_false(pb_ledger_is_done(&ledger, "n.gpu0", "A", "t_together", 4));
+    assert_true(pb_ledger_is_done(&ledger, "n.gpu0", "A", "t_together", 3));
+    assert_false(pb_ledger_is_done(&ledger, "n.gpu0", "B", "t_together", 3));
     pb_ledger_clear(&ledger);
 }
 
@@ -72,7 +74,7 @@ static void test_ledger__what_ran_alone_is_done_whatever_the_node_has(void **sta
 
     (void)state;
     assert_int_equal(pb_ledger_record(&ledger, &alone, NULL), PB_OK);
-    assert_true(pb_ledger_is_done(&ledger, "n.gpu0", "A", "t", 8));
+    assert_true(pb_ledger_is_done(&ledger, "n.gpu0", "A", "t_together", 8));
     pb_ledger_clear(&ledger);
 }
 

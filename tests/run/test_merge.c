@@ -334,7 +334,7 @@ static void test_merge__what_is_written_after_a_takeover_is_refused(void **state
     pb_spool_files_clear(&files);
 
     append_outcome(spool, "n.gpu0", "A", &specs[0], PB_TEST_UNSUPPORTED);
-    append_outcome(old, "n.gpu0", "A", &specs[0], PB_TEST_CRASHED); /* late, and of more weight */
+    append_outcome(old, "n.gpu0", "A", &specs[0], PB_TEST_CRASHED);
     append_outcome(old, "n.gpu0", "A", &specs[1], PB_TEST_CRASHED);
     pb_spool_close(old);
     pb_spool_close(spool);
@@ -354,7 +354,7 @@ static void test_merge__what_is_written_after_a_takeover_is_refused(void **state
 static void test_merge__worse_outcome_is_not_replaced_by_a_weaker_test(void **state)
 {
     struct place *place = *state;
-    struct pb_test_spec spec = {"a", "cycle", "m", 1};
+    struct pb_test_spec spec = {"a_together", "cycle", "m", 1};
     struct pb_member *rows;
     struct pb_spool *spool;
     size_t count;
