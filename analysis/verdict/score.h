@@ -39,6 +39,7 @@ struct pb_norm {
     size_t peers;    /* finite values, the baseline's included */
     size_t majority; /* of them, by which center and scale are set */
     double center, scale;
+    bool measured;                          /* the scale is that of the values, and no floor */
     double critical_sigmas, warning_sigmas; /* single-device thresholds before multiplicity */
     double detectable; /* smallest shift that would have been CRITICAL or, where peers are too few
                           for that, a WARNING; in the metric's unit */

@@ -84,6 +84,7 @@ static void fit_metric(struct pb_scoring *scoring, size_t group, size_t metric)
                              .majority = fit->majority.count,
                              .center = fit->majority.center,
                              .scale = fit->majority.scale,
+                             .measured = fit->measured,
                              .split = fit->split,
                              .split_boundary = fit->split ? fit->boundary : NAN,
                              .split_other = fit->split ? fit->other.center : NAN,

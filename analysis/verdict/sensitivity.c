@@ -8,6 +8,13 @@ static double in_practicals(const struct pb_sensitivity *sensitivity)
     return sensitivity->shift / sensitivity->practical;
 }
 
+/* What a job feels; and structure, where devices differ by more than its steps. */
+static bool counts(const struct pb_metric *metric, const struct pb_norm *norm)
+{
+    return metric->domain == PB_DOMAIN_NS || metric->domain == PB_DOMAIN_RATE ||
+           (metric->domain == PB_DOMAIN_SIZE && norm->measured);
+}
+
 bool pb_sensitivity_worst(const struct pb_sheet *sheet, const struct pb_scores *scores,
                           size_t group, enum pb_part part, struct pb_sensitivity *worst_out)
 {
@@ -19,7 +26,7 @@ bool pb_sensitivity_worst(const struct pb_sheet *sheet, const struct pb_scores *
         struct pb_sensitivity one = {m, norm->detectable / fabs(norm->center), metric->practical};
 
         if (metric->part != part || metric->practical <= 0.0 || !isfinite(one.shift) ||
-            (metric->domain != PB_DOMAIN_NS && metric->domain != PB_DOMAIN_RATE))
+            !counts(metric, norm))
             continue;
         if (isnan(worst.shift) || in_practicals(&one) > in_practicals(&worst))
             worst = one;

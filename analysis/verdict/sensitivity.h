@@ -3,7 +3,8 @@
  * could have been found.
  *
  * A component is judged by its times in ns and its rates per second: that is what a job feels of
- * it. Cycle counts are the same times without the clock; structure (sizes, ways) comes in steps.
+ * it. Cycle counts are the same times without the clock. Structure (sizes, ways) comes in steps,
+ * which limit what can be found of healthy devices too: it counts where devices differ by more.
  */
 #ifndef PB_ANALYSIS_VERDICT_SENSITIVITY_H
 #define PB_ANALYSIS_VERDICT_SENSITIVITY_H

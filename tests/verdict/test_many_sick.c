@@ -340,6 +340,33 @@ static void test_many_sick__a_few_of_another_model_do_not_hide_a_sick_device(voi
     end(bed);
 }
 
+/* Copies that differ by a fifth from device to device: a tenth less would not be found. */
+static void test_many_sick__what_could_not_be_found_is_unknown(void **state)
+{
+    struct bed *bed = *state;
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_findings findings;
+    size_t metric;
+
+    begin(bed, 6, 4);
+    judge(bed);
+    assert_int_equal(bed->findings.worst, PB_SEVERITY_OK);
+    metric = pb_sheet_find(&bed->fleet, "global_copy.peak");
+    for (size_t i = 0; i < 24; i++) {
+        struct pb_metric copy = bed->fleet.metrics[metric];
+        struct pb_cell cell = pb_sheet_cell(&bed->fleet, i, metric);
+
+        cell.value *= 1.0 + 0.2 * ((double)(i * 7 % 24) / 23.0 - 0.5);
+        assert_int_equal(pb_sheet_set(&bed->fleet, i, &copy, cell, &err), PB_OK);
+    }
+    assert_int_equal(fleetbuild_judge(&bed->fleet, &findings, &err), PB_OK);
+    assert_int_equal(findings.worst, PB_SEVERITY_UNKNOWN);
+    assert_string_equal(findings.items[0].cause, "insufficient_sensitivity");
+    assert_non_null(strstr(findings.items[0].summary, "dram"));
+    pb_findings_clear(&findings);
+    end(bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -351,6 +378,7 @@ int main(void)
         cmocka_unit_test(test_many_sick__half_and_more_cannot_be_determined),
         cmocka_unit_test(test_many_sick__a_node_names_its_members),
         cmocka_unit_test(test_many_sick__a_slower_driver_is_one_finding_with_that_cause),
+        cmocka_unit_test(test_many_sick__what_could_not_be_found_is_unknown),
         cmocka_unit_test(test_many_sick__a_few_of_another_model_do_not_hide_a_sick_device),
     };
 
