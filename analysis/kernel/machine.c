@@ -11,20 +11,24 @@
 /*
  * CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; the newest first.
  * Fermi and Kepler: N14 3.2 and 4.2, stores are handled by L2; from Maxwell on lines are allocated
- * when they are missed (a load that meets its line in flight is a hit: seen on an H200).
+ * when they are missed (a load that meets its line in flight is a hit: seen on an H200). From
+ * Ampere on requests are merged before L2 (the "L2 Request Coalescer" of Nsight Compute).
  */
 static const struct pb_execution capabilities[] = {
-    {120, 0, 1536, 24, 65536, 102400, 1024, false, PB_STORE_UPDATE, NAN, 0.0},
-    {100, 0, 2048, 32, 65536, 233472, 1024, false, PB_STORE_UPDATE, NAN, 0.0},
-    {90, 0, 2048, 32, 65536, 233472, 1024, false, PB_STORE_UPDATE, NAN, 0.0},
-    {89, 0, 1536, 24, 65536, 102400, 1024, false, PB_STORE_UPDATE, NAN, 0.0},
-    {86, 0, 1536, 16, 65536, 102400, 1024, false, PB_STORE_UPDATE, NAN, 0.0},
-    {80, 0, 2048, 32, 65536, 167936, 1024, false, PB_STORE_UPDATE, NAN, 0.0},
-    {75, 0, 1024, 16, 65536, 65536, 0, false, PB_STORE_UPDATE, NAN, 0.0},
-    {70, 0, 2048, 32, 65536, 98304, 0, false, PB_STORE_UPDATE, NAN, 0.0},
-    {50, 0, 2048, 32, 65536, 65536, 0, false, PB_STORE_INVALIDATE, NAN, 0.0},
-    {30, 0, 2048, 16, 65536, 49152, 0, true, PB_STORE_INVALIDATE, NAN, 0.0},
-    {20, 0, 1536, 8, 32768, 49152, 0, true, PB_STORE_INVALIDATE, NAN, 0.0},
+    {120, 0, 1536, 24, 65536, 102400, 1024, false, PB_STORE_UPDATE, true, NAN, false, NAN, 0.0,
+     0.0},
+    {100, 0, 2048, 32, 65536, 233472, 1024, false, PB_STORE_UPDATE, true, NAN, false, NAN, 0.0,
+     0.0},
+    {90, 0, 2048, 32, 65536, 233472, 1024, false, PB_STORE_UPDATE, true, NAN, false, NAN, 0.0, 0.0},
+    {89, 0, 1536, 24, 65536, 102400, 1024, false, PB_STORE_UPDATE, true, NAN, false, NAN, 0.0, 0.0},
+    {86, 0, 1536, 16, 65536, 102400, 1024, false, PB_STORE_UPDATE, true, NAN, false, NAN, 0.0, 0.0},
+    {80, 0, 2048, 32, 65536, 167936, 1024, false, PB_STORE_UPDATE, true, NAN, false, NAN, 0.0, 0.0},
+    {75, 0, 1024, 16, 65536, 65536, 0, false, PB_STORE_UPDATE, false, NAN, false, NAN, 0.0, 0.0},
+    {70, 0, 2048, 32, 65536, 98304, 0, false, PB_STORE_UPDATE, false, NAN, false, NAN, 0.0, 0.0},
+    {50, 0, 2048, 32, 65536, 65536, 0, false, PB_STORE_INVALIDATE, false, NAN, false, NAN, 0.0,
+     0.0},
+    {30, 0, 2048, 16, 65536, 49152, 0, true, PB_STORE_INVALIDATE, false, NAN, false, NAN, 0.0, 0.0},
+    {20, 0, 1536, 8, 32768, 49152, 0, true, PB_STORE_INVALIDATE, false, NAN, false, NAN, 0.0, 0.0},
 };
 
 enum { CAPABILITY_COUNT = sizeof(capabilities) / sizeof(capabilities[0]), DEFAULT_CAPABILITY = 90 };
@@ -119,11 +123,14 @@ static enum pb_status read_execution(const struct pb_json *object, struct pb_exe
                                         "shared_reserved_per_block",
                                         "latency_sigma",
                                         "line_cycles",
+                                        "l2_merge",
                                         NULL};
+    static const char *const merges[] = {"no", "yes", NULL};
     static const char *const fills[] = {"on_miss", "on_arrival", NULL};
     static const char *const stores[] = {"update", "invalidate", "allocate", NULL};
     int fill = execution->l1_fills_on_arrival ? 1 : 0;
     int store = (int)execution->l1_stores;
+    int merge = execution->l2_merges_requests ? 1 : 0;
     enum pb_status status = pb_json_only(object, known, err);
 
     if (status == PB_OK)
@@ -145,6 +152,9 @@ static enum pb_status read_execution(const struct pb_json *object, struct pb_exe
         status = read_word(object, "l1_fill", fills, &fill, err);
     if (status == PB_OK)
         status = read_word(object, "l1_stores", stores, &store, err);
+    if (status == PB_OK)
+        status = read_word(object, "l2_merge", merges, &merge, err);
+    execution->l2_merges_requests = merge == 1;
     execution->l1_fills_on_arrival = fill == 1;
     execution->l1_stores = (enum pb_store_policy)store;
     return status;
@@ -183,9 +193,15 @@ enum pb_status pb_execution_from_json(const struct pb_json *root,
     if (status == PB_OK)
         status = read_count(root, "sm_count", 4096, &execution.sm_count, err);
     if (status == PB_OK)
+        status = read_real(root, "clock_mhz", 1e5, &execution.clock_mhz, err);
+    if (status == PB_OK)
         status = pb_json_member(root, "shared", false, &member, err);
     if (status == PB_OK && member.value != NULL)
         status = read_bytes(&member, "bytes_per_sm", &execution.shared_per_sm, err);
+    if (status == PB_OK)
+        status = pb_json_member(root, "l2_sides", false, &member, err);
+    if (status == PB_OK && member.value != NULL)
+        status = read_real(&member, "far_latency_cycles", 1e6, &execution.l2_far_cycles, err);
     if (status == PB_OK)
         status = pb_json_member(root, "execution", false, &member, err);
     if (status == PB_OK && member.value != NULL)
@@ -213,6 +229,15 @@ static struct pb_latency spread(const struct pb_model_latency *measured, double 
     return latency;
 }
 
+/* Does its index by masks choose among more lines than there are? */
+static bool is_uneven(const struct pb_model_level *level)
+{
+    return level != NULL && level->has_sets && level->shape.index_mask_count > 0 &&
+           level->way_counts == NULL && level->fits_bytes > 0 &&
+           level->fits_bytes <
+               level->shape.set_count * level->shape.way_count * level->shape.line_bytes;
+}
+
 enum pb_status pb_machine_make(const struct pb_model_hierarchy *hierarchy,
                                const struct pb_execution *execution, const char *name,
                                struct pb_machine *machine_out, struct pb_error *err)
@@ -230,6 +255,10 @@ enum pb_status pb_machine_make(const struct pb_model_hierarchy *hierarchy,
         .l1.fills_on_arrival = execution->l1_fills_on_arrival,
         .mshr_per_sm = (uint32_t)hierarchy->mshr_per_sm,
         .line_cycles = execution->line_cycles,
+        .cycles_per_ns = execution->clock_mhz / 1000.0,
+        .l2_sides = isnan(execution->l2_far_cycles) ? 1 : 2,
+        .l2_far = {execution->l2_far_cycles, 0.0},
+        .l2_merges_requests = execution->l2_merges_requests,
     };
 
     PB_TEXT_SET(machine.name, name);
@@ -245,6 +274,7 @@ enum pb_status pb_machine_make(const struct pb_model_hierarchy *hierarchy,
         return pb_fail(err, PB_INVALID, "%s: no cache of global loads is known", name);
     if (isnan(hierarchy->dram.cycles))
         return pb_fail(err, PB_INVALID, "%s: dram.latency_cycles is not determined", name);
+    machine.l1.draws_high_bits = execution->draws_high_bits && is_uneven(machine.l1.level);
     if (machine.l1.level != NULL)
         machine.l1_hit = spread(&machine.l1.level->latency, 0.0);
     if (machine.l2.level != NULL)

@@ -17,8 +17,12 @@ struct pb_execution {
     uint64_t shared_per_sm, shared_reserved_per_block;
     bool l1_fills_on_arrival;
     enum pb_store_policy l1_stores;
+    bool l2_merges_requests;
+    double l2_far_cycles; /* of a hit in the half that is not the SM's; NaN: L2 is one */
+    bool draws_high_bits; /* the hierarchy was measured; see pb_machine_make() */
     double latency_sigma; /* share of a latency; NaN: as the hierarchy has it */
     double line_cycles;
+    double clock_mhz; /* of the SMs; 0: not known */
 };
 
 /* What is known of a compute capability; 0 or one that is not in the table: the newest before it.
@@ -33,7 +37,9 @@ enum pb_status pb_execution_from_json(const struct pb_json *root,
                                       struct pb_execution *execution_out, struct pb_error *err);
 
 /*
- * hierarchy  is referred to, not copied
+ * hierarchy  is referred to, not copied. Where it was measured, and L1 holds fewer lines than its
+ *            sets have, its index is known for the address bits of the array that was walked alone
+ *            (docs/parameters.md): the part of higher bits is drawn.
  *
  * PB_INVALID  loads find no cache whose line is known, or its latency is not
  */

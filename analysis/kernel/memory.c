@@ -13,7 +13,10 @@
 enum {
     PIECES_MAX = 2 * PB_LANES_MAX, /* lines of an access: a lane's bytes may lie in two */
     RECENT_COUNT = 8,              /* instructions of a warp whose last address is known */
-    COUNTER_SECTOR = 32            /* bytes that the hardware's counters count in */
+    ADDRESS_BITS = 47,             /* of an address that a process can have */
+    TPC_SMS = 2,
+    TPCS_MAX = 256,
+    COUNTER_SECTOR = 32 /* bytes that the hardware's counters count in */
 };
 
 /* Where local memory is laid out, far from all else. */
@@ -80,9 +83,13 @@ struct pb_memory {
     const struct pb_kernel *kernel;
     uint32_t sm_count, warp_slots;
     uint64_t line_bytes, sector_bytes; /* of L1 */
+    uint64_t l2_line_bytes, l2_sector_bytes;
     struct sm *sms;
-    struct level l2;
-    struct recent (*recent)[RECENT_COUNT]; /* [sm_count * warp_slots] */
+    struct level l2[PB_SIDES_MAX];
+    struct pb_line_map requests[PB_SIDES_MAX]; /* by unit: when L2 answers its request */
+    unsigned char *sides;                      /* [sm_count] of L2, on which each SM is */
+    struct pb_model_level l1_drawn;            /* L1 with masks that were drawn in part */
+    struct recent (*recent)[RECENT_COUNT];     /* [sm_count * warp_slots] */
     gsl_rng *random;
     struct pb_instruction_counts *instructions;
     size_t instruction_count;
@@ -143,11 +150,34 @@ static enum pb_status open_level(struct pb_memory *memory, const struct pb_machi
     else if (spec->shape.set_count > 0)
         status = pb_model_cache_create(&spec->shape, seed, &level->cache, err);
     else
-        status = pb_model_level_open(spec->level, spec->fits_bytes, PB_MODEL_ASSUME, seed,
-                                     &level->cache, err);
+        status = pb_model_level_open(spec->draws_high_bits ? &memory->l1_drawn : spec->level,
+                                     spec->fits_bytes, PB_MODEL_ASSUME, seed, &level->cache, err);
     if (status == PB_OK && !options->has_no_classes)
         status = open_ideal(spec, line_bytes, sector_bytes, &level->ideal, err);
     return status;
+}
+
+/*
+ * Address bits above those that the index was resolved for belong to it, too, in a way that depends
+ * on where pages lie: each gets a part in it that is drawn.
+ */
+static enum pb_status draw_masks(const struct pb_machine_level *spec, uint64_t seed,
+                                 struct pb_model_level *drawn, struct pb_error *err)
+{
+    gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
+    uint64_t known = 1;
+
+    if (random == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory for random numbers");
+    gsl_rng_set(random, (unsigned long)seed + 1);
+    *drawn = *spec->level;
+    for (size_t i = 0; i < drawn->shape.index_mask_count; i++)
+        known |= drawn->shape.index_masks[i];
+    for (size_t i = 0; i < drawn->shape.index_mask_count; i++)
+        for (unsigned bit = 64 - (unsigned)__builtin_clzll(known); bit < ADDRESS_BITS; bit++)
+            drawn->shape.index_masks[i] |= (uint64_t)gsl_rng_uniform_int(random, 2) << bit;
+    gsl_rng_free(random);
+    return PB_OK;
 }
 
 static void close_level(struct level *level)
@@ -348,33 +378,80 @@ static void add_levels(struct pb_level_counts *to, const struct pb_level_counts 
     count_level(to, from->hits, from->in_flight, from->misses);
 }
 
-/*
- * Reads or writes the bytes [address, address + bytes) of one L2 line, counted by units of 32
- * bytes; *ready_time_out is when all are back.
- */
-static enum pb_status use_l2(struct pb_memory *memory, uint64_t address, uint64_t bytes,
-                             double time, struct pb_level_counts *counts, double *ready_time_out,
-                             struct pb_error *err)
+/* In which half the memory of an address is at home, by blocks of 4 KiB; how they lie is drawn. */
+static unsigned home_of(const struct pb_memory *memory, uint64_t address)
 {
-    struct level *level = &memory->l2;
-    uint32_t sectors = pb_model_cache_sectors(level->cache, address, bytes);
+    uint64_t block = (address >> 12) + memory->options.seed;
+
+    if (memory->machine->l2_sides < 2)
+        return 0;
+    return (unsigned)(block * UINT64_C(0x9e3779b97f4a7c15) >> 63);
+}
+
+/*
+ * What the half of an SM missed comes from memory, or where that is at home in the other half, from
+ * there. *arrival_out: when.
+ */
+static enum pb_status fetch(struct pb_memory *memory, unsigned side, uint64_t address, double time,
+                            double *arrival_out, struct pb_error *err)
+{
+    unsigned home = home_of(memory, address);
+    struct level *level = &memory->l2[home];
+    struct pb_model_lookup lookup;
+
+    if (home == side) {
+        *arrival_out = time + draw(memory, &memory->machine->dram);
+        return PB_OK;
+    }
+    pb_model_cache_access(level->cache, address, pb_model_cache_sectors(level->cache, address, 1),
+                          time, &lookup);
+    *arrival_out = time + draw(memory, &memory->machine->l2_far);
+    if (lookup.in_flight != 0)
+        *arrival_out = fmax(*arrival_out, lookup.ready_time);
+    if (lookup.missed == 0 || memory->options.without[PB_EXTENSION_LATENCY])
+        return PB_OK;
+    *arrival_out = fmax(*arrival_out, time + draw(memory, &memory->machine->dram));
+    return pb_model_cache_fill(level->cache, lookup.slot, lookup.missed, *arrival_out, err);
+}
+
+/* Units of 32 bytes, as bits, in what L2 has for sectors. */
+static uint32_t sectors_of(const struct level *level, uint64_t line, uint32_t units)
+{
+    uint32_t sectors = 0;
+
+    for (; units != 0; units &= units - 1)
+        sectors |= pb_model_cache_sectors(
+            level->cache, line + (uint64_t)__builtin_ctz(units) * COUNTER_SECTOR, 1);
+    return sectors;
+}
+
+/* Reads units of one L2 line from the half of `side`; *ready_time_out is when all are back. */
+static enum pb_status look_up_l2(struct pb_memory *memory, unsigned side, uint64_t line,
+                                 uint32_t units, double time, struct pb_level_counts *counts,
+                                 double *ready_time_out, struct pb_error *err)
+{
+    struct level *level = &memory->l2[side];
+    uint32_t sectors = sectors_of(level, line, units);
     struct pb_model_lookup lookup;
     uint32_t kinds[PB_MISS_KIND_COUNT];
-    double arrival;
+    double arrival = time;
     enum pb_status status;
 
-    pb_model_cache_access(level->cache, address, sectors, time, &lookup);
+    pb_model_cache_access(level->cache, line, sectors, time, &lookup);
     *ready_time_out = time + draw(memory, &memory->machine->l2_hit);
     if (lookup.in_flight != 0)
         *ready_time_out = fmax(*ready_time_out, lookup.ready_time);
-    status = classify(level, address, sectors, lookup.missed, kinds, err);
+    status = classify(level, line, sectors, lookup.missed, kinds, err);
+    if (status == PB_OK && lookup.missed != 0)
+        status = fetch(memory, side,
+                       line + (uint64_t)__builtin_ctz(lookup.missed) * memory->l2_sector_bytes,
+                       time, &arrival, err);
     if (status == PB_OK && lookup.missed != 0 && !memory->options.without[PB_EXTENSION_LATENCY]) {
-        arrival = time + draw(memory, &memory->machine->dram);
         *ready_time_out = fmax(*ready_time_out, arrival);
         status = pb_model_cache_fill(level->cache, lookup.slot, lookup.missed, arrival, err);
     }
-    for (uint64_t at = address; at < address + bytes && status == PB_OK; at += COUNTER_SECTOR) {
-        uint32_t sector = pb_model_cache_sectors(level->cache, at, 1);
+    for (; units != 0 && status == PB_OK; units &= units - 1) {
+        uint32_t sector = sectors_of(level, line, units & -units);
 
         counts->hits += (sector & lookup.hit) != 0;
         counts->in_flight += (sector & lookup.in_flight) != 0;
@@ -384,33 +461,104 @@ static enum pb_status use_l2(struct pb_memory *memory, uint64_t address, uint64_
     return status;
 }
 
-/* Any range, line by line. */
-static enum pb_status use_l2_range(struct pb_memory *memory, uint64_t address, uint64_t bytes,
-                                   double time, struct pb_level_counts *counts,
-                                   double *ready_time_out, struct pb_error *err)
+static bool merges(const struct pb_memory *memory)
 {
-    uint64_t line_bytes, sector_bytes;
+    return memory->machine->l2_merges_requests && !memory->options.without[PB_EXTENSION_LATENCY];
+}
+
+/*
+ * A request for what another one of the same half has asked for, and L2 has not answered yet, is
+ * merged with it: L2 does not see it.
+ * Takes such units out; *ready_time_inout is when they are back at least.
+ */
+static uint32_t merge_requests(const struct pb_memory *memory, unsigned side, uint64_t line,
+                               uint32_t units, double time, double *ready_time_inout)
+{
+    uint32_t kept = units;
+
+    for (; merges(memory) && units != 0; units &= units - 1) {
+        const uint64_t *bits = pb_line_map_find(
+            &memory->requests[side], line / COUNTER_SECTOR + (uint64_t)__builtin_ctz(units));
+
+        if (bits == NULL || time_of(*bits) <= time)
+            continue;
+        kept &= ~(units & -units);
+        *ready_time_inout = fmax(*ready_time_inout, time_of(*bits));
+    }
+    return kept;
+}
+
+static enum pb_status note_requests(struct pb_memory *memory, unsigned side, uint64_t line,
+                                    uint32_t units, double ready_time, struct pb_error *err)
+{
+    for (; merges(memory) && units != 0; units &= units - 1) {
+        uint64_t *bits = pb_line_map_at(&memory->requests[side],
+                                        line / COUNTER_SECTOR + (uint64_t)__builtin_ctz(units));
+
+        if (bits == NULL)
+            return pb_fail(err, PB_NO_MEMORY, "out of memory for requests to L2");
+        memcpy(bits, &ready_time, sizeof(ready_time));
+    }
+    return PB_OK;
+}
+
+static enum pb_status read_l2_line(struct pb_memory *memory, unsigned side, uint64_t line,
+                                   uint32_t units, double time, struct pb_access_counts *counts,
+                                   double *ready_time_inout, struct pb_error *err)
+{
+    uint32_t left = merge_requests(memory, side, line, units, time, ready_time_inout);
+    double ready_time = time;
+    enum pb_status status;
+
+    counts->l2_merged += count_bits(units) - count_bits(left);
+    if (left == 0)
+        return PB_OK;
+    status = look_up_l2(memory, side, line, left, time, &counts->l2, &ready_time, err);
+    *ready_time_inout = fmax(*ready_time_inout, ready_time);
+    ready_time = fmin(ready_time, time + draw(memory, &memory->machine->l2_hit));
+    return status == PB_OK ? note_requests(memory, side, line, left, ready_time, err) : status;
+}
+
+/* A write goes to the half where it is at home; a copy in the other one is gone. */
+static void write_l2_line(struct pb_memory *memory, uint64_t line, uint32_t units, double time)
+{
+    unsigned home = home_of(memory, line);
+    uint32_t sectors = sectors_of(&memory->l2[home], line, units);
+    struct pb_model_lookup lookup;
+
+    pb_model_cache_access(memory->l2[home].cache, line, sectors, time, &lookup);
+    if (memory->machine->l2_sides == 2)
+        pb_model_cache_invalidate(memory->l2[1 - home].cache, line, sectors);
+}
+
+/* Reads any range line by line, or writes it where counts is NULL. */
+static enum pb_status use_l2_range(struct pb_memory *memory, unsigned side, uint64_t address,
+                                   uint64_t bytes, double time, struct pb_access_counts *counts,
+                                   double *ready_time_inout, struct pb_error *err)
+{
     uint64_t end = address + bytes;
     enum pb_status status = PB_OK;
 
-    shape_of(&memory->machine->l2, &line_bytes, &sector_bytes);
     address -= address % COUNTER_SECTOR;
     while (address < end && status == PB_OK) {
-        uint64_t next = (address / line_bytes + 1) * line_bytes;
-        double ready_time = time;
+        uint64_t line = address - address % memory->l2_line_bytes;
+        uint32_t units = 0;
 
-        status = use_l2(memory, address, (next < end ? next : end) - address, time, counts,
-                        &ready_time, err);
-        *ready_time_out = fmax(*ready_time_out, ready_time);
-        address = next;
+        for (; address < end && address - line < memory->l2_line_bytes; address += COUNTER_SECTOR)
+            units |= UINT32_C(1) << (address - line) / COUNTER_SECTOR;
+        if (counts == NULL)
+            write_l2_line(memory, line, units, time);
+        else
+            status = read_l2_line(memory, side, line, units, time, counts, ready_time_inout, err);
     }
     return status;
 }
 
 /* Sectors of a line that L1 missed, in runs. */
-static enum pb_status read_below_l1(struct pb_memory *memory, const struct piece *piece,
-                                    uint32_t sectors, double time, struct pb_level_counts *counts,
-                                    double *ready_time_out, struct pb_error *err)
+static enum pb_status use_below_l1(struct pb_memory *memory, unsigned side,
+                                   const struct piece *piece, uint32_t sectors, double time,
+                                   struct pb_access_counts *counts, double *ready_time_out,
+                                   struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 
@@ -424,7 +572,7 @@ static enum pb_status read_below_l1(struct pb_memory *memory, const struct piece
         uint32_t run = sectors >> first;
         uint32_t length = run == UINT32_MAX ? 32 : (uint32_t)__builtin_ctz(~run);
 
-        status = use_l2_range(memory, piece->address + first * memory->sector_bytes,
+        status = use_l2_range(memory, side, piece->address + first * memory->sector_bytes,
                               length * memory->sector_bytes, time, counts, ready_time_out, err);
         sectors &= length + first >= 32 ? 0 : UINT32_MAX << (first + length);
     }
@@ -542,6 +690,11 @@ static enum pb_status needs_register(struct pb_memory *memory, struct level *lev
     return status;
 }
 
+static unsigned side_of(const struct pb_memory *memory, const struct sm *sm)
+{
+    return memory->sides[sm - memory->sms];
+}
+
 /* One piece through L1 and what is below. *time_inout: when it is issued; its answer is later. */
 static enum pb_status load_piece(struct pb_memory *memory, struct sm *sm, uint32_t warp_slot,
                                  const struct piece *piece, struct pb_access_counts *counts,
@@ -562,8 +715,8 @@ static enum pb_status load_piece(struct pb_memory *memory, struct sm *sm, uint32
     if (found.missed != 0 && sm->mshr != NULL)
         *time_inout = pb_model_mshr_wait(sm->mshr, warp_slot, *time_inout);
     if (found.missed != 0) {
-        status =
-            read_below_l1(memory, piece, found.missed, *time_inout, &counts->l2, &arrival, err);
+        status = use_below_l1(memory, side_of(memory, sm), piece, found.missed, *time_inout, counts,
+                              &arrival, err);
         if (status == PB_OK && sm->mshr != NULL)
             status = pb_model_mshr_add(sm->mshr, warp_slot, arrival, err);
         if (status != PB_OK)
@@ -586,7 +739,6 @@ static enum pb_status store_piece(struct pb_memory *memory, struct sm *sm,
 {
     enum pb_store_policy policy = is_local ? PB_STORE_ALLOCATE : memory->machine->l1_stores;
     struct level *level = &sm->l1;
-    struct pb_level_counts unused = {0};
     double ready_time;
 
     if (level->cache != NULL && policy == PB_STORE_INVALIDATE)
@@ -598,7 +750,7 @@ static enum pb_status store_piece(struct pb_memory *memory, struct sm *sm,
     }
     if (memory->machine->l2.level == NULL)
         return PB_OK;
-    return read_below_l1(memory, piece, piece->sectors, time, &unused, &ready_time, err);
+    return use_below_l1(memory, 0, piece, piece->sectors, time, NULL, &ready_time, err);
 }
 
 /* ---- accesses ---- */
@@ -731,6 +883,7 @@ static void add_counts(struct pb_access_counts *to, const struct pb_access_count
     to->sectors += from->sectors;
     to->lines += from->lines;
     to->bytes += from->bytes;
+    to->l2_merged += from->l2_merged;
     add_levels(&to->l1, &from->l1);
     add_levels(&to->l2, &from->l2);
 }
@@ -775,10 +928,11 @@ static enum pb_status load(struct pb_memory *memory, struct sm *sm, uint32_t war
 }
 
 /* What does not enter L1: loads past it, bulk copies. The warp waits for loads to registers. */
-static enum pb_status load_past_l1(struct pb_memory *memory, const struct pb_access *access,
-                                   const struct piece *pieces, size_t count, bool is_bulk,
-                                   struct pb_access_counts *counts, double time,
-                                   struct pb_access_outcome *outcome, struct pb_error *err)
+static enum pb_status load_past_l1(struct pb_memory *memory, unsigned side,
+                                   const struct pb_access *access, const struct piece *pieces,
+                                   size_t count, bool is_bulk, struct pb_access_counts *counts,
+                                   double time, struct pb_access_outcome *outcome,
+                                   struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 
@@ -788,13 +942,13 @@ static enum pb_status load_past_l1(struct pb_memory *memory, const struct pb_acc
         return PB_OK;
     }
     if (is_bulk)
-        return use_l2_range(memory, access->address[0], access->bytes, time, &counts->l2,
+        return use_l2_range(memory, side, access->address[0], access->bytes, time, counts,
                             &outcome->ready_time, err);
     for (size_t i = 0; i < count && status == PB_OK; i++) {
         double ready_time;
 
-        status = read_below_l1(memory, &pieces[i], pieces[i].sectors, time, &counts->l2,
-                               &ready_time, err);
+        status = use_below_l1(memory, side, &pieces[i], pieces[i].sectors, time, counts,
+                              &ready_time, err);
         outcome->ready_time = fmax(outcome->ready_time, ready_time);
     }
     return status;
@@ -825,7 +979,8 @@ enum pb_status pb_memory_access(void *context, uint32_t sm_number, uint32_t warp
             status = store_piece(memory, sm, &pieces[i], is_local, time, err);
     } else if (instruction->bypasses_l1 || is_bulk || sm->l1.cache == NULL ||
                instruction->kind == PB_KIND_PREFETCH) {
-        status = load_past_l1(memory, access, pieces, count, is_bulk, &counts, time, outcome, err);
+        status = load_past_l1(memory, side_of(memory, sm), access, pieces, count, is_bulk, &counts,
+                              time, outcome, err);
     } else {
         status = load(memory, sm, warp_slot, pieces, count, &counts, time, outcome, err);
     }
@@ -850,6 +1005,8 @@ static enum pb_status make_sms(struct pb_memory *memory, struct pb_error *err)
                     !memory->options.without[PB_EXTENSION_LATENCY];
     enum pb_status status = PB_OK;
 
+    if (machine->l1.draws_high_bits)
+        status = draw_masks(&machine->l1, memory->options.seed, &memory->l1_drawn, err);
     for (uint32_t i = 0; i < memory->sm_count && status == PB_OK; i++) {
         if (machine->l1.level != NULL)
             status =
@@ -860,10 +1017,28 @@ static enum pb_status make_sms(struct pb_memory *memory, struct pb_error *err)
             status = pb_model_mshr_create(machine->mshr_per_sm, 0, memory->warp_slots,
                                           &memory->sms[i].mshr, err);
     }
-    if (status == PB_OK && machine->l2.level != NULL)
-        status = open_level(memory, &machine->l2, memory->options.seed + memory->sm_count,
-                            &memory->l2, err);
+    for (unsigned i = 0; i < machine->l2_sides && machine->l2.level != NULL && status == PB_OK; i++)
+        status = open_level(memory, &machine->l2, memory->options.seed + memory->sm_count + i,
+                            &memory->l2[i], err);
     return status;
+}
+
+/*
+ * Half of the TPCs, pairs of SMs that are neighbours by number, are on each side of L2; which ones
+ * is not measured.
+ */
+static void draw_sides(struct pb_memory *memory)
+{
+    unsigned char sides[TPCS_MAX];
+
+    for (uint32_t i = 0; i < TPCS_MAX; i++)
+        sides[i] = (unsigned char)(i % memory->machine->l2_sides);
+    gsl_ran_shuffle(memory->random, sides, TPCS_MAX, 1);
+    for (uint32_t i = 0; i < memory->sm_count; i++) {
+        uint32_t sm = memory->kernel->sms == NULL ? i : memory->kernel->sms[i];
+
+        memory->sides[i] = sides[sm / TPC_SMS % TPCS_MAX];
+    }
 }
 
 enum pb_status pb_memory_create(const struct pb_machine *machine,
@@ -886,14 +1061,18 @@ enum pb_status pb_memory_create(const struct pb_machine *machine,
         shape_of(&machine->l1, &memory->line_bytes, &memory->sector_bytes);
     else
         memory->line_bytes = 128, memory->sector_bytes = COUNTER_SECTOR;
+    if (machine->l2.level != NULL)
+        shape_of(&machine->l2, &memory->l2_line_bytes, &memory->l2_sector_bytes);
     memory->sms = calloc(sm_count, sizeof(*memory->sms));
+    memory->sides = calloc(sm_count, 1);
     memory->recent = calloc((size_t)sm_count * warp_slots, sizeof(*memory->recent));
     memory->allocations = calloc(kernel->allocation_count + 1, sizeof(*memory->allocations));
     memory->random = gsl_rng_alloc(gsl_rng_mt19937);
     if (options->wants_reuse)
         memory->reuse = calloc(1, sizeof(*memory->reuse));
     if ((options->wants_reuse && memory->reuse == NULL) || memory->sms == NULL ||
-        memory->recent == NULL || memory->allocations == NULL || memory->random == NULL)
+        memory->sides == NULL || memory->recent == NULL || memory->allocations == NULL ||
+        memory->random == NULL)
         status = pb_fail(err, PB_NO_MEMORY, "out of memory for the caches of %u SMs", sm_count);
     else
         status = make_sms(memory, err);
@@ -902,6 +1081,7 @@ enum pb_status pb_memory_create(const struct pb_machine *machine,
         return status;
     }
     gsl_rng_set(memory->random, (unsigned long)(options->seed + 1));
+    draw_sides(memory);
     *memory_out = memory;
     return PB_OK;
 }
@@ -914,7 +1094,11 @@ void pb_memory_destroy(struct pb_memory *memory)
         close_level(&memory->sms[i].l1);
         pb_model_mshr_destroy(memory->sms[i].mshr);
     }
-    close_level(&memory->l2);
+    for (size_t i = 0; i < PB_SIDES_MAX; i++) {
+        close_level(&memory->l2[i]);
+        pb_line_map_clear(&memory->requests[i]);
+    }
+    free(memory->sides);
     free(memory->sms);
     free(memory->recent);
     free(memory->instructions);

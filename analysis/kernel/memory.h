@@ -32,7 +32,11 @@ struct pb_machine_level {
      * missed, as Hopper does.
      */
     bool fills_on_arrival;
+    /* The index is known for low address bits only; the part of the others in it is drawn. */
+    bool draws_high_bits;
 };
+
+enum { PB_SIDES_MAX = 2 };
 
 struct pb_machine {
     char name[PB_TEXT_LENGTH];
@@ -45,8 +49,16 @@ struct pb_machine {
     struct pb_machine_level l1, l2;
     enum pb_store_policy l1_stores;
     struct pb_latency l1_hit, l2_hit, dram; /* in all, from the SM and back */
-    uint32_t mshr_per_sm;                   /* outstanding misses; 0: no limit is known */
-    double line_cycles; /* that each further line of an access keeps L1 busy; at least 0 */
+    /*
+     * Halves of L2: an SM looks its own one up, and what it misses there comes from the other half
+     * where that is at home. 1: L2 is one.
+     */
+    unsigned l2_sides;
+    struct pb_latency l2_far;
+    bool l2_merges_requests; /* of several SMs for what is on its way, before L2 sees them */
+    uint32_t mshr_per_sm;    /* outstanding misses; 0: no limit is known */
+    double cycles_per_ns;    /* of the SMs' clock; 0: not known */
+    double line_cycles;      /* that each further line of an access keeps L1 busy; at least 0 */
 };
 
 /* N14's extensions of the theory of reuse distances (4.1 to 4.5). */
@@ -83,6 +95,8 @@ struct pb_access_counts {
     uint64_t accesses;              /* of warps */
     uint64_t sectors, lines, bytes; /* distinct ones of an access; bytes that lanes asked for */
     struct pb_level_counts l1, l2;  /* reads; what bypasses L1 has no count there */
+    uint64_t
+        l2_merged; /* sectors that L1 missed and L2 did not see: merged with others under way */
 };
 
 /* What an instruction's lanes and its successive accesses in a warp are apart, most of the time. */

@@ -73,6 +73,7 @@ static void add_counts(struct pb_access_counts *to, const struct pb_access_count
     to->bytes += from->bytes;
     to->l1.hits += from->l1.hits;
     to->l1.in_flight += from->l1.in_flight;
+    to->l2_merged += from->l2_merged;
     to->l2.hits += from->l2.hits;
     to->l2.in_flight += from->l2.in_flight;
     for (size_t i = 0; i < PB_MISS_KIND_COUNT; i++) {
@@ -170,6 +171,7 @@ enum pb_status pb_predict(const struct pb_trace *trace, const struct pb_machine 
     struct run run = {options, NULL};
     const struct pb_access_sink sink = {&run, access_memory, show_progress};
     struct pb_schedule_options schedule = {
+        .cycles_per_ns = machine->cycles_per_ns,
         .no_hierarchy = options->memory.without[PB_EXTENSION_HIERARCHY],
         .no_divergence = options->memory.without[PB_EXTENSION_DIVERGENCE],
     };

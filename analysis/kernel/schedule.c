@@ -216,6 +216,8 @@ static enum pb_status start_first_blocks(struct schedule *schedule, struct pb_er
     for (uint32_t i = 0; i < schedule->sm_count; i++)
         if (schedule->sms[i].first_ready != NONE)
             schedule->heap[schedule->heap_count++] = i;
+    for (uint32_t i = schedule->heap_count / 2; i-- > 0;)
+        sift_down(schedule, i);
     schedule->result.sm_count = schedule->heap_count;
     return PB_OK;
 }
@@ -322,6 +324,8 @@ static enum pb_status make_sms(struct schedule *schedule, struct pb_error *err)
         sm->sleepers = calloc(schedule->slot_count, sizeof(*sm->sleepers));
         sm->warps_left = calloc(schedule->options->block_limit, sizeof(*sm->warps_left));
         sm->first_ready = sm->last_ready = NONE;
+        if (schedule->kernel->starts_ns != NULL)
+            sm->now = schedule->kernel->starts_ns[i] * schedule->options->cycles_per_ns;
         if (sm->warps == NULL || sm->sleepers == NULL || sm->warps_left == NULL)
             return pb_fail(err, PB_NO_MEMORY, "out of memory for the warps of %u SMs", count);
     }

@@ -32,6 +32,7 @@ struct pb_access_sink {
 struct pb_schedule_options {
     uint32_t sm_count;    /* where the trace has no schedule */
     uint32_t block_limit; /* blocks that are active on an SM at a time */
+    double cycles_per_ns; /* of the SMs' clock, for the times at which blocks began; 0: at once */
     bool no_hierarchy;    /* one warp after the other, one block after the other */
     bool no_divergence;   /* a warp takes its next turn whether its access is answered or not */
 };

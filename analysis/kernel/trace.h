@@ -64,9 +64,12 @@ struct pb_kernel {
     int64_t carveout_bytes; /* shared memory set aside on an SM; -1: not known */
     bool has_program_counters;
     uint32_t stream_count;
-    bool has_schedule; /* each stream is what one SM did; else the one stream is all */
-    size_t sm_count;   /* SMs that ran blocks, of which those with a stream were recorded; 0: not
-                          known */
+    bool has_schedule;   /* each stream is what one SM did; else the one stream is all */
+    size_t sm_count;     /* SMs that ran blocks, of which those with a stream were recorded; 0: not
+                            known */
+    const uint32_t *sms; /* [stream_count] the SM of each; NULL: not known */
+    const double
+        *starts_ns; /* [stream_count] when the first block of each began; NULL: not known */
     const struct pb_instruction *const *instructions; /* read anew after each record: it may grow */
     const size_t *instruction_count;
     const struct pb_allocation *allocations; /* [allocation_count] by address */

@@ -37,6 +37,7 @@ static enum pb_status load_document(const char *path, const char *key,
     if (status == PB_OK)
         status = pb_execution_from_json(&root, &execution, err);
     if (status == PB_OK) {
+        execution.draws_high_bits = json_object_get(root.value, "devices") != NULL;
         name_document(&root, path, name, sizeof(name));
         status = pb_machine_make(&device->hierarchy, &execution, name, &device->machine, err);
     }
@@ -75,6 +76,7 @@ static enum pb_status choose_device(struct pb_reader *reader, const char *path, 
 static void set_execution(const struct pb_device_info *info, const struct pb_parameters *parameters,
                           struct pb_execution *execution_out)
 {
+    double clock_mhz = pb_parameters_number(parameters, "clock", "sm_mhz");
     double line_cycles = pb_parameters_number(parameters, "sm", "coalesce_cycles");
 
     pb_execution_of(info->compute_capability, execution_out);
@@ -83,6 +85,10 @@ static void set_execution(const struct pb_device_info *info, const struct pb_par
         execution_out->threads_per_sm = info->max_threads_per_sm;
     if (info->shared_per_sm_bytes > 0)
         execution_out->shared_per_sm = info->shared_per_sm_bytes;
+    execution_out->l2_far_cycles = pb_parameters_number(parameters, "l2_far", "latency_cycles");
+    execution_out->draws_high_bits = true;
+    if (!isnan(clock_mhz))
+        execution_out->clock_mhz = clock_mhz;
     if (!isnan(line_cycles))
         execution_out->line_cycles = line_cycles;
 }

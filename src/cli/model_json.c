@@ -60,6 +60,7 @@ static json_t *make_counts(const struct pb_access_counts *counts)
     set_count(object, "bytes", counts->bytes);
     set(object, "l1", make_level(&counts->l1));
     set(object, "l2", make_level(&counts->l2));
+    set_count(object, "l2_merged", counts->l2_merged);
     return object;
 }
 

@@ -30,8 +30,10 @@ struct h5_trace {
     size_t instruction_count;
     struct pb_allocation *allocations;
     struct stream *streams;
-    uint32_t *counts; /* [block_count * warp_count] records of each warp */
-    uint32_t *left;   /* the same, still to come */
+    double *starts_ns; /* [stream_count] */
+    uint32_t *sms;     /* [stream_count] */
+    uint32_t *counts;  /* [block_count * warp_count] records of each warp */
+    uint32_t *left;    /* the same, still to come */
 };
 
 /* ---- tables ---- */
@@ -114,6 +116,22 @@ static enum pb_status read_allocations(struct h5_trace *trace, struct pb_error *
     return status;
 }
 
+/* When the first block of that SM began, after the first of all. */
+static double find_start(const struct pb_memtrace_launch *launch, uint32_t sm)
+{
+    uint64_t first = UINT64_MAX;
+    uint64_t own = UINT64_MAX;
+
+    for (size_t i = 0; i < launch->cta_count; i++) {
+        uint64_t begin = launch->ctas[i].begin_ns;
+
+        first = begin < first ? begin : first;
+        if (launch->ctas[i].sm == sm && begin < own)
+            own = begin;
+    }
+    return own == UINT64_MAX ? 0.0 : (double)(own - first);
+}
+
 static enum pb_status read_streams(struct h5_trace *trace, struct pb_error *err)
 {
     const struct pb_memtrace_launch *launch = &trace->launch;
@@ -122,10 +140,20 @@ static enum pb_status read_streams(struct h5_trace *trace, struct pb_error *err)
     if (trace->streams == NULL)
         return pb_fail(err, PB_NO_MEMORY, "%s: out of memory for %zu SMs", trace->path,
                        launch->sm_count);
+    trace->starts_ns = calloc(launch->sm_count + 1, sizeof(*trace->starts_ns));
+    trace->sms = calloc(launch->sm_count + 1, sizeof(*trace->sms));
+    if (trace->starts_ns == NULL || trace->sms == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "%s: out of memory for %zu SMs", trace->path,
+                       launch->sm_count);
     for (size_t i = 0; i < launch->sm_count; i++)
-        if (launch->sms[i].traced != 0 && launch->sms[i].count > 0)
+        if (launch->sms[i].traced != 0 && launch->sms[i].count > 0) {
+            trace->sms[trace->kernel.stream_count] = launch->sms[i].sm;
+            trace->starts_ns[trace->kernel.stream_count] = find_start(launch, launch->sms[i].sm);
             trace->streams[trace->kernel.stream_count++] =
                 (struct stream){.first = launch->sms[i].first, .count = launch->sms[i].count};
+        }
+    trace->kernel.starts_ns = trace->starts_ns;
+    trace->kernel.sms = trace->sms;
     return PB_OK;
 }
 
@@ -304,11 +332,15 @@ static void clear_kernel(struct h5_trace *trace)
     for (uint32_t i = 0; trace->streams != NULL && i < trace->kernel.stream_count; i++)
         pb_memtrace_cursor_close(trace->streams[i].cursor);
     free(trace->streams);
+    free(trace->starts_ns);
+    free(trace->sms);
     free(trace->instructions);
     free(trace->allocations);
     free(trace->counts);
     free(trace->left);
     trace->streams = NULL;
+    trace->starts_ns = NULL;
+    trace->sms = NULL;
     trace->instructions = NULL;
     trace->allocations = NULL;
     trace->counts = trace->left = NULL;

@@ -72,6 +72,7 @@ static void make_paper(struct paper *paper, size_t lines, double hit, double mis
         .l1 = {.level = &paper->level, .fills_on_arrival = true},
         .l1_hit = {hit, 0.0},
         .dram = {miss, 0.0},
+        .l2_sides = 1,
     };
 }
 
@@ -294,6 +295,7 @@ static void test_kernel_model__stores_do_not_allocate_in_l1(void **state)
 
     (void)state;
     load_device("h200", &device);
+    device.machine.l2_sides = 1;
     begin_text(&text, "blocksize: 32 1 1\n0 1 4096 4\n0 0 4096 4\n0 1 4096 4\n0 0 4096 4\n");
     prediction = predict(&device, &text, &options);
     assert_int_equal(prediction.stores, 2);
@@ -336,6 +338,39 @@ static void test_kernel_model__loads_past_l1_do_not_enter_it(void **state)
     pb_trace_close(&trace);
     pb_model_hierarchy_clear(&device.hierarchy);
     unlink(path);
+}
+
+/* Each half of L2 misses a line once that SMs on both sides read; requests that meet are merged. */
+static void test_kernel_model__halves_of_l2_miss_each(void **state)
+{
+    struct pb_predict_options options = {.carveout_bytes = -1};
+    struct device device;
+    struct text text;
+    struct pb_prediction one, two, merged;
+
+    (void)state;
+    load_device("h200", &device);
+    begin_text(&text, "blocksize: 32 1 1\n");
+    for (int thread = 0; thread < 64 * 32; thread++)
+        fprintf(text.file, "%d 0 %d 4\n", thread, 4096 + thread % 32 * 4);
+    merged = predict(&device, &text, &options);
+    options.memory.without[PB_EXTENSION_LATENCY] = true;
+    two = predict(&device, &text, &options);
+    device.machine.l2_sides = 1;
+    one = predict(&device, &text, &options);
+    assert_int_equal(pb_counts_misses(&one.loads.l1), 64 * 4);
+    assert_int_equal(pb_counts_misses(&one.all_reads.l2), 4);
+    /* What one half fetched from the other is there for the SMs of that one. */
+    assert_in_range(pb_counts_misses(&two.all_reads.l2), 5, 8);
+    assert_int_equal(two.all_reads.l2_merged, 0);
+    assert_true(merged.all_reads.l2_merged > 100);
+    assert_int_equal(merged.all_reads.l2_merged + merged.all_reads.l2.hits +
+                         merged.all_reads.l2.in_flight + pb_counts_misses(&merged.all_reads.l2),
+                     64 * 4);
+    pb_prediction_clear(&one);
+    pb_prediction_clear(&two);
+    pb_prediction_clear(&merged);
+    end_text(&text, &device);
 }
 
 /* One warp after the other uses its lines up before the next one comes: only first uses miss. */
@@ -509,6 +544,7 @@ int main(void)
         cmocka_unit_test(test_kernel_model__in_flight_is_a_hit_on_hopper),
         cmocka_unit_test(test_kernel_model__stores_do_not_allocate_in_l1),
         cmocka_unit_test(test_kernel_model__loads_past_l1_do_not_enter_it),
+        cmocka_unit_test(test_kernel_model__halves_of_l2_miss_each),
         cmocka_unit_test(test_kernel_model__without_hierarchy_threads_do_not_compete),
         cmocka_unit_test(test_kernel_model__registers_let_threads_run_ahead),
         cmocka_unit_test(test_kernel_model__associativity_makes_conflicts),
