@@ -440,7 +440,8 @@ char *strdup(const char *text)
     int name parameters                                                                            \
     {                                                                                              \
         if (fails("mpi"))                                                                          \
-            ((int (*)(void *, int))real("MPI_Abort"))(real("ompi_mpi_comm_world"), 15);            \
+            ((int (*)(void *, int))real("MPI_Abort"))(dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world"),  \
+                                                      15);                                         \
         return ((int(*) parameters)real(#name))arguments;                                          \
     }
 
