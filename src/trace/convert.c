@@ -76,9 +76,8 @@ static bool take_access(void *context, const struct pb_warp_access *access)
     if (launch->record_count == BATCH_RECORDS)
         launch->status = flush(launch);
     if (launch->status == PB_OK)
-        launch->status = pb_instructions_find(
-            &launch->instructions, launch->in->row.pc_base + (uint64_t)(int64_t)access->pc,
-            &instruction, launch->err);
+        launch->status =
+            pb_instructions_find(&launch->instructions, access->pc, &instruction, launch->err);
     if (launch->status != PB_OK)
         return false;
     record = &launch->records[launch->record_count++];

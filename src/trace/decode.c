@@ -16,7 +16,7 @@ static void decode_access(const uint32_t *words, struct pb_warp_access *access)
 
     *access = (struct pb_warp_access){.lane_mask = words[1],
                                       .sequence = words[2],
-                                      .pc = (int32_t)words[3],
+                                      .pc = words[3],
                                       .cta = words[4],
                                       .warp = words[5],
                                       .size = words[0] >> 24,

@@ -8,7 +8,7 @@
 
 struct pb_warp_access {
     uint32_t lane_mask, sequence;    /* low 32 bits */
-    int32_t pc;                      /* from the launch's base */
+    uint32_t pc;                     /* low 32 bits of the program counter */
     uint32_t cta, warp, size, flags; /* enum pb_memtrace_flag */
     uint64_t base;
     int64_t stride;

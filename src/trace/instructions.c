@@ -46,16 +46,19 @@ static bool load_cubin(struct pb_instruction_table *table, size_t i)
     return true;
 }
 
-/* The function that holds a program counter, and its module, in the launch's context. */
+/*
+ * The function that holds a program counter, and its module, in the launch's context. Records have
+ * the low 32 bits: the code of a context lies well within 4 GiB.
+ */
 static const struct pb_stream_function *find_function(const struct pb_instruction_table *table,
-                                                      uint64_t pc, size_t *module_out)
+                                                      uint32_t pc, size_t *module_out)
 {
     const struct pb_index *index = table->index;
 
     for (size_t i = 0; i < index->function_count; i++) {
         const struct pb_stream_function *function = &index->functions[i];
 
-        if (pc < function->pc || pc - function->pc >= function->bytes)
+        if (pc - (uint32_t)function->pc >= function->bytes)
             continue;
         for (size_t m = 0; m < index->module_count; m++)
             if (index->modules[m].row.module == function->module &&
@@ -126,7 +129,7 @@ static void describe(const struct pb_instruction_table *table, uint32_t section,
                   &row->line);
 }
 
-static void decode(struct pb_instruction_table *table, uint64_t pc,
+static void decode(struct pb_instruction_table *table, uint32_t pc,
                    struct pb_memtrace_instruction *row)
 {
     struct search search = {.is_found = false};
@@ -138,14 +141,14 @@ static void decode(struct pb_instruction_table *table, uint64_t pc,
     if (function == NULL)
         return;
     row->module = function->module;
-    row->pc = pc - function->pc;
+    row->pc = pc - (uint32_t)function->pc;
     PB_TEXT_SET(row->function, function->name);
     search.name = function->name;
     if (!load_cubin(table, module))
         return;
     pb_cubin_functions(table->cubin, table->cubin_size, match_name, &search);
     if (search.is_found)
-        describe(table, search.found.section, search.found.offset + (pc - function->pc), row);
+        describe(table, search.found.section, search.found.offset + row->pc, row);
 }
 
 static bool reserve(struct pb_instruction_table *table)
@@ -170,7 +173,7 @@ static bool reserve(struct pb_instruction_table *table)
     return true;
 }
 
-enum pb_status pb_instructions_find(struct pb_instruction_table *table, uint64_t pc,
+enum pb_status pb_instructions_find(struct pb_instruction_table *table, uint32_t pc,
                                     uint32_t *row_out, struct pb_error *err)
 {
     size_t low = 0, high = table->count;

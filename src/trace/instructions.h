@@ -10,7 +10,7 @@ struct pb_instruction_table {
     struct pb_stream_reader *reader; /* where the cubins are */
     uint32_t context;
     struct pb_memtrace_instruction *rows;
-    uint64_t *pcs; /* [row] */
+    uint32_t *pcs; /* [row] */
     size_t count, capacity;
     size_t *order;        /* rows by program counter */
     unsigned char *cubin; /* the one read last */
@@ -21,8 +21,8 @@ struct pb_instruction_table {
 void pb_instructions_begin(struct pb_instruction_table *table, const struct pb_index *index,
                            struct pb_stream_reader *reader, uint32_t context);
 
-/* The row of a program counter, decoded when it is met first. */
-enum pb_status pb_instructions_find(struct pb_instruction_table *table, uint64_t pc,
+/* The row of a program counter, by its low 32 bits; decoded when it is met first. */
+enum pb_status pb_instructions_find(struct pb_instruction_table *table, uint32_t pc,
                                     uint32_t *row_out, struct pb_error *err);
 
 /* Registers and shared bytes of a kernel of module `module`, as pb_cubin_resources(). */

@@ -72,7 +72,7 @@ struct pb_stream_function {
 };
 
 struct pb_stream_launch {
-    uint64_t launch, event, stream, pc_base;
+    uint64_t launch, event, stream;
     uint32_t context, module;
     uint32_t grid[3], block[3], cluster[3];
     uint32_t sms_wanted;          /* 0: all */

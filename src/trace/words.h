@@ -42,7 +42,6 @@ struct pb_patch_launch {
     unsigned int *ready;         /* [ring][PB_CHUNKS_PER_SM]: words to drain; 0: free */
     unsigned int *ring_sms;      /* [ring]: %smid + 1; 0: unused */
     unsigned int *chunks;        /* [ring][PB_CHUNKS_PER_SM][PB_CHUNK_WORDS] */
-    unsigned long long pc_base;  /* program counters are written relative to it */
     unsigned long long sequence; /* the next one */
     unsigned int sm_slots;       /* elements of sms */
     unsigned int ring_count;     /* rings there are */

@@ -40,7 +40,6 @@ static void put_launch(struct pb_stream_writer *writer, uint64_t number)
     struct pb_stream_launch row = {.launch = number,
                                    .grid = {GRID, 1, 1},
                                    .block = {128, 1, 1},
-                                   .pc_base = 0x1000,
                                    .shared_dynamic_bytes = -1,
                                    .name = "kernel"};
 
@@ -72,7 +71,7 @@ static size_t access_head(uint32_t *words, uint32_t form, uint32_t mask, uint32_
                           uint32_t number)
 {
     memcpy(words,
-           (uint32_t[]){PB_WORDS_ACCESS | form << 8 | 1u << 16 | 4u << 24, mask, sequence, 0x20,
+           (uint32_t[]){PB_WORDS_ACCESS | form << 8 | 1u << 16 | 4u << 24, mask, sequence, 0x1020,
                         number, 3, 0x1000, 0x7f},
            8 * sizeof(*words));
     return 8;
@@ -408,9 +407,44 @@ static void test_convert__lost_records_are_counted(void **state)
     unlink(stream_path);
 }
 
+/* Where a function lies is known behind its first launch only; records have 32 bits of it. */
+static void test_convert__functions_are_found_behind_their_launch(void **state)
+{
+    struct pb_stream_writer *writer = begin_stream();
+    struct pb_stream_module module = {.module = 0};
+    struct pb_stream_function function = {.pc = 0x7f1200001000, .bytes = 0x80, .name = "kernel"};
+    struct pb_trace_summary summary;
+    struct pb_memtrace_reader *reader;
+    struct pb_memtrace_launch launch;
+    struct pb_error err = PB_ERROR_INIT;
+    uint32_t words[16];
+    size_t count;
+
+    (void)state;
+    put(writer, PB_STREAM_MODULE, &module, sizeof(module), "", 1);
+    put_launch(writer, 0);
+    count = access_head(words, PB_FORM_AFFINE, 1, 1, 0);
+    words[count++] = 0;
+    put_chunk(writer, 0, 7, words, count);
+    put_end(writer, 0);
+    put(writer, PB_STREAM_FUNCTION, &function,
+        offsetof(struct pb_stream_function, name) + sizeof("kernel"), NULL, 0);
+    pb_stream_close(writer);
+    assert_int_equal(convert(&summary, &err), PB_OK);
+    reader = open_trace();
+    launch = read_launch(reader, 0);
+    assert_int_equal(launch.instruction_count, 1);
+    assert_string_equal(launch.instructions[0].function, "kernel");
+    assert_int_equal(launch.instructions[0].pc, 0x20);
+    pb_memtrace_launch_clear(&launch);
+    pb_memtrace_close(reader);
+    unlink(stream_path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_convert__functions_are_found_behind_their_launch),
         cmocka_unit_test(test_convert__every_form_of_addresses_comes_out),
         cmocka_unit_test(test_convert__records_are_grouped_by_sm_and_the_schedule_is_kept),
         cmocka_unit_test(test_convert__allocations_meet_their_frees),

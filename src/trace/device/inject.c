@@ -66,7 +66,8 @@ struct module {
     uint32_t number, context;
     void *cubin;
     size_t cubin_size;
-    atomic_bool *located; /* [symbol]: its place has been written */
+    atomic_bool has_launched; /* some of its functions may not be located yet */
+    atomic_bool *located;     /* [symbol]: its place has been written */
 };
 
 struct context {
@@ -578,12 +579,25 @@ static void locate_function(const struct pb_cubin_function *function, void *cont
              offsetof(struct pb_stream_function, name) + strlen(row.name) + 1, NULL, 0);
 }
 
-static void locate_functions(struct module *module)
+/*
+ * Writes where the functions of all launched modules lie. Not within a call that launches: the
+ * driver holds its lock of modules there, and with several threads it waits for itself when the API
+ * asks for a function's place (seen on an H100, driver 580).
+ */
+static void locate_functions(void)
 {
-    struct location location = {.module = module};
+    struct module *module;
 
-    if (module->located != NULL)
-        pb_cubin_functions(module->cubin, module->cubin_size, locate_function, &location);
+    pthread_mutex_lock(&tracer.lock);
+    module = tracer.modules;
+    pthread_mutex_unlock(&tracer.lock);
+    for (; module != NULL; module = module->next) {
+        struct location location = {.module = module};
+
+        if (module->handle != NULL && module->located != NULL &&
+            atomic_exchange(&module->has_launched, false))
+            pb_cubin_functions(module->cubin, module->cubin_size, locate_function, &location);
+    }
 }
 
 static void note_skipped(const char *name)
@@ -609,7 +623,6 @@ static bool prepare(struct run *run, const Sanitizer_LaunchData *data)
                                      .ready = run->ready,
                                      .ring_sms = run->ring_sms,
                                      .chunks = run->chunks,
-                                     .pc_base = run->row.pc_base,
                                      .sm_slots = SM_SLOTS,
                                      .ring_count = rings,
                                      .rings_traced = wanted == 0 ? rings : wanted};
@@ -630,7 +643,6 @@ static void fill_launch(const Sanitizer_LaunchData *data, uint64_t number,
                         const struct module *module, struct run *run)
 {
     struct pb_stream_launch *row = &run->row;
-    uint64_t size = 0;
 
     *row = (struct pb_stream_launch){
         .launch = number,
@@ -645,8 +657,6 @@ static void fill_launch(const Sanitizer_LaunchData *data, uint64_t number,
         .shared_dynamic_bytes = shared_dynamic_bytes,
     };
     snprintf(row->name, sizeof(row->name), "%s", data->functionName);
-    tracer.api.sanitizerGetFunctionPcAndSize(data->module, data->functionName, &row->pc_base,
-                                             &size);
     run->lost_records = 0;
 }
 
@@ -682,7 +692,7 @@ static struct run *begin_traced(const Sanitizer_LaunchData *data, uint64_t numbe
     run = find_buffers(context);
     if (run == NULL)
         return NULL;
-    locate_functions(module);
+    module->has_launched = true;
     fill_launch(data, number, module, run);
     emit(PB_STREAM_LAUNCH, &run->row, sizeof(run->row), NULL, 0);
     if (!prepare(run, data)) {
@@ -787,7 +797,7 @@ static const struct {
 enum { LAUNCH_FUNCTIONS = sizeof(launch_functions) / sizeof(launch_functions[0]) };
 
 /* What the launch callbacks do not say: the arguments of the call, as the driver's API has them. */
-static void on_driver_call(Sanitizer_CallbackId id, const Sanitizer_CallbackData *data)
+static void read_arguments(Sanitizer_CallbackId id, const Sanitizer_CallbackData *data)
 {
     const struct {
         CUfunction function;
@@ -797,13 +807,21 @@ static void on_driver_call(Sanitizer_CallbackId id, const Sanitizer_CallbackData
         const CUlaunchConfig *config;
     } *extended = data->functionParams;
 
-    shared_dynamic_bytes = -1;
-    if (data->callbackSite != SANITIZER_API_ENTER || data->functionParams == NULL)
+    if (data->functionParams == NULL)
         return;
     for (size_t i = 0; i < LAUNCH_FUNCTIONS; i++)
         if (launch_functions[i].id == id)
             shared_dynamic_bytes = launch_functions[i].has_config ? extended->config->sharedMemBytes
                                                                   : arguments->shared_bytes;
+}
+
+static void on_driver_call(Sanitizer_CallbackId id, const Sanitizer_CallbackData *data)
+{
+    shared_dynamic_bytes = -1;
+    if (data->callbackSite == SANITIZER_API_ENTER)
+        read_arguments(id, data);
+    else
+        locate_functions();
 }
 
 static void on_resource(Sanitizer_CallbackId id, const void *data)
@@ -844,12 +862,10 @@ static void SANITIZERAPI on_callback(void *unused, Sanitizer_CallbackDomain doma
     (void)unused;
     if (is_inside)
         return;
+    is_inside = true;
     if (domain == SANITIZER_CB_DOMAIN_DRIVER_API) {
         on_driver_call(id, data);
-        return;
-    }
-    is_inside = true;
-    if (domain == SANITIZER_CB_DOMAIN_LAUNCH && id == SANITIZER_CBID_LAUNCH_BEGIN) {
+    } else if (domain == SANITIZER_CB_DOMAIN_LAUNCH && id == SANITIZER_CBID_LAUNCH_BEGIN) {
         on_launch_begin(data);
     } else if (domain == SANITIZER_CB_DOMAIN_LAUNCH && id == SANITIZER_CBID_LAUNCH_END) {
         if (own_run != NULL)

@@ -168,7 +168,7 @@ static __device__ __forceinline__ void record(struct pb_patch_launch *launch, ui
             at = take(launch, sm, ring, words);
             at[1] = mask;
             at[2] = sequence;
-            at[3] = (uint32_t)(pc - launch->pc_base);
+            at[3] = (uint32_t)pc;
             at[4] = cta_number();
             at[5] = thread_number() / 32;
             at[6] = (uint32_t)base;
@@ -290,7 +290,7 @@ pb_patch_bulk_copy(void *data, uint64_t pc, uint64_t source, uint32_t target, ui
     at = take(launch, sm, ring, words);
     at[1] = 1u << leader;
     at[2] = sequence;
-    at[3] = (uint32_t)(pc - launch->pc_base);
+    at[3] = (uint32_t)pc;
     at[4] = cta_number();
     at[5] = thread_number() / 32;
     at[6] = (uint32_t)source;
