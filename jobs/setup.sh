@@ -3,7 +3,7 @@
 # Debian and Ubuntu by apt; PLUMB_INSTALL=no only checks and says what is missing.
 
 PLUMB_BUILD_PACKAGES="gcc libc6-dev cmake ninja-build pkg-config libopenmpi-dev openmpi-bin
-    libhdf5-dev libgsl-dev libjansson-dev zlib1g-dev"
+    libhdf5-dev libgsl-dev libjansson-dev zlib1g-dev liblzma-dev"
 # shellcheck disable=SC2034  # of tests/run.sh
 PLUMB_TEST_PACKAGES="libcmocka-dev clang-format clang-tidy cppcheck hdf5-tools
     python3-h5py python3-xarray python3-h5netcdf shellcheck slurmctld slurmd slurm-client
