@@ -155,7 +155,7 @@ static void test_hostile__rotten_blocks_of_large_groups_are_survived(void **stat
         if (memcmp(bytes + at, "FHDB", 4) != 0)
             continue;
         bytes[at + 40] ^= 0x10;
-        pwrite(fileno(file), bytes, size, 0);
+        assert_int_equal(pwrite(fileno(file), bytes, size, 0), size);
         assert_int_equal(pb_file_validate("many.h5", NULL, NULL, &complaints, NULL), PB_INVALID);
         read_all("many.h5");
         bytes[at + 40] ^= 0x10;
