@@ -16,6 +16,19 @@
 #define OUTER  (PART(L2) | PART(TLB) | PART(DRAM))
 
 /*
+ * What a co-tenant that slows nothing entails: its memory leaves other pages to the battery, and
+ * with them moves how many L2 hits are far ones (an idle and a holding one on an H200: 6% of the
+ * hits).
+ */
+#define PASSIVE_FOLLOWS                                                                            \
+    {                                                                                              \
+        {PART(COMPANY), ANY_DOMAIN, PB_ANY_WAY, NULL, PB_LAW_ANY},                                 \
+        {                                                                                          \
+            PART(L2), DOMAIN(FRACTION), PB_ANY_WAY, NULL, PB_LAW_ANY                               \
+        }                                                                                          \
+    }
+
+/*
  * What a slower SM clock entails: ns and rates, never cycles within the SM; DRAM's cycles fall.
  * DRAM has a clock of its own: its rate follows faintly, its share of the latency in ns not at all.
  * That the driver reports locked clocks is a cause of its own, so only falling ratios follow.
@@ -54,8 +67,7 @@ const struct pb_cause pb_causes[] = {
      .level = PB_LEVEL_DEVICE,
      .needs = {{PART(COMPANY), DOMAIN(COUNT) | DOMAIN(STATE), PB_UP, NULL, PB_LAW_ANY}},
      .also = {{ANY_PART, DOMAIN(CYCLES) | DOMAIN(NS), PB_UP, NULL, PB_LAW_ANY},
-              {ANY_PART & ~PART(COMPANY), DOMAIN(RATE), PB_DOWN, NULL, PB_LAW_ANY},
-              {CACHES | OUTER, DOMAIN(FRACTION), PB_UP, NULL, PB_LAW_ANY}},
+              {ANY_PART & ~PART(COMPANY), DOMAIN(RATE), PB_DOWN, NULL, PB_LAW_ANY}},
      .follows = {{PART(COMPANY), ANY_DOMAIN, PB_ANY_WAY, NULL, PB_LAW_ANY},
                  {ANY_PART, DOMAIN(CYCLES) | DOMAIN(NS), PB_UP, NULL, PB_LAW_ANY},
                  {ANY_PART, DOMAIN(RATE), PB_DOWN, NULL, PB_LAW_ANY},
@@ -68,13 +80,13 @@ const struct pb_cause pb_causes[] = {
      .advice = "find the process (nvidia-smi); jobs have less memory here until it ends",
      .level = PB_LEVEL_DEVICE,
      .needs = {{PART(COMPANY), DOMAIN(STATE), PB_UP, NULL, PB_LAW_ANY}},
-     .follows = {{PART(COMPANY), ANY_DOMAIN, PB_ANY_WAY, NULL, PB_LAW_ANY}}},
+     .follows = PASSIVE_FOLLOWS},
     {.word = "co_tenant_idle",
      .meaning = "another process is on this device; nothing is slower for it",
      .advice = "find the process (nvidia-smi); it may become active later",
      .level = PB_LEVEL_DEVICE,
      .needs = {{PART(COMPANY), DOMAIN(COUNT), PB_UP, NULL, PB_LAW_ANY}},
-     .follows = {{PART(COMPANY), ANY_DOMAIN, PB_ANY_WAY, NULL, PB_LAW_ANY}}},
+     .follows = PASSIVE_FOLLOWS},
     {.word = "thermal",
      .meaning = "the driver reports a slowdown by heat; ns and rates suffer, cycles do not",
      .advice = "check fans, airflow and inlet temperature, clean or reseat the cooler",

@@ -202,7 +202,7 @@ static void test_table__folds_like_devices_and_shows_the_odd_one(void **state)
     run_program(&run, "--read-only %s", path);
     assert_int_equal(run.code, 0);
     assert_string_equal(run.errors, "");
-    assert_non_null(strstr(run.output, "Test GPU: 4 devices, n1.gpu0 to n1.gpu3"));
+    assert_non_null(strstr(run.output, "Test GPU, simulated: 4 devices, n1.gpu0 to n1.gpu3"));
     assert_non_null(strstr(run.output, "8192 bytes (8 KiB)"));
     assert_non_null(strstr(run.output, "! n1.gpu2"));
     assert_non_null(strstr(run.output, "4096 bytes (4 KiB)"));
