@@ -24,7 +24,7 @@ enum {
 /* Of a spread that no chase showed: of the latency, and cycles. */
 static const double assumed_spread = 0.12, margin_cycles = 2.0;
 
-/* How far the reference's accesses lie from their median but for strays. */
+/* How far the accesses of the reference lie from their median, outliers aside. */
 static const double spread_quantile = 0.005, dram_quantile = 0.0005;
 
 /* What L2 holds of a chase's lines when it is launched. */
@@ -122,7 +122,7 @@ struct pb_replay {
     uint64_t fits[PB_MODEL_CACHES_MAX]; /* bytes that caches[i] was made for */
     struct route routes[PB_MODEL_PATH_COUNT];
     struct spread l2_spread; /* NaN: not seen */
-    double dram_least;       /* cycles that all but strays of DRAM's loads take; NaN: not seen */
+    double dram_least;       /* least cycles of DRAM loads, outliers aside; NaN: not seen */
     char reasons[PB_REASONS_MAX][PB_TEXT_LENGTH];
     size_t reason_count;
     uint8_t cache_reasons[PB_MODEL_CACHES_MAX], tlb_reasons[PB_MODEL_TLBS_MAX];

@@ -131,7 +131,7 @@ struct pb_memory_options {
     bool has_no_classes; /* misses need no kind: all are counted as capacity misses */
     bool wants_reuse;    /* histogram of reuse distances of L1 */
     struct pb_pitch_change change;
-    /* Is told of each line that a load looks up in L1, before it takes effect; NULL: nobody is. */
+    /* Called for each line that a load looks up in L1, before it takes effect; NULL: nothing. */
     void (*observe)(void *context, const struct pb_observation *observation);
     void *observe_context;
 };

@@ -2,7 +2,7 @@
  * One kernel of a trace through one device: what its accesses find in the caches, and why.
  *
  * A prediction is one run of the model. What a change would do (another pitch, carve-out, number of
- * active blocks, one extension less) is told by running it again.
+ * active blocks, one extension less) is another run of it.
  */
 #ifndef PB_ANALYSIS_KERNEL_PREDICT_H
 #define PB_ANALYSIS_KERNEL_PREDICT_H

@@ -86,7 +86,7 @@ static bool is_local(const struct work *work, const struct diagnosed *which)
     return which->diagnosis.cause->level == PB_LEVEL_SM && lead_of(work, which)->place >= 0;
 }
 
-/* Is it the same that two devices have? What has no known cause is told apart by what deviates. */
+/* Is it the same that two devices have? Unknown causes differ by what deviates. */
 static bool is_alike(const struct work *work, const struct diagnosed *a, const struct diagnosed *b)
 {
     const struct pb_metric *one = lead_metric(work, a), *other = lead_metric(work, b);

@@ -46,7 +46,7 @@ const struct pb_reference_number *pb_reference_number_of(const struct pb_referen
 /*
  * How far from its center a healthy device may lie, in the metric's unit: a prediction interval at
  * probability p (two-sided) by Student's t with the devices' degrees of freedom, never less than
- * two practical sizes. One device tells nothing of how devices differ: four practical sizes are
+ * two practical sizes. One device does not show how devices differ: four practical sizes are
  * granted beside what its own readings differ by.
  */
 double pb_reference_range(const struct pb_reference_number *number, const struct pb_metric *metric,

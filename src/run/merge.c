@@ -196,7 +196,7 @@ static enum pb_status join(struct merge *merge, struct source *source, struct pb
     return PB_OK;
 }
 
-/* The spool of a rank of a run; one that says nothing is told by its name. */
+/* The spool of a rank of a run; one without a header is known by its name. */
 static const struct source *find_rank(const struct merge *merge, const char *run_id, int64_t rank)
 {
     for (size_t i = 0; i < merge->count; i++) {

@@ -112,7 +112,7 @@ health_check_measures_again_after_a_damaged_or_future_verdict() {
     [ "$(sed 's/.* //' state/verdict)" = x ] || fail "measured again, though it was not due"
 }
 
-# Package managers of our own: one lock is held at first, apt is told to wait for the other.
+# Package managers of our own: one lock is held at first, apt waits for the other.
 setup_waits_for_another_package_manager() {
     mkdir bin
     echo 'exit 1' >bin/dpkg-query
