@@ -406,7 +406,7 @@ static size_t reference_of(const struct pb_scores *scores, size_t group)
     for (size_t g = 0; g < scores->group_count; g++)
         if (strcmp(scores->groups[g].kind, scores->groups[group].kind) == 0 &&
             (scores->groups[g].member_count > scores->groups[best].member_count ||
-             (scores->groups[g].member_count == scores->groups[best].member_count && g < best)))
+             (g < best && scores->groups[g].member_count == scores->groups[best].member_count)))
             best = g;
     return best;
 }

@@ -60,7 +60,7 @@ static uint64_t misses_of(const struct pb_access_counts *counts)
 void pb_model_worst_instructions(const struct pb_prediction *prediction, size_t max, size_t *rows,
                                  size_t *count_out)
 {
-    uint64_t misses[PB_WORST_ROWS];
+    uint64_t misses[PB_WORST_ROWS] = {0};
 
     *count_out = 0;
     for (size_t i = 0; i < prediction->instruction_count; i++)
@@ -71,7 +71,7 @@ void pb_model_worst_instructions(const struct pb_prediction *prediction, size_t 
 void pb_model_worst_allocations(const struct pb_prediction *prediction, size_t max, size_t *rows,
                                 size_t *count_out)
 {
-    uint64_t misses[PB_WORST_ROWS];
+    uint64_t misses[PB_WORST_ROWS] = {0};
 
     *count_out = 0;
     for (size_t i = 0; i <= prediction->allocation_count; i++)

@@ -403,7 +403,7 @@ nights_are_compared_with_the_first() {
     grep -q "pasts/$second\"" shared/runs/*.json || fail "not compared with the second night"
     grep -q '^scontrol update NodeName=n3 State=DRAIN' night.txt || fail "nothing to drain"
     [ "$(find shared/runs -name '*.h5' | wc -l)" -eq 3 ] || fail "expected three nights in the library"
-    grep -q '^plumb_status 2' plumb.prom || fail "the textfile"
+    grep -q '^plumb_status{simulated="true"} 2' plumb.prom || fail "the textfile"
     grep -q '"baseline": ".*baseline.h5"' shared/runs/*.json || fail "not compared"
 }
 
