@@ -467,6 +467,7 @@ struct name_list {
     struct pb_key *names;
     size_t count, capacity;
     bool is_long; /* the last one, of which there is the beginning */
+    bool is_full; /* no memory for more */
 };
 
 static herr_t collect_name(hid_t group, const char *name, const H5L_info_t *info, void *context)
@@ -476,11 +477,11 @@ static herr_t collect_name(hid_t group, const char *name, const H5L_info_t *info
     (void)group;
     (void)info;
     if (list->count == list->capacity) {
-        size_t capacity = list->names == NULL ? 0 : 2 * list->capacity;
-        struct pb_key *larger =
-            capacity == 0 ? NULL : realloc(list->names, capacity * sizeof(*larger));
+        size_t capacity = 2 * list->capacity;
+        struct pb_key *larger = realloc(list->names, capacity * sizeof(*larger));
 
-        if (larger == NULL)
+        list->is_full = larger == NULL;
+        if (list->is_full)
             return -1;
         list->names = larger;
         list->capacity = capacity;
@@ -503,12 +504,16 @@ static int compare_names(const void *a, const void *b)
 enum pb_status pb_h5_list(hid_t group, const char *path, struct pb_key **names_out,
                           size_t *count_out, struct pb_error *err)
 {
-    struct name_list list = {calloc(1, sizeof(*list.names)), 0, 1, false};
-    herr_t done = H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, collect_name, &list);
+    struct name_list list = {.names = calloc(1, sizeof(*list.names)), .capacity = 1};
     enum pb_status status = PB_OK;
+    herr_t done = 0;
 
-    if (list.names == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "%s: no memory for its names", path);
+    list.is_full = list.names == NULL;
+    if (!list.is_full)
+        done = H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, collect_name, &list);
+    if (list.is_full)
+        status = pb_fail(err, PB_NO_MEMORY, "%s: out of memory allocating %zu names", path,
+                         list.count + 1);
     else if (list.is_long)
         status = pb_fail(err, PB_CORRUPT, "%s: expected names of less than %d bytes, found %s…",
                          path, PB_KEY_LENGTH, list.names[list.count - 1].text);
