@@ -480,9 +480,10 @@ static herr_t collect_name(hid_t group, const char *name, const H5L_info_t *info
         size_t capacity = 2 * list->capacity;
         struct pb_key *larger = realloc(list->names, capacity * sizeof(*larger));
 
-        list->is_full = larger == NULL;
-        if (list->is_full)
+        if (larger == NULL) {
+            list->is_full = true;
             return -1;
+        }
         list->names = larger;
         list->capacity = capacity;
     }
