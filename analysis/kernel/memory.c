@@ -795,6 +795,8 @@ static size_t coalesce(const struct pb_memory *memory, uint32_t sm, uint32_t war
     uint32_t bytes =
         access->bytes > memory->line_bytes ? (uint32_t)memory->line_bytes : access->bytes;
 
+    if (memory->line_bytes == 0 || memory->sector_bytes == 0)
+        return 0;
     for (uint32_t mask = access->lane_mask; mask != 0; mask &= mask - 1, rank++) {
         uint32_t lane = (uint32_t)__builtin_ctz(mask);
         uint64_t begin = access->address[rank];
@@ -1005,7 +1007,7 @@ static enum pb_status make_sms(struct pb_memory *memory, struct pb_error *err)
                     !memory->options.without[PB_EXTENSION_LATENCY];
     enum pb_status status = PB_OK;
 
-    if (machine->l1.draws_high_bits)
+    if (machine->l1.level != NULL && machine->l1.draws_high_bits)
         status = draw_masks(&machine->l1, memory->options.seed, &memory->l1_drawn, err);
     for (uint32_t i = 0; i < memory->sm_count && status == PB_OK; i++) {
         if (machine->l1.level != NULL)

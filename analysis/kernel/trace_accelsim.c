@@ -53,8 +53,8 @@ static bool parse_triple(const char *text, const char *form, uint32_t numbers[3]
 {
     int end = -1;
 
-    return sscanf(text, form, &numbers[0], &numbers[1], &numbers[2], &end) == 3 && end >= 0 &&
-           text[end] == '\0';
+    return text != NULL && sscanf(text, form, &numbers[0], &numbers[1], &numbers[2], &end) == 3 &&
+           end >= 0 && text[end] == '\0';
 }
 
 static const char *value_of(const char *line, const char *key)

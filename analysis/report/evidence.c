@@ -116,7 +116,8 @@ static bool choose_devices(struct evidence *evidence)
         return false;
     for (size_t i = 0; i < evidence->report->device_count; i++)
         evidence->all_peers += is_peer(evidence, i);
-    every = (evidence->all_peers + PEERS_MAX - 1) / PEERS_MAX;
+    every =
+        evidence->all_peers <= PEERS_MAX ? 1 : (evidence->all_peers + PEERS_MAX - 1) / PEERS_MAX;
     for (size_t i = 0; i < evidence->report->device_count; i++)
         if (is_peer(evidence, i) && seen++ % every == 0)
             evidence->peers[evidence->peer_count++] = i;

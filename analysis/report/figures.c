@@ -446,6 +446,7 @@ static void write_figure(struct pb_figure_case *at, const char **section, struct
         note_missing(missing, at->figure, reason);
     for (size_t i = 0; i < loaded.tests; i++)
         pb_recording_clear(&loaded.recordings[i]);
+    at->recordings = NULL;
     pb_page_forget(page);
 }
 

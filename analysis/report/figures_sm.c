@@ -193,6 +193,7 @@ static void draw_lines(const struct pb_figure_case *at, const struct pb_matrix *
     plot->series = series;
     plot->reference = NAN;
     pb_plot_write(at->page, plot);
+    plot->series = NULL;
 }
 
 const char *pb_figure_sync(const struct pb_figure_case *at)

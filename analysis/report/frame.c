@@ -110,8 +110,9 @@ static void tick_powers(struct ticks *ticks, struct pb_range range, double base,
 
     if (base == 2.0 && every > 1.0 && every < 10.0)
         every = every <= 2.0 ? 2.0 : every <= 5.0 ? 5.0 : 10.0;
-    for (double n = ceil(first / every) * every; n <= last; n += every)
-        add_tick(ticks, pow(base, n));
+    first = ceil(first / every);
+    for (int i = 0; (first + i) * every <= last; i++)
+        add_tick(ticks, pow(base, (first + i) * every));
 }
 
 static void tick_log(struct ticks *ticks, struct pb_range range, const char *unit, double wanted)
@@ -124,7 +125,7 @@ static void tick_log(struct ticks *ticks, struct pb_range range, const char *uni
     } else if (decades < 1.6 && !is_binary) {
         static const double steps[] = {1.0, 2.0, 5.0};
 
-        for (double ten = floor(log10(range.low)); ten <= log10(range.high); ten += 1.0)
+        for (int ten = (int)floor(log10(range.low)); ten <= log10(range.high); ten++)
             for (size_t i = 0; i < 3; i++)
                 if (steps[i] * pow(10.0, ten) >= range.low &&
                     steps[i] * pow(10.0, ten) <= range.high)

@@ -77,7 +77,7 @@ static double past_value(const struct pb_sheet *baseline, const struct pb_uuids 
                      ? SIZE_MAX
                      : pb_uuids_last(uuids, subject->info.uuid, baseline->subject_count);
 
-    if (baseline == NULL || row >= baseline->subject_count ||
+    if (baseline == NULL || baseline->subjects == NULL || row >= baseline->subject_count ||
         strcmp(baseline->subjects[row].info.model, subject->info.model) != 0)
         return NAN;
     return pb_sheet_cell(baseline, row, pb_sheet_find(baseline, state)).value;
@@ -92,6 +92,8 @@ static enum pb_status add_row(struct pb_sheet *sheet, const struct pb_sheet *bas
     double majority = NAN;
     enum pb_status status = PB_OK;
 
+    if (sheet->subjects == NULL)
+        return PB_OK;
     for (size_t i = 0; i < sheet->subject_count && status == PB_OK; i++) {
         const struct pb_subject *subject = &sheet->subjects[i];
         double value = pb_sheet_cell(sheet, i, metric).value, right;

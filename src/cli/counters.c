@@ -187,7 +187,8 @@ static enum pb_status read_long(struct table *table, char **fields, struct pb_er
     const char *launch = table->launch == NONE ? fields[table->kernel] : fields[table->launch];
     enum pb_status status = PB_OK;
 
-    if (table->count == 0 || strncmp(launch, table->last_launch, sizeof(table->last_launch) - 1)) {
+    if (table->count == 0 ||
+        strncmp(launch, table->last_launch, sizeof(table->last_launch) - 1) != 0) {
         status = add_row(table, fields[table->kernel], err);
         PB_TEXT_SET(table->last_launch, launch);
     }

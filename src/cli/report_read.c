@@ -407,8 +407,10 @@ static size_t list_unanalysed(const struct pb_report_input *input, struct pb_key
 
     for (size_t i = 0; i < input->report.device_count; i++)
         if (input->devices[i].is_recorded &&
-            ((!input->is_ruled && !input->report.is_one_device) || is_shown(input, i)))
-            PB_TEXT_SET(keys[count++].text, input->devices[i].key);
+            ((!input->is_ruled && !input->report.is_one_device) || is_shown(input, i))) {
+            PB_TEXT_SET(keys[count].text, input->devices[i].key);
+            count++;
+        }
     return count;
 }
 

@@ -11,7 +11,8 @@ static void report(struct pb_device_source *device, const char *test, const char
             return;
     if (device->unreadable_count == PB_UNREADABLE_MAX)
         return;
-    PB_TEXT_SET(device->unreadable[device->unreadable_count++], test);
+    PB_TEXT_SET(device->unreadable[device->unreadable_count], test);
+    device->unreadable_count++;
     fprintf(stderr, "unreadable test: %s\n", message);
 }
 
