@@ -72,6 +72,9 @@ static const struct pb_field device_fields[] = {
     FIELD(I32, pb_device_info, mig_enabled, "mig_enabled", "", "1, 0, or -1: not known"),
     FIELD(F64, pb_device_info, power_limit_w, "power_limit", "W", "enforced; NaN: not known"),
     FIELD(F64, pb_device_info, power_limit_default_w, "power_limit_default", "W", "NaN: not known"),
+    LATER(TEXT, pb_device_info, serial, "serial", "", "of the board; empty: not known"),
+    LATER(TEXT, pb_device_info, board_part, "board_part", "",
+          "part number of the board; empty: not known"),
 };
 
 static const struct pb_field state_fields[] = {
@@ -107,6 +110,12 @@ static const struct pb_field state_fields[] = {
           "slowed by the power limit so far"),
     LATER(I64, pb_state, violation_thermal_ns, "violation_thermal", "ns",
           "slowed by temperature so far"),
+    LATER(I64, pb_state, retired_corrected, "retired_corrected", "",
+          "pages retired after corrected errors"),
+    LATER(I64, pb_state, retired_uncorrected, "retired_uncorrected", "",
+          "pages retired after an uncorrected error"),
+    LATER(I64, pb_state, retirement_pending, "retirement_pending", "",
+          "1: a page will be retired at the next reset"),
 };
 
 static const struct pb_field test_fields[] = {

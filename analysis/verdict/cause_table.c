@@ -169,16 +169,19 @@ const struct pb_cause pb_causes[] = {
                {PART(PEER_LINK), DOMAIN(COUNT) | DOMAIN(NS), PB_UP, NULL, PB_LAW_ANY}},
      .follows = {{PART(PEER_LINK), ANY_DOMAIN, PB_ANY_WAY, NULL, PB_LAW_ANY}}},
     {.word = "hbm",
-     .meaning = "memory errors or remapped rows during the run",
+     .meaning = "memory errors, remapped rows or retired pages during the run",
      .advice = "reset the device so that rows are remapped; replace it if they return",
      .level = PB_LEVEL_DEVICE,
      .needs = {{PART(ECC), DOMAIN(COUNT), PB_UP, "*_step", PB_LAW_ANY},
-               {PART(ECC), DOMAIN(COUNT), PB_UP, "nvml.remap_*", PB_LAW_ANY}},
+               {PART(ECC), DOMAIN(COUNT), PB_UP, "nvml.remap_*", PB_LAW_ANY},
+               {PART(ECC), DOMAIN(COUNT), PB_UP, "nvml.retirement_*", PB_LAW_ANY}},
      .follows = {{PART(ECC), ANY_DOMAIN, PB_ANY_WAY, NULL, PB_LAW_ANY},
                  {PART(DRAM), DOMAIN(RATE), PB_DOWN, NULL, PB_LAW_ANY},
                  {PART(DRAM), DOMAIN(FRACTION), PB_UP, NULL, PB_LAW_ANY}}},
     {.word = "earlier_memory_errors",
-     .meaning = "memory errors or remapped rows stood in the device's counters before the run",
+     .meaning =
+         "memory errors, remapped rows or retired pages stood in the device's counters before "
+         "the run",
      .advice =
          "compare the counters with those of earlier runs; mute the finding if they are known",
      .level = PB_LEVEL_DEVICE,

@@ -2,12 +2,13 @@
 #include "analysis/verdict/group.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/verdict/baseline.h"
+
+enum { SERIAL_WITHIN_RANGE = 5 }; /* the last digits of a serial number */
 
 /* A device on its way into a group: groups are entries of equal names. */
 struct entry {
@@ -20,10 +21,26 @@ struct entry {
 
 const char *pb_attribute_name(enum pb_attribute attribute)
 {
-    static const char *const names[PB_ATTRIBUTE_COUNT] = {"SM count", "ECC", "power limit",
-                                                          "driver", "VBIOS"};
+    static const char *const names[PB_ATTRIBUTE_COUNT] = {
+        "SM count", "ECC", "power limit", "driver", "VBIOS", "board part", "serial range"};
 
     return (unsigned)attribute < PB_ATTRIBUTE_COUNT ? names[attribute] : "unknown";
+}
+
+bool pb_attribute_is_setting(enum pb_attribute attribute)
+{
+    return attribute == PB_ATTRIBUTE_ECC || attribute == PB_ATTRIBUTE_POWER_LIMIT ||
+           attribute == PB_ATTRIBUTE_DRIVER || attribute == PB_ATTRIBUTE_VBIOS;
+}
+
+/* "16529230*****" of 1652923012345: boards that were made one after the other. */
+static void write_serial_range(const char *serial, char text_out[PB_TEXT_LENGTH])
+{
+    size_t length = strlen(serial);
+
+    if (length > SERIAL_WITHIN_RANGE)
+        snprintf(text_out, PB_TEXT_LENGTH, "%.*s*****", (int)(length - SERIAL_WITHIN_RANGE),
+                 serial);
 }
 
 void pb_attribute_text(const struct pb_device_info *info, enum pb_attribute attribute,
@@ -48,6 +65,12 @@ void pb_attribute_text(const struct pb_device_info *info, enum pb_attribute attr
         break;
     case PB_ATTRIBUTE_VBIOS:
         snprintf(text_out, PB_TEXT_LENGTH, "%s", info->vbios);
+        break;
+    case PB_ATTRIBUTE_BOARD_PART:
+        snprintf(text_out, PB_TEXT_LENGTH, "%s", info->board_part);
+        break;
+    case PB_ATTRIBUTE_SERIAL_RANGE:
+        write_serial_range(info->serial, text_out);
         break;
     case PB_ATTRIBUTE_COUNT:
         break;
@@ -278,7 +301,7 @@ enum pb_status pb_groups_make(const struct pb_sheet *sheet, const struct pb_shee
     for (size_t i = 0; i < sheet->subject_count; i++)
         group_of_out[i] = SIZE_MAX;
     entry_count = collect(sheet, baseline, &own, &past, entries);
-    for (int i = 0; i < PB_ATTRIBUTE_COUNT; i++)
+    for (int i = 0; i < PB_ATTRIBUTE_SERIAL_RANGE; i++)
         split_by(entries, entry_count, (enum pb_attribute)i);
     qsort(entries, entry_count, sizeof(*entries), compare_entries);
     status = make_groups(entries, entry_count, groups, &count, group_of_out, err);

@@ -12,6 +12,7 @@
 #ifndef PB_ANALYSIS_VERDICT_GROUP_H
 #define PB_ANALYSIS_VERDICT_GROUP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "analysis/verdict/score.h"
@@ -22,8 +23,13 @@ enum pb_attribute {
     PB_ATTRIBUTE_POWER_LIMIT,
     PB_ATTRIBUTE_DRIVER,
     PB_ATTRIBUTE_VBIOS,
+    PB_ATTRIBUTE_BOARD_PART,
+    PB_ATTRIBUTE_SERIAL_RANGE, /* boards of one lot: no configuration, so it sets no group apart */
     PB_ATTRIBUTE_COUNT,
 };
+
+/* Can an owner change it? Floor-sweeping, the board and its lot are no fault of a device. */
+bool pb_attribute_is_setting(enum pb_attribute attribute);
 
 const char *pb_attribute_name(enum pb_attribute attribute); /* "ECC", "driver", … */
 

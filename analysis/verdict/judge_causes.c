@@ -230,7 +230,7 @@ static enum pb_status report_even(const struct work *work, size_t affected)
     }
     if (status == PB_OK) {
         unit.attribute = pb_attribute_separating(&work->layout, inside, &unit.first);
-        status = report_unit(work, &unit, unit.attribute == PB_ATTRIBUTE_COUNT);
+        status = report_unit(work, &unit, !pb_attribute_is_setting(unit.attribute));
     }
     free(unit.members);
     free(inside);

@@ -92,7 +92,7 @@ enum pb_status pb_judge_configuration(struct pb_verdict *verdict)
 
         pb_group_usual(verdict->sheet, group, &usual);
         for (int a = 0; a < PB_ATTRIBUTE_COUNT && status == PB_OK; a++)
-            if (a != PB_ATTRIBUTE_SM_COUNT && usual.text[a][0] != '\0') /* floor-sweeping is fine */
+            if (pb_attribute_is_setting((enum pb_attribute)a) && usual.text[a][0] != '\0')
                 status = judge_odd(verdict, group, (enum pb_attribute)a, &usual, rows);
     }
     free(rows);

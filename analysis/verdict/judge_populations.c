@@ -23,7 +23,6 @@ void pb_finding_configuration(const struct pb_device_info *info, enum pb_attribu
     char value[PB_TEXT_LENGTH], evidence[PB_MESSAGE_LENGTH];
 
     pb_attribute_text(info, attribute, value);
-    PB_TEXT_SET(finding->cause, "configuration");
     PB_TEXT_SET(finding->attribute, pb_attribute_name(attribute));
     PB_TEXT_SET(finding->attribute_value, value);
     if (finding->severity == PB_SEVERITY_UNKNOWN)
@@ -32,8 +31,14 @@ void pb_finding_configuration(const struct pb_device_info *info, enum pb_attribu
     snprintf(evidence, sizeof(evidence), "%s %.64s goes with it: %.300s",
              pb_attribute_name(attribute), value, finding->evidence);
     PB_TEXT_SET(finding->evidence, evidence);
+    if (!pb_attribute_is_setting(attribute) && finding->cause[0] != '\0')
+        return;
+    PB_TEXT_SET(finding->cause, "configuration");
     snprintf(finding->advice, sizeof(finding->advice),
-             "give all devices of the model the same %s, or find out what this one costs",
+             pb_attribute_is_setting(attribute)
+                 ? "give all devices of the model the same %s, or find out what this one costs"
+                 : "compare a device of this %s with one of another by the full battery, then ask "
+                   "the vendor",
              pb_attribute_name(attribute));
 }
 
@@ -241,11 +246,11 @@ static enum pb_status report_partition(struct pb_verdict *verdict, size_t group_
              attribute == PB_ATTRIBUTE_COUNT
                  ? "; no attribute that the driver reports separates them"
                  : "");
-    if (attribute == PB_ATTRIBUTE_COUNT)
-        pb_finding_undetermined(members.count, counterparts.count, &finding);
-    else
+    if (attribute != PB_ATTRIBUTE_COUNT)
         pb_finding_configuration(&verdict->sheet->subjects[group->members[first]].info, attribute,
                                  &finding);
+    if (!pb_attribute_is_setting(attribute))
+        pb_finding_undetermined(members.count, counterparts.count, &finding);
     status = is_explained(verdict, members.count < counterparts.count ? &members : &counterparts)
                  ? PB_OK
                  : pb_verdict_add(verdict, &finding, &members, &counterparts);

@@ -39,6 +39,9 @@ COUNTER(remapped_corrected)
 COUNTER(remapped_uncorrected)
 COUNTER(remap_pending)
 COUNTER(remap_failed)
+COUNTER(retired_corrected)
+COUNTER(retired_uncorrected)
+COUNTER(retirement_pending)
 COUNTER(pcie_generation)
 COUNTER(pcie_width)
 COUNTER(pcie_generation_max)
@@ -119,6 +122,21 @@ static const struct row {
      SHAPE_LAST,
      1.0,
      {"row", PB_PART_ECC, PB_DOMAIN_COUNT, PB_BETTER_LOWER, 1.0, 0.0}},
+    {"retired_step",
+     get_retired_corrected,
+     SHAPE_STEP,
+     1.0,
+     {"page", PB_PART_ECC, PB_DOMAIN_COUNT, PB_BETTER_LOWER, 1.0, 0.0}},
+    {"retired_uncorrected_step",
+     get_retired_uncorrected,
+     SHAPE_STEP,
+     1.0,
+     {"page", PB_PART_ECC, PB_DOMAIN_COUNT, PB_BETTER_LOWER, 1.0, 0.0}},
+    {"retirement_pending",
+     get_retirement_pending,
+     SHAPE_LAST,
+     1.0,
+     {"page", PB_PART_ECC, PB_DOMAIN_COUNT, PB_BETTER_LOWER, 1.0, 0.0}},
     /* Counters of the device's whole life: a finding of the past, beside what the run has added. */
     {"ecc_uncorrected_before",
      get_ecc_uncorrected,
@@ -135,6 +153,16 @@ static const struct row {
      SHAPE_FIRST,
      1.0,
      {"row", PB_PART_ECC, PB_DOMAIN_COUNT, PB_BETTER_LOWER, 1.0, 0.0}},
+    {"retired_before",
+     get_retired_corrected,
+     SHAPE_FIRST,
+     1.0,
+     {"page", PB_PART_ECC, PB_DOMAIN_COUNT, PB_BETTER_LOWER, 1.0, 0.0}},
+    {"retired_uncorrected_before",
+     get_retired_uncorrected,
+     SHAPE_FIRST,
+     1.0,
+     {"page", PB_PART_ECC, PB_DOMAIN_COUNT, PB_BETTER_LOWER, 1.0, 0.0}},
     /* The best of the run: an idle link rests at a lower generation. */
     {"pcie_generation",
      get_pcie_generation,

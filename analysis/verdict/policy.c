@@ -57,6 +57,15 @@ static const struct pb_policy_rule defaults[] = {
     {"device_replaced", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
     {"trend", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
     {"reference", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
+    {"device_new", PB_SEVERITY_OK, KEEP, 0.0, NAN},
+    {"self_baseline", PB_SEVERITY_UNKNOWN, KEEP, 0.0, NAN},
+    {"two_populations", PB_SEVERITY_UNKNOWN, KEEP, 0.0, NAN},
+    {"insufficient_peers", PB_SEVERITY_UNKNOWN, KEEP, 0.0, NAN},
+    {"insufficient_sensitivity", PB_SEVERITY_UNKNOWN, KEEP, 0.0, NAN},
+    {"not_judged", PB_SEVERITY_UNKNOWN, KEEP, 0.0, NAN},
+    {"undetermined", PB_SEVERITY_OK, KEEP, 0.0, NAN},
+    {"own_past", PB_SEVERITY_OK, KEEP, 0.0, NAN},
+    {"other_tests", PB_SEVERITY_OK, KEEP, 0.0, NAN},
 };
 
 /* What all that has no rule may be: as bad as it was found to be, without a drain. */

@@ -17,12 +17,12 @@ static enum pb_status read_severity(const struct pb_json *at, int *severity_out,
 
     if (status != PB_OK)
         return status;
-    for (int severity = PB_SEVERITY_OK; severity <= PB_SEVERITY_CRITICAL; severity++)
+    for (int severity = PB_SEVERITY_OK; severity <= PB_SEVERITY_UNKNOWN; severity++)
         if (strcmp(text, pb_severity_name((enum pb_severity)severity)) == 0) {
             *severity_out = severity;
             return PB_OK;
         }
-    return pb_json_refuse(at, err, "OK, WARNING or CRITICAL");
+    return pb_json_refuse(at, err, "OK, WARNING, UNKNOWN or CRITICAL");
 }
 
 static enum pb_status read_drain(const struct pb_json *at, int *drain_out, struct pb_error *err)

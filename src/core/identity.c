@@ -18,6 +18,8 @@ void pb_state_clear(struct pb_state *state_out)
     state_out->ecc_corrected = state_out->ecc_uncorrected = -1;
     state_out->remapped_corrected = state_out->remapped_uncorrected = -1;
     state_out->remap_pending = state_out->remap_failed = -1;
+    state_out->retired_corrected = state_out->retired_uncorrected = -1;
+    state_out->retirement_pending = -1;
     state_out->pcie_generation = state_out->pcie_width = -1;
     state_out->pcie_generation_max = state_out->pcie_width_max = -1;
     state_out->pcie_replays = -1;

@@ -21,6 +21,8 @@ struct pb_device_info {
     char pci_bus_id[PB_NAME_LENGTH];
     char vbios[PB_NAME_LENGTH];          /* empty: not known */
     char driver_version[PB_NAME_LENGTH]; /* empty: not known */
+    char serial[PB_NAME_LENGTH];         /* of the board; empty: not known */
+    char board_part[PB_NAME_LENGTH];     /* part number of the board; empty: not known */
     char runtime_version[PB_NAME_LENGTH];
     char source[PB_TEXT_LENGTH]; /* of a simulated profile's values */
     int64_t slot;                /* the node's own number of this GPU or instance; -1: not known */
@@ -58,6 +60,7 @@ struct pb_state {
     int64_t throttle_reasons; /* a bit mask: never compare for equality */
     int64_t ecc_corrected, ecc_uncorrected;
     int64_t remapped_corrected, remapped_uncorrected, remap_pending, remap_failed;
+    int64_t retired_corrected, retired_uncorrected, retirement_pending; /* pages */
     int64_t pcie_generation, pcie_width, pcie_generation_max, pcie_width_max;
     int64_t pcie_replays;
     int64_t nvlinks_up;    /* 0 where there are none */

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "analysis/verdict/cause.h"
 #include "cli/outliers.h"
 
 /* One device; a finding of a cause about it. */
@@ -144,6 +145,23 @@ static void test_default__is_what_docs_policy_json_says(void **state)
     }
 }
 
+/* A site sees in the file what it can change: no cause is left to the fallback. */
+static void test_default__has_a_row_for_every_cause(void **state)
+{
+    size_t count;
+    const struct pb_policy_rule *rules = pb_policy_defaults(&count);
+
+    (void)state;
+    for (const struct pb_cause *cause = pb_causes; cause->word != NULL; cause++) {
+        size_t at = 0;
+
+        while (at < count && strcmp(rules[at].pattern, cause->word) != 0)
+            at++;
+        if (at == count)
+            fail_msg("the policy has no row for %s", cause->word);
+    }
+}
+
 static void test_site__overrides_by_cause_and_by_metric(void **state)
 {
     struct scene *scene = *state;
@@ -208,7 +226,7 @@ static void test_file__wrong_keys_are_refused_by_their_path(void **state)
     expect_refused(scene, "{\"schema\": 1, \"causes\": {\"hbm\": {\"drain\": 1}}}",
                    "$.causes.hbm.drain: expected true or false");
     expect_refused(scene, "{\"schema\": 1, \"causes\": {\"hbm\": {\"severity\": \"BAD\"}}}",
-                   "expected OK, WARNING or CRITICAL");
+                   "expected OK, WARNING, UNKNOWN or CRITICAL");
     expect_refused(scene, "{\"schema\": 1, \"metrics\": {\"x\": {\"practical\": -1}}}",
                    "$.metrics.x.practical");
     expect_refused(scene, "{\"schema\": 1, \"muted\": [{\"cause\": \"hbm\", \"reason\": \"x\"}]}",
@@ -230,6 +248,7 @@ int main(void)
         CASE(test_default__drains_by_harm),
         CASE(test_default__larger_part_of_a_group_is_not_drained),
         CASE(test_default__is_what_docs_policy_json_says),
+        CASE(test_default__has_a_row_for_every_cause),
         CASE(test_site__overrides_by_cause_and_by_metric),
         CASE(test_site__sets_practical_sizes),
         CASE(test_mute__ends_with_its_day),

@@ -161,6 +161,20 @@ int nvmlDeviceGetVbiosVersion(void *at, char *text, unsigned size)
     return answer(at);
 }
 
+int nvmlDeviceGetSerial(void *at, char *text, unsigned size)
+{
+    if (answer(at) == SUCCESS)
+        snprintf(text, size, "1652923000123");
+    return answer(at);
+}
+
+int nvmlDeviceGetBoardPartNumber(void *at, char *text, unsigned size)
+{
+    if (answer(at) == SUCCESS)
+        snprintf(text, size, "699-2G520-0200-000");
+    return answer(at);
+}
+
 int nvmlDeviceGetEccMode(void *at, int *now, int *pending)
 {
     *pending = 0;
@@ -255,6 +269,22 @@ int nvmlDeviceGetRemappedRows(void *at, unsigned *corrected, unsigned *uncorrect
     *pending = 1;
     *failed = 0;
     ANSWER(corrected, 3);
+}
+
+/* Two pages after single-bit errors, none after a double-bit one. */
+int nvmlDeviceGetRetiredPages(void *at, int cause, unsigned *count, unsigned long long *addresses)
+{
+    if (answer(at) != SUCCESS)
+        return answer(at);
+    if (cause != 0 && cause != 1)
+        return INVALID_ARGUMENT;
+    *count = cause == 0 ? 2 : 0;
+    return *count > 0 && addresses == NULL ? INSUFFICIENT_SIZE : SUCCESS;
+}
+
+int nvmlDeviceGetRetiredPagesPendingStatus(void *at, int *out)
+{
+    ANSWER(out, 1);
 }
 
 int nvmlDeviceGetCurrPcieLinkGeneration(void *at, unsigned *out)

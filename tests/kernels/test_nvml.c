@@ -55,6 +55,9 @@ static void test_nvml_read_state__every_field_comes_from_its_call(void **state)
     assert_int_equal(now.remapped_uncorrected, 2);
     assert_int_equal(now.remap_pending, 1);
     assert_int_equal(now.remap_failed, 0);
+    assert_int_equal(now.retired_corrected, 2);
+    assert_int_equal(now.retired_uncorrected, 0);
+    assert_int_equal(now.retirement_pending, 1);
     assert_int_equal(now.pcie_generation, 4);
     assert_int_equal(now.pcie_generation_max, 5);
     assert_int_equal(now.pcie_width, 8);
@@ -123,6 +126,8 @@ static void test_nvml_describe__identity_and_limits(void **state)
     (void)state;
     pb_nvml_describe(nvml, &info);
     assert_string_equal(info.vbios, "96.00.01");
+    assert_string_equal(info.serial, "1652923000123");
+    assert_string_equal(info.board_part, "699-2G520-0200-000");
     assert_string_equal(info.driver_version, "580.1");
     assert_int_equal(info.slot, 5);
     assert_int_equal(info.ecc_enabled, 1);

@@ -2,12 +2,19 @@
 #include "verdict/fleetbuild.h"
 
 #include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <cmocka.h>
+
 #include "analysis/recordings.h"
 #include "analysis/verdict/observe.h"
+#include "analysis/verdict/policy.h"
 #include "core/time.h"
 
 enum { TESTS_MAX = 96 };
@@ -110,8 +117,8 @@ static enum pb_status end_probe(const struct fleetbuild_device *device, struct p
     return open_bench(device, bench, err);
 }
 
-static enum pb_status run_tests(const struct fleetbuild_device *device, struct pb_bench *bench,
-                                struct record *record, struct pb_error *err)
+static enum pb_status measure_tests(const struct fleetbuild_device *device, struct pb_bench *bench,
+                                    struct record *record, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
     bool is_lost = false;
@@ -185,7 +192,7 @@ enum pb_status fleetbuild_measure(const struct fleetbuild_device *device, struct
         snprintf(record->subject.key, sizeof(record->subject.key), "%s.gpu%lld", device->host,
                  (long long)device->slot);
         record->subject.info = bench.info;
-        status = run_tests(device, &bench, record, err);
+        status = measure_tests(device, &bench, record, err);
     }
     if (status == PB_OK)
         status = observe(record, row_out, err);
@@ -221,7 +228,24 @@ enum pb_status fleetbuild_judge(const struct pb_sheet *fleet, struct pb_findings
         return status;
     status = pb_judge(fleet, &scores, NULL, findings_out, err);
     pb_scores_clear(&scores);
+    if (status == PB_OK)
+        fleetbuild_expect_policy(findings_out);
     return status;
+}
+
+void fleetbuild_expect_policy(const struct pb_findings *findings)
+{
+    size_t count;
+    const struct pb_policy_rule *rules = pb_policy_defaults(&count);
+
+    for (size_t i = 0; i < findings->count; i++) {
+        size_t at = 0;
+
+        while (at < count && strcmp(rules[at].pattern, findings->items[i].cause) != 0)
+            at++;
+        if (at == count)
+            fail_msg("the policy has no row for %s", findings->items[i].cause);
+    }
 }
 
 const struct pb_finding *fleetbuild_find(const struct pb_findings *findings, const char *cause,

@@ -35,6 +35,9 @@ enum pb_status fleetbuild_add(struct pb_sheet *fleet, const struct pb_sheet *row
 enum pb_status fleetbuild_judge(const struct pb_sheet *fleet, struct pb_findings *findings_out,
                                 struct pb_error *err);
 
+/* Fails the cmocka test unless every finding's cause has a row of its own in the default policy. */
+void fleetbuild_expect_policy(const struct pb_findings *findings);
+
 /* The first finding of that cause at that device or place; NULL: none. */
 const struct pb_finding *fleetbuild_find(const struct pb_findings *findings, const char *cause,
                                          const char *place);

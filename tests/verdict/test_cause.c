@@ -63,6 +63,15 @@ static void test_cause__memory_errors_are_memory(void **state)
                 {"global_copy.peak", 3.4e12});
 }
 
+static void test_cause__retired_pages_are_memory(void **state)
+{
+    (void)state;
+    EXPECT_ONLY("hbm", PB_SEVERITY_CRITICAL, {"nvml.retired_uncorrected_step", 1.0});
+    EXPECT_ONLY("hbm", PB_SEVERITY_CRITICAL, {"nvml.retirement_pending", 1.0});
+    EXPECT_ONLY("earlier_memory_errors", PB_SEVERITY_WARNING,
+                {"nvml.retired_uncorrected_before", 4.0});
+}
+
 static void test_cause__company_explains_what_is_slow(void **state)
 {
     (void)state;
@@ -386,6 +395,7 @@ int main(void)
         cmocka_unit_test(test_cause__l2_in_cycles_and_ns_is_one_finding),
         cmocka_unit_test(test_cause__bandwidth_alone_is_memory),
         cmocka_unit_test(test_cause__memory_errors_are_memory),
+        cmocka_unit_test(test_cause__retired_pages_are_memory),
         cmocka_unit_test(test_cause__company_explains_what_is_slow),
         cmocka_unit_test(test_cause__company_that_slows_nothing_only_warns),
         cmocka_unit_test(test_cause__narrow_link),

@@ -41,6 +41,7 @@ static void judge_scene(struct scene *scene)
     assert_int_equal(pb_score(&scene->now, &scene->base, &rates, &scene->scores, &err), PB_OK);
     assert_int_equal(pb_judge(&scene->now, &scene->scores, &options, &scene->findings, &err),
                      PB_OK);
+    fleetbuild_expect_policy(&scene->findings);
 }
 
 static void clear_scene(struct scene *scene)

@@ -28,6 +28,7 @@ struct bed {
     size_t nodes, slots;
     int kinds[DEVICES_MAX]; /* enum kind; -1: healthy */
     const char *drivers[DEVICES_MAX];
+    const char *lots[DEVICES_MAX]; /* first digits of the serial number */
 };
 
 static void measure(size_t row, const char *fault, struct pb_sheet *row_out)
@@ -76,6 +77,7 @@ static void begin(struct bed *bed, size_t nodes, size_t slots)
     for (size_t i = 0; i < nodes * slots; i++) {
         bed->kinds[i] = -1;
         bed->drivers[i] = "580.1";
+        bed->lots[i] = "16529230";
     }
 }
 
@@ -114,6 +116,7 @@ static void judge(struct bed *bed)
                  i % bed->slots);
         snprintf(subject->info.uuid, sizeof(subject->info.uuid), "GPU-%zu", i);
         PB_TEXT_SET(subject->info.driver_version, bed->drivers[i]);
+        snprintf(subject->info.serial, sizeof(subject->info.serial), "%s%05zu", bed->lots[i], i);
     }
     assert_int_equal(fleetbuild_judge(&bed->fleet, &bed->findings, &err), PB_OK);
 }
@@ -367,12 +370,48 @@ static void test_many_sick__what_could_not_be_found_is_unknown(void **state)
     end(bed);
 }
 
+/* Boards of one lot are sick: that they are one lot is told, and they are drained all the same. */
+static void test_many_sick__boards_of_one_lot_are_one_finding(void **state)
+{
+    struct bed *bed = *state;
+
+    begin(bed, 6, 8);
+    scatter(bed, 9, BANDWIDTH, 77);
+    for (size_t i = 0; i < 48; i++)
+        if (bed->kinds[i] >= 0)
+            bed->lots[i] = "16529231";
+    judge(bed);
+    assert_int_equal(bed->findings.count, 1);
+    assert_int_equal(bed->findings.items[0].level, PB_LEVEL_POPULATION);
+    assert_string_equal(bed->findings.items[0].attribute, "serial range");
+    assert_string_equal(bed->findings.items[0].attribute_value, "16529231*****");
+    assert_string_not_equal(bed->findings.items[0].cause, "configuration");
+    expect_named_and_drained(bed);
+    end(bed);
+}
+
+/* Which lot a healthy device belongs to is no finding, and sets no group apart. */
+static void test_many_sick__lots_of_healthy_boards_are_no_finding(void **state)
+{
+    struct bed *bed = *state;
+
+    begin(bed, 6, 8);
+    for (size_t i = 0; i < 20; i++)
+        bed->lots[i] = "16529231";
+    bed->lots[40] = "16529232";
+    judge(bed);
+    assert_int_equal(bed->findings.count, 0);
+    end(bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_sick__two_in_one_slot_of_six_nodes_are_two_devices),
         cmocka_unit_test(test_many_sick__five_of_24_are_no_slot),
         cmocka_unit_test(test_many_sick__four_to_twelve_of_48_are_named_at_random_places),
+        cmocka_unit_test(test_many_sick__boards_of_one_lot_are_one_finding),
+        cmocka_unit_test(test_many_sick__lots_of_healthy_boards_are_no_finding),
         cmocka_unit_test(test_many_sick__three_of_eight_on_a_node_are_not_the_node),
         cmocka_unit_test(test_many_sick__a_quarter_is_one_population_with_its_members),
         cmocka_unit_test(test_many_sick__half_and_more_cannot_be_determined),

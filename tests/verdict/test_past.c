@@ -21,6 +21,7 @@ static void judge_against(struct pb_sheet *sheet, struct pb_sheet *baseline,
 
     assert_int_equal(pb_score(sheet, baseline, &options, &scores, &err), PB_OK);
     assert_int_equal(pb_judge(sheet, &scores, NULL, findings, &err), PB_OK);
+    fleetbuild_expect_policy(findings);
     pb_scores_clear(&scores);
     pb_sheet_clear(sheet);
     pb_sheet_clear(baseline);

@@ -48,6 +48,7 @@ static void judge_alone(double share, const char *backend, struct pb_findings *f
     sheet.subject_count = 1;
     assert_int_equal(pb_score(&sheet, NULL, &rates, &scores, NULL), PB_OK);
     assert_int_equal(pb_judge(&sheet, &scores, &options, findings_out, NULL), PB_OK);
+    fleetbuild_expect_policy(findings_out);
     pb_scores_clear(&scores);
     sheet.subject_count = SLOTS;
     pb_sheet_clear(&sheet);

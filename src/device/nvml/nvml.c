@@ -24,6 +24,8 @@ static const struct {
     {offsetof(struct pb_nvml_calls, index), "nvmlDeviceGetIndex", NULL},
     {offsetof(struct pb_nvml_calls, driver_version), "nvmlSystemGetDriverVersion", NULL},
     {offsetof(struct pb_nvml_calls, vbios), "nvmlDeviceGetVbiosVersion", NULL},
+    {offsetof(struct pb_nvml_calls, serial), "nvmlDeviceGetSerial", NULL},
+    {offsetof(struct pb_nvml_calls, board_part), "nvmlDeviceGetBoardPartNumber", NULL},
     {offsetof(struct pb_nvml_calls, ecc_mode), "nvmlDeviceGetEccMode", NULL},
     {offsetof(struct pb_nvml_calls, mig_mode), "nvmlDeviceGetMigMode", NULL},
     {offsetof(struct pb_nvml_calls, power_limit), "nvmlDeviceGetEnforcedPowerLimit", NULL},
@@ -37,6 +39,9 @@ static const struct {
      "nvmlDeviceGetCurrentClocksThrottleReasons"},
     {offsetof(struct pb_nvml_calls, ecc_errors), "nvmlDeviceGetTotalEccErrors", NULL},
     {offsetof(struct pb_nvml_calls, remapped_rows), "nvmlDeviceGetRemappedRows", NULL},
+    {offsetof(struct pb_nvml_calls, retired_pages), "nvmlDeviceGetRetiredPages", NULL},
+    {offsetof(struct pb_nvml_calls, retirement_pending), "nvmlDeviceGetRetiredPagesPendingStatus",
+     NULL},
     {offsetof(struct pb_nvml_calls, pcie_generation), "nvmlDeviceGetCurrPcieLinkGeneration", NULL},
     {offsetof(struct pb_nvml_calls, pcie_width), "nvmlDeviceGetCurrPcieLinkWidth", NULL},
     {offsetof(struct pb_nvml_calls, pcie_generation_max), "nvmlDeviceGetMaxPcieLinkGeneration",
@@ -192,15 +197,24 @@ static void read_slot(struct pb_nvml *nvml, struct pb_device_info *info)
         info->slot = 1000 * (index + 1) + 10 * gpu_instance + compute_instance;
 }
 
+static bool has_text(struct pb_nvml *nvml, int (*call)(void *, char *, unsigned),
+                     char text_out[PB_NAME_LENGTH])
+{
+    return call != NULL && call(nvml->device, text_out, PB_NAME_LENGTH) == NVML_SUCCESS;
+}
+
 void pb_nvml_describe(struct pb_nvml *nvml, struct pb_device_info *info)
 {
     char text[PB_NAME_LENGTH];
 
     if (nvml == NULL)
         return;
-    if (nvml->call.vbios != NULL &&
-        nvml->call.vbios(nvml->device, text, sizeof(text)) == NVML_SUCCESS)
+    if (has_text(nvml, nvml->call.vbios, text))
         PB_TEXT_SET(info->vbios, text);
+    if (has_text(nvml, nvml->call.serial, text))
+        PB_TEXT_SET(info->serial, text);
+    if (has_text(nvml, nvml->call.board_part, text))
+        PB_TEXT_SET(info->board_part, text);
     if (nvml->call.driver_version != NULL &&
         nvml->call.driver_version(text, sizeof(text)) == NVML_SUCCESS)
         PB_TEXT_SET(info->driver_version, text);

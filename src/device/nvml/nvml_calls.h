@@ -18,7 +18,9 @@ enum {
     NVML_CLOCK_MEM = 2,
     NVML_ECC_CORRECTED = 0,
     NVML_ECC_UNCORRECTED = 1,
-    NVML_ECC_AGGREGATE = 1, /* over the card's life; the volatile counts end with the driver */
+    NVML_ECC_AGGREGATE = 1,     /* over the card's life; the volatile counts end with the driver */
+    NVML_RETIRED_CORRECTED = 0, /* after several single-bit errors of a page */
+    NVML_RETIRED_UNCORRECTED = 1,
     NVML_FIELD_MEMORY_TEMPERATURE = 82,
     /* Totals over all links of the GPU. */
     NVML_FIELD_NVLINK_CRC_FLIT = 38,
@@ -70,6 +72,8 @@ struct pb_nvml_calls {
     int (*index)(void *device, unsigned *index_out); /* of an instance: among those of its GPU */
     int (*driver_version)(char *text, unsigned size);
     int (*vbios)(void *device, char *text, unsigned size);
+    int (*serial)(void *device, char *text, unsigned size);
+    int (*board_part)(void *device, char *text, unsigned size);
     int (*ecc_mode)(void *device, int *now_out, int *pending_out);
     int (*mig_mode)(void *device, unsigned *now_out, unsigned *pending_out);
     int (*power_limit)(void *device, unsigned *milliwatt_out);
@@ -82,6 +86,9 @@ struct pb_nvml_calls {
     int (*ecc_errors)(void *device, int type, int counter, unsigned long long *count_out);
     int (*remapped_rows)(void *device, unsigned *corrected_out, unsigned *uncorrected_out,
                          unsigned *pending_out, unsigned *failed_out);
+    int (*retired_pages)(void *device, int cause, unsigned *count_inout,
+                         unsigned long long *addresses_out);
+    int (*retirement_pending)(void *device, int *is_pending_out);
     int (*pcie_generation)(void *device, unsigned *generation_out);
     int (*pcie_width)(void *device, unsigned *width_out);
     int (*pcie_generation_max)(void *device, unsigned *generation_out);

@@ -40,6 +40,31 @@ static void read_sensors(struct pb_nvml *nvml, struct pb_state *state)
     pb_nvml_read_real(nvml, nvml->call.power, 1e-3, &state->power_w);
 }
 
+/* GPUs before remapped rows retire pages instead. Without space for addresses, NVML answers with
+   their number. */
+static void read_retired(struct pb_nvml *nvml, int cause, int64_t *pages)
+{
+    unsigned count = 0;
+    int status;
+
+    if (nvml->call.retired_pages == NULL)
+        return;
+    status = nvml->call.retired_pages(nvml->device, cause, &count, NULL);
+    if (status == NVML_SUCCESS || status == NVML_ERROR_INSUFFICIENT_SIZE)
+        *pages = count;
+}
+
+static void read_retirements(struct pb_nvml *nvml, struct pb_state *state)
+{
+    int is_pending;
+
+    read_retired(nvml, NVML_RETIRED_CORRECTED, &state->retired_corrected);
+    read_retired(nvml, NVML_RETIRED_UNCORRECTED, &state->retired_uncorrected);
+    if (nvml->call.retirement_pending != NULL &&
+        nvml->call.retirement_pending(nvml->device, &is_pending) == NVML_SUCCESS)
+        state->retirement_pending = is_pending != 0;
+}
+
 static void read_errors(struct pb_nvml *nvml, struct pb_state *state)
 {
     unsigned corrected, uncorrected, pending, failed;
@@ -144,6 +169,7 @@ bool pb_nvml_read_state(struct pb_nvml *nvml, struct pb_state *state)
         state->throttle_reasons = (int64_t)reasons;
     read_sensors(nvml, state);
     read_errors(nvml, state);
+    read_retirements(nvml, state);
     read_link(nvml, state);
     read_use(nvml, state);
     read_nvlinks_up(nvml, state);
