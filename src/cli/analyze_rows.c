@@ -50,9 +50,10 @@ static void format_value(const struct pb_parameter *parameter, char *text, size_
         format_list(parameter, text, size);
 }
 
-static void make_row(const char *key, const struct pb_parameter *parameter,
-                     struct pb_parameter_row *row)
+void pb_parameter_row_of(const char *key, const struct pb_parameter *parameter,
+                         struct pb_parameter_row *row_out)
 {
+    struct pb_parameter_row *row = row_out;
     bool is_number = parameter->kind == PB_VALUE_NUMBER;
 
     memset(row, 0, sizeof(*row));
@@ -75,7 +76,7 @@ static enum pb_status write_row(FILE *file, const char *key, const struct pb_par
 {
     struct pb_parameter_row row;
 
-    make_row(key, parameter, &row);
+    pb_parameter_row_of(key, parameter, &row);
     if (fwrite(&row, sizeof(row), 1, file) != 1)
         return pb_fail(err, PB_IO, "temporary file of the parameters: %s", strerror(errno));
     return PB_OK;

@@ -28,6 +28,10 @@ struct pb_results {
     size_t agreement_count;
 };
 
+/* A parameter of a device as the fleet file keeps it. */
+void pb_parameter_row_of(const char *key, const struct pb_parameter *parameter,
+                         struct pb_parameter_row *row_out);
+
 /* PB_NO_MEMORY; PB_IO: no temporary file, or no room in it. */
 enum pb_status pb_results_add(struct pb_results *results, const char *key, const char *model,
                               const struct pb_parameters *parameters,

@@ -1,0 +1,233 @@
+/* What differs between two devices, and which devices of two files belong together; see diff.h. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/diff.h"
+
+/* ---- one parameter ---- */
+
+/* Sizes, counts and masks are whole numbers of units that are not measured by a clock. */
+static bool is_measured(const struct pb_diff_value *value)
+{
+    static const char *const units[] = {"cycle", "ns", "MHz", "byte/s", "byte/cycle"};
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        if (strcmp(value->unit, units[i]) == 0)
+            return true;
+    return isfinite(value->number) && value->number != floor(value->number);
+}
+
+static double log_ratio(double a, double b)
+{
+    if (a == b)
+        return 0.0;
+    return a > 0.0 && b > 0.0 ? fabs(log(b / a)) : INFINITY;
+}
+
+/* Lists of measured numbers, "[25, 29, 37]": the largest log ratio of two that correspond. */
+static double compare_lists(const char *a, const char *b)
+{
+    double largest = 0.0;
+
+    if (*a != '[' || *b != '[')
+        return INFINITY;
+    do {
+        char *end_a, *end_b;
+        double left = strtod(a + 1, &end_a), right = strtod(b + 1, &end_b);
+
+        if (end_a == a + 1 || end_b == b + 1 || *end_a != *end_b)
+            return INFINITY;
+        largest = fmax(largest, log_ratio(left, right));
+        a = end_a;
+        b = end_b;
+    } while (*a == ',');
+    return largest;
+}
+
+/* Fills `difference` and tells whether a and b, both determined, differ. */
+static bool differ(const struct pb_diff_value *a, const struct pb_diff_value *b, double tolerance,
+                   struct pb_difference *difference)
+{
+    bool is_measure = (is_measured(a) || is_measured(b)) && strcmp(a->unit, b->unit) == 0;
+
+    *difference = (struct pb_difference){is_measure ? PB_DIFF_MEASURED : PB_DIFF_STRUCTURE, a, b,
+                                         NAN, INFINITY};
+    if (isfinite(a->number) && isfinite(b->number)) {
+        difference->change = a->number != 0.0 ? b->number / a->number - 1.0 : INFINITY;
+        difference->rank = log_ratio(a->number, b->number);
+        if (a->low <= b->high && b->low <= a->high)
+            return false;
+        return !is_measure || difference->rank > log1p(tolerance);
+    }
+    if (strcmp(a->text, b->text) == 0)
+        return false;
+    if (is_measure)
+        difference->rank = compare_lists(a->text, b->text);
+    return !is_measure || difference->rank > log1p(tolerance);
+}
+
+/* ---- one pair of devices ---- */
+
+static enum pb_status add(struct pb_differences *differences,
+                          const struct pb_difference *difference, struct pb_error *err)
+{
+    if (differences->count == differences->capacity) {
+        size_t capacity = differences->capacity == 0 ? 64 : 2 * differences->capacity;
+        struct pb_difference *items = realloc(differences->items, capacity * sizeof(*items));
+
+        if (items == NULL)
+            return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu differences", capacity);
+        differences->items = items;
+        differences->capacity = capacity;
+    }
+    differences->items[differences->count++] = *difference;
+    return PB_OK;
+}
+
+static const struct pb_diff_value *find(const struct pb_diff_device *device,
+                                        const struct pb_diff_value *wanted)
+{
+    for (size_t i = 0; i < device->count; i++)
+        if (strcmp(device->values[i].parameter, wanted->parameter) == 0 &&
+            strcmp(device->values[i].memory, wanted->memory) == 0)
+            return &device->values[i];
+    return NULL;
+}
+
+static bool is_determined(const struct pb_diff_value *value)
+{
+    return value != NULL && value->text != NULL;
+}
+
+static int worst_first(const void *a, const void *b)
+{
+    const struct pb_difference *left = a, *right = b;
+
+    if (left->kind != right->kind)
+        return (int)left->kind - (int)right->kind;
+    return (left->rank < right->rank) - (left->rank > right->rank);
+}
+
+enum pb_status pb_diff_compare(const struct pb_diff_device *a, const struct pb_diff_device *b,
+                               double tolerance, struct pb_differences *differences_out,
+                               struct pb_error *err)
+{
+    struct pb_differences differences = {.items = NULL};
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; i < a->count && status == PB_OK; i++) {
+        const struct pb_diff_value *value = &a->values[i], *other = find(b, value);
+        struct pb_difference difference = {PB_DIFF_ONLY_A, value, other, NAN, 0.0};
+
+        if (!is_determined(value))
+            continue;
+        if (is_determined(other)) {
+            differences.compared++;
+            if (!differ(value, other, tolerance, &difference))
+                continue;
+            differences.beyond++;
+        }
+        status = add(&differences, &difference, err);
+    }
+    for (size_t i = 0; i < b->count && status == PB_OK; i++) {
+        const struct pb_diff_value *value = &b->values[i], *other = find(a, value);
+
+        if (is_determined(value) && !is_determined(other))
+            status = add(&differences,
+                         &(struct pb_difference){PB_DIFF_ONLY_B, other, value, NAN, 0.0}, err);
+    }
+    if (status != PB_OK) {
+        pb_differences_clear(&differences);
+        return status;
+    }
+    if (differences.count > 0)
+        qsort(differences.items, differences.count, sizeof(*differences.items), worst_first);
+    *differences_out = differences;
+    return PB_OK;
+}
+
+void pb_differences_clear(struct pb_differences *differences)
+{
+    free(differences->items);
+    *differences = (struct pb_differences){.items = NULL};
+}
+
+/* ---- which devices belong together ---- */
+
+static bool is_same(const struct pb_diff_device *a, const struct pb_diff_device *b, bool by_uuid)
+{
+    if (by_uuid)
+        return a->uuid[0] != '\0' && strcmp(a->uuid, b->uuid) == 0;
+    return strcmp(a->key, b->key) == 0 && strcmp(a->model, b->model) == 0;
+}
+
+/* Pairs what is not paired yet; the pairs of all so far stand in pairs[] by index of a. */
+static void pair_by(const struct pb_diff_side *a, const struct pb_diff_side *b, bool by_uuid,
+                    size_t *pair_of_a, bool *taken_b)
+{
+    for (size_t i = 0; i < a->count; i++)
+        for (size_t j = 0; j < b->count && pair_of_a[i] == SIZE_MAX; j++)
+            if (!taken_b[j] && is_same(&a->devices[i], &b->devices[j], by_uuid)) {
+                pair_of_a[i] = j;
+                taken_b[j] = true;
+            }
+}
+
+static size_t list_pairs(const struct pb_diff_side *a, const struct pb_diff_side *b,
+                         const size_t *pair_of_a, const bool *taken_b, struct pb_diff_pair *pairs)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < a->count; i++)
+        if (pair_of_a[i] != SIZE_MAX)
+            pairs[count++] = (struct pb_diff_pair){i, pair_of_a[i]};
+    for (size_t i = 0; i < a->count && (count == 0 || !b->is_chosen); i++)
+        if (pair_of_a[i] == SIZE_MAX)
+            pairs[count++] = (struct pb_diff_pair){i, SIZE_MAX};
+    for (size_t j = 0; j < b->count && (count == 0 || !a->is_chosen); j++)
+        if (!taken_b[j])
+            pairs[count++] = (struct pb_diff_pair){SIZE_MAX, j};
+    return count;
+}
+
+enum pb_status pb_diff_pairs(const struct pb_diff_side *a, const struct pb_diff_side *b,
+                             struct pb_diff_pair **pairs_out, size_t *count_out,
+                             struct pb_error *err)
+{
+    struct pb_diff_pair *pairs = calloc(a->count + b->count, sizeof(*pairs));
+    size_t *pair_of_a = malloc(a->count * sizeof(*pair_of_a));
+    bool *taken_b = calloc(b->count, sizeof(*taken_b));
+    enum pb_status status = PB_OK;
+
+    if (pairs == NULL || pair_of_a == NULL || taken_b == NULL) {
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pairs", a->count);
+        goto out;
+    }
+    for (size_t i = 0; i < a->count; i++)
+        pair_of_a[i] = SIZE_MAX;
+    if (a->count == 1 && b->count == 1) {
+        pair_of_a[0] = 0;
+        taken_b[0] = true;
+    } else {
+        pair_by(a, b, true, pair_of_a, taken_b);
+        pair_by(a, b, false, pair_of_a, taken_b);
+    }
+    *count_out = list_pairs(a, b, pair_of_a, taken_b, pairs);
+    if (pairs[0].b == SIZE_MAX || pairs[0].a == SIZE_MAX) {
+        const struct pb_diff_side *several = a->count > 1 ? a : b;
+
+        status = pb_fail(err, PB_INVALID,
+                         "%s and %s: expected a device that both have, found none; name one of %zu "
+                         "as %s:%s",
+                         a->path, b->path, several->count, several->path, several->devices[0].key);
+        goto out;
+    }
+    *pairs_out = pairs;
+    pairs = NULL;
+out:
+    free(taken_b);
+    free(pair_of_a);
+    free(pairs);
+    return status;
+}

@@ -1,0 +1,334 @@
+/*
+ * plumb-diff: what differs between two fleet files, two devices or two models beyond tolerance,
+ * worst first. It compares parameters with their intervals; which device is at fault is for
+ * plumb-outliers to say.
+ */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/diff.h"
+#include "cli/files.h"
+#include "cli/outlet.h"
+#include "core/json.h"
+#include "core/text.h"
+
+enum { EXIT_DIFFERENT = 1, EXIT_TROUBLE = 2 };
+
+struct options {
+    const char *json;
+    double tolerance; /* relative */
+};
+
+static const struct argp_option option_table[] = {
+    {"json", 'j', "OUT", 0, "Write JSON to OUT, or to standard output for -", 0},
+    {"tolerance", 't', "PERCENT", 0,
+     "How far latencies, clocks and rates may lie apart (default: 2)", 0},
+    {0},
+};
+
+static enum pb_status set_option(void *context, int key, char *value, struct pb_error *err)
+{
+    struct options *options = context;
+    char *end;
+    double percent;
+
+    if (key == 'j') {
+        options->json = value;
+        return PB_OK;
+    }
+    percent = strtod(value, &end); /* 't' */
+    if (end == value || *end != '\0' || !(percent >= 0.0 && percent <= 1000.0))
+        return pb_fail(err, PB_INVALID,
+                       "--tolerance: expected a percentage from 0 to 1000, found "
+                       "\"%s\"",
+                       value);
+    options->tolerance = percent / 100.0;
+    return PB_OK;
+}
+
+/* What is compared, pair by pair. */
+struct comparison {
+    struct pb_diff_side a, b;
+    struct pb_diff_pair *pairs;
+    struct pb_differences *differences; /* [count] of each pair; empty where one is missing */
+    size_t count, different, missing;
+};
+
+static enum pb_status compare(struct comparison *comparison, const struct options *options,
+                              const char *const *names, struct pb_error *err)
+{
+    enum pb_status status = pb_diff_read(names[0], &comparison->a, err);
+
+    if (status == PB_OK)
+        status = pb_diff_read(names[1], &comparison->b, err);
+    if (status == PB_OK)
+        status = pb_diff_pairs(&comparison->a, &comparison->b, &comparison->pairs,
+                               &comparison->count, err);
+    if (status != PB_OK)
+        return status;
+    comparison->differences = calloc(comparison->count, sizeof(*comparison->differences));
+    if (comparison->differences == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pairs", comparison->count);
+    for (size_t i = 0; i < comparison->count && status == PB_OK; i++) {
+        const struct pb_diff_pair *pair = &comparison->pairs[i];
+
+        if (pair->a == SIZE_MAX || pair->b == SIZE_MAX) {
+            comparison->missing++;
+            continue;
+        }
+        status = pb_diff_compare(&comparison->a.devices[pair->a], &comparison->b.devices[pair->b],
+                                 options->tolerance, &comparison->differences[i], err);
+        comparison->different += comparison->differences[i].beyond > 0;
+    }
+    return status;
+}
+
+static void clear(struct comparison *comparison)
+{
+    for (size_t i = 0; comparison->differences != NULL && i < comparison->count; i++)
+        pb_differences_clear(&comparison->differences[i]);
+    free(comparison->differences);
+    free(comparison->pairs);
+    pb_diff_side_clear(&comparison->a);
+    pb_diff_side_clear(&comparison->b);
+}
+
+/* ---- for people ---- */
+
+static void print_side(char letter, const struct pb_diff_side *side,
+                       const struct pb_diff_device *device)
+{
+    char path[4 * PB_TEXT_LENGTH], key[PB_TEXT_LENGTH], model[PB_TEXT_LENGTH];
+
+    PB_TEXT_ESCAPE(path, side->path);
+    PB_TEXT_ESCAPE(key, device->key);
+    PB_TEXT_ESCAPE(model, device->model);
+    printf("%c  %s: %s, %s%s\n", letter, path, key, model,
+           device->is_simulated ? ", simulated" : "");
+}
+
+enum { VALUE_WIDTH = 22 };
+
+/* Numbers with the digits that mean something; lists and words as they are stored. */
+static const char *text_of(const struct pb_diff_value *value, char *text, size_t size)
+{
+    if (value == NULL || value->text == NULL)
+        return "undetermined";
+    if (!isfinite(value->number) || value->number == floor(value->number))
+        return value->text;
+    snprintf(text, size, "%.6g", value->number);
+    return text;
+}
+
+static void print_difference(const struct pb_difference *difference)
+{
+    const struct pb_diff_value *named = difference->a != NULL ? difference->a : difference->b;
+    const char *unit = strcmp(named->unit, "1") == 0 ? "" : named->unit;
+    char change[PB_NAME_LENGTH] = "", number_a[PB_NAME_LENGTH], number_b[PB_NAME_LENGTH];
+    const char *a = text_of(difference->a, number_a, sizeof(number_a));
+    const char *b = text_of(difference->b, number_b, sizeof(number_b));
+
+    if (isfinite(difference->change))
+        snprintf(change, sizeof(change), "%+.1f%%", 100.0 * difference->change);
+    printf("  %-12s  %-27s  ", named->memory, named->parameter);
+    if (strlen(a) > VALUE_WIDTH || strlen(b) > VALUE_WIDTH)
+        printf("%s\n%*sA  %s\n%*sB  %s\n", unit, 16, "", a, 16, "", b);
+    else
+        printf("%-*s  %-*s  %-9s  %s\n", VALUE_WIDTH, a, VALUE_WIDTH, b, change, unit);
+}
+
+static void print_pair(const struct comparison *comparison, size_t index)
+{
+    const struct pb_diff_pair *pair = &comparison->pairs[index];
+    const struct pb_differences *differences = &comparison->differences[index];
+
+    print_side('A', &comparison->a, &comparison->a.devices[pair->a]);
+    print_side('B', &comparison->b, &comparison->b.devices[pair->b]);
+    if (differences->count > 0)
+        printf("  %-12s  %-27s  %-*s  %-*s  %-9s  %s\n", "memory", "parameter", VALUE_WIDTH, "A",
+               VALUE_WIDTH, "B", "change", "unit");
+    for (size_t i = 0; i < differences->count; i++)
+        print_difference(&differences->items[i]);
+    printf("%zu of %zu parameters differ", differences->beyond, differences->compared);
+    if (differences->count > differences->beyond)
+        printf("; %zu determined on one side only", differences->count - differences->beyond);
+    printf("\n\n");
+}
+
+static void print_missing(const struct comparison *comparison)
+{
+    for (size_t i = 0; i < comparison->count; i++) {
+        const struct pb_diff_pair *pair = &comparison->pairs[i];
+
+        if (pair->b == SIZE_MAX) {
+            printf("Only in A: ");
+            print_side('A', &comparison->a, &comparison->a.devices[pair->a]);
+        } else if (pair->a == SIZE_MAX) {
+            printf("Only in B: ");
+            print_side('B', &comparison->b, &comparison->b.devices[pair->b]);
+        }
+    }
+}
+
+/* Pairs that differ, most differences first in the file's order; then what is alone; then a sum. */
+static void print(const struct comparison *comparison, const struct options *options)
+{
+    size_t pairs = comparison->count - comparison->missing;
+
+    for (size_t i = 0; i < pairs; i++)
+        if (comparison->differences[i].beyond > 0 || pairs == 1)
+            print_pair(comparison, i);
+    print_missing(comparison);
+    printf("%zu of %zu pairs of devices differ by more than %.3g%% in a measured quantity, or in "
+           "structure; %zu devices have no counterpart\n",
+           comparison->different, pairs, 100.0 * options->tolerance, comparison->missing);
+}
+
+/* ---- for programs ---- */
+
+static const char opening[] = "{\"schema\": 1, \"diff\": {";
+
+static bool is_diff(const char *head, size_t length)
+{
+    return pb_outlet_begins(head, length, opening);
+}
+
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *describe_device(const struct pb_diff_side *side, size_t device)
+{
+    if (device == SIZE_MAX)
+        return json_null();
+    return json_pack("{s:o, s:o, s:o, s:o}", "file", pb_json_of_text(side->path), "key",
+                     pb_json_of_text(side->devices[device].key), "uuid",
+                     pb_json_of_text(side->devices[device].uuid), "model",
+                     pb_json_of_text(side->devices[device].model));
+}
+
+static json_t *describe_value(const struct pb_diff_value *value)
+{
+    if (value == NULL || value->text == NULL)
+        return json_null();
+    return json_pack("{s:o, s:o, s:o, s:o}", "value",
+                     isfinite(value->number) ? number(value->number) : pb_json_of_text(value->text),
+                     "low", number(value->low), "high", number(value->high), "confidence",
+                     number(value->confidence));
+}
+
+static json_t *describe_difference(const struct pb_difference *difference)
+{
+    static const char *const kinds[] = {"structure", "measured", "only_a", "only_b"};
+    const struct pb_diff_value *named = difference->a != NULL ? difference->a : difference->b;
+
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "kind", kinds[difference->kind],
+                     "memory", pb_json_of_text(named->memory), "parameter",
+                     pb_json_of_text(named->parameter), "unit", pb_json_of_text(named->unit), "a",
+                     describe_value(difference->a), "b", describe_value(difference->b), "change",
+                     number(difference->change));
+}
+
+static json_t *describe_pair(const struct comparison *comparison, size_t index)
+{
+    const struct pb_differences *differences = &comparison->differences[index];
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < differences->count; i++)
+        json_array_append_new(list, describe_difference(&differences->items[i]));
+    return json_pack("{s:o, s:o, s:I, s:I, s:o}", "a",
+                     describe_device(&comparison->a, comparison->pairs[index].a), "b",
+                     describe_device(&comparison->b, comparison->pairs[index].b), "compared",
+                     (json_int_t)differences->compared, "differ", (json_int_t)differences->beyond,
+                     "differences", list);
+}
+
+static enum pb_status write_json(const struct comparison *comparison, const struct options *options,
+                                 struct pb_error *err)
+{
+    static const struct pb_outlet_kind kind = {"JSON of plumb-diff", is_diff};
+    struct pb_outlet *outlet = NULL;
+    enum pb_status status = pb_outlet_open(options->json, &kind, &outlet, err);
+    FILE *file;
+
+    if (status != PB_OK)
+        return status;
+    file = pb_outlet_file(outlet);
+    fprintf(file, "%s\"tolerance\": %.6g, \"pairs\": [", opening, options->tolerance);
+    for (size_t i = 0; i < comparison->count && status == PB_OK; i++) {
+        json_t *pair = describe_pair(comparison, i);
+
+        fputs(i == 0 ? "\n" : ",\n", file);
+        if (pair == NULL || json_dumpf(pair, file, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) != 0)
+            status = pb_fail(err, PB_IO, "%s: cannot write pair %zu", options->json, i);
+        json_decref(pair);
+    }
+    fputs("\n]}}\n", file);
+    if (status != PB_OK) {
+        pb_outlet_abandon(outlet);
+        return status;
+    }
+    return pb_outlet_commit(outlet, err);
+}
+
+static int run(const struct options *options, const char *const *names)
+{
+    struct comparison comparison = {.count = 0};
+    struct pb_error err = PB_ERROR_INIT;
+    enum pb_status status = compare(&comparison, options, names, &err);
+    int code = EXIT_TROUBLE;
+
+    if (status == PB_OK && options->json != NULL)
+        status = write_json(&comparison, options, &err);
+    if (status != PB_OK) {
+        fprintf(stderr, "plumb-diff: %s\n", err.message);
+    } else {
+        if (options->json == NULL || strcmp(options->json, "-") != 0)
+            print(&comparison, options);
+        code = comparison.different + comparison.missing > 0 ? EXIT_DIFFERENT : EXIT_SUCCESS;
+    }
+    clear(&comparison);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.tolerance = 0.02};
+    const struct pb_files_usage usage = {
+        .program = "plumb-diff",
+        .lead = "plumb-diff",
+        .mistake_code = EXIT_TROUBLE,
+        .arguments = "A.h5[:DEVICE] B.h5[:DEVICE]",
+        .doc =
+            "Shows what differs between two fleet files, two devices or two models beyond "
+            "tolerance, worst first. DEVICE is a key (HOST.gpuSLOT), a UUID, or the name of a "
+            "model, whose devices count as one with their medians. Without it, devices are paired "
+            "by UUID, then by key.\v"
+            "Structure (sizes, counts, policies) differs where stated intervals do not meet; "
+            "latencies, clocks and rates where they also lie apart by more than the tolerance.\n\n"
+            "Exit status, as of diff(1): 0 nothing differs, 1 something differs or a device has no "
+            "counterpart, 2 usage or an error.",
+        .count_max = 2,
+        .options = option_table,
+        .set = set_option,
+        .context = &options,
+    };
+    struct pb_files files;
+    int code;
+
+    pb_command_begin();
+    if (pb_files_parse(&usage, argc, argv, &files, &code)) {
+        if (files.count == 2) {
+            code = run(&options, files.paths);
+        } else {
+            fprintf(stderr, "plumb-diff: expected two fleet files, found one; --help tells more\n");
+            code = EXIT_TROUBLE;
+        }
+        free(files.paths);
+    }
+    return pb_command_end(usage.lead, code, EXIT_TROUBLE);
+}
