@@ -7,7 +7,7 @@ PLUMB_BUILD_PACKAGES="gcc libc6-dev cmake ninja-build pkg-config libopenmpi-dev 
 # shellcheck disable=SC2034  # of tests/run.sh
 PLUMB_TEST_PACKAGES="libcmocka-dev clang-format clang-tidy cppcheck hdf5-tools
     python3-h5py python3-xarray python3-h5netcdf shellcheck slurmctld slurmd slurm-client
-    slurm-wlm-basic-plugins munge"
+    slurm-wlm-basic-plugins munge zsh mandoc"
 
 plumb_missing() {
     for package in "$@"; do

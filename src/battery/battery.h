@@ -100,6 +100,9 @@ bool pb_test_is_large(const struct pb_test *test);
 /* NULL when no test has this name. */
 const struct pb_test *pb_test_find(const char *name);
 
+/* Refuses a name that no test has; err says which test was perhaps meant. */
+enum pb_status pb_test_refuse(const char *name, struct pb_error *err);
+
 /* "quick", "standard" or "full". */
 const char *pb_battery_name(enum pb_battery battery);
 

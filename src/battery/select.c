@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "battery/battery.h"
+#include "core/suggest.h"
 
 const struct pb_test *pb_test_find(const char *name)
 {
@@ -49,6 +50,19 @@ static bool lists(const char *names, const char *name)
     }
 }
 
+enum pb_status pb_test_refuse(const char *name, struct pb_error *err)
+{
+    struct pb_suggestion suggestion = {.word = name};
+
+    for (const struct pb_test *test = pb_tests; test->name != NULL; test++)
+        pb_suggest(&suggestion, test->name);
+    if (suggestion.best != NULL)
+        return pb_fail(err, PB_INVALID, "test \"%s\": no test has this name; did you mean %s?",
+                       name, suggestion.best);
+    return pb_fail(err, PB_INVALID,
+                   "test \"%s\": no test has this name; plumb-probe --list names all", name);
+}
+
 static enum pb_status check_names(const char *names, struct pb_error *err)
 {
     for (const char *at = names;; at++) {
@@ -57,8 +71,7 @@ static enum pb_status check_names(const char *names, struct pb_error *err)
 
         snprintf(name, sizeof(name), "%.*s", (int)part, at);
         if (pb_test_find(name) == NULL)
-            return pb_fail(err, PB_INVALID, "test \"%s\": no test has this name; --list shows all",
-                           name);
+            return pb_test_refuse(name, err);
         at += part;
         if (*at == '\0')
             return PB_OK;

@@ -12,7 +12,7 @@
 #include "cli/analyze_report.h"
 #include "cli/analyze_rows.h"
 #include "cli/analyze_workers.h"
-#include "cli/files.h"
+#include "cli/command_line.h"
 #include "cli/worker.h"
 #include "h5schema/file.h"
 
@@ -21,41 +21,6 @@ struct options {
     size_t jobs;
     bool read_only;
 };
-
-static const struct argp_option option_table[] = {
-    {"json", 'j', "OUT", 0, "Write JSON to OUT, or to standard output for -", 0},
-    {"device", 'd', "KEY", 0, "Only this device, as HOST.gpuSLOT; FILE is not changed then", 0},
-    {"jobs", 'J', "N", 0, "Analyse N devices at a time; as many as it has processors", 0},
-    {"read-only", 'r', NULL, 0, "Do not keep the parameters in FILE", 0},
-    {0},
-};
-
-static bool parse_jobs(const char *text, size_t *jobs_out)
-{
-    char *end;
-    unsigned long jobs = strtoul(text, &end, 10);
-
-    if (end == text || *end != '\0' || jobs < 1 || jobs > PB_WORKERS_MAX)
-        return false;
-    *jobs_out = jobs;
-    return true;
-}
-
-static enum pb_status set_option(void *context, int key, char *value, struct pb_error *err)
-{
-    struct options *options = context;
-
-    if (key == 'j')
-        options->json = value;
-    else if (key == 'd')
-        options->device = value;
-    else if (key == 'r')
-        options->read_only = true;
-    else if (!parse_jobs(value, &options->jobs)) /* 'J' */
-        return pb_fail(err, PB_INVALID, "--jobs: 1 to %d are possible, found \"%s\"",
-                       PB_WORKERS_MAX, value);
-    return PB_OK;
-}
 
 /* What is gathered over all devices. */
 struct analysis {
@@ -205,7 +170,7 @@ static int run(const struct options *options)
     if (status == PB_OK)
         status = deliver(&analysis, options, &err);
     if (status != PB_OK)
-        fprintf(stderr, "plumb-analyze: %s\n", err.message);
+        pb_command_print_error(PB_PROGRAM_ANALYZE, &err);
     code = exit_code_of(status, &analysis);
     if (code == PB_EXIT_PARTIAL)
         fprintf(stderr, "plumb-analyze: %s: %zu of %zu devices have nothing to analyse\n",
@@ -218,29 +183,20 @@ static int run(const struct options *options)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.jobs = pb_worker_processors()};
-    const struct pb_files_usage usage = {
-        .program = "plumb-analyze",
-        .lead = "plumb-analyze",
-        .mistake_code = PB_EXIT_USAGE,
-        .arguments = "FILE.h5",
-        .doc = "Infers the parameters of every device in a fleet file: values with interval, "
-               "confidence, method and evidence.\v"
-               "Exit status: 0 complete, 1 failed, 2 usage or no fleet file, 3 some device had "
-               "nothing to analyse.",
-        .count_max = 1,
-        .options = option_table,
-        .set = set_option,
-        .context = &options,
-    };
-    struct pb_files files;
+    struct pb_command_line line;
     int code;
 
-    pb_command_begin();
-    if (pb_files_parse(&usage, argc, argv, &files, &code)) {
-        options.file = files.paths[0];
+    if (pb_command_begin(PB_PROGRAM_ANALYZE, argc, argv, &line, &code)) {
+        const struct options options = {
+            .file = line.arguments[0],
+            .json = pb_command_line_text(&line, PB_OPTION_JSON),
+            .device = pb_command_line_text(&line, PB_OPTION_DEVICE),
+            .jobs = pb_command_line_integer(&line, PB_OPTION_JOBS, pb_worker_processors()),
+            .read_only = pb_command_line_has(&line, PB_OPTION_READ_ONLY),
+        };
+
         code = run(&options);
-        free(files.paths);
+        pb_command_line_clear(&line);
     }
-    return pb_command_end(usage.lead, code, PB_EXIT_FAILED);
+    return pb_command_end(PB_PROGRAM_ANALYZE, code, PB_EXIT_FAILED);
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/files.h"
+#include "cli/command_line.h"
 #include "h5schema/file.h"
 
 static void complain(void *context, const char *line)
@@ -52,7 +52,7 @@ static int check(const char *path)
     if (status == PB_OK)
         status = count(path, &devices, &tests, &err);
     if (status != PB_OK) {
-        fprintf(stderr, "plumb-check: %s\n", err.message);
+        pb_command_print_error(PB_PROGRAM_CHECK, &err);
         return PB_EXIT_USAGE;
     }
     printf("%s: ok, %zu device%s, %zu test%s\n", path, devices, devices == 1 ? "" : "s", tests,
@@ -62,22 +62,12 @@ static int check(const char *path)
 
 int main(int argc, char **argv)
 {
-    static const struct pb_files_usage usage = {
-        .program = "plumb-check",
-        .lead = "plumb-check",
-        .mistake_code = PB_EXIT_USAGE,
-        .arguments = "FILE.h5",
-        .doc = "Validates a fleet file against the schema, data included.\v"
-               "Exit status: 0 valid, 1 violations (one line each), 2 not a fleet file, or usage.",
-        .count_max = 1,
-    };
-    struct pb_files files;
+    struct pb_command_line line;
     int code;
 
-    pb_command_begin();
-    if (pb_files_parse(&usage, argc, argv, &files, &code)) {
-        code = check(files.paths[0]);
-        free(files.paths);
+    if (pb_command_begin(PB_PROGRAM_CHECK, argc, argv, &line, &code)) {
+        code = check(line.arguments[0]);
+        pb_command_line_clear(&line);
     }
-    return pb_command_end(usage.lead, code, PB_EXIT_FAILED);
+    return pb_command_end(PB_PROGRAM_CHECK, code, PB_EXIT_FAILED);
 }

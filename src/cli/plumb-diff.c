@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/command_line.h"
 #include "cli/diff.h"
-#include "cli/files.h"
 #include "cli/outlet.h"
 #include "core/json.h"
 #include "core/text.h"
@@ -21,33 +21,6 @@ struct options {
     const char *json;
     double tolerance; /* relative */
 };
-
-static const struct argp_option option_table[] = {
-    {"json", 'j', "OUT", 0, "Write JSON to OUT, or to standard output for -", 0},
-    {"tolerance", 't', "PERCENT", 0,
-     "How far latencies, clocks and rates may lie apart (default: 2)", 0},
-    {0},
-};
-
-static enum pb_status set_option(void *context, int key, char *value, struct pb_error *err)
-{
-    struct options *options = context;
-    char *end;
-    double percent;
-
-    if (key == 'j') {
-        options->json = value;
-        return PB_OK;
-    }
-    percent = strtod(value, &end); /* 't' */
-    if (end == value || *end != '\0' || !(percent >= 0.0 && percent <= 1000.0))
-        return pb_fail(err, PB_INVALID,
-                       "--tolerance: expected a percentage from 0 to 1000, found "
-                       "\"%s\"",
-                       value);
-    options->tolerance = percent / 100.0;
-    return PB_OK;
-}
 
 /* What is compared, pair by pair. */
 struct comparison {
@@ -285,7 +258,7 @@ static int run(const struct options *options, const char *const *names)
     if (status == PB_OK && options->json != NULL)
         status = write_json(&comparison, options, &err);
     if (status != PB_OK) {
-        fprintf(stderr, "plumb-diff: %s\n", err.message);
+        pb_command_print_error(PB_PROGRAM_DIFF, &err);
     } else {
         if (options->json == NULL || strcmp(options->json, "-") != 0)
             print(&comparison, options);
@@ -297,38 +270,17 @@ static int run(const struct options *options, const char *const *names)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.tolerance = 0.02};
-    const struct pb_files_usage usage = {
-        .program = "plumb-diff",
-        .lead = "plumb-diff",
-        .mistake_code = EXIT_TROUBLE,
-        .arguments = "A.h5[:DEVICE] B.h5[:DEVICE]",
-        .doc =
-            "Shows what differs between two fleet files, two devices or two models beyond "
-            "tolerance, worst first. DEVICE is a key (HOST.gpuSLOT), a UUID, or the name of a "
-            "model, whose devices count as one with their medians. Without it, devices are paired "
-            "by UUID, then by key.\v"
-            "Structure (sizes, counts, policies) differs where stated intervals do not meet; "
-            "latencies, clocks and rates where they also lie apart by more than the tolerance.\n\n"
-            "Exit status, as of diff(1): 0 nothing differs, 1 something differs or a device has no "
-            "counterpart, 2 usage or an error.",
-        .count_max = 2,
-        .options = option_table,
-        .set = set_option,
-        .context = &options,
-    };
-    struct pb_files files;
+    struct pb_command_line line;
     int code;
 
-    pb_command_begin();
-    if (pb_files_parse(&usage, argc, argv, &files, &code)) {
-        if (files.count == 2) {
-            code = run(&options, files.paths);
-        } else {
-            fprintf(stderr, "plumb-diff: expected two fleet files, found one; --help tells more\n");
-            code = EXIT_TROUBLE;
-        }
-        free(files.paths);
+    if (pb_command_begin(PB_PROGRAM_DIFF, argc, argv, &line, &code)) {
+        const struct options options = {
+            .json = pb_command_line_text(&line, PB_OPTION_JSON),
+            .tolerance = pb_command_line_real(&line, PB_OPTION_TOLERANCE, 2.0) / 100.0,
+        };
+
+        code = run(&options, (const char *const *)line.arguments);
+        pb_command_line_clear(&line);
     }
-    return pb_command_end(usage.lead, code, EXIT_TROUBLE);
+    return pb_command_end(PB_PROGRAM_DIFF, code, EXIT_TROUBLE);
 }

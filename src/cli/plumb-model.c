@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "analysis/kernel/explain.h"
-#include "cli/files.h"
+#include "cli/command_line.h"
 #include "cli/model_compare.h"
 #include "cli/model_device.h"
 #include "cli/model_report.h"
@@ -23,24 +23,6 @@ struct options {
     const char *cache, *from, *device, *compare, *json;
     uint64_t seed;
     bool without[PB_EXTENSION_COUNT];
-};
-
-enum { KEY_FROM = 'f', KEY_WITHOUT = 'w', KEY_SEED = 's', KEY_COMPARE = 'C' };
-
-static const struct argp_option option_table[] = {
-    {"cache", 'c', "CACHE.json", 0,
-     "The device: a report of plumb-analyze --json, or a profile like those of plumb-probe", 0},
-    {"from", KEY_FROM, "FILE.h5", 0, "The device: as measured in this fleet file", 0},
-    {"device", 'd', "KEY", 0, "Which device of it, as HOST.gpuSLOT", 0},
-    {"without", KEY_WITHOUT, "EXTENSION", 0,
-     "Leave one part of the model out: hierarchy, latency, associativity, mshr or divergence. May "
-     "be given again",
-     0},
-    {"seed", KEY_SEED, "N", 0, "Of the latencies and victims that are drawn; 0 by default", 0},
-    {"compare", KEY_COMPARE, "COUNTERS.csv", 0,
-     "Compare with hardware counters of the same kernels, as ncu --csv writes them", 0},
-    {"json", 'j', "OUT", 0, "Write JSON to OUT, or to standard output for -", 0},
-    {0},
 };
 
 static enum pb_status set_extension(struct options *options, const char *word, struct pb_error *err)
@@ -56,42 +38,24 @@ static enum pb_status set_extension(struct options *options, const char *word, s
     return PB_OK;
 }
 
-static enum pb_status set_seed(struct options *options, const char *word, struct pb_error *err)
+static enum pb_status read_options(const struct pb_command_line *line, struct options *options,
+                                   struct pb_error *err)
 {
-    char *end;
+    enum pb_status status = PB_OK;
+    const char *word;
+    size_t at = 0;
 
-    errno = 0;
-    options->seed = strtoull(word, &end, 10);
-    if (errno != 0 || *end != '\0' || word[0] < '0' || word[0] > '9')
-        return pb_fail(err, PB_INVALID, "--seed: expected a number, found \"%s\"", word);
-    return PB_OK;
-}
-
-static enum pb_status set_option(void *context, int key, char *value, struct pb_error *err)
-{
-    struct options *options = context;
-
-    switch (key) {
-    case 'c':
-        options->cache = value;
-        return PB_OK;
-    case KEY_FROM:
-        options->from = value;
-        return PB_OK;
-    case 'd':
-        options->device = value;
-        return PB_OK;
-    case KEY_WITHOUT:
-        return set_extension(options, value, err);
-    case KEY_SEED:
-        return set_seed(options, value, err);
-    case KEY_COMPARE:
-        options->compare = value;
-        return PB_OK;
-    default: /* 'j' */
-        options->json = value;
-        return PB_OK;
-    }
+    options->cache = pb_command_line_text(line, PB_OPTION_CACHE);
+    options->from = pb_command_line_text(line, PB_OPTION_FROM);
+    options->device = pb_command_line_text(line, PB_OPTION_DEVICE);
+    options->compare = pb_command_line_text(line, PB_OPTION_COMPARE);
+    options->json = pb_command_line_text(line, PB_OPTION_JSON);
+    options->seed = pb_command_line_integer(line, PB_OPTION_SEED, 0);
+    while (status == PB_OK && (word = pb_command_line_next(line, PB_OPTION_WITHOUT, &at)) != NULL)
+        status = set_extension(options, word, err);
+    if (status == PB_OK && (options->cache == NULL) == (options->from == NULL))
+        status = pb_fail(err, PB_INVALID, "expected one of --cache and --from");
+    return status;
 }
 
 /* ---- one trace after the other ---- */
@@ -239,21 +203,20 @@ static enum pb_status open_session(const struct options *options, struct session
     return PB_OK;
 }
 
-static int run(const struct options *options, const struct pb_files *files)
+static int run(const struct pb_command_line *line)
 {
+    struct options options = {.seed = 0};
     struct session session = {.kernel_count = 0};
     struct pb_outlet *outlet = NULL;
     struct pb_error err = PB_ERROR_INIT;
-    enum pb_status status = PB_OK;
+    enum pb_status status = read_options(line, &options, &err);
 
-    if ((options->cache == NULL) == (options->from == NULL))
-        status = pb_fail(&err, PB_INVALID, "expected one of --cache and --from");
-    if (status == PB_OK && options->json != NULL)
-        status = pb_outlet_open(options->json, &json_kind, &outlet, &err);
+    if (status == PB_OK && options.json != NULL)
+        status = pb_outlet_open(options.json, &json_kind, &outlet, &err);
     if (status == PB_OK)
-        status = open_session(options, &session, &err);
-    for (size_t i = 0; i < files->count && status == PB_OK; i++)
-        status = explain_trace(&session, files->paths[i], &err);
+        status = open_session(&options, &session, &err);
+    for (size_t i = 0; i < line->argument_count && status == PB_OK; i++)
+        status = explain_trace(&session, line->arguments[i], &err);
     if (status == PB_OK && session.compare != NULL)
         status = pb_compare_end(session.compare, session.table, &err);
     if (status == PB_OK && outlet != NULL) {
@@ -261,7 +224,7 @@ static int run(const struct options *options, const struct pb_files *files)
         outlet = NULL;
     }
     if (status != PB_OK)
-        fprintf(stderr, "plumb-model: %s\n", err.message);
+        pb_command_print_error(PB_PROGRAM_MODEL, &err);
     pb_outlet_abandon(outlet);
     pb_compare_close(session.compare);
     json_decref(session.kernels);
@@ -271,28 +234,12 @@ static int run(const struct options *options, const struct pb_files *files)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.seed = 0};
-    const struct pb_files_usage usage = {
-        .program = "plumb-model",
-        .lead = "plumb-model",
-        .mistake_code = PB_EXIT_USAGE,
-        .arguments = "TRACE...",
-        .doc = "Predicts which accesses of CUDA kernels miss in a device's caches, and why: from "
-               "traces of plumb-trace, Accel-Sim (.traceg) or N14, plain or packed by gzip or "
-               "xz.\v"
-               "Exit status: 0 complete, 1 failed, 2 usage, or a file that is broken.",
-        .count_max = 4096,
-        .options = option_table,
-        .set = set_option,
-        .context = &options,
-    };
-    struct pb_files files;
+    struct pb_command_line line;
     int code;
 
-    pb_command_begin();
-    if (pb_files_parse(&usage, argc, argv, &files, &code)) {
-        code = run(&options, &files);
-        free(files.paths);
+    if (pb_command_begin(PB_PROGRAM_MODEL, argc, argv, &line, &code)) {
+        code = run(&line);
+        pb_command_line_clear(&line);
     }
-    return pb_command_end(usage.lead, code, PB_EXIT_FAILED);
+    return pb_command_end(PB_PROGRAM_MODEL, code, PB_EXIT_FAILED);
 }

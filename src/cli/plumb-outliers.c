@@ -14,40 +14,16 @@
 #include "analysis/verdict/baseline.h"
 #include "analysis/verdict/exact_states.h"
 #include "analysis/verdict/trend.h"
-#include "cli/files.h"
+#include "cli/command_line.h"
 #include "cli/outliers.h"
 #include "h5schema/file.h"
 
 enum { EXIT_UNKNOWN = PB_SEVERITY_UNKNOWN };
 
-static const char lead[] = "plumb-outliers: UNKNOWN"; /* of a line about what went wrong */
-
 struct options {
     const char *file, *json, *hostlist, *prometheus, *policy, *floors;
     struct pb_pasts pasts, history;
     bool read_only;
-};
-
-static const struct argp_option option_table[] = {
-    {"json", 'j', "OUT", 0, "Write JSON to OUT, or to standard output for -", 0},
-    {"baseline", 'b', "BASE.h5", 0,
-     "Compare with this fleet file, merged library or folder of such, too. Given again: with all "
-     "of them, since several runs of a device tell how well it repeats",
-     0},
-    {"floors", 'f', "OUT", 0,
-     "Write limits per model that healthy devices pass, for other health checks", 0},
-    {"history", 'i', "DIR", 0,
-     "Look for slopes over the earlier runs in this folder of fleet files, by device and for the "
-     "whole fleet",
-     0},
-    {"hostlist", 'l', "OUT", 0, "Write the nodes to drain as a Slurm hostlist", 0},
-    {"prometheus", 'p', "OUT", 0, "Write metrics for the node exporter's textfile collector", 0},
-    {"policy", 'y', "POLICY.json", 0,
-     "Severity, drain and practical size by cause and metric, and muted findings, as this site has "
-     "them",
-     0},
-    {"read-only", 'r', NULL, 0, "Do not keep the findings in FILE", 0},
-    {0},
 };
 
 enum { OUTPUT_COUNT = 4 };
@@ -57,34 +33,34 @@ static bool is_standard_output(const char *path)
     return path != NULL && strcmp(path, "-") == 0;
 }
 
-static enum pb_status set_option(void *context, int key, char *value, struct pb_error *err)
+/* All values of an option that may be given again. */
+static enum pb_status add_pasts(const struct pb_command_line *line, enum pb_option_id id,
+                                struct pb_pasts *pasts, struct pb_error *err)
 {
-    struct options *options = context;
+    enum pb_status status = PB_OK;
+    const char *path;
+    size_t at = 0;
 
-    switch (key) {
-    case 'b':
-        return pb_pasts_add(&options->pasts, value, err);
-    case 'f':
-        options->floors = value;
-        return PB_OK;
-    case 'i':
-        return pb_pasts_add(&options->history, value, err);
-    case 'j':
-        options->json = value;
-        return PB_OK;
-    case 'l':
-        options->hostlist = value;
-        return PB_OK;
-    case 'p':
-        options->prometheus = value;
-        return PB_OK;
-    case 'y':
-        options->policy = value;
-        return PB_OK;
-    default: /* 'r' */
-        options->read_only = true;
-        return PB_OK;
-    }
+    while (status == PB_OK && (path = pb_command_line_next(line, id, &at)) != NULL)
+        status = pb_pasts_add(pasts, path, err);
+    return status;
+}
+
+static enum pb_status read_options(const struct pb_command_line *line, struct options *options,
+                                   struct pb_error *err)
+{
+    enum pb_status status = add_pasts(line, PB_OPTION_BASELINE, &options->pasts, err);
+
+    if (status == PB_OK)
+        status = add_pasts(line, PB_OPTION_HISTORY, &options->history, err);
+    options->file = line->arguments[0];
+    options->json = pb_command_line_text(line, PB_OPTION_JSON);
+    options->hostlist = pb_command_line_text(line, PB_OPTION_HOSTLIST);
+    options->prometheus = pb_command_line_text(line, PB_OPTION_PROMETHEUS);
+    options->policy = pb_command_line_text(line, PB_OPTION_POLICY);
+    options->floors = pb_command_line_text(line, PB_OPTION_FLOORS);
+    options->read_only = pb_command_line_has(line, PB_OPTION_READ_ONLY);
+    return status;
 }
 
 /* Each goes to a place of its own. */
@@ -170,6 +146,8 @@ static enum pb_status check_baselines(const struct pb_pasts *pasts, const struct
 {
     enum pb_status status = PB_OK;
 
+    if (pasts->count == 0)
+        return PB_OK;
     for (size_t first = 0; first < base->subject_count && status == PB_OK;) {
         size_t run = base->subjects[first].run;
 
@@ -335,53 +313,40 @@ static enum pb_status deliver(const struct options *options, const struct pb_rul
     return status;
 }
 
-static int run(const struct options *options)
+static int run(const struct pb_command_line *line)
 {
-    struct pb_ruling ruling = {.file = options->file, .pasts = options->pasts};
+    struct options options = {0};
+    struct pb_ruling ruling = {.file = line->arguments[0]};
     struct pb_error err = PB_ERROR_INIT;
-    enum pb_status status = check_outputs(options, &err);
+    enum pb_status status = read_options(line, &options, &err);
 
+    ruling.pasts = options.pasts;
     if (status == PB_OK)
-        status = judge(options, &ruling, &err);
+        status = check_outputs(&options, &err);
     if (status == PB_OK)
-        status = deliver(options, &ruling, &err);
+        status = judge(&options, &ruling, &err);
+    if (status == PB_OK)
+        status = deliver(&options, &ruling, &err);
     if (status != PB_OK)
-        fprintf(stderr, "%s: %s\n", lead, err.message);
+        pb_command_print_error(PB_PROGRAM_OUTLIERS, &err);
     pb_findings_clear(&ruling.findings);
     pb_policy_clear(&ruling.policy);
     pb_references_clear(&ruling.references);
     pb_scores_clear(&ruling.scores);
     pb_sheet_clear(&ruling.sheet);
+    pb_pasts_clear(&options.pasts);
+    pb_pasts_clear(&options.history);
     return status == PB_OK ? (int)ruling.status : EXIT_UNKNOWN;
 }
 
 int main(int argc, char **argv)
 {
-    struct options options = {0};
-    const struct pb_files_usage usage = {
-        .program = "plumb-outliers",
-        .lead = lead,
-        .mistake_code = EXIT_UNKNOWN,
-        .arguments = "FILE.h5",
-        .doc = "Compares every device of a fleet file with its peers: who is out of true, in what, "
-               "by how much, probably why, and what to do. Nothing is done to any node.\v"
-               "Exit status, as Nagios has it: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN (also usage "
-               "and errors).",
-        .count_max = 1,
-        .options = option_table,
-        .set = set_option,
-        .context = &options,
-    };
-    struct pb_files files;
+    struct pb_command_line line;
     int code;
 
-    pb_command_begin();
-    if (pb_files_parse(&usage, argc, argv, &files, &code)) {
-        options.file = files.paths[0];
-        code = run(&options);
-        free(files.paths);
+    if (pb_command_begin(PB_PROGRAM_OUTLIERS, argc, argv, &line, &code)) {
+        code = run(&line);
+        pb_command_line_clear(&line);
     }
-    pb_pasts_clear(&options.pasts);
-    pb_pasts_clear(&options.history);
-    return pb_command_end(lead, code, EXIT_UNKNOWN);
+    return pb_command_end(PB_PROGRAM_OUTLIERS, code, EXIT_UNKNOWN);
 }

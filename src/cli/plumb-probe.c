@@ -17,9 +17,9 @@
 #include "run/origin.h"
 #include "run/serve.h"
 
-static int complain(const struct pb_error *err)
+static int report_error(const struct pb_error *err)
 {
-    fprintf(stderr, "plumb-probe: %s\n", err->message);
+    pb_command_print_error(PB_PROGRAM_PROBE, err);
     return pb_exit_code(err->status);
 }
 
@@ -67,50 +67,64 @@ static void heed_signals(void)
     }
 }
 
-static int measure(const struct pb_options *options, const struct pb_run *run)
+static int measure(const struct pb_command_line *line, const struct pb_selection *selection,
+                   const struct pb_run *run)
 {
+    const char *output = pb_command_line_text(line, PB_OPTION_OUTPUT);
     struct pb_error err = PB_ERROR_INIT;
     struct pb_progress *progress;
     struct pb_observer observer;
     struct pb_summary summary;
-    enum pb_status status = pb_progress_open(1, options->quiet, &progress, &err);
+    enum pb_status status =
+        pb_progress_open(1, pb_command_line_has(line, PB_OPTION_NO_PROGRESS), &progress, &err);
 
     if (status != PB_OK)
-        return complain(&err);
+        return report_error(&err);
     observer = pb_progress_observer(progress);
     heed_signals();
-    status = pb_measure_alone(&options->selection, options->output, run, &stop, &observer, &summary,
-                              &err);
+    status = pb_measure_alone(selection, output, run, &stop, &observer, &summary, &err);
     pb_progress_close(progress);
     if (status != PB_OK)
-        return complain(&err);
-    pb_summary_print(options->output, &summary);
+        return report_error(&err);
+    pb_summary_print(output, &summary);
     return pb_summary_exit_code(&summary);
+}
+
+static int start(const struct pb_command_line *line, const struct pb_run *run)
+{
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_selection selection;
+    int code;
+
+    if (pb_selection_of(line, &selection, &err) != PB_OK)
+        return report_error(&err);
+    if (pb_command_line_has(line, PB_OPTION_SERVE)) /* errors go to the supervisor */
+        code = pb_exit_code(pb_serve(&selection, stdin, PB_CHILD_FRAMES_FD, &err));
+    else
+        code = measure(line, &selection, run);
+    pb_selection_free(&selection);
+    return code;
 }
 
 int main(int argc, char **argv)
 {
     struct pb_error err = PB_ERROR_INIT;
-    struct pb_options options;
+    struct pb_command_line line;
     struct pb_run run;
     int code = EXIT_SUCCESS;
 
-    pb_command_begin();
-    if (pb_options_parse(PB_PROGRAM_PROBE, argc, argv, &options, &err) != PB_OK) {
-        code = complain(&err);
-    } else if (options.wish == PB_WISH_HELP) {
-        pb_options_help(PB_PROGRAM_PROBE);
-    } else if (options.wish == PB_WISH_VERSION) {
+    pb_command_ignore_size_signal();
+    pb_run_begin(argc, argv, &run);
+    if (pb_command_line_parse(PB_PROGRAM_PROBE, argc, argv, &line, &err) != PB_OK)
+        code = report_error(&err);
+    else if (pb_command_line_has(&line, PB_OPTION_HELP))
+        pb_command_print_help(PB_PROGRAM_PROBE);
+    else if (pb_command_line_has(&line, PB_OPTION_VERSION))
         print_version();
-    } else if (options.wish == PB_WISH_LIST) {
+    else if (pb_command_line_has(&line, PB_OPTION_LIST))
         code = list_tests();
-    } else if (options.wish == PB_WISH_SERVE) {
-        /* What is wrong goes to the supervisor, who tells it. */
-        code = pb_exit_code(pb_serve(&options.selection, stdin, PB_CHILD_FRAMES_FD, &err));
-    } else {
-        pb_run_begin(argc, argv, &run);
-        code = measure(&options, &run);
-    }
-    pb_options_clear(&options);
-    return pb_command_end("plumb-probe", code, PB_EXIT_FAILED);
+    else
+        code = start(&line, &run);
+    pb_command_line_clear(&line);
+    return pb_command_end(PB_PROGRAM_PROBE, code, PB_EXIT_FAILED);
 }

@@ -7,28 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/files.h"
+#include "cli/command_line.h"
 #include "cli/outlet.h"
 #include "cli/report_read.h"
 
 struct options {
     const char *file, *output, *device;
 };
-
-static const struct argp_option option_table[] = {
-    {"device", 'd', "KEY", 0, "A page of this device alone, as HOST.gpuSLOT", 0},
-    {0},
-};
-
-static enum pb_status set_option(void *context, int key, char *value, struct pb_error *err)
-{
-    struct options *options = context;
-
-    (void)key; /* there is one */
-    (void)err;
-    options->device = value;
-    return PB_OK;
-}
 
 static bool is_report(const char *head, size_t length)
 {
@@ -62,37 +47,25 @@ static int run(const struct options *options)
     else
         pb_outlet_abandon(outlet);
     if (status != PB_OK)
-        fprintf(stderr, "plumb-report: %s\n", err.message);
+        pb_command_print_error(PB_PROGRAM_REPORT, &err);
     pb_report_input_clear(&input);
     return pb_exit_code(status);
 }
 
 int main(int argc, char **argv)
 {
-    struct options options = {NULL};
-    const struct pb_files_usage usage = {
-        .program = "plumb-report",
-        .lead = "plumb-report",
-        .mistake_code = PB_EXIT_USAGE,
-        .arguments = "-o REPORT.html FILE.h5",
-        .doc = "Writes one HTML page about a fleet file: the verdict, a map of nodes and GPUs, the "
-               "findings with their evidence, and for each model the memory hierarchy as measured "
-               "and its figures. The page loads nothing and needs no script.\v"
-               "Exit status: 0 written, 1 failed, 2 usage or no fleet file.",
-        .takes_output = true,
-        .count_max = 1,
-        .options = option_table,
-        .set = set_option,
-        .context = &options,
-    };
-    struct pb_files files;
+    struct pb_command_line line;
     int code;
 
-    if (pb_files_parse(&usage, argc, argv, &files, &code)) {
-        options.file = files.paths[0];
-        options.output = files.output;
+    if (pb_command_begin(PB_PROGRAM_REPORT, argc, argv, &line, &code)) {
+        const struct options options = {
+            .file = line.arguments[0],
+            .output = pb_command_line_text(&line, PB_OPTION_OUTPUT),
+            .device = pb_command_line_text(&line, PB_OPTION_DEVICE),
+        };
+
         code = run(&options);
-        free(files.paths);
+        pb_command_line_clear(&line);
     }
-    return pb_command_end(usage.lead, code, PB_EXIT_FAILED);
+    return pb_command_end(PB_PROGRAM_REPORT, code, PB_EXIT_FAILED);
 }

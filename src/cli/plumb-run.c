@@ -19,6 +19,16 @@
 #include "run/gather.h"
 #include "run/origin.h"
 
+enum { DEADLINE_SECONDS = 120 }; /* unless --deadline says otherwise */
+
+/* What the command line asks for. */
+struct job {
+    struct pb_command_line line;
+    struct pb_selection selection;
+    const char *output;
+    double deadline_seconds;
+};
+
 /* SIGINT and SIGTERM end the run in good order: from here on they are read from a descriptor. */
 static int open_stop_fd(void)
 {
@@ -33,15 +43,16 @@ static int open_stop_fd(void)
 }
 
 /* --probe, or plumb-probe in the folder of this program. */
-static enum pb_status find_probe(const struct pb_options *options, char *path, size_t size,
+static enum pb_status find_probe(const struct pb_command_line *line, char *path, size_t size,
                                  struct pb_error *err)
 {
     static const char name[] = "plumb-probe";
+    const char *named = pb_command_line_text(line, PB_OPTION_PROBE);
     ssize_t length;
     char *slash;
 
-    if (options->probe != NULL) {
-        snprintf(path, size, "%s", options->probe);
+    if (named != NULL) {
+        snprintf(path, size, "%s", named);
         return PB_OK;
     }
     length = readlink("/proc/self/exe", path, size - sizeof(name));
@@ -53,20 +64,20 @@ static enum pb_status find_probe(const struct pb_options *options, char *path, s
 }
 
 /* Starts the probe; *argv_out must outlive it. */
-static enum pb_status start_probe(const struct pb_options *options, char ***argv_out,
+static enum pb_status start_probe(const struct job *job, char ***argv_out,
                                   struct pb_supervisor **supervisor_out, struct pb_error *err)
 {
     char path[4096];
-    enum pb_status status = find_probe(options, path, sizeof(path), err);
+    enum pb_status status = find_probe(&job->line, path, sizeof(path), err);
 
     if (status == PB_OK)
-        status = pb_options_for_probe(options, path, argv_out, err);
+        status = pb_arguments_for_probe(&job->line, path, argv_out, err);
     if (status == PB_OK)
-        status = pb_supervisor_create((const char *const *)*argv_out, options->deadline_seconds,
+        status = pb_supervisor_create((const char *const *)*argv_out, job->deadline_seconds,
                                       supervisor_out, err);
     if (status == PB_OK)
         pb_supervisor_allow(*supervisor_out, "sustain",
-                            PB_SUSTAIN_PATIENCE * options->selection.sustain_seconds);
+                            PB_SUSTAIN_PATIENCE * job->selection.sustain_seconds);
     return status;
 }
 
@@ -78,7 +89,7 @@ static void give_up(const char *message)
 }
 
 /* One rank's part; only rank 0 speaks. */
-static int run(const struct pb_options *options, struct pb_gather_request *request,
+static int run(const struct job *job, struct pb_gather_request *request,
                struct pb_supervisor *supervisor, bool speaks)
 {
     struct pb_progress *progress = NULL;
@@ -89,34 +100,37 @@ static int run(const struct pb_options *options, struct pb_gather_request *reque
     enum pb_status status;
 
     MPI_Comm_size(MPI_COMM_WORLD, &rank_count);
-    if (pb_progress_open((size_t)rank_count, options->quiet || !speaks, &progress, &err) != PB_OK)
+    if (pb_progress_open((size_t)rank_count,
+                         pb_command_line_has(&job->line, PB_OPTION_NO_PROGRESS) || !speaks,
+                         &progress, &err) != PB_OK)
         give_up(err.message);
     observer = pb_progress_observer(progress);
     status = pb_gather_run(request, supervisor, &observer, &summary, &err);
     pb_progress_close(progress);
     if (speaks && status == PB_OK)
-        pb_summary_print(options->output, &summary);
+        pb_summary_print(job->output, &summary);
     else if (speaks)
-        fprintf(stderr, "plumb-run: %s\n", err.message);
+        pb_command_print_error(PB_PROGRAM_RUN, &err);
     return status == PB_OK ? pb_summary_exit_code(&summary) : pb_exit_code(status);
 }
 
-/* Completes the request by the options, and runs it. */
-static int measure(const struct pb_options *options, struct pb_gather_request *request,
+/* Completes the request by the command line, and runs it. */
+static int measure(const struct job *job, struct pb_gather_request *request,
                    struct pb_supervisor *supervisor, int rank)
 {
+    const char *kept = pb_command_line_text(&job->line, PB_OPTION_SPOOL);
     char *spool = NULL;
     int code;
 
-    if (options->spool == NULL && asprintf(&spool, "%s.spool", options->output) < 0)
-        give_up("no memory for the name of the spool");
-    request->selection = &options->selection;
-    request->output = options->output;
-    request->spool = options->spool == NULL ? spool : options->spool;
-    request->keep_spool = options->spool != NULL;
-    request->resume = options->resume;
-    request->deadline_seconds = options->deadline_seconds;
-    code = run(options, request, supervisor, rank == 0);
+    if (kept == NULL && asprintf(&spool, "%s.spool", job->output) < 0)
+        give_up("out of memory for the name of the spool");
+    request->selection = &job->selection;
+    request->output = job->output;
+    request->spool = kept == NULL ? spool : kept;
+    request->keep_spool = kept != NULL;
+    request->resume = pb_command_line_has(&job->line, PB_OPTION_RESUME);
+    request->deadline_seconds = job->deadline_seconds;
+    code = run(job, request, supervisor, rank == 0);
     free(spool);
     return code;
 }
@@ -135,25 +149,38 @@ static void print_peak_memory(void)
 }
 
 /* --help, --version, or what is wrong with the command line. */
-static int answer(const struct pb_options *options, const struct pb_error *err, bool speaks)
+static int answer(const struct pb_command_line *line, const struct pb_error *err, bool speaks)
 {
     if (err->status != PB_OK) {
         if (speaks)
-            fprintf(stderr, "plumb-run: %s\n", err->message);
+            pb_command_print_error(PB_PROGRAM_RUN, err);
         return pb_exit_code(err->status);
     }
-    if (speaks && options->wish == PB_WISH_HELP)
-        pb_options_help(PB_PROGRAM_RUN);
+    if (speaks && pb_command_line_has(line, PB_OPTION_HELP))
+        pb_command_print_help(PB_PROGRAM_RUN);
     else if (speaks)
-        printf("plumb-run %s\n", PLUMB_VERSION);
+        pb_command_print_version(PB_PROGRAM_RUN);
     return EXIT_SUCCESS;
+}
+
+/* false: there is nothing to measure, because of an error or a question. */
+static bool read_job(int argc, char **argv, struct job *job_out, struct pb_error *err)
+{
+    if (pb_command_line_parse(PB_PROGRAM_RUN, argc, argv, &job_out->line, err) != PB_OK ||
+        pb_command_line_has(&job_out->line, PB_OPTION_HELP) ||
+        pb_command_line_has(&job_out->line, PB_OPTION_VERSION))
+        return false;
+    job_out->output = pb_command_line_text(&job_out->line, PB_OPTION_OUTPUT);
+    job_out->deadline_seconds =
+        pb_command_line_real(&job_out->line, PB_OPTION_DEADLINE, DEADLINE_SECONDS);
+    return pb_selection_of(&job_out->line, &job_out->selection, err) == PB_OK;
 }
 
 /* Only rank 0 has printed anything, and knows whether it arrived; all end with its code. */
 static int end_together(int code, int rank)
 {
     if (rank == 0)
-        code = pb_command_end("plumb-run", code, PB_EXIT_FAILED);
+        code = pb_command_end(PB_PROGRAM_RUN, code, PB_EXIT_FAILED);
     MPI_Bcast(&code, 1, MPI_INT, 0, MPI_COMM_WORLD);
     return code;
 }
@@ -163,27 +190,27 @@ int main(int argc, char **argv)
     struct pb_gather_request request = {.stop_fd = open_stop_fd()};
     struct pb_supervisor *supervisor = NULL;
     struct pb_error err = PB_ERROR_INIT;
-    struct pb_options options;
+    struct job job = {.output = NULL};
     char **probe_argv = NULL;
     bool measures;
     int rank, code;
 
-    pb_command_begin();
+    pb_command_ignore_size_signal();
     pb_run_begin(argc, argv, &request.run); /* MPI may change the arguments */
-    measures = pb_options_parse(PB_PROGRAM_RUN, argc, argv, &options, &err) == PB_OK &&
-               options.wish == PB_WISH_MEASURE;
+    measures = read_job(argc, argv, &job, &err);
     if (measures)
-        start_probe(&options, &probe_argv, &supervisor, &request.trouble);
+        start_probe(&job, &probe_argv, &supervisor, &request.trouble);
     pb_gather_prepare();
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    code = measures ? measure(&options, &request, supervisor, rank)
-                    : answer(&options, &err, rank == 0);
+    code =
+        measures ? measure(&job, &request, supervisor, rank) : answer(&job.line, &err, rank == 0);
     if (rank == 0 && getenv("PLUMB_SHOW_MEMORY") != NULL)
         print_peak_memory();
     pb_supervisor_close(supervisor);
     pb_arguments_free(probe_argv);
-    pb_options_clear(&options);
+    pb_selection_free(&job.selection);
+    pb_command_line_clear(&job.line);
     code = end_together(code, rank);
     MPI_Finalize();
     return code;

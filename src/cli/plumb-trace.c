@@ -14,15 +14,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/command.h"
+#include "cli/command_line.h"
 #include "core/partial.h"
 #include "core/time.h"
 #include "trace/convert.h"
 #include "trace/selection.h"
 
 static const char lead[] = "plumb-trace";
-
-enum { KEY_KERNEL = 1000, KEY_LAUNCHES, KEY_SMS, KEY_PRELOAD };
 
 /* Kept free while the program runs, so that there is room for the trace file on a full disk. */
 enum { RESERVE_BYTES = 8 << 20 };
@@ -31,69 +29,7 @@ struct request {
     const char *kernel, *launches, *sms, *output;
     char **program; /* its arguments, ends with NULL */
     bool preload;
-    enum pb_wish wish;
     struct pb_error err;
-};
-
-static const struct argp_option options[] = {
-    {"output", 'o', "TRACE.h5", 0, "The trace file to make", 0},
-    {"kernel", KEY_KERNEL, "REGEX", 0,
-     "Trace kernels whose name matches this extended regular expression (all)", 0},
-    {"launches", KEY_LAUNCHES, "A:B", 0,
-     "Trace launches A to B - 1 of those that match, counted from 0 (all)", 0},
-    {"sms", KEY_SMS, "K", 0,
-     "Record the accesses of the first K SMs that get a CTA (all); the schedule is kept for all",
-     0},
-    {"preload", KEY_PRELOAD, NULL, 0,
-     "Load the tracer by LD_PRELOAD, for programs that CUDA_INJECTION64_PATH does not reach", 0},
-    {0},
-};
-
-static error_t parse_option(int key, char *text, struct argp_state *state)
-{
-    struct request *request = state->input;
-
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &request->wish;
-        return 0;
-    case 'o':
-        request->output = text;
-        return 0;
-    case KEY_KERNEL:
-        request->kernel = text;
-        return 0;
-    case KEY_LAUNCHES:
-        request->launches = text;
-        return 0;
-    case KEY_SMS:
-        request->sms = text;
-        return 0;
-    case KEY_PRELOAD:
-        request->preload = true;
-        return 0;
-    case ARGP_KEY_ARG: /* what follows is the program's */
-        request->program = state->argv + state->next - 1;
-        state->next = state->argc;
-        return 0;
-    case ARGP_KEY_ERROR:
-        pb_command_blame(state, &request->err);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
-static const struct argp_child children[] = {{&pb_command_argp, 0, NULL, 0}, {0}};
-static const struct argp argp = {
-    .options = options,
-    .parser = parse_option,
-    .args_doc = "-o TRACE.h5 -- PROGRAM [ARG...]",
-    .doc = "Records the memory accesses of a CUDA program's kernels.\v"
-           "The program runs as it would alone, but slower. Its exit status is in the file.\n\n"
-           "Exit status: 0 complete, 3 partial (the file says what is missing, or the program did "
-           "not end with status 0), 1 nothing was recorded, 2 usage.",
-    .children = children,
 };
 
 static enum pb_status check_request(struct request *request)
@@ -101,10 +37,6 @@ static enum pb_status check_request(struct request *request)
     struct pb_selection selection;
     enum pb_status status;
 
-    if (request->output == NULL)
-        return pb_fail(&request->err, PB_INVALID, "expected -o TRACE.h5");
-    if (request->program == NULL)
-        return pb_fail(&request->err, PB_INVALID, "expected a program to run");
     status = pb_selection_parse(request->kernel, request->launches, request->sms, &selection,
                                 &request->err);
     if (status != PB_OK)
@@ -400,23 +332,24 @@ static int start(struct request *request, struct pb_memtrace_program *program)
 
 int main(int argc, char **argv)
 {
-    struct request request = {.wish = PB_WISH_MEASURE, .err = PB_ERROR_INIT};
     struct pb_memtrace_program program;
+    struct pb_command_line line;
     int code;
 
     begin_program(argc, argv, &program);
-    if (argp_parse(&argp, argc, argv, ARGP_SILENT | ARGP_IN_ORDER, NULL, &request) != 0) {
-        fprintf(stderr, "%s: %s\n", lead, request.err.message);
-        return PB_EXIT_USAGE;
-    }
-    if (request.wish == PB_WISH_HELP) {
-        pb_command_help(&argp, lead);
-        code = EXIT_SUCCESS;
-    } else if (request.wish == PB_WISH_VERSION) {
-        printf("%s %s\n", lead, PLUMB_VERSION);
-        code = EXIT_SUCCESS;
-    } else {
+    if (pb_command_begin(PB_PROGRAM_TRACE, argc, argv, &line, &code)) {
+        struct request request = {
+            .kernel = pb_command_line_text(&line, PB_OPTION_KERNEL),
+            .launches = pb_command_line_text(&line, PB_OPTION_LAUNCHES),
+            .sms = pb_command_line_text(&line, PB_OPTION_SMS),
+            .output = pb_command_line_text(&line, PB_OPTION_OUTPUT),
+            .program = line.arguments,
+            .preload = pb_command_line_has(&line, PB_OPTION_PRELOAD),
+            .err = PB_ERROR_INIT,
+        };
+
         code = start(&request, &program);
+        pb_command_line_clear(&line);
     }
-    return pb_command_end(lead, code, PB_EXIT_FAILED);
+    return pb_command_end(PB_PROGRAM_TRACE, code, PB_EXIT_FAILED);
 }

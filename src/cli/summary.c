@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/command.h"
+#include "cli/command_line.h"
 
 int pb_summary_exit_code(const struct pb_summary *summary)
 {

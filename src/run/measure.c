@@ -27,9 +27,10 @@ static enum pb_status check_faults(const char *const *specs, size_t count, struc
 
         if (status != PB_OK)
             return status;
-        if (fault.test[0] != '\0' && pb_test_find(fault.test) == NULL)
-            return pb_fail(err, PB_INVALID, "fault \"%s\": no test has this name; --list shows all",
-                           specs[i]);
+        if (fault.test[0] != '\0' && pb_test_find(fault.test) == NULL) {
+            pb_test_refuse(fault.test, err);
+            return pb_error_prefix(err, "fault \"%s\"", specs[i]);
+        }
     }
     return PB_OK;
 }

@@ -99,17 +99,21 @@ int main(int argc, char **argv)
 {
     const char *path = getenv("PLUMB_REPLAY");
     struct pb_error err = PB_ERROR_INIT;
-    struct pb_options options;
-    enum pb_status status = pb_options_parse(PB_PROGRAM_PROBE, argc, argv, &options, &err);
+    struct pb_command_line line;
+    struct pb_selection selection = {.backend = NULL};
+    enum pb_status status = pb_command_line_parse(PB_PROGRAM_PROBE, argc, argv, &line, &err);
 
-    if (status == PB_OK && (path == NULL || options.wish != PB_WISH_SERVE))
+    if (status == PB_OK && (path == NULL || !pb_command_line_has(&line, PB_OPTION_SERVE)))
         status = pb_fail(&err, PB_INVALID, "plumb-run --probe starts it; PLUMB_REPLAY=FILE.h5");
+    if (status == PB_OK)
+        status = pb_selection_of(&line, &selection, &err);
     if (status == PB_OK)
         status = read_recordings(path, &err);
     if (status == PB_OK)
-        status = pb_serve(&options.selection, stdin, PB_CHILD_FRAMES_FD, &err);
+        status = pb_serve(&selection, stdin, PB_CHILD_FRAMES_FD, &err);
     if (status != PB_OK)
         fprintf(stderr, "bench_ranks: %s\n", err.message);
-    pb_options_clear(&options);
+    pb_selection_free(&selection);
+    pb_command_line_clear(&line);
     return pb_exit_code(status);
 }

@@ -25,7 +25,7 @@ missing_output() {
     run 2 "$bin/plumb-probe" --backend sim
     one_line_like 'expected -o FILE.h5'
     ranks 2 2 --backend sim
-    one_line_like 'expected -o FILE.h5'
+    one_line_like 'expected -o FLEET.h5'
 }
 
 wrong_values() {
@@ -59,7 +59,7 @@ wrong_profile() {
 wrong_fault() {
     both 'frost' --backend sim --fault frost=1
     both 'hang' --backend sim --fault hang
-    both 'fault "hang@l9_capacity": no test has this name' --backend sim --fault hang@l9_capacity
+    both 'fault "hang@l9_capacity": test "l9_capacity": no test has this name' --backend sim --fault hang@l9_capacity
     nothing_but
 }
 
@@ -77,7 +77,7 @@ wrong_fleet() {
     echo '{"devices": [{"host": "n1", "profile": "gtx780", "count": 2,' \
         '"faults": {"1": ["lost@l9_capacity"]}}]}' >f.json
     ranks 2 2 -o f.h5 --fleet f.json
-    one_line_like 'f\.json: rank 1: fault "lost@l9_capacity": no test has this name'
+    one_line_like 'f\.json: rank 1: fault "lost@l9_capacity": test "l9_capacity": no test has this name'
     nothing_but f.json
 }
 

@@ -322,7 +322,7 @@ baseline_of_another_model_is_unknown() {
 }
 
 usage_is_unknown() {
-    refuses 'expected FILE\.h5; --help tells more'
+    refuses 'expected FILE\.h5; --help lists all options'
     refuses 'unexpected argument "b\.h5"' a.h5 b.h5
     refuses '--frobnicate: unknown' --frobnicate a.h5
     mkdir none

@@ -180,7 +180,7 @@ usage() {
     run 2 "$bin/plumb-trace" -- true
     one_line 'expected -o TRACE.h5'
     run 2 "$bin/plumb-trace" -o t.h5
-    one_line 'expected a program to run'
+    one_line 'expected -o TRACE.h5 -- PROGRAM'
     trace 2 -- ./no-such-program
     one_line 'no-such-program: cannot be started: No such file'
     trace 2 --sms none -- true

@@ -1,0 +1,27 @@
+# Manual pages and completion of shells, made from the option table (option_table.c).
+add_executable(pb-option-pages option_pages.c)
+target_link_libraries(pb-option-pages PRIVATE plumb_command)
+
+set(programs plumb-probe plumb-run plumb-merge plumb-check plumb-analyze plumb-outliers plumb-report plumb-diff
+    plumb-model plumb-trace)
+file(GLOB profiles RELATIVE ${PROJECT_SOURCE_DIR}/src/device/sim/profiles CONFIGURE_DEPENDS
+    ${PROJECT_SOURCE_DIR}/src/device/sim/profiles/*.json)
+list(TRANSFORM profiles REPLACE "\\.json$" "")
+set(pages ${PROJECT_BINARY_DIR}/share)
+file(MAKE_DIRECTORY ${pages}/man/man1 ${pages}/bash-completion/completions ${pages}/zsh/site-functions)
+
+set(made)
+# plumb_page(KIND PROGRAM FILE ARGUMENT...): one file from the table, and where it is installed.
+function(plumb_page kind program path)
+    add_custom_command(OUTPUT ${pages}/${path} COMMAND pb-option-pages ${kind} ${program} ${ARGN}
+        > ${pages}/${path} DEPENDS pb-option-pages VERBATIM)
+    get_filename_component(folder ${path} DIRECTORY)
+    install(FILES ${pages}/${path} DESTINATION ${CMAKE_INSTALL_DATADIR}/${folder})
+    set(made ${made} ${pages}/${path} PARENT_SCOPE)
+endfunction()
+foreach(program ${programs})
+    plumb_page(man ${program} man/man1/${program}.1 ${PLUMB_RELEASE_DATE})
+    plumb_page(bash ${program} bash-completion/completions/${program} ${profiles})
+    plumb_page(zsh ${program} zsh/site-functions/_${program} ${profiles})
+endforeach()
+add_custom_target(option-pages ALL DEPENDS ${made})
