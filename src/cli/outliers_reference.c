@@ -8,6 +8,7 @@
 
 #include "cli/outliers.h"
 #include "core/json.h"
+#include "core/program.h"
 
 enum { NUMBERS_MAX = 4096, PATH_LENGTH = 1024 };
 
@@ -153,16 +154,17 @@ static int is_json(const struct dirent *entry)
 
 enum pb_status pb_references_load(struct pb_references *references_out, struct pb_error *err)
 {
-    const char *const folders[] = {getenv("PLUMB_REFERENCE_DIR"), PLUMB_REFERENCE_INSTALL_DIR,
-                                   PLUMB_REFERENCE_SOURCE_DIR};
+    char folders[PB_DATA_FOLDERS][PATH_MAX];
+    size_t folder_count = pb_program_data_folders("PLUMB_REFERENCE_DIR", "references",
+                                                  PLUMB_REFERENCE_SOURCE_DIR, folders);
     struct dirent **entries = NULL;
     enum pb_status status = PB_OK;
     char path[PATH_LENGTH];
     const char *folder = NULL;
     int count;
 
-    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && folder == NULL; i++)
-        if (folders[i] != NULL && access(folders[i], R_OK) == 0)
+    for (size_t i = 0; i < folder_count && folder == NULL; i++)
+        if (access(folders[i], R_OK) == 0)
             folder = folders[i];
     if (folder == NULL)
         return PB_OK; /* no reference, as for a model that nobody recorded */

@@ -4,6 +4,7 @@ target_link_libraries(pb-option-pages PRIVATE plumb_command)
 
 set(programs plumb-probe plumb-run plumb-merge plumb-check plumb-analyze plumb-outliers plumb-report plumb-diff
     plumb-model plumb-trace)
+set(measuring plumb-probe plumb-run plumb-merge plumb-check plumb-trace) # see PlumbPackage.cmake
 file(GLOB profiles RELATIVE ${PROJECT_SOURCE_DIR}/src/device/sim/profiles CONFIGURE_DEPENDS
     ${PROJECT_SOURCE_DIR}/src/device/sim/profiles/*.json)
 list(TRANSFORM profiles REPLACE "\\.json$" "")
@@ -16,7 +17,12 @@ function(plumb_page kind program path)
     add_custom_command(OUTPUT ${pages}/${path} COMMAND pb-option-pages ${kind} ${program} ${ARGN}
         > ${pages}/${path} DEPENDS pb-option-pages VERBATIM)
     get_filename_component(folder ${path} DIRECTORY)
-    install(FILES ${pages}/${path} DESTINATION ${CMAKE_INSTALL_DATADIR}/${folder})
+    set(component analysis)
+    if(program IN_LIST measuring)
+        set(component measure)
+    endif()
+    install(FILES ${pages}/${path} DESTINATION ${CMAKE_INSTALL_DATADIR}/${folder}
+        COMPONENT ${component})
     set(made ${made} ${pages}/${path} PARENT_SCOPE)
 endfunction()
 foreach(program ${programs})

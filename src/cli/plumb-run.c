@@ -16,6 +16,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/summary.h"
+#include "core/program.h"
 #include "run/gather.h"
 #include "run/origin.h"
 
@@ -46,20 +47,18 @@ static int open_stop_fd(void)
 static enum pb_status find_probe(const struct pb_command_line *line, char *path, size_t size,
                                  struct pb_error *err)
 {
-    static const char name[] = "plumb-probe";
     const char *named = pb_command_line_text(line, PB_OPTION_PROBE);
-    ssize_t length;
-    char *slash;
+    char folder[PATH_MAX];
+    enum pb_status status;
 
     if (named != NULL) {
         snprintf(path, size, "%s", named);
         return PB_OK;
     }
-    length = readlink("/proc/self/exe", path, size - sizeof(name));
-    slash = length < 0 ? NULL : memrchr(path, '/', (size_t)length);
-    if (slash == NULL)
-        return pb_fail(err, PB_IO, "cannot find this program's folder; --probe PATH names a probe");
-    memcpy(slash + 1, name, sizeof(name));
+    status = pb_program_folder(folder, err);
+    if (status != PB_OK)
+        return pb_error_prefix(err, "--probe PATH names a probe");
+    snprintf(path, size, "%s/plumb-probe", folder);
     return PB_OK;
 }
 

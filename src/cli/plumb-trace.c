@@ -16,6 +16,7 @@
 
 #include "cli/command_line.h"
 #include "core/partial.h"
+#include "core/program.h"
 #include "core/time.h"
 #include "trace/convert.h"
 #include "trace/selection.h"
@@ -53,27 +54,24 @@ static enum pb_status find_library(char path_out[PATH_MAX], struct pb_error *err
     static const char *const places[] = {"../" PLUMB_LIBRARY_FOLDER "/plumb/libplumb-trace.so",
                                          "../trace/libplumb-trace.so"};
     const char *configured = getenv("PLUMB_TRACE_LIBRARY");
-    char self[PATH_MAX] = "", place[2 * PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    char *slash;
+    char self[PATH_MAX], place[2 * PATH_MAX];
+    enum pb_status status = pb_program_folder(self, err);
 
     if (configured != NULL)
         return realpath(configured, path_out) != NULL
                    ? PB_OK
                    : pb_fail(err, PB_NOT_FOUND, "PLUMB_TRACE_LIBRARY=%s: %s", configured,
                              strerror(errno));
-    self[length < 0 ? 0 : length] = '\0';
-    slash = strrchr(self, '/');
-    if (slash != NULL)
-        slash[1] = '\0';
+    if (status != PB_OK)
+        return status;
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        snprintf(place, sizeof(place), "%s%s", self, places[i]);
+        snprintf(place, sizeof(place), "%s/%s", self, places[i]);
         if (realpath(place, path_out) != NULL)
             return PB_OK;
     }
     return pb_fail(err, PB_NOT_FOUND,
                    "libplumb-trace.so not found: it is built where a CUDA toolkit with "
-                   "compute-sanitizer's headers is (looked in %s../" PLUMB_LIBRARY_FOLDER
+                   "compute-sanitizer's headers is (looked in %s/../" PLUMB_LIBRARY_FOLDER
                    "/plumb and ../trace)",
                    self);
 }

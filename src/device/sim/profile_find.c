@@ -4,9 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/program.h"
 #include "device/sim/profile.h"
 
-enum { FOLDERS = 3, FILE_LENGTH = 1024 };
+enum { FILE_LENGTH = PATH_MAX + 256 };
 
 static const char default_profile[] = "h200";
 
@@ -36,18 +37,16 @@ static bool is_file_name(const char *name)
 enum pb_status pb_sim_profile_load(const char *name, struct pb_sim_profile **profile_out,
                                    struct pb_error *err)
 {
-    const char *const folders[FOLDERS] = {getenv("PLUMB_PROFILE_DIR"), PLUMB_PROFILE_INSTALL_DIR,
-                                          PLUMB_PROFILE_SOURCE_DIR};
-    char file[FILE_LENGTH], looked[FILE_LENGTH] = "";
-    size_t length = 0;
+    char folders[PB_DATA_FOLDERS][PATH_MAX], file[FILE_LENGTH], looked[FILE_LENGTH] = "";
+    size_t length = 0, count;
 
     if (name == NULL)
         name = default_profile;
     if (is_file_name(name))
         return load_file(name, profile_out, err);
-    for (int i = 0; i < FOLDERS; i++) {
-        if (folders[i] == NULL || folders[i][0] == '\0')
-            continue;
+    count =
+        pb_program_data_folders("PLUMB_PROFILE_DIR", "profiles", PLUMB_PROFILE_SOURCE_DIR, folders);
+    for (size_t i = 0; i < count; i++) {
         snprintf(file, sizeof(file), "%s/%s.json", folders[i], name);
         if (access(file, R_OK) == 0)
             return load_file(file, profile_out, err);

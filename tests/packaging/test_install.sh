@@ -1,0 +1,35 @@
+#!/bin/sh
+# Installs a build, moves the tree, uses it there, and removes it again.
+#   test_install.sh BUILD CMAKE
+set -eu
+build=$1
+cmake=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+fail() {
+    echo "FAILED: $*"
+    exit 1
+}
+
+# The manifest of the developer's own installation is not ours to use up.
+for manifest in "$build"/install_manifest*.txt; do
+    [ ! -e "$manifest" ] || { echo "$manifest: somebody has installed from here"; exit 77; }
+done
+DESTDIR=$folder/stage "$cmake" --install "$build" --prefix /opt/plumb >"$folder/log" ||
+    { cat "$folder/log"; fail "install"; }
+[ -f "$folder/stage/opt/plumb/share/doc/plumb/LICENSE" ] || fail "no LICENSE"
+
+cp -a "$folder/stage/opt/plumb" "$folder/moved"
+cd "$folder"
+export PATH="$folder/moved/bin:$PATH"
+plumb-probe --backend sim --profile gtx780 --no-progress \
+    --tests clock_overhead,clock_calibration,shared_latency -o "$folder/one.h5"
+plumb-check "$folder/one.h5"
+plumb-analyze --read-only "$folder/one.h5" | grep -q 'latency_cycles' || fail "no latency"
+plumb-outliers --read-only "$folder/one.h5" >verdict.txt || true
+grep -q simulated verdict.txt || fail "no verdict"
+
+"$cmake" -E env DESTDIR="$folder/stage" "$cmake" -P "$build/uninstall.cmake" >log ||
+    { cat log; fail "uninstall"; }
+left=$(find "$folder/stage" -type f -o -type d -name 'plumb*' ! -path '*/opt/plumb' | head)
+[ -z "$left" ] || fail "uninstall left $left"
