@@ -86,8 +86,8 @@ static const char *const reason_names[FIRST_PARAMETER] = {
     "latency (levels overlap)",
     "contents before the launch",
     "a line of the kernel's own",
-    "order of the warm loads",
-    "path of the warm loads",
+    "order of the warm-up loads",
+    "path of the warm-up loads",
     "path",
 };
 
@@ -158,7 +158,7 @@ static uint8_t reason_of_level(struct pb_replay *replay, const struct pb_model_l
     if (level->missing[0] != '\0')
         PB_TEXT_SET(name, level->missing);
     else if (level->shape.policy == PB_MODEL_RANDOM || level->shape.policy == PB_MODEL_WEIGHTED)
-        snprintf(name, sizeof(name), "%.31s.policy (victims are drawn)", level->memory);
+        snprintf(name, sizeof(name), "%.31s.policy (random replacement)", level->memory);
     else
         snprintf(name, sizeof(name), "%.31s.%s", level->memory,
                  level->is_tlb ? "reach_bytes" : "size_bytes");

@@ -45,11 +45,12 @@ static enum pb_status reserve(const struct pb_level *level, bool shorter,
     for (size_t at = 0; (point = next_lap(level, shorter, &at)) != NULL; laps++)
         accesses += pb_point_accesses(level->series, point).count;
     if (laps == 0)
-        return pb_fail(err, PB_NOT_FOUND, "the recording holds no laps with one line more");
+        return pb_fail(err, PB_NOT_FOUND,
+                       "the recording has no timed passes over one line more than fits");
     conflicts->laps = calloc(laps, sizeof(*conflicts->laps));
     conflicts->missing = calloc(accesses + 1, sizeof(*conflicts->missing));
     if (conflicts->laps == NULL || conflicts->missing == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu laps", laps);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu laps", laps);
     return PB_OK;
 }
 
@@ -140,7 +141,8 @@ static enum pb_status leave_out_background(struct pb_conflicts *conflicts, struc
     size_t count;
 
     if (background == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu misses", conflicts->missing_count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu misses",
+                       conflicts->missing_count);
     count = find_background(conflicts, background);
     conflicts->background = count;
     for (size_t i = 0; i < conflicts->lap_count && count > 0; i++) {
@@ -182,7 +184,7 @@ enum pb_status pb_conflicts_read(const struct pb_level *level, bool shorter,
             conflicts.base = point->base_address;
         }
         if (!is_alike(&conflicts, &walk, point) || conflicts.lines == 0 || point->stride_bytes == 0)
-            status = pb_fail(err, PB_NOT_FOUND, "the laps walk different arrays");
+            status = pb_fail(err, PB_NOT_FOUND, "the timed passes use different arrays");
         else
             add_lap(level, point, &conflicts);
     }
@@ -282,7 +284,7 @@ enum pb_status pb_conflicts_partition(const struct pb_conflicts *conflicts, cons
     size_t *parent = calloc(5 * lines + 2, sizeof(*parent)), *seen, *size, *sightings;
 
     if (parent == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu lines", lines);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu lines", lines);
     seen = parent + lines;
     size = seen + lines;
     sightings = size + lines;

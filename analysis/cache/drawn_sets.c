@@ -140,7 +140,7 @@ enum pb_status pb_conflicts_draw_sets(const struct pb_conflicts *conflicts,
     if (lines.first == NULL || lines.member == NULL || lines.parent == NULL || lines.size == NULL ||
         lines.seen == NULL) {
         lines_clear(&lines);
-        return pb_fail(err, PB_NO_MEMORY, "no memory for the lines of %llu sets",
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating the lines of %llu sets",
                        (unsigned long long)fit->sets);
     }
     lines_sort(conflicts, fit, &lines);

@@ -58,7 +58,7 @@ enum pb_status pb_conflicts_check_fill(const struct pb_conflicts *conflicts,
         return pb_fail(err, PB_INVALID, "an index of %zu bits", fit->mask_count);
     lines = calloc((size_t)1 << fit->mask_count, sizeof(*lines));
     if (lines == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for 2^%zu sets", fit->mask_count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating 2^%zu sets", fit->mask_count);
     fill.ways = count_lines(conflicts, fit, lines);
     fill.near_bits = near_bits(conflicts);
     fill.overflows_next =

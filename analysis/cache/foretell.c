@@ -102,13 +102,14 @@ enum pb_status pb_sets_foretell(const struct pb_sets *sets, const struct pb_acce
         last = walk->index_bytes[i] > last ? walk->index_bytes[i] : last;
     lines = (size_t)((base + last) / sets->line_bytes - base / sets->line_bytes) + 1;
     if (lines > LINES_MAX || !reaches(sets, base, base + last))
-        return pb_fail(err, PB_NOT_FOUND, "the index is not known for walks over %zu lines", lines);
+        return pb_fail(err, PB_NOT_FOUND, "the index is not known for passes over %zu lines",
+                       lines);
     filled = calloc((size_t)1 << sets->bits, sizeof(*filled));
     marks = calloc(lines, sizeof(*marks));
     if (filled == NULL || marks == NULL) {
         free(marks);
         free(filled);
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu lines", lines);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu lines", lines);
     }
     mark(walk, base, sets, classes, marks, &foretold);
     compare(sets, base, marks, lines, filled, &foretold);

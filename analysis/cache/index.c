@@ -363,7 +363,7 @@ enum pb_status pb_conflicts_fit(const struct pb_conflicts *conflicts, enum pb_in
     pairs.is_stray = calloc(conflicts->missing_count + 1, sizeof(*pairs.is_stray));
     pairs.made_of = calloc(conflicts->missing_count + 1, sizeof(*pairs.made_of));
     if (pairs.is_stray == NULL || pairs.made_of == NULL) {
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu pairs", pairs.count);
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pairs", pairs.count);
         goto out;
     }
     if (shape == PB_INDEX_MODULO) {

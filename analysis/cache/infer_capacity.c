@@ -73,7 +73,8 @@ static enum pb_status read_sweep(const struct pb_level *level, uint64_t carveout
     struct sweep sweep = {points, 0, carveout_bytes};
 
     if (points == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a sweep of %zu", series->point_count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a sweep of %zu",
+                       series->point_count);
     for (size_t i = 0; i < series->point_count; i++)
         if (is_sweep_point(&series->points[i], level->way->path) &&
             series->points[i].carveout_bytes == carveout_bytes &&
@@ -214,8 +215,8 @@ static bool state_half(struct pb_parameter *answer, const struct pb_onset *onset
         return false;
     pb_parameter_set_number(answer, (struct pb_estimate){half, bytes->low, bytes->high},
                             pb_votes_confidence(votes),
-                            "soft onset: half of the loads miss there; the first do beyond %.0f "
-                            "bytes, all from %.0f",
+                            "gradual onset: half of the loads miss there; the first miss beyond "
+                            "%.0f bytes, all from %.0f bytes on",
                             bytes->low, bytes->high);
     return true;
 }
@@ -235,13 +236,14 @@ static void state_size(const struct pb_case *at, const struct pb_onset *onset,
             all_miss,
             (struct pb_estimate){(double)onset->full_bytes, overflow, (double)onset->full_bytes},
             onset->posterior * 0.5,
-            "the smallest footprint from which on as much misses as does "
-            "beyond it");
+            "the smallest footprint from which on the share of misses no longer grows");
     else
         pb_parameter_set_none(all_miss, "misses still grow at the largest footprint");
     if (overflow - fits > fmax(coarsest_step * fits, (double)onset->stride_bytes)) {
-        pb_parameter_set_none(answer, "misses begin between %.0f and %.0f bytes: too coarse a step",
-                              fits, overflow);
+        pb_parameter_set_none(
+            answer,
+            "sweep resolution too coarse: misses begin somewhere between %.0f and %.0f bytes", fits,
+            overflow);
         return;
     }
     if (onset->full_bytes > 0)
@@ -317,7 +319,8 @@ enum pb_status pb_infer_capacity(const struct pb_case *at, struct pb_error *err)
         status = pb_latency_estimate(&level.hits, &laps, &hit, err);
     if (status == PB_OK && !level.classified && level.way->past == NULL)
         status = pb_fail(err, PB_NOT_FOUND,
-                         "all %zu loads that should hit and %zu that should miss look alike",
+                         "hits and misses cannot be distinguished: %zu loads expected to hit and "
+                         "%zu expected to miss take equally long",
                          level.hits.count, level.misses.count);
     if (status == PB_OK) {
         pb_latency_state(&hit, sm_mhz, "hits", pb_case_answer(at, "latency_cycles"),
@@ -367,7 +370,8 @@ static enum pb_status find_all(const struct pb_level *level, const struct pb_lat
             insert(beside, carveout, &onset);
     }
     return beside->count > 0 ? PB_OK
-                             : pb_fail(err, PB_NOT_FOUND, "no edge shows beside any carve-out");
+                             : pb_fail(err, PB_NOT_FOUND,
+                                       "no sweep shows a capacity edge, whatever the carve-out");
 }
 
 enum pb_status pb_infer_carveout(const struct pb_case *at, struct pb_error *err)

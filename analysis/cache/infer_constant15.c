@@ -51,8 +51,8 @@ static enum pb_status check_apart(const struct pb_case *at, struct pb_error *err
     if (l2 == NULL || l2->kind != PB_VALUE_NUMBER || !(cycles > alike_share * l2->numbers[0].low))
         return PB_OK;
     return pb_fail(err, PB_NOT_FOUND,
-                   "loads past the first constant cache take %.0f cycles, those from L2 %.0f: "
-                   "there is no second one",
+                   "no second constant cache: loads that miss the first one take %.0f cycles, "
+                   "those from L2 %.0f",
                    cycles, l2->numbers[0].value);
 }
 
@@ -74,11 +74,13 @@ enum pb_status pb_infer_constant15(const struct pb_case *at, struct pb_error *er
         pb_case_answer(at, "latency_cycles")->kind == PB_VALUE_NUMBER && largest > 0 &&
         largest >= at->info->constant_bytes) {
         pb_parameter_set_none(size,
-                              "all %llu bytes of constant memory fit, so it has at least as many",
+                              "not observable: all %llu bytes of constant memory fit, so that it "
+                              "holds at least as many",
                               (unsigned long long)largest);
-        pb_parameter_set_none(pb_case_answer(at, "all_miss_bytes"),
-                              "all %llu bytes of constant memory fit: nothing of it can miss",
-                              (unsigned long long)largest);
+        pb_parameter_set_none(
+            pb_case_answer(at, "all_miss_bytes"),
+            "not observable: all %llu bytes of constant memory fit, so that nothing misses",
+            (unsigned long long)largest);
     }
     return status;
 }

@@ -150,8 +150,8 @@ static void state_bound(const struct pb_case *at, const struct pb_latency *near,
     char why[PB_MESSAGE_LENGTH];
 
     snprintf(why, sizeof(why),
-             "%.0f%% of hits of L2 over as much memory lack their translation: pages are smaller "
-             "than 2 MiB, or the TLB is",
+             "%.0f%% of L2 hits over as much memory miss the TLB: pages are smaller than 2 MiB, or "
+             "the TLB is small",
              100.0 * (1.0 - warm));
     pb_parameter_set_number(pb_case_answer(at, "latency_cycles"), bound, 0.0, "%s", why);
     pb_parameter_set_number(

@@ -63,7 +63,7 @@ static enum pb_status gather_fills(const struct pb_level *level, struct pb_align
     enum pb_status status =
         pb_line_unit(level, "cold", PB_LINE_MISSES, INFINITY, fill_out, tried_out, err);
 
-    *walk_out = "cold walk";
+    *walk_out = "cold pass";
     if (status == PB_OK)
         status = pb_line_unit(level, "backward", PB_LINE_MISSES_BACK, INFINITY, &back, &tried, err);
     if (status != PB_OK)
@@ -72,7 +72,7 @@ static enum pb_status gather_fills(const struct pb_level *level, struct pb_align
         (fill_out->bytes == 0 || back.bytes < fill_out->bytes)) {
         *fill_out = back;
         *tried_out = tried;
-        *walk_out = "cold walk back";
+        *walk_out = "cold pass in reverse order";
     }
     return PB_OK;
 }
@@ -95,15 +95,15 @@ static enum pb_status infer_sector(const struct pb_case *at, const struct pb_lev
     if (fill.bytes == 0 || fill.bytes > line_max_bytes) {
         for (size_t i = 0; i < 2; i++)
             pb_parameter_set_none(i == 0 ? fetch : answer,
-                                  "%zu misses in %zu loads of a cold walk: no unit shows",
+                                  "%zu misses in %zu loads of a cold pass have no common distance",
                                   fill.seen, tried);
         return PB_OK;
     }
     if (fill.bytes <= step) {
         for (size_t i = 0; i < 2; i++)
             pb_parameter_set_none(i == 0 ? fetch : answer,
-                                  "misses lie no further apart than the cold walk's step, "
-                                  "%llu bytes",
+                                  "sweep resolution too coarse: misses lie no further apart than "
+                                  "the stride of the cold pass, %llu bytes",
                                   (unsigned long long)step);
         return PB_OK;
     }
@@ -183,27 +183,27 @@ static void state_line(struct pb_parameter *answer, const struct pb_alignment *t
     struct pb_votes votes = {0, 0};
 
     if (turns->bytes == 0 && view->measured == 0) {
-        pb_parameter_set_none(answer, "no walk over more than fits was taken");
+        pb_parameter_set_none(answer, "no pass over more than fits was recorded");
         return;
     }
     if (turns->bytes == 0 && !view->bounded) {
         pb_parameter_set_none(answer,
-                              "%zu places where hits and misses meet show no unit, and all "
-                              "of %zu strides miss",
+                              "%zu boundaries between hits and misses have no common multiple, and "
+                              "all of %zu strides miss",
                               turns->seen, view->measured);
         return;
     }
     if (bytes == 0.0) {
         pb_parameter_set_none(answer,
-                              "%zu places where hits and misses meet show no unit, and "
+                              "%zu boundaries between hits and misses have no common multiple, and "
                               "already the smallest stride fits",
                               turns->seen);
         return;
     }
     if (turns->places < PLACES_MIN && !view->bounded) {
         pb_parameter_set_none(answer,
-                              "hits and misses meet in %zu places only, all multiples of %llu by "
-                              "chance perhaps, and all of %zu strides miss",
+                              "only %zu boundaries between hits and misses, all multiples of %llu "
+                              "perhaps by chance, and all of %zu strides miss",
                               turns->places, (unsigned long long)turns->bytes, view->measured);
         return;
     }
@@ -215,10 +215,10 @@ static void state_line(struct pb_parameter *answer, const struct pb_alignment *t
         pb_votes_doubt(&votes);
     pb_parameter_set_number(
         answer, (struct pb_estimate){bytes, bytes, bytes}, pb_votes_confidence(&votes),
-        "smaller of: %llu, which divides %zu of %zu turns between hit and miss; "
-        "%llu, largest stride that overflows%s",
+        "smaller of: %llu, which divides %zu of %zu boundaries between hits and misses; %llu, "
+        "largest stride that overflows%s",
         (unsigned long long)turns->bytes, turns->agreeing, turns->seen,
-        (unsigned long long)view->bytes, view->bounded ? "" : " (of all taken)");
+        (unsigned long long)view->bytes, view->bounded ? "" : " (of all recorded)");
 }
 
 /*

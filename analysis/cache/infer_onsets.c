@@ -222,12 +222,11 @@ static void restate_size(const struct pb_case *at, const char *memory, const str
     if (size == NULL || size->kind != PB_VALUE_NUMBER || onset->high < size->numbers[0].low ||
         most > size->numbers[0].high)
         return;
-    pb_parameter_set_number(size, (struct pb_estimate){onset->high, onset->high, most},
-                            confidence_of(view),
-                            "most that fits, of %zu starts, beside %llu bytes set aside; beyond it "
-                            "lines miss although no set has too many: the data are full, not the "
-                            "sets' %.0f bytes",
-                            view->start_count, (unsigned long long)view->carveout_bytes, sets);
+    pb_parameter_set_number(
+        size, (struct pb_estimate){onset->high, onset->high, most}, confidence_of(view),
+        "most that fits, of %zu start offsets, beside a carve-out of %llu bytes; beyond it lines "
+        "miss although no set overflows: the data store is full, not the sets' %.0f bytes",
+        view->start_count, (unsigned long long)view->carveout_bytes, sets);
 }
 
 static bool says_l1(const struct pb_parameters *parameters, const char *memory, const char *name)
@@ -252,8 +251,8 @@ static void widen_textures(const struct pb_parameters *parameters)
     bytes = size->numbers[0];
     bytes.high = store->numbers[0].high;
     pb_parameter_set_number(size, bytes, fmin(size->confidence, store->confidence),
-                            "%.0f bytes fit; they lie in the store of l1, of which other lines "
-                            "took the rest of %.0f",
+                            "%.0f bytes fit; they share the data store of l1, of which other lines "
+                            "held the rest of %.0f",
                             bytes.value, bytes.high);
 }
 
@@ -264,12 +263,13 @@ static void state_onset(const struct pb_case *at, const struct view *view, size_
 
     if (view->is_known && view->walks > 0)
         pb_parameter_set_number(answer, *onset, confidence_of(view),
-                                "from %zu starts; the index foretells %zu of %zu walks, and in "
-                                "them %zu of %zu lines that miss",
+                                "from %zu start offsets; the index predicts %zu of %zu passes, and "
+                                "in them %zu of %zu lines that miss",
                                 starts, view->foretold, view->walks, view->lines_both, view->lines);
     else
         pb_parameter_set_number(answer, *onset, 0.5,
-                                "largest footprints without misses, from %zu starts", starts);
+                                "largest footprints without misses, from %zu start offsets",
+                                starts);
 }
 
 enum pb_status pb_infer_onsets(const struct pb_case *at, struct pb_error *err)
@@ -292,7 +292,8 @@ enum pb_status pb_infer_onsets(const struct pb_case *at, struct pb_error *err)
         return status;
     onset = span_onsets(&view, &starts);
     if (starts == 0)
-        return pb_fail(err, PB_NOT_FOUND, "no start shows both a fit and an overflow");
+        return pb_fail(err, PB_NOT_FOUND,
+                       "no start offset shows both a footprint that fits and one that does not");
     state_onset(at, &view, starts, &onset);
     store = find_store(&view, &onset);
     if (store > 0)

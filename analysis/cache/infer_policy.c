@@ -56,8 +56,8 @@ static void state_probabilities(struct pb_parameter *answer, const struct pb_rep
     struct pb_estimate shares[PB_LIST_MAX];
 
     if (ways > PB_LIST_MAX || fit->draws == 0) {
-        pb_parameter_set_none(answer, "%zu victims in %u ways: too many for a list", fit->draws,
-                              ways);
+        pb_parameter_set_none(answer, "%zu probabilities of %u ways are too many to list",
+                              fit->draws, ways);
         return;
     }
     for (uint32_t way = 0; way < ways; way++) {
@@ -69,7 +69,7 @@ static void state_probabilities(struct pb_parameter *answer, const struct pb_rep
             fmax(share, gsl_cdf_beta_Pinv(0.975, hits + 0.5, rest + 0.5))};
     }
     pb_parameter_set_list(answer, shares, ways, confidence,
-                          "shares of %zu victims, by way in order of filling", fit->draws);
+                          "shares of %zu evictions by way, in the order of filling", fit->draws);
 }
 
 static void state_policy(const struct pb_case *at, const struct pb_replacement *fit, uint32_t ways)
@@ -84,39 +84,40 @@ static void state_policy(const struct pb_case *at, const struct pb_replacement *
     if (posterior < least_posterior ||
         (!drawn && (double)fit->strays[best] > stray_share * (double)fit->accesses)) {
         pb_parameter_set_none(answer,
-                              "%s explains most, with %.3f of the likelihood and %zu of %zu "
-                              "accesses against it",
+                              "no policy fits: the best one, %s, has %.3f of the likelihood, and "
+                              "%zu of %zu accesses contradict it",
                               pb_policy_name(best), posterior, fit->strays[best], fit->accesses);
-        pb_parameter_set_none(victims, "the policy is open");
+        pb_parameter_set_none(victims, "the policy is undetermined");
         return;
     }
     if (!drawn && (double)fit->against[best] > against_share * (double)fit->traces) {
         pb_parameter_set_none(
-            answer,
-            "%s explains most, but %zu of %zu chases go against it: it is none of "
-            "these policies",
+            answer, "no policy fits: %s is the best one, but %zu of %zu chases contradict it",
             pb_policy_name(best), fit->against[best], fit->traces);
-        pb_parameter_set_none(victims, "the policy is open");
+        pb_parameter_set_none(victims, "the policy is undetermined");
         return;
     }
     if ((double)fit->agreeing[best] < least_agreeing * (double)fit->traces) {
-        pb_parameter_set_none(answer, "%s explains most, but only %zu of %zu chases by themselves",
-                              pb_policy_name(best), fit->agreeing[best], fit->traces);
-        pb_parameter_set_none(victims, "the policy is open");
+        pb_parameter_set_none(
+            answer,
+            "no policy fits: the best one, %s, is the best of only %zu of %zu chases by themselves",
+            pb_policy_name(best), fit->agreeing[best], fit->traces);
+        pb_parameter_set_none(victims, "the policy is undetermined");
         return;
     }
     pb_votes_add_many(&votes, fit->agreeing[best], fit->traces);
     confidence = posterior * pb_votes_confidence(&votes);
     pb_parameter_set_word(answer, pb_policy_name(best), confidence,
-                          "M16 4.5: replayed on %zu accesses to the lines of a set of %u ways; lru "
-                          "fails to foretell %zu, fifo %zu, plru %zu%s",
+                          "M16 4.5: replayed on %zu accesses to the lines of a set of %u ways; "
+                          "mispredicted by lru %zu, by fifo %zu, by plru %zu%s",
                           fit->accesses, ways, fit->strays[PB_POLICY_LRU],
                           fit->strays[PB_POLICY_FIFO], fit->strays[PB_POLICY_PLRU],
                           ways == 2 && best == PB_POLICY_LRU ? "; with two ways plru is lru" : "");
     if (drawn)
         state_probabilities(victims, fit, ways, confidence);
     else
-        pb_parameter_set_none(victims, "%s draws no victims", pb_policy_name(best));
+        pb_parameter_set_none(victims, "%s is deterministic: it has no probabilities",
+                              pb_policy_name(best));
 }
 
 /*
@@ -139,8 +140,8 @@ static enum pb_status check_whole_sets(const struct pb_case *at, double ways, st
     if (floor(most / ways) * ways >= least)
         return PB_OK;
     return pb_fail(err, PB_NOT_FOUND,
-                   "the set that was chased holds %.0f lines, but %.0f lines fit in all: no number "
-                   "of such sets; other lines may hold ways of it",
+                   "inconsistent: the chased set holds %.0f lines, which does not divide the %.0f "
+                   "lines of the cache; other lines may occupy ways of it",
                    ways, most);
 }
 
@@ -155,13 +156,13 @@ static enum pb_status infer_from(const struct pb_case *at, const struct pb_level
     if (status == PB_OK)
         status = pb_set_chases_drop_foreign(&chases, isnan(ways) ? 0 : (size_t)ways, err);
     if (status == PB_OK && chases.line_count == 0)
-        status = pb_fail(err, PB_NOT_FOUND, "no chase over the lines of one set was taken");
+        status = pb_fail(err, PB_NOT_FOUND, "no chase over the lines of one set was recorded");
     if (status == PB_OK && isnan(ways)) /* as many lines as make one miss */
         ways = (double)chases.line_count - 1.0;
     if (status == PB_OK && ways == 1.0)
-        status = pb_fail(err, PB_NOT_FOUND, "sets of one line have no choice");
+        status = pb_fail(err, PB_NOT_FOUND, "sets of one line have no replacement policy");
     if (status == PB_OK && !(ways >= 1.0 && ways <= PB_WAYS_MAX))
-        status = pb_fail(err, PB_NOT_FOUND, "%.0f lines of one set are no set to replay", ways);
+        status = pb_fail(err, PB_NOT_FOUND, "a set of %.0f lines cannot be replayed", ways);
     if (status == PB_OK)
         status = check_whole_sets(at, ways, err);
     if (status == PB_OK)

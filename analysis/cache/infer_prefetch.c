@@ -238,11 +238,10 @@ static enum pb_status choose_gaps(const struct pb_series *series, const struct f
     if (last == NULL)
         return pb_fail(err, PB_NOT_FOUND, "no cold loads in steps of %.0f bytes were recorded",
                        fetch);
-    return pb_fail(err, PB_NOT_FOUND,
-                   "of %llu loads in steps of %llu bytes, no %d miss: what runs ahead has no end "
-                   "here",
-                   (unsigned long long)last->count, (unsigned long long)last->stride_bytes,
-                   GAPS_MIN + 1);
+    return pb_fail(
+        err, PB_NOT_FOUND,
+        "no end of the prefetched range: of %llu loads in steps of %llu bytes fewer than %d miss",
+        (unsigned long long)last->count, (unsigned long long)last->stride_bytes, GAPS_MIN + 1);
 }
 
 /* PB_NOT_FOUND: the misses of a wider stride than the finest tell no one distance. */
@@ -253,20 +252,19 @@ static enum pb_status check_wide(const struct gaps *gaps, double gap, size_t agr
 
     if (gap * (GAPS_MIN + 1) < endless_bytes)
         return pb_fail(err, PB_NOT_FOUND,
-                       "steps of %.0f bytes miss every %.0f bytes, finer ones not %d times in "
-                       "%.0f: such a stride is not run ahead of",
+                       "no prefetch at this stride: steps of %.0f bytes miss every %.0f bytes, "
+                       "smaller ones fewer than %d times in %.0f",
                        stride, gap, GAPS_MIN + 1, endless_bytes);
     if (endless_bytes > 0.0 && 2 * agreeing <= gaps->bytes.count)
-        return pb_fail(err, PB_NOT_FOUND,
-                       "misses in steps of %.0f bytes lie %.0f to %.0f bytes apart: no distance "
-                       "is the common one",
-                       stride, gaps->bytes.values[0], gaps->bytes.values[gaps->bytes.count - 1]);
-    if (endless_bytes > 0.0 && 2 * gaps->doubtful >= gaps->bytes.count)
         return pb_fail(
             err, PB_NOT_FOUND,
-            "misses in steps of %.0f bytes lie %.0f bytes apart, but loads between, which "
-            "wait for more, may hide a miss in %zu of %zu gaps",
-            stride, gap, gaps->doubtful, gaps->bytes.count);
+            "misses in steps of %.0f bytes lie %.0f to %.0f bytes apart: no distance prevails",
+            stride, gaps->bytes.values[0], gaps->bytes.values[gaps->bytes.count - 1]);
+    if (endless_bytes > 0.0 && 2 * gaps->doubtful >= gaps->bytes.count)
+        return pb_fail(err, PB_NOT_FOUND,
+                       "misses in steps of %.0f bytes lie %.0f bytes apart, but slow loads between "
+                       "them may hide a miss in %zu of %zu gaps",
+                       stride, gap, gaps->doubtful, gaps->bytes.count);
     return PB_OK;
 }
 

@@ -54,8 +54,8 @@ static void state_count(const struct pb_case *at, double sets, double ways, doub
 {
     pb_parameter_set_number(pb_case_answer(at, "set_count"), (struct pb_estimate){sets, sets, sets},
                             confidence,
-                            "%s: %zu lines fit; %zu laps with one more miss in %zu sets", how,
-                            lines, seen->laps, seen->sets);
+                            "%s: %zu lines fit; %zu passes over one line more miss in %zu sets",
+                            how, lines, seen->laps, seen->sets);
     pb_parameter_set_number(pb_case_answer(at, "way_counts"),
                             (struct pb_estimate){ways, ways, ways}, confidence,
                             "%s: %zu lines by %.0f sets; up to %zu lines of a set seen", how, lines,
@@ -85,12 +85,11 @@ static void state_index(const struct pb_case *at, const struct pb_index_view *vi
         pb_parameter_set_none(masks, "one set needs no index");
         return;
     }
-    pb_parameter_set_word(pb_case_answer(at, "index_kind"), kind, confidence,
-                          "%zu of %zu pairs of lines of one set keep to it; as modulo %llu sets, "
-                          "as xor %llu",
-                          fit->pairs, fit->pairs + fit->strays,
-                          (unsigned long long)view->modulo.sets,
-                          (unsigned long long)view->linear.sets);
+    pb_parameter_set_word(
+        pb_case_answer(at, "index_kind"), kind, confidence,
+        "%zu of %zu pairs of lines of one set agree with it; as modulo %llu sets, as xor %llu",
+        fit->pairs, fit->pairs + fit->strays, (unsigned long long)view->modulo.sets,
+        (unsigned long long)view->linear.sets);
     if (fit->mask_count == 0)
         pb_parameter_set_none(masks, "line number modulo %llu: no power of two, no masks",
                               (unsigned long long)fit->sets);
@@ -102,8 +101,8 @@ static void state_index(const struct pb_case *at, const struct pb_index_view *vi
             fit->unseen, fit->thin);
     else
         pb_parameter_set_masks(masks, fit->masks, fit->mask_count, confidence,
-                               "reduced basis over the address bits that were walked; any other "
-                               "basis of the same space is the same index");
+                               "reduced basis over the address bits of the chases; any other basis "
+                               "of the same space is the same index");
 }
 
 /* Sets as seen, where no index explains them. */
@@ -117,11 +116,12 @@ static enum pb_status state_seen(const struct pb_case *at, const struct pb_index
     struct pb_estimate ways[PB_LIST_MAX];
 
     pb_parameter_set_none(pb_case_answer(at, "index_kind"),
-                          "neither a modulo (%llu sets) nor parities of address bits (%llu) agree "
-                          "with what was seen",
+                          "no index fits: neither a modulo (%llu sets) nor parities of address "
+                          "bits (%llu sets) agree with the set conflicts",
                           (unsigned long long)view->modulo.sets,
                           (unsigned long long)view->linear.sets);
-    pb_parameter_set_none(pb_case_answer(at, "index_masks"), "the kind of the index is open");
+    pb_parameter_set_none(pb_case_answer(at, "index_masks"),
+                          "the kind of the index is undetermined");
     if (pb_index_are_whole_sets(view)) {
         double size = (double)seen->largest;
 
@@ -132,7 +132,7 @@ static enum pb_status state_seen(const struct pb_case *at, const struct pb_index
     }
     if (!whole || seen->sets > PB_LIST_MAX || (seen->sets == 1 && !pb_index_could_be_one_set(view)))
         return pb_fail(err, PB_NOT_FOUND,
-                       "no index explains the conflicts, and of %zu lines %zu were seen in %zu "
+                       "no index fits the set conflicts, and of %zu lines %zu were observed in %zu "
                        "sets of %zu to %zu",
                        view->conflicts.lines, seen->lines, seen->sets, seen->least, seen->largest);
     for (size_t i = 0; i < seen->sets; i++)
@@ -159,8 +159,8 @@ static void widen_size(const struct pb_case *at, const struct pb_conflicts *conf
     pb_parameter_set_number(
         size, (struct pb_estimate){size->numbers[0].value, size->numbers[0].low, most},
         size->confidence / 2.0,
-        "misses begin beyond it; but %zu of %zu lines added there make nothing "
-        "miss: some sets have room for more",
+        "misses begin beyond it; but %zu of %zu lines added there cause no miss: some sets are not "
+        "full",
         conflicts->quiet, conflicts->lap_count);
 }
 
@@ -198,7 +198,7 @@ static void state_uneven(const struct pb_case *at, const struct pb_index_view *v
                 "N14 5.1, solved over GF(2); fullest sets are full", view->conflicts.lines,
                 &fit->seen);
     pb_parameter_set_word(pb_case_answer(at, "index_kind"), "xor", confidence,
-                          "%zu pairs of lines of one set keep to it, and it foretells for %zu of "
+                          "%zu pairs of lines of one set agree with it, and it predicts for %zu of "
                           "%zu added lines whether others miss",
                           fit->pairs, fill->agreeing, fill->laps);
     for (size_t i = 0; i < fit->mask_count; i++)
@@ -225,7 +225,7 @@ static enum pb_status infer_uneven(const struct pb_case *at, struct pb_index_vie
     if (status == PB_OK)
         status = pb_conflicts_check_fill(conflicts, &view->linear, &fill, NULL);
     if (status == PB_NO_MEMORY)
-        return pb_fail(err, status, "no memory for the sets of an index");
+        return pb_fail(err, status, "out of memory allocating the sets of an index");
     if (status == PB_OK && view->linear.chance <= significance && fill.full >= LAPS_EACH &&
         fill.with_room >= LAPS_EACH && view->linear.seen.largest <= fill.ways &&
         (double)fill.agreeing >= foretold_share * (double)fill.laps) {
@@ -236,10 +236,10 @@ static enum pb_status infer_uneven(const struct pb_case *at, struct pb_index_vie
         widen_size(at, conflicts,
                    pb_parameters_number(at->parameters, at->inference->memory, "all_miss_bytes") -
                        (double)conflicts->line_bytes);
-    return pb_fail(err, PB_NOT_FOUND,
-                   "%zu of %zu added lines make nothing miss: the array of %zu lines does not "
-                   "fill all sets",
-                   conflicts->quiet, conflicts->lap_count, conflicts->lines);
+    return pb_fail(
+        err, PB_NOT_FOUND,
+        "%zu of %zu added lines cause no miss: the array of %zu lines does not fill all sets",
+        conflicts->quiet, conflicts->lap_count, conflicts->lines);
 }
 
 /*
@@ -287,11 +287,12 @@ static enum pb_status infer_from(const struct pb_case *at, const struct pb_level
     enum pb_status status;
 
     if (!isnan(line) && line != (double)conflicts->line_bytes)
-        return pb_fail(err, PB_NOT_FOUND, "walked by %llu bytes, but lines have %.0f",
+        return pb_fail(err, PB_NOT_FOUND,
+                       "the chases have a stride of %llu bytes, but lines have %.0f bytes",
                        (unsigned long long)conflicts->line_bytes, line);
     if (size != NULL && size->kind == PB_VALUE_NUMBER &&
         (walked < size->numbers[0].low || walked > size->numbers[0].high))
-        return pb_fail(err, PB_NOT_FOUND, "walked %.0f bytes, but %.0f fit", walked,
+        return pb_fail(err, PB_NOT_FOUND, "the chases cover %.0f bytes, but %.0f bytes fit", walked,
                        size->numbers[0].value);
     if ((double)conflicts->quiet >
         (conflicts->in_pieces ? quiet_share_in_pieces : quiet_share) * (double)conflicts->lap_count)
@@ -300,7 +301,7 @@ static enum pb_status infer_from(const struct pb_case *at, const struct pb_level
     if (status != PB_OK)
         return status;
     if (view->partition.laps == 0)
-        return pb_fail(err, PB_NOT_FOUND, "no line of %zu laps misses but the added one",
+        return pb_fail(err, PB_NOT_FOUND, "in %zu passes no line misses but the added one",
                        conflicts->lap_count);
     status = pb_conflicts_fit(conflicts, PB_INDEX_MODULO, &view->modulo, err);
     if (status == PB_OK)
@@ -313,7 +314,7 @@ static enum pb_status infer_from(const struct pb_case *at, const struct pb_level
     if (fit == NULL)
         return state_seen(at, view, !isnan(line), err);
     if (is_made_by_strays(level, conflicts, fit))
-        return pb_fail(err, PB_NOT_FOUND, "hits that look like misses are in too many of %zu laps",
+        return pb_fail(err, PB_NOT_FOUND, "too many of %zu passes have hits as slow as misses",
                        conflicts->lap_count);
     confidence =
         (1.0 - fit->chance) * confidence_of(fit->pairs, fit->strays, fit->seen.laps, !isnan(line));

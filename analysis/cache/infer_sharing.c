@@ -92,11 +92,12 @@ static void state_room(const struct pb_case *at, const struct pb_series *series,
     struct pb_votes votes = {0, 0};
 
     if (isnan(own)) {
-        pb_parameter_set_none(answer, "no walk that evicts lines was taken");
+        pb_parameter_set_none(answer, "no pass that evicts lines was recorded");
         return;
     }
     if (own > least_share) {
-        pb_parameter_set_none(answer, "not even more lines by %s itself evict its lines", path);
+        pb_parameter_set_none(answer, "more lines loaded by %s itself do not evict its own lines",
+                              path);
         return;
     }
     for (size_t i = 0; i < WAYS; i++) {
@@ -107,8 +108,8 @@ static void state_room(const struct pb_case *at, const struct pb_series *series,
             continue;
         if (left > least_share && left < most_share) {
             pb_parameter_set_none(answer,
-                                  "%.0f%% of the lines survive others by %s: neither "
-                                  "shared nor not",
+                                  "ambiguous: %.0f%% of the lines survive lines loaded by %s, too "
+                                  "many for shared capacity and too few for separate ones",
                                   100.0 * left, ways[i].path);
             return;
         }
@@ -123,7 +124,7 @@ static void state_room(const struct pb_case *at, const struct pb_series *series,
         pb_parameter_set_none(answer, "no other path is cached before L2");
     else
         pb_parameter_set_word(answer, list[0] != '\0' ? list : "none", pb_votes_confidence(&votes),
-                              "lines loaded once that still hit after several times as many were "
+                              "share of lines that still hit after several times as many were "
                               "loaded by another path: %s; by %s itself %.0f%%",
                               shares, path, 100.0 * own);
 }
@@ -142,7 +143,7 @@ enum pb_status pb_infer_sharing(const struct pb_case *at, struct pb_error *err)
         if (strcmp(at->inference->memory, ways[i].memory) == 0)
             path = ways[i].path;
     if (path == NULL)
-        return pb_fail(err, PB_INVALID, "no path leads to %s", at->inference->memory);
+        return pb_fail(err, PB_INVALID, "this device has no path to %s", at->inference->memory);
     status = read_classes(series, path, &classes, err);
     if (status != PB_OK)
         return status;
@@ -154,7 +155,9 @@ enum pb_status pb_infer_sharing(const struct pb_case *at, struct pb_error *err)
         if (isnan(share) || strcmp(ways[i].path, path) == 0)
             continue;
         if (share > least_share && share < most_share)
-            return pb_fail(err, PB_NOT_FOUND, "%.0f%% hits by %s after %s: neither shared nor not",
+            return pb_fail(err, PB_NOT_FOUND,
+                           "ambiguous: %.0f%% hits by %s after %s, between what one cache and what "
+                           "two caches show",
                            100.0 * share, path, ways[i].path);
         pb_votes_add_share(&votes, (size_t)(fmax(share, 1.0 - share) * PIECES_MAX), PIECES_MAX,
                            PIECES_MAX);

@@ -40,10 +40,11 @@ static enum pb_status check_cached(const struct pb_level *level, struct pb_error
     if (status == PB_OK &&
         pb_probability_less(hits_sorted.values, hits_sorted.count, past_sorted.values,
                             past_sorted.count) < cached_probability)
-        status = pb_fail(err, PB_NOT_FOUND,
-                         "path %s is not cached before L2: %.0f cycles by it, %.0f past L1",
-                         level->way->path, pb_quantile(hits_sorted.values, hits_sorted.count, 0.5),
-                         pb_quantile(past_sorted.values, past_sorted.count, 0.5));
+        status = pb_fail(
+            err, PB_NOT_FOUND,
+            "not cached before L2: loads by path %s take %.0f cycles, loads that bypass L1 %.0f",
+            level->way->path, pb_quantile(hits_sorted.values, hits_sorted.count, 0.5),
+            pb_quantile(past_sorted.values, past_sorted.count, 0.5));
     pb_sample_clear(&hits_sorted);
     pb_sample_clear(&past_sorted);
     pb_sample_clear(&past);
@@ -186,11 +187,12 @@ enum pb_status pb_level_open(const struct pb_case *at, struct pb_level *level_ou
     enum pb_status status;
 
     if (level.way == NULL)
-        return pb_fail(err, PB_INVALID, "no path leads to %s", at->inference->memory);
+        return pb_fail(err, PB_INVALID, "this device has no path to %s", at->inference->memory);
     pick.path = level.way->path;
     status = pb_trace_collect(level.series, &pick, &level.hits, err);
     if (status == PB_OK && level.hits.count == 0)
-        status = pb_fail(err, PB_NOT_FOUND, "no reference trace by %s", level.way->path);
+        status = pb_fail(err, PB_NOT_FOUND, "no reference chase by path %s was recorded",
+                         level.way->path);
     if (status == PB_OK && level.way->past != NULL)
         status = check_cached(&level, err);
     if (status == PB_OK)
@@ -207,7 +209,7 @@ enum pb_status pb_level_check_classified(const struct pb_level *level, struct pb
 {
     if (level->classified)
         return PB_OK;
-    return pb_fail(err, PB_NOT_FOUND, "no access of %zu that should miss is slower than a hit",
+    return pb_fail(err, PB_NOT_FOUND, "none of %zu accesses that should miss is slower than a hit",
                    level->misses.count);
 }
 

@@ -37,7 +37,7 @@ static enum pb_status reserve_events(const struct pb_level *level, const struct 
         total += pb_point_accesses(level->series, point).count;
     events->address = malloc((total + 1) * sizeof(*events->address));
     if (events->address == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu addresses", total);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu addresses", total);
     return PB_OK;
 }
 

@@ -283,10 +283,12 @@ enum pb_status pb_onset_find(const struct pb_sweep_point *points, size_t count,
         return pb_fail(err, PB_NOT_FOUND, "the sweep is empty");
     cut = best_cut(points, count, model, &onset.posterior);
     if (cut == 0)
-        return pb_fail(err, PB_NOT_FOUND, "already the smallest footprint, %llu bytes, misses",
+        return pb_fail(err, PB_NOT_FOUND,
+                       "sweep too small: already the smallest footprint, %llu bytes, has misses",
                        (unsigned long long)points[0].footprint_bytes);
     if (cut == count)
-        return pb_fail(err, PB_NOT_FOUND, "no misses up to %llu bytes, the largest footprint",
+        return pb_fail(err, PB_NOT_FOUND,
+                       "sweep too small: no misses up to the largest footprint, %llu bytes",
                        (unsigned long long)points[count - 1].footprint_bytes);
     onset.fits_bytes = points[cut - 1].footprint_bytes;
     onset.overflow_bytes = points[cut].footprint_bytes;

@@ -286,16 +286,17 @@ enum pb_status pb_replacement_fit(const struct pb_set_trace *traces, size_t coun
     uint32_t *way;
 
     if (count == 0)
-        return pb_fail(err, PB_NOT_FOUND, "no chase over the lines of one set was taken");
+        return pb_fail(err, PB_NOT_FOUND, "no chase over the lines of one set was recorded");
     if (traces[0].line_count <= ways)
-        return pb_fail(err, PB_NOT_FOUND, "the %u lines that were found of a set fit in %u ways",
+        return pb_fail(err, PB_NOT_FOUND,
+                       "too few lines of one set were found: %u fit in its %u ways",
                        traces[0].line_count, ways);
     tracker = calloc(1, sizeof(*tracker));
     way = make_ways(traces, count);
     if (tracker == NULL || way == NULL) {
         free(tracker);
         free(way);
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a set of %u ways", ways);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a set of %u ways", ways);
     }
     tracker->set.way = way;
     memset(fit_out, 0, sizeof(*fit_out));

@@ -54,7 +54,7 @@ static enum pb_status allocate(const struct pb_level *level, struct pb_set_chase
     chases->sight = calloc(accesses + 1, sizeof(*chases->sight));
     if (chases->traces == NULL || chases->address == NULL || chases->line == NULL ||
         chases->sight == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu accesses", accesses);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu accesses", accesses);
     return PB_OK;
 }
 
@@ -201,7 +201,8 @@ enum pb_status pb_set_chases_drop_foreign(struct pb_set_chases *chases, size_t w
     enum pb_status status = PB_OK;
 
     if (again == NULL || loaded == NULL || number == NULL) {
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu lines", chases->line_count);
+        status =
+            pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu lines", chases->line_count);
         goto out;
     }
     ascending = again + chases->line_count;

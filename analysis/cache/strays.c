@@ -291,7 +291,8 @@ enum pb_status pb_strays_mark_xor(const struct pb_conflicts *conflicts, bool *is
     space.even = calloc((size_t)1 << space.bits, sizeof(*space.even));
     broken = calloc(conflicts->missing_count + 1, sizeof(*broken));
     if (space.even == NULL || broken == NULL) {
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for masks of %zu bits", space.bits);
+        status =
+            pb_fail(err, PB_NO_MEMORY, "out of memory allocating masks of %zu bits", space.bits);
         goto out;
     }
     count_pairs(conflicts, &space);

@@ -12,7 +12,7 @@ enum pb_status pb_circles_open(size_t members, struct pb_circles *circles_out, s
 
     if (circles.parent == NULL || circles.sizes == NULL) {
         pb_circles_close(&circles);
-        return pb_fail(err, PB_NO_MEMORY, "no memory for circles of %zu", members);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating circles of %zu", members);
     }
     pb_circles_reset(&circles);
     *circles_out = circles;

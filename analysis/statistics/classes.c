@@ -70,7 +70,7 @@ enum pb_status pb_classes_find(const struct pb_sample *reference, const struct p
     slower = pb_classes_slower(beyond, classes.hit.high);
     if (slower.misses == 0 || pb_tally_surprise(&slower, &strays) > significance)
         return pb_fail(err, PB_NOT_FOUND,
-                       "%zu of %zu accesses are slower than a hit, no more than strays",
+                       "only %zu of %zu accesses are slower than a hit, no more than outliers",
                        slower.misses, slower.accesses);
     status = pb_sample_sorted(beyond, &sorted, err);
     if (status != PB_OK)

@@ -88,7 +88,7 @@ static enum pb_status tree_allocate(size_t count, struct tree *tree_out, struct 
     if (tree.steps == NULL || tree.nearest == NULL || tree.parent == NULL || tree.members == NULL ||
         tree.others == NULL) {
         tree_clear(&tree);
-        return pb_fail(err, PB_NO_MEMORY, "no memory to group %zu profiles", count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory grouping %zu profiles", count);
     }
     *tree_out = tree;
     return PB_OK;

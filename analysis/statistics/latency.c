@@ -218,7 +218,7 @@ static void describe(const struct pb_latency *latency, const char *what, char *t
     static const char *const rules[] = {[PB_LATENCY_EDGE] = "lower edge",
                                         [PB_LATENCY_MEDIAN] = "median",
                                         [PB_LATENCY_MEAN] = "mean",
-                                        [PB_LATENCY_LAPS] = "average of laps"};
+                                        [PB_LATENCY_LAPS] = "average of timed passes"};
     char laps[48] = "", modes[64];
 
     if (latency->rule == PB_LATENCY_LAPS) {
@@ -226,8 +226,8 @@ static void describe(const struct pb_latency *latency, const char *what, char *t
         return;
     }
     if (!isnan(latency->lap_cycles))
-        snprintf(laps, sizeof(laps), "; laps %s: %.2f", latency->laps_agree ? "agree" : "DISAGREE",
-                 latency->lap_cycles);
+        snprintf(laps, sizeof(laps), "; timed passes %s: %.2f",
+                 latency->laps_agree ? "agree" : "DISAGREE", latency->lap_cycles);
     describe_modes(latency, modes, sizeof(modes));
     snprintf(text, size, "%s of %zu %s less stamp overhead, %s%s", rules[latency->rule],
              latency->accesses, what, modes, laps);
@@ -244,8 +244,8 @@ void pb_latency_state(const struct pb_latency *latency, double sm_mhz, const cha
     if (cycles != NULL && e.value > 0.0)
         pb_parameter_set_number(cycles, e, confidence, "%s", how);
     else if (cycles != NULL)
-        pb_parameter_set_none(cycles, "%s took %.1f cycles less overhead, which is no latency",
-                              what, e.value);
+        pb_parameter_set_none(cycles, "invalid latency: %s took %.1f cycles less overhead", what,
+                              e.value);
     if (ns == NULL)
         return;
     if (!(sm_mhz > 0.0) || !(e.value > 0.0)) {

@@ -63,7 +63,7 @@ static enum pb_status measure_noise(struct pb_polish *polish, double *room, stru
                 room[count++] =
                     fabs(cell_at(polish, w, p) - polish->place_cycles[p] - polish->walk_cycles[w]);
     if (count == 0)
-        return pb_fail(err, PB_INVALID, "a table without a cell");
+        return pb_fail(err, PB_INVALID, "the table is empty");
     polish->noise_cycles = 1.4826 * median_of(room, count);
     return PB_OK;
 }
@@ -78,8 +78,8 @@ enum pb_status pb_polish_fit(const double *cells, size_t walks, size_t places,
     polish.place_cycles = calloc(places + 1, sizeof(*polish.place_cycles));
     polish.walk_cycles = calloc(walks + 1, sizeof(*polish.walk_cycles));
     if (room == NULL || polish.place_cycles == NULL || polish.walk_cycles == NULL)
-        status =
-            pb_fail(err, PB_NO_MEMORY, "no memory for %zu walks over %zu places", walks, places);
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu walks over %zu places",
+                         walks, places);
     for (int round = 0; status == PB_OK && round < ROUNDS; round++) {
         fit_places(&polish, room);
         fit_walks(&polish, room);

@@ -81,11 +81,11 @@ enum pb_status pb_bootstrap_median(const double *values, size_t count, double pr
     gsl_rng *rng;
 
     if (count == 0)
-        return pb_fail(err, PB_INVALID, "no values to draw from");
+        return pb_fail(err, PB_INVALID, "no values to resample");
     urn = malloc(sizeof(*urn));
     rng = gsl_rng_alloc(gsl_rng_taus2);
     if (urn == NULL || rng == NULL) {
-        status = pb_fail(err, PB_NO_MEMORY, "no memory to draw from %zu values", count);
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory resampling %zu values", count);
         goto out;
     }
     fill_urn(urn, values, count);

@@ -26,7 +26,7 @@ enum pb_status pb_sample_reserve(struct pb_sample *sample, size_t more, struct p
         return PB_OK;
     larger = realloc(sample->values, capacity * sizeof(*larger));
     if (larger == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a sample of %zu", capacity);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a sample of %zu", capacity);
     sample->values = larger;
     sample->capacity = capacity;
     return PB_OK;
@@ -48,7 +48,8 @@ enum pb_status pb_sample_sorted(const struct pb_sample *sample, struct pb_sample
 
     sorted.values = malloc(sorted.capacity * sizeof(*sorted.values));
     if (sorted.values == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a sample of %zu", sample->count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a sample of %zu",
+                       sample->count);
     for (size_t i = 0; i < sample->count; i++)
         if (!isnan(sample->values[i]))
             sorted.values[sorted.count++] = sample->values[i];

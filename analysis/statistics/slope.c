@@ -35,11 +35,12 @@ enum pb_status pb_slope_fit(const double *x, const double *y, size_t count,
         return pb_fail(err, PB_INVALID, "%zu samples are too few for a slope", count);
     for (size_t i = 0; i < count; i++)
         if (!isfinite(x[i]) || !isfinite(y[i]) || (i > 0 && !(x[i] > x[i - 1])))
-            return pb_fail(err, PB_INVALID, "sample %zu of %zu does not move on in time", i, count);
+            return pb_fail(err, PB_INVALID, "sample %zu of %zu is not later than the one before", i,
+                           count);
 
     slopes = malloc(half * sizeof(*slopes));
     if (slopes == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu slopes", half);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu slopes", half);
     slope.first = median_slope(x, y, third, slopes);
     slope.last = median_slope(x + count - third, y + count - third, third, slopes);
     slope.all.value = median_slope(x, y, count, slopes);

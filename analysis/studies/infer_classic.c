@@ -101,7 +101,7 @@ static enum pb_status open_graph(const struct pb_matrix *matrix, struct graph *g
         if (isfinite(matrix->values[i]) && matrix->values[i] > 0.0)
             graph.hit = fmin(graph.hit, matrix->values[i]);
     if (!isfinite(graph.hit))
-        return pb_fail(err, PB_NOT_FOUND, "no array was walked");
+        return pb_fail(err, PB_NOT_FOUND, "no array was measured");
     *graph_out = graph;
     return PB_OK;
 }
@@ -210,7 +210,9 @@ enum pb_status pb_infer_saavedra(const struct pb_case *at, struct pb_error *err)
     enum pb_status status;
 
     if (!is_path(&at->recordings[0], at->inference->memory))
-        return pb_fail(err, PB_NOT_FOUND, "the method was applied to another path");
+        return pb_fail(err, PB_NOT_FOUND,
+                       "not recorded: on this device the battery applies this method to another "
+                       "path only");
     status = open_graph(&at->recordings[0].matrix, &graph, err);
     return status == PB_OK ? state_graph(at, &graph, err) : status;
 }
@@ -293,7 +295,8 @@ static enum pb_status check_curve(const struct pb_case *at, const struct curve *
     double first, last;
 
     if (curve->count < SIZES_MIN)
-        return pb_fail(err, PB_NOT_FOUND, "%zu arrays around the edge were walked", curve->count);
+        return pb_fail(err, PB_NOT_FOUND, "too few arrays around the capacity were measured: %zu",
+                       curve->count);
     first = curve->cycles[0];
     last = curve->cycles[curve->count - 1];
     if (!(last >= (1.0 + least_contrast) * first))
@@ -301,11 +304,10 @@ static enum pb_status check_curve(const struct pb_case *at, const struct curve *
                        curve->bytes[0], curve->bytes[curve->count - 1], first, last);
     *rise_out = last - first;
     if (miss > first && *rise_out < miss_share * (miss - first))
-        return pb_fail(
-            err, PB_NOT_FOUND,
-            "at the last array, of %.0f bytes, the rise from %.1f to %.1f cycles has not "
-            "ended",
-            curve->bytes[curve->count - 1], first, last);
+        return pb_fail(err, PB_NOT_FOUND,
+                       "sweep too small: at the last array, of %.0f bytes, the increase from %.1f "
+                       "to %.1f cycles has not ended",
+                       curve->bytes[curve->count - 1], first, last);
     return PB_OK;
 }
 
@@ -318,7 +320,8 @@ static enum pb_status state_plateaus(const struct pb_case *at, const struct plat
 
     if (plateaus->steps < STEPS_MIN || plateaus->creep > most_creep)
         return pb_fail(err, PB_NOT_FOUND,
-                       "the average rises without plateaus: %zu steps leave %.0f%% of the rise",
+                       "the average latency grows without plateaus: %zu steps explain all but "
+                       "%.0f%% of the increase",
                        plateaus->steps, 100.0 * plateaus->creep);
     pb_votes_add_many(&votes, plateaus->steps, plateaus->steps);
     confidence = pb_votes_confidence(&votes);
@@ -338,7 +341,9 @@ enum pb_status pb_infer_wong(const struct pb_case *at, struct pb_error *err)
     enum pb_status status;
 
     if (!is_path(&at->recordings[0], at->inference->memory))
-        return pb_fail(err, PB_NOT_FOUND, "the method was applied to another path");
+        return pb_fail(err, PB_NOT_FOUND,
+                       "not recorded: on this device the battery applies this method to another "
+                       "path only");
     read_curve(&at->recordings[0].series, &curve);
     status = check_curve(at, &curve, &rise, err);
     if (status != PB_OK)

@@ -118,16 +118,15 @@ enum pb_status pb_infer_sync(const struct pb_case *at, struct pb_error *err)
         status = pb_fail(err, PB_NOT_FOUND, "no number of threads slows down by barriers");
     if (status == PB_OK) {
         slowdown = middle_of(&slowdowns, err);
-        pb_parameter_set_list(pb_case_answer(at, "sync_cycles"), cycles, matrix->axes[0].length,
-                              pb_votes_confidence(&votes),
-                              "F13 3.4.2: cycles a barrier among 1024 writes, by %g, %g, … %g "
-                              "threads",
-                              matrix->axes[0].values[0],
-                              matrix->axes[0].values[matrix->axes[0].length > 1],
-                              matrix->axes[0].values[matrix->axes[0].length - 1]);
+        pb_parameter_set_list(
+            pb_case_answer(at, "sync_cycles"), cycles, matrix->axes[0].length,
+            pb_votes_confidence(&votes),
+            "F13 3.4.2: cycles per barrier among 1024 writes, by %g, %g, … %g threads",
+            matrix->axes[0].values[0], matrix->axes[0].values[matrix->axes[0].length > 1],
+            matrix->axes[0].values[matrix->axes[0].length - 1]);
         pb_parameter_set_number(
             pb_case_answer(at, "sync_slowdown"), slowdown, pb_votes_confidence(&votes),
-            "F13 3.4.2: %g barriers against %g, up to one warp",
+            "F13 3.4.2: %g barriers compared with %g, up to one warp",
             matrix->axes[1].values[matrix->axes[1].length - 1], matrix->axes[1].values[0]);
     }
     pb_sample_clear(&slowdowns);
@@ -177,10 +176,9 @@ static void state_spill(const struct pb_case *at, const struct spill *spills, si
                             "F13 3.4.4: moves among more live 8-byte variables cost over %g times "
                             "as much; %.0f of %zu numbers of threads agree",
                             spill_share, votes.agreeing, rows);
-    pb_parameter_set_number(pb_case_answer(at, "spill_slowdown"), *slowdown,
-                            pb_votes_confidence(&votes),
-                            "F13 3.4.4: the dearest number of variables against the fewest, up to "
-                            "one warp");
+    pb_parameter_set_number(
+        pb_case_answer(at, "spill_slowdown"), *slowdown, pb_votes_confidence(&votes),
+        "F13 3.4.4: the slowest number of variables compared with the fewest, up to one warp");
 }
 
 enum pb_status pb_infer_spill(const struct pb_case *at, struct pb_error *err)

@@ -152,8 +152,8 @@ static enum pb_status state_lines(const struct pb_case *at, const struct jumps *
     find_steps(jumps, count, &steps);
     if (steps.count == 0)
         return pb_fail(err, PB_NOT_FOUND,
-                       "jumps of %llu to %llu bytes all take %s cycles: no line shows, as where "
-                       "nothing is cached or all runs ahead",
+                       "no line size: jumps of %llu to %llu bytes all take %s cycles, as where "
+                       "nothing is cached or everything is prefetched",
                        (unsigned long long)jumps[0].bytes,
                        (unsigned long long)jumps[count - 1].bytes, steps.levels);
     pb_parameter_set_list(pb_case_answer(at, "jump_line_bytes"), steps.lines, steps.count,

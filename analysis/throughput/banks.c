@@ -135,7 +135,7 @@ enum pb_status pb_banks_fit(const struct pb_stride *strides, size_t count, uint3
     free(scratch);
     free(ways);
     if (best.banks == 0)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu strides", count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu strides", count);
     if ((double)best.explained < explained_share * (double)count)
         return pb_fail(err, PB_NOT_FOUND,
                        "the best shape, %u banks of %u bytes, explains %zu of %zu strides",

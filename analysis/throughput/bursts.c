@@ -117,13 +117,13 @@ enum pb_status pb_bursts_read(const struct pb_recording *recording, const char *
         return pb_fail(err, PB_NOT_FOUND, "no load by one lane of one warp");
     bursts.latency_cycles = time_at(&bursts, 0, 0);
     if (!(bursts.latency_cycles > 0.0) || !isfinite(bursts.latency_cycles))
-        return pb_fail(err, PB_NOT_FOUND, "one load alone has no time");
+        return pb_fail(err, PB_NOT_FOUND, "a single load has no recorded time");
     if (recording->overhead_cycles > 0.0 &&
         recording->overhead_cycles < bursts.latency_cycles / 2.0)
         bursts.overhead_cycles = recording->overhead_cycles;
     bursts.issue_cycles = fmax(0.0, median_of_free(&bursts, NAN));
     if (isnan(bursts.issue_cycles))
-        return pb_fail(err, PB_NOT_FOUND, "no few loads of which none waits");
+        return pb_fail(err, PB_NOT_FOUND, "no burst is small enough to have no load that waits");
     bursts.latency_cycles = median_of_free(&bursts, bursts.issue_cycles);
     *bursts_out = bursts;
     return PB_OK;

@@ -130,7 +130,8 @@ enum pb_status pb_infer_banks(const struct pb_case *at, struct pb_error *err)
     size_t count = 0;
 
     if (strides == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu strides", series->point_count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu strides",
+                       series->point_count);
     if (lanes == 0 || lanes > PB_LANES_MAX)
         lanes = 32;
     status = read_strides(series, strides, &count, err);

@@ -88,16 +88,17 @@ static void weigh(const struct search *search, double second, struct finding *fi
     const struct pb_bursts_fit *fit = &finding->fit;
 
     if (finding->limit >= search->most)
-        snprintf(finding->reason, sizeof(finding->reason),
-                 "no limit shows in up to %u loads under way", search->most);
+        snprintf(finding->reason, sizeof(finding->reason), "no limit up to %u outstanding loads",
+                 search->most);
     else if (fit->seen == 0 || (double)fit->explained < explained_share * (double)fit->seen)
         snprintf(finding->reason, sizeof(finding->reason),
-                 "the best number, %u, foretells only %zu of %zu times", finding->limit,
-                 fit->explained, fit->seen);
+                 "no single limit fits: the best one, %u, predicts only %zu of %zu times",
+                 finding->limit, fit->explained, fit->seen);
     else if (second - fit->error_cycles <
              fmax(least_margin_cycles, margin_share * fit->error_cycles))
         snprintf(finding->reason, sizeof(finding->reason),
-                 "%u foretells the times no better than another number does", finding->limit);
+                 "ambiguous: the best limit, %u, predicts the times no better than another one",
+                 finding->limit);
     else
         finding->is_seen = true;
 }
@@ -141,7 +142,7 @@ static enum pb_status find_limit(struct search *search, struct finding *finding,
     search->flight = calloc(1, sizeof(*search->flight));
     *finding = (struct finding){.is_seen = false};
     if (search->flight == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %d loads in flight", LIMIT_MAX);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %d loads in flight", LIMIT_MAX);
     near = find_best(search, 1, search->most, false, &finding->fit, &second);
     finding->limit = find_best(search, near > NEAR ? near - NEAR : 1,
                                near + NEAR < search->most ? near + NEAR : search->most, true,
@@ -191,12 +192,11 @@ static void state(struct pb_parameter *answer, const struct finding *near,
     pb_votes_add_share(&votes, seen->fit.explained, seen->fit.seen, PIECES_MAX);
     if (!near->is_seen || !far->is_seen)
         pb_votes_doubt(&votes);
-    pb_parameter_set_number(answer, (struct pb_estimate){limit, limit, limit},
-                            pb_votes_confidence(&votes),
-                            "N14 5.2: foretells the times of %zu of %zu bursts; %s",
-                            seen->fit.explained, seen->fit.seen,
-                            near->is_seen && far->is_seen ? "loads from L2 and DRAM agree"
-                                                          : "by loads of one kind only");
+    pb_parameter_set_number(
+        answer, (struct pb_estimate){limit, limit, limit}, pb_votes_confidence(&votes),
+        "N14 5.2: predicts the times of %zu of %zu bursts; %s", seen->fit.explained, seen->fit.seen,
+        near->is_seen && far->is_seen ? "loads from L2 and DRAM agree"
+                                      : "by loads of one kind only");
 }
 
 /* Without a warp's limit its loads are bounded by their number alone. */

@@ -155,7 +155,7 @@ static void describe_dram(const struct pb_case *at, double rate, char *text, siz
                         theoretical);
     /* Little's law: what moves in one latency is in flight. */
     if (latency_ns > 0.0 && reads > 0.0 && used >= 0 && (size_t)used < size)
-        snprintf(text + used, size - (size_t)used, "; Little: %.0f KB of reads in flight",
+        snprintf(text + used, size - (size_t)used, "; Little's law: %.0f KB of outstanding reads",
                  rate * reads * latency_ns * 1e-9 / 1e3);
 }
 
@@ -199,11 +199,10 @@ static enum pb_status check_dram(const struct pb_case *at, const struct peak *pe
     if (answers[SHARE].name == NULL)
         return PB_OK;
     if (little < 1.0)
-        return pb_fail(
-            err, PB_NOT_FOUND,
-            "%.4g byte/s need %.1f times the bytes in flight that the shape has: not all "
-            "of it was DRAM",
-            peak->value, 1.0 / little);
+        return pb_fail(err, PB_NOT_FOUND,
+                       "implausible: %.4g byte/s need %.1f times the outstanding bytes of this "
+                       "launch shape, so that caches served a part",
+                       peak->value, 1.0 / little);
     if (theoretical > 0.0)
         pb_parameter_set_number(
             pb_case_answer(at, answers[SHARE].name),
@@ -211,7 +210,7 @@ static enum pb_status check_dram(const struct pb_case *at, const struct peak *pe
             "the peak by the theoretical %.4g byte/s", theoretical);
     else
         pb_parameter_set_none(pb_case_answer(at, answers[SHARE].name),
-                              "the theoretical peak is not known");
+                              "the driver states no theoretical peak");
     if (isfinite(little))
         pb_parameter_set_number(pb_case_answer(at, answers[LITTLE].name),
                                 (struct pb_estimate){little, little, little}, confidence,
@@ -221,7 +220,7 @@ static enum pb_status check_dram(const struct pb_case *at, const struct peak *pe
     else
         pb_parameter_set_none(
             pb_case_answer(at, answers[LITTLE].name),
-            "without reads, their latency or the shape, Little's law says nothing");
+            "Little's law applies to reads only, and needs their latency and launch shape");
     return PB_OK;
 }
 
@@ -232,7 +231,7 @@ static void describe_shared(const struct pb_case *at, double rate, char *text, s
     double lanes = at->info->warp_size > 0 ? at->info->warp_size : 32.0;
 
     if (latency > 0.0)
-        snprintf(text, size, "; Little: warps times ILP of %.0f keep it busy",
+        snprintf(text, size, "; Little's law: %.0f outstanding loads (warps times ILP) saturate it",
                  ceil(rate / 2.0 * latency / (4.0 * lanes)));
 }
 
@@ -254,8 +253,9 @@ static enum pb_status check_possible(const struct pb_case *at, double rate, stru
         rate <= impossible_share * theoretical)
         return PB_OK;
     return pb_fail(err, PB_NOT_FOUND,
-                   "%.4g byte/s is more than the theoretical %.4g: not all of it was DRAM", rate,
-                   theoretical);
+                   "implausible: %.4g byte/s is more than the theoretical %.4g byte/s, so that "
+                   "caches served a part",
+                   rate, theoretical);
 }
 
 enum pb_status pb_infer_throughput(const struct pb_case *at, struct pb_error *err)

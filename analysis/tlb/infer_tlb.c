@@ -67,7 +67,8 @@ static enum pb_status state_entries(const struct pb_case *at, const struct pb_tl
     enum pb_status status;
 
     if (fits < 1.0 || most > fits) {
-        pb_parameter_set_none(answer, "%.0f to %.0f entries: too coarse a step", fits, most);
+        pb_parameter_set_none(answer, "sweep resolution too coarse: %.0f to %.0f entries", fits,
+                              most);
         pb_parameter_set_none(pb_case_answer(at, "way_counts"), "entry_count is not determined");
         status = state_by_index(at, view, err);
         return status == PB_NOT_FOUND ? PB_OK : status;
@@ -91,12 +92,13 @@ static void leave_open(const struct pb_case *at, const struct pb_tlb_view *view)
 {
     static const char *const others[] = {"entry_count", "way_counts", "page_bytes"};
 
-    pb_parameter_set_none(pb_case_answer(at, "entry_span_bytes"),
-                          view->disputed
-                              ? "pages of an entry seem fewer than strides that keep the reach"
-                              : "no stride shows misses that tells pages of an entry");
+    pb_parameter_set_none(
+        pb_case_answer(at, "entry_span_bytes"),
+        view->disputed
+            ? "contradictory: single misses and the strides of equal reach give different spans"
+            : "no stride with misses resolves the pages of one entry");
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        pb_parameter_set_none(pb_case_answer(at, others[i]), "entry_span_bytes is open");
+        pb_parameter_set_none(pb_case_answer(at, others[i]), "entry_span_bytes is undetermined");
 }
 
 static void state_reach(const struct pb_case *at, const struct pb_tlb_view *view, double confidence)
@@ -131,7 +133,8 @@ static enum pb_status state_level(const struct pb_case *at, const struct pb_tlb_
     confidence = view->onset.posterior * pb_votes_confidence(&votes);
     if (is_far_only(view))
         pb_parameter_set_none(pb_case_answer(at, "reach_bytes"),
-                              "misses show only %llu bytes apart, perhaps more than an entry spans",
+                              "sweep resolution too coarse: misses were only observed %llu bytes "
+                              "apart, perhaps more than one entry covers",
                               (unsigned long long)view->stride_bytes);
     else
         state_reach(at, view, confidence);
@@ -139,11 +142,10 @@ static enum pb_status state_level(const struct pb_case *at, const struct pb_tlb_
         leave_open(at, view);
         return PB_OK;
     }
-    pb_parameter_set_number(pb_case_answer(at, "entry_span_bytes"),
-                            (struct pb_estimate){span, span, span}, confidence,
-                            "pages that share their fate, and strides that keep the reach: %zu of "
-                            "%zu larger ones",
-                            view->strides_agreeing, view->strides);
+    pb_parameter_set_number(
+        pb_case_answer(at, "entry_span_bytes"), (struct pb_estimate){span, span, span}, confidence,
+        "pages that hit and miss together, and strides of equal reach: %zu of %zu larger ones",
+        view->strides_agreeing, view->strides);
     pb_parameter_set_number(
         pb_case_answer(at, "page_bytes"), (struct pb_estimate){page, 0.0, page}, confidence / 2.0,
         "every step of the smallest stride needs a translation; smaller pages are not excluded");
@@ -186,8 +188,8 @@ static enum pb_status check_level(const struct pb_tlb *fine, const struct pb_tlb
         if (misses_too_often(view, &fine->walks[i]))
             return pb_fail(
                 err, PB_UNSUPPORTED,
-                "loads %llu bytes apart miss within %llu bytes: pages are smaller "
-                "than the walks' strides",
+                "sweep resolution too coarse: loads %llu bytes apart miss within %llu bytes, so "
+                "that pages are smaller than the strides",
                 (unsigned long long)fine->walks[i].stride_bytes,
                 (unsigned long long)(fine->walks[i].pages * fine->walks[i].stride_bytes));
     return PB_OK;
@@ -243,13 +245,14 @@ static void state_penalty(const struct pb_case *at, const struct pb_tlb *tlb, si
         seen += found;
     }
     pb_votes_add_share(&votes, seen, seen, 30);
-    pb_parameter_set_number(pb_case_answer(at, "penalty_cycles"),
-                            (struct pb_estimate){miss.value - hit.value,
-                                                 fmin(miss.value - hit.value, miss.low - hit.high),
-                                                 fmax(miss.value - hit.value, miss.high - hit.low)},
-                            pb_votes_confidence(&votes),
-                            "M16 4.4: accesses of %zu walks take %.0f cycles, one level less %.0f",
-                            seen, miss.value, hit.value);
+    pb_parameter_set_number(
+        pb_case_answer(at, "penalty_cycles"),
+        (struct pb_estimate){miss.value - hit.value,
+                             fmin(miss.value - hit.value, miss.low - hit.high),
+                             fmax(miss.value - hit.value, miss.high - hit.low)},
+        pb_votes_confidence(&votes),
+        "M16 4.4: accesses of %zu passes take %.0f cycles, those that hit this level %.0f", seen,
+        miss.value, hit.value);
 }
 
 /* The level by its memory's name. */
@@ -270,9 +273,9 @@ static enum pb_status infer_level(const struct pb_case *at, struct pb_error *err
     enum pb_status status;
 
     if (isnan(dram - l2))
-        return pb_fail(err, PB_NOT_FOUND,
-                       "without the latencies of l2 and dram, misses of L2 cannot "
-                       "be told from those of translation");
+        return pb_fail(
+            err, PB_NOT_FOUND,
+            "needs the latencies of l2 and dram, to distinguish L2 misses from TLB misses");
     lines = pb_tlb_l2_read(at->parameters);
     status = pb_tlb_open(at->recordings, 2, dram - l2, &lines, &tlb, err);
     if (status == PB_UNSUPPORTED) /* a line is delayed by less than a miss of L2, or disturbed */

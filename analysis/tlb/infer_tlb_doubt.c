@@ -82,7 +82,7 @@ void pb_tlb_doubt_span(const struct pb_case *at, uint64_t least_bytes)
     widen(at, "way_counts", 1.0, 1.0, why);
     if (masks->kind != PB_VALUE_NONE)
         pb_parameter_set_none(masks,
-                              "walks in order ask only for the first page of every %.0f bytes: "
-                              "bits below are open",
+                              "sequential passes look up only the first page of every %.0f bytes: "
+                              "lower bits are undetermined",
                               span);
 }

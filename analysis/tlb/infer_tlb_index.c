@@ -28,7 +28,7 @@ void pb_tlb_leave_sets_open(const struct pb_case *at)
         struct pb_parameter *answer = pb_case_answer(at, names[i]);
 
         if (answer->kind == PB_VALUE_NONE && answer->reason[0] == '\0')
-            pb_parameter_set_none(answer, "way_counts is open: %.200s", ways->reason);
+            pb_parameter_set_none(answer, "way_counts is undetermined: %.200s", ways->reason);
     }
 }
 
@@ -45,7 +45,7 @@ static void state_kind(const struct pb_case *at, const char *kind, const struct 
                        double confidence)
 {
     pb_parameter_set_word(pb_case_answer(at, "index_kind"), kind, confidence,
-                          "parities of the address bits that were walked, %#llx",
+                          "parities of the address bits of the passes, %#llx",
                           (unsigned long long)sets->told);
 }
 
@@ -59,19 +59,19 @@ void pb_tlb_state_index(const struct pb_case *at, const struct pb_tlb_sets *sets
     if (sets->set_count == 1) {
         state_none(at, "one set needs no index");
     } else if (sets->guessed) {
-        state_none(at, "too few pages were seen to share a set for every bit of the index");
+        state_none(at, "too few set conflicts were observed to resolve every bit of the index");
     } else if ((masks & ~sets->told) != 0) {
-        state_none(at, "index_masks is open");
+        state_none(at, "index_masks is undetermined");
         pb_parameter_set_none(pb_case_answer(at, "index_masks"),
-                              "address bits %#llx of the index turn together with others where the "
-                              "array of this run lies",
+                              "not resolved: address bits %#llx of the index change only together "
+                              "with others at this run's array address",
                               (unsigned long long)(masks & ~sets->told));
         if (!is_modulo(sets, span_bytes))
             state_kind(at, "xor", sets, confidence);
     } else {
         pb_parameter_set_masks(pb_case_answer(at, "index_masks"), sets->masks, sets->mask_count,
                                confidence,
-                               "reduced basis over the address bits that were walked, %#llx; any "
+                               "reduced basis over the address bits of the passes, %#llx; any "
                                "other basis of the same space is the same index",
                                (unsigned long long)sets->told);
         state_kind(at, is_modulo(sets, span_bytes) ? "modulo" : "xor", sets, confidence);
@@ -152,6 +152,7 @@ void pb_tlb_state_members(const struct pb_case *at, const struct pb_tlb_members 
                               "entry's number modulo %zu: no power of two, no masks",
                               members->set_count);
     } else {
-        state_none(at, "neither a modulo nor parities of address bits agree with what was seen");
+        state_none(at, "no index fits: neither a modulo nor parities of address bits agree with "
+                       "the set conflicts");
     }
 }

@@ -60,7 +60,7 @@ static void state_reach(const struct pb_case *at, const struct pb_rise_view *vie
     }
     pb_votes_add_many(&votes, agree ? near : near / 2, near);
     pb_parameter_set_number(pb_case_answer(at, "reach_bytes"), reach, pb_votes_confidence(&votes),
-                            "lines compared with themselves: largest footprint without misses, %s "
+                            "each line compared with itself: largest footprint without misses, %s "
                             "%zu strides from %llu bytes on",
                             agree ? "by" : "at one of", near,
                             (unsigned long long)view->level->sweeps[0]->stride_bytes);
@@ -73,12 +73,13 @@ static void state_span(const struct pb_case *at, const struct pb_rise_view *view
     struct pb_votes votes = {0, 0};
 
     pb_parameter_set_none(pb_case_answer(at, "page_bytes"),
-                          "pages within one entry hit together: their own size does not show");
+                          "not observable: all pages covered by one entry hit together, so that "
+                          "the page size does not appear in latencies");
     if (view->span_bytes == 0) {
         pb_parameter_set_none(answer,
-                              view->level->count > 1
-                                  ? "the onsets of %zu strides agree with no span"
-                                  : "only %zu stride goes so far",
+                              view->level->count > 1 ? "contradictory: the capacity edges of %zu "
+                                                       "strides agree with no coverage per entry"
+                                                     : "too few strides reach this level: %zu",
                               view->level->count);
         return;
     }
@@ -86,8 +87,8 @@ static void state_span(const struct pb_case *at, const struct pb_rise_view *view
     pb_votes_add_many(&votes, view->span_shares, view->span_shares + view->span_others);
     pb_parameter_set_number(answer, (struct pb_estimate){span, view->at_most ? 0.0 : span, span},
                             pb_votes_confidence(&votes),
-                            "the onsets of %zu strides agree with it, and %zu of %zu smaller rises "
-                            "are as much of the penalty as their stride is of the span",
+                            "the capacity edges of %zu strides agree with it, and %zu of %zu "
+                            "partial latency steps are in proportion to their stride",
                             view->level->count, view->span_shares,
                             view->span_shares + view->span_others);
 }
@@ -111,11 +112,13 @@ static void state_ways(const struct pb_case *at, const struct pb_rise_view *view
         pb_votes_add(&votes, true);
     }
     if (votes.seen == 0.0)
-        pb_parameter_set_none(answer, "no stride was walked page by page where misses begin");
+        pb_parameter_set_none(
+            answer,
+            "sweep resolution too coarse: no stride was measured page by page where misses begin");
     else if (sum < all_share * votes.seen || least < most_share)
         pb_parameter_set_none(answer,
-                              "one page too many makes only %.0f%% miss: several sets, which do "
-                              "not show one by one in lines this uneven",
+                              "several sets (one page too many makes only %.0f%% miss), which this "
+                              "level's noise does not resolve one by one",
                               100.0 * sum / votes.seen);
     else {
         struct pb_tlb_sets one = {.set_count = 1};
@@ -154,26 +157,24 @@ static void state_entries(const struct pb_case *at, const struct pb_rise_view *v
     double entries = view->entries_low;
     struct pb_votes votes = {0, 0};
 
-    pb_parameter_set_none(pb_case_answer(at, "way_counts"),
-                          "entry_count is not determined to the entry");
+    pb_parameter_set_none(pb_case_answer(at, "way_counts"), "entry_count is not exact");
     if (view->span_bytes == 0)
-        pb_parameter_set_none(answer, "entry_span_bytes is open");
+        pb_parameter_set_none(answer, "entry_span_bytes is undetermined");
     else if (view->entries_low > view->entries_high &&
              view->entries_low * (1.0 - taken_share) <= view->entries_high)
         state_taken(answer, view);
     else if (view->entries_low > view->entries_high)
         pb_parameter_set_none(answer,
-                              "strides leave no common number: some fit %.0f entries, some miss "
-                              "with %.0f",
+                              "contradictory: some strides fit %.0f entries, others miss with %.0f",
                               view->entries_low, view->entries_high + 1.0);
     else if (view->entries_low < view->entries_high)
-        pb_parameter_set_none(answer, "%.0f to %.0f entries: too coarse a step", view->entries_low,
-                              view->entries_high);
+        pb_parameter_set_none(answer, "sweep resolution too coarse: %.0f to %.0f entries",
+                              view->entries_low, view->entries_high);
     else {
         pb_votes_add_many(&votes, view->level->count, view->level->count);
         pb_parameter_set_number(
             answer, (struct pb_estimate){entries, entries, entries}, pb_votes_confidence(&votes),
-            "the onsets of %zu strides leave this number alone", view->level->count);
+            "the capacity edges of %zu strides leave only this number", view->level->count);
         state_ways(at, view);
     }
 }
@@ -187,8 +188,8 @@ static void state_penalty(const struct pb_case *at, const struct pb_rise_view *v
         pb_votes_doubt(&votes);
     pb_parameter_set_number(pb_case_answer(at, "penalty_cycles"), view->penalty,
                             pb_votes_confidence(&votes),
-                            "M16 4.4, lines compared with themselves: the rise where every page "
-                            "misses, by %zu strides",
+                            "M16 4.4, each line compared with itself: the latency step where every "
+                            "page misses, by %zu strides",
                             view->whole);
 }
 
@@ -243,7 +244,8 @@ enum pb_status pb_infer_tlb_rise(const struct pb_case *at, size_t level, double 
     if (status != PB_OK)
         return status;
     if (!pb_rise_look(&found, &view))
-        return pb_fail(err, PB_NOT_FOUND, "%zu strides rise, but none is walked on behind",
+        return pb_fail(err, PB_NOT_FOUND,
+                       "%zu strides show a latency step, but none was measured beyond it",
                        found.count);
     state_penalty(at, &view);
     state_span(at, &view);

@@ -20,14 +20,13 @@ void pb_tlb_state_sets(const struct pb_case *at, const struct pb_tlb_sets *sets,
     struct pb_votes votes = {0, 0};
 
     pb_votes_add_share(&votes, sets->foretold, sets->seen, PIECES_MAX);
-    pb_parameter_set_number(pb_case_answer(at, "entry_count"),
-                            (struct pb_estimate){entries, entries, entries},
-                            pb_votes_confidence(&votes),
-                            "%zu sets of %zu, as N14 5.1: pages that begin to miss together; they "
-                            "foretell %zu of %zu accesses where some hit and some miss, %zu of "
-                            "%zu misses",
-                            sets->set_count, sets->ways, sets->foretold, sets->seen,
-                            sets->foretold_misses, sets->misses);
+    pb_parameter_set_number(
+        pb_case_answer(at, "entry_count"), (struct pb_estimate){entries, entries, entries},
+        pb_votes_confidence(&votes),
+        "%zu sets of %zu, as N14 5.1: pages that begin to miss together; they predict %zu of %zu "
+        "accesses where some hit and some miss, %zu of %zu misses",
+        sets->set_count, sets->ways, sets->foretold, sets->seen, sets->foretold_misses,
+        sets->misses);
     pb_parameter_set_number(pb_case_answer(at, "reach_bytes"),
                             (struct pb_estimate){reach, reach, reach}, pb_votes_confidence(&votes),
                             "entries by span; the array of this run begins where a set overflows "
@@ -39,11 +38,11 @@ void pb_tlb_state_sets(const struct pb_case *at, const struct pb_tlb_sets *sets,
         pb_case_answer(at, "set_count"),
         (struct pb_estimate){count, count, (double)sets->finest_sets}, pb_votes_confidence(&votes),
         "%zu bits of an index, by pages that begin to miss together", sets->mask_count);
-    pb_parameter_set_number(pb_case_answer(at, "way_counts"),
-                            (struct pb_estimate){ways, least, ways}, pb_votes_confidence(&votes),
-                            "%zu sets foretell what misses, where the array of this run begins, as "
-                            "well as %zu would; LRU",
-                            sets->set_count, sets->finest_sets);
+    pb_parameter_set_number(
+        pb_case_answer(at, "way_counts"), (struct pb_estimate){ways, least, ways},
+        pb_votes_confidence(&votes),
+        "%zu sets predict the misses, at this run's array address, as well as %zu would; LRU",
+        sets->set_count, sets->finest_sets);
     pb_tlb_state_index(at, sets, span_bytes, pb_votes_confidence(&votes));
 }
 

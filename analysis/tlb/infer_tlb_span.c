@@ -308,7 +308,8 @@ enum pb_status pb_tlb_look(const struct pb_tlb *tlb, size_t level, struct pb_tlb
     enum pb_status status = PB_NOT_FOUND;
 
     if (level > tlb->levels)
-        return pb_fail(err, PB_NOT_FOUND, "walks over up to %llu MiB show %zu levels",
+        return pb_fail(err, PB_NOT_FOUND,
+                       "no such level: passes over up to %llu MiB show %zu levels",
                        (unsigned long long)(farthest(tlb) >> 20), tlb->levels);
     for (size_t i = 0; i < tlb->stride_count && status == PB_NOT_FOUND; i++) {
         view.stride_bytes = tlb->strides[i];

@@ -361,7 +361,7 @@ static enum pb_status follow_sets(const struct pb_case *at, const struct pb_tlb_
             state_index(at, &follower, sets_out, confidence);
         }
     } else {
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu entries", follower.last);
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu entries", follower.last);
     }
     free(follower.entries);
     free(follower.looks);
@@ -384,7 +384,7 @@ enum pb_status pb_tlb_state_ways(const struct pb_case *at, const struct pb_tlb_v
     else if (status == PB_OK)
         pb_parameter_set_none(pb_case_answer(at, "way_counts"),
                               "sets that overflow one after the other hold %.0f of %llu entries: "
-                              "not LRU, or not walked far and finely enough",
+                              "not LRU, or the sweep is too short or too coarse",
                               sets.sum, (unsigned long long)entry_count);
     return status;
 }

@@ -10,7 +10,7 @@ static const double line_bytes = 128.0;
 /* So many of a level's sets are most of them. */
 static const double most_share = 2.0 / 3.0;
 
-static const char lacking[] = "its loads lack their translation";
+static const char lacking[] = "its loads miss the TLB";
 static const char untranslated_first[] = "its pages do not all miss the first TLB";
 static const char untranslated_second[] = "its pages do not all miss the second TLB";
 static const char reaching_beyond[] = "its pages do not fit in the second TLB";
@@ -151,7 +151,7 @@ const char *pb_pattern_mixture(const struct pb_case *at, const struct pb_pattern
     if (slice->prevails)
         return slice->common.value > most ? "its lines miss the cache" : NULL;
     if (slice->low < most && slice->high > most)
-        return "hits and misses of the cache make it up";
+        return "it mixes hits and misses of the cache";
     if ((pattern == 0 || pattern == 3) && own != NULL &&
         slice->common.value > own->numbers[0].high + PB_PATTERN_KIND_CYCLES)
         return lacking;

@@ -137,11 +137,11 @@ enum pb_status pb_rise_level(const struct pb_rise *rise, size_t level,
     struct pb_rise_level found = {.count = 0};
 
     if (level == 0 || level > start->step_count)
-        return pb_fail(err, PB_NOT_FOUND,
-                       "lines compared with themselves show %zu levels, by walks %llu MiB apart "
-                       "over up to %llu MiB",
-                       start->step_count, (unsigned long long)(start->stride_bytes >> 20),
-                       (unsigned long long)((start->stride_bytes * start->most_pages) >> 20));
+        return pb_fail(
+            err, PB_NOT_FOUND,
+            "no such level: only %zu levels in passes with strides of %llu MiB over up to %llu MiB",
+            start->step_count, (unsigned long long)(start->stride_bytes >> 20),
+            (unsigned long long)((start->stride_bytes * start->most_pages) >> 20));
     for (size_t i = 0; i < level; i++)
         found = follow(rise, best, i, &found);
     *level_out = found;

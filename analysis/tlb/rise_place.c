@@ -34,7 +34,7 @@ static enum pb_status find_bases(const struct pb_rise_walks *sweep, size_t first
     if (bases == NULL || column == NULL) {
         free(bases);
         free(column);
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu places", sweep->places);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu places", sweep->places);
     }
     for (size_t place = 0; place < sweep->places; place++) {
         size_t seen = 0;

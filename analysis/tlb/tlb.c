@@ -51,7 +51,7 @@ static enum pb_status read_walks(const struct pb_recording *recordings, size_t c
         points += recordings[i].series.point_count;
     tlb->walks = calloc(points + 1, sizeof(*tlb->walks));
     if (tlb->walks == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu walks", points);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu walks", points);
     for (size_t i = 0; i < count; i++) {
         const struct pb_series *series = &recordings[i].series;
         uint64_t alias_bytes = i > 0 ? find_alias(series) : 0;
@@ -73,7 +73,7 @@ static enum pb_status read_walks(const struct pb_recording *recordings, size_t c
         }
     }
     if (tlb->walk_count == 0)
-        return pb_fail(err, PB_NOT_FOUND, "the recording holds no walk over pages");
+        return pb_fail(err, PB_NOT_FOUND, "the recording has no passes over pages");
     qsort(tlb->walks, tlb->walk_count, sizeof(*tlb->walks), by_stride_and_pages);
     for (size_t i = 0; i < tlb->walk_count; i++) {
         uint64_t stride = tlb->walks[i].stride_bytes;

@@ -144,7 +144,7 @@ enum pb_status pb_tlb_leave_out_crowded(struct pb_tlb *tlb, const struct pb_tlb_
     lines = malloc(l2->sets * sizeof(*lines));
     if (room.latency == NULL || room.index == NULL || lines == NULL) {
         free(lines);
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu accesses", total);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu accesses", total);
     }
     thin_out_all(tlb, l2, lines, &room);
     free(lines);

@@ -79,9 +79,9 @@ static enum pb_status read_reference(const struct pb_recording *recording, struc
     if (status == PB_OK)
         status = pb_latency_estimate(&hits, &no_laps, &latency, err);
     if (status == PB_OK && latency.largest_share < one_kind)
-        status = pb_fail(err, PB_UNSUPPORTED,
-                         "L2 hits come in %zu kinds, so that penalties of translation do not show",
-                         latency.modes);
+        status =
+            pb_fail(err, PB_UNSUPPORTED,
+                    "L2 hits have %zu latency classes, which hide TLB penalties", latency.modes);
     if (status == PB_OK)
         status = check_width(&hits, err);
     if (status == PB_OK) {
@@ -299,7 +299,8 @@ static enum pb_status find_levels(struct pb_tlb *tlb, struct pb_error *err)
     enum pb_status status;
 
     if (kinds == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %d kinds of access", (int)KINDS_MAX);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %d kinds of access",
+                       (int)KINDS_MAX);
     status = find_kinds(tlb, kinds, err);
     for (size_t i = 0; i < kinds->count && tlb->levels < PB_TLB_LEVELS_MAX; i++) {
         const struct kind *kind = &kinds->items[i];

@@ -63,7 +63,8 @@ static enum pb_status find_cut(const struct count *counts, size_t count, double 
         at = cut;
     }
     if (at == 0)
-        return pb_fail(err, PB_NOT_FOUND, "already the smallest walk of this stride misses");
+        return pb_fail(err, PB_NOT_FOUND,
+                       "sweep too small: already the smallest footprint of this stride misses");
     if (at == count)
         return pb_fail(err, PB_NOT_FOUND, "no misses up to %llu pages",
                        (unsigned long long)counts[count - 1].pages);
@@ -100,10 +101,10 @@ enum pb_status pb_tlb_find_onset(const struct pb_tlb *tlb, size_t level, uint64_
 
     pb_tlb_range(tlb, stride_bytes, &first, &count);
     if (count == 0)
-        return pb_fail(err, PB_NOT_FOUND, "no walk with this stride");
+        return pb_fail(err, PB_NOT_FOUND, "no pass with this stride");
     counts = calloc(count, sizeof(*counts));
     if (counts == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu walks", count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu walks", count);
     for (size_t i = 0; i < count; i++) {
         const struct pb_tlb_walk *walk = &tlb->walks[first + i];
 

@@ -80,7 +80,7 @@ static enum pb_status learn(const struct pb_tlb_search *search, const struct pb_
     size_t count = 0;
 
     if (differences == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu places", sweep->places);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu places", sweep->places);
     for (size_t i = 1; i < sweep->entry_count; i++)
         pb_gf2_add(tried, sweep->entries[i] ^ sweep->entries[0]);
     for (size_t place = 0; place < sweep->places; place++) {
@@ -254,7 +254,7 @@ static enum pb_status find_index(const struct pb_tlb_search *search,
     tally = malloc(sizeof(*tally));
     set_of_place = calloc(places + 1, sizeof(*set_of_place));
     if (tally == NULL || set_of_place == NULL) {
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu places", places);
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu places", places);
     } else {
         sets->mask_count = pb_gf2_masks(&tried, &same, sets->masks);
         sets->told = pb_gf2_told(&tried);
@@ -262,7 +262,7 @@ static enum pb_status find_index(const struct pb_tlb_search *search,
         hold(search, sweeps, 0, sets, tally, set_of_place);
         if (!is_proven(sets, tally))
             status = pb_fail(err, PB_NOT_FOUND,
-                             "%zu sets of %zu, by pages that begin to miss together, foretell only "
+                             "%zu sets of %zu, by pages that begin to miss together, predict only "
                              "%zu of %zu accesses, and %zu of %zu misses",
                              sets->set_count, sets->ways, sets->foretold, sets->seen,
                              sets->foretold_misses, sets->misses);

@@ -132,8 +132,8 @@ enum pb_status pb_infer_l2_side(const struct pb_case *at, struct pb_error *err)
                                  pb_quantile(sorted.values, sorted.count, 0.75) + across},
             pb_votes_confidence(&votes),
             "median of %zu loads%s; atomics take %.0f (%zu of them) or %.0f cycles (%zu)",
-            sorted.count, far ? " and the way across" : "", halves.near_cycles, halves.near_count,
-            halves.far_cycles, halves.far_count);
+            sorted.count, far ? " and the latency between partitions" : "", halves.near_cycles,
+            halves.near_count, halves.far_cycles, halves.far_count);
     }
     pb_sample_clear(&sorted);
     pb_sample_clear(&loads);
@@ -174,7 +174,8 @@ static void state_sides(struct pb_parameter *answer, const double *cycles, size_
                               "correlation with the first one's is %.2f",
                               sms, lines, weakest);
     else
-        pb_parameter_set_none(answer, "profiles of SMs correlate by only %.2f at times", weakest);
+        pb_parameter_set_none(answer, "ambiguous: some profiles of SMs correlate by only %.2f",
+                              weakest);
 }
 
 enum pb_status pb_infer_l2_sides(const struct pb_case *at, struct pb_error *err)

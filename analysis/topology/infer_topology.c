@@ -146,7 +146,7 @@ static enum pb_status complete(const struct pb_case *at, bool *lonely, struct pb
     }
     with_company = circles->members - count;
     if (with_company == 0)
-        return pb_fail(err, PB_NOT_FOUND, "no SMs met but in clusters of %g", smallest);
+        return pb_fail(err, PB_NOT_FOUND, "clusters of %g alone put SMs together", smallest);
     if (count > 0)
         status = pb_lonely_join(&at->recordings[2].matrix, &at->recordings[1].matrix, lonely,
                                 circles, votes, &witness, err);
@@ -155,12 +155,12 @@ static enum pb_status complete(const struct pb_case *at, bool *lonely, struct pb
     pb_circles_count(circles);
     if (count > 0)
         snprintf(method, sizeof(method),
-                 "%zu SMs met others in clusters of CTAs, which run on one GPC; %zu that did not "
-                 "joined those they resemble by %s",
+                 "%zu SMs shared clusters of CTAs with others, which run on one GPC; %zu that did "
+                 "not were assigned by similarity of %s",
                  with_company, count, witness);
     else
         snprintf(method, sizeof(method),
-                 "all of %zu SMs met others in clusters of CTAs, which run on one GPC",
+                 "all of %zu SMs shared clusters of CTAs with others, which run on one GPC",
                  with_company);
     pb_circles_state(circles, pb_votes_confidence(votes), pb_case_answer(at, "gpc_count"),
                      pb_case_answer(at, "gpc_sm_counts"), method);
@@ -176,7 +176,7 @@ enum pb_status pb_infer_gpcs(const struct pb_case *at, struct pb_error *err)
     if (status == PB_OK)
         status = pb_circles_open(at->info->sm_count, &circles, err);
     if (status == PB_OK && (seen = calloc(circles.members, sizeof(*seen))) == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu SMs", circles.members);
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu SMs", circles.members);
     if (status == PB_OK)
         status = find_gpcs(at, SIZE_MAX, seen, &circles, err);
     if (status == PB_OK) {

@@ -37,7 +37,8 @@ static enum pb_status group_map(const struct pb_sm_map *map, bool of_lines, size
     enum pb_status status = PB_OK;
 
     if (profiles == NULL || work == NULL || groups == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu profiles of %zu", count, length);
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu profiles of %zu", count,
+                         length);
     if (status == PB_OK) {
         pb_sm_map_profiles(map, of_lines, work, profiles);
         status = pb_grouping_find(profiles, count, length, least_gap, groups, grouping_out, err);
@@ -79,8 +80,8 @@ static void state_sizes(struct pb_parameter *answer, const size_t *groups, size_
         sizes[groups[i]].high++;
     }
     pb_parameter_set_list(answer, sizes, grouping->count, confidence_of(grouping, count),
-                          "profiles of %zu SMs by atomics, single linkage: steps of %.1f cycles "
-                          "between groups, of %.1f inside; %zu strays",
+                          "profiles of %zu SMs by atomics, single linkage: gaps of %.1f cycles "
+                          "between groups, of %.1f inside; %zu outliers",
                           count, grouping->between, grouping->within, grouping->strays);
 }
 
@@ -107,8 +108,8 @@ static void state_lines(const struct pb_case *at, const struct pb_sm_map *map,
     pb_parameter_set_number(pb_case_answer(at, "line_group_count"),
                             (struct pb_estimate){count, count, count},
                             confidence_of(grouping, map->lines),
-                            "profiles of %zu lines by atomics, single linkage: steps of %.1f "
-                            "cycles between groups, of %.1f inside; %zu strays",
+                            "profiles of %zu lines by atomics, single linkage: gaps of %.1f cycles "
+                            "between groups, of %.1f inside; %zu outliers",
                             map->lines, grouping->between, grouping->within, grouping->strays);
 }
 
@@ -120,13 +121,13 @@ static void state_slices(const struct pb_case *at, const struct pb_sm_map *map,
 
     if (grouping->gap_inside > doubtful_gap)
         pb_parameter_set_none(answer,
-                              "lines fall into %zu groups, and these into more that are less clear "
-                              "(steps %.2f times as wide as inside)",
+                              "lines form %zu groups, whose own parts are not clearly separated "
+                              "(gaps %.2f times as wide as inside)",
                               grouping->count, grouping->gap_inside);
     else
         pb_parameter_set_number(answer, (struct pb_estimate){count, count, count},
                                 confidence_of(grouping, map->lines),
-                                "groups of %zu lines that SMs tell apart: steps of %.1f cycles "
+                                "groups of %zu lines that SMs distinguish: gaps of %.1f cycles "
                                 "between them, of %.1f inside",
                                 map->lines, grouping->between, grouping->within);
 }

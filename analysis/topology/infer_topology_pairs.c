@@ -89,7 +89,7 @@ static enum pb_status find_partners(const struct pb_matrix *matrix, size_t sms,
         return PB_OK;
     partner = malloc(sms * sizeof(*partner));
     if (partner == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for partners of %zu SMs", sms);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating partners of %zu SMs", sms);
     memset(partner, 0xff, sms * sizeof(*partner)); /* SIZE_MAX: nobody */
     *clusters_out = join_partners(matrix, sms, partner, circles);
     pb_circles_count(circles);
@@ -153,7 +153,8 @@ static enum pb_status hear(struct tpcs *tpcs, size_t kind, struct pb_error *err)
         relation = relate(&tpcs->circles, &tpcs->partners);
     if (relation == PARTING || (relation == WIDER && is_way_out(name)))
         return pb_fail(err, PB_INVALID,
-                       "SMs that %.*s slow others down than those they run clusters of two with",
+                       "contradictory: SMs that %.*s slow others down than those they share "
+                       "clusters of two with",
                        PB_NAME_LENGTH - 1, name);
     if (relation == WIDER || (tpcs->clusters == 0 && !is_way_out(name)))
         return pb_fail(err, PB_NOT_FOUND, "SMs that %.*s share what may be of more than a TPC",
@@ -185,7 +186,7 @@ static void state_pairs(const struct pb_case *at, const struct tpcs *tpcs)
     pb_votes_add_share(&votes, tpcs->best.members, tpcs->best.members, PIECES_MAX);
     snprintf(method, sizeof(method),
              "pairs of SMs that %.*s together over %.2f times as long as alone; %.0f%% above all "
-             "others, in closed circles%s",
+             "others, in closed groups%s",
              PB_NAME_LENGTH - 1, tpcs->kind, tpcs->gap.slowdown, 100.0 * tpcs->gap.share,
              tpcs->clusters > 0 ? "; clusters of two run on the same" : "");
     pb_circles_state(&tpcs->best, pb_votes_confidence(&votes), pb_case_answer(at, "tpc_count"),

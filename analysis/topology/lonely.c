@@ -131,9 +131,10 @@ static enum pb_status join_alike(const struct profiles *profiles, const bool *lo
             continue;
         joined[sm] = nearest(profiles, lonely, circles, sm, mean);
         if (joined[sm] != joined[first])
-            return pb_fail(err, PB_NOT_FOUND,
-                           "SMs %zu and %zu met in clusters, but do not resemble the same GPC",
-                           first, sm);
+            return pb_fail(
+                err, PB_NOT_FOUND,
+                "contradictory: SMs %zu and %zu shared clusters, but resemble different GPCs",
+                first, sm);
     }
     for (size_t sm = 0; sm < profiles->sms; sm++)
         if (lonely[sm])
@@ -160,7 +161,8 @@ static enum pb_status take_company(const struct pb_matrix *pairs, struct profile
     cycles = pairs->values + kind * profiles.sms * profiles.sms;
     profiles.values = malloc(profiles.sms * profiles.sms * sizeof(*profiles.values));
     if (profiles.values == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for pairs of %zu SMs", profiles.sms);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating pairs of %zu SMs",
+                       profiles.sms);
     for (size_t i = 0; i < profiles.sms * profiles.sms; i++)
         profiles.values[i] =
             (float)pb_pairs_slowdown(cycles, profiles.sms, i / profiles.sms, i % profiles.sms);
@@ -183,7 +185,7 @@ static enum pb_status take_ways(const struct pb_matrix *matrix, struct profiles 
     if (work == NULL || values == NULL) {
         free(values);
         free(work);
-        return pb_fail(err, PB_NO_MEMORY, "no memory for profiles of %zu SMs", map.sms);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating profiles of %zu SMs", map.sms);
     }
     pb_sm_map_profiles(&map, false, work, values);
     free(work);
@@ -196,8 +198,8 @@ static const struct {
     const char *what;
     enum pb_status (*take)(const struct pb_matrix *matrix, struct profiles *profiles_out,
                            struct pb_error *err);
-} witnesses[] = {{"whose company changes how fast they read constants", take_company},
-                 {"their ways to L2", take_ways}};
+} witnesses[] = {{"which other SMs slow down their constant loads", take_company},
+                 {"their latencies to L2", take_ways}};
 
 /* PB_NOT_FOUND with *can_tell_out false: not to be trusted. */
 static enum pb_status ask(const struct profiles *profiles, const bool *lonely,
@@ -208,7 +210,7 @@ static enum pb_status ask(const struct profiles *profiles, const bool *lonely,
     enum pb_status status = PB_NOT_FOUND;
 
     if (mean == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for profiles of SMs");
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating profiles of SMs");
     *can_tell_out = is_trusted(profiles, lonely, circles, mean, votes);
     if (*can_tell_out)
         status = join_alike(profiles, lonely, circles, mean, err);
@@ -238,5 +240,5 @@ enum pb_status pb_lonely_join(const struct pb_matrix *pairs, const struct pb_mat
             return status;
     }
     return pb_fail(err, PB_NOT_FOUND,
-                   "some SMs met no others in clusters, and no map tells whom they resemble");
+                   "some SMs shared no cluster with others, and no latency map assigns them");
 }

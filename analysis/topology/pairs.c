@@ -120,14 +120,14 @@ enum pb_status pb_pairs_circles(const struct pb_matrix *matrix, size_t kind,
     enum pb_status status;
 
     if (sorted == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for pairs of %zu SMs", sms);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating pairs of %zu SMs", sms);
     status = sort_slowdowns(cycles, sms, sorted, &count, err);
     if (status == PB_OK)
         gap.share = find_gap(cycles, sorted, count, circles, &gap.slowdown);
     if (status == PB_OK && gap.share <= 0.0)
         status = pb_fail(err, PB_NOT_FOUND,
                          "no pairs of SMs that work together are clearly slower than others and "
-                         "make up closed circles; the slowest that %.*s take %.2f times as long",
+                         "form closed groups; the slowest that %.*s take %.2f times as long",
                          PB_NAME_LENGTH - 1, matrix->axes[0].labels[kind], sorted[0]);
     if (status == PB_OK) {
         join_pairs(cycles, gap.slowdown, circles);

@@ -272,7 +272,7 @@ static void test_slope__time_that_stands_still_is_refused(void **state)
 
     (void)state;
     assert_int_equal(pb_slope_fit(x, y, 7, &slope, &err), PB_INVALID);
-    assert_string_equal(err.message, "sample 3 of 7 does not move on in time");
+    assert_string_equal(err.message, "sample 3 of 7 is not later than the one before");
     assert_int_equal(pb_slope_fit(x, y, 2, &slope, &err), PB_INVALID);
 }
 

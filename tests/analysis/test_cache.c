@@ -87,8 +87,9 @@ static void test_l1__path_past_it_is_as_fast_means_not_cached(void **state)
     synthetic_constant(series, &noise, "global_ca", "reference", 198, 512);
     synthetic_constant(series, &noise, "global_cg", "reference", 198, 512);
     device_infer(&device);
-    assert_none(&device, "l1", "size_bytes",
-                "path global_ca is not cached before L2: 199 cycles by it, 199 past L1");
+    assert_none(
+        &device, "l1", "size_bytes",
+        "not cached before L2: loads by path global_ca take 199 cycles, loads that bypass L1 199");
     assert_none(&device, "l1", "latency_cycles", "not cached before L2");
     assert_none(&device, "l1", "line_bytes", "test l1_line was not recorded");
     device_clear(&device);
@@ -110,7 +111,7 @@ static void test_l1__laps_that_disagree_lower_the_confidence(void **state)
     assert_float_equal(latency->numbers[0].value, 33, 0);
     assert_float_equal(latency->numbers[0].high, 39, 0);
     assert_true(latency->confidence < 0.55);
-    assert_non_null(strstr(latency->method, "laps DISAGREE: 39.00"));
+    assert_non_null(strstr(latency->method, "timed passes DISAGREE: 39.00"));
     assert_none(&device, "l1", "latency_ns", "clock.sm_mhz is not determined");
     assert_none(&device, "l1", "miss_latency_cycles", "slower than a hit");
     device_clear(&device);
@@ -166,7 +167,8 @@ static void test_size__too_coarse_a_sweep_is_no_size(void **state)
     for (uint64_t footprint = 4096; footprint <= 32768; footprint *= 2)
         synthetic_walk(series, &caches[0], &noise, "global_cg", "coarse", footprint, 128, 2, true);
     device_infer(&device);
-    assert_none(&device, "l2", "size_bytes", "misses begin between 16384 and 32768 bytes");
+    assert_none(&device, "l2", "size_bytes",
+                "misses begin somewhere between 16384 and 32768 bytes");
     assert_value(&device, "l2", "latency_cycles", 96);
     device_clear(&device);
 }
@@ -201,7 +203,7 @@ static void test_size__nothing_overflows_says_up_to_where(void **state)
     for (uint64_t footprint = 2048; footprint <= 8192; footprint *= 2)
         synthetic_walk(series, &caches[0], &noise, "global_cg", "bisect", footprint, 128, 2, false);
     device_infer(&device);
-    assert_none(&device, "l2", "size_bytes", "no misses up to 8192 bytes");
+    assert_none(&device, "l2", "size_bytes", "no misses up to the largest footprint, 8192 bytes");
     device_clear(&device);
 }
 
@@ -309,8 +311,9 @@ static void test_policy__of_a_set_that_lost_a_way_is_not_the_caches(void **state
     record_chases(&device, &lost);
     device_infer(&device);
     assert_value(&device, "constant_l1", "size_bytes", 2048);
-    assert_none(&device, "constant_l1", "policy", "holds 3 lines, but 32 lines fit");
-    assert_none(&device, "constant_l1", "victim_probabilities", "no number of such sets");
+    assert_none(&device, "constant_l1", "policy",
+                "holds 3 lines, which does not divide the 32 lines");
+    assert_none(&device, "constant_l1", "victim_probabilities", "does not divide");
     device_clear(&device);
 }
 

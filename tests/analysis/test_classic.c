@@ -37,7 +37,7 @@ static void test_m16_section_4_1__saavedra_on_kepler_textures(void **state)
     assert_within(&parameters, "texture", "saavedra_size_bytes", 12288);
     assert_within(&parameters, "texture", "saavedra_ways", 96);
     assert_within(&parameters, "texture", "saavedra_sets", 4);
-    assert_open(&parameters, "l1", "saavedra_ways", "applied to another path");
+    assert_open(&parameters, "l1", "saavedra_ways", "to another path only");
     pb_parameters_clear(&parameters);
 }
 
@@ -96,7 +96,7 @@ static void test_wong__a_smooth_rise_has_no_plateaus(void **state)
     (void)state;
     record_wong(&device, 1, 0.2);
     device_infer(&device);
-    assert_none(&device, "texture", "wong_ways", "rises without plateaus");
+    assert_none(&device, "texture", "wong_ways", "grows without plateaus");
     device_clear(&device);
 }
 

@@ -160,7 +160,7 @@ static void test_onsets__the_index_foretells_where_sets_overflow(void **unused)
     onset = find(&bench, "l1", "onset_bytes")->numbers;
     assert_true(onset->low < onset->high && onset->value == onset->high);
     assert_true(onset->high == SETS * WAYS * LINE);
-    assert_non_null(strstr(find(&bench, "l1", "onset_bytes")->method, "56 of 56 walks"));
+    assert_non_null(strstr(find(&bench, "l1", "onset_bytes")->method, "56 of 56 passes"));
     assert_true(find(&bench, "l1", "size_bytes")->numbers[0].high == SETS * WAYS * LINE);
     tear_down(&bench);
 }
@@ -179,8 +179,8 @@ static void test_onsets__data_that_are_full_before_the_sets_tell_the_size(void *
         const struct pb_parameter *size = find(&bench, i == 0 ? "l1" : "readonly", "size_bytes");
 
         assert_true(size->numbers[0].value == 15 * LINE && size->numbers[0].high == 15 * LINE);
-        assert_non_null(strstr(size->method, "data are full"));
-        assert_non_null(strstr(size->method, "1024 bytes set aside"));
+        assert_non_null(strstr(size->method, "data store is full"));
+        assert_non_null(strstr(size->method, "carve-out of 1024 bytes"));
     }
     tear_down(&bench);
 }
@@ -270,7 +270,7 @@ static void test_onsets__without_an_index_starts_still_differ(void **unused)
     walk_all(&bench, 17, 99);
     infer(&bench);
     assert_true(find(&bench, "l1", "onset_bytes")->numbers[0].high == SETS * WAYS * LINE);
-    assert_null(strstr(find(&bench, "l1", "onset_bytes")->method, "foretells"));
+    assert_null(strstr(find(&bench, "l1", "onset_bytes")->method, "predicts"));
     tear_down(&bench);
 }
 

@@ -58,7 +58,7 @@ static void test_line__few_places_without_a_bound_are_no_line(void **state)
     for (point.repeat = 0; point.repeat < 4; point.repeat++)
         assert_int_equal(pb_series_append(series, &point, latency, index, NULL), PB_OK);
     device_infer(&device);
-    assert_none(&device, "l2", "line_bytes", "4 places only");
+    assert_none(&device, "l2", "line_bytes", "only 4 boundaries");
     device_clear(&device);
 }
 

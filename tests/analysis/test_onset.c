@@ -179,7 +179,8 @@ static void test_onset__flat_curve_is_not_found(void **state)
     for (uint64_t lines = 64; lines <= 1024; lines *= 2)
         add_trace(&sweep, lines, 0);
     assert_int_equal(find(&sweep, &onset, &err), PB_NOT_FOUND);
-    assert_string_equal(err.message, "no misses up to 131072 bytes, the largest footprint");
+    assert_string_equal(err.message,
+                        "sweep too small: no misses up to the largest footprint, 131072 bytes");
 }
 
 static void test_onset__only_misses_is_not_found(void **state)
@@ -193,7 +194,8 @@ static void test_onset__only_misses_is_not_found(void **state)
     for (uint64_t lines = 64; lines <= 1024; lines *= 2)
         add_trace(&sweep, lines, lines);
     assert_int_equal(find(&sweep, &onset, &err), PB_NOT_FOUND);
-    assert_string_equal(err.message, "already the smallest footprint, 8192 bytes, misses");
+    assert_string_equal(err.message,
+                        "sweep too small: already the smallest footprint, 8192 bytes, has misses");
 }
 
 static void test_onset__silence_of_pieces_leaves_doubt(void **state)

@@ -71,7 +71,7 @@ static void test_pattern__of_translated_loads_is_null_where_none_are(void **stat
     assert_number(&parameters, "dram", "latency_cycles", 350, 0.5);
     assert_number(&parameters, "l2", "miss_latency_cycles", 350, 0.5);
     assert_patterns(&parameters, (const double[]){NAN, 220, 290, NAN, 440, NAN},
-                    "P1 null: its loads lack their translation");
+                    "P1 null: its loads miss the TLB");
     pb_parameters_clear(&parameters);
 }
 
@@ -110,7 +110,7 @@ static void test_pattern__of_pages_that_their_sets_hold_is_not_told(void **state
     }
 }
 
-/* Of 4 and 64 KiB; most loads near to each other lack their translation, too. */
+/* Of 4 and 64 KiB; most loads near to each other miss the TLB, too. */
 static void test_pattern__loads_from_small_pages_tell_no_latency_of_dram(void **state)
 {
     static const uint64_t spans_bytes[] = {4096, 65536};
@@ -119,8 +119,8 @@ static void test_pattern__loads_from_small_pages_tell_no_latency_of_dram(void **
     (void)state;
     for (size_t i = 0; i < sizeof(spans_bytes) / sizeof(spans_bytes[0]); i++) {
         infer(spans_bytes[i], 32, 256, &parameters);
-        assert_open(&parameters, "dram", "latency_cycles", "lack their translation");
-        assert_open(&parameters, "l2", "miss_latency_cycles", "lack their translation");
+        assert_open(&parameters, "dram", "latency_cycles", "miss the TLB");
+        assert_open(&parameters, "l2", "miss_latency_cycles", "miss the TLB");
         assert_open(&parameters, "l2", "pattern_cycles", "none of 6 values");
         pb_parameters_clear(&parameters);
     }
@@ -216,7 +216,7 @@ static void test_pattern__of_hits_is_read_where_hits_prevail(void **state)
     assert_true(fabs(found.numbers[0].value - 32.0) <= 0.5);
     found = infer_hits(62, 5); /* misses prevail in the second one */
     assert_true(isnan(found.numbers[0].value));
-    assert_non_null(strstr(found.method, "P1 null: hits and misses of the cache make it up"));
+    assert_non_null(strstr(found.method, "P1 null: it mixes hits and misses of the cache"));
 }
 
 int main(void)

@@ -142,7 +142,7 @@ static void test_prefetch__beyond_all_walks_it_is_not_stated(void **state)
     close(descriptor);
     plant("gtx470", 1ull << 30, true, path);
     selected_infer(path, tests_needed, &parameters);
-    assert_open(&parameters, "l2", "prefetch_bytes", "has no end here");
+    assert_open(&parameters, "l2", "prefetch_bytes", "no end of the prefetched range");
     pb_parameters_clear(&parameters);
     unlink(path);
 }
@@ -219,7 +219,7 @@ static void test_prefetch__without_an_end_it_is_not_stated(void **state)
     record_latencies(&device);
     record_walks(device_record(&device, "prefetch"), UINT64_MAX, 512);
     device_infer(&device);
-    assert_none(&device, "l2", "prefetch_bytes", "has no end here");
+    assert_none(&device, "l2", "prefetch_bytes", "no end of the prefetched range");
     device_clear(&device);
 }
 
@@ -282,7 +282,7 @@ static void test_prefetch__a_stride_that_outruns_it_says_nothing(void **state)
 
     (void)state;
     infer_strided(&device, 4096, 4096, UINT64_MAX);
-    assert_none(&device, "l2", "prefetch_bytes", "such a stride is not run ahead of");
+    assert_none(&device, "l2", "prefetch_bytes", "no prefetch at this stride");
     device_clear(&device);
 }
 

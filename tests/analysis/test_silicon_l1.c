@@ -211,8 +211,8 @@ static void test_policy__a_set_that_keeps_what_has_hit_is_no_lru(void **state)
     (void)state;
     record_policy(&device, true);
     device_infer(&device);
-    assert_none(&device, "l1", "policy", "none of these policies");
-    assert_none(&device, "l1", "victim_probabilities", "the policy is open");
+    assert_none(&device, "l1", "policy", "no policy fits");
+    assert_none(&device, "l1", "victim_probabilities", "the policy is undetermined");
     device_clear(&device);
 }
 
@@ -282,7 +282,7 @@ static void test_sharing__without_evictions_the_room_is_open(void **state)
     synthetic_constant(series, &noise, "global_ca", "texture", 32, 256);
     device_infer(&device);
     assert_string_equal(device_parameter(&device, "l1", "shares_with")->word, "texture");
-    assert_none(&device, "l1", "shares_room_with", "no walk that evicts");
+    assert_none(&device, "l1", "shares_room_with", "no pass that evicts");
     device_clear(&device);
 }
 

@@ -97,7 +97,7 @@ static void test_l2__halves_and_a_soft_onset(void **state)
         assert_in_range((uint64_t)size->numbers[0].value, 50 * MIB, 52 * MIB);
         assert_in_range((uint64_t)size->numbers[0].low, 39 * MIB, 44 * MIB);
         assert_in_range((uint64_t)size->numbers[0].high, 56 * MIB, 66 * MIB);
-        assert_non_null(strstr(size->method, "soft onset"));
+        assert_non_null(strstr(size->method, "gradual onset"));
 
         latency = device_parameter(&device, "l2", "latency_cycles");
         assert_int_equal(latency->kind, PB_VALUE_NUMBER);

@@ -95,7 +95,7 @@ static void test_f13_section_3_4_1__lines_by_memory(void **state)
         assert_float_equal(lines_of(i, "constant_l1")[0].value, 64, 0);
         assert_float_equal(lines_of(i, "constant_l1")[1].value, 256, 0);
         assert_float_equal(lines_of(i, "texture")[0].value, 32, 0);
-        assert_open(&devices[i], "shared", "jump_line_bytes", "no line shows");
+        assert_open(&devices[i], "shared", "jump_line_bytes", "no line size");
     }
     assert_number(&devices[QUADRO2000], "l1", "jump_line_bytes", 64, 0);
     assert_number(&devices[C2070], "l1", "jump_line_bytes", 64, 0);
@@ -254,7 +254,7 @@ static void test_jump__noise_hides_no_line(void **state)
     assert_float_equal(device_parameter(&device, "l1", "jump_line_bytes")->numbers[0].value, 128,
                        0);
     assert_int_equal(device_parameter(&device, "l1", "jump_line_bytes")->number_count, 1);
-    assert_none(&device, "texture", "jump_line_bytes", "no line shows");
+    assert_none(&device, "texture", "jump_line_bytes", "no line size");
     device_clear(&device);
 }
 

@@ -48,7 +48,7 @@ static void test_throughput__little_bounds_the_rate(void **state)
     assert_float_equal(device_parameter(&device, "dram", "peak_little")->numbers[0].value, 1.463,
                        0.01);
     assert_value(&device, "dram", "peak_bytes_per_s", 2e9);
-    assert_none(&device, "dram", "peak_share", "is not known");
+    assert_none(&device, "dram", "peak_share", "no theoretical peak");
     device_clear(&device);
 }
 
@@ -60,7 +60,7 @@ static void test_throughput__more_than_littles_law_allows_is_not_stated(void **s
     record_latency(&device);
     record_copy(&device, 4e9);
     device_infer(&device);
-    assert_none(&device, "dram", "peak_bytes_per_s", "times the bytes in flight");
+    assert_none(&device, "dram", "peak_bytes_per_s", "times the outstanding bytes");
     device_clear(&device);
 }
 
@@ -74,7 +74,7 @@ static void test_throughput__share_of_the_pins(void **state)
     device_infer(&device);
     assert_float_equal(device_parameter(&device, "dram", "peak_share")->numbers[0].value, 0.75,
                        1e-9);
-    assert_none(&device, "dram", "peak_little", "Little's law says nothing");
+    assert_none(&device, "dram", "peak_little", "Little's law applies to reads only");
     device_clear(&device);
 }
 
@@ -95,7 +95,7 @@ static void test_mshr__what_issuing_takes_is_no_limit(void **state)
     profile.jitter_cycles = 2;
     selected_infer_drawn(&profile, "clock_overhead,mshr", &parameters);
     assert_number(&parameters, "mshr", "per_warp", 8.0, 0.0);
-    assert_open(&parameters, "mshr", "per_sm", "no limit shows");
+    assert_open(&parameters, "mshr", "per_sm", "no limit up to");
     pb_parameters_clear(&parameters);
 }
 

@@ -30,7 +30,7 @@ static void test_tlb__a_reach_beyond_memory_shows_by_one_block(void **state)
                            "clock_overhead,l2_capacity,l2_line,l2_sets,dram_latency,tlb_reach,"
                            "tlb_alias",
                            phases, &parameters);
-    assert_open(&parameters, "tlb_l2", "reach_bytes", "perhaps more than an entry spans");
+    assert_open(&parameters, "tlb_l2", "reach_bytes", "perhaps more than one entry covers");
     pb_parameters_clear(&parameters);
     assert_planted(&profile);
 }

@@ -172,7 +172,7 @@ static void test_tpcs__pairs_that_contradict_partners_leave_them_open(void **sta
         record_partners(&device, true);
         record_pairs(&device, size, 1.4, false);
         device_infer(&device);
-        assert_none(&device, "sm", "tpc_count", "run clusters of two with");
+        assert_none(&device, "sm", "tpc_count", "share clusters of two with");
         device_clear(&device);
     }
 }
@@ -316,7 +316,7 @@ static void test_gpcs__lonely_tpcs_join_whose_constants_they_share(void **state)
     device_infer(&device);
     assert_value(&device, "sm", "gpc_count", 2);
     assert_float_equal(device_parameter(&device, "sm", "gpc_sm_counts")->numbers[0].value, 8, 0);
-    assert_non_null(strstr(device_parameter(&device, "sm", "gpc_count")->method, "constants"));
+    assert_non_null(strstr(device_parameter(&device, "sm", "gpc_count")->method, "constant loads"));
     device_clear(&device);
 }
 
@@ -328,7 +328,7 @@ static void test_gpcs__company_that_changes_nothing_is_no_witness(void **state)
     record_lonely(&device, false);
     record_company(&device, 1.0);
     device_infer(&device);
-    assert_none(&device, "sm", "gpc_count", "no map tells whom they resemble");
+    assert_none(&device, "sm", "gpc_count", "no latency map assigns them");
     device_clear(&device);
 }
 
@@ -339,7 +339,7 @@ static void test_gpcs__lonely_tpcs_without_a_map_leave_them_open(void **state)
     (void)state;
     record_lonely(&device, false);
     device_infer(&device);
-    assert_none(&device, "sm", "gpc_count", "no map tells whom they resemble");
+    assert_none(&device, "sm", "gpc_count", "no latency map assigns them");
     device_clear(&device);
 }
 
