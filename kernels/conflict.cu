@@ -22,7 +22,7 @@ template <int word_bytes>
 __device__ __forceinline__ void pb_conflict(const struct pb_kernel_conflict &conflict)
 {
     typedef pb_load_shared<word_bytes> Load;
-    struct pb_kernel_control *control = (struct pb_kernel_control *)conflict.place.control;
+    struct pb_kernel_result *result = pb_result(conflict.place, 0);
     uint32_t kept_bytes = conflict.chain_bytes, pair_bytes = kept_bytes + PB_KERNEL_LANES_BYTES;
     uint32_t kept = pb_shared_base() + kept_bytes + 4 * threadIdx.x;
     uint32_t pairs = pb_shared_base() + pair_bytes;
@@ -30,8 +30,6 @@ __device__ __forceinline__ void pb_conflict(const struct pb_kernel_conflict &con
     uint32_t count = PB_KERNEL_PRACTICE;
     uint64_t warm = 9;
 
-    if (!pb_take_sm(conflict.place))
-        return;
     Load chain = {pb_link_lane(conflict)};
     uint32_t own = chain.at;
 #pragma unroll 1
@@ -45,9 +43,9 @@ __device__ __forceinline__ void pb_conflict(const struct pb_kernel_conflict &con
     pb_copy_out(conflict.recording, pair_bytes, 8 * PB_KERNEL_CAPACITY(conflict.record));
     if (threadIdx.x != 0)
         return;
-    control->result.base_address = pb_shared_base();
-    control->result.stray_lanes = stray;
-    pb_tell(conflict.place, chain.at);
+    result->base_address = pb_shared_base();
+    result->stray_lanes = stray;
+    pb_tell(result, chain.at);
 }
 
 extern "C" __global__ void pb_conflict_4(struct pb_kernel_conflict conflict)

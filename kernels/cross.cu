@@ -49,20 +49,22 @@ struct pb_warm_other {
     {
         uint64_t own = count < chase.own_warm ? count : chase.own_warm;
 
-        pb_walk(chain, own);
+        pb_warm(chain, own);
 #pragma unroll 1
-        for (count -= own; count > 0; count--)
+        for (count -= own; __any_sync(1u, count > 0); count--)
             chain.go(pb_fetch(chase, chain.offset(chase.base)));
         pb_await((uint32_t)chain.at);
     }
 };
 
 #define PB_CROSS_KERNELS(path)                                                                     \
-    extern "C" __global__ void pb_cross_trace_##path(struct pb_kernel_chase chase)                 \
+    extern "C" __global__ void pb_cross_trace_##path(                                              \
+        const __grid_constant__ struct pb_kernel_chase chase)                                      \
     {                                                                                              \
         pb_trace<pb_load_##path, pb_warm_other>(chase);                                            \
     }                                                                                              \
-    extern "C" __global__ void pb_cross_time_##path(struct pb_kernel_chase chase)                  \
+    extern "C" __global__ void pb_cross_time_##path(                                               \
+        const __grid_constant__ struct pb_kernel_chase chase)                                      \
     {                                                                                              \
         pb_time<pb_load_##path, pb_warm_other>(chase);                                             \
     }

@@ -65,7 +65,7 @@ PB_KERNEL_FUNCTION uint64_t pb_kernel_position(enum pb_kernel_form form, uint64_
     }
 }
 
-/* What one launch tells. A launch that did not find its SM leaves `runs` at 0. */
+/* What the CTA that did a piece of work tells. One that was not done leaves `runs` at 0. */
 struct pb_kernel_result {
     uint64_t start_cycles, end_cycles; /* around the timed loads, raw */
     uint64_t start_ns, end_ns;
@@ -76,20 +76,38 @@ struct pb_kernel_result {
     uint32_t stray_lanes; /* bank conflicts: lanes that loaded what is not theirs */
 };
 
-/* Lies in device memory and is written anew before each launch. */
+/* The first bad word that was found, and how many there are. */
+struct pb_kernel_fault {
+    uint64_t count;
+    uint64_t address;
+    uint64_t expected;
+    uint64_t found;
+};
+
+/* SMs that can be told apart: %smid goes up to here. */
+enum { PB_KERNEL_SMS = 256 };
+
+/*
+ * Lies in device memory and is written anew before each launch. `claims` says who may work: where
+ * the jobs go to given SMs, each of these holds its job's number plus one, and 0 is nobody's work;
+ * else each holds 1, and whoever is first on an SM takes the next job.
+ */
 struct pb_kernel_control {
     uint64_t practice; /* first: holds its own address: a chain of one slot */
     uint64_t apart[15];
-    uint32_t claimed;  /* a CTA has taken the work */
-    uint32_t departed; /* CTAs that have left it to another */
-    struct pb_kernel_result result;
+    uint32_t begun;    /* CTAs that have taken a job */
+    uint32_t departed; /* CTAs that have left without one */
+    uint32_t next;     /* the next job that anybody may take */
+    uint32_t are_given;
+    uint32_t claims[PB_KERNEL_SMS];
 };
 
 /* Where and how a stamped or timed kernel is launched. */
 struct pb_kernel_place {
     uint64_t control;      /* struct pb_kernel_control */
-    int32_t sm;            /* the SM to run on; -1: anywhere */
-    uint32_t cta_count;    /* enough for every SM to get one; 1 when sm is -1 */
+    uint64_t results;      /* struct pb_kernel_result of each job, zeroed */
+    uint32_t job_count;    /* CTAs that work; the others make them spread over the SMs */
+    uint32_t cta_count;    /* job_count: anywhere; else enough for every SM to get one */
     int32_t carveout;      /* percent of the largest shared memory to set aside */
     uint32_t shared_bytes; /* dynamic shared memory of a CTA */
 };
@@ -105,23 +123,31 @@ enum { PB_KERNEL_PRACTICE = 4 };
 #define PB_KERNEL_CAPACITY(record)                                                                 \
     ((record) < PB_KERNEL_PRACTICE ? PB_KERNEL_PRACTICE : ((record) + 3u) / 4u * 4u)
 
-/* Positions are in the form of the path. */
+/* One chase of a launch: one thread, on an SM of its own. Positions are in the form of the path. */
+struct pb_kernel_job {
+    uint64_t start;    /* slot 0 */
+    uint64_t practice; /* a slot that holds its own position */
+    uint64_t warm;     /* loads before */
+};
+
+enum { PB_KERNEL_JOBS = 64 }; /* of a launch: an argument has 4 KiB at most */
+
+/* What the chases of a launch have in common. */
 struct pb_kernel_chase {
     struct pb_kernel_place place;
-    uint64_t start;        /* slot 0 */
-    uint64_t practice;     /* a slot that holds its own position */
-    uint64_t warm;         /* loads before */
-    uint64_t timed;        /* loads of a timed kernel */
-    uint64_t recording;    /* of a traced kernel: PB_KERNEL_RECORD_BYTES * capacity */
-    uint32_t record;       /* stamped loads */
-    uint32_t offset_count; /* shared memory: slots to link, in order */
+    uint64_t recordings;   /* of traced kernels: PB_KERNEL_RECORD_BYTES * capacity of each job */
+    uint64_t timed;        /* loads of a timed kernel: one number, so that its loop is uniform */
+    uint32_t record;       /* stamped loads of a traced one */
+    uint64_t fault;        /* struct pb_kernel_fault: where links are bad, nobody walks */
     uint64_t offsets;      /* shared memory: uint64_t[offset_count] */
+    uint32_t offset_count; /* shared memory: slots to link, in order */
     uint32_t chain_bytes;  /* shared memory: the chain lies before the recording */
     uint32_t warm_path;    /* crossed chases: enum pb_kernel_path of the warm loads */
     uint64_t own_warm;     /* crossed chases: warm loads that go by the measured path, first */
     uint64_t base;         /* crossed chases: address of offset 0 */
     uint64_t texture;      /* the array as texels; 0: no path of this chase takes it */
     uint64_t texture_2d;
+    struct pb_kernel_job jobs[PB_KERNEL_JOBS];
 };
 
 /* cudaErrorInvalidValue: no such path here. */
@@ -132,7 +158,7 @@ int pb_kernel_cross_trace(enum pb_kernel_path path, const struct pb_kernel_chase
 int pb_kernel_cross_time(enum pb_kernel_path path, const struct pb_kernel_chase *chase);
 
 /* The kernel of a path in each file of kernels; NULL: not there. For the functions above alone. */
-typedef void (*pb_kernel_chaser)(struct pb_kernel_chase chase);
+typedef void (*pb_kernel_chaser)(const struct pb_kernel_chase chase);
 pb_kernel_chaser pb_kernel_texture_chaser(enum pb_kernel_path path, int is_traced);
 pb_kernel_chaser pb_kernel_constant_chaser(int is_traced);
 pb_kernel_chaser pb_kernel_shared_chaser(int is_traced);
@@ -182,27 +208,20 @@ struct pb_kernel_clock {
 int pb_kernel_clock(const struct pb_kernel_clock *clock);
 
 /*
- * Writes to base + offset[i] the position of offset[i + 1]; the last slot points to the first, and
- * the one for practice to itself.
+ * Writes to base + shift + offset[i] the position of offset[i + 1]; the last slot points to the
+ * first, and the one for practice to itself.
  */
 struct pb_kernel_chain {
     uint64_t base;
+    uint64_t shift;   /* of every slot: a word among those of one line */
     uint64_t offsets; /* uint64_t[count] */
     uint64_t count;
-    uint64_t fault;    /* struct pb_kernel_fault, zeroed: for checks */
+    uint64_t fault;    /* struct pb_kernel_fault: links that are not as written are added */
     uint64_t practice; /* offset of a slot of no chain; PB_KERNEL_NO_SLOT: none */
     uint32_t form;     /* enum pb_kernel_form */
 };
 
 #define PB_KERNEL_NO_SLOT UINT64_MAX
-
-/* The first slot that was found wrong, and how many there are. */
-struct pb_kernel_fault {
-    uint64_t count;
-    uint64_t address;
-    uint64_t expected;
-    uint64_t found;
-};
 
 int pb_kernel_link(const struct pb_kernel_chain *chain);
 int pb_kernel_link_check(const struct pb_kernel_chain *chain);

@@ -20,8 +20,8 @@ __device__ __forceinline__ struct pb_slot pb_slot_at(const struct pb_kernel_chai
     uint64_t own = i < chain.count ? offsets[i] : chain.practice;
     uint64_t next = i < chain.count ? offsets[i + 1 < chain.count ? i + 1 : 0] : own;
 
-    return {chain.base + own,
-            pb_kernel_position((enum pb_kernel_form)chain.form, chain.base, next)};
+    return {chain.base + chain.shift + own,
+            pb_kernel_position((enum pb_kernel_form)chain.form, chain.base, chain.shift + next)};
 }
 
 static __host__ __device__ __forceinline__ uint64_t
@@ -65,7 +65,7 @@ __global__ void pb_link_read(struct pb_kernel_chain chain)
     uint64_t seen = 0;
 
     for (uint64_t i = threadIdx.x; i < chain.count; i += blockDim.x) {
-        uint64_t address = chain.base + __ldcs(&offsets[i]);
+        uint64_t address = chain.base + chain.shift + __ldcs(&offsets[i]);
         asm volatile("ld.global.cg.u64 %0, [%0];" : "+l"(address)::"memory");
         seen |= address;
     }

@@ -224,4 +224,28 @@ template <class Load> __device__ __forceinline__ void pb_walk(Load &chain, uint6
     pb_await((uint32_t)chain.at);
 }
 
+/*
+ * The same by the only thread of a CTA, for a count that differs from job to job and is not timed.
+ * Its votes keep the loops uniform in the compiler's eyes: behind others the clock would be read
+ * through a uniform register (facts 2.1).
+ */
+template <class Load> __device__ __forceinline__ void pb_warm(Load &chain, uint64_t count)
+{
+    const uint32_t block = 64;
+
+#pragma unroll 1
+    for (uint64_t rest = count / block; __any_sync(1u, rest > 0); rest--) {
+#pragma unroll 1
+        for (uint32_t i = 0; i < block; i += 8) {
+#pragma unroll
+            for (int j = 0; j < 8; j++)
+                chain.load();
+        }
+    }
+#pragma unroll 1
+    for (uint32_t rest = count % block; __any_sync(1u, rest > 0); rest--)
+        chain.load();
+    pb_await((uint32_t)chain.at);
+}
+
 #endif

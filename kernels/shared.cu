@@ -4,7 +4,7 @@
  *
  * Source: M16 6.1; the loops are those of chase.cu.
  */
-#include "kernels/stamp.cuh"
+#include "kernels/chase.cuh"
 
 typedef pb_load_shared<4> pb_load_word;
 
@@ -25,49 +25,54 @@ __device__ __forceinline__ uint32_t pb_link_shared(const struct pb_kernel_chase 
     return first;
 }
 
-__device__ __forceinline__ void pb_tell_shared(const struct pb_kernel_chase &chase, uint32_t last)
+__device__ __forceinline__ void pb_tell_shared(const struct pb_kernel_chase &chase, int number,
+                                               uint32_t last)
 {
-    struct pb_kernel_control *control = (struct pb_kernel_control *)chase.place.control;
+    struct pb_kernel_result *result = pb_result(chase.place, number);
 
-    control->result.base_address = pb_shared_base();
-    pb_tell(chase.place, last);
+    result->base_address = pb_shared_base();
+    pb_tell(result, last);
 }
 
-extern "C" __global__ void pb_trace_shared(struct pb_kernel_chase chase)
+extern "C" __global__ void pb_trace_shared(const __grid_constant__ struct pb_kernel_chase chase)
 {
-    uint32_t capacity = PB_KERNEL_CAPACITY(chase.record);
-    uint32_t loaded = pb_shared_base() + chase.chain_bytes, pairs = loaded + 4 * capacity;
     uint32_t count = PB_KERNEL_PRACTICE;
     uint64_t warm = 9;
+    int number = pb_take_job(chase.place);
 
-    if (!pb_take_sm(chase.place))
+    if (number == PB_NO_JOB)
         return;
+    const struct pb_kernel_job &job = chase.jobs[number];
+    uint32_t capacity = PB_KERNEL_CAPACITY(chase.record);
+    uint32_t loaded = pb_shared_base() + chase.chain_bytes, pairs = loaded + 4 * capacity;
     pb_load_word chain = {pb_link_shared(chase)};
     uint32_t start = chain.at;
 #pragma unroll 1
     for (int round = 0; round < 2; round++) {
-        pb_walk(chain, warm);
+        pb_warm(chain, warm);
         pb_record<pb_load_word, pb_between_load<pb_load_word>>(chain, count, loaded, pairs);
         if (round == 0)
             chain.at = start;
-        warm = chase.warm;
+        warm = job.warm;
         count = chase.record;
     }
-    pb_copy_out(chase.recording, chase.chain_bytes, capacity * PB_KERNEL_RECORD_BYTES);
-    pb_tell_shared(chase, chain.at);
+    pb_copy_out(pb_recording(chase, number), chase.chain_bytes, capacity * PB_KERNEL_RECORD_BYTES);
+    pb_tell_shared(chase, number, chain.at);
 }
 
-extern "C" __global__ void pb_time_shared(struct pb_kernel_chase chase)
+extern "C" __global__ void pb_time_shared(const __grid_constant__ struct pb_kernel_chase chase)
 {
     uint64_t warm = 9, timed = 9, start = 0, end = 0, start_ns = 0, end_ns = 0;
+    int number = pb_take_job(chase.place);
 
-    if (!pb_take_sm(chase.place))
+    if (number == PB_NO_JOB)
         return;
+    const struct pb_kernel_job &job = chase.jobs[number];
     pb_load_word chain = {pb_link_shared(chase)};
     uint32_t first = chain.at;
 #pragma unroll 1
     for (int round = 0; round < 2; round++) {
-        pb_walk(chain, warm);
+        pb_warm(chain, warm);
         start_ns = pb_timer_ns();
         start = pb_clock();
         pb_walk(chain, timed);
@@ -75,11 +80,11 @@ extern "C" __global__ void pb_time_shared(struct pb_kernel_chase chase)
         end_ns = pb_timer_ns();
         if (round == 0)
             chain.at = first;
-        warm = chase.warm;
+        warm = job.warm;
         timed = chase.timed;
     }
-    pb_tell_times(chase.place, start, end, start_ns, end_ns);
-    pb_tell_shared(chase, chain.at);
+    pb_tell_times(pb_result(chase.place, number), start, end, start_ns, end_ns);
+    pb_tell_shared(chase, number, chain.at);
 }
 
 extern "C" pb_kernel_chaser pb_kernel_shared_chaser(int is_traced)

@@ -35,8 +35,6 @@ __device__ __forceinline__ void pb_stamps(const struct pb_kernel_stamp &stamp)
     uint32_t count = PB_KERNEL_PRACTICE;
     pb_no_load chain = {stamp.record};
 
-    if (!pb_take_sm(stamp.place))
-        return;
 #pragma unroll 1
     for (int round = 0; round < 2; round++) {
         pb_await(chain.at);
@@ -44,7 +42,7 @@ __device__ __forceinline__ void pb_stamps(const struct pb_kernel_stamp &stamp)
         count = stamp.record;
     }
     pb_copy_out(stamp.recording, 0, capacity * PB_KERNEL_RECORD_BYTES);
-    pb_tell(stamp.place, chain.at);
+    pb_tell(pb_result(stamp.place, 0), chain.at);
 }
 
 extern "C" __global__ void pb_stamp_empty(struct pb_kernel_stamp stamp)

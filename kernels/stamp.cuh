@@ -154,60 +154,78 @@ __device__ __forceinline__ uint32_t pb_shared_base()
     return (uint32_t)__cvta_generic_to_shared(pb_shared);
 }
 
-/* The first CTA on the wanted SM takes the work; the others hold their SM until that happened. */
-__device__ __forceinline__ bool pb_claim(const struct pb_kernel_place &place)
+enum { PB_NO_JOB = -1 };
+
+/* What this SM may still do: the number of its job, taken. At most one CTA of an SM gets one. */
+__device__ __forceinline__ int pb_claim(const struct pb_kernel_place &place)
 {
     struct pb_kernel_control *control = (struct pb_kernel_control *)place.control;
-    const uint64_t patience_cycles = 4000000; /* 2 ms: then this SM takes no CTA of ours */
-    uint64_t start = pb_clock();
+    uint32_t sm = pb_sm_id(), claim, job;
 
-    if (pb_sm_id() == (uint32_t)place.sm && atomicCAS(&control->claimed, 0, 1) == 0) {
-        while (atomicAdd(&control->departed, 0) + 1 < gridDim.x)
-            ;
-        return true;
-    }
-    while (atomicAdd(&control->claimed, 0) == 0 && pb_clock() - start < patience_cycles)
-        ;
-    atomicAdd(&control->departed, 1);
-    return false;
+    if (sm >= PB_KERNEL_SMS)
+        return PB_NO_JOB;
+    claim = atomicExch(&control->claims[sm], 0);
+    if (claim == 0)
+        return PB_NO_JOB;
+    job = atomicAdd(&control->are_given, 0) != 0 ? claim - 1 : atomicAdd(&control->next, 1);
+    return job < place.job_count ? (int)job : PB_NO_JOB;
 }
 
 /*
- * True in the one CTA that does the work: any, or the first on the wanted SM. CTAs spread over all
- * SMs because none leaves before the work is taken, and the chosen one starts when all others have
- * left. All traffic is atomic: L1 stays clean. Called by the only thread of a CTA or by all of one
- * warp.
- *
- * The vote makes the answer uniform in the compiler's eyes. Without it everything behind it counts
+ * The job of this CTA, or none. CTAs spread over all SMs because none leaves before all work is
+ * taken, and work begins when all others have left. All traffic is atomic: L1 stays clean.
+ */
+__device__ __forceinline__ int pb_spread(const struct pb_kernel_place &place)
+{
+    struct pb_kernel_control *control = (struct pb_kernel_control *)place.control;
+    const uint64_t patience_cycles = 4000000; /* 2 ms: then an SM takes no CTA of ours */
+    uint64_t start = pb_clock();
+    int job = pb_claim(place);
+
+    if (job != PB_NO_JOB) {
+        atomicAdd(&control->begun, 1);
+        while (atomicAdd(&control->begun, 0) + atomicAdd(&control->departed, 0) < gridDim.x)
+            ;
+        return job;
+    }
+    while (atomicAdd(&control->begun, 0) < place.job_count && pb_clock() - start < patience_cycles)
+        ;
+    atomicAdd(&control->departed, 1);
+    return PB_NO_JOB;
+}
+
+/*
+ * The same for a grid of as many CTAs as there are jobs, which may run anywhere. Called by the only
+ * thread of a CTA. The vote keeps what is behind it uniform in the compiler's eyes: else it counts
  * as divergent, and the clock is read through a uniform register, which takes longer (facts 2.1).
  */
-__device__ __forceinline__ bool pb_take_sm(const struct pb_kernel_place &place)
+__device__ __forceinline__ int pb_take_job(const struct pb_kernel_place &place)
 {
-    bool mine = place.sm < 0;
+    int job = gridDim.x == place.job_count ? (int)blockIdx.x : pb_spread(place);
 
-    if (place.sm >= 0 && threadIdx.x == 0)
-        mine = pb_claim(place);
-    return __syncthreads_or(mine);
+    return __syncthreads_or(job != PB_NO_JOB) ? job : PB_NO_JOB;
 }
 
-__device__ __forceinline__ void pb_tell(const struct pb_kernel_place &place, uint64_t last_address)
+__device__ __forceinline__ struct pb_kernel_result *pb_result(const struct pb_kernel_place &place,
+                                                              int job)
 {
-    struct pb_kernel_control *control = (struct pb_kernel_control *)place.control;
-
-    control->result.last_address = last_address;
-    control->result.sm_id = pb_sm_id();
-    control->result.runs = 1;
+    return (struct pb_kernel_result *)place.results + job;
 }
 
-__device__ __forceinline__ void pb_tell_times(const struct pb_kernel_place &place, uint64_t start,
+__device__ __forceinline__ void pb_tell(struct pb_kernel_result *result, uint64_t last_address)
+{
+    result->last_address = last_address;
+    result->sm_id = pb_sm_id();
+    result->runs = 1;
+}
+
+__device__ __forceinline__ void pb_tell_times(struct pb_kernel_result *result, uint64_t start,
                                               uint64_t end, uint64_t start_ns, uint64_t end_ns)
 {
-    struct pb_kernel_control *control = (struct pb_kernel_control *)place.control;
-
-    control->result.start_cycles = start;
-    control->result.end_cycles = end;
-    control->result.start_ns = start_ns;
-    control->result.end_ns = end_ns;
+    result->start_cycles = start;
+    result->end_cycles = end;
+    result->start_ns = start_ns;
+    result->end_ns = end_ns;
 }
 
 /* Sets what a stamped or timed kernel needs before its launch; a CUDA error code. */
@@ -225,7 +243,7 @@ template <class Kernel> int pb_configure(Kernel kernel, const struct pb_kernel_p
 
 /* Launches a kernel of one thread a CTA; cudaErrorInvalidValue where there is none. */
 template <class Request>
-int pb_launch_one(void (*kernel)(Request), const struct pb_kernel_place *place,
+int pb_launch_one(void (*kernel)(const Request), const struct pb_kernel_place *place,
                   const Request &request)
 {
     int error = (int)cudaErrorInvalidValue;

@@ -6,6 +6,7 @@
  *
  * Axes cta_count, cta_size, ilp. The array is far larger than L2, so that DRAM is what is measured.
  */
+#include <math.h>
 #include <stdio.h>
 
 #include "battery/grid.h"
@@ -20,6 +21,9 @@ static const double ilps[] = {1, 2, 4, 8};
 
 /* Passes in one timed region: enough of them that starting a kernel does not count. */
 static const double least_seconds = 4e-4;
+/* A pass of this length need not be taken again: starting its kernel, and what it finds in no cache
+ * yet, is a thousandth of it. */
+static const double enough_seconds = 1e-3;
 enum { PASSES_MAX = 16 };
 
 static enum pb_status open_grid(const struct pb_bench *bench, struct pb_matrix *matrix,
@@ -60,6 +64,14 @@ static void note_mismatches(const struct pb_stream *stream, const struct pb_stre
                  stream->cta_size, stream->ilp);
 }
 
+/* As many as take so long that starting them does not count. */
+static uint32_t passes_for(double pass_seconds)
+{
+    double passes = pass_seconds > 0 ? ceil(enough_seconds / pass_seconds) : PASSES_MAX;
+
+    return passes < PASSES_MAX ? (uint32_t)passes : PASSES_MAX;
+}
+
 enum pb_status pb_stream_take(struct pb_bench *bench, const struct pb_stream *stream,
                               struct pb_recording *recording, double *bytes_per_s_out,
                               struct pb_error *err)
@@ -70,7 +82,7 @@ enum pb_status pb_stream_take(struct pb_bench *bench, const struct pb_stream *st
 
     if (status == PB_OK && result.seconds < least_seconds && stream->repeats < PASSES_MAX) {
         note_mismatches(stream, &result, recording);
-        again.repeats = PASSES_MAX;
+        again.repeats = passes_for(result.seconds / stream->repeats);
         status = bench->device->ops->stream(bench->device, &again, &result, err);
     }
     if (status != PB_OK)
@@ -100,7 +112,8 @@ static enum pb_status sweep(struct pb_bench *bench, enum pb_stream_kind kind, ui
         struct pb_stream stream = {.kind = kind,
                                    .word_bytes = word_bytes,
                                    .bytes = pb_stream_bytes(bench),
-                                   .repeats = kind == PB_STREAM_COPY && word_bytes == 4 ? 2 : 1};
+                                   .repeats = kind == PB_STREAM_COPY && word_bytes == 4 ? 2 : 1,
+                                   .enough_seconds = enough_seconds};
 
         pb_grid_place(matrix, i, at);
         stream.cta_count = (uint32_t)matrix->axes[0].values[at[0]];

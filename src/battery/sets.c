@@ -17,6 +17,7 @@
  * Limit: L2 only where whole laps can be walked; a large one is sampled, and its sets do not show.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "battery/search.h"
 #include "battery/tests.h"
@@ -30,6 +31,7 @@ enum {
     SHUFFLED_FAR = 2,       /* and so often those far away: a single pair may be a stray */
     LOADS_BUDGET = 1 << 22, /* of all candidates' laps and their windows */
     LEFT_OUT = 100,         /* one line in so many */
+    TOGETHER = 128,         /* arrays with their lines X: more than a device takes at a time */
     HIGH_BIT = 30
 };
 
@@ -62,25 +64,73 @@ static size_t candidate_count(const struct pb_bench *bench, const struct pb_sear
     return (size_t)(count < most ? count : most);
 }
 
+/* The lines of an array in some order, and one more: its offsets are walks' own. */
+static struct pb_walk conflict_walk(const struct pb_search *search, const char *phase,
+                                    uint64_t *offsets, size_t lines, uint64_t x_bytes)
+{
+    offsets[lines] = x_bytes;
+    return (struct pb_walk){.path = search->target->path,
+                            .order = PB_ORDER_GIVEN,
+                            .phase = phase,
+                            .footprint_bytes = x_bytes + search->stride_bytes,
+                            .stride_bytes = search->stride_bytes,
+                            .offset_bytes = offsets,
+                            .offset_count = lines + 1,
+                            .warm =
+                                search->target->chip_wide ? PB_SEARCH_TLB_LOADS : 2 * (lines + 1),
+                            .record = PB_WALK_LAP,
+                            .prefill = search->target->chip_wide,
+                            .slack_bytes = search->stride_bytes};
+}
+
 static enum pb_status take_conflict(struct pb_bench *bench, const struct pb_search *search,
                                     const char *phase, uint64_t *offsets, size_t lines,
                                     uint64_t x_bytes, struct pb_recording *recording,
                                     struct pb_error *err)
 {
-    struct pb_walk walk = {.path = search->target->path,
-                           .order = PB_ORDER_GIVEN,
-                           .phase = phase,
-                           .footprint_bytes = x_bytes + search->stride_bytes,
-                           .stride_bytes = search->stride_bytes,
-                           .offset_bytes = offsets,
-                           .offset_count = lines + 1,
-                           .warm =
-                               search->target->chip_wide ? PB_SEARCH_TLB_LOADS : 2 * (lines + 1),
-                           .record = PB_WALK_LAP,
-                           .prefill = search->target->chip_wide};
+    struct pb_walk walk = conflict_walk(search, phase, offsets, lines, x_bytes);
 
-    offsets[lines] = x_bytes;
     return pb_walk_take(bench, &walk, recording, NULL, err);
+}
+
+/* Walks that wait until there are enough to be taken together. */
+struct batch {
+    struct pb_walk walks[TOGETHER];
+    uint64_t *offsets; /* [TOGETHER][lines + 1] */
+    size_t count;
+};
+
+static enum pb_status take_batch(struct pb_bench *bench, struct batch *batch,
+                                 struct pb_recording *recording, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    if (batch->count > 0)
+        status = pb_walks_take(bench, batch->walks, batch->count, recording, NULL, err);
+    batch->count = 0;
+    return status;
+}
+
+/* The array in the order of `offsets`, and X behind it. */
+static enum pb_status add_conflict(struct pb_bench *bench, struct batch *batch,
+                                   const struct pb_search *search, const char *phase,
+                                   const uint64_t *offsets, size_t lines, uint64_t x_bytes,
+                                   struct pb_recording *recording, struct pb_error *err)
+{
+    uint64_t *own = batch->offsets + batch->count * (lines + 1);
+
+    memcpy(own, offsets, lines * sizeof(*own));
+    batch->walks[batch->count++] = conflict_walk(search, phase, own, lines, x_bytes);
+    return batch->count < TOGETHER ? PB_OK : take_batch(bench, batch, recording, err);
+}
+
+static enum pb_status open_batch(struct batch *batch, size_t lines, struct pb_error *err)
+{
+    batch->count = 0;
+    batch->offsets = malloc(TOGETHER * (lines + 1) * sizeof(*batch->offsets));
+    if (batch->offsets == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for arrays of %zu lines", lines);
+    return PB_OK;
 }
 
 /* Less memory than there was, or than a texture spans, costs the bits beyond it. */
@@ -115,10 +165,17 @@ static enum pb_status take_candidates(struct pb_bench *bench, const struct pb_se
 {
     uint64_t room = room_of(bench, search), line = search->stride_bytes;
     uint64_t end = (lines + candidate_count(bench, search, lines)) * line;
+    struct batch batch;
     enum pb_status status = take_far(bench, search, phase, offsets, lines, recording, err);
 
+    if (status != PB_OK)
+        return status;
+    status = open_batch(&batch, lines, err);
     for (uint64_t x = lines * line; x < end && x + line <= room && status == PB_OK; x += line)
-        status = take_conflict(bench, search, phase, offsets, lines, x, recording, err);
+        status = add_conflict(bench, &batch, search, phase, offsets, lines, x, recording, err);
+    if (status == PB_OK)
+        status = take_batch(bench, &batch, recording, err);
+    free(batch.offsets);
     return is_out_of_reach(status) ? PB_OK : status;
 }
 
@@ -129,14 +186,18 @@ static enum pb_status take_shuffled(struct pb_bench *bench, const struct pb_sear
 {
     uint64_t room = room_of(bench, search), line = search->stride_bytes;
     size_t count = candidate_count(bench, search, lines);
-    enum pb_status status = PB_OK;
+    struct batch batch;
+    enum pb_status status = open_batch(&batch, lines, err);
 
     count = count / 2 < SHUFFLED_MAX ? count / 2 : SHUFFLED_MAX;
     for (size_t i = 0; i < count && (lines + i + 1) * line <= room && status == PB_OK; i++) {
         pb_order_shuffle(offsets, lines, bench->seed + i);
-        status = take_conflict(bench, search, "conflict_shuffled", offsets, lines,
-                               (lines + i) * line, recording, err);
+        status = add_conflict(bench, &batch, search, "conflict_shuffled", offsets, lines,
+                              (lines + i) * line, recording, err);
     }
+    if (status == PB_OK)
+        status = take_batch(bench, &batch, recording, err);
+    free(batch.offsets);
     for (size_t i = 0; i < SHUFFLED_FAR && status == PB_OK; i++) {
         pb_order_shuffle(offsets, lines, bench->seed + count + i);
         status = take_far(bench, search, "conflict_shuffled", offsets, lines, recording, err);

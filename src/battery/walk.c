@@ -127,17 +127,15 @@ static void summarize(const struct pb_bench *bench, const struct pb_chase *chase
         select_rank(cycles + middle, n - middle, n - 1 - n / 20 - middle) - bench->overhead_cycles;
 }
 
-/* Lets the device chase, files the point, and sums it up. */
-static enum pb_status take(struct pb_bench *bench, const struct pb_walk *walk,
+/* Files the point and sums it up. */
+static enum pb_status file(struct pb_bench *bench, const struct pb_walk *walk,
                            const struct pb_chase *chase, struct pb_trace *trace,
                            struct pb_recording *recording, struct pb_walk_result *result_out,
                            struct pb_error *err)
 {
     struct pb_point point;
-    enum pb_status status = bench->device->ops->chase(bench->device, chase, trace, err);
+    enum pb_status status;
 
-    if (status != PB_OK)
-        return status;
     trace->count = (size_t)chase->record;
     for (size_t i = 0; i < trace->count; i++)
         trace->index_bytes[i] -= walk->base_bytes;
@@ -152,7 +150,21 @@ static enum pb_status take(struct pb_bench *bench, const struct pb_walk *walk,
     return PB_OK;
 }
 
-static struct pb_chase make_chase(const struct pb_walk *walk, const uint64_t *offsets, size_t slots)
+/* Does it stay in its SM, but for misses of a cache there that L2 answers? */
+static bool is_confined(const struct pb_bench *bench, const struct pb_walk *walk, size_t slots)
+{
+    const uint64_t line_bytes = 128; /* at most */
+    bool is_inside = walk->path == PB_PATH_GLOBAL_CA || walk->path == PB_PATH_READONLY ||
+                     walk->path == PB_PATH_TEXTURE || walk->path == PB_PATH_TEXTURE_2D ||
+                     (walk->path == PB_PATH_CONSTANT && walk->on_sm) ||
+                     (walk->path == PB_PATH_SHARED && walk->on_sm);
+
+    return is_inside && !walk->flush && walk->alias_bytes == 0 &&
+           slots * line_bytes <= bench->info.l2_bytes / 4;
+}
+
+static struct pb_chase make_chase(const struct pb_bench *bench, const struct pb_walk *walk,
+                                  const uint64_t *offsets, size_t slots)
 {
     return (struct pb_chase){
         .path = walk->path,
@@ -169,32 +181,87 @@ static struct pb_chase make_chase(const struct pb_walk *walk, const uint64_t *of
         .warm_path = walk->warm_path,
         .own_warm = walk->own_warm,
         .alias_bytes = walk->alias_bytes,
+        .is_confined = is_confined(bench, walk, slots),
+        .slack_bytes = walk->slack_bytes,
     };
+}
+
+/* Do both walk the same slots in the same order? */
+static bool are_alike(const struct pb_walk *a, const struct pb_walk *b)
+{
+    return a->order == PB_ORDER_SEQUENTIAL && b->order == PB_ORDER_SEQUENTIAL &&
+           a->footprint_bytes == b->footprint_bytes && a->stride_bytes == b->stride_bytes &&
+           a->base_bytes == b->base_bytes;
+}
+
+static enum pb_status open_jobs(const struct pb_bench *bench, const struct pb_walk *walks,
+                                size_t count, struct pb_chase *chases, struct pb_trace *traces,
+                                uint64_t **offsets, struct pb_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t slots = (size_t)pb_walk_slots(&walks[i]);
+        bool is_alike = i > 0 && are_alike(&walks[i - 1], &walks[i]);
+
+        offsets[i] = is_alike ? NULL : make_offsets(&walks[i], slots);
+        chases[i] =
+            make_chase(bench, &walks[i], is_alike ? chases[i - 1].offset_bytes : offsets[i], slots);
+        traces[i] = (struct pb_trace){.sm_id = -1};
+        if (chases[i].record > 0) {
+            traces[i].latency_cycles = malloc(chases[i].record * sizeof(*traces[i].latency_cycles));
+            traces[i].index_bytes = malloc(chases[i].record * sizeof(*traces[i].index_bytes));
+        }
+        if (chases[i].offset_bytes == NULL ||
+            (chases[i].record > 0 &&
+             (traces[i].latency_cycles == NULL || traces[i].index_bytes == NULL)))
+            return pb_fail(err, PB_NO_MEMORY, "no memory for a chase of %zu slots", slots);
+    }
+    return PB_OK;
+}
+
+static enum pb_status take(struct pb_bench *bench, const struct pb_walk *walks, size_t count,
+                           struct pb_chase *chases, struct pb_trace *traces, uint64_t **offsets,
+                           struct pb_recording *recording, struct pb_walk_result *results_out,
+                           struct pb_error *err)
+{
+    enum pb_status status = open_jobs(bench, walks, count, chases, traces, offsets, err);
+
+    if (status == PB_OK)
+        status = bench->device->ops->chases(bench->device, chases, count, traces, err);
+    for (size_t i = 0; status == PB_OK && i < count; i++)
+        status = file(bench, &walks[i], &chases[i], &traces[i], recording,
+                      results_out != NULL ? &results_out[i] : NULL, err);
+    for (size_t i = 0; i < count; i++) {
+        free(traces[i].latency_cycles);
+        free(traces[i].index_bytes);
+        free(offsets[i]);
+    }
+    return status;
+}
+
+enum pb_status pb_walks_take(struct pb_bench *bench, const struct pb_walk *walks, size_t count,
+                             struct pb_recording *recording, struct pb_walk_result *results_out,
+                             struct pb_error *err)
+{
+    struct pb_chase *chases = calloc(count, sizeof(*chases));
+    struct pb_trace *traces = calloc(count, sizeof(*traces));
+    uint64_t **offsets = calloc(count, sizeof(*offsets));
+    enum pb_status status;
+
+    if (count > 0 && (chases == NULL || traces == NULL || offsets == NULL))
+        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu chases", count);
+    else
+        status = take(bench, walks, count, chases, traces, offsets, recording, results_out, err);
+    free(offsets);
+    free(traces);
+    free(chases);
+    return status;
 }
 
 enum pb_status pb_walk_take(struct pb_bench *bench, const struct pb_walk *walk,
                             struct pb_recording *recording, struct pb_walk_result *result_out,
                             struct pb_error *err)
 {
-    size_t slots = (size_t)pb_walk_slots(walk);
-    uint64_t *offsets = make_offsets(walk, slots);
-    struct pb_chase chase = make_chase(walk, offsets, slots);
-    struct pb_trace trace = {.sm_id = -1};
-    enum pb_status status;
-
-    if (chase.record > 0) {
-        trace.latency_cycles = malloc(chase.record * sizeof(*trace.latency_cycles));
-        trace.index_bytes = malloc(chase.record * sizeof(*trace.index_bytes));
-    }
-    if (offsets == NULL ||
-        (chase.record > 0 && (trace.latency_cycles == NULL || trace.index_bytes == NULL)))
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for a chase of %zu slots", slots);
-    else
-        status = take(bench, walk, &chase, &trace, recording, result_out, err);
-    free(trace.latency_cycles);
-    free(trace.index_bytes);
-    free(offsets);
-    return status;
+    return pb_walks_take(bench, walk, 1, recording, result_out, err);
 }
 
 size_t pb_walk_count_between(const struct pb_bench *bench, const struct pb_recording *recording,

@@ -36,6 +36,9 @@ struct pb_walk {
     uint64_t alias_bytes;
     bool on_sm; /* run on SM sm; else anywhere */
     uint32_t sm;
+    /* Of walks that are taken together: so many bytes from a slot on belong to it alone, so that
+     * others may use what of them is not its word. 0: nothing but the word. */
+    uint64_t slack_bytes;
 };
 
 #define PB_WALK_LAP UINT64_MAX
@@ -62,6 +65,15 @@ uint64_t pb_walk_slots(const struct pb_walk *walk);
 enum pb_status pb_walk_take(struct pb_bench *bench, const struct pb_walk *walk,
                             struct pb_recording *recording, struct pb_walk_result *result_out,
                             struct pb_error *err);
+
+/*
+ * Takes walks[count] that do not depend on each other, on several SMs at the same time where that
+ * changes nothing, and appends their points in order. results_out[count] may be NULL. Errors are
+ * those of any of them; then nothing is appended.
+ */
+enum pb_status pb_walks_take(struct pb_bench *bench, const struct pb_walk *walks, size_t count,
+                             struct pb_recording *recording, struct pb_walk_result *results_out,
+                             struct pb_error *err);
 
 /* How many of a result's accesses lie in [low, high] cycles, net of the overhead. */
 size_t pb_walk_count_between(const struct pb_bench *bench, const struct pb_recording *recording,

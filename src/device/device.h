@@ -112,6 +112,14 @@ struct pb_chase {
      * their remainder too. PB_UNSUPPORTED where the driver cannot do it.
      */
     uint64_t alias_bytes;
+    /*
+     * All that it waits for, once warm, is inside its SM: parts of it, and other such chases, may
+     * run on several SMs at the same time.
+     */
+    bool is_confined;
+    /* Chases that run at the same time over the same lines take other words of them: all slots may
+     * lie further on by a multiple of 8 below this. 0: exactly where the offsets say. */
+    uint64_t slack_bytes;
 };
 
 /* The caller gives the arrays; the rest is output. */
@@ -122,7 +130,7 @@ struct pb_trace {
     uint64_t window;          /* accesses recorded per launch */
     uint64_t total_cycles;    /* of `timed` loads */
     double total_ns;
-    uint64_t base_address;
+    uint64_t base_address;   /* of offset 0, without what is in slack_bytes */
     uint64_t carveout_bytes; /* as configured */
     int64_t sm_id;
 };
@@ -156,14 +164,15 @@ enum pb_stream_kind { PB_STREAM_COPY, PB_STREAM_READ, PB_STREAM_WRITE };
 struct pb_stream {
     enum pb_stream_kind kind;
     uint32_t cta_count, cta_size;
-    uint32_t ilp;        /* 1, 2, 4 or 8 independent words in flight per thread */
-    uint32_t word_bytes; /* 4, 8 or 16 */
-    uint64_t bytes;      /* of the source; a copy moves twice as many */
-    uint32_t repeats;    /* passes inside the timed region */
+    uint32_t ilp;          /* 1, 2, 4 or 8 independent words in flight per thread */
+    uint32_t word_bytes;   /* 4, 8 or 16 */
+    uint64_t bytes;        /* of the source; a copy moves twice as many */
+    uint32_t repeats;      /* passes inside the timed region, behind one that is not timed */
+    double enough_seconds; /* a first pass of this length is what is timed; 0: never */
 };
 
 struct pb_stream_result {
-    double seconds;          /* of all repeats, by device events */
+    double seconds;          /* of all that is timed, by device events */
     uint64_t bytes_moved;    /* read + written */
     uint64_t mismatch_count; /* words of the destination that are wrong; 0 when not checked */
 };
@@ -309,6 +318,14 @@ struct pb_device_ops {
                             struct pb_clock_sample *samples_out, struct pb_error *err);
     enum pb_status (*chase)(struct pb_device *device, const struct pb_chase *chase,
                             struct pb_trace *trace, struct pb_error *err);
+    /*
+     * The same for chases[count] that do not depend on each other, into traces[count]: at the same
+     * time where they are confined and alike but for slots, loads and SM, else one by one. An error
+     * is of one of them; then no trace counts. PB_UNSUPPORTED: an SM that was asked for cannot be
+     * chosen.
+     */
+    enum pb_status (*chases)(struct pb_device *device, const struct pb_chase *chases, size_t count,
+                             struct pb_trace *traces, struct pb_error *err);
     enum pb_status (*conflict)(struct pb_device *device, const struct pb_conflict *conflict,
                                struct pb_trace *trace, struct pb_error *err);
     enum pb_status (*stream)(struct pb_device *device, const struct pb_stream *stream,

@@ -257,6 +257,7 @@ static const struct item {
     {"crosses", smoke_crosses},
     {"aliases", smoke_aliases},
     {"tlbs", smoke_tlbs},
+    {"abreast", smoke_abreast},
     {"bursts", smoke_bursts},
     {"maps", smoke_maps},
     {"neighbours", smoke_neighbours},

@@ -53,6 +53,7 @@ void smoke_constants(struct smoke *smoke);
 void smoke_crosses(struct smoke *smoke);
 void smoke_tlbs(struct smoke *smoke);
 void smoke_aliases(struct smoke *smoke);
+void smoke_abreast(struct smoke *smoke);
 
 /* ---- smoke_shape.c: what is not a chase ---- */
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/time.h"
 #include "smoke.h"
 
 static void sweep(struct smoke *smoke, enum pb_path path, uint64_t low, uint64_t high,
@@ -113,4 +114,134 @@ void smoke_tlbs(struct smoke *smoke)
     pages(smoke, 32 * mib, 0, room / (32 * mib));
     printf("most: %" PRIu64 " pages=%.1f\n", room / (2 * mib),
            smoke_pages(smoke, room / (2 * mib), 2 * mib, 0));
+}
+
+/* Chases of smoke_abreast(): the lines of an array, one SM each, in words of their own. */
+enum { ABREAST = 48, ABREAST_ORDERS = 16 };
+
+struct abreast {
+    struct pb_chase chases[ABREAST];
+    struct pb_trace traces[ABREAST];
+    uint64_t *offsets; /* [ABREAST_ORDERS][lines] */
+    uint32_t *cycles;
+    uint64_t *indices;
+    size_t lines, count;
+};
+
+static bool open_abreast(const struct smoke *smoke, struct abreast *abreast, enum pb_path path,
+                         size_t lines)
+{
+    abreast->lines = lines;
+    abreast->count = smoke->info.sm_count / 2 < ABREAST ? smoke->info.sm_count / 2 : ABREAST;
+    abreast->offsets = malloc(ABREAST_ORDERS * lines * sizeof(uint64_t));
+    abreast->cycles = malloc(ABREAST * lines * sizeof(uint32_t));
+    abreast->indices = malloc(ABREAST * lines * sizeof(uint64_t));
+    if (abreast->offsets == NULL || abreast->cycles == NULL || abreast->indices == NULL)
+        return false;
+    for (size_t i = 0; i < ABREAST_ORDERS * lines; i++)
+        abreast->offsets[i] = 128 * (i % lines);
+    for (size_t i = 0; i < abreast->count; i++) {
+        abreast->chases[i] =
+            (struct pb_chase){.path = path,
+                              .offset_bytes = abreast->offsets + i % ABREAST_ORDERS * lines,
+                              .offset_count = lines,
+                              .warm = 2 * lines,
+                              .record = lines,
+                              .carveout_bytes = -1,
+                              .sm = 2 * (int64_t)i,
+                              .is_confined = true,
+                              .slack_bytes = 128};
+        abreast->traces[i] = (struct pb_trace){.latency_cycles = abreast->cycles + i * lines,
+                                               .index_bytes = abreast->indices + i * lines};
+    }
+    return true;
+}
+
+static void close_abreast(struct abreast *abreast)
+{
+    free(abreast->indices);
+    free(abreast->cycles);
+    free(abreast->offsets);
+}
+
+/* Hits and misses of one SM. */
+struct tally {
+    double hit_cycles, miss_cycles, miss_share;
+};
+
+static struct tally tally_of(const struct abreast *abreast, size_t sm)
+{
+    const uint32_t between = 150; /* cycles: more than any L1's hit, less than L2's */
+    size_t misses = 0;
+    double hits = 0.0, missed = 0.0;
+
+    for (size_t i = 0; i < abreast->lines; i++) {
+        uint32_t cycles = abreast->cycles[sm * abreast->lines + i];
+
+        if (cycles < between)
+            hits += cycles;
+        else
+            missed += cycles < 1000 ? cycles : 1000; /* what is slower met something else */
+        misses += cycles >= between;
+    }
+    return (struct tally){hits / (double)(abreast->lines - misses), missed / (double)misses,
+                          (double)misses / (double)abreast->lines};
+}
+
+/* All of them at once or one after the other; the time it took, NaN when it failed. */
+static double run_abreast(struct smoke *smoke, struct abreast *abreast, bool at_once,
+                          struct tally *tallies)
+{
+    double begin = pb_time_monotonic_seconds();
+    bool worked = true;
+
+    if (at_once)
+        worked =
+            smoke_could(smoke, smoke->ops->chases(smoke->device, abreast->chases, abreast->count,
+                                                  abreast->traces, &smoke->err));
+    for (size_t i = 0; !at_once && worked && i < abreast->count; i++)
+        worked = smoke_could(smoke, smoke->ops->chase(smoke->device, &abreast->chases[i],
+                                                      &abreast->traces[i], &smoke->err));
+    for (size_t i = 0; worked && i < abreast->count; i++)
+        tallies[i] = tally_of(abreast, i);
+    return worked ? pb_time_monotonic_seconds() - begin : NAN;
+}
+
+static void compare_abreast(struct smoke *smoke, enum pb_path path, size_t lines)
+{
+    struct abreast abreast;
+    struct tally alone[ABREAST] = {{0}}, together[ABREAST] = {{0}};
+    double alone_s, together_s, hit = 0, miss = 0, share = 0;
+
+    if (!open_abreast(smoke, &abreast, path, lines))
+        return;
+    alone_s = run_abreast(smoke, &abreast, false, alone);
+    together_s = run_abreast(smoke, &abreast, true, together);
+    for (size_t i = 0; i < abreast.count; i++) {
+        hit = fmax(hit, fabs(together[i].hit_cycles - alone[i].hit_cycles));
+        share = fmax(share, fabs(together[i].miss_share - alone[i].miss_share));
+        if (alone[i].miss_share > 0.01)
+            miss = fmax(miss, fabs(together[i].miss_cycles / alone[i].miss_cycles - 1));
+    }
+    printf("%-10s %4zu lines on %zu SMs: %.1f ms alone, %.1f together; at most hits %.3f cycles "
+           "apart, misses %.2f%%, their share %.2f%%\n",
+           pb_path_name(path), lines, abreast.count, 1e3 * alone_s, 1e3 * together_s, hit,
+           100 * miss, 100 * share);
+    if (!smoke->is_small && alone_s == alone_s && together_s == together_s) {
+        smoke_require(smoke, share < 0.03, "as many misses together as alone");
+        smoke_require(smoke, hit < 0.5, "a hit takes as long together as alone");
+        smoke_require(smoke, miss < 0.02, "a miss takes as long together as alone");
+    }
+    close_abreast(&abreast);
+}
+
+/* The same chases on the same SMs at once and one by one: nothing but the time may differ. */
+void smoke_abreast(struct smoke *smoke)
+{
+    static const enum pb_path paths[] = {PB_PATH_GLOBAL_CA, PB_PATH_READONLY, PB_PATH_TEXTURE};
+    static const size_t lines[] = {64, 1400, 2400, 4000};
+
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+        for (size_t j = 0; j < (smoke->is_small ? 1 : 4); j++)
+            compare_abreast(smoke, paths[i], lines[j]);
 }

@@ -57,11 +57,11 @@ template <class Between> __device__ __forceinline__ void trace(const struct pb_k
     uint32_t loaded = pb_shared_base(), pairs = loaded + 4 * capacity;
     load_ca chain;
 
-    chain.go(chase.start);
-    pb_walk(chain, chase.warm);
+    chain.go(chase.jobs[0].start);
+    pb_walk(chain, chase.jobs[0].warm);
     pb_record<load_ca, Between>(chain, chase.record, loaded, pairs);
-    pb_copy_out(chase.recording, 0, capacity * PB_KERNEL_RECORD_BYTES);
-    pb_tell(chase.place, chain.at);
+    pb_copy_out(chase.recordings, 0, capacity * PB_KERNEL_RECORD_BYTES);
+    pb_tell(pb_result(chase.place, 0), chain.at);
 }
 
 extern "C" __global__ void bad_without_store(struct pb_kernel_chase chase)
@@ -95,8 +95,8 @@ extern "C" __global__ void bad_subtract(struct pb_kernel_chase chase)
     uint32_t loaded = pb_shared_base(), cycles = loaded + 4 * chase.record;
     load_ca chain;
 
-    chain.go(chase.start);
-    pb_walk(chain, chase.warm);
+    chain.go(chase.jobs[0].start);
+    pb_walk(chain, chase.jobs[0].warm);
 #pragma unroll 1
     for (uint32_t i = 0; i < chase.record; i++) {
         uint32_t opened = pb_stamp();
@@ -104,7 +104,7 @@ extern "C" __global__ void bad_subtract(struct pb_kernel_chase chase)
         uint32_t closed = pb_stamp();
         pb_store(cycles + 4 * i, closed - opened);
     }
-    pb_tell(chase.place, chain.at);
+    pb_tell(pb_result(chase.place, 0), chain.at);
 }
 
 /* Opens the window while the load before it is under way: its rest is measured too. */
@@ -113,7 +113,7 @@ extern "C" __global__ void bad_wait(struct pb_kernel_chase chase)
     uint32_t loaded = pb_shared_base(), pairs = loaded + 4 * chase.record;
     load_ca chain;
 
-    chain.go(chase.start);
+    chain.go(chase.jobs[0].start);
     pb_store(loaded, chase.record);
 #pragma unroll 1
     for (uint32_t i = 0; i < chase.record; i++) {

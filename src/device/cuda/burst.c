@@ -74,7 +74,7 @@ static enum pb_status set_up(struct run *run)
             pb_cuda_reserve(cuda, &cuda->recording, stamp_bytes(burst) + lanes * sizeof(uint32_t),
                             "the stamps of a burst", run->err);
     if (status == PB_OK)
-        status = pb_cuda_place(cuda, -1, -1, 0, &place, &carveout_bytes, run->err);
+        status = pb_cuda_place(cuda, -1, 0, &place, &carveout_bytes, run->err);
     if (status == PB_OK)
         status = pb_cuda_prepare(cuda, run->err);
     if (status != PB_OK)

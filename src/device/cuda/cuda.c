@@ -19,7 +19,12 @@ static void cuda_close(struct pb_device *device)
 
     if (cuda == NULL)
         return;
+    pb_cuda_launch_close(cuda);
+    pb_cuda_host_release(cuda);
+    pb_cuda_texture_destroy(&cuda->textures[0]);
+    pb_cuda_texture_destroy(&cuda->textures[1]);
     pb_cuda_mapping_close(cuda->alias);
+    pb_cuda_release(&cuda->links);
     pb_cuda_release(&cuda->arena);
     pb_cuda_release(&cuda->offsets);
     pb_cuda_release(&cuda->recording);
@@ -109,6 +114,7 @@ static enum pb_status cuda_begin_test(struct pb_device *device, const char *test
         return status;
     if (!is_large)
         pb_cuda_release_large(cuda);
+    pb_cuda_host_release(cuda);
     pb_cuda_mapping_close(cuda->alias);
     cuda->alias = NULL;
     return PB_OK;
@@ -125,6 +131,7 @@ const struct pb_device_ops pb_device_cuda = {
     .stamp = pb_cuda_stamp,
     .clock = pb_cuda_clock,
     .chase = pb_cuda_chase,
+    .chases = pb_cuda_chases,
     .conflict = pb_cuda_conflict,
     .stream = pb_cuda_stream,
     .burst = pb_cuda_burst,

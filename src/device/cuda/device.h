@@ -26,6 +26,18 @@ struct pb_cuda_buffer {
     uint64_t bytes;
 };
 
+struct pb_cuda_texture {
+    uint64_t object; /* 0: none */
+    uint64_t address, bytes;
+};
+
+/* Memory of the host for transfers, kept from one to the next: getting it takes longer than they.
+ */
+struct pb_cuda_host {
+    void *memory;
+    size_t bytes;
+};
+
 struct pb_cuda_device {
     struct pb_device base; /* first */
     int ordinal;
@@ -36,11 +48,15 @@ struct pb_cuda_device {
     struct pb_cuda_buffer arena;    /* chains, and source and target of streams */
     struct pb_cuda_buffer offsets;
     struct pb_cuda_buffer recording;
-    struct pb_cuda_buffer scratch; /* what flushes L2 */
-    struct pb_cuda_buffer control; /* struct pb_kernel_control and struct pb_kernel_fault */
-    struct pb_cuda_mapping *alias; /* one block mapped over and over; NULL: none yet */
-    uint32_t salt;                 /* of the last pattern written */
-    struct pb_nvml *nvml;          /* NULL: no NVML */
+    struct pb_cuda_buffer scratch;      /* what flushes L2 */
+    struct pb_cuda_buffer control;      /* struct pb_kernel_control, a result and a fault */
+    struct pb_cuda_buffer links;        /* struct pb_kernel_fault of the links of a chase */
+    struct pb_cuda_launches *launches;  /* of chases; NULL: none yet */
+    struct pb_cuda_texture textures[2]; /* over the arena: a line of texels, and rows */
+    struct pb_cuda_host hosts[2];       /* pageable, and pinned */
+    struct pb_cuda_mapping *alias;      /* one block mapped over and over; NULL: none yet */
+    uint32_t salt;                      /* of the last pattern written */
+    struct pb_nvml *nvml;               /* NULL: no NVML */
 };
 
 /* ---- memory.c ---- */
@@ -79,26 +95,29 @@ void pb_cuda_release_large(struct pb_cuda_device *cuda);
 /* A device address as the runtime takes it; the host never follows it. */
 void *pb_cuda_pointer(uint64_t address);
 
+/* The same without waiting for it; `from` may change as soon as the call is back. */
+enum pb_status pb_cuda_send(struct pb_cuda_device *cuda, uint64_t address, const void *from,
+                            size_t bytes, const char *what, struct pb_error *err);
+
 enum pb_status pb_cuda_zero(struct pb_cuda_device *cuda, uint64_t address, size_t bytes,
                             const char *what, struct pb_error *err);
 
 /* ---- place.c ---- */
 
 /*
- * Where to launch a stamped or timed kernel with so much dynamic shared memory. carveout_out gets
- * the bytes that are set aside: the smallest step of this chip that holds what the kernel needs
- * and what was asked for (-1: nothing more). PB_INVALID: an SM or a carve-out that it does not
- * have.
+ * How to launch a stamped or timed kernel of one CTA with so much dynamic shared memory.
+ * carveout_out gets the bytes that are set aside: the smallest step of this chip that holds what
+ * the kernel needs and what was asked for (-1: nothing more). PB_INVALID: a carve-out that it does
+ * not have.
  */
-enum pb_status pb_cuda_place(struct pb_cuda_device *cuda, int64_t sm, int64_t carveout_bytes,
+enum pb_status pb_cuda_place(struct pb_cuda_device *cuda, int64_t carveout_bytes,
                              uint64_t shared_bytes, struct pb_kernel_place *place_out,
                              uint64_t *carveout_out, struct pb_error *err);
 
 /* Sets up the control block before a launch, and reads what the launch told. */
 enum pb_status pb_cuda_prepare(struct pb_cuda_device *cuda, struct pb_error *err);
-enum pb_status pb_cuda_finish(struct pb_cuda_device *cuda, const struct pb_kernel_place *place,
-                              const char *what, struct pb_kernel_result *result_out,
-                              struct pb_error *err);
+enum pb_status pb_cuda_finish(struct pb_cuda_device *cuda, const char *what,
+                              struct pb_kernel_result *result_out, struct pb_error *err);
 
 /* Zeroes the fault block before a check, and reads it after. */
 enum pb_status pb_cuda_fault_clear(struct pb_cuda_device *cuda, uint64_t *address_out,
@@ -120,6 +139,11 @@ void pb_cuda_recording_free(struct pb_cuda_recording *recording);
 
 /* Stamp differences; the clock's lower half may wrap in between. */
 void pb_cuda_subtract(const uint32_t *pairs, size_t count, uint32_t *cycles_out);
+
+/* ---- link.c ---- */
+
+/* Gives the host's memory back. */
+void pb_cuda_host_release(struct pb_cuda_device *cuda);
 
 /* ---- select.c ---- */
 
@@ -195,6 +219,8 @@ enum pb_status pb_cuda_clock(struct pb_device *device, double seconds, size_t co
                              struct pb_clock_sample *samples_out, struct pb_error *err);
 enum pb_status pb_cuda_chase(struct pb_device *device, const struct pb_chase *chase,
                              struct pb_trace *trace, struct pb_error *err);
+enum pb_status pb_cuda_chases(struct pb_device *device, const struct pb_chase *chases, size_t count,
+                              struct pb_trace *traces, struct pb_error *err);
 enum pb_status pb_cuda_conflict(struct pb_device *device, const struct pb_conflict *conflict,
                                 struct pb_trace *trace, struct pb_error *err);
 enum pb_status pb_cuda_stream(struct pb_device *device, const struct pb_stream *stream,

@@ -65,23 +65,51 @@ static enum pb_status fill_device(const struct run *run, uint64_t address, uint3
                  "pb_kernel_fill");
 }
 
+static void release_host(struct pb_cuda_host *host, bool is_pinned)
+{
+    if (host->memory != NULL && is_pinned)
+        cudaFreeHost(host->memory);
+    else
+        free(host->memory);
+    *host = (struct pb_cuda_host){.memory = NULL};
+}
+
+void pb_cuda_host_release(struct pb_cuda_device *cuda)
+{
+    release_host(&cuda->hosts[0], false);
+    release_host(&cuda->hosts[1], true);
+}
+
 /* Memory of the host, as programs allocate it or locked to its pages. */
-static enum pb_status set_up_host(struct run *run)
+static enum pb_status reserve_host(struct run *run)
 {
     size_t bytes = (size_t)run->link->bytes;
-    bool is_to = run->link->kind == PB_LINK_TO_DEVICE;
+    bool is_pinned = run->link->pinned;
+    struct pb_cuda_host *host = &run->cuda->hosts[is_pinned];
     enum pb_status status = PB_OK;
-    void *memory = NULL;
 
-    if (run->link->pinned)
-        status = check(run, cudaHostAlloc(&memory, bytes, cudaHostAllocDefault), "cudaHostAlloc");
+    if (bytes <= host->bytes)
+        return PB_OK;
+    release_host(host, is_pinned);
+    if (is_pinned)
+        status =
+            check(run, cudaHostAlloc(&host->memory, bytes, cudaHostAllocDefault), "cudaHostAlloc");
     else
-        memory = malloc(bytes);
-    if (status == PB_OK && memory == NULL)
+        host->memory = malloc(bytes);
+    if (status == PB_OK && host->memory == NULL)
         status = pb_fail(run->err, PB_NO_MEMORY, "link: no host memory for %zu bytes", bytes);
+    host->bytes = status == PB_OK ? bytes : 0;
+    return status;
+}
+
+static enum pb_status set_up_host(struct run *run)
+{
+    bool is_to = run->link->kind == PB_LINK_TO_DEVICE;
+    enum pb_status status = reserve_host(run);
+
     if (status != PB_OK)
         return status;
-    run->host = memory;
+    run->host = run->cuda->hosts[run->link->pinned].memory;
     fill_host(run, is_to ? run->salt : ~run->salt);
     return fill_device(run, run->own.address, is_to ? ~run->salt : run->salt);
 }
@@ -163,10 +191,6 @@ static enum pb_status set_up_peer(struct run *run)
 static void clean_up(struct run *run)
 {
     pb_cuda_release(&run->own);
-    if (run->host != NULL && run->link->pinned)
-        cudaFreeHost(run->host);
-    else
-        free(run->host);
     if (run->peer_memory != NULL)
         cudaFree(run->peer_memory);
     pb_cuda_mapping_close(run->mapped);

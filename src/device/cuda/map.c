@@ -21,22 +21,28 @@ static enum pb_status check_request(const struct pb_cuda_device *cuda, const str
 }
 
 static enum pb_status walk_all(struct pb_cuda_walk *walk, const struct pb_map *map,
-                               uint32_t *latency_cycles_out, uint64_t *indices)
+                               struct pb_trace *traces, uint32_t *latency_cycles_out,
+                               uint64_t *indices, struct pb_error *err)
 {
     bool is_all = map->sms == NULL || map->sm_count == 0;
     size_t sm_count = is_all ? walk->cuda->info.sm_count : map->sm_count;
-    struct pb_kernel_result result;
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; status == PB_OK && i < sm_count; i++) {
-        struct pb_trace trace = {.latency_cycles = latency_cycles_out + i * map->offset_count,
-                                 .index_bytes = indices};
+        int64_t sm = is_all ? (int64_t)i : (int64_t)map->sms[i];
 
-        status = pb_cuda_walk_place(walk, is_all ? (int64_t)i : (int64_t)map->sms[i]);
-        if (status == PB_OK)
-            status = pb_cuda_walk_trace(walk, &trace, &result);
+        traces[i] = (struct pb_trace){.latency_cycles = latency_cycles_out + i * map->offset_count,
+                                      .index_bytes = indices};
+        for (uint64_t first = 0; status == PB_OK && first < map->offset_count;
+             first += walk->window) {
+            uint64_t rest = map->offset_count - first;
+            const struct pb_cuda_leg leg = {walk, &traces[i], first,
+                                            rest < walk->window ? rest : walk->window, sm};
+
+            status = pb_cuda_launch(walk->cuda, &leg, 1, true, err);
+        }
     }
-    return status;
+    return status == PB_OK ? pb_cuda_launch_finish(walk->cuda, err) : status;
 }
 
 enum pb_status pb_cuda_map(struct pb_device *device, const struct pb_map *map,
@@ -53,18 +59,22 @@ enum pb_status pb_cuda_map(struct pb_device *device, const struct pb_map *map,
                              .carveout_bytes = -1,
                              .sm = -1};
     uint64_t *indices = malloc((map->offset_count + 1) * sizeof(*indices));
+    struct pb_trace *traces = malloc((map->sm_count + cuda->info.sm_count) * sizeof(*traces));
+    const struct pb_cuda_beside beside = {0, 0};
     struct pb_cuda_walk walk = {.cuda = cuda};
     enum pb_status status = pb_cuda_enter(cuda, err);
 
-    if (status == PB_OK && indices == NULL)
+    if (status == PB_OK && (indices == NULL || traces == NULL))
         status = pb_fail(err, PB_NO_MEMORY, "no memory for a map of %zu lines", map->offset_count);
     if (status == PB_OK)
         status = check_request(cuda, map, err);
     if (status == PB_OK)
-        status = pb_cuda_walk_open(&walk, cuda, &chase, path, path, err);
+        status = pb_cuda_walk_open(&walk, cuda, &chase, path, path, &beside, err);
     if (status == PB_OK)
-        status = walk_all(&walk, map, latency_cycles_out, indices);
-    pb_cuda_walk_close(&walk);
+        status = walk_all(&walk, map, traces, latency_cycles_out, indices, err);
+    if (status != PB_OK)
+        pb_cuda_launch_drop(cuda);
+    free(traces);
     free(indices);
     return status;
 }

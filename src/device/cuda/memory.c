@@ -179,6 +179,14 @@ enum pb_status pb_cuda_upload(struct pb_cuda_device *cuda, uint64_t address, con
     return pb_cuda_status(cuda, code, "cudaMemcpy to the device", what, err);
 }
 
+enum pb_status pb_cuda_send(struct pb_cuda_device *cuda, uint64_t address, const void *from,
+                            size_t bytes, const char *what, struct pb_error *err)
+{
+    int code = cudaMemcpyAsync(pb_cuda_pointer(address), from, bytes, cudaMemcpyHostToDevice, NULL);
+
+    return pb_cuda_status(cuda, code, "cudaMemcpyAsync to the device", what, err);
+}
+
 enum pb_status pb_cuda_download(struct pb_cuda_device *cuda, void *to, uint64_t address,
                                 size_t bytes, const char *what, struct pb_error *err)
 {

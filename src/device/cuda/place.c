@@ -29,17 +29,31 @@ static uint64_t carveout_step(const struct pb_device_info *info, uint64_t bytes)
     return info->shared_per_sm_bytes;
 }
 
-static enum pb_status check_place(const struct pb_cuda_device *cuda, int64_t sm,
-                                  int64_t carveout_bytes, struct pb_error *err)
+/* What a launch of one CTA writes to, and checks of memory besides. */
+struct block {
+    struct pb_kernel_control control;
+    struct pb_kernel_result result;
+    struct pb_kernel_fault fault;
+};
+
+enum pb_status pb_cuda_prepare(struct pb_cuda_device *cuda, struct pb_error *err)
 {
-    if (sm < -1 || sm >= (int64_t)cuda->info.sm_count)
-        return pb_fail(err, PB_INVALID, "GPU %d: SM %lld: expected -1 to %lld", cuda->ordinal,
-                       (long long)sm, (long long)cuda->info.sm_count - 1);
-    if (carveout_bytes < -1 || carveout_bytes > (int64_t)cuda->info.shared_per_sm_bytes)
-        return pb_fail(err, PB_INVALID, "GPU %d: a carve-out of %lld bytes: expected -1 to %llu",
-                       cuda->ordinal, (long long)carveout_bytes,
-                       (unsigned long long)cuda->info.shared_per_sm_bytes);
-    return PB_OK;
+    struct block block;
+
+    memset(&block, 0, sizeof(block));
+    block.control.practice = cuda->control.address;
+    return pb_cuda_upload(cuda, cuda->control.address, &block, offsetof(struct block, fault),
+                          "setting up a launch", err);
+}
+
+/* The slot for practice is there from the beginning. */
+static enum pb_status reserve_block(struct pb_cuda_device *cuda, struct pb_error *err)
+{
+    uint64_t before = cuda->control.address;
+    enum pb_status status =
+        pb_cuda_reserve(cuda, &cuda->control, sizeof(struct block), "the control block", err);
+
+    return status != PB_OK || cuda->control.address == before ? status : pb_cuda_prepare(cuda, err);
 }
 
 /*
@@ -56,63 +70,45 @@ static uint64_t fill_step(const struct pb_cuda_device *cuda, uint64_t step_bytes
     return all > shared_bytes ? all : shared_bytes;
 }
 
-enum pb_status pb_cuda_place(struct pb_cuda_device *cuda, int64_t sm, int64_t carveout_bytes,
+enum pb_status pb_cuda_place(struct pb_cuda_device *cuda, int64_t carveout_bytes,
                              uint64_t shared_bytes, struct pb_kernel_place *place_out,
                              uint64_t *carveout_out, struct pb_error *err)
 {
-    /* Several small CTAs may share an SM; with this many, every SM gets one. */
-    const uint32_t cta_per_sm = 4;
     uint64_t needed = shared_bytes == 0 ? 0 : shared_bytes + cuda->shared_reserved_bytes;
-    enum pb_status status = check_place(cuda, sm, carveout_bytes, err);
-    uint64_t step;
+    enum pb_status status = reserve_block(cuda, err);
 
-    if (status == PB_OK)
-        status = pb_cuda_reserve(cuda, &cuda->control,
-                                 sizeof(struct pb_kernel_control) + sizeof(struct pb_kernel_fault),
-                                 "the control block", err);
     if (status != PB_OK)
         return status;
+    if (carveout_bytes < -1 || carveout_bytes > (int64_t)cuda->info.shared_per_sm_bytes)
+        return pb_fail(err, PB_INVALID, "GPU %d: a carve-out of %lld bytes: expected -1 to %llu",
+                       cuda->ordinal, (long long)carveout_bytes,
+                       (unsigned long long)cuda->info.shared_per_sm_bytes);
     if (carveout_bytes > 0 && (uint64_t)carveout_bytes > needed) {
         needed = (uint64_t)carveout_bytes;
         shared_bytes = fill_step(cuda, carveout_step(&cuda->info, needed), shared_bytes);
     }
-    step = carveout_step(&cuda->info, needed);
     *place_out = (struct pb_kernel_place){
         .control = cuda->control.address,
-        .sm = (int32_t)sm,
-        .cta_count = sm < 0 ? 1 : cta_per_sm * cuda->info.sm_count,
+        .results = cuda->control.address + offsetof(struct block, result),
+        .job_count = 1,
+        .cta_count = 1,
         .carveout = 0, /* the smallest step that holds one CTA */
         .shared_bytes = (uint32_t)shared_bytes,
     };
-    *carveout_out = step;
+    *carveout_out = carveout_step(&cuda->info, needed);
     return PB_OK;
 }
 
-enum pb_status pb_cuda_prepare(struct pb_cuda_device *cuda, struct pb_error *err)
-{
-    struct pb_kernel_control control;
-
-    memset(&control, 0, sizeof(control));
-    control.practice = cuda->control.address;
-    return pb_cuda_upload(cuda, cuda->control.address, &control, sizeof(control),
-                          "setting up a launch", err);
-}
-
-enum pb_status pb_cuda_finish(struct pb_cuda_device *cuda, const struct pb_kernel_place *place,
-                              const char *what, struct pb_kernel_result *result_out,
-                              struct pb_error *err)
+enum pb_status pb_cuda_finish(struct pb_cuda_device *cuda, const char *what,
+                              struct pb_kernel_result *result_out, struct pb_error *err)
 {
     struct pb_kernel_result result;
-    enum pb_status status;
+    enum pb_status status =
+        pb_cuda_download(cuda, &result, cuda->control.address + offsetof(struct block, result),
+                         sizeof(result), what, err);
 
-    status = pb_cuda_download(cuda, &result,
-                              cuda->control.address + offsetof(struct pb_kernel_control, result),
-                              sizeof(result), what, err);
     if (status != PB_OK)
         return status;
-    if (result.runs == 0 && place->sm >= 0) /* MIG, or another process: it cannot be chosen */
-        return pb_fail(err, PB_UNSUPPORTED, "GPU %d: %s: SM %d took no CTA", cuda->ordinal, what,
-                       (int)place->sm);
     if (result.runs != 1)
         return pb_fail(err, PB_DEVICE, "GPU %d: %s: the kernel left no result: a load went astray",
                        cuda->ordinal, what);
@@ -122,7 +118,7 @@ enum pb_status pb_cuda_finish(struct pb_cuda_device *cuda, const struct pb_kerne
 
 static uint64_t fault_address(const struct pb_cuda_device *cuda)
 {
-    return cuda->control.address + sizeof(struct pb_kernel_control);
+    return cuda->control.address + offsetof(struct block, fault);
 }
 
 enum pb_status pb_cuda_fault_clear(struct pb_cuda_device *cuda, uint64_t *address_out,
@@ -131,9 +127,7 @@ enum pb_status pb_cuda_fault_clear(struct pb_cuda_device *cuda, uint64_t *addres
     struct pb_kernel_fault none = {0, 0, 0, 0};
     enum pb_status status;
 
-    status = pb_cuda_reserve(cuda, &cuda->control,
-                             sizeof(struct pb_kernel_control) + sizeof(struct pb_kernel_fault),
-                             "the control block", err);
+    status = reserve_block(cuda, err);
     if (status == PB_OK)
         status = pb_cuda_upload(cuda, fault_address(cuda), &none, sizeof(none), "preparing a check",
                                 err);

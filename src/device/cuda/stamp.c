@@ -20,7 +20,7 @@ static enum pb_status stamp_window(struct pb_cuda_device *cuda, enum pb_stamp st
     enum pb_status status = pb_cuda_reserve(cuda, &cuda->recording, bytes, "a recording", err);
 
     if (status == PB_OK)
-        status = pb_cuda_place(cuda, -1, -1, bytes, &launch.place, &carveout_bytes, err);
+        status = pb_cuda_place(cuda, -1, bytes, &launch.place, &carveout_bytes, err);
     if (status == PB_OK)
         status = pb_cuda_prepare(cuda, err);
     if (status != PB_OK)
@@ -29,7 +29,7 @@ static enum pb_status stamp_window(struct pb_cuda_device *cuda, enum pb_stamp st
     status =
         pb_cuda_status(cuda, pb_kernel_stamp(&launch), "pb_kernel_stamp", "launching stamps", err);
     if (status == PB_OK)
-        status = pb_cuda_finish(cuda, &launch.place, "stamps", &result, err);
+        status = pb_cuda_finish(cuda, "stamps", &result, err);
     if (status == PB_OK)
         status = pb_cuda_recording_read(cuda, record, "reading stamps", &recording, err);
     if (status != PB_OK)
@@ -123,7 +123,7 @@ static enum pb_status place_conflict(struct pb_cuda_device *cuda,
     };
     status = pb_cuda_reserve(cuda, &cuda->recording, pair_bytes, "a recording", err);
     if (status == PB_OK)
-        status = pb_cuda_place(cuda, -1, -1, chain_bytes + record_bytes, &launch_out->place,
+        status = pb_cuda_place(cuda, -1, chain_bytes + record_bytes, &launch_out->place,
                                carveout_out, err);
     launch_out->recording = cuda->recording.address;
     return status;
@@ -178,7 +178,7 @@ enum pb_status pb_cuda_conflict(struct pb_device *device, const struct pb_confli
         status = pb_cuda_status(cuda, pb_kernel_conflict(&launch), "pb_kernel_conflict",
                                 "launching bank conflicts", err);
     if (status == PB_OK)
-        status = pb_cuda_finish(cuda, &launch.place, "bank conflicts", &result, err);
+        status = pb_cuda_finish(cuda, "bank conflicts", &result, err);
     if (status == PB_OK)
         status = check_lanes(cuda, &result, err);
     if (status == PB_OK)

@@ -47,14 +47,13 @@ static struct cudaResourceDesc describe(void *memory, uint64_t bytes,
     return resource;
 }
 
-enum pb_status pb_cuda_texture_create(struct pb_cuda_device *cuda, uint64_t address, uint64_t bytes,
-                                      bool is_2d, uint64_t *texture_out, struct pb_error *err)
+static enum pb_status create(struct pb_cuda_device *cuda, uint64_t address, uint64_t bytes,
+                             bool is_2d, cudaTextureObject_t *object_out, struct pb_error *err)
 {
     struct cudaChannelFormatDesc format = {32, 32, 0, 0, cudaChannelFormatKindUnsigned};
     struct cudaResourceDesc resource = describe(pb_cuda_pointer(address), bytes, &format, is_2d);
     uint64_t wanted = bytes / (is_2d ? PB_TEXTURE_ROW_BYTES : PB_KERNEL_SLOT_BYTES), limit = 0;
     struct cudaTextureDesc sampling;
-    cudaTextureObject_t texture = 0;
     enum pb_status status = read_limit(cuda, &format, is_2d, &limit, err);
 
     if (status == PB_OK && wanted > limit)
@@ -67,15 +66,36 @@ enum pb_status pb_cuda_texture_create(struct pb_cuda_device *cuda, uint64_t addr
     sampling.addressMode[0] = sampling.addressMode[1] = cudaAddressModeClamp;
     sampling.filterMode = cudaFilterModePoint;
     sampling.readMode = cudaReadModeElementType;
-    status = pb_cuda_status(cuda, cudaCreateTextureObject(&texture, &resource, &sampling, NULL),
-                            "cudaCreateTextureObject", "preparing a texture", err);
-    if (status == PB_OK)
-        *texture_out = texture;
-    return status;
+    return pb_cuda_status(cuda, cudaCreateTextureObject(object_out, &resource, &sampling, NULL),
+                          "cudaCreateTextureObject", "preparing a texture", err);
 }
 
-void pb_cuda_texture_destroy(uint64_t texture)
+enum pb_status pb_cuda_texture_get(struct pb_cuda_device *cuda, uint64_t address, uint64_t bytes,
+                                   bool is_2d, uint64_t *object_out, struct pb_error *err)
 {
-    if (texture != 0)
-        cudaDestroyTextureObject(texture);
+    const uint64_t usual_bytes = (uint64_t)16 << 20; /* small ones need not differ */
+    struct pb_cuda_texture *texture = &cuda->textures[is_2d];
+    cudaTextureObject_t object = 0;
+    enum pb_status status;
+
+    if (bytes < usual_bytes && usual_bytes <= cuda->arena.bytes)
+        bytes = usual_bytes;
+    if (texture->object == 0 || texture->address != address || texture->bytes < bytes ||
+        texture->bytes > cuda->arena.bytes) {
+        cudaDeviceSynchronize(); /* a chase may be at it */
+        pb_cuda_texture_destroy(texture);
+        status = create(cuda, address, bytes, is_2d, &object, err);
+        if (status != PB_OK)
+            return status;
+        *texture = (struct pb_cuda_texture){object, address, bytes};
+    }
+    *object_out = texture->object;
+    return PB_OK;
+}
+
+void pb_cuda_texture_destroy(struct pb_cuda_texture *texture)
+{
+    if (texture->object != 0)
+        cudaDestroyTextureObject(texture->object);
+    *texture = (struct pb_cuda_texture){.object = 0};
 }

@@ -12,48 +12,86 @@
 struct pb_cuda_walk {
     struct pb_cuda_device *cuda;
     const struct pb_chase *chase;
-    struct pb_error *err;
     enum pb_kernel_path path;
     enum pb_kernel_path warm_path; /* the same, unless the chase is crossed */
     enum pb_kernel_form form;
     struct pb_kernel_chain chain; /* in the arena, or in an aliased block */
-    struct pb_kernel_chase launch;
-    uint64_t footprint_bytes; /* from offset 0 to the end of the last slot */
-    uint64_t base_address;    /* of offset 0, as the path sees it */
-    uint64_t window;          /* accesses recorded per launch */
+    uint64_t footprint_bytes;     /* from offset 0 to the end of the last slot */
+    uint64_t base_address;        /* of offset 0, as the path sees it */
+    uint64_t window;              /* accesses recorded per launch */
+    uint64_t chain_bytes;         /* shared memory: of the chain */
     uint64_t carveout_bytes;
+    struct pb_kernel_place place; /* how its CTAs are launched */
+};
+
+/* A part of a chase, for one CTA: from the start to the last access that is kept. */
+struct pb_cuda_leg {
+    struct pb_cuda_walk *walk;
+    struct pb_trace *trace; /* gets the accesses from `first` on, or the time */
+    uint64_t first;         /* recorded by the legs before */
+    uint64_t count;         /* of accesses that are kept; 0: timed */
+    int64_t sm;             /* -1: any */
 };
 
 /* ---- chase.c ---- */
 
+/* Where a walk lies beside others: its slots so much further on, its order behind theirs. */
+struct pb_cuda_beside {
+    uint64_t shift_bytes, order_bytes;
+};
+
 /*
- * Gets memory, links the slots and checks the links. chase->path and its warm_path are not looked
- * at: `path` and `warm_path` count. To be closed in any case, also after an error.
+ * Gets memory, links the slots and has the links checked. chase->path and its warm_path are not
+ * looked at: `path` and `warm_path` count. The first of several has a shift of 0.
  */
 enum pb_status pb_cuda_walk_open(struct pb_cuda_walk *walk, struct pb_cuda_device *cuda,
                                  const struct pb_chase *chase, enum pb_kernel_path path,
-                                 enum pb_kernel_path warm_path, struct pb_error *err);
-void pb_cuda_walk_close(struct pb_cuda_walk *walk);
+                                 enum pb_kernel_path warm_path, const struct pb_cuda_beside *beside,
+                                 struct pb_error *err);
 
-/* ---- walk.c ---- */
+/* ---- walk.c: what a chase is before and after its launches ---- */
 
-/* From now on the walk goes on this SM; -1: on any. */
-enum pb_status pb_cuda_walk_place(struct pb_cuda_walk *walk, int64_t sm);
+/* Fills constant memory, flushes and warms L2, as the chase asks for. */
+enum pb_status pb_cuda_walk_set_up(struct pb_cuda_walk *walk, struct pb_error *err);
 
-/* Goes as often as the window asks for: fills the arrays of the trace. */
-enum pb_status pb_cuda_walk_trace(struct pb_cuda_walk *walk, struct pb_trace *trace,
-                                  struct pb_kernel_result *result_out);
-enum pb_status pb_cuda_walk_time(struct pb_cuda_walk *walk, struct pb_kernel_result *result_out);
+/* Says which word of memory is not as one of these walks linked it. */
+enum pb_status pb_cuda_walk_blame(const struct pb_cuda_leg *legs, size_t count,
+                                  const struct pb_kernel_fault *fault, struct pb_error *err);
+
+/* Checks and files what a leg left; words: its recording, of so many accesses, or NULL. */
+enum pb_status pb_cuda_walk_read(const struct pb_cuda_leg *leg,
+                                 const struct pb_kernel_result *result, const uint32_t *words,
+                                 uint32_t record, struct pb_error *err);
+
+/* ---- launch.c ---- */
+
+/* How many CTAs may work at a time, so that others are left to make them spread. */
+size_t pb_cuda_launch_most(const struct pb_cuda_device *cuda);
+
+/*
+ * Launches legs[count] at once; they have path, carve-out and kind in common. What they leave is
+ * read behind, at the latest by pb_cuda_launch_finish(): until then all must stay. set_up: the
+ * caches, first, as the one walk that goes asks for.
+ */
+enum pb_status pb_cuda_launch(struct pb_cuda_device *cuda, const struct pb_cuda_leg *legs,
+                              size_t count, bool set_up, struct pb_error *err);
+
+/* Reads what is under way, in order. After an error, this one's or an earlier one, nothing is. */
+enum pb_status pb_cuda_launch_finish(struct pb_cuda_device *cuda, struct pb_error *err);
+void pb_cuda_launch_drop(struct pb_cuda_device *cuda);
+
+/* Gives the memory of launches back. */
+void pb_cuda_launch_close(struct pb_cuda_device *cuda);
 
 /* ---- texture.c ---- */
 
 /*
- * Memory as texels of one slot each: a line of them, or rows of PB_TEXTURE_ROW_BYTES.
- * PB_UNSUPPORTED: more than the device takes. To be freed with pb_cuda_texture_destroy(); 0 may be.
+ * Memory as texels of one slot each: a line of them, or rows of PB_TEXTURE_ROW_BYTES. What was made
+ * before is taken again where it will do. PB_UNSUPPORTED: more than the device takes.
  */
-enum pb_status pb_cuda_texture_create(struct pb_cuda_device *cuda, uint64_t address, uint64_t bytes,
-                                      bool is_2d, uint64_t *texture_out, struct pb_error *err);
-void pb_cuda_texture_destroy(uint64_t texture);
+enum pb_status pb_cuda_texture_get(struct pb_cuda_device *cuda, uint64_t address, uint64_t bytes,
+                                   bool is_2d, uint64_t *object_out, struct pb_error *err);
+void pb_cuda_texture_destroy(struct pb_cuda_texture *texture);
 
 /* ---- alias.c ---- */
 

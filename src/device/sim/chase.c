@@ -363,3 +363,14 @@ enum pb_status pb_sim_chase(struct pb_device *base, const struct pb_chase *chase
     pb_sim_device_pass(device, walk.cycles);
     return PB_OK;
 }
+
+/* One after the other: no simulated chase knows of another. */
+enum pb_status pb_sim_chases(struct pb_device *base, const struct pb_chase *chases, size_t count,
+                             struct pb_trace *traces, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; status == PB_OK && i < count; i++)
+        status = pb_sim_chase(base, &chases[i], &traces[i], err);
+    return status;
+}

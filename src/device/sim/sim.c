@@ -229,6 +229,7 @@ const struct pb_device_ops pb_device_sim = {
     .stamp = pb_sim_stamp,
     .clock = pb_sim_clock_samples,
     .chase = pb_sim_chase,
+    .chases = pb_sim_chases,
     .conflict = pb_sim_conflict,
     .stream = pb_sim_stream,
     .burst = pb_sim_burst,

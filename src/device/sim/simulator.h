@@ -85,6 +85,8 @@ double pb_sim_device_pass(struct pb_sim_device *device, double cycles);
 /* Members of pb_device_sim, described in device.h. */
 enum pb_status pb_sim_chase(struct pb_device *device, const struct pb_chase *chase,
                             struct pb_trace *trace, struct pb_error *err);
+enum pb_status pb_sim_chases(struct pb_device *device, const struct pb_chase *chases, size_t count,
+                             struct pb_trace *traces, struct pb_error *err);
 enum pb_status pb_sim_stamp(struct pb_device *device, enum pb_stamp stamp, size_t count,
                             uint32_t *cycles_out, struct pb_error *err);
 enum pb_status pb_sim_clock_samples(struct pb_device *device, double seconds, size_t count,
