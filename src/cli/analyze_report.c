@@ -141,8 +141,42 @@ static json_t *describe_agreement(const struct pb_agreement *agreement)
     return tests;
 }
 
-/* {"key": …, "model": …, "memories": {MEMORY: {PARAMETER: {…}}}, "agreement": {TEST: {…}}} */
+/* A flag that may be unknown (-1). */
+static json_t *flag(int32_t value)
+{
+    return value < 0 ? json_null() : json_boolean(value);
+}
+
+/* What the driver states: not measured. */
+static json_t *describe_properties(const struct pb_device_info *info)
+{
+    json_t *object = json_object();
+
+    json_object_set_new(object, "backend", pb_json_of_text(info->backend));
+    json_object_set_new(object, "uuid", pb_json_of_text(info->uuid));
+    json_object_set_new(object, "pci_bus_id", pb_json_of_text(info->pci_bus_id));
+    json_object_set_new(object, "driver_version", pb_json_of_text(info->driver_version));
+    json_object_set_new(object, "vbios", pb_json_of_text(info->vbios));
+    json_object_set_new(
+        object, "compute_capability",
+        json_sprintf("%u.%u", info->compute_capability / 10, info->compute_capability % 10));
+    json_object_set_new(object, "sm_count", json_integer(info->sm_count));
+    json_object_set_new(object, "memory_bytes", json_integer((json_int_t)info->memory_bytes));
+    json_object_set_new(object, "l2_bytes", json_integer((json_int_t)info->l2_bytes));
+    json_object_set_new(object, "shared_per_sm_bytes",
+                        json_integer((json_int_t)info->shared_per_sm_bytes));
+    json_object_set_new(object, "sm_clock_max_mhz", number(info->sm_clock_max_mhz));
+    json_object_set_new(object, "memory_clock_max_mhz", number(info->memory_clock_max_mhz));
+    json_object_set_new(object, "theoretical_bytes_per_s", number(info->theoretical_bytes_per_s));
+    json_object_set_new(object, "ecc_enabled", flag(info->ecc_enabled));
+    json_object_set_new(object, "mig_enabled", flag(info->mig_enabled));
+    return object;
+}
+
+/* {"key": …, "model": …, "properties": {…}, "memories": {MEMORY: {PARAMETER: {…}}}, "agreement":
+ * {TEST: {…}}} */
 static json_t *describe_device(const char *key, const char *model,
+                               const struct pb_device_info *info,
                                const struct pb_parameters *parameters,
                                const struct pb_agreement *agreement)
 {
@@ -150,6 +184,7 @@ static json_t *describe_device(const char *key, const char *model,
 
     json_object_set_new(device, "key", pb_json_of_text(key));
     json_object_set_new(device, "model", pb_json_of_text(model));
+    json_object_set_new(device, "properties", describe_properties(info));
     for (size_t i = 0; i < parameters->count; i++) {
         const struct pb_parameter *parameter = &parameters->items[i];
         json_t *memory = json_object_get(memories, parameter->memory);
@@ -166,10 +201,11 @@ static json_t *describe_device(const char *key, const char *model,
 }
 
 enum pb_status pb_report_add(struct pb_report *report, const char *key, const char *model,
+                             const struct pb_device_info *info,
                              const struct pb_parameters *parameters,
                              const struct pb_agreement *agreement, struct pb_error *err)
 {
-    json_t *device = describe_device(key, model, parameters, agreement);
+    json_t *device = describe_device(key, model, info, parameters, agreement);
     FILE *file = pb_outlet_file(report->outlet);
     bool failed = fputs(report->devices == 0 ? "\n" : ",\n", file) == EOF;
 

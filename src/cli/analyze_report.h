@@ -10,6 +10,7 @@
 #include "analysis/agreement/agreement.h"
 #include "analysis/parameter.h"
 #include "core/error.h"
+#include "core/identity.h"
 
 struct pb_report;
 
@@ -20,8 +21,10 @@ struct pb_report;
 enum pb_status pb_report_open(const char *path, struct pb_report **report_out,
                               struct pb_error *err);
 
-/* Adds a device with all its parameters, and how much of its accesses they predict. */
+/* Adds a device with what its driver states, all its parameters, and how much of its accesses they
+ * predict. */
 enum pb_status pb_report_add(struct pb_report *report, const char *key, const char *model,
+                             const struct pb_device_info *info,
                              const struct pb_parameters *parameters,
                              const struct pb_agreement *agreement, struct pb_error *err);
 

@@ -158,10 +158,16 @@ enum pb_status pb_results_add(struct pb_results *results, const char *key, const
         return status;
     PB_TEXT_SET(grown[devices - 1].key, key);
     PB_TEXT_SET(grown[devices - 1].model, model);
+    memset(&grown[devices - 1].info, 0, sizeof(grown->info));
     grown[devices - 1].total = pb_agreement_total(agreement);
     results->device_count = devices;
     results->parameter_count = parameters->count;
     return PB_OK;
+}
+
+void pb_results_set_info(struct pb_results *results, const struct pb_device_info *info)
+{
+    results->devices[results->device_count - 1].info = *info;
 }
 
 /* Records of so many bytes each, [first, first + count) of a temporary file. */

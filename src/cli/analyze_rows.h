@@ -1,4 +1,4 @@
-/* Results of all devices as rows of /analysis/parameters, and as a table for people. */
+/* Results of all devices as rows of /analysis/parameters. */
 #ifndef PB_CLI_ANALYZE_ROWS_H
 #define PB_CLI_ANALYZE_ROWS_H
 
@@ -7,6 +7,7 @@
 #include "analysis/agreement/agreement.h"
 #include "analysis/parameter.h"
 #include "core/error.h"
+#include "core/identity.h"
 #include "h5schema/rows.h"
 
 /* A device that was analysed. */
@@ -14,6 +15,7 @@ struct pb_analysed {
     char key[PB_KEY_LENGTH];
     char model[PB_TEXT_LENGTH];
     struct pb_agreement_test total; /* of its agreement; see pb_agreement_total() */
+    struct pb_device_info info;     /* as the driver states it; for pb_results_set_info() */
 };
 
 /*
@@ -36,6 +38,8 @@ void pb_parameter_row_of(const char *key, const struct pb_parameter *parameter,
 enum pb_status pb_results_add(struct pb_results *results, const char *key, const char *model,
                               const struct pb_parameters *parameters,
                               const struct pb_agreement *agreement, struct pb_error *err);
+void pb_results_set_info(struct pb_results *results, const struct pb_device_info *info); /* of the
+                                                                                 last one */
 void pb_results_clear(struct pb_results *results); /* NULL is allowed */
 
 /* Rows [first, first + count) into rows_out. PB_IO. */
@@ -45,12 +49,8 @@ enum pb_status pb_results_read_agreement(const struct pb_results *results, size_
                                          size_t count, struct pb_agreement_row *rows_out,
                                          struct pb_error *err);
 
-/*
- * One table per model. Devices that agree are folded into one line, with the span of their
- * intervals and their lowest confidence; each one that differs has a line of its own below.
- *
- * PB_NO_MEMORY, PB_IO
- */
-enum pb_status pb_results_print(const struct pb_results *results, FILE *file, struct pb_error *err);
+/* Writes them as comma-separated values to a file, or to standard output for "-". */
+enum pb_status pb_results_write_csv(const struct pb_results *results, const char *path,
+                                    struct pb_error *err);
 
 #endif

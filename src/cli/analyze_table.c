@@ -1,11 +1,12 @@
-/* The table that plumb-analyze prints: one per model, equal devices folded. */
-#include "cli/analyze_rows.h"
+/* What plumb-analyze prints: a table for each model, devices that agree folded. */
+#include "cli/analyze_table.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/quantity.h"
 #include "core/text.h"
 
 /* Measured quantities and shares agree within this or one cycle; counts and sizes exactly. */
@@ -19,42 +20,21 @@ static const double word_confidence = 0.5;
 #define ROW_FORMAT  NAME_FORMAT "%-26.*s  %-23s  "
 enum { VALUE_WIDTH = 26, VALUE_COLUMN = 2 + 12 + 2 + 27 + 2 };
 
-/* What a device says of one parameter: all that the table keeps of each device at a time. */
-struct cell {
-    const char *device;
-    char value[PB_MESSAGE_LENGTH], reason[PB_MESSAGE_LENGTH];
-    double number, low, high, confidence;
-};
-
-/* One parameter over the devices of a model. */
+/* One parameter over the devices of a model, while it is read. */
 struct column {
     char memory[PB_NAME_LENGTH], parameter[PB_NAME_LENGTH], unit[PB_NAME_LENGTH];
-    struct cell *cells; /* [count] of room for all devices */
+    struct pb_cell *cells; /* [count] of room for all devices */
     size_t count;
-    const struct cell *typical; /* what most of them say */
+    const struct pb_cell *typical; /* what most of them say */
 };
 
-static bool is_measured(const char *unit)
-{
-    static const char *const units[] = {"cycle", "ns", "MHz", "byte/s"};
-
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-        if (strcmp(unit, units[i]) == 0)
-            return true;
-    return false;
-}
-
-static bool is_whole(double value)
-{
-    return value == floor(value);
-}
-
-static bool agree(const struct column *column, const struct cell *a, const struct cell *b)
+static bool agree(const struct column *column, const struct pb_cell *a, const struct pb_cell *b)
 {
     double slack;
 
     if (isnan(a->number) || isnan(b->number) ||
-        (!is_measured(column->unit) && is_whole(a->number) && is_whole(b->number)))
+        (!pb_quantity_is_measured(column->unit) && a->number == floor(a->number) &&
+         b->number == floor(b->number)))
         return strcmp(a->value, b->value) == 0;
     slack = agreement * fabs(b->number);
     if (strcmp(column->unit, "cycle") == 0)
@@ -63,9 +43,9 @@ static bool agree(const struct column *column, const struct cell *a, const struc
 }
 
 /* The cell with which most others agree, the first of several. */
-static const struct cell *find_typical(const struct column *column)
+static const struct pb_cell *find_typical(const struct column *column)
 {
-    const struct cell *typical = &column->cells[0];
+    const struct pb_cell *typical = &column->cells[0];
     size_t most = 0;
 
     for (size_t i = 0; i < column->count; i++) {
@@ -83,56 +63,14 @@ static const struct cell *find_typical(const struct column *column)
     return typical;
 }
 
-/* "1 cycle", "96 cycles"; symbols such as ns stay as they are. */
-static const char *plural_of(const char *unit, double value)
-{
-    static const char *const words[] = {"byte", "cycle", "bank"};
-
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (strcmp(unit, words[i]) == 0)
-            return value == 1.0 ? "" : "s";
-    return "";
-}
-
-static const char *gap_of(const char *unit)
-{
-    return unit[0] == '\0' ? "" : " ";
-}
-
-static void format_number(double value, const char *unit, char *text, size_t size)
-{
-    if (strcmp(unit, "byte/s") == 0)
-        snprintf(text, size, "%.2f GB/s", value / 1e9);
-    else if (strcmp(unit, "byte") == 0 && value >= 1073741824.0)
-        snprintf(text, size, "%.0f bytes (%.4g GiB)", value, value / 1073741824.0);
-    else if (strcmp(unit, "byte") == 0 && value >= 1048576.0)
-        snprintf(text, size, "%.0f bytes (%.4g MiB)", value, value / 1048576.0);
-    else if (strcmp(unit, "byte") == 0 && value >= 1024.0)
-        snprintf(text, size, "%.0f bytes (%.4g KiB)", value, value / 1024.0);
-    else
-        snprintf(text, size, "%.6g%s%s%s", value, gap_of(unit), unit, plural_of(unit, value));
-}
-
-static void format_cell(const struct cell *cell, const char *unit, char *text, size_t size)
+void pb_cell_format(const struct pb_cell *cell, const char *unit, char *text, size_t size)
 {
     if (cell->value[0] == '\0')
         snprintf(text, size, "-");
     else if (!isnan(cell->number))
-        format_number(cell->number, unit, text, size);
+        pb_quantity_format(cell->number, unit, text, size);
     else
-        snprintf(text, size, "%s%s%s%s", cell->value, gap_of(unit), unit, plural_of(unit, 2.0));
-}
-
-static void format_interval(double low, double high, const char *unit, char *text, size_t size)
-{
-    if (strcmp(unit, "byte/s") == 0)
-        snprintf(text, size, "%.2f to %.2f", low / 1e9, high / 1e9);
-    else if (low == high && !is_measured(unit))
-        snprintf(text, size, "exact");
-    else if (is_measured(unit) || !is_whole(low) || !is_whole(high))
-        snprintf(text, size, "%.5g to %.5g", low, high);
-    else
-        snprintf(text, size, "%.10g to %.10g", low, high);
+        pb_quantity_format_list(cell->value, unit, text, size);
 }
 
 /* Bytes of the text, a list perhaps, that go on this line: whole items, at least one. */
@@ -162,98 +100,110 @@ static void print_rest(const char *text, FILE *file)
     }
 }
 
-/* What the cells that agree with the typical one say together. */
-struct consensus {
-    size_t count;
-    double low, high, confidence; /* the joined interval, and the least confidence */
-};
-
-static struct consensus join_agreeing(const struct column *column)
+static void join_agreeing(const struct column *column, struct pb_line *line)
 {
-    struct consensus all = {.low = INFINITY, .high = -INFINITY, .confidence = 1.0};
-
+    line->agreeing = 0;
+    line->low = INFINITY;
+    line->high = -INFINITY;
+    line->confidence = 1.0;
     for (size_t i = 0; i < column->count; i++) {
-        const struct cell *cell = &column->cells[i];
+        const struct pb_cell *cell = &column->cells[i];
 
         if (!agree(column, cell, column->typical))
             continue;
-        all.count++;
-        all.low = fmin(all.low, cell->low);
-        all.high = fmax(all.high, cell->high);
-        all.confidence = fmin(all.confidence, cell->confidence);
+        line->agreeing++;
+        line->low = fmin(line->low, cell->low);
+        line->high = fmax(line->high, cell->high);
+        line->confidence = fmin(line->confidence, cell->confidence);
     }
-    return all;
 }
 
-static void print_typical(const struct column *column, FILE *file)
+/* An interval from the nearest SM to the farthest is another thing than one of doubt. */
+static const char *interval_kind(const struct pb_cell *cell)
 {
-    const struct cell *typical = column->typical;
-    struct consensus all = join_agreeing(column);
+    return strstr(cell->method, " SMs, each ") != NULL ? " (SMs)" : "";
+}
+
+static void print_line(const struct pb_line *line, const struct pb_view *view, FILE *file)
+{
     char value[PB_MESSAGE_LENGTH], span[64] = "";
     int shown;
 
-    format_cell(typical, column->unit, value, sizeof(value));
+    pb_cell_format(&line->typical, line->unit, value, sizeof(value));
     shown = line_length(value);
-    if (!isnan(typical->number))
-        format_interval(all.low, all.high, column->unit, span, sizeof(span));
-    if (typical->value[0] == '\0')
-        fprintf(file, NAME_FORMAT "-  %s", column->memory, column->parameter, typical->reason);
-    else
-        fprintf(file, ROW_FORMAT "%.2f", column->memory, column->parameter, shown, value, span,
-                all.confidence);
-    if (all.count < column->count)
-        fprintf(file, "  %zu of %zu", all.count, column->count);
+    if (!isnan(line->typical.number)) {
+        pb_quantity_format_interval(line->typical.number, line->low, line->high, line->unit, span,
+                                    sizeof(span) - 8);
+        strcat(span, interval_kind(&line->typical));
+    }
+    fprintf(file, ROW_FORMAT "%.2f", line->memory, line->parameter, shown, value, span,
+            line->confidence);
+    if (line->agreeing < line->count)
+        fprintf(file, "  %zu of %zu", line->agreeing, line->count);
     fputc('\n', file);
-    if (typical->value[0] != '\0')
-        print_rest(value + shown, file);
+    print_rest(value + shown, file);
+    if (view->evidence) {
+        fprintf(file, "      method: %s\n", line->typical.method);
+        fprintf(file, "      evidence: %s\n", line->typical.evidence);
+    }
 }
 
 static void print_others(const struct column *column, FILE *file)
 {
     for (size_t i = 0; i < column->count; i++) {
-        const struct cell *cell = &column->cells[i];
+        const struct pb_cell *cell = &column->cells[i];
         char value[PB_MESSAGE_LENGTH], device[PB_KEY_LENGTH];
 
         if (agree(column, cell, column->typical) ||
             (isnan(cell->number) && cell->value[0] != '\0' && cell->confidence < word_confidence))
             continue;
-        format_cell(cell, column->unit, value, sizeof(value));
+        pb_cell_format(cell, column->unit, value, sizeof(value));
         PB_TEXT_ESCAPE(device, cell->device);
         fprintf(file, "    ! %-37s  %s%s%s\n", device, value, cell->reason[0] ? "  " : "",
                 cell->reason);
     }
 }
 
-/* Whether an earlier device has this model too. */
-static bool is_repeated(const struct pb_results *results, size_t device)
+/* Which devices stand in one table: those of a model, or with --all each alone. */
+static bool is_together(const struct pb_results *results, const struct pb_view *view, size_t a,
+                        size_t b)
+{
+    return a == b ||
+           (!view->all && strcmp(results->devices[a].model, results->devices[b].model) == 0);
+}
+
+static bool is_repeated(const struct pb_results *results, const struct pb_view *view, size_t device)
 {
     for (size_t i = 0; i < device; i++)
-        if (strcmp(results->devices[i].model, results->devices[device].model) == 0)
+        if (is_together(results, view, i, device))
             return true;
     return false;
 }
 
-static void keep_cell(const char *device, const struct pb_parameter_row *row, struct cell *cell)
+static void keep_cell(const char *device, const struct pb_parameter_row *row, struct pb_cell *cell)
 {
-    *cell = (struct cell){.device = device,
-                          .number = row->number,
-                          .low = row->low,
-                          .high = row->high,
-                          .confidence = row->confidence};
+    *cell = (struct pb_cell){.device = device,
+                             .number = row->number,
+                             .low = row->low,
+                             .high = row->high,
+                             .confidence = row->confidence};
     PB_TEXT_ESCAPE(cell->value, row->value);
     PB_TEXT_ESCAPE(cell->reason, row->reason);
+    PB_TEXT_ESCAPE(cell->method, row->method);
+    PB_TEXT_ESCAPE(cell->evidence, row->evidence);
 }
 
-/* Reads what all devices of a model say of a parameter. */
-static enum pb_status collect(const struct pb_results *results, const char *model, size_t parameter,
-                              struct column *column, struct pb_error *err)
+/* Reads what the devices of one table say of a parameter. */
+static enum pb_status collect(const struct pb_results *results, const struct pb_view *view,
+                              size_t first, size_t parameter, struct column *column,
+                              struct pb_error *err)
 {
     column->count = 0;
-    for (size_t i = 0; i < results->device_count; i++) {
+    for (size_t i = first; i < results->device_count; i++) {
         struct pb_parameter_row row;
         enum pb_status status;
 
-        if (strcmp(results->devices[i].model, model) != 0)
+        if (!is_together(results, view, first, i))
             continue;
         status = pb_results_read(results, i * results->parameter_count + parameter, 1, &row, err);
         if (status != PB_OK)
@@ -266,62 +216,58 @@ static enum pb_status collect(const struct pb_results *results, const char *mode
     return PB_OK;
 }
 
-/* No device of the model has a value. The first reason stands for all: they differ in noise. */
-static bool is_void(const struct column *column)
+/* Does any device have a value? Where none has, the first reason stands for all. */
+static bool has_value(const struct column *column)
 {
     for (size_t i = 0; i < column->count; i++)
         if (column->cells[i].value[0] != '\0')
-            return false;
-    return true;
+            return true;
+    return false;
 }
 
-/* Parameters in a row, of one memory, that nobody has for one reason. */
-struct gap {
-    char memory[PB_NAME_LENGTH], parameter[PB_NAME_LENGTH], reason[PB_MESSAGE_LENGTH];
-    size_t count;
-};
+static void make_line(struct column *column, struct pb_line *line)
+{
+    column->typical = find_typical(column);
+    PB_TEXT_SET(line->memory, column->memory);
+    PB_TEXT_SET(line->parameter, column->parameter);
+    PB_TEXT_SET(line->unit, column->unit);
+    line->typical = *column->typical;
+    line->has_value = has_value(column);
+    line->count = column->count;
+    join_agreeing(column, line);
+}
 
-/* Goes on from the column, the one of parameter p, which is void; leaves it at the one behind. */
-static enum pb_status walk_gap(const struct pb_results *results, const char *model, size_t p,
-                               struct column *column, struct gap *gap, struct pb_error *err)
+/* Is the line one that was asked for? */
+static bool is_wanted(const struct pb_line *line, const struct pb_view *view)
+{
+    return (view->memory == NULL || strcmp(view->memory, line->memory) == 0) &&
+           (view->parameter == NULL || strcmp(view->parameter, line->parameter) == 0);
+}
+
+static enum pb_status print_determined(const struct pb_results *results, const struct pb_view *view,
+                                       size_t first, const struct pb_line *lines,
+                                       struct column *column, FILE *file, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 
-    PB_TEXT_SET(gap->memory, column->memory);
-    PB_TEXT_SET(gap->parameter, column->parameter);
-    PB_TEXT_SET(gap->reason, column->cells[0].reason);
-    for (gap->count = 1; p + gap->count < results->parameter_count; gap->count++) {
-        status = collect(results, model, p + gap->count, column, err);
-        if (status != PB_OK || !is_void(column) || strcmp(column->memory, gap->memory) != 0 ||
-            strcmp(column->cells[0].reason, gap->reason) != 0)
-            break;
-    }
-    return status;
-}
-
-static void print_gap(const struct gap *gap, FILE *file)
-{
-    char name[PB_NAME_LENGTH];
-
-    snprintf(name, sizeof(name), "%zu parameters", gap->count);
-    fprintf(file, NAME_FORMAT "-  %s\n", gap->memory, gap->count == 1 ? gap->parameter : name,
-            gap->reason);
-}
-
-static void print_head(const char *model, bool is_first, const struct column *column, FILE *file)
-{
-    char name[4 * PB_TEXT_LENGTH], first[4 * PB_KEY_LENGTH], last[4 * PB_KEY_LENGTH];
-
-    PB_TEXT_ESCAPE(name, model[0] == '\0' ? "unnamed model" : model);
-    PB_TEXT_ESCAPE(first, column->cells[0].device);
-    PB_TEXT_ESCAPE(last, column->cells[column->count - 1].device);
-    fprintf(file, "%s%s: ", is_first ? "" : "\n", name);
-    if (column->count == 1)
-        fprintf(file, "%s\n", first);
-    else
-        fprintf(file, "%zu devices, %s to %s\n", column->count, first, last);
     fprintf(file, ROW_FORMAT "%s\n", "memory", "parameter", VALUE_WIDTH, "value", "interval",
             "confidence");
+    for (size_t p = 0; p < results->parameter_count && status == PB_OK; p++) {
+        if (!lines[p].has_value || !is_wanted(&lines[p], view))
+            continue;
+        if (lines[p].typical.value[0] == '\0')
+            fprintf(file, NAME_FORMAT "-  %s  %zu of %zu\n", lines[p].memory, lines[p].parameter,
+                    lines[p].typical.reason, lines[p].agreeing, lines[p].count);
+        else
+            print_line(&lines[p], view, file);
+        if (lines[p].agreeing == lines[p].count)
+            continue;
+        status = collect(results, view, first, p, column, err);
+        column->typical = find_typical(column);
+        if (status == PB_OK)
+            print_others(column, file);
+    }
+    return status;
 }
 
 /* Over a model's devices: how much of their accesses the parameters predict. */
@@ -335,14 +281,15 @@ static double share_contradicted(const struct pb_analysed *device)
     return (double)device->total.contradicted / (double)device->total.accesses;
 }
 
-static struct agreement join_agreement(const struct pb_results *results, const char *model)
+static struct agreement join_agreement(const struct pb_results *results, const struct pb_view *view,
+                                       size_t first)
 {
     struct agreement all = {0.0, 0.0, 0.0, 0.0, NULL};
 
     for (size_t i = 0; i < results->device_count; i++) {
         const struct pb_analysed *device = &results->devices[i];
 
-        if (strcmp(device->model, model) != 0 || device->total.accesses == 0)
+        if (!is_together(results, view, first, i) || device->total.accesses == 0)
             continue;
         all.accesses += (double)device->total.accesses;
         all.agreed += (double)device->total.agreed;
@@ -355,10 +302,10 @@ static struct agreement join_agreement(const struct pb_results *results, const c
 }
 
 /* "agreement: 87.50% of 8003566 recorded accesses as predicted, …" */
-static void print_agreement(const struct pb_results *results, const char *model, size_t devices,
-                            FILE *file)
+static void print_agreement(const struct pb_results *results, const struct pb_view *view,
+                            size_t first, size_t devices, FILE *file)
 {
-    struct agreement all = join_agreement(results, model);
+    struct agreement all = join_agreement(results, view, first);
     const struct pb_agreement_test *worst;
     char device[4 * PB_KEY_LENGTH];
 
@@ -378,48 +325,92 @@ static void print_agreement(const struct pb_results *results, const char *model,
     fputc('\n', file);
 }
 
-static enum pb_status print_model(const struct pb_results *results, size_t first,
-                                  struct column *column, FILE *file, struct pb_error *err)
+static bool is_filtered(const struct pb_view *view)
 {
-    const char *model = results->devices[first].model;
-    enum pb_status status = collect(results, model, 0, column, err);
+    return view->memory != NULL || view->parameter != NULL;
+}
 
-    if (status == PB_OK)
-        print_head(model, first == 0, column, file);
-    for (size_t p = 0; p < results->parameter_count && status == PB_OK;) {
-        struct gap gap;
+/* All of one table: the head, the summary, what was determined, what was not, the agreement. */
+static enum pb_status print_table(const struct pb_results *results, const struct pb_view *view,
+                                  size_t first, struct pb_line *lines, struct column *column,
+                                  FILE *file, struct pb_error *err)
+{
+    struct pb_page page = {.lines = lines, .line_count = results->parameter_count};
+    enum pb_status status = PB_OK;
 
-        if (is_void(column)) {
-            status = walk_gap(results, model, p, column, &gap, err);
-            print_gap(&gap, file);
-            p += gap.count;
-            continue;
-        }
-        column->typical = find_typical(column);
-        print_typical(column, file);
-        print_others(column, file);
-        if (++p < results->parameter_count)
-            status = collect(results, model, p, column, err);
+    for (size_t p = 0; p < results->parameter_count && status == PB_OK; p++) {
+        status = collect(results, view, first, p, column, err);
+        if (status == PB_OK)
+            make_line(column, &lines[p]);
     }
-    if (status == PB_OK)
-        print_agreement(results, model, column->count, file);
+    if (status != PB_OK)
+        return status;
+    page.first = &results->devices[first];
+    page.device_count = column->count;
+    page.last_key = column->cells[column->count - 1].device;
+    pb_page_print_head(&page, view, file);
+    if (!is_filtered(view))
+        pb_page_print_summary(&page, file);
+    if (!view->summary) {
+        fputs("\nInterval: the values that the evidence allows; (SMs): from the nearest to the "
+              "farthest SM.\n",
+              file);
+        status = print_determined(results, view, first, lines, column, file, err);
+        if (status == PB_OK)
+            pb_page_print_undetermined(&page, view, file);
+    }
+    if (status == PB_OK && !view->summary && !is_filtered(view))
+        print_agreement(results, view, first, page.device_count, file);
     return status;
 }
 
-enum pb_status pb_results_print(const struct pb_results *results, FILE *file, struct pb_error *err)
+/* --memory and --parameter must name something that exists together. */
+static enum pb_status check_view(const struct pb_results *results, const struct pb_view *view,
+                                 struct pb_error *err)
+{
+    for (size_t p = 0; p < results->parameter_count; p++) {
+        struct pb_parameter_row row;
+        enum pb_status status = pb_results_read(results, p, 1, &row, err);
+
+        if (status != PB_OK)
+            return status;
+        if ((view->memory == NULL || strcmp(row.memory, view->memory) == 0) &&
+            (view->parameter == NULL || strcmp(row.parameter, view->parameter) == 0))
+            return PB_OK;
+    }
+    return pb_fail(err, PB_INVALID, "no parameter has %s%s%s%s%s; the table without them lists all",
+                   view->memory == NULL ? "" : "--memory ",
+                   view->memory == NULL ? "" : view->memory,
+                   view->memory != NULL && view->parameter != NULL ? " and " : "",
+                   view->parameter == NULL ? "" : "--parameter ",
+                   view->parameter == NULL ? "" : view->parameter);
+}
+
+enum pb_status pb_results_print(const struct pb_results *results, const struct pb_view *view,
+                                FILE *file, struct pb_error *err)
 {
     struct column column = {.cells = NULL};
-    enum pb_status status = PB_OK;
+    struct pb_line *lines;
+    enum pb_status status;
 
     if (results->device_count == 0 || results->parameter_count == 0)
         return PB_OK;
+    status = check_view(results, view, err);
+    if (status != PB_OK)
+        return status;
     column.cells = calloc(results->device_count, sizeof(*column.cells));
-    if (column.cells == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a table of %zu devices",
-                       results->device_count);
-    for (size_t i = 0; i < results->device_count && status == PB_OK; i++)
-        if (!is_repeated(results, i))
-            status = print_model(results, i, &column, file, err);
+    lines = calloc(results->parameter_count, sizeof(*lines));
+    if (column.cells == NULL || lines == NULL)
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating a table of %zu devices",
+                         results->device_count);
+    for (size_t i = 0; i < results->device_count && status == PB_OK; i++) {
+        if (is_repeated(results, view, i))
+            continue;
+        if (i > 0)
+            fputc('\n', file);
+        status = print_table(results, view, i, lines, &column, file, err);
+    }
     free(column.cells);
+    free(lines);
     return status;
 }

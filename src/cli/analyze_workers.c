@@ -22,6 +22,7 @@ struct pb_workers {
 struct answer {
     enum pb_status status;
     char message[PB_ERROR_LENGTH], model[PB_TEXT_LENGTH];
+    struct pb_device_info info;
     size_t analysed, parameters, agreement;
 };
 
@@ -46,6 +47,7 @@ static enum pb_status analyse(struct pb_reader *reader, const char *key,
         pb_parameters_clear(&result.parameters);
         return status;
     }
+    result.info = info;
     snprintf(result.model, sizeof(result.model), "%.112s%s", info.model,
              strcmp(info.backend, "sim") == 0 ? ", simulated" : "");
     *result_out = result;
@@ -60,6 +62,7 @@ static bool send_answer(int pipe, enum pb_status status, const struct pb_device_
     PB_TEXT_SET(answer.message, err->message);
     if (status == PB_OK) {
         PB_TEXT_SET(answer.model, result->model);
+        answer.info = result->info;
         answer.analysed = result->analysed;
         answer.parameters = result->parameters.count;
         answer.agreement = result->agreement.count;
@@ -182,6 +185,7 @@ enum pb_status pb_workers_next(struct pb_workers *workers, struct pb_device_resu
         return status;
     }
     PB_TEXT_SET(result.model, answer.model);
+    result.info = answer.info;
     result.analysed = answer.analysed;
     *result_out = result;
     return PB_OK;

@@ -22,6 +22,7 @@ struct pb_workers;
 /* What was found of one device. */
 struct pb_device_result {
     char model[PB_TEXT_LENGTH];
+    struct pb_device_info info;      /* as the driver states it */
     struct pb_parameters parameters; /* for pb_parameters_clear() */
     struct pb_agreement agreement;   /* for pb_agreement_clear() */
     size_t analysed;                 /* recordings that could be read */

@@ -15,6 +15,7 @@
 #include "analysis/verdict/score.h"
 #include "analysis/verdict/sheet.h"
 #include "cli/outlet.h"
+#include "cli/terminal.h"
 #include "h5schema/rows.h"
 
 /* Files of earlier runs, in the order in which they were named. */
@@ -116,15 +117,6 @@ enum pb_status pb_ruling_write_prometheus(const struct pb_ruling *ruling, FILE *
 /* Limits per model that healthy devices pass, with their false-alarm rate: for other checks. */
 enum pb_status pb_ruling_write_floors(const struct pb_ruling *ruling, FILE *file,
                                       struct pb_error *err);
-
-/* How people see it. */
-struct pb_terminal {
-    size_t width; /* columns */
-    bool colours;
-};
-
-/* Columns and colours of a stream: 100 and none where it is no terminal. */
-struct pb_terminal pb_terminal_of(FILE *file);
 
 /* The table, worst first, and the scontrol lines that would drain the nodes. */
 enum pb_status pb_ruling_print(const struct pb_ruling *ruling, struct pb_terminal terminal,

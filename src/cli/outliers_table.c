@@ -3,33 +3,16 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "analysis/verdict/sensitivity.h"
 #include "cli/outliers.h"
 #include "core/text.h"
 
 enum {
-    WIDTH_DEFAULT = 100,
-    WIDTH_LEAST = 40,
     INDENT = 10, /* as wide as "CRITICAL" and a gap */
     MEMBERS_SHOWN = 64,
     FINDINGS_SHOWN = 20 /* more are in the JSON: nobody reads fifty */
 };
-
-struct pb_terminal pb_terminal_of(FILE *file)
-{
-    struct pb_terminal terminal = {WIDTH_DEFAULT, false};
-    struct winsize size;
-
-    if (!isatty(fileno(file)))
-        return terminal;
-    if (ioctl(fileno(file), TIOCGWINSZ, &size) == 0 && size.ws_col >= WIDTH_LEAST)
-        terminal.width = size.ws_col;
-    terminal.colours = getenv("NO_COLOR") == NULL;
-    return terminal;
-}
 
 /* A text that goes on where the last one ended. */
 struct page {

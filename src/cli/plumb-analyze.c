@@ -11,13 +11,15 @@
 
 #include "cli/analyze_report.h"
 #include "cli/analyze_rows.h"
+#include "cli/analyze_table.h"
 #include "cli/analyze_workers.h"
 #include "cli/command_line.h"
 #include "cli/worker.h"
 #include "h5schema/file.h"
 
 struct options {
-    const char *file, *json, *device;
+    const char *file, *json, *csv, *device;
+    struct pb_view view;
     size_t jobs;
     bool read_only;
 };
@@ -61,11 +63,13 @@ static enum pb_status keep_result(struct analysis *analysis, const char *key,
     enum pb_status status = PB_OK;
 
     if (analysis->report != NULL)
-        status = pb_report_add(analysis->report, key, result->model, &result->parameters,
-                               &result->agreement, err);
+        status = pb_report_add(analysis->report, key, result->model, &result->info,
+                               &result->parameters, &result->agreement, err);
     if (status == PB_OK)
         status = pb_results_add(&analysis->results, key, result->model, &result->parameters,
                                 &result->agreement, err);
+    if (status == PB_OK)
+        pb_results_set_info(&analysis->results, &result->info);
     analysis->empty += result->analysed == 0;
     return status;
 }
@@ -128,6 +132,11 @@ static enum pb_status next_agreement_rows(void *context, struct pb_agreement_row
     return status;
 }
 
+static bool is_standard_output(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
 /* Files first, then what people see: nobody reads of parameters that could not be kept. */
 static enum pb_status deliver(struct analysis *analysis, const struct options *options,
                               struct pb_error *err)
@@ -143,8 +152,10 @@ static enum pb_status deliver(struct analysis *analysis, const struct options *o
         status = pb_report_commit(analysis->report, err);
         analysis->report = NULL;
     }
-    if (status == PB_OK && (options->json == NULL || strcmp(options->json, "-") != 0))
-        status = pb_results_print(results, stdout, err);
+    if (status == PB_OK && options->csv != NULL)
+        status = pb_results_write_csv(results, options->csv, err);
+    if (status == PB_OK && !is_standard_output(options->json) && !is_standard_output(options->csv))
+        status = pb_results_print(results, &options->view, stdout, err);
     return status;
 }
 
@@ -190,7 +201,14 @@ int main(int argc, char **argv)
         const struct options options = {
             .file = line.arguments[0],
             .json = pb_command_line_text(&line, PB_OPTION_JSON),
+            .csv = pb_command_line_text(&line, PB_OPTION_CSV),
             .device = pb_command_line_text(&line, PB_OPTION_DEVICE),
+            .view = {.memory = pb_command_line_text(&line, PB_OPTION_MEMORY),
+                     .parameter = pb_command_line_text(&line, PB_OPTION_PARAMETER),
+                     .summary = pb_command_line_has(&line, PB_OPTION_SUMMARY),
+                     .all = pb_command_line_has(&line, PB_OPTION_ALL),
+                     .evidence = pb_command_line_has(&line, PB_OPTION_EVIDENCE),
+                     .terminal = pb_terminal_of(stdout)},
             .jobs = pb_command_line_integer(&line, PB_OPTION_JOBS, pb_worker_processors()),
             .read_only = pb_command_line_has(&line, PB_OPTION_READ_ONLY),
         };

@@ -203,9 +203,9 @@ static void test_table__folds_like_devices_and_shows_the_odd_one(void **state)
     assert_int_equal(run.code, 0);
     assert_string_equal(run.errors, "");
     assert_non_null(strstr(run.output, "Test GPU, simulated: 4 devices, n1.gpu0 to n1.gpu3"));
-    assert_non_null(strstr(run.output, "8192 bytes (8 KiB)"));
+    assert_non_null(strstr(run.output, "8 KiB"));
     assert_non_null(strstr(run.output, "! n1.gpu2"));
-    assert_non_null(strstr(run.output, "4096 bytes (4 KiB)"));
+    assert_non_null(strstr(run.output, "4 KiB"));
     assert_null(strstr(run.output, "! n1.gpu1"));
     assert_non_null(strstr(run.output, "3 of 4"));
     assert_non_null(strstr(run.output, "31 cycles"));
@@ -226,8 +226,103 @@ static void test_table__shows_long_lists_whole(void **state)
     assert_non_null(strstr(line, "\n                                             0x51000, 0x52000, "
                                  "0x4000,\n"));
     assert_non_null(strstr(line, "\n                                             0x48000]\n"));
-    assert_non_null(strstr(line, "200704, 233472]"));
+    assert_non_null(strstr(line, "164, 196, 228] KiB"));
     assert_null(strstr(run.output, " \n"));
+}
+
+/* The hierarchy in about ten lines, beside what the driver states; nothing else. */
+static void test_table__summary_is_the_hierarchy_alone(void **state)
+{
+    struct program_run run;
+    size_t lines = 0;
+
+    (void)state;
+    run_program(&run, "--read-only --summary %s/h200-standard.h5", PLUMB_TEST_DATA);
+    assert_int_equal(run.code, 0);
+    assert_non_null(
+        strstr(run.output, "by the driver: 132 SMs, compute capability 9.0, 139.8 GiB"));
+    assert_non_null(strstr(run.output, "ECC on"));
+    assert_non_null(strstr(run.output, " +- L1 data         241 KiB     32 cycles"));
+    assert_non_null(strstr(run.output, "60 MiB by the driver"));
+    assert_non_null(strstr(run.output, "16 entries of 16 MiB"));
+    assert_null(strstr(run.output, "undetermined"));
+    for (const char *at = run.output; *at != '\0'; at++)
+        lines += *at == '\n';
+    assert_in_range(lines, 10, 16);
+}
+
+/* What has no value comes last, by name, with the reason and what would determine it. */
+static void test_table__undetermined_parameters_come_last(void **state)
+{
+    struct program_run run;
+    const char *last, *from;
+
+    (void)state;
+    run_program(&run, "--read-only %s/h200-standard.h5", PLUMB_TEST_DATA);
+    from = strstr(run.output, " undetermined parameters:");
+    assert_non_null(from);
+    last = strstr(run.output, "host_link     from_latency_ns");
+    assert_non_null(last);
+    assert_true(last < from);
+    assert_non_null(strstr(from, "    l1: policy\n"));
+    assert_non_null(strstr(from, "to_together_bytes_per_s, from_together_bytes_per_s"));
+    assert_non_null(strstr(from, "To determine it: measure two or more GPUs of the node"));
+    assert_null(strstr(run.output, " parameters -"));
+}
+
+static void test_table__shows_what_was_asked_for(void **state)
+{
+    struct program_run run;
+
+    (void)state;
+    run_program(&run, "--read-only --memory tlb_l2 --evidence %s/h200-standard.h5",
+                PLUMB_TEST_DATA);
+    assert_int_equal(run.code, 0);
+    assert_non_null(strstr(run.output, "entry_count"));
+    assert_non_null(strstr(run.output, "evidence: /devices/vm.gpu0/tests/tlb_reach"));
+    assert_null(strstr(run.output, "size_bytes"));
+    run_program(&run, "--read-only --parameter size_bytes %s/h200-standard.h5", PLUMB_TEST_DATA);
+    assert_non_null(strstr(run.output, "l1            size_bytes"));
+    assert_null(strstr(run.output, "latency_cycles"));
+    run_program(&run, "--read-only --memory l9 %s/h200-standard.h5", PLUMB_TEST_DATA);
+    assert_int_equal(run.code, 2);
+    assert_non_null(strstr(run.errors, "no parameter has --memory l9"));
+}
+
+static void test_table__all_has_a_table_of_each_device(void **state)
+{
+    const char *path = write_fleet("all.h5", false);
+    struct program_run run;
+
+    (void)state;
+    run_program(&run, "--read-only --all %s", path);
+    assert_int_equal(run.code, 0);
+    assert_non_null(strstr(run.output, "Test GPU, simulated: n1.gpu3\n"));
+    assert_null(strstr(run.output, "4 devices"));
+}
+
+/* A row for each parameter of each device, and nothing else on standard output. */
+static void test_csv__has_a_row_for_each_parameter(void **state)
+{
+    struct program_run run;
+
+    (void)state;
+    run_program(&run, "--read-only --csv - %s/h200-standard.h5", PLUMB_TEST_DATA);
+    assert_int_equal(run.code, 0);
+    assert_memory_equal(run.output, "device,model,memory,parameter,value,unit,low,high,", 50);
+    assert_non_null(strstr(run.output, "\nvm.gpu0,NVIDIA H200,l1,line_bytes,128,byte,128,128,"));
+    assert_null(strstr(run.output, "hierarchy"));
+}
+
+static void test_json__has_what_the_driver_states(void **state)
+{
+    struct program_run run;
+
+    (void)state;
+    run_program(&run, "--read-only --json - %s/h200-standard.h5", PLUMB_TEST_DATA);
+    assert_non_null(strstr(run.output, "\"properties\": {"));
+    assert_non_null(strstr(run.output, "\"sm_count\": 132"));
+    assert_non_null(strstr(run.output, "\"driver_version\": \"580.159.04\""));
 }
 
 /* What it says of a memory stands together: one place to look. */
@@ -382,6 +477,12 @@ int main(void)
         cmocka_unit_test(test_table__folds_like_devices_and_shows_the_odd_one),
         cmocka_unit_test(test_table__shows_long_lists_whole),
         cmocka_unit_test(test_table__goes_memory_by_memory),
+        cmocka_unit_test(test_table__summary_is_the_hierarchy_alone),
+        cmocka_unit_test(test_table__undetermined_parameters_come_last),
+        cmocka_unit_test(test_table__shows_what_was_asked_for),
+        cmocka_unit_test(test_table__all_has_a_table_of_each_device),
+        cmocka_unit_test(test_csv__has_a_row_for_each_parameter),
+        cmocka_unit_test(test_json__has_what_the_driver_states),
         cmocka_unit_test(test_file__keeps_the_parameters_and_stays_whole),
         cmocka_unit_test(test_device__only_that_one_and_the_file_is_not_touched),
         cmocka_unit_test(test_jobs__change_neither_order_nor_results),

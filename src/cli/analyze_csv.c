@@ -1,0 +1,84 @@
+/* The parameters of all devices as comma-separated values, for those without HDF5 and JSON. */
+#include <math.h>
+#include <string.h>
+
+#include "cli/analyze_rows.h"
+#include "cli/outlet.h"
+
+static const char header[] =
+    "device,model,memory,parameter,value,unit,low,high,confidence,method,evidence,reason\n";
+
+static bool is_csv(const char *head, size_t length)
+{
+    return pb_outlet_begins(head, length, header);
+}
+
+static const struct pb_outlet_kind csv_kind = {"a table of plumb-analyze --csv", is_csv};
+
+static void put_quoted(const char *text, FILE *file)
+{
+    fputc('"', file);
+    for (; *text != '\0'; text++) {
+        if (*text == '"')
+            fputc('"', file);
+        fputc(*text, file);
+    }
+    fputc('"', file);
+}
+
+static void put_text(const char *text, FILE *file)
+{
+    if (strpbrk(text, ",\"\n\r") != NULL)
+        put_quoted(text, file);
+    else
+        fputs(text, file);
+    fputc(',', file);
+}
+
+static void put_number(double value, FILE *file)
+{
+    if (isfinite(value))
+        fprintf(file, "%.10g", value);
+    fputc(',', file);
+}
+
+static void put_row(const struct pb_parameter_row *row, const char *model, FILE *file)
+{
+    put_text(row->device, file);
+    put_text(model, file);
+    put_text(row->memory, file);
+    put_text(row->parameter, file);
+    put_text(row->value, file);
+    put_text(row->unit, file);
+    put_number(row->low, file);
+    put_number(row->high, file);
+    put_number(row->confidence, file);
+    put_text(row->method, file);
+    put_text(row->evidence, file);
+    put_quoted(row->reason, file);
+    fputc('\n', file);
+}
+
+enum pb_status pb_results_write_csv(const struct pb_results *results, const char *path,
+                                    struct pb_error *err)
+{
+    struct pb_outlet *outlet = NULL;
+    enum pb_status status = pb_outlet_open(path, &csv_kind, &outlet, err);
+    size_t count = results->device_count * results->parameter_count;
+
+    if (status != PB_OK)
+        return status;
+    fputs(header, pb_outlet_file(outlet));
+    for (size_t i = 0; i < count && status == PB_OK; i++) {
+        struct pb_parameter_row row;
+
+        status = pb_results_read(results, i, 1, &row, err);
+        if (status == PB_OK)
+            put_row(&row, results->devices[i / results->parameter_count].model,
+                    pb_outlet_file(outlet));
+    }
+    if (status == PB_OK)
+        return pb_outlet_commit(outlet, err);
+    pb_outlet_abandon(outlet);
+    return status;
+}
