@@ -33,7 +33,7 @@ enum pb_status pb_report_open(const char *path, struct pb_report **report_out, s
     enum pb_status status;
 
     if (report == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a report");
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a report");
     report->path = path;
     status = pb_outlet_open(path, &report_kind, &report->outlet, err);
     if (status != PB_OK) {

@@ -145,7 +145,7 @@ enum pb_status pb_results_add(struct pb_results *results, const char *key, const
     enum pb_status status;
 
     if (grown == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu devices", devices);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu devices", devices);
     results->devices = grown;
     if (results->rows == NULL)
         results->rows = tmpfile();

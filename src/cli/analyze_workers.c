@@ -112,7 +112,7 @@ enum pb_status pb_workers_start(const char *path, const struct pb_key *keys, siz
     enum pb_status status = PB_OK;
 
     if (workers == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu workers", jobs);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu workers", jobs);
     jobs = jobs > PB_WORKERS_MAX ? PB_WORKERS_MAX : jobs;
     jobs = jobs > count ? count : jobs;
     *workers = (struct pb_workers){.path = path, .keys = keys, .count = count, .jobs = jobs};
@@ -134,7 +134,8 @@ static enum pb_status take_parameters(struct pb_worker *worker, const struct ans
 
     parameters.items = calloc(answer->parameters + 1, sizeof(*parameters.items));
     if (parameters.items == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu parameters", answer->parameters);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu parameters",
+                       answer->parameters);
     status = pb_worker_receive(worker, parameters.items,
                                answer->parameters * sizeof(*parameters.items), err);
     if (status != PB_OK) {

@@ -56,7 +56,7 @@ static enum pb_status sort_hosts(const char *const *names, size_t count, struct 
     size_t kept = 0;
 
     if (hosts == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu hosts", count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu hosts", count);
     for (size_t i = 0; i < count; i++) {
         if (!pb_text_is_host(names[i])) {
             free(hosts);
@@ -149,7 +149,7 @@ enum pb_status pb_hostlist_fold(const char *const *hosts, size_t count, char **t
     free(sorted);
     if (text == NULL || fclose(text) != 0) {
         free(bytes);
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a list of %zu hosts", count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a list of %zu hosts", count);
     }
     *text_out = bytes;
     return PB_OK;

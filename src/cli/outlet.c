@@ -33,12 +33,13 @@ static enum pb_status check_replaceable(const char *path, const struct pb_outlet
     if (old == NULL && errno == ENOENT)
         return PB_OK;
     if (old == NULL)
-        return pb_fail(err, PB_IO, "%s: cannot be looked at: %s", path, strerror(errno));
+        return pb_fail(err, PB_IO, "%s: cannot stat: %s", path, strerror(errno));
     length = fread(head, 1, sizeof(head), old);
     fclose(old);
     if (length == 0 || kind->is_one(head, length))
         return PB_OK;
-    return pb_fail(err, PB_EXISTS, "%s exists and is not %s", path, kind->name);
+    return pb_fail(err, PB_EXISTS, "%s exists and is not %s; it is not overwritten", path,
+                   kind->name);
 }
 
 static enum pb_status open_beside(struct pb_outlet *outlet, struct pb_error *err)
@@ -69,7 +70,7 @@ enum pb_status pb_outlet_open(const char *path, const struct pb_outlet_kind *kin
     struct stat about;
 
     if (outlet == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for an output");
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating an output");
     outlet->path = path;
     outlet->name = strcmp(path, "-") == 0 ? "standard output" : path;
     if (strcmp(path, "-") == 0 || (stat(path, &about) == 0 && !S_ISREG(about.st_mode))) {

@@ -15,6 +15,7 @@
 #include "cli/analyze_workers.h"
 #include "cli/command_line.h"
 #include "cli/worker.h"
+#include "core/suggest.h"
 #include "h5schema/file.h"
 
 struct options {
@@ -33,6 +34,21 @@ struct analysis {
     size_t empty; /* devices with nothing to analyse */
 };
 
+static enum pb_status refuse_device(const struct analysis *analysis, const struct options *options,
+                                    struct pb_error *err)
+{
+    struct pb_suggestion suggestion = {.word = options->device};
+
+    for (size_t i = 0; i < analysis->count; i++)
+        pb_suggest(&suggestion, analysis->keys[i].text);
+    if (suggestion.best != NULL)
+        return pb_fail(err, PB_INVALID, "%s: no device %s among %zu; did you mean %s?",
+                       options->file, options->device, analysis->count, suggestion.best);
+    return pb_fail(err, PB_INVALID, "%s: no device %s among %zu; the first is %s", options->file,
+                   options->device, analysis->count,
+                   analysis->count > 0 ? analysis->keys[0].text : "none");
+}
+
 /* The devices of the file, or the one that was asked for. */
 static enum pb_status list_devices(struct analysis *analysis, const struct options *options,
                                    struct pb_error *err)
@@ -50,9 +66,7 @@ static enum pb_status list_devices(struct analysis *analysis, const struct optio
         if (strcmp(analysis->keys[i].text, options->device) == 0)
             analysis->keys[found++] = analysis->keys[i];
     if (found == 0)
-        status = pb_fail(err, PB_INVALID, "%s: no device %s among %zu (the first is %s)",
-                         options->file, options->device, analysis->count,
-                         analysis->count > 0 ? analysis->keys[0].text : "none");
+        status = refuse_device(analysis, options, err);
     analysis->count = found;
     return status;
 }
