@@ -97,5 +97,18 @@ pb_test_run pb_test_peer_link_together;
 pb_test_run pb_test_sustain;
 /* integrity.c */
 pb_test_run pb_test_memory_pattern;
+/* loaded.c */
+pb_test_run pb_test_loaded_latency;
+pb_test_run pb_test_l2_whole;
+/* work.c */
+pb_test_run pb_test_read_peak;
+pb_test_run pb_test_l2_read;
+pb_test_run pb_test_atomic_rate;
+pb_test_run pb_test_bulk_copy;
+/* cluster_shared.c */
+pb_test_run pb_test_cluster_shared;
+pb_test_run pb_test_cluster_shared_rate;
+/* compute.c */
+pb_test_run pb_test_compute_integrity;
 
 #endif

@@ -39,6 +39,9 @@ enum pb_capability {
     PB_CAP_ALIAS = 1u << 15,
     PB_CAP_CLUSTER = 1u << 16,
     PB_CAP_PAIR = 1u << 17,
+    PB_CAP_PARALLEL = 1u << 18,       /* all SMs at once: parallel.h */
+    PB_CAP_CLUSTER_SHARED = 1u << 19, /* shared memory of other SMs */
+    PB_CAP_BULK = 1u << 20,           /* asynchronous bulk copies */
 };
 
 /* The memory path a load takes. */
@@ -134,6 +137,8 @@ struct pb_trace {
     uint64_t carveout_bytes; /* as configured */
     int64_t sm_id;
 };
+
+#include "device/parallel.h"
 
 /* What stands between the two stamps when the cost of stamping is measured. */
 enum pb_stamp {
@@ -347,6 +352,18 @@ struct pb_device_ops {
                               uint32_t *sms_out, struct pb_error *err);
     enum pb_status (*pair)(struct pb_device *device, const struct pb_pair *pair,
                            uint32_t *cycles_out, struct pb_error *err);
+    /* parallel.h; background_out: bytes per second that the other SMs have read */
+    enum pb_status (*loaded_chase)(struct pb_device *device, const struct pb_loaded_chase *chase,
+                                   struct pb_trace *trace, double *background_out,
+                                   struct pb_error *err);
+    /* cycles_out[sm_count]: 0 where the SM took no part */
+    enum pb_status (*work)(struct pb_device *device, const struct pb_work *work,
+                           uint64_t *cycles_out, struct pb_error *err);
+    enum pb_status (*compute)(struct pb_device *device, const struct pb_compute *compute,
+                              uint64_t *checksums_out, struct pb_error *err);
+    enum pb_status (*cluster_shared)(struct pb_device *device,
+                                     const struct pb_cluster_shared *cluster, uint32_t *sms_out,
+                                     double *cycles_out, double *rate_out, struct pb_error *err);
 };
 
 /* Every backend's device begins with this. */

@@ -142,4 +142,8 @@ const struct pb_device_ops pb_device_cuda = {
     .pattern = pb_cuda_pattern,
     .cluster = pb_cuda_cluster,
     .pair = pb_cuda_pair,
+    .loaded_chase = pb_cuda_loaded_chase,
+    .work = pb_cuda_work,
+    .compute = pb_cuda_compute,
+    .cluster_shared = pb_cuda_cluster_shared,
 };

@@ -100,8 +100,10 @@ static uint32_t capabilities(const struct pb_cuda_device *cuda)
     uint32_t can = PB_CAP_CLOCK | PB_CAP_GLOBAL_CA | PB_CAP_GLOBAL_CG | PB_CAP_READONLY |
                    PB_CAP_TEXTURE | PB_CAP_TEXTURE_2D | PB_CAP_CONSTANT | PB_CAP_SHARED |
                    PB_CAP_STREAM | PB_CAP_BURST | PB_CAP_ATOMIC | PB_CAP_STUDY | PB_CAP_LINK |
-                   PB_CAP_PATTERN | PB_CAP_CLUSTER | PB_CAP_PAIR;
+                   PB_CAP_PATTERN | PB_CAP_CLUSTER | PB_CAP_PAIR | PB_CAP_PARALLEL;
 
+    if (cuda->info.compute_capability >= 90)
+        can |= PB_CAP_CLUSTER_SHARED | PB_CAP_BULK;
     if (has_peer(cuda))
         can |= PB_CAP_PEER;
     if (pb_cuda_alias_is_there(cuda))
@@ -124,7 +126,6 @@ enum pb_status pb_cuda_describe(struct pb_cuda_device *cuda, struct pb_error *er
     struct pb_device_info *info = &cuda->info;
 
     PB_TEXT_SET(info->backend, "cuda");
-    info->capabilities = capabilities(cuda);
     info->slot = -1;
     info->ecc_enabled = info->mig_enabled = -1;
     info->power_limit_w = info->power_limit_default_w = NAN;
@@ -133,6 +134,7 @@ enum pb_status pb_cuda_describe(struct pb_cuda_device *cuda, struct pb_error *er
     describe_memory(&reader);
     if (reader.status != PB_OK)
         return reader.status;
+    info->capabilities = capabilities(cuda);
     describe_software(info);
     pb_nvml_describe(cuda->nvml, info);
     return PB_OK;

@@ -243,5 +243,15 @@ enum pb_status pb_cuda_cluster(struct pb_device *device, const struct pb_cluster
                                uint32_t *sms_out, struct pb_error *err);
 enum pb_status pb_cuda_pair(struct pb_device *device, const struct pb_pair *pair,
                             uint32_t *cycles_out, struct pb_error *err);
+enum pb_status pb_cuda_loaded_chase(struct pb_device *device, const struct pb_loaded_chase *chase,
+                                    struct pb_trace *trace, double *background_out,
+                                    struct pb_error *err);
+enum pb_status pb_cuda_work(struct pb_device *device, const struct pb_work *work,
+                            uint64_t *cycles_out, struct pb_error *err);
+enum pb_status pb_cuda_compute(struct pb_device *device, const struct pb_compute *compute,
+                               uint64_t *checksums_out, struct pb_error *err);
+enum pb_status pb_cuda_cluster_shared(struct pb_device *device,
+                                      const struct pb_cluster_shared *cluster, uint32_t *sms_out,
+                                      double *cycles_out, double *rate_out, struct pb_error *err);
 
 #endif

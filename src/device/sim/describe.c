@@ -42,9 +42,11 @@ static uint32_t capabilities_of(const struct pb_sim_device *device)
                             PB_CAP_STREAM | PB_CAP_BURST | PB_CAP_ATOMIC | PB_CAP_STUDY |
                             PB_CAP_LINK | PB_CAP_PEER | PB_CAP_PATTERN | PB_CAP_ALIAS;
 
-    capabilities |= PB_CAP_PAIR;
+    capabilities |= PB_CAP_PAIR | PB_CAP_PARALLEL;
     if (device->profile->layout.cluster_max > 0)
-        capabilities |= PB_CAP_CLUSTER;
+        capabilities |= PB_CAP_CLUSTER | PB_CAP_CLUSTER_SHARED;
+    if (device->profile->parallel.bulk_overhead_cycles > 0.0)
+        capabilities |= PB_CAP_BULK;
     for (size_t k = 0; k < sizeof(optional) / sizeof(optional[0]); k++)
         if (pb_sim_device_has_path(device, optional[k].path))
             capabilities |= optional[k].capability;

@@ -10,6 +10,7 @@ enum form {
     FORM_FACTOR,      /* =F */
     FORM_SHARE,       /* =F, at most 1 */
     FORM_SM_FACTOR,   /* =SM:F */
+    FORM_SM_CHANCE,   /* =SM:PROBABILITY */
     FORM_TAIL,        /* =PROBABILITY:CYCLES */
     FORM_THROTTLE,    /* =F@SECONDS */
     FORM_WIDTH,       /* =N */
@@ -37,6 +38,11 @@ static const struct rule {
     {"crash", PB_SIM_FAULT_CRASH, FORM_TEST},
     {"lost", PB_SIM_FAULT_LOST, FORM_TEST},
     {"absent", PB_SIM_FAULT_ABSENT, FORM_BARE},
+    {"load_knee", PB_SIM_FAULT_LOAD_KNEE, FORM_FACTOR},
+    {"atomic_rate", PB_SIM_FAULT_ATOMIC_RATE, FORM_FACTOR},
+    {"dsm_latency", PB_SIM_FAULT_DSM_LATENCY, FORM_FACTOR},
+    {"peer_latency", PB_SIM_FAULT_PEER_LATENCY, FORM_FACTOR},
+    {"compute_flip", PB_SIM_FAULT_COMPUTE_FLIP, FORM_SM_CHANCE},
 };
 
 static const double factor_low = 0.01, factor_high = 100.0;
@@ -48,6 +54,7 @@ static const char *form_text(enum form form)
         [FORM_FACTOR] = "=F with F from 0.01 to 100",
         [FORM_SHARE] = "=F with F from 0.01 to 1",
         [FORM_SM_FACTOR] = "=SM:F with SM from 0 and F from 0.01 to 100",
+        [FORM_SM_CHANCE] = "=SM:PROBABILITY with SM from 0 and PROBABILITY from 0 to 1",
         [FORM_TAIL] = "=PROBABILITY:CYCLES with PROBABILITY from 0 to 1 and CYCLES from 0 to 1e9",
         [FORM_THROTTLE] = "=F@SECONDS with F from 0.01 to 1 and SECONDS from 0 to 1e6",
         [FORM_WIDTH] = "=N with N one of 1, 2, 4, 8, 16 and 32",
@@ -119,6 +126,9 @@ static bool take_value(const char **text, enum form form, struct pb_sim_fault *f
     case FORM_SM_FACTOR:
         return take_char(text, '=') && take_sm(text, &fault->sm) && take_char(text, ':') &&
                take_number(text, factor_low, factor_high, &fault->value);
+    case FORM_SM_CHANCE:
+        return take_char(text, '=') && take_sm(text, &fault->sm) && take_char(text, ':') &&
+               take_number(text, 0, 1, &fault->value);
     case FORM_TAIL:
         return take_char(text, '=') && take_number(text, 0, 1, &fault->value) &&
                take_char(text, ':') && take_number(text, 0, 1e9, &fault->cycles);
@@ -139,7 +149,7 @@ static bool take_value(const char **text, enum form form, struct pb_sim_fault *f
 
 static enum pb_status refuse_name(const char *spec, struct pb_error *err)
 {
-    char names[192] = "";
+    char names[256] = "";
     size_t length = 0;
 
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && length < sizeof(names); i++)

@@ -173,6 +173,7 @@ enum pb_status pb_sim_profile_read(const struct pb_json *root, struct pb_sim_pro
                                        "layout",
                                        "study",
                                        "link",
+                                       "parallel",
                                        NULL};
     struct pb_sim_reader reader = {PB_OK, err};
     struct pb_sim_profile *profile = calloc(1, sizeof(*profile));

@@ -121,6 +121,21 @@ struct pb_sim_sides_spec {
     double gpc_cycles[PB_SIM_GPCS_MAX]; /* that the way from a GPC to all behind its SMs adds */
     uint32_t slice_count;
     double slice_spread_cycles; /* between the nearest slice of an SM and the farthest */
+    uint64_t far_bytes; /* that the other half holds for an SM, beyond the size of the cache */
+};
+
+/* What all SMs do at once; see parallel.c for the models. */
+struct pb_sim_parallel_spec {
+    double knee_share;         /* of the most traffic: from there on latency rises steeply */
+    double slope;              /* by how much it rises before, over all of the traffic */
+    double saturated_factor;   /* of the latency where traffic is all that can be */
+    double l2_bytes_per_cycle; /* read by an SM from L2 while all read */
+    double sm_bytes_per_cycle; /* by one alone */
+    double atomic_address_per_cycle, atomic_line_per_cycle, atomic_spread_per_cycle;
+    double bulk_overhead_cycles; /* that a bulk copy takes beyond a load; 0: there are none */
+    double own_shared_cycles;    /* one's own shared memory by the way of a cluster */
+    double cluster_shared_cycles, cluster_shared_spread_cycles; /* another SM's */
+    double own_shared_bytes_per_cycle, cluster_shared_bytes_per_cycle;
 };
 
 /* SMs that share a way to the rest of the chip; their GPCs are those of pb_sim_sides_spec. */
@@ -179,6 +194,7 @@ struct pb_sim_profile {
     struct pb_sim_layout_spec layout;
     struct pb_sim_study_spec study;
     struct pb_sim_link_spec link;
+    struct pb_sim_parallel_spec parallel;
 };
 
 /*

@@ -74,8 +74,8 @@ static void read_gpc_cycles(struct pb_sim_reader *reader, const struct pb_json *
 static void read_sides(struct pb_sim_reader *reader, const struct pb_json *root,
                        struct pb_sim_profile *profile)
 {
-    static const char *const keys[] = {"far_latency_cycles",  "mask",       "gpc_sms", "slices",
-                                       "slice_spread_cycles", "gpc_cycles", NULL};
+    static const char *const keys[] = {"far_latency_cycles",  "mask",       "gpc_sms",   "slices",
+                                       "slice_spread_cycles", "gpc_cycles", "far_bytes", NULL};
     struct pb_json at = pb_sim_read_optional(reader, root, "l2_sides"), mask;
     const struct pb_sim_cache_spec *near = global_last(profile);
     struct pb_sim_sides_spec *sides = &profile->sides;
@@ -102,6 +102,8 @@ static void read_sides(struct pb_sim_reader *reader, const struct pb_json *root,
     sides->slice_count = 1;
     pb_sim_read_integer_or(reader, &at, "slices", 1, 1 << 16, &sides->slice_count);
     pb_sim_read_number_or(reader, &at, "slice_spread_cycles", 0, low, &sides->slice_spread_cycles);
+    if (pb_sim_read_optional(reader, &at, "far_bytes").value != NULL)
+        sides->far_bytes = (uint64_t)pb_sim_read_number(reader, &at, "far_bytes", 0, 1e12);
 }
 
 static void read_layout(struct pb_sim_reader *reader, const struct pb_json *root,
@@ -238,6 +240,61 @@ static void read_link(struct pb_sim_reader *reader, const struct pb_json *root,
     pb_sim_read_number_or(reader, &at, "peer_latency_us", 0, 1e6, &link->peer_latency_us);
 }
 
+static void read_parallel(struct pb_sim_reader *reader, const struct pb_json *root,
+                          struct pb_sim_profile *profile)
+{
+    struct pb_sim_parallel_spec *spec = &profile->parallel;
+    bool has_clusters = profile->compute_capability >= 90;
+    struct pb_sim_parallel_spec read = {
+        .knee_share = 0.8,
+        .slope = 0.1,
+        .saturated_factor = 2.0,
+        .l2_bytes_per_cycle = 32.0,
+        .sm_bytes_per_cycle = 64.0,
+        .atomic_address_per_cycle = 1.0,
+        .atomic_line_per_cycle = 16.0,
+        .atomic_spread_per_cycle = 8.0 * profile->sm_count,
+        .bulk_overhead_cycles = has_clusters ? 300.0 : 0.0,
+        .own_shared_cycles = profile->shared.latency_cycles,
+        .cluster_shared_cycles = 7.0 * profile->shared.latency_cycles,
+        .cluster_shared_spread_cycles = profile->shared.latency_cycles,
+        .own_shared_bytes_per_cycle = profile->shared.peak_bytes_per_cycle,
+        .cluster_shared_bytes_per_cycle = profile->shared.peak_bytes_per_cycle / 4.0,
+    };
+    const struct {
+        const char *key;
+        double low, high, *value;
+    } rows[] = {
+        {"knee_share", 0.01, 1, &read.knee_share},
+        {"slope", 0, 100, &read.slope},
+        {"saturated_factor", 1, 1000, &read.saturated_factor},
+        {"l2_bytes_per_cycle", 0.01, 1e5, &read.l2_bytes_per_cycle},
+        {"sm_bytes_per_cycle", 0.01, 1e5, &read.sm_bytes_per_cycle},
+        {"atomic_address_per_cycle", 1e-3, 1e6, &read.atomic_address_per_cycle},
+        {"atomic_line_per_cycle", 1e-3, 1e6, &read.atomic_line_per_cycle},
+        {"atomic_spread_per_cycle", 1e-3, 1e6, &read.atomic_spread_per_cycle},
+        {"bulk_overhead_cycles", 0, 1e6, &read.bulk_overhead_cycles},
+        {"own_shared_cycles", 1, 1e6, &read.own_shared_cycles},
+        {"cluster_shared_cycles", 1, 1e6, &read.cluster_shared_cycles},
+        {"cluster_shared_spread_cycles", 0, 1e6, &read.cluster_shared_spread_cycles},
+        {"own_shared_bytes_per_cycle", 0.01, 1e5, &read.own_shared_bytes_per_cycle},
+        {"cluster_shared_bytes_per_cycle", 0.01, 1e5, &read.cluster_shared_bytes_per_cycle},
+    };
+    enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+    const char *keys[ROWS + 1] = {NULL};
+    struct pb_json at = pb_sim_read_optional(reader, root, "parallel");
+
+    if (reader->status == PB_OK && at.value != NULL) {
+        for (size_t i = 0; i < ROWS; i++)
+            keys[i] = rows[i].key;
+        pb_sim_read_only(reader, &at, keys);
+        for (size_t i = 0; i < ROWS; i++)
+            pb_sim_read_number_or(reader, &at, rows[i].key, rows[i].low, rows[i].high,
+                                  rows[i].value);
+    }
+    *spec = read;
+}
+
 void pb_sim_profile_read_extras(struct pb_sim_reader *reader, const struct pb_json *root,
                                 struct pb_sim_profile *profile)
 {
@@ -245,4 +302,5 @@ void pb_sim_profile_read_extras(struct pb_sim_reader *reader, const struct pb_js
     read_layout(reader, root, profile);
     read_study(reader, root, profile);
     read_link(reader, root, profile);
+    read_parallel(reader, root, profile);
 }

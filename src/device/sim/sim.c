@@ -106,6 +106,10 @@ static enum pb_status check_faults(const struct pb_sim_device *device, struct pb
             return pb_fail(err, PB_INVALID,
                            "fault sm_slow: expected an SM from 0 to %u of %s, found %lld",
                            profile->sm_count - 1, profile->name, (long long)fault->sm);
+        if (fault->kind == PB_SIM_FAULT_COMPUTE_FLIP && fault->sm >= profile->sm_count)
+            return pb_fail(err, PB_INVALID,
+                           "fault compute_flip: expected an SM from 0 to %u of %s, found %lld",
+                           profile->sm_count - 1, profile->name, (long long)fault->sm);
         if (fault->kind == PB_SIM_FAULT_L2_LATENCY && profile->cache_count == 0)
             return pb_fail(err, PB_INVALID, "fault l2_latency: %s has no cache", profile->name);
         if (fault->kind == PB_SIM_FAULT_L1_SIZE && !has_private_cache(profile))
@@ -240,4 +244,8 @@ const struct pb_device_ops pb_device_sim = {
     .pattern = pb_sim_pattern,
     .cluster = pb_sim_cluster,
     .pair = pb_sim_pair,
+    .loaded_chase = pb_sim_loaded_chase,
+    .work = pb_sim_work,
+    .compute = pb_sim_compute,
+    .cluster_shared = pb_sim_cluster_shared,
 };

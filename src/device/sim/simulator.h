@@ -3,7 +3,8 @@
  *
  * sim.c opens, describe.c describes, chase.c walks pointers, burst.c sends loads that wait for
  * nothing, map.c goes over all SMs, pair.c tells which belong together, study.c runs F13's kernels,
- * link.c moves data to and from the device, pattern.c tests its memory, measure.c does everything
+ * link.c moves data to and from the device, pattern.c tests its memory, parallel.c has all SMs at
+ * work at once, measure.c does everything
  * else, and timing.c says what it costs.
  */
 #ifndef PB_DEVICE_SIM_SIMULATOR_H
@@ -112,6 +113,16 @@ enum pb_status pb_sim_cluster(struct pb_device *device, const struct pb_cluster 
                               uint32_t *sms_out, struct pb_error *err);
 enum pb_status pb_sim_pair(struct pb_device *device, const struct pb_pair *pair,
                            uint32_t *cycles_out, struct pb_error *err);
+enum pb_status pb_sim_loaded_chase(struct pb_device *device, const struct pb_loaded_chase *chase,
+                                   struct pb_trace *trace, double *background_out,
+                                   struct pb_error *err);
+enum pb_status pb_sim_work(struct pb_device *device, const struct pb_work *work,
+                           uint64_t *cycles_out, struct pb_error *err);
+enum pb_status pb_sim_compute(struct pb_device *device, const struct pb_compute *compute,
+                              uint64_t *checksums_out, struct pb_error *err);
+enum pb_status pb_sim_cluster_shared(struct pb_device *device,
+                                     const struct pb_cluster_shared *cluster, uint32_t *sms_out,
+                                     double *cycles_out, double *rate_out, struct pb_error *err);
 enum pb_status pb_sim_describe(struct pb_device *device, struct pb_device_info *info_out,
                                struct pb_error *err);
 enum pb_status pb_sim_read_state(struct pb_device *device, struct pb_state *state_out,

@@ -1,0 +1,275 @@
+/*
+ * The same work on every SM at the same time, or on one of them: reads by words of 4, 8 and 16
+ * bytes, additions to L2, bulk copies to shared memory. Every SM stamps its own begin and end.
+ *
+ * Limit: one CTA of 1,024 threads on every SM; where the device does not give that (MIG, another
+ * process), the state says so.
+ */
+#include "kernels/meet.cuh"
+
+enum { PB_WORK_THREADS = 1024 };
+
+/* The xor of the quarters of a word, as they lie in memory. */
+__device__ __forceinline__ uint32_t pb_fold(uint32_t word)
+{
+    return word;
+}
+__device__ __forceinline__ uint32_t pb_fold(uint2 word)
+{
+    return word.x ^ word.y;
+}
+__device__ __forceinline__ uint32_t pb_fold(uint4 word)
+{
+    return word.x ^ word.y ^ word.z ^ word.w;
+}
+
+#define PB_READERS(name, operation)                                                                \
+    struct name {                                                                                  \
+        __device__ __forceinline__ static void load(uint32_t &word, uint64_t at)                   \
+        {                                                                                          \
+            asm volatile(operation ".u32 %0, [%1];" : "=r"(word) : "l"(at) : "memory");            \
+        }                                                                                          \
+        __device__ __forceinline__ static void load(uint2 &word, uint64_t at)                      \
+        {                                                                                          \
+            asm volatile(operation ".v2.u32 {%0, %1}, [%2];"                                       \
+                         : "=r"(word.x), "=r"(word.y)                                              \
+                         : "l"(at)                                                                 \
+                         : "memory");                                                              \
+        }                                                                                          \
+        __device__ __forceinline__ static void load(uint4 &word, uint64_t at)                      \
+        {                                                                                          \
+            asm volatile(operation ".v4.u32 {%0, %1, %2, %3}, [%4];"                               \
+                         : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w)                  \
+                         : "l"(at)                                                                 \
+                         : "memory");                                                              \
+        }                                                                                          \
+    };
+
+PB_READERS(pb_reader_l1, "ld.global.ca")
+PB_READERS(pb_reader_l2, "ld.global.cg")
+PB_READERS(pb_reader_shared, "ld.shared")
+
+/* What a thread should have read after an odd number of passes. */
+template <class Word>
+__device__ __forceinline__ uint32_t pb_work_expect(uint64_t first_word, uint64_t bytes,
+                                                   uint32_t salt)
+{
+    const uint32_t quarters = sizeof(Word) / sizeof(uint32_t);
+    uint32_t expected = 0;
+
+    for (uint64_t at = threadIdx.x; at < bytes / sizeof(Word); at += PB_WORK_THREADS)
+        for (uint32_t i = 0; i < quarters; i++)
+            expected ^= PB_KERNEL_PATTERN(first_word + at * quarters + i, salt);
+    return expected;
+}
+
+template <class Reader, class Word>
+__device__ __forceinline__ uint32_t pb_work_pass(uint64_t base, uint64_t bytes, uint32_t found)
+{
+    const uint64_t step = PB_WORK_THREADS * sizeof(Word);
+    uint64_t end = base + bytes;
+
+#pragma unroll 2
+    for (uint64_t at = base + threadIdx.x * sizeof(Word); at < end;
+         at += PB_KERNEL_WORK_AT_ONCE * step) {
+        Word word[PB_KERNEL_WORK_AT_ONCE];
+
+#pragma unroll
+        for (int i = 0; i < PB_KERNEL_WORK_AT_ONCE; i++)
+            Reader::load(word[i], at + i * step);
+#pragma unroll
+        for (int i = 0; i < PB_KERNEL_WORK_AT_ONCE; i++)
+            found ^= pb_fold(word[i]);
+    }
+    return found;
+}
+
+__device__ __forceinline__ void pb_work_stamp(const struct pb_kernel_work &work, uint64_t start)
+{
+    uint64_t *stamps = (uint64_t *)work.stamps + 2 * (uint64_t)pb_sm_id();
+
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        stamps[0] = start;
+        stamps[1] = pb_clock();
+    }
+}
+
+__device__ __forceinline__ bool pb_work_begin(const struct pb_kernel_work &work)
+{
+    return pb_meet((struct pb_kernel_meet *)work.state) &&
+           (work.sm < 0 || (uint32_t)work.sm == pb_sm_id());
+}
+
+/* Of words in device memory, or of their copies in shared memory. */
+template <class Reader, class Word, bool in_shared>
+__global__ void __launch_bounds__(PB_WORK_THREADS) pb_work_read(struct pb_kernel_work work)
+{
+    extern __shared__ uint4 pb_shared[];
+    struct pb_kernel_meet *state = (struct pb_kernel_meet *)work.state;
+    uint64_t from = work.data + pb_sm_id() * work.sm_step, base = from, start;
+    uint64_t first_word = (from - work.data) / sizeof(uint32_t);
+    uint32_t found = 0;
+
+    if (in_shared) {
+        for (uint32_t i = threadIdx.x; i < work.bytes / sizeof(uint4); i += PB_WORK_THREADS)
+            pb_shared[i] = ((const uint4 *)from)[i];
+        base = pb_shared_base();
+    } else if (work.sm < 0 || (uint32_t)work.sm == pb_sm_id()) {
+        found = pb_work_pass<Reader, Word>(base, work.bytes, 0); /* warms; twice nothing is left */
+        found = pb_work_pass<Reader, Word>(base, work.bytes, found);
+    }
+    if (!pb_work_begin(work))
+        return;
+    start = pb_clock();
+    for (uint32_t i = 0; i < work.repeats; i++)
+        found = pb_work_pass<Reader, Word>(base, work.bytes, found);
+    pb_await_any(found);
+    pb_work_stamp(work, start);
+    if (found != pb_work_expect<Word>(first_word, work.bytes, work.salt))
+        atomicAdd(&state->mismatches, 1);
+}
+
+extern "C" __global__ void __launch_bounds__(PB_WORK_THREADS)
+    pb_work_atomic(struct pb_kernel_work work)
+{
+    uint32_t place = (pb_sm_id() * PB_WORK_THREADS + threadIdx.x) % work.address_count;
+    uint64_t at = work.data + place * sizeof(uint32_t), start;
+
+    if (!pb_work_begin(work))
+        return;
+    start = pb_clock();
+#pragma unroll 4
+    for (uint32_t i = 0; i < work.repeats; i++)
+        asm volatile("red.global.add.u32 [%0], 1;" ::"l"(at) : "memory");
+    __threadfence(); /* until all of them are done */
+    pb_work_stamp(work, start);
+}
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+__device__ __forceinline__ void pb_bulk_start(uint32_t to, uint64_t from, uint32_t bytes,
+                                              uint32_t barrier)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+                 : "memory");
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1], %2, [%3];" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(barrier)
+                 : "memory");
+}
+
+__device__ __forceinline__ void pb_bulk_wait(uint32_t barrier, uint32_t phase)
+{
+    uint32_t done;
+
+    do
+        asm volatile("{ .reg .pred done; mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2; "
+                     "selp.u32 %0, 1, 0, done; }"
+                     : "=r"(done)
+                     : "r"(barrier), "r"(phase)
+                     : "memory");
+    while (done == 0);
+}
+
+/* Which copy of a stage is the last one, and from where. */
+__device__ __forceinline__ uint64_t pb_bulk_source(const struct pb_kernel_work &work, uint32_t copy)
+{
+    return (uint64_t)copy * work.word_bytes % work.bytes;
+}
+
+__device__ __forceinline__ void pb_bulk_copy_all(const struct pb_kernel_work &work, uint64_t from,
+                                                 uint32_t stages, uint32_t barriers)
+{
+    for (uint32_t copy = 0; copy < work.repeats; copy++) {
+        uint32_t stage = copy % work.depth, barrier = barriers + stage * 8;
+
+        if (copy >= work.depth)
+            pb_bulk_wait(barrier, (copy / work.depth + 1) & 1);
+        pb_bulk_start(stages + stage * work.word_bytes, from + pb_bulk_source(work, copy),
+                      work.word_bytes, barrier);
+    }
+    for (uint32_t copy = work.repeats - work.depth; copy < work.repeats; copy++)
+        pb_bulk_wait(barriers + copy % work.depth * 8, (copy / work.depth) & 1);
+}
+
+/* Stages first, then the barriers. */
+__device__ __forceinline__ void pb_bulk(const struct pb_kernel_work &work)
+{
+    extern __shared__ uint4 pb_shared[];
+    struct pb_kernel_meet *state = (struct pb_kernel_meet *)work.state;
+    uint64_t from = work.data + pb_sm_id() * work.sm_step, start;
+    uint32_t stages = pb_shared_base(), barriers = stages + work.depth * work.word_bytes;
+    uint32_t wrong = 0;
+
+    if (threadIdx.x == 0) {
+        for (uint32_t i = 0; i < work.depth; i++)
+            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barriers + i * 8)
+                         : "memory");
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+    if (!pb_work_begin(work))
+        return;
+    start = pb_clock();
+    if (threadIdx.x == 0)
+        pb_bulk_copy_all(work, from, stages, barriers);
+    pb_work_stamp(work, start);
+    for (uint32_t copy = work.repeats - work.depth; copy < work.repeats; copy++) {
+        uint64_t word = (from - work.data + pb_bulk_source(work, copy)) / sizeof(uint32_t);
+        const uint32_t *found =
+            (const uint32_t *)pb_shared + copy % work.depth * (work.word_bytes / sizeof(uint32_t));
+
+        for (uint32_t i = threadIdx.x; i < work.word_bytes / sizeof(uint32_t); i += PB_WORK_THREADS)
+            wrong += found[i] != PB_KERNEL_PATTERN(word + i, work.salt);
+    }
+    if (wrong > 0)
+        atomicAdd(&state->mismatches, 1);
+}
+#else
+__device__ __forceinline__ void pb_bulk(const struct pb_kernel_work &)
+{
+}
+#endif
+
+extern "C" __global__ void __launch_bounds__(PB_WORK_THREADS)
+    pb_work_bulk(struct pb_kernel_work work)
+{
+    pb_bulk(work);
+}
+
+typedef void (*pb_worker)(struct pb_kernel_work);
+
+static pb_worker pb_pick_worker(enum pb_kernel_work_kind kind, uint32_t word_bytes)
+{
+    static const pb_worker readers[3][3] = {
+        {pb_work_read<pb_reader_l1, uint32_t, false>, pb_work_read<pb_reader_l1, uint2, false>,
+         pb_work_read<pb_reader_l1, uint4, false>},
+        {pb_work_read<pb_reader_l2, uint32_t, false>, pb_work_read<pb_reader_l2, uint2, false>,
+         pb_work_read<pb_reader_l2, uint4, false>},
+        {pb_work_read<pb_reader_shared, uint32_t, true>,
+         pb_work_read<pb_reader_shared, uint2, true>, pb_work_read<pb_reader_shared, uint4, true>}};
+
+    if (kind == PB_KERNEL_WORK_ATOMIC)
+        return pb_work_atomic;
+    if (kind == PB_KERNEL_WORK_BULK)
+        return pb_work_bulk;
+    if ((unsigned)kind > PB_KERNEL_WORK_SHARED)
+        return NULL;
+    if (word_bytes != 4 && word_bytes != 8 && word_bytes != 16)
+        return NULL;
+    return readers[kind][word_bytes / 8];
+}
+
+extern "C" int pb_kernel_work(const struct pb_kernel_work *work)
+{
+    pb_worker kernel = pb_pick_worker(work->kind, work->word_bytes);
+    cudaError_t code = cudaErrorInvalidValue;
+
+    if (kernel != NULL)
+        code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    (int)work->shared_bytes);
+    if (code != cudaSuccess)
+        return (int)code;
+    kernel<<<work->cta_count, PB_WORK_THREADS, work->shared_bytes>>>(*work);
+    return (int)cudaGetLastError();
+}

@@ -1,0 +1,136 @@
+/*
+ * Family parallel: the shared memory of other SMs, through clusters.
+ *
+ *   cluster_shared        axes sm, other: cycles of one dependent load from an SM to the shared
+ *                         memory of another one, on the diagonal its own; NaN where no cluster had
+ *                         both
+ *   cluster_shared_rate   axis size: byte per cycle of an SM while every one of a cluster reads
+ * from the next one
+ */
+#include <stdlib.h>
+
+#include "battery/grid.h"
+#include "battery/tests.h"
+
+enum { SIZES = 5, LAUNCHES = 2 };
+
+static const double sizes[SIZES] = {1, 2, 4, 8, 16};
+
+/* What one launch fills. */
+struct room {
+    uint32_t *sms;
+    double *cycles, *rates;
+};
+
+static void close_room(struct room *room)
+{
+    free(room->rates);
+    free(room->cycles);
+    free(room->sms);
+}
+
+static enum pb_status open_room(const struct pb_bench *bench, struct room *room_out,
+                                struct pb_error *err)
+{
+    size_t count = bench->info.sm_count;
+
+    room_out->sms = calloc(count, sizeof(*room_out->sms));
+    room_out->cycles = calloc(count * (size_t)sizes[SIZES - 1], sizeof(*room_out->cycles));
+    room_out->rates = calloc(count, sizeof(*room_out->rates));
+    if (room_out->sms == NULL || room_out->cycles == NULL || room_out->rates == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu SMs", count);
+    return PB_OK;
+}
+
+/* PB_UNSUPPORTED: no clusters of this size, or fewer SMs. */
+static enum pb_status launch(struct pb_bench *bench, uint32_t size, const struct room *room,
+                             struct pb_cluster_shared *cluster_out, struct pb_error *err)
+{
+    *cluster_out = (struct pb_cluster_shared){size, bench->info.sm_count / size};
+    if (cluster_out->count == 0)
+        return pb_fail(err, PB_UNSUPPORTED, "fewer SMs than %u", size);
+    return bench->device->ops->cluster_shared(bench->device, cluster_out, room->sms, room->cycles,
+                                              room->rates, err);
+}
+
+/* Every pair of the launch; where a pair was met before, the lesser of the two. */
+static void file_pairs(const struct pb_cluster_shared *cluster, const struct room *room,
+                       size_t sm_count, double *values)
+{
+    for (size_t i = 0; i < cluster->count * cluster->size * cluster->size; i++) {
+        size_t from = i / cluster->size, first = from / cluster->size * cluster->size;
+        size_t sm = room->sms[from], other = room->sms[first + i % cluster->size];
+
+        if (sm < sm_count && other < sm_count &&
+            !(values[sm * sm_count + other] <= room->cycles[i]))
+            values[sm * sm_count + other] = room->cycles[i];
+    }
+}
+
+enum pb_status pb_test_cluster_shared(struct pb_bench *bench, struct pb_recording *recording,
+                                      struct pb_error *err)
+{
+    size_t sm_count = bench->info.sm_count, taken = 0;
+    double *sms = calloc(sm_count, sizeof(*sms));
+    struct room room = {NULL, NULL, NULL};
+    const struct pb_grid_axis axes[] = {
+        {"sm", "", "streaming multiprocessor that loads", sms, NULL, sm_count},
+        {"other", "", "the one whose shared memory it is", sms, NULL, sm_count},
+    };
+    enum pb_status status = open_room(bench, &room, err);
+
+    if (status == PB_OK && sms == NULL)
+        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu SMs", sm_count);
+    for (size_t i = 0; status == PB_OK && i < sm_count; i++)
+        sms[i] = (double)i;
+    if (status == PB_OK)
+        status = pb_grid_open(&recording->matrix, axes, 2, "cycle", "of one dependent load", err);
+    /* from the largest clusters on: smaller ones reach the SMs that those leave over */
+    for (size_t i = SIZES * LAUNCHES; i-- > LAUNCHES && status == PB_OK;) {
+        struct pb_cluster_shared cluster;
+
+        status = launch(bench, (uint32_t)sizes[i / LAUNCHES], &room, &cluster, err);
+        if (status == PB_OK)
+            file_pairs(&cluster, &room, sm_count, recording->matrix.values);
+        taken += status == PB_OK;
+        status = pb_grid_forgive(status);
+    }
+    close_room(&room);
+    free(sms);
+    return status == PB_OK && taken == 0 ? PB_UNSUPPORTED : status;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+
+    return (left > right) - (left < right);
+}
+
+enum pb_status pb_test_cluster_shared_rate(struct pb_bench *bench, struct pb_recording *recording,
+                                           struct pb_error *err)
+{
+    static const struct pb_grid_axis axis = PB_GRID_VALUES("size", "", "CTAs of a cluster", sizes);
+    struct room room = {NULL, NULL, NULL};
+    enum pb_status status = open_room(bench, &room, err);
+    size_t taken = 0;
+
+    if (status == PB_OK)
+        status = pb_grid_open(&recording->matrix, &axis, 1, "byte/cycle",
+                              "read by one SM from the next one's shared memory, the median", err);
+    for (size_t i = 0; i < SIZES && status == PB_OK; i++) {
+        struct pb_cluster_shared cluster;
+
+        status = launch(bench, (uint32_t)sizes[i], &room, &cluster, err);
+        if (status == PB_OK) {
+            size_t count = cluster.count * cluster.size;
+
+            qsort(room.rates, count, sizeof(*room.rates), compare);
+            recording->matrix.values[i] = room.rates[count / 2];
+            taken++;
+        }
+        status = pb_grid_forgive(status);
+    }
+    close_room(&room);
+    return status == PB_OK && taken == 0 ? PB_UNSUPPORTED : status;
+}

@@ -1,0 +1,119 @@
+/*
+ * Family integrity: does every SM compute the same?
+ *
+ *   compute_integrity   axes phase, sm, quantity: runs of the same products of random matrices on
+ *                       every SM, under full power (phase steady) and with load and rest in turn,
+ * all SMs together (alternating). Of each SM the runs, how many of them came out other than on most
+ * SMs, and the checksum over all its runs, in two halves of 32 bits. The operands are the same on
+ * every device and in every run of the battery: checksums of devices of one model are equal.
+ *
+ * No error in n runs of an SM: its errors are rarer than 3/n, at 95%.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "battery/grid.h"
+#include "battery/tests.h"
+
+enum { PHASES = 2, QUANTITIES = 4, STEPS = 256, RUNS = 1024, RUNS_FULL = 16384, RESTED_SHARE = 8 };
+static const uint64_t operand_seed = UINT64_C(0x706c756d62626f62);
+static const uint32_t rest_us = 100;
+
+/* What most SMs came to: Boyer and Moore's vote. */
+static uint64_t majority(const uint64_t *checksums, size_t count)
+{
+    uint64_t kept = 0;
+    size_t votes = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (votes == 0)
+            kept = checksums[i];
+        if (checksums[i] == kept)
+            votes++;
+        else
+            votes--;
+    }
+    return kept;
+}
+
+/* Sums one phase up, SM by SM; returns how many runs differed. */
+static uint64_t count_wrong(const uint64_t *checksums, uint32_t runs, size_t sm_count,
+                            double *values)
+{
+    uint64_t wrong = 0;
+
+    for (size_t sm = 0; sm < sm_count; sm++) {
+        uint64_t total = 0;
+        double *quantities = values + sm * QUANTITIES;
+
+        quantities[0] = runs;
+        quantities[1] = 0;
+        for (uint32_t run = 0; run < runs; run++) {
+            const uint64_t *row = checksums + (size_t)run * sm_count;
+
+            quantities[1] += row[sm] != majority(row, sm_count);
+            total = total * UINT64_C(0x9e3779b97f4a7c15) + row[sm];
+        }
+        quantities[2] = (double)(total >> 32);
+        quantities[3] = (double)(total & 0xffffffffu);
+        wrong += (uint64_t)quantities[1];
+    }
+    return wrong;
+}
+
+/* Names the SM that was wrong most often. */
+static void report_wrong(const struct pb_matrix *matrix, size_t sm_count, uint64_t wrong,
+                         struct pb_recording *recording)
+{
+    size_t worst = 0;
+
+    for (size_t i = 1; i < PHASES * sm_count; i++)
+        if (matrix->values[i * QUANTITIES + 1] > matrix->values[worst * QUANTITIES + 1])
+            worst = i;
+    snprintf(recording->message, sizeof(recording->message),
+             "%" PRIu64 " runs differ from those of most SMs, most of them on SM %zu", wrong,
+             worst % sm_count);
+}
+
+enum pb_status pb_test_compute_integrity(struct pb_bench *bench, struct pb_recording *recording,
+                                         struct pb_error *err)
+{
+    static const char *const phases[PHASES] = {"steady", "alternating"};
+    static const char *const quantities[QUANTITIES] = {"runs", "wrong", "checksum_high",
+                                                       "checksum_low"};
+    size_t sm_count = bench->info.sm_count;
+    uint32_t runs = bench->battery == PB_FULL ? RUNS_FULL : RUNS;
+    double *sms = malloc(sm_count * sizeof(*sms));
+    uint64_t *checksums = malloc(runs * sm_count * sizeof(*checksums)), wrong = 0;
+    const struct pb_grid_axis axes[] = {
+        PB_GRID_LABELS("phase", "how the load goes", phases),
+        {"sm", "", "streaming multiprocessor", sms, NULL, sm_count},
+        PB_GRID_LABELS("quantity", "runs, runs, halves of a checksum", quantities),
+    };
+    enum pb_status status = PB_OK;
+
+    if (sms == NULL || checksums == NULL)
+        status = pb_fail(err, PB_NO_MEMORY, "no memory for %u runs", runs);
+    for (size_t i = 0; i < sm_count && status == PB_OK; i++)
+        sms[i] = (double)i;
+    if (status == PB_OK)
+        status = pb_grid_open(&recording->matrix, axes, 3, "by quantity",
+                              "the same computation on every SM", err);
+    for (size_t i = 0; i < PHASES && status == PB_OK; i++) {
+        struct pb_compute compute = {.seed = operand_seed,
+                                     .runs = i == 0 ? runs : runs / RESTED_SHARE,
+                                     .steps = STEPS,
+                                     .rest_us = i == 0 ? 0 : rest_us};
+
+        status = bench->device->ops->compute(bench->device, &compute, checksums, err);
+        if (status == PB_OK)
+            wrong += count_wrong(checksums, compute.runs, sm_count,
+                                 recording->matrix.values + i * sm_count * QUANTITIES);
+    }
+    if (wrong > 0)
+        report_wrong(&recording->matrix, sm_count, wrong, recording);
+    free(checksums);
+    free(sms);
+    return status;
+}

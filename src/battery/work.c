@@ -1,0 +1,219 @@
+/*
+ * Family parallel: the same work on all SMs at once.
+ *
+ *   read_peak     axes memory, word, sm: byte per cycle that each SM reads from its shared memory,
+ *                 its L1 and L2 while all do, by words of 4, 8 and 16 bytes
+ *   l2_read       axes company, sm: byte per cycle from L2 of each SM alone, and of all together
+ *   atomic_rate   axes pattern, line: additions per cycle of the whole device, all threads to one
+ *                 address, to the words of one line, and each to a word of its own; by where in L2
+ *                 the first word lies
+ *   bulk_copy     axes size, quantity: cycles from the start of one asynchronous copy from L2 to
+ *                 shared memory to its end, and byte per cycle of an SM while all copy
+ */
+#include <stdlib.h>
+
+#include "battery/grid.h"
+#include "battery/tests.h"
+
+enum { L1_BYTES = 65536, SHARED_BYTES = 65536, L2_BYTES = 131072 };
+enum { REPEATS = 33, REPEATS_L2 = 9, REPEATS_ALONE = 5 };
+enum { WORDS = 3, MEMORIES = 3 };
+enum { PATTERNS = 3, LINES = 16, LINE_STEP_BYTES = 69 * 4096 + 128, ADDS = 5 };
+enum { COPIES = 33, COPIES_AT_ONCE = 8, SIZES = 7 };
+
+/* Runs the work; cycles_out[sm_count] */
+static enum pb_status take(struct pb_bench *bench, const struct pb_work *work, uint64_t *cycles_out,
+                           struct pb_error *err)
+{
+    return bench->device->ops->work(bench->device, work, cycles_out, err);
+}
+
+/* Numbers of SMs and room for their cycles, for free(). */
+struct sms {
+    double *numbers;
+    uint64_t *cycles;
+};
+
+static enum pb_status open_sms(const struct pb_bench *bench, struct sms *sms_out,
+                               struct pb_error *err)
+{
+    size_t count = bench->info.sm_count;
+
+    sms_out->numbers = malloc(count * sizeof(*sms_out->numbers));
+    sms_out->cycles = calloc(count, sizeof(*sms_out->cycles));
+    if (sms_out->numbers == NULL || sms_out->cycles == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu SMs", count);
+    for (size_t i = 0; i < count; i++)
+        sms_out->numbers[i] = (double)i;
+    return PB_OK;
+}
+
+static void close_sms(struct sms *sms)
+{
+    free(sms->cycles);
+    free(sms->numbers);
+}
+
+enum pb_status pb_test_read_peak(struct pb_bench *bench, struct pb_recording *recording,
+                                 struct pb_error *err)
+{
+    static const char *const memories[MEMORIES] = {"shared", "l1", "l2"};
+    static const struct pb_work works[MEMORIES] = {
+        {.kind = PB_WORK_SHARED, .bytes = SHARED_BYTES, .repeats = REPEATS, .sm = -1},
+        {.kind = PB_WORK_L1, .bytes = L1_BYTES, .repeats = REPEATS, .sm = -1},
+        {.kind = PB_WORK_L2, .bytes = L2_BYTES, .repeats = REPEATS_L2, .sm = -1}};
+    static const double words[WORDS] = {4, 8, 16};
+    size_t sm_count = bench->info.sm_count;
+    struct sms sms = {NULL, NULL};
+    enum pb_status status = open_sms(bench, &sms, err);
+    const struct pb_grid_axis axes[] = {
+        PB_GRID_LABELS("memory", "what is read", memories),
+        PB_GRID_VALUES("word", "byte", "of one load of a thread", words),
+        {"sm", "", "streaming multiprocessor", sms.numbers, NULL, sm_count},
+    };
+
+    if (status == PB_OK)
+        status = pb_grid_open(&recording->matrix, axes, 3, "byte/cycle",
+                              "read by one SM while all read", err);
+    for (size_t i = 0; i < MEMORIES * WORDS && status == PB_OK; i++) {
+        struct pb_work work = works[i / WORDS];
+
+        work.word_bytes = (uint32_t)words[i % WORDS];
+        status = take(bench, &work, sms.cycles, err);
+        for (size_t sm = 0; sm < sm_count && status == PB_OK; sm++)
+            recording->matrix.values[i * sm_count + sm] =
+                (double)work.bytes * work.repeats / (double)sms.cycles[sm];
+        if (status == PB_UNSUPPORTED && i >= WORDS)
+            status = PB_OK; /* an L1 that cannot be had by all SMs at once */
+    }
+    close_sms(&sms);
+    return status;
+}
+
+enum pb_status pb_test_l2_read(struct pb_bench *bench, struct pb_recording *recording,
+                               struct pb_error *err)
+{
+    static const char *const company[] = {"alone", "together"};
+    size_t sm_count = bench->info.sm_count;
+    struct sms sms = {NULL, NULL};
+    struct pb_work work = {.kind = PB_WORK_L2, .word_bytes = 16, .bytes = L2_BYTES, .sm = -1};
+    enum pb_status status = open_sms(bench, &sms, err);
+    const struct pb_grid_axis axes[] = {
+        PB_GRID_LABELS("company", "which SMs read", company),
+        {"sm", "", "streaming multiprocessor", sms.numbers, NULL, sm_count},
+    };
+
+    if (status == PB_OK)
+        status =
+            pb_grid_open(&recording->matrix, axes, 2, "byte/cycle", "read from L2 by an SM", err);
+    work.repeats = REPEATS_ALONE;
+    for (size_t sm = 0; sm < sm_count && status == PB_OK; sm++) {
+        work.sm = (int64_t)sm;
+        status = take(bench, &work, sms.cycles, err);
+        if (status == PB_OK)
+            recording->matrix.values[sm] =
+                (double)work.bytes * work.repeats / (double)sms.cycles[sm];
+    }
+    work.sm = -1;
+    work.repeats = REPEATS_L2;
+    if (status == PB_OK)
+        status = take(bench, &work, sms.cycles, err);
+    for (size_t sm = 0; sm < sm_count && status == PB_OK; sm++)
+        recording->matrix.values[sm_count + sm] =
+            (double)work.bytes * work.repeats / (double)sms.cycles[sm];
+    close_sms(&sms);
+    return status;
+}
+
+static uint64_t largest(const uint64_t *values, size_t count)
+{
+    uint64_t most = 0;
+
+    for (size_t i = 0; i < count; i++)
+        most = values[i] > most ? values[i] : most;
+    return most;
+}
+
+enum pb_status pb_test_atomic_rate(struct pb_bench *bench, struct pb_recording *recording,
+                                   struct pb_error *err)
+{
+    static const char *const patterns[PATTERNS] = {"one_address", "one_line", "spread"};
+    size_t sm_count = bench->info.sm_count;
+    const uint32_t counts[PATTERNS] = {1, 32, (uint32_t)sm_count * PB_WORK_THREADS};
+    double lines[LINES];
+    struct sms sms = {NULL, NULL};
+    enum pb_status status = open_sms(bench, &sms, err);
+    const struct pb_grid_axis axes[] = {
+        PB_GRID_LABELS("pattern", "what the threads add to", patterns),
+        PB_GRID_VALUES("line", "byte", "offset of the first word", lines),
+    };
+
+    for (size_t i = 0; i < LINES; i++)
+        lines[i] = (double)(i * LINE_STEP_BYTES);
+    if (status == PB_OK)
+        status = pb_grid_open(&recording->matrix, axes, 2, "1/cycle",
+                              "additions of all threads of all SMs", err);
+    for (size_t i = 0; i < PATTERNS * LINES && status == PB_OK; i++) {
+        struct pb_work work = {.kind = PB_WORK_ATOMIC,
+                               .word_bytes = 4,
+                               .repeats = ADDS,
+                               .address_count = counts[i / LINES],
+                               .offset_bytes = i % LINES * LINE_STEP_BYTES,
+                               .sm = -1};
+
+        status = take(bench, &work, sms.cycles, err);
+        if (status == PB_OK)
+            recording->matrix.values[i] =
+                (double)sm_count * PB_WORK_THREADS * ADDS / (double)largest(sms.cycles, sm_count);
+    }
+    close_sms(&sms);
+    return status;
+}
+
+static int compare(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+enum pb_status pb_test_bulk_copy(struct pb_bench *bench, struct pb_recording *recording,
+                                 struct pb_error *err)
+{
+    static const double sizes[SIZES] = {16, 64, 256, 1024, 4096, 8192, 16384};
+    static const char *const quantities[] = {"latency", "throughput"};
+    static const struct pb_grid_axis axes[] = {
+        PB_GRID_VALUES("size", "byte", "of one copy", sizes),
+        PB_GRID_LABELS("quantity", "cycle, byte/cycle of an SM", quantities),
+    };
+    size_t sm_count = bench->info.sm_count;
+    struct sms sms = {NULL, NULL};
+    enum pb_status status = open_sms(bench, &sms, err);
+
+    if (status == PB_OK)
+        status = pb_grid_open(&recording->matrix, axes, 2, "by quantity",
+                              "asynchronous copies from L2 to shared memory", err);
+    for (size_t i = 0; i < SIZES && status == PB_OK; i++) {
+        struct pb_work work = {.kind = PB_WORK_BULK,
+                               .word_bytes = (uint32_t)sizes[i],
+                               .bytes = PB_WORK_ARRAY_STEP,
+                               .repeats = COPIES,
+                               .depth = 1};
+
+        status = take(bench, &work, sms.cycles, err);
+        if (status == PB_OK)
+            recording->matrix.values[2 * i] = (double)sms.cycles[0] / COPIES;
+        work.sm = -1;
+        work.depth = COPIES_AT_ONCE;
+        work.repeats = COPIES * COPIES_AT_ONCE;
+        if (status == PB_OK)
+            status = take(bench, &work, sms.cycles, err);
+        if (status != PB_OK)
+            break;
+        qsort(sms.cycles, sm_count, sizeof(*sms.cycles), compare);
+        recording->matrix.values[2 * i + 1] =
+            sizes[i] * work.repeats / (double)sms.cycles[sm_count / 2];
+    }
+    close_sms(&sms);
+    return status;
+}

@@ -1,0 +1,83 @@
+/*
+ * Measurements in which all SMs of a device take part, or a cluster of them; part of device.h.
+ *
+ * All need an SM for each of their CTAs. PB_UNSUPPORTED: the device does not give that (MIG,
+ * another process), or has no such thing.
+ */
+#ifndef PB_DEVICE_PARALLEL_H
+#define PB_DEVICE_PARALLEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What all SMs but the chase's read meanwhile. */
+enum pb_background { PB_BACKGROUND_NONE, PB_BACKGROUND_L2, PB_BACKGROUND_DRAM };
+
+/*
+ * A traced chase in company: first all threads of its SM read the array's first read_bytes, three
+ * times, past L1, so that L2 holds what that SM alone has left in it; then, while the other SMs
+ * read from L2 or DRAM, it goes as pb_device_ops.chase does.
+ */
+struct pb_loaded_chase {
+    struct pb_chase chase; /* global_ca or global_cg, record > 0 */
+    uint64_t read_bytes;   /* a multiple of PB_WORK_ARRAY_STEP; 0: no reading before */
+    enum pb_background background;
+    double background_bytes_per_s; /* wanted of all others together; 0: all that they can */
+};
+
+/* What a kind of work does; see struct pb_work. */
+enum pb_work_kind {
+    PB_WORK_L1,     /* reads through L1 */
+    PB_WORK_L2,     /* reads past L1 */
+    PB_WORK_SHARED, /* reads of shared memory */
+    PB_WORK_ATOMIC, /* additions to words in L2 */
+    PB_WORK_BULK,   /* asynchronous copies from L2 to shared memory, by one thread */
+    PB_WORK_KIND_COUNT
+};
+
+enum { PB_WORK_THREADS = 1024, PB_WORK_ARRAY_STEP = 65536, PB_WORK_DEPTH_MAX = 16 };
+
+/*
+ * The same work of 1,024 threads on every SM at the same time, or on one SM alone.
+ *
+ * L1, L2, SHARED: `repeats` passes over `bytes` of each SM's own, in words of word_bytes.
+ * ATOMIC: every thread adds `repeats` times one to word (sm * 1024 + thread) % address_count of
+ *   those from offset_bytes on: 1 is one address, 32 one line, more than there are threads none
+ *   shared.
+ * BULK: `repeats` copies of word_bytes, `depth` at a time, from `bytes` of each SM's own.
+ * All that is read is checked, and what was added is counted.
+ */
+struct pb_work {
+    enum pb_work_kind kind;
+    uint32_t word_bytes;    /* 4, 8 or 16; BULK: a multiple of 16 */
+    uint64_t bytes;         /* a multiple of PB_WORK_ARRAY_STEP */
+    uint32_t repeats;       /* odd, for reads */
+    uint32_t depth;         /* BULK: 1 to PB_WORK_DEPTH_MAX */
+    uint32_t address_count; /* ATOMIC */
+    uint64_t offset_bytes;  /* ATOMIC: below PB_WORK_ARRAY_STEP * 1024, a multiple of 128 */
+    int64_t sm;             /* -1: all */
+};
+
+/*
+ * The same products of random matrices on every SM, `runs` times, each from operands of its own;
+ * on the tensor cores where there are any. rest_us > 0: with pauses, all SMs at the same time.
+ * checksums_out[runs][sm_count]: equal along a row where nothing went wrong, and on every device of
+ * the same model.
+ */
+struct pb_compute {
+    uint64_t seed;
+    uint32_t runs, steps; /* of a run; one takes about 100 cycles */
+    uint32_t rest_us;
+};
+
+/*
+ * Shared memory of other SMs, of clusters of `size` CTAs: cycles_out[count][size][size] of one
+ * dependent load from each CTA to each, itself included, and bytes per cycle of each that reads
+ * from the next one, rate_out[count][size]. Which SMs these were: sms_out[count][size].
+ */
+struct pb_cluster_shared {
+    uint32_t size; /* 1 to 16 */
+    size_t count;
+};
+
+#endif
