@@ -171,25 +171,40 @@ __device__ __forceinline__ void pb_bulk_wait(uint32_t barrier, uint32_t phase)
     while (done == 0);
 }
 
-/* Which copy of a stage is the last one, and from where. */
+/* From where copy number `copy` comes; a division, so never between two copies. */
 __device__ __forceinline__ uint64_t pb_bulk_source(const struct pb_kernel_work &work, uint32_t copy)
 {
     return (uint64_t)copy * work.word_bytes % work.bytes;
 }
 
+/* Copies into one stage after the other; a stage is taken again once its last copy has come. */
 __device__ __forceinline__ void pb_bulk_copy_all(const struct pb_kernel_work &work, uint64_t from,
                                                  uint32_t stages, uint32_t barriers)
 {
-    for (uint32_t copy = 0; copy < work.repeats; copy++) {
-        uint32_t stage = copy % work.depth, barrier = barriers + stage * 8;
+    uint32_t stage = 0, round = 0;
+    uint64_t offset = 0;
 
-        if (copy >= work.depth)
-            pb_bulk_wait(barrier, (copy / work.depth + 1) & 1);
-        pb_bulk_start(stages + stage * work.word_bytes, from + pb_bulk_source(work, copy),
-                      work.word_bytes, barrier);
+    for (uint32_t copy = 0; copy < work.repeats; copy++) {
+        uint32_t barrier = barriers + stage * 8;
+
+        if (round > 0)
+            pb_bulk_wait(barrier, (round + 1) & 1);
+        pb_bulk_start(stages + stage * work.word_bytes, from + offset, work.word_bytes, barrier);
+        offset += work.word_bytes;
+        offset = offset < work.bytes ? offset : 0;
+        if (++stage == work.depth) {
+            stage = 0;
+            round++;
+        }
     }
-    for (uint32_t copy = work.repeats - work.depth; copy < work.repeats; copy++)
-        pb_bulk_wait(barriers + copy % work.depth * 8, (copy / work.depth) & 1);
+    for (uint32_t i = 0; i < work.depth; i++) {
+        if (stage == work.depth) {
+            stage = 0;
+            round++;
+        }
+        pb_bulk_wait(barriers + stage * 8, (round + 1) & 1);
+        stage++;
+    }
 }
 
 /* Stages first, then the barriers. */
