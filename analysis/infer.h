@@ -65,5 +65,14 @@ enum pb_status pb_infer_sm_groups(const struct pb_case *at, struct pb_error *err
 enum pb_status pb_infer_slices(const struct pb_case *at, struct pb_error *err);
 /* infer_throughput.c: any matrix of rates */
 enum pb_status pb_infer_throughput(const struct pb_case *at, struct pb_error *err);
+/* parallel/infer_parallel.c: the first and the third of the row's memory */
+enum pb_status pb_infer_loaded(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_l2_whole(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_read_peak(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_atomic_rate(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_bulk_copy(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_cluster_shared(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_cluster_shared_rate(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_compute(const struct pb_case *at, struct pb_error *err);
 
 #endif

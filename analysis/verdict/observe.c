@@ -95,6 +95,7 @@ static void look_at(struct pb_observer *observer, const struct pb_recording *rec
     pb_observe_collect(observer, recording);
     pb_observe_sms(observer, recording);
     pb_observe_matrix(observer, recording);
+    pb_observe_parallel(observer, recording);
 }
 
 static void look_at_tests(struct pb_observer *observer)

@@ -40,6 +40,9 @@ static const struct {
     {"tlb_l3", PB_PART_TLB},
     {"mshr", PB_PART_SM},
     {"host_link", PB_PART_HOST_LINK},
+    {"atomic", PB_PART_L2},
+    {"bulk_copy", PB_PART_L2},
+    {"cluster_shared", PB_PART_SHARED},
 };
 
 /* By unit. Structure has steps, so its practical shift is small only against halves and doubles. */
@@ -48,6 +51,8 @@ static const struct pb_metric_kind kinds[] = {
     {"ns", PB_PART_SM, PB_DOMAIN_NS, PB_BETTER_LOWER, 0.0, 0.02},
     {"byte/s", PB_PART_SM, PB_DOMAIN_RATE, PB_BETTER_HIGHER, 0.0, 0.03},
     {"byte/cycle", PB_PART_SM, PB_DOMAIN_RATE, PB_BETTER_HIGHER, 0.0, 0.03},
+    {"1/cycle", PB_PART_SM, PB_DOMAIN_RATE, PB_BETTER_HIGHER, 0.0, 0.05},
+    {"share", PB_PART_SM, PB_DOMAIN_FRACTION, PB_BETTER_HIGHER, 0.0, 0.06},
     {"MHz", PB_PART_CLOCK, PB_DOMAIN_RATE, PB_BETTER_HIGHER, 0.0, 0.01},
     {"byte", PB_PART_SM, PB_DOMAIN_SIZE, PB_BETTER_NEITHER, 32.0, 0.04},
     {"bank", PB_PART_SM, PB_DOMAIN_SIZE, PB_BETTER_NEITHER, 1.0, 0.04},
@@ -84,6 +89,11 @@ static const char *const repeatable[] = {
     "entry_span_bytes",
     "reach_bytes",
     "penalty_cycles",
+    "read_bytes_per_cycle_per_sm",
+    "loaded_knee_share",
+    "address_per_cycle",
+    "line_per_cycle",
+    "spread_per_cycle",
 };
 
 /* The last word of an evidence path is its test. */
@@ -97,7 +107,8 @@ static const char *test_of(const struct pb_parameter *parameter)
 static bool is_by_all_sms(const struct pb_parameter *parameter)
 {
     return strcmp(test_of(parameter), "sm_misses") == 0 ||
-           strcmp(test_of(parameter), "dram_latency") == 0;
+           strcmp(test_of(parameter), "dram_latency") == 0 ||
+           strcmp(test_of(parameter), "cluster_shared") == 0;
 }
 
 static bool is_repeatable(const struct pb_parameter *parameter)

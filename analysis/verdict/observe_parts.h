@@ -69,6 +69,9 @@ void pb_observe_matrix(struct pb_observer *observer, const struct pb_recording *
 /* observe_sms.c: every SM against the others of its device. */
 void pb_observe_sms(struct pb_observer *observer, const struct pb_recording *recording);
 
+/* observe_parallel.c: what all SMs do at once. */
+void pb_observe_parallel(struct pb_observer *observer, const struct pb_recording *recording);
+
 /* observe_integrity.c: counts wrong words in one recording; then puts their sum. */
 void pb_observe_check(struct pb_observer *observer, const struct pb_recording *recording);
 void pb_observe_integrity(struct pb_observer *observer);

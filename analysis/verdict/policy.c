@@ -14,6 +14,7 @@
  * cost little: a job that waits for its slowest SM loses what that SM loses.
  */
 static const struct pb_policy_rule defaults[] = {
+    {"compute_errors", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
     {"integrity", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
     {"co_tenant", PB_SEVERITY_CRITICAL, KEEP, 0.0, NAN},
     {"co_tenant_memory", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
@@ -37,6 +38,9 @@ static const struct pb_policy_rule defaults[] = {
     {"hidden_slow_state", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
     {"l2_latency", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
     {"dram_latency", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
+    {"load_knee", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
+    {"atomic_rate", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
+    {"dsm_latency", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
     {"ecc_off", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
     {"l1_defect", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
     {"shared_memory", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},

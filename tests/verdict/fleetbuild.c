@@ -117,6 +117,16 @@ static enum pb_status end_probe(const struct fleetbuild_device *device, struct p
     return open_bench(device, bench, err);
 }
 
+static bool is_wanted(const struct fleetbuild_device *device, const struct pb_test *test)
+{
+    if (test->battery > device->battery)
+        return false;
+    for (const char *const *name = device->tests; name != NULL && *name != NULL; name++)
+        if (strcmp(*name, test->name) == 0)
+            return true;
+    return device->tests == NULL;
+}
+
 static enum pb_status measure_tests(const struct fleetbuild_device *device, struct pb_bench *bench,
                                     struct record *record, struct pb_error *err)
 {
@@ -127,7 +137,7 @@ static enum pb_status measure_tests(const struct fleetbuild_device *device, stru
         struct pb_recording *recording = &record->recordings[record->count];
         enum pb_outcome fate = fate_of(device, test->name);
 
-        if (test->battery > device->battery || record->count == TESTS_MAX)
+        if (!is_wanted(device, test) || record->count == TESTS_MAX)
             continue;
         PB_TEXT_SET(recording->name, test->name);
         PB_TEXT_SET(record->names[record->count++], test->name);

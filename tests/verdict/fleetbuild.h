@@ -21,6 +21,7 @@ struct fleetbuild_device {
     int64_t slot;
     const char *faults[FLEETBUILD_FAULTS_MAX]; /* design 3.5; NULL behind the last */
     enum pb_battery battery;
+    const char *const *tests; /* of these alone, NULL behind the last; NULL: all of the battery */
 };
 
 /* Measures and observes a device: a sheet of one subject. Spread as in design 3.5's example. */

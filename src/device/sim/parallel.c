@@ -220,8 +220,9 @@ enum pb_status pb_sim_work(struct pb_device *base, const struct pb_work *work, u
         cycles_out[sm] = 0;
         if (work->sm >= 0 && (uint32_t)work->sm != sm)
             continue;
-        cycles = work_cycles(device, work, work->sm < 0 ? sm_count : 1.0, sm) *
-                 pb_sim_device_slowness(device, sm);
+        cycles = work_cycles(device, work, work->sm < 0 ? sm_count : 1.0, sm);
+        if (work->kind != PB_WORK_ATOMIC) /* whose rate is that of L2, not of the SM */
+            cycles *= pb_sim_device_slowness(device, sm);
         cycles_out[sm] = pb_sim_device_stamped(device, cycles);
         slowest = fmax(slowest, cycles);
     }

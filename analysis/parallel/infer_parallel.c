@@ -1,0 +1,478 @@
+/*
+ * What all SMs do at once, as parameters.
+ *
+ *   l2, dram         loaded_knee_share: the share of the most traffic that the other SMs move at
+ *                    which the latency of one SM is 15% above that without traffic, between the two
+ *                    measurements around it; loaded_latency_cycles: beside all of the traffic
+ *   l2               near_bytes: of an array that one SM alone has read, the part that its own half
+ *                    of L2 holds; whole_bytes: the largest array that L2 holds; near_load_cycles,
+ *                    far_load_cycles: loads from either half
+ *   shared, l1, l2   read_bytes_per_cycle_per_sm: the best word, the median SM, while all read
+ *   atomic           address_per_cycle, line_per_cycle, spread_per_cycle: additions of the whole
+ *                    device, the median of the lines
+ *   bulk_copy        latency_cycles of the smallest copy; bytes_per_cycle_per_sm of the best size
+ *   cluster_shared   latency_cycles, own_latency_cycles: medians over all pairs; bytes_per_cycle: a
+ *                    list, by size of the cluster
+ *   compute          wrong_runs; error_rate_limit: no error in n runs of all SMs together means a
+ *                    rate below 3/n, at 95%
+ *
+ * Source: facts 2.10 and 6.
+ */
+#include "analysis/infer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/axes.h"
+#include "analysis/confidence.h"
+#include "analysis/statistics/sample.h"
+
+/* Of the latency without traffic. */
+static const double knee_rise = 0.15;
+
+/* A figure that was measured once: nothing has contradicted it, nor confirmed it. */
+static double confidence_of_one(void)
+{
+    struct pb_votes votes = {0, 0};
+
+    pb_votes_add(&votes, true);
+    return pb_votes_confidence(&votes);
+}
+
+static int compare(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+
+    return (left > right) - (left < right);
+}
+
+/* Sorts; NaN count as not there. Returns how many there are. */
+static size_t sort_finite(double *values, size_t count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (isfinite(values[i]))
+            values[kept++] = values[i];
+    qsort(values, kept, sizeof(*values), compare);
+    return kept;
+}
+
+/* The value below which this share of sorted values lies. */
+static double quantile(const double *sorted, size_t count, double share)
+{
+    size_t at = (size_t)(share * (double)count);
+
+    if (count == 0)
+        return NAN;
+    return sorted[at < count ? at : count - 1];
+}
+
+/* A copy of `count` values, `step` apart, sorted, to be freed; *count_out are finite. */
+static enum pb_status copy_sorted(const double *values, size_t count, size_t step,
+                                  double **sorted_out, size_t *count_out, struct pb_error *err)
+{
+    double *sorted = malloc((count + 1) * sizeof(*sorted));
+
+    if (sorted == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu values", count);
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = values[i * step];
+    *count_out = sort_finite(sorted, count);
+    *sorted_out = sorted;
+    return PB_OK;
+}
+
+/* The median and the middle half, as a parameter. */
+static enum pb_status state_median(struct pb_parameter *answer, const double *values, size_t count,
+                                   size_t step, const char *method, struct pb_error *err)
+{
+    double *sorted = NULL;
+    size_t finite = 0;
+    enum pb_status status = copy_sorted(values, count, step, &sorted, &finite, err);
+
+    if (status != PB_OK)
+        return status;
+    if (finite == 0)
+        pb_parameter_set_none(answer, "nothing was measured");
+    else
+        pb_parameter_set_number(answer,
+                                (struct pb_estimate){quantile(sorted, finite, 0.5),
+                                                     quantile(sorted, finite, 0.25),
+                                                     quantile(sorted, finite, 0.75)},
+                                confidence_of_one(), "%s: median of %zu", method, finite);
+    free(sorted);
+    return PB_OK;
+}
+
+/* ---- beside traffic ---- */
+
+enum { QUANTITY_MEDIAN = 0, QUANTITY_BACKGROUND = 2 };
+
+/* Where the latency passes `limit`, between two measurements; cells rise by traffic. */
+static struct pb_estimate find_knee(const double *cells, size_t shares, size_t step, double limit)
+{
+    double most = cells[(shares - 1) * step + QUANTITY_BACKGROUND];
+
+    for (size_t i = 1; i < shares; i++) {
+        const double *left = cells + (i - 1) * step, *right = cells + i * step;
+        double low = left[QUANTITY_BACKGROUND] / most, high = right[QUANTITY_BACKGROUND] / most;
+        double part =
+            (limit - left[QUANTITY_MEDIAN]) / (right[QUANTITY_MEDIAN] - left[QUANTITY_MEDIAN]);
+
+        if (right[QUANTITY_MEDIAN] < limit)
+            continue;
+        return (struct pb_estimate){low + part * (high - low), low < high ? low : high, high};
+    }
+    return (struct pb_estimate){1.0, 1.0, 1.0};
+}
+
+enum pb_status pb_infer_loaded(const struct pb_case *at, struct pb_error *err)
+{
+    static const struct pb_axis_wish wishes[] = {
+        {"memory", true}, {"share", false}, {"quantity", true}};
+    const struct pb_matrix *matrix = &at->recordings[0].matrix;
+    enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
+    size_t memory, shares, step;
+    const double *cells;
+
+    if (status != PB_OK)
+        return status;
+    memory = pb_axis_label(&matrix->axes[0], at->inference->memory);
+    shares = matrix->axes[1].length;
+    step = matrix->axes[2].length;
+    if (memory == matrix->axes[0].length || step <= QUANTITY_BACKGROUND || shares < 3)
+        return pb_fail(err, PB_NOT_FOUND, "no chase beside traffic");
+    cells = matrix->values + memory * shares * step;
+    for (size_t i = 0; i < shares; i++)
+        if (!isfinite(cells[i * step]) || !isfinite(cells[i * step + QUANTITY_BACKGROUND]))
+            return pb_fail(err, PB_NOT_FOUND, "traffic was not measured at all shares");
+    pb_parameter_set_number(pb_case_answer(at, "loaded_knee_share"),
+                            find_knee(cells, shares, step, (1.0 + knee_rise) * cells[0]),
+                            confidence_of_one(),
+                            "latency 15%% above that without traffic, by the traffic measured");
+    cells += (shares - 1) * step;
+    pb_parameter_set_number(pb_case_answer(at, "loaded_latency_cycles"),
+                            (struct pb_estimate){cells[0], cells[0], cells[1]}, confidence_of_one(),
+                            "beside %.3g GB/s of the other SMs: median, and the 95%% quantile",
+                            1e-9 * cells[QUANTITY_BACKGROUND]);
+    return PB_OK;
+}
+
+/* ---- L2, near and far ---- */
+
+/* What the smallest array tells of near lines, and DRAM's own test of those that are in no cache.
+ */
+struct classes {
+    double near_max, dram_min;
+};
+
+static size_t count_below(const double *sorted, size_t count, double limit)
+{
+    size_t below = 0;
+
+    while (below < count && sorted[below] < limit)
+        below++;
+    return below;
+}
+
+/* Sorts every row in place. False: a row has nothing. */
+static bool sort_rows(double *values, size_t rows, size_t lines, size_t *counts_out)
+{
+    for (size_t i = 0; i < rows; i++) {
+        counts_out[i] = sort_finite(values + i * lines, lines);
+        if (counts_out[i] == 0)
+            return false;
+    }
+    return true;
+}
+
+enum { ROWS_MAX = 32 };
+
+/* The near part: where some lines are near and others not, share times size is the same. */
+static void state_near(const struct pb_case *at, const double *rows, const size_t *counts,
+                       size_t row_count, size_t lines, const struct classes *classes)
+{
+    const double *sizes = at->recordings[0].matrix.axes[0].values;
+    double parts[ROWS_MAX];
+    size_t part_count = 0;
+
+    for (size_t i = 0; i < row_count; i++) {
+        double share =
+            (double)count_below(rows + i * lines, counts[i], classes->near_max) / (double)counts[i];
+
+        if (share > 0.05 && share < 0.9)
+            parts[part_count++] = share * sizes[i];
+    }
+    part_count = sort_finite(parts, part_count);
+    if (part_count >= 3)
+        pb_parameter_set_number(
+            pb_case_answer(at, "near_bytes"),
+            (struct pb_estimate){quantile(parts, part_count, 0.5), parts[0], parts[part_count - 1]},
+            confidence_of_one(), "near lines of arrays that do not fit: median of %zu sizes",
+            part_count);
+    else
+        pb_parameter_set_none(pb_case_answer(at, "near_bytes"),
+                              "no array of which a part is near: one half, or too few sizes");
+}
+
+/* The largest array of which no more than a twentieth comes from DRAM. */
+static void state_whole(const struct pb_case *at, const double *rows, const size_t *counts,
+                        size_t row_count, size_t lines, const struct classes *classes)
+{
+    const double *sizes = at->recordings[0].matrix.axes[0].values, most = 0.06;
+    size_t fitting = 0;
+
+    while (fitting < row_count &&
+           (double)(counts[fitting] -
+                    count_below(rows + fitting * lines, counts[fitting], classes->dram_min)) <=
+               most * (double)counts[fitting])
+        fitting++;
+    if (fitting == 0 || fitting == row_count)
+        pb_parameter_set_none(pb_case_answer(at, "whole_bytes"), "%s size fits",
+                              fitting == 0 ? "no" : "every");
+    else
+        pb_parameter_set_number(
+            pb_case_answer(at, "whole_bytes"),
+            (struct pb_estimate){sizes[fitting - 1], sizes[fitting - 1], sizes[fitting]},
+            confidence_of_one(), "the largest of %zu arrays without loads from DRAM", row_count);
+}
+
+/* The lines between near ones and DRAM, in the array that has most of them and fits. */
+static enum pb_status state_halves(const struct pb_case *at, const double *rows,
+                                   const size_t *counts, size_t row_count, size_t lines,
+                                   const struct classes *classes, struct pb_error *err)
+{
+    size_t best = 0, first = 0, most = 0;
+    enum pb_status status = state_median(pb_case_answer(at, "near_load_cycles"), rows, counts[0], 1,
+                                         "lines of the smallest array", err);
+
+    for (size_t i = 0; i < row_count; i++) {
+        size_t near = count_below(rows + i * lines, counts[i], classes->near_max);
+        size_t cached = count_below(rows + i * lines, counts[i], classes->dram_min);
+
+        if (cached - near > most && (double)cached > 0.9 * (double)counts[i]) {
+            best = i;
+            first = near;
+            most = cached - near;
+        }
+    }
+    if (status != PB_OK)
+        return status;
+    if ((double)most < 0.1 * (double)counts[best]) {
+        pb_parameter_set_none(pb_case_answer(at, "far_load_cycles"), "no lines of a far half");
+        return PB_OK;
+    }
+    return state_median(pb_case_answer(at, "far_load_cycles"), rows + best * lines + first, most, 1,
+                        "lines neither near nor in DRAM", err);
+}
+
+enum pb_status pb_infer_l2_whole(const struct pb_case *at, struct pb_error *err)
+{
+    static const struct pb_axis_wish wishes[] = {{"footprint", false}, {"line", false}};
+    const struct pb_matrix *matrix = &at->recordings[0].matrix;
+    double dram = pb_parameters_number(at->parameters, "dram", "latency_cycles");
+    size_t rows, lines, counts[ROWS_MAX];
+    struct classes classes;
+    double *values;
+    enum pb_status status = pb_axes_check(matrix, wishes, 2, err);
+
+    if (status != PB_OK)
+        return status;
+    rows = matrix->axes[0].length;
+    lines = matrix->axes[1].length;
+    if (rows < 3 || rows > ROWS_MAX)
+        return pb_fail(err, PB_NOT_FOUND, "expected 3 to %d sizes, found %zu", ROWS_MAX, rows);
+    if (!isfinite(dram))
+        return pb_fail(err, PB_NOT_FOUND, "the latency of DRAM is not known");
+    values = malloc(rows * lines * sizeof(*values));
+    if (values == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu lines", rows * lines);
+    for (size_t i = 0; i < rows * lines; i++)
+        values[i] = matrix->values[i] - at->recordings[0].overhead_cycles;
+    if (sort_rows(values, rows, lines, counts)) {
+        classes.near_max = 1.15 * quantile(values, counts[0], 0.95);
+        classes.dram_min = 0.93 * dram;
+        state_near(at, values, counts, rows, lines, &classes);
+        state_whole(at, values, counts, rows, lines, &classes);
+        status = state_halves(at, values, counts, rows, lines, &classes, err);
+    } else {
+        status = pb_fail(err, PB_NOT_FOUND, "a size without any line");
+    }
+    free(values);
+    return status;
+}
+
+/* ---- throughput ---- */
+
+enum pb_status pb_infer_read_peak(const struct pb_case *at, struct pb_error *err)
+{
+    static const struct pb_axis_wish wishes[] = {{"memory", true}, {"word", false}, {"sm", false}};
+    const struct pb_matrix *matrix = &at->recordings[0].matrix;
+    struct pb_parameter *answer;
+    size_t memory, words, sms;
+    enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
+    double best = 0.0;
+
+    if (status != PB_OK)
+        return status;
+    answer = pb_case_answer(at, "read_bytes_per_cycle_per_sm");
+    memory = pb_axis_label(&matrix->axes[0], at->inference->memory);
+    words = matrix->axes[1].length;
+    sms = matrix->axes[2].length;
+    if (memory == matrix->axes[0].length)
+        return pb_fail(err, PB_NOT_FOUND, "this memory was not read");
+    for (size_t word = 0; word < words && status == PB_OK; word++) {
+        const double *values = matrix->values + (memory * words + word) * sms;
+        double *sorted = NULL;
+        size_t count = 0;
+
+        status = copy_sorted(values, sms, 1, &sorted, &count, err);
+        if (status != PB_OK)
+            return status;
+        if (count > 0 && quantile(sorted, count, 0.5) > best) {
+            best = quantile(sorted, count, 0.5);
+            pb_parameter_set_number(answer,
+                                    (struct pb_estimate){best, quantile(sorted, count, 0.25),
+                                                         quantile(sorted, count, 0.75)},
+                                    confidence_of_one(),
+                                    "words of %.0f bytes, all SMs at once: the median of %zu",
+                                    matrix->axes[1].values[word], count);
+        }
+        free(sorted);
+    }
+    return status;
+}
+
+enum pb_status pb_infer_atomic_rate(const struct pb_case *at, struct pb_error *err)
+{
+    static const struct pb_axis_wish wishes[] = {{"pattern", true}, {"line", false}};
+    static const struct {
+        const char *pattern, *answer;
+    } rows[] = {{"one_address", "address_per_cycle"},
+                {"one_line", "line_per_cycle"},
+                {"spread", "spread_per_cycle"}};
+    const struct pb_matrix *matrix = &at->recordings[0].matrix;
+    enum pb_status status = pb_axes_check(matrix, wishes, 2, err);
+
+    for (size_t i = 0; status == PB_OK && i < sizeof(rows) / sizeof(rows[0]); i++) {
+        size_t lines = matrix->axes[1].length;
+        size_t place = pb_axis_label(&matrix->axes[0], rows[i].pattern);
+
+        if (place < matrix->axes[0].length)
+            status =
+                state_median(pb_case_answer(at, rows[i].answer), matrix->values + place * lines,
+                             lines, 1, "additions of all SMs, by line", err);
+    }
+    return status;
+}
+
+enum pb_status pb_infer_bulk_copy(const struct pb_case *at, struct pb_error *err)
+{
+    static const struct pb_axis_wish wishes[] = {{"size", false}, {"quantity", true}};
+    const struct pb_matrix *matrix = &at->recordings[0].matrix;
+    enum pb_status status = pb_axes_check(matrix, wishes, 2, err);
+    size_t best = 0, sizes;
+    double value;
+
+    if (status != PB_OK)
+        return status;
+    sizes = matrix->axes[0].length;
+    if (matrix->axes[1].length != 2 || sizes == 0)
+        return pb_fail(err, PB_NOT_FOUND, "no latency and throughput of copies");
+    value = matrix->values[0];
+    pb_parameter_set_number(pb_case_answer(at, "latency_cycles"),
+                            (struct pb_estimate){value, value, value}, confidence_of_one(),
+                            "copies of %.0f bytes, one after the other", matrix->axes[0].values[0]);
+    for (size_t i = 1; i < sizes; i++)
+        if (matrix->values[2 * i + 1] > matrix->values[2 * best + 1])
+            best = i;
+    value = matrix->values[2 * best + 1];
+    pb_parameter_set_number(pb_case_answer(at, "bytes_per_cycle_per_sm"),
+                            (struct pb_estimate){value, value, value}, confidence_of_one(),
+                            "copies of %.0f bytes, several at once, on all SMs",
+                            matrix->axes[0].values[best]);
+    return PB_OK;
+}
+
+/* ---- shared memory of other SMs ---- */
+
+enum pb_status pb_infer_cluster_shared(const struct pb_case *at, struct pb_error *err)
+{
+    static const struct pb_axis_wish wishes[] = {{"sm", false}, {"other", false}};
+    const struct pb_matrix *matrix = &at->recordings[0].matrix;
+    enum pb_status status = pb_axes_check(matrix, wishes, 2, err);
+    double *others;
+    size_t sms;
+
+    if (status != PB_OK)
+        return status;
+    sms = matrix->axes[0].length;
+    if (matrix->axes[1].length != sms)
+        return pb_fail(err, PB_NOT_FOUND, "not every SM with every other");
+    status = state_median(pb_case_answer(at, "own_latency_cycles"), matrix->values, sms, sms + 1,
+                          "an SM's own, by the way of a cluster", err);
+    if (status != PB_OK)
+        return status;
+    others = malloc((sms * sms + 1) * sizeof(*others));
+    if (others == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu pairs", sms * sms);
+    for (size_t i = 0; i < sms * sms; i++)
+        others[i] = i % (sms + 1) == 0 ? NAN : matrix->values[i];
+    status = state_median(pb_case_answer(at, "latency_cycles"), others, sms * sms, 1,
+                          "another SM's, over the pairs that met in a cluster", err);
+    free(others);
+    return status;
+}
+
+enum pb_status pb_infer_cluster_shared_rate(const struct pb_case *at, struct pb_error *err)
+{
+    static const struct pb_axis_wish wishes[] = {{"size", false}};
+    const struct pb_matrix *matrix = &at->recordings[0].matrix;
+    struct pb_estimate values[PB_LIST_MAX];
+    enum pb_status status = pb_axes_check(matrix, wishes, 1, err);
+    size_t sizes;
+
+    if (status != PB_OK)
+        return status;
+    sizes = matrix->axes[0].length < PB_LIST_MAX ? matrix->axes[0].length : PB_LIST_MAX;
+    for (size_t i = 0; i < sizes; i++)
+        values[i] = (struct pb_estimate){matrix->values[i], matrix->values[i], matrix->values[i]};
+    pb_parameter_set_list(pb_case_answer(at, "bytes_per_cycle"), values, sizes, confidence_of_one(),
+                          "clusters of 1, 2, 4, … CTAs, each reads from the next one");
+    return PB_OK;
+}
+
+/* ---- the same computation ---- */
+
+enum pb_status pb_infer_compute(const struct pb_case *at, struct pb_error *err)
+{
+    static const struct pb_axis_wish wishes[] = {
+        {"phase", true}, {"sm", false}, {"quantity", true}};
+    const struct pb_matrix *matrix = &at->recordings[0].matrix;
+    enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
+    double runs = 0.0, wrong = 0.0, limit;
+
+    if (status != PB_OK)
+        return status;
+    if (matrix->axes[2].length < 2)
+        return pb_fail(err, PB_NOT_FOUND, "no runs were counted");
+    for (size_t i = 0; i < pb_matrix_size(matrix); i += matrix->axes[2].length) {
+        if (!isfinite(matrix->values[i]) || !isfinite(matrix->values[i + 1]))
+            continue;
+        runs += matrix->values[i];
+        wrong += matrix->values[i + 1];
+    }
+    if (!(runs > 0.0))
+        return pb_fail(err, PB_NOT_FOUND, "no SM has computed anything");
+    /* n runs without an error: 3/n at 95% (the rule of three); with k: k + 2 sqrt(k) + 3. */
+    limit = (wrong + 2.0 * sqrt(wrong) + 3.0) / runs;
+    pb_parameter_set_number(pb_case_answer(at, "wrong_runs"),
+                            (struct pb_estimate){wrong, wrong, wrong}, confidence_of_one(),
+                            "of %.0f runs of all SMs, compared bit by bit", runs);
+    pb_parameter_set_number(pb_case_answer(at, "error_rate_limit"),
+                            (struct pb_estimate){limit, wrong / runs, limit}, 0.95,
+                            "%.0f errors in %.0f runs: the rate is lower, at 95%%", wrong, runs);
+    return PB_OK;
+}

@@ -1,0 +1,173 @@
+/* What all SMs do at once: parameters of devices whose figures are known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "analysis/device.h"
+#include "analysis/infer.h"
+
+enum { SHARES = 5, LINES = 1000, SIZES = 6, SMS = 4, OVERHEAD = 10 };
+
+static double middle(const struct device *device, const char *memory, const char *name)
+{
+    return device_parameter(device, memory, name)->numbers[0].value;
+}
+
+/* L2 rises from 200 at 80% of the traffic, DRAM stays. Traffic falls short of what was wanted. */
+static void record_loaded(struct device *device)
+{
+    static const char *const memories[] = {"l2", "dram"};
+    static const char *const quantities[] = {"median", "q95", "background"};
+    static const double shares[SHARES] = {0, 0.25, 0.5, 0.75, 1};
+    static const double cells[2][SHARES][3] = {
+        {{200, 210, 0}, {200, 210, 20}, {200, 210, 48}, {200, 210, 80}, {300, 500, 100}},
+        {{500, 600, 0}, {500, 600, 25}, {500, 600, 50}, {500, 600, 75}, {510, 600, 100}}};
+    struct pb_matrix *matrix = &device_record(device, "loaded_latency")->matrix;
+
+    pb_axis_set_labels(&matrix->axes[0], "memory", "", memories, 2, NULL);
+    pb_axis_set_values(&matrix->axes[1], "share", "", "", shares, SHARES, NULL);
+    pb_axis_set_labels(&matrix->axes[2], "quantity", "", quantities, 3, NULL);
+    assert_int_equal(pb_matrix_allocate(matrix, "", "", NULL), PB_OK);
+    for (size_t i = 0; i < 2 * SHARES * 3; i++)
+        matrix->values[i] = (&cells[0][0][0])[i];
+}
+
+static void test_loaded__knee_lies_where_latency_is_15_percent_up(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record_loaded(&device);
+    device_infer(&device);
+    assert_float_equal(middle(&device, "l2", "loaded_knee_share"), 0.8 + 0.2 * 0.3, 1e-9);
+    assert_float_equal(device_parameter(&device, "l2", "loaded_knee_share")->numbers[0].low, 0.8,
+                       1e-9);
+    assert_value(&device, "l2", "loaded_latency_cycles", 300);
+    assert_value(&device, "dram", "loaded_knee_share", 1); /* never */
+    assert_value(&device, "dram", "loaded_latency_cycles", 510);
+    device_clear(&device);
+}
+
+/* Runs and wrong ones of each SM. */
+static void record_compute(struct device *device, double runs, double wrong)
+{
+    static const char *const phases[] = {"steady"}, *const quantities[] = {"runs", "wrong"};
+    static const double sms[SMS] = {0, 1, 2, 3};
+    struct pb_matrix *matrix = &device_record(device, "compute_integrity")->matrix;
+
+    pb_axis_set_labels(&matrix->axes[0], "phase", "", phases, 1, NULL);
+    pb_axis_set_values(&matrix->axes[1], "sm", "", "", sms, SMS, NULL);
+    pb_axis_set_labels(&matrix->axes[2], "quantity", "", quantities, 2, NULL);
+    assert_int_equal(pb_matrix_allocate(matrix, "", "", NULL), PB_OK);
+    for (size_t sm = 0; sm < SMS; sm++) {
+        matrix->values[2 * sm] = runs;
+        matrix->values[2 * sm + 1] = sm == 2 ? wrong : 0.0;
+    }
+}
+
+static void test_compute__no_error_bounds_the_rate_by_three_over_n(void **state)
+{
+    struct device healthy = {0}, sick = {0};
+
+    (void)state;
+    record_compute(&healthy, 1000, 0);
+    device_infer(&healthy);
+    assert_value(&healthy, "compute", "wrong_runs", 0);
+    assert_float_equal(middle(&healthy, "compute", "error_rate_limit"), 3.0 / 4000, 1e-12);
+    device_clear(&healthy);
+    record_compute(&sick, 1000, 4);
+    device_infer(&sick);
+    assert_value(&sick, "compute", "wrong_runs", 4);
+    assert_float_equal(middle(&sick, "compute", "error_rate_limit"), 11.0 / 4000, 1e-12);
+    device_clear(&sick);
+}
+
+static void test_cluster_shared__own_and_others_apart(void **state)
+{
+    static const double sms[SMS] = {0, 1, 2, 3};
+    struct device device = {0};
+    struct pb_matrix *matrix;
+
+    (void)state;
+    matrix = &device_record(&device, "cluster_shared")->matrix;
+    pb_axis_set_values(&matrix->axes[0], "sm", "", "", sms, SMS, NULL);
+    pb_axis_set_values(&matrix->axes[1], "other", "", "", sms, SMS, NULL);
+    assert_int_equal(pb_matrix_allocate(matrix, "", "", NULL), PB_OK);
+    for (size_t i = 0; i < SMS * SMS; i++)
+        matrix->values[i] = i % (SMS + 1) == 0 ? 30 : i % 2 == 1 ? 200 : NAN;
+    device_infer(&device);
+    assert_value(&device, "cluster_shared", "own_latency_cycles", 30);
+    assert_value(&device, "cluster_shared", "latency_cycles", 200);
+    device_clear(&device);
+}
+
+/* A near half of 30, both of 60; lines that no half has come from DRAM. */
+static void fill_whole(struct pb_recording *recording)
+{
+    static const double sizes[SIZES] = {15, 30, 45, 60, 75, 120};
+    static double lines[LINES];
+    struct pb_matrix *matrix = &recording->matrix;
+
+    recording->overhead_cycles = OVERHEAD;
+    for (size_t i = 0; i < LINES; i++)
+        lines[i] = (double)i;
+    pb_axis_set_values(&matrix->axes[0], "footprint", "byte", "", sizes, SIZES, NULL);
+    pb_axis_set_values(&matrix->axes[1], "line", "", "", lines, LINES, NULL);
+    assert_int_equal(pb_matrix_allocate(matrix, "", "", NULL), PB_OK);
+    for (size_t i = 0; i < SIZES * LINES; i++) {
+        double place = (double)(i % LINES) / LINES * sizes[i / LINES];
+        double cycles = place < 30 ? 280 : place < 60 ? 500 : 680;
+
+        matrix->values[i] = OVERHEAD + cycles + (double)(i % 3);
+    }
+}
+
+static void test_l2_whole__near_part_far_part_and_dram(void **state)
+{
+    static const struct {
+        const char *memory, *name;
+    } declared[] = {{"dram", "latency_cycles"},
+                    {"l2", "near_bytes"},
+                    {"l2", "whole_bytes"},
+                    {"l2", "near_load_cycles"},
+                    {"l2", "far_load_cycles"}};
+    struct device device = {0};
+    struct pb_inference row = {.memory = "l2", .tests = {"l2_whole"}};
+    struct pb_case at = {.inference = &row,
+                         .info = &device.info,
+                         .recordings = device.recordings,
+                         .parameters = &device.parameters};
+    struct pb_error err = PB_ERROR_INIT;
+
+    (void)state;
+    fill_whole(device_record(&device, "l2_whole"));
+    for (size_t i = 0; i < sizeof(declared) / sizeof(declared[0]); i++)
+        assert_int_equal(pb_parameters_declare(&device.parameters, declared[i].memory,
+                                               declared[i].name, "", "/tests", NULL),
+                         PB_OK);
+    assert_int_equal(pb_infer_l2_whole(&at, &err), PB_NOT_FOUND); /* DRAM is not known */
+    pb_parameter_set_number(pb_parameters_find(&device.parameters, "dram", "latency_cycles"),
+                            (struct pb_estimate){680, 680, 680}, 0.9, "known");
+    assert_int_equal(pb_infer_l2_whole(&at, &err), PB_OK);
+    assert_float_equal(middle(&device, "l2", "near_bytes"), 30, 0.1);
+    assert_value(&device, "l2", "whole_bytes", 60);
+    assert_value(&device, "l2", "near_load_cycles", 281);
+    assert_value(&device, "l2", "far_load_cycles", 501);
+    device_clear(&device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_loaded__knee_lies_where_latency_is_15_percent_up),
+        cmocka_unit_test(test_compute__no_error_bounds_the_rate_by_three_over_n),
+        cmocka_unit_test(test_cluster_shared__own_and_others_apart),
+        cmocka_unit_test(test_l2_whole__near_part_far_part_and_dram),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
