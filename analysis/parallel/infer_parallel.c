@@ -286,7 +286,7 @@ enum pb_status pb_infer_l2_whole(const struct pb_case *at, struct pb_error *err)
         return pb_fail(err, PB_NOT_FOUND, "expected 3 to %d sizes, found %zu", ROWS_MAX, rows);
     if (!isfinite(dram))
         return pb_fail(err, PB_NOT_FOUND, "the latency of DRAM is not known");
-    values = malloc(rows * lines * sizeof(*values));
+    values = calloc(rows * lines + 1, sizeof(*values));
     if (values == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for %zu lines", rows * lines);
     for (size_t i = 0; i < rows * lines; i++)

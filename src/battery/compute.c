@@ -67,13 +67,20 @@ static void report_wrong(const struct pb_matrix *matrix, size_t sm_count, uint64
                          struct pb_recording *recording)
 {
     size_t worst = 0;
+    double most = 0.0;
 
-    for (size_t i = 1; i < PHASES * sm_count; i++)
-        if (matrix->values[i * QUANTITIES + 1] > matrix->values[worst * QUANTITIES + 1])
-            worst = i;
+    for (size_t phase = 0; phase < PHASES; phase++)
+        for (size_t sm = 0; sm < sm_count; sm++) {
+            double here = matrix->values[(phase * sm_count + sm) * QUANTITIES + 1];
+
+            if (here > most) {
+                most = here;
+                worst = sm;
+            }
+        }
     snprintf(recording->message, sizeof(recording->message),
              "%" PRIu64 " runs differ from those of most SMs, most of them on SM %zu", wrong,
-             worst % sm_count);
+             worst);
 }
 
 enum pb_status pb_test_compute_integrity(struct pb_bench *bench, struct pb_recording *recording,
