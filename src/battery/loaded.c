@@ -133,7 +133,7 @@ static size_t choose_footprints(const struct pb_bench *bench, double *bytes_out)
 enum pb_status pb_test_l2_whole(struct pb_bench *bench, struct pb_recording *recording,
                                 struct pb_error *err)
 {
-    double footprints[WHOLE_FOOTPRINTS], lines[WHOLE_LINES], unused;
+    double footprints[WHOLE_FOOTPRINTS] = {0}, lines[WHOLE_LINES], unused;
     size_t count = choose_footprints(bench, footprints);
     const struct pb_grid_axis axes[] = {
         {"footprint", "byte", "array that the SM has read three times", footprints, NULL, count},
