@@ -1,8 +1,8 @@
 /*
  * Recovers drawn devices by hand: blind [FIRST_SEED [COUNT [all]]]. Prints how often every
- * parameter was found exactly, wrongly or not at all, every wrong value (with "all" every missing
- * one too), and how often values of each confidence were right. Exit code 1 when more than 0.2% of
- * the stated values are wrong.
+ * parameter was found exactly, in an interval, wrongly, though there is none, or not at all, every
+ * wrong value (with "all" every missing one too), and how often values of each confidence were
+ * right. Exit code 1 when more than 0.2% of the stated values are wrong.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,13 @@
 
 #include "analysis/blind/recover.h"
 
-enum { CURVE = 10 };
+/* Upper edges of the bins of confidence. */
+static const double edges[] = {0.2, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0};
+
+enum { CURVE = sizeof(edges) / sizeof(edges[0]) };
+
+static const char *const headings[BLIND_VERDICTS] = {"exact",    "bounded",      "wrong",
+                                                     "spurious", "undetermined", "unjudged"};
 
 struct tally {
     char name[2 * PB_NAME_LENGTH];
@@ -21,7 +27,7 @@ struct totals {
     struct tally parameters[BLIND_RESULTS_MAX];
     size_t parameter_count;
     size_t of[BLIND_VERDICTS];
-    size_t stated[CURVE], right[CURVE]; /* by tenths of confidence */
+    size_t stated[CURVE], right[CURVE]; /* by bins of confidence */
 };
 
 static struct tally *find(struct totals *totals, const char *name)
@@ -35,32 +41,43 @@ static struct tally *find(struct totals *totals, const char *name)
 
 static void add(struct totals *totals, uint64_t seed, const struct blind_result *result, int all)
 {
-    size_t tenth = (size_t)(result->confidence * CURVE);
+    size_t bin = 0;
 
     find(totals, result->name)->of[result->verdict]++;
     totals->of[result->verdict]++;
-    if (result->verdict == BLIND_WRONG || (all && result->verdict == BLIND_NULL))
-        printf("seed %llu: %s %s: %s\n", (unsigned long long)seed, result->name,
-               result->verdict == BLIND_WRONG ? "WRONG" : "null", result->detail);
-    if (result->verdict == BLIND_NULL || result->confidence == 0.0)
+    if (blind_is_false(result) || (all && result->verdict == BLIND_NULL))
+        printf("seed %llu: %s %s %.3f: %s\n", (unsigned long long)seed, result->name,
+               headings[result->verdict], result->confidence, result->detail);
+    if (result->verdict == BLIND_NULL || result->verdict == BLIND_BOUNDED ||
+        result->verdict == BLIND_UNJUDGED || result->confidence == 0.0)
         return;
-    tenth = tenth < CURVE ? tenth : CURVE - 1;
-    totals->stated[tenth]++;
-    totals->right[tenth] += result->verdict == BLIND_EXACT;
+    while (bin + 1 < CURVE && result->confidence >= edges[bin])
+        bin++;
+    totals->stated[bin]++;
+    totals->right[bin] += result->verdict == BLIND_EXACT;
+}
+
+static void print_row(const char *name, const size_t *of)
+{
+    printf("%-32s", name);
+    for (size_t i = 0; i < BLIND_VERDICTS; i++)
+        printf(" %12zu", of[i]);
+    putchar('\n');
 }
 
 static void print(const struct totals *totals)
 {
-    printf("\n%-32s %6s %6s %6s\n", "parameter", "exact", "wrong", "null");
+    printf("\n%-32s", "parameter");
+    for (size_t i = 0; i < BLIND_VERDICTS; i++)
+        printf(" %12s", headings[i]);
+    putchar('\n');
     for (size_t i = 0; i < totals->parameter_count; i++)
-        printf("%-32s %6zu %6zu %6zu\n", totals->parameters[i].name,
-               totals->parameters[i].of[BLIND_EXACT], totals->parameters[i].of[BLIND_WRONG],
-               totals->parameters[i].of[BLIND_NULL]);
-    printf("%-32s %6zu %6zu %6zu\n\nconfidence    stated   right\n", "all", totals->of[BLIND_EXACT],
-           totals->of[BLIND_WRONG], totals->of[BLIND_NULL]);
+        print_row(totals->parameters[i].name, totals->parameters[i].of);
+    print_row("all", totals->of);
+    printf("\nconfidence    stated   right\n");
     for (size_t i = 0; i < CURVE; i++)
         if (totals->stated[i] > 0)
-            printf("%.1f to %.1f  %8zu  %6.2f%%\n", (double)i / CURVE, (double)(i + 1) / CURVE,
+            printf("%.2f to %.2f  %8zu  %6.2f%%\n", i == 0 ? 0.0 : edges[i - 1], edges[i],
                    totals->stated[i], 100.0 * (double)totals->right[i] / (double)totals->stated[i]);
 }
 
@@ -88,5 +105,5 @@ int main(int argc, char **argv)
     }
     print(&totals);
     remove(folder);
-    return totals.of[BLIND_WRONG] * 500 > totals.of[BLIND_EXACT] + totals.of[BLIND_WRONG];
+    return (totals.of[BLIND_WRONG] + totals.of[BLIND_SPURIOUS]) * 500 > totals.of[BLIND_EXACT];
 }

@@ -4,30 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* splitmix64 */
-static uint64_t draw(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-/* From low to high, both included. */
-static uint32_t between(uint64_t *state, uint32_t low, uint32_t high)
-{
-    return low + (uint32_t)(draw(state) % (high - low + 1));
-}
-
-static uint64_t one_of(uint64_t *state, const uint64_t *choices, size_t count)
-{
-    return choices[draw(state) % count];
-}
-
-#define ONE_OF(state, ...)                                                                         \
-    one_of((state), (const uint64_t[]){__VA_ARGS__},                                               \
-           sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+#include "analysis/blind/draw.h"
 
 static bool is_power_of_two(uint64_t value)
 {
@@ -248,8 +225,17 @@ static void widen(uint64_t *state, struct blind_profile *profile)
 
 void blind_draw(uint64_t seed, struct blind_profile *profile_out)
 {
-    struct blind_profile profile = {.seed = seed, .memory_bytes = (uint64_t)4 << 30};
+    struct blind_profile profile = {.seed = seed,
+                                    .memory_bytes = (uint64_t)4 << 30,
+                                    .sm_count = 8,
+                                    .bandwidth_bytes_per_s = 2e11,
+                                    .theoretical_bytes_per_s = 2.5e11};
     uint64_t state = seed * 0x2545f4914f6cdd1du + 1;
+
+    if (seed >= BLIND_BROAD_FIRST) {
+        blind_draw_broad(seed, profile_out);
+        return;
+    }
 
     profile.overhead_cycles = between(&state, 6, 20);
     profile.clock_mhz = between(&state, 700, 2000);
@@ -294,9 +280,16 @@ static void write_cache(FILE *file, const struct blind_cache *cache)
     fprintf(file, "}, \"prefetch_bytes\": %llu}", (unsigned long long)cache->prefetch_bytes);
 }
 
+uint64_t blind_tlb_page_bytes(const struct blind_tlb *tlb)
+{
+    if (tlb->page_bytes > 0)
+        return tlb->page_bytes;
+    return tlb->span_bytes < 2097152 ? tlb->span_bytes : 2097152;
+}
+
 static void write_tlb(FILE *file, const struct blind_tlb *tlb, const char *id)
 {
-    uint64_t page_bytes = tlb->span_bytes < 2097152 ? tlb->span_bytes : 2097152;
+    uint64_t page_bytes = blind_tlb_page_bytes(tlb);
 
     fprintf(file,
             "  {\"id\": \"%s\", \"page_bytes\": %llu, \"entry_span_bytes\": %llu, "
@@ -318,17 +311,51 @@ static void write_rest(FILE *file, const struct blind_profile *profile)
     const uint32_t *conflict = profile->conflict_cycles;
 
     fprintf(file,
-            " \"dram\": {\"latency_cycles\": %u, \"bandwidth_bytes_per_s\": 2e11, "
-            "\"theoretical_bytes_per_s\": 2.5e11},\n"
+            " \"dram\": {\"latency_cycles\": %u, \"bandwidth_bytes_per_s\": %.17g, "
+            "\"theoretical_bytes_per_s\": %.17g},\n"
             " \"shared\": {\"bytes_per_sm\": 49152, \"banks\": 32, \"bank_bytes\": %u, "
             "\"latency_cycles\": %u, \"peak_bytes_per_cycle\": 128, \"conflict_cycles\": "
             "{\"2\": %u, \"4\": %u, \"8\": %u, \"16\": %u, \"32\": %u}},\n"
             " \"mshr\": {\"per_sm\": %u, \"per_warp\": %u},\n"
             " \"noise\": {\"jitter_cycles\": %u, \"spike_probability\": %g, "
             "\"spike_cycles\": %u}}\n",
-            profile->dram_cycles, profile->bank_bytes, profile->shared_cycles, conflict[0],
-            conflict[1], conflict[2], conflict[3], conflict[4], profile->per_sm, profile->per_warp,
-            profile->jitter_cycles, profile->spike_probability, profile->spike_cycles);
+            profile->dram_cycles, profile->bandwidth_bytes_per_s, profile->theoretical_bytes_per_s,
+            profile->bank_bytes, profile->shared_cycles, conflict[0], conflict[1], conflict[2],
+            conflict[3], conflict[4], profile->per_sm, profile->per_warp, profile->jitter_cycles,
+            profile->spike_probability, profile->spike_cycles);
+}
+
+static void write_sides(FILE *file, const struct blind_profile *profile)
+{
+    const struct blind_sides *sides = &profile->sides;
+
+    fprintf(file, " \"layout\": {\"cluster_max\": %d},\n", profile->has_clusters ? 16 : 0);
+    if (sides->far_cycles == 0)
+        return;
+    fprintf(file,
+            " \"l2_sides\": {\"far_latency_cycles\": %u, \"mask\": \"0x%llx\", \"slices\": %u, "
+            "\"slice_spread_cycles\": %u, \"gpc_sms\": [",
+            sides->far_cycles, (unsigned long long)sides->mask, sides->slices,
+            sides->spread_cycles);
+    for (uint32_t i = 0; i < sides->gpc_count; i++)
+        fprintf(file, "%s%u", i > 0 ? ", " : "", sides->gpc_sms[i]);
+    fputs("]},\n", file);
+}
+
+static void write_caches(FILE *file, const struct blind_profile *profile)
+{
+    /* As the simulator asks them: what serves all SMs last. */
+    static const size_t order[] = {BLIND_L1, BLIND_TEXTURE, BLIND_CONSTANT, BLIND_L2, BLIND_FOURTH};
+    const char *before = "";
+
+    for (size_t i = 0; i < BLIND_CACHES; i++) {
+        if (profile->caches[order[i]].line_bytes == 0)
+            continue;
+        fputs(before, file);
+        write_cache(file, &profile->caches[order[i]]);
+        before = ",\n";
+    }
+    fputs("],\n \"tlbs\": [\n", file);
 }
 
 int blind_write(const struct blind_profile *profile, const char *path)
@@ -339,14 +366,11 @@ int blind_write(const struct blind_profile *profile, const char *path)
         return -1;
     fprintf(file,
             "{\"name\": \"blind %llu\", \"source\": \"drawn\", \"compute_capability\": \"5.2\",\n"
-            " \"sm_count\": 8, \"clock_mhz\": %u, \"memory_bytes\": %llu, "
+            " \"sm_count\": %u, \"clock_mhz\": %u, \"memory_bytes\": %llu, "
             "\"clock_overhead_cycles\": %u,\n \"caches\": [\n",
-            (unsigned long long)profile->seed, profile->clock_mhz,
+            (unsigned long long)profile->seed, profile->sm_count, profile->clock_mhz,
             (unsigned long long)profile->memory_bytes, profile->overhead_cycles);
-    for (size_t i = 0; i < BLIND_CACHES; i++) {
-        write_cache(file, &profile->caches[i]);
-        fputs(i + 1 < BLIND_CACHES ? ",\n" : "],\n \"tlbs\": [\n", file);
-    }
+    write_caches(file, profile);
     for (size_t i = 0; i < BLIND_TLBS && profile->tlbs[i].span_bytes > 0; i++) {
         const char id[] = {'t', 'l', 'b', '_', 'l', (char)('1' + i), '\0'};
 
@@ -354,6 +378,7 @@ int blind_write(const struct blind_profile *profile, const char *path)
         write_tlb(file, &profile->tlbs[i], id);
     }
     fputs("],\n", file);
+    write_sides(file, profile);
     write_rest(file, profile);
     return fclose(file) == 0 ? 0 : -1;
 }

@@ -29,6 +29,7 @@ struct blind_cache {
 
 struct blind_tlb {
     uint64_t span_bytes;
+    uint64_t page_bytes; /* 0: the span, or 2 MiB where that is more */
     uint32_t
         ways[BLIND_SETS_MAX]; /* of one set each, in turn; hashed ones are all like the first */
     size_t sets;
@@ -38,16 +39,28 @@ struct blind_tlb {
     const char *policy; /* NULL: lru */
 };
 
-enum { BLIND_L1, BLIND_TEXTURE, BLIND_L2, BLIND_CACHES };
-enum { BLIND_CONFLICTS = 5, BLIND_TLBS = 3 };
+enum { BLIND_L1, BLIND_TEXTURE, BLIND_L2, BLIND_FOURTH, BLIND_CONSTANT, BLIND_CACHES };
+enum { BLIND_CONFLICTS = 5, BLIND_TLBS = 3, BLIND_GPCS_MAX = 8 };
+
+/* Two sides of L2 and their slices; no far_cycles: the device has none. */
+struct blind_sides {
+    uint32_t far_cycles;
+    uint64_t mask;
+    uint32_t slices, spread_cycles; /* slices 1: nothing tells lines of a side apart */
+    uint32_t gpc_sms[BLIND_GPCS_MAX], gpc_count;
+};
 
 struct blind_profile {
     uint64_t seed;
     uint32_t overhead_cycles, clock_mhz;
     uint64_t memory_bytes;
-    struct blind_cache caches[BLIND_CACHES];
-    struct blind_tlb tlbs[BLIND_TLBS]; /* the third is planted, not drawn; no span: none */
+    uint32_t sm_count;
+    struct blind_cache caches[BLIND_CACHES]; /* without a line: the device has none */
+    struct blind_tlb tlbs[BLIND_TLBS];       /* without a span: none */
+    struct blind_sides sides;
+    bool has_clusters; /* CTAs of a cluster tell GPCs */
     uint32_t dram_cycles;
+    double bandwidth_bytes_per_s, theoretical_bytes_per_s;
     uint32_t bank_bytes, shared_cycles, conflict_cycles[BLIND_CONFLICTS]; /* 2, 4, 8, 16, 32 ways */
     uint32_t per_warp, per_sm;
     uint32_t jitter_cycles, spike_cycles;
@@ -67,10 +80,21 @@ enum { BLIND_WIDE_FIRST = 1000000 };
  */
 enum { BLIND_HASHED_FIRST = 2000000 };
 
+/*
+ * And from here on as widely as devices of any maker and year could be, see broad.c: caches, TLB
+ * levels, sides and prefetchers that are there or not, L2s of 64 KiB to 128 MiB, 16 MiB to 16 GiB
+ * of memory, 1 to 160 SMs, pages of 64 KiB to 1 GiB, heavy noise.
+ */
+enum { BLIND_BROAD_FIRST = 3000000 };
+
 void blind_draw(uint64_t seed, struct blind_profile *profile_out);
+
+/* As above, for seeds from BLIND_BROAD_FIRST on. */
+void blind_draw_broad(uint64_t seed, struct blind_profile *profile_out);
 
 uint64_t blind_cache_bytes(const struct blind_cache *cache);
 uint32_t blind_tlb_entries(const struct blind_tlb *tlb);
+uint64_t blind_tlb_page_bytes(const struct blind_tlb *tlb);
 
 /* Writes it for the simulator; 0, or -1 when the file cannot be written. */
 int blind_write(const struct blind_profile *profile, const char *path);

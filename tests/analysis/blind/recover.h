@@ -8,7 +8,15 @@
 #include "analysis/blind/profile.h"
 #include "analysis/parameter.h"
 
-enum blind_verdict { BLIND_EXACT, BLIND_WRONG, BLIND_NULL, BLIND_VERDICTS };
+enum blind_verdict {
+    BLIND_EXACT,    /* the truth, or rightly nothing */
+    BLIND_BOUNDED,  /* another value, in an interval that holds the truth */
+    BLIND_WRONG,    /* neither */
+    BLIND_SPURIOUS, /* stated of what the device does not have */
+    BLIND_NULL,     /* not stated, though the device has it */
+    BLIND_UNJUDGED, /* stated, and no rule knows the truth */
+    BLIND_VERDICTS
+};
 
 struct blind_result {
     char name[2 * PB_NAME_LENGTH]; /* "l1.size_bytes" */
@@ -17,7 +25,17 @@ struct blind_result {
     char detail[PB_MESSAGE_LENGTH]; /* what was expected and found */
 };
 
-enum { BLIND_RESULTS_MAX = 64 };
+enum { BLIND_RESULTS_MAX = 256 };
+
+/* Wrong or spurious: what must not be. */
+static inline bool blind_is_false(const struct blind_result *result)
+{
+    return result->verdict == BLIND_WRONG || result->verdict == BLIND_SPURIOUS;
+}
+
+/* Every parameter that has a rule or a value; returns how many results there are. */
+size_t blind_judge(const struct pb_parameters *parameters, const struct blind_profile *profile,
+                   struct blind_result results_out[BLIND_RESULTS_MAX]);
 
 /*
  * Measures and infers. Returns how many results there are; 0 when the device cannot be measured,

@@ -23,12 +23,13 @@ struct bin {
 static void add(struct bin *bins, const struct blind_result *result)
 {
     for (size_t i = 0; i < BINS; i++) {
-        if (result->verdict == BLIND_NULL || result->confidence < bins[i].low ||
+        if (result->verdict == BLIND_NULL || result->verdict == BLIND_BOUNDED ||
+            result->verdict == BLIND_UNJUDGED || result->confidence < bins[i].low ||
             result->confidence >= bins[i].high)
             continue;
         bins[i].stated++;
         bins[i].right += result->verdict == BLIND_EXACT;
-        if (result->verdict == BLIND_WRONG)
+        if (blind_is_false(result))
             printf("  %s, %.2f: %s\n", result->name, result->confidence, result->detail);
     }
 }

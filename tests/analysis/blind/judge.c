@@ -1,0 +1,595 @@
+/* Judging every stated parameter of a drawn device by what was drawn. */
+#include "analysis/blind/recover.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The answers so far. */
+struct answers {
+    const struct pb_parameters *parameters;
+    struct blind_result *results;
+    size_t count;
+    double jitter_cycles; /* latencies are medians, which lie that much higher at most */
+};
+
+static struct blind_result *next_result(struct answers *answers, const char *memory,
+                                        const char *name, const struct pb_parameter *parameter)
+{
+    struct blind_result *result = &answers->results[answers->count++];
+
+    snprintf(result->name, sizeof(result->name), "%s.%s", memory, name);
+    result->verdict = BLIND_NULL;
+    result->confidence = 0.0;
+    snprintf(result->detail, sizeof(result->detail), "%s",
+             parameter == NULL ? "not in the table" : parameter->reason);
+    return result;
+}
+
+/* A list may be one number where all are equal. */
+static bool is_list(const struct pb_parameter *parameter, const double *truth, size_t count,
+                    double tolerance, double relative)
+{
+    if (parameter->number_count != count && parameter->number_count != 1)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        double value = parameter->numbers[parameter->number_count == 1 ? 0 : i].value;
+
+        if (isnan(value)) /* null: not every number of ways can be had */
+            continue;
+        if (!(fabs(value - truth[i]) <= fmax(tolerance, relative * truth[i])))
+            return false;
+    }
+    return true;
+}
+
+/* One number with an interval that leaves open what it is, and holds the truth. */
+static bool is_bounded(const struct pb_parameter *parameter, double truth)
+{
+    const struct pb_estimate *e = &parameter->numbers[0];
+
+    return parameter->kind == PB_VALUE_NUMBER && e->low < e->high && e->low <= truth &&
+           truth <= e->high;
+}
+
+/* As far as there is room. */
+static void add_text(struct blind_result *result, const char *text)
+{
+    size_t length = strlen(result->detail);
+
+    snprintf(result->detail + length, sizeof(result->detail) - length, "%s", text);
+}
+
+static void add_number(struct blind_result *result, double number)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), " %g", number);
+    add_text(result, text);
+}
+
+static void add_mask(struct blind_result *result, uint64_t mask)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), " 0x%llx", (unsigned long long)mask);
+    add_text(result, text);
+}
+
+static void check_numbers(struct answers *answers, const char *memory, const char *name,
+                          const double *truth, size_t count, double tolerance, double relative)
+{
+    const struct pb_parameter *parameter = pb_parameters_find(answers->parameters, memory, name);
+    struct blind_result *result = next_result(answers, memory, name, parameter);
+
+    if (parameter == NULL || parameter->kind == PB_VALUE_NONE)
+        return;
+    result->confidence = parameter->confidence;
+    result->verdict =
+        is_list(parameter, truth, count, tolerance, relative) ? BLIND_EXACT : BLIND_WRONG;
+    if (result->verdict == BLIND_WRONG && is_bounded(parameter, truth[0]))
+        result->verdict = BLIND_BOUNDED;
+    add_text(result, "expected");
+    for (size_t i = 0; i < count; i++)
+        add_number(result, truth[i]);
+    add_text(result, ", found");
+    for (size_t i = 0; i < parameter->number_count; i++)
+        add_number(result, parameter->numbers[i].value);
+}
+
+static void check_exact(struct answers *answers, const char *memory, const char *name, double truth)
+{
+    check_numbers(answers, memory, name, &truth, 1, 0.0, 0.0);
+}
+
+static void check_latency(struct answers *answers, const char *memory, const char *name,
+                          double truth)
+{
+    check_numbers(answers, memory, name, &truth, 1, answers->jitter_cycles + 1.0, 0.02);
+}
+
+static void check_word(struct answers *answers, const char *memory, const char *name,
+                       const char *truth, const char *also)
+{
+    const struct pb_parameter *parameter = pb_parameters_find(answers->parameters, memory, name);
+    struct blind_result *result = next_result(answers, memory, name, parameter);
+
+    if (parameter == NULL || parameter->kind == PB_VALUE_NONE)
+        return;
+    result->confidence = parameter->confidence;
+    result->verdict = strcmp(parameter->word, truth) == 0 || strcmp(parameter->word, also) == 0
+                          ? BLIND_EXACT
+                          : BLIND_WRONG;
+    snprintf(result->detail, sizeof(result->detail), "expected %s, found %s; %s", truth,
+             parameter->word, parameter->method);
+}
+
+/* What the device does not have. */
+static void check_absent(struct answers *answers, const char *memory, const char *name)
+{
+    const struct pb_parameter *parameter = pb_parameters_find(answers->parameters, memory, name);
+    struct blind_result *result = next_result(answers, memory, name, parameter);
+    bool is_stated = parameter != NULL && parameter->kind != PB_VALUE_NONE;
+
+    result->verdict = is_stated ? BLIND_SPURIOUS : BLIND_EXACT;
+    if (!is_stated)
+        return;
+    result->confidence = parameter->confidence;
+    if (parameter->kind == PB_VALUE_WORD)
+        snprintf(result->detail, sizeof(result->detail), "there is none, found %s; %s",
+                 parameter->word, parameter->method);
+    else
+        snprintf(result->detail, sizeof(result->detail), "there is none, found %g; %s",
+                 parameter->numbers[0].value, parameter->method);
+}
+
+/* The same space of masks? By elimination, lowest bits first. */
+static size_t reduce(uint64_t *masks, size_t count)
+{
+    size_t rank = 0;
+
+    for (unsigned bit = 0; bit < 64; bit++) {
+        size_t pivot = rank;
+
+        while (pivot < count && (masks[pivot] >> bit & 1) == 0)
+            pivot++;
+        if (pivot == count)
+            continue;
+        uint64_t kept = masks[pivot];
+        masks[pivot] = masks[rank];
+        masks[rank] = kept;
+        for (size_t i = 0; i < count; i++)
+            if (i != rank && (masks[i] >> bit & 1) != 0)
+                masks[i] ^= kept;
+        rank++;
+    }
+    return rank;
+}
+
+static size_t true_masks(const struct blind_cache *cache, uint64_t masks[BLIND_MASKS_MAX])
+{
+    static const uint64_t constant_bits = 0xffff; /* there are no more constants */
+    size_t count = cache->mask_count;
+
+    memcpy(masks, cache->masks, sizeof(cache->masks));
+    for (size_t i = 0; i < count && cache->paths != NULL; i++)
+        if (strstr(cache->paths, "[\"constant\"") != NULL)
+            masks[i] &= constant_bits;
+    for (uint64_t bit = 1; !cache->is_xor && bit < cache->sets; bit *= 2)
+        masks[count++] = bit * cache->line_bytes;
+    return reduce(masks, count);
+}
+
+/* The address bits that an index is stated over; all where the method does not say. */
+static uint64_t walked_bits(const struct pb_parameter *parameter)
+{
+    static const char walked[] = "bits that were walked, ";
+    const char *found = strstr(parameter->method, walked);
+
+    return found == NULL ? UINT64_MAX : strtoull(found + sizeof(walked) - 1, NULL, 16);
+}
+
+static void check_masks(struct answers *answers, const char *memory,
+                        const struct blind_cache *cache)
+{
+    const struct pb_parameter *parameter =
+        pb_parameters_find(answers->parameters, memory, "index_masks");
+    struct blind_result *result = next_result(answers, memory, "index_masks", parameter);
+    uint64_t truth[BLIND_MASKS_MAX], found[PB_LIST_MAX];
+    size_t rank = true_masks(cache, truth);
+
+    if (parameter == NULL || parameter->kind == PB_VALUE_NONE) {
+        if ((cache->sets & (cache->sets - 1)) != 0) /* there are none to find */
+            result->verdict = BLIND_EXACT;
+        return;
+    }
+    for (size_t i = 0; i < rank; i++)
+        truth[i] &= walked_bits(parameter);
+    rank = reduce(truth, rank);
+    for (size_t i = 0; i < parameter->number_count; i++)
+        found[i] = (uint64_t)parameter->numbers[i].value;
+    result->confidence = parameter->confidence;
+    result->verdict = reduce(found, parameter->number_count) == rank &&
+                              memcmp(found, truth, rank * sizeof(truth[0])) == 0
+                          ? BLIND_EXACT
+                          : BLIND_WRONG;
+    snprintf(result->detail, sizeof(result->detail), "expected");
+    for (size_t i = 0; i < rank; i++)
+        add_mask(result, truth[i]);
+    add_text(result, ", found");
+    for (size_t i = 0; i < parameter->number_count; i++)
+        add_mask(result, found[i]);
+}
+
+/* Every weight's share must lie in its interval; with 95% intervals some do not, so twice as far.
+ */
+static void check_weights(struct answers *answers, const char *memory,
+                          const struct blind_cache *cache)
+{
+    const struct pb_parameter *parameter =
+        pb_parameters_find(answers->parameters, memory, "victim_probabilities");
+    struct blind_result *result;
+    double sum = 0.0;
+
+    if (strcmp(cache->policy, "weighted") != 0)
+        return;
+    result = next_result(answers, memory, "victim_probabilities", parameter);
+    if (parameter == NULL || parameter->kind == PB_VALUE_NONE)
+        return;
+    for (uint32_t way = 0; way < cache->ways; way++)
+        sum += cache->weights[way];
+    result->confidence = parameter->confidence;
+    result->verdict = parameter->number_count == cache->ways ? BLIND_EXACT : BLIND_WRONG;
+    for (uint32_t way = 0; way < cache->ways && way < parameter->number_count; way++) {
+        const struct pb_estimate *e = &parameter->numbers[way];
+        double truth = cache->weights[way] / sum;
+
+        if (truth < e->value - 2.0 * (e->value - e->low) - 0.01 ||
+            truth > e->value + 2.0 * (e->high - e->value) + 0.01)
+            result->verdict = BLIND_WRONG;
+    }
+}
+
+/* A hash may happen to be a modulo. */
+static void check_index(struct answers *answers, const char *memory,
+                        const struct blind_cache *cache)
+{
+    const struct pb_parameter *kind = pb_parameters_find(answers->parameters, memory, "index_kind");
+    uint64_t walked = kind == NULL ? UINT64_MAX : walked_bits(kind);
+    uint64_t masks[BLIND_MASKS_MAX], own[BLIND_MASKS_MAX];
+    struct blind_cache modulo = *cache;
+    bool plain = !cache->is_xor;
+
+    modulo.is_xor = false;
+    modulo.mask_count = 0;
+    if (cache->is_xor && true_masks(cache, masks) == true_masks(&modulo, own)) {
+        for (size_t i = 0; i < cache->mask_count; i++)
+            masks[i] &= walked;
+        reduce(masks, cache->mask_count);
+        plain = memcmp(masks, own, cache->mask_count * sizeof(masks[0])) == 0;
+    }
+    check_word(answers, memory, "index_kind", cache->is_xor ? "xor" : "modulo",
+               plain ? "modulo" : "xor");
+    check_masks(answers, memory, cache);
+}
+
+/* The cache that a memory's name stands for; NULL: the device has none. */
+static const struct blind_cache *cache_of(const struct blind_profile *profile, const char *memory)
+{
+    const struct blind_cache *l1 = &profile->caches[BLIND_L1], *found = NULL;
+    bool unified = strstr(l1->paths, "texture") != NULL;
+
+    if (strcmp(memory, "l1") == 0 || (unified && strcmp(memory, "readonly") == 0))
+        found = l1;
+    else if (strcmp(memory, "texture") == 0)
+        found = unified ? l1 : &profile->caches[BLIND_TEXTURE];
+    else if (strcmp(memory, "constant_l1") == 0)
+        found = &profile->caches[BLIND_CONSTANT];
+    else if (strcmp(memory, "l2") == 0)
+        found = &profile->caches[BLIND_L2];
+    return found != NULL && found->line_bytes > 0 ? found : NULL;
+}
+
+/* What a miss in this cache costs: the next one's latency, or DRAM's. */
+static double miss_cycles_of(const struct blind_profile *profile, const struct blind_cache *cache)
+{
+    if (cache != &profile->caches[BLIND_L2] && cache != &profile->caches[BLIND_FOURTH])
+        return profile->caches[BLIND_L2].latency_cycles;
+    if (cache == &profile->caches[BLIND_L2] && profile->caches[BLIND_FOURTH].line_bytes > 0)
+        return profile->caches[BLIND_FOURTH].latency_cycles;
+    return profile->dram_cycles;
+}
+
+/* Blocks of one line of each set fill LRU's and FIFO's sets evenly: one more, and all lines miss.
+ */
+static void check_full_miss(struct answers *answers, const char *memory,
+                            const struct blind_cache *cache)
+{
+    if (strcmp(cache->policy, "lru") == 0 || strcmp(cache->policy, "fifo") == 0)
+        check_exact(answers, memory, "all_miss_bytes",
+                    (double)(blind_cache_bytes(cache) + cache->sets * cache->line_bytes));
+}
+
+static bool runs_ahead(const struct blind_profile *profile)
+{
+    for (size_t i = 0; i < BLIND_CACHES; i++)
+        if (profile->caches[i].prefetch_bytes > 0)
+            return true;
+    return false;
+}
+
+/* Sectors of a path's caches, as far as each is larger than the ones before it. */
+static void check_knees(struct answers *answers, const char *memory,
+                        const struct blind_profile *profile, const struct blind_cache *cache)
+{
+    double knees[2] = {(double)cache->sector_bytes, (double)profile->caches[BLIND_L2].sector_bytes};
+
+    if (!runs_ahead(profile) && profile->caches[BLIND_FOURTH].line_bytes == 0)
+        check_numbers(answers, memory, "jump_line_bytes", knees, knees[1] > knees[0] ? 2 : 1, 0, 0);
+}
+
+/* Where the end of what runs ahead shows, to a line and a part in a hundred. */
+static void check_prefetch(struct answers *answers, const char *memory,
+                           const struct blind_cache *cache)
+{
+    double truth = (double)cache->prefetch_bytes;
+
+    if (truth > 0.0)
+        check_numbers(answers, memory, "prefetch_bytes", &truth, 1, 2.0 * (double)cache->line_bytes,
+                      0.01);
+    else
+        check_exact(answers, memory, "prefetch_bytes", 0.0);
+}
+
+static void check_sharing(struct answers *answers, const char *memory,
+                          const struct blind_profile *profile)
+{
+    static const char *const names[] = {"l1", "readonly", "texture"};
+    char others[64] = "";
+
+    for (size_t i = 0; i < 3; i++)
+        if (strcmp(names[i], memory) != 0 &&
+            cache_of(profile, names[i]) == cache_of(profile, memory))
+            snprintf(others + strlen(others), sizeof(others) - strlen(others), "%s%s",
+                     others[0] != '\0' ? " " : "", names[i]);
+    check_word(answers, memory, "shares_with", others[0] != '\0' ? others : "none", "");
+    check_word(answers, memory, "shares_room_with", others[0] != '\0' ? others : "none", "");
+}
+
+static void check_cache(struct answers *answers, const char *memory,
+                        const struct blind_profile *profile)
+{
+    const struct blind_cache *cache = cache_of(profile, memory);
+
+    check_exact(answers, memory, "size_bytes", (double)blind_cache_bytes(cache));
+    check_full_miss(answers, memory, cache);
+    check_exact(answers, memory, "line_bytes", (double)cache->line_bytes);
+    check_exact(answers, memory, "sector_bytes", (double)cache->sector_bytes);
+    check_exact(answers, memory, "fetch_bytes", (double)cache->sector_bytes);
+    check_latency(answers, memory, "latency_cycles", cache->latency_cycles);
+    check_latency(answers, memory, "miss_latency_cycles", miss_cycles_of(profile, cache));
+    check_numbers(answers, memory, "latency_ns",
+                  (const double[]){1e3 * cache->latency_cycles / profile->clock_mhz}, 1,
+                  1.0 + 1e3 * answers->jitter_cycles / profile->clock_mhz, 0.02);
+    check_exact(answers, memory, "set_count", cache->sets);
+    check_exact(answers, memory, "way_counts", cache->ways);
+    check_index(answers, memory, cache);
+    check_knees(answers, memory, profile, cache);
+    if (strcmp(memory, "l1") == 0 && !cache->is_xor)
+        check_exact(answers, memory, "onset_bytes", (double)blind_cache_bytes(cache));
+    if (strcmp(memory, "l1") == 0)
+        check_exact(answers, memory, "carveout_size_bytes", (double)blind_cache_bytes(cache));
+    if (strcmp(memory, "l1") == 0 || strcmp(memory, "l2") == 0)
+        check_prefetch(answers, memory, cache);
+    if (strcmp(memory, "l2") == 0)
+        return;
+    check_word(answers, memory, "policy", cache->policy,
+               cache->ways <= 2 && strcmp(cache->policy, "plru") == 0 ? "lru" : cache->policy);
+    check_weights(answers, memory, cache);
+    if (strcmp(memory, "constant_l1") != 0)
+        check_sharing(answers, memory, profile);
+}
+
+/* Every parameter of a memory that the device lacks. */
+static void check_missing(struct answers *answers, const char *memory)
+{
+    for (size_t i = 0; i < answers->parameters->count; i++)
+        if (strcmp(answers->parameters->items[i].memory, memory) == 0)
+            check_absent(answers, memory, answers->parameters->items[i].name);
+}
+
+/* Equal sets are told by the entry's number modulo them; unequal ones by no index that has masks.
+ */
+static void check_tlb_index(struct answers *answers, const char *memory,
+                            const struct blind_tlb *tlb)
+{
+    struct blind_cache index = {.line_bytes = tlb->span_bytes,
+                                .sets = (uint32_t)tlb->sets,
+                                .is_xor = tlb->mask_count > 0,
+                                .mask_count = tlb->mask_count};
+    bool equal = true;
+
+    memcpy(index.masks, tlb->masks, sizeof(index.masks));
+    for (size_t i = 1; i < tlb->sets && tlb->mask_count == 0; i++)
+        equal &= tlb->ways[i] == tlb->ways[0];
+    if (!equal)
+        check_absent(answers, memory, "index_masks");
+    else if (tlb->sets > 1)
+        check_index(answers, memory, &index);
+}
+
+static void check_tlb(struct answers *answers, const char *memory, const struct blind_tlb *tlb)
+{
+    double ways[BLIND_SETS_MAX], entries = blind_tlb_entries(tlb);
+    size_t lists = tlb->mask_count > 0 ? 1 : tlb->sets;
+
+    for (size_t i = 0; i < lists; i++)
+        ways[i] = tlb->ways[i];
+    check_exact(answers, memory, "page_bytes", (double)blind_tlb_page_bytes(tlb));
+    check_exact(answers, memory, "entry_count", entries);
+    check_exact(answers, memory, "entry_span_bytes", (double)tlb->span_bytes);
+    check_exact(answers, memory, "reach_bytes", entries * (double)tlb->span_bytes);
+    check_numbers(answers, memory, "way_counts", ways, lists, 0.0, 0.0);
+    check_exact(answers, memory, "set_count", (double)tlb->sets);
+    check_tlb_index(answers, memory, tlb);
+    check_latency(answers, memory, "penalty_cycles", tlb->penalty_cycles);
+}
+
+static double reach_of(const struct blind_tlb *tlb)
+{
+    return blind_tlb_entries(tlb) * (double)tlb->span_bytes;
+}
+
+/*
+ * Levels as loads can tell them: one that reaches no farther than the one before it never answers,
+ * so that the one before costs both penalties.
+ */
+static size_t visible_tlbs(const struct blind_profile *profile, struct blind_tlb out[BLIND_TLBS])
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < BLIND_TLBS && profile->tlbs[i].span_bytes > 0; i++) {
+        if (count > 0 && reach_of(&profile->tlbs[i]) <= reach_of(&out[count - 1]))
+            out[count - 1].penalty_cycles += profile->tlbs[i].penalty_cycles;
+        else
+            out[count++] = profile->tlbs[i];
+    }
+    return count;
+}
+
+static void check_tlbs(struct answers *answers, const struct blind_profile *profile)
+{
+    static const char *const memories[BLIND_TLBS] = {"tlb_l1", "tlb_l2", "tlb_l3"};
+    struct blind_tlb visible[BLIND_TLBS];
+    size_t count = visible_tlbs(profile, visible);
+
+    for (size_t i = 0; i < BLIND_TLBS; i++) {
+        if (i < count)
+            check_tlb(answers, memories[i], &visible[i]);
+        else if (profile->seed < BLIND_BROAD_FIRST)
+            check_absent(answers, memories[i], "reach_bytes");
+        else
+            check_missing(answers, memories[i]);
+    }
+}
+
+/* M16's P1 to P5 past L1; there are no pages for a P6. */
+static void check_patterns(struct answers *answers, const struct blind_profile *profile)
+{
+    double hit = profile->caches[BLIND_L2].latency_cycles, miss = profile->dram_cycles;
+    double first = profile->tlbs[0].penalty_cycles;
+    double both = first + profile->tlbs[1].penalty_cycles;
+    const double patterns[] = {hit, hit + first, hit + both, miss, miss + both, NAN};
+    struct blind_tlb visible[BLIND_TLBS];
+
+    if (visible_tlbs(profile, visible) == 2 && profile->tlbs[1].span_bytes > 0 &&
+        profile->caches[BLIND_FOURTH].line_bytes == 0)
+        check_numbers(answers, "l2", "pattern_cycles", patterns, 6, answers->jitter_cycles + 1.0,
+                      0.02);
+}
+
+static void check_sides(struct answers *answers, const struct blind_profile *profile)
+{
+    const struct blind_sides *sides = &profile->sides;
+    double sms[BLIND_GPCS_MAX], halves[2] = {0, 0};
+
+    if (sides->far_cycles == 0) {
+        check_missing(answers, "l2_near");
+        check_missing(answers, "l2_far");
+        check_absent(answers, "l2", "side_sm_counts");
+        check_absent(answers, "l2", "line_group_count");
+        check_absent(answers, "l2", "slice_count");
+        check_absent(answers, "sm", "group_sm_counts");
+        check_absent(answers, "sm", "gpc_count");
+        check_absent(answers, "sm", "gpc_sm_counts");
+        return;
+    }
+    for (uint32_t i = 0; i < sides->gpc_count; i++) {
+        sms[i] = sides->gpc_sms[i];
+        halves[i >= (sides->gpc_count + 1) / 2] += sides->gpc_sms[i];
+    }
+    check_latency(answers, "l2_near", "latency_cycles", profile->caches[BLIND_L2].latency_cycles);
+    check_latency(answers, "l2_far", "latency_cycles", sides->far_cycles);
+    check_numbers(answers, "l2", "side_sm_counts", halves, 2, 0, 0);
+    check_exact(answers, "l2", "line_group_count", 2.0 * sides->slices);
+    check_exact(answers, "l2", "slice_count", 2.0 * sides->slices); /* each side has its own */
+    if (sides->spread_cycles > 0)
+        check_numbers(answers, "sm", "group_sm_counts", sms, sides->gpc_count, 0, 0);
+    else
+        check_numbers(answers, "sm", "group_sm_counts", halves, 2, 0, 0);
+    if (profile->has_clusters) {
+        check_exact(answers, "sm", "gpc_count", sides->gpc_count);
+        check_numbers(answers, "sm", "gpc_sm_counts", sms, sides->gpc_count, 0, 0);
+    }
+}
+
+static void check_rates(struct answers *answers, const struct blind_profile *profile)
+{
+    static const char *const prefixes[] = {"", "read_", "write_"};
+    double share = profile->bandwidth_bytes_per_s / profile->theoretical_bytes_per_s;
+
+    for (size_t i = 0; i < 3; i++) {
+        char name[PB_NAME_LENGTH];
+
+        snprintf(name, sizeof(name), "%speak_bytes_per_s", prefixes[i]);
+        check_numbers(answers, "dram", name, &profile->bandwidth_bytes_per_s, 1, 0, 0.03);
+        snprintf(name, sizeof(name), "%speak_share", prefixes[i]);
+        check_numbers(answers, "dram", name, &share, 1, 0, 0.03);
+    }
+    check_numbers(answers, "shared", "peak_bytes_per_cycle_per_sm", (const double[]){128.0}, 1, 0,
+                  0.03);
+}
+
+/* What is stated and was not looked at yet: no rule here says what it should be. */
+static void name_unjudged(struct answers *answers)
+{
+    for (size_t i = 0; i < answers->parameters->count; i++) {
+        const struct pb_parameter *parameter = &answers->parameters->items[i];
+        char name[2 * PB_NAME_LENGTH];
+        size_t k = 0;
+
+        if (parameter->kind == PB_VALUE_NONE)
+            continue;
+        snprintf(name, sizeof(name), "%s.%s", parameter->memory, parameter->name);
+        while (k < answers->count && strcmp(answers->results[k].name, name) != 0)
+            k++;
+        if (k == answers->count)
+            next_result(answers, parameter->memory, parameter->name, parameter)->verdict =
+                BLIND_UNJUDGED;
+    }
+}
+
+size_t blind_judge(const struct pb_parameters *parameters, const struct blind_profile *profile,
+                   struct blind_result results_out[BLIND_RESULTS_MAX])
+{
+    static const char *const memories[] = {"l1", "readonly", "texture", "constant_l1", "l2"};
+    struct answers answers = {parameters, results_out, 0, profile->jitter_cycles};
+    double conflicts[BLIND_CONFLICTS];
+
+    check_exact(&answers, "clock", "overhead_cycles", profile->overhead_cycles);
+    check_numbers(&answers, "clock", "sm_mhz", (const double[]){profile->clock_mhz}, 1, 0, 1e-3);
+    for (size_t i = 0; i < sizeof(memories) / sizeof(memories[0]); i++) {
+        if (cache_of(profile, memories[i]) != NULL)
+            check_cache(&answers, memories[i], profile);
+        else
+            check_missing(&answers, memories[i]);
+    }
+    check_missing(&answers, "constant_l15");
+    check_tlbs(&answers, profile);
+    check_patterns(&answers, profile);
+    check_latency(&answers, "dram", "latency_cycles", profile->dram_cycles);
+    check_sides(&answers, profile);
+    check_rates(&answers, profile);
+    check_exact(&answers, "shared", "banks", 32);
+    check_exact(&answers, "shared", "bank_bytes", profile->bank_bytes);
+    check_latency(&answers, "shared", "latency_cycles", profile->shared_cycles);
+    for (size_t i = 0; i < BLIND_CONFLICTS; i++)
+        conflicts[i] = profile->conflict_cycles[i];
+    check_numbers(&answers, "shared", "conflict_cycles", conflicts, BLIND_CONFLICTS,
+                  answers.jitter_cycles + 1.0, 0.02);
+    check_exact(&answers, "mshr", "per_warp", profile->per_warp);
+    check_exact(&answers, "mshr", "per_sm", profile->per_sm);
+    name_unjudged(&answers);
+    return answers.count;
+}
