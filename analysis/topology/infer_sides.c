@@ -22,6 +22,7 @@
 #include "analysis/confidence.h"
 #include "analysis/statistics/modes.h"
 #include "analysis/statistics/sample.h"
+#include "analysis/topology/sm_map.h"
 
 enum { MODES_MAX = 64, PIECES_MAX = 30 };
 
@@ -30,6 +31,9 @@ static const double least_gap = 0.15, least_share = 0.1;
 
 /* SMs whose profiles correlate less, of either sign, are of no side. */
 static const double least_correlation = 0.5;
+
+/* A side has more than one SM. */
+static const double least_sms = 2.0;
 
 /* Latencies of one kind of touch; the matrix is touch, sm, line. PB_NOT_FOUND: it is not. */
 static enum pb_status collect(const struct pb_recording *recording, const char *touch,
@@ -115,8 +119,12 @@ enum pb_status pb_infer_l2_side(const struct pb_case *at, struct pb_error *err)
     struct pb_sample loads = {NULL, 0, 0}, sorted = {NULL, 0, 0};
     struct pb_votes votes = {0, 0};
     struct halves halves;
+    const struct pb_parameter *sides = pb_parameters_find(at->parameters, "l2", "side_sm_counts");
     enum pb_status status = find_halves(&at->recordings[0], &halves, err);
 
+    if (status == PB_OK && (sides == NULL || sides->kind == PB_VALUE_NONE))
+        status = pb_fail(err, PB_NOT_FOUND, "no two sides of L2: %s",
+                         sides != NULL ? sides->reason : "not looked for");
     if (status == PB_OK)
         status = collect(&at->recordings[0], "load", &loads, err);
     if (status == PB_OK)
@@ -168,32 +176,30 @@ static void state_sides(struct pb_parameter *answer, const double *cycles, size_
     }
     for (size_t i = 0; i < 2; i++)
         sides[i] = (struct pb_estimate){counts[i], counts[i], counts[i]};
-    if (weakest > least_correlation)
+    if (weakest > least_correlation && fmin(counts[0], counts[1]) >= least_sms)
         pb_parameter_set_list(answer, sides, 2, pb_votes_confidence(&votes),
                               "profiles of %zu SMs over %zu lines by atomics; the weakest "
                               "correlation with the first one's is %.2f",
                               sms, lines, weakest);
     else
-        pb_parameter_set_none(answer, "ambiguous: some profiles of SMs correlate by only %.2f",
-                              weakest);
+        pb_parameter_set_none(answer,
+                              "ambiguous: some profiles of SMs correlate by only %.2f, or %.0f SMs "
+                              "alone differ",
+                              weakest, fmin(counts[0], counts[1]));
 }
 
 enum pb_status pb_infer_l2_sides(const struct pb_case *at, struct pb_error *err)
 {
-    const struct pb_matrix *matrix = &at->recordings[0].matrix;
-    struct pb_sample cycles = {NULL, 0, 0};
+    struct pb_sm_map map = {NULL, 0, 0};
     struct halves halves;
     enum pb_status status = find_halves(&at->recordings[0], &halves, err);
 
     if (status == PB_OK)
-        status = collect(&at->recordings[0], "atomic", &cycles, err);
-    if (status == PB_OK && cycles.count != matrix->axes[1].length * matrix->axes[2].length)
-        status = pb_fail(err, PB_NOT_FOUND, "some SMs were not measured");
+        status = pb_sm_map_of(at, &map, err);
     if (status == PB_OK) {
-        center_lines(cycles.values, matrix->axes[1].length, matrix->axes[2].length);
-        state_sides(pb_case_answer(at, "side_sm_counts"), cycles.values, matrix->axes[1].length,
-                    matrix->axes[2].length);
+        center_lines(map.cycles, map.sms, map.lines);
+        state_sides(pb_case_answer(at, "side_sm_counts"), map.cycles, map.sms, map.lines);
     }
-    pb_sample_clear(&cycles);
+    pb_sm_map_clear(&map);
     return status;
 }

@@ -15,6 +15,7 @@
  */
 #include "analysis/infer.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "analysis/confidence.h"
@@ -25,6 +26,74 @@ enum { PIECES_MAX = 30 };
 
 /* The least gap that parts groups, and the least one that makes them doubtful as the last. */
 static const double least_gap = 2.0, doubtful_gap = 1.1;
+
+/*
+ * Groups of half of the columns leave at most this share of the spread over the others. Without
+ * groups it is 1 or more; slices 16 cycles apart under 8 cycles of jitter leave 0.5.
+ */
+static const double most_unpredicted = 0.8;
+
+/* How far profiles lie from the mean of the others of their group, over one column. */
+static double distance_in_column(const float *profiles, size_t count, size_t length, size_t column,
+                                 const size_t *groups, double *sums, size_t *members)
+{
+    double distance = 0.0;
+
+    for (size_t i = 0; i <= count; i++) {
+        sums[i] = 0.0;
+        members[i] = 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t group = groups != NULL ? groups[i] : 0;
+
+        sums[group] += profiles[i * length + column];
+        members[group]++;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t group = groups != NULL ? groups[i] : 0;
+        double value = profiles[i * length + column];
+
+        if (members[group] > 1 && group < count)
+            distance += fabs(value - (sums[group] - value) / (double)(members[group] - 1));
+    }
+    return distance;
+}
+
+/*
+ * PB_NOT_FOUND: there is nothing that tells groups, as far as these profiles show. Groups that half
+ * of the columns make must predict the others: the members of a group lie nearer to each other
+ * there than to the rest. What spikes and jitter make of one half does not come again in the other.
+ */
+static enum pb_status check_predicted(const float *profiles, size_t count, size_t length,
+                                      size_t *groups, struct pb_error *err)
+{
+    size_t half = (length + 1) / 2, *members = malloc((count + 1) * sizeof(*members));
+    float *even = malloc((count * half + 1) * sizeof(*even));
+    double *sums = malloc((count + 1) * sizeof(*sums)), inside = 0.0, all = 0.0;
+    enum pb_status status = PB_OK;
+    struct pb_grouping grouping = {.count = 1};
+
+    if (members == NULL || even == NULL || sums == NULL)
+        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu profiles of %zu", count, half);
+    for (size_t i = 0; status == PB_OK && i < count; i++)
+        for (size_t k = 0; k < half; k++)
+            even[i * half + k] = profiles[i * length + 2 * k];
+    if (status == PB_OK)
+        status = pb_grouping_find(even, count, half, least_gap, groups, &grouping, err);
+    for (size_t k = 1; status == PB_OK && k < length; k += 2) {
+        inside += distance_in_column(profiles, count, length, k, groups, sums, members);
+        all += distance_in_column(profiles, count, length, k, NULL, sums, members);
+    }
+    free(sums);
+    free(even);
+    free(members);
+    if (status == PB_OK && (grouping.count < 2 || inside >= most_unpredicted * all))
+        return pb_fail(err, PB_NOT_FOUND,
+                       "%zu profiles do not fall into groups that repeat: those of half of the "
+                       "columns predict %.0f%% of the rest",
+                       count, all > 0.0 && grouping.count > 1 ? 100.0 * (1.0 - inside / all) : 0.0);
+    return status;
+}
 
 /* Groups of SMs, or of lines. *groups_out[number of them] is to be freed. */
 static enum pb_status group_map(const struct pb_sm_map *map, bool of_lines, size_t **groups_out,
@@ -41,8 +110,10 @@ static enum pb_status group_map(const struct pb_sm_map *map, bool of_lines, size
                          length);
     if (status == PB_OK) {
         pb_sm_map_profiles(map, of_lines, work, profiles);
-        status = pb_grouping_find(profiles, count, length, least_gap, groups, grouping_out, err);
+        status = check_predicted(profiles, count, length, groups, err);
     }
+    if (status == PB_OK)
+        status = pb_grouping_find(profiles, count, length, least_gap, groups, grouping_out, err);
     if (status == PB_OK && grouping_out->count < 2)
         status = pb_fail(err, PB_NOT_FOUND, "the profiles of %zu %s do not fall into groups", count,
                          of_lines ? "lines" : "SMs");
@@ -88,25 +159,40 @@ static void state_sizes(struct pb_parameter *answer, const size_t *groups, size_
 enum pb_status pb_infer_sm_groups(const struct pb_case *at, struct pb_error *err)
 {
     struct pb_grouping grouping;
-    struct pb_sm_map map;
+    struct pb_sm_map map = {NULL, 0, 0};
     size_t *groups = NULL;
-    enum pb_status status = pb_sm_map_open(&at->recordings[0].matrix, &map, err);
+    enum pb_status status = pb_sm_map_of(at, &map, err);
 
     if (status == PB_OK)
         status = group_map(&map, false, &groups, &grouping, err);
     if (status == PB_OK)
         state_sizes(pb_case_answer(at, "group_sm_counts"), groups, map.sms, &grouping);
+    pb_sm_map_clear(&map);
     free(groups);
     return status;
+}
+
+/*
+ * Groups that some lines belong to: a line that is like no other may be an outlier or the only one
+ * of its group, and groups of which no line was loaded are as many as Chao (1984) estimates from
+ * those of one line and of two; at so few lines a group, as many of two as of one.
+ */
+static struct pb_estimate count_groups(const struct pb_grouping *grouping, size_t lines)
+{
+    static const double plenty = 16.0; /* lines a group, from which on none is missed */
+    double seen = (double)grouping->count, strays = (double)grouping->strays;
+
+    if ((double)lines > plenty * (seen + strays))
+        return (struct pb_estimate){seen, seen, seen + strays};
+    return (struct pb_estimate){seen + strays, seen, seen + strays + fmax(1.0, ceil(strays))};
 }
 
 static void state_lines(const struct pb_case *at, const struct pb_sm_map *map,
                         const struct pb_grouping *grouping)
 {
-    double count = (double)grouping->count;
+    struct pb_estimate count = count_groups(grouping, map->lines);
 
-    pb_parameter_set_number(pb_case_answer(at, "line_group_count"),
-                            (struct pb_estimate){count, count, count},
+    pb_parameter_set_number(pb_case_answer(at, "line_group_count"), count,
                             confidence_of(grouping, map->lines),
                             "profiles of %zu lines by atomics, single linkage: gaps of %.1f cycles "
                             "between groups, of %.1f inside; %zu outliers",
@@ -117,7 +203,7 @@ static void state_slices(const struct pb_case *at, const struct pb_sm_map *map,
                          const struct pb_grouping *grouping)
 {
     struct pb_parameter *answer = pb_case_answer(at, "slice_count");
-    double count = (double)grouping->count;
+    struct pb_estimate count = count_groups(grouping, map->lines);
 
     if (grouping->gap_inside > doubtful_gap)
         pb_parameter_set_none(answer,
@@ -125,8 +211,7 @@ static void state_slices(const struct pb_case *at, const struct pb_sm_map *map,
                               "(gaps %.2f times as wide as inside)",
                               grouping->count, grouping->gap_inside);
     else
-        pb_parameter_set_number(answer, (struct pb_estimate){count, count, count},
-                                confidence_of(grouping, map->lines),
+        pb_parameter_set_number(answer, count, confidence_of(grouping, map->lines),
                                 "groups of %zu lines that SMs distinguish: gaps of %.1f cycles "
                                 "between them, of %.1f inside",
                                 map->lines, grouping->between, grouping->within);
@@ -135,9 +220,9 @@ static void state_slices(const struct pb_case *at, const struct pb_sm_map *map,
 enum pb_status pb_infer_slices(const struct pb_case *at, struct pb_error *err)
 {
     struct pb_grouping grouping;
-    struct pb_sm_map map;
+    struct pb_sm_map map = {NULL, 0, 0};
     size_t *groups = NULL;
-    enum pb_status status = pb_sm_map_open(&at->recordings[0].matrix, &map, err);
+    enum pb_status status = pb_sm_map_of(at, &map, err);
 
     if (status == PB_OK)
         status = group_map(&map, true, &groups, &grouping, err);
@@ -145,6 +230,7 @@ enum pb_status pb_infer_slices(const struct pb_case *at, struct pb_error *err)
         state_lines(at, &map, &grouping);
         state_slices(at, &map, &grouping);
     }
+    pb_sm_map_clear(&map);
     free(groups);
     return status;
 }

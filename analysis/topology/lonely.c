@@ -174,7 +174,7 @@ static enum pb_status take_ways(const struct pb_matrix *matrix, struct profiles 
                                 struct pb_error *err)
 {
     struct pb_sm_map map;
-    enum pb_status status = pb_sm_map_open(matrix, &map, err);
+    enum pb_status status = pb_sm_map_open(matrix, NAN, &map, err);
     double *work;
     float *values;
 
@@ -183,11 +183,13 @@ static enum pb_status take_ways(const struct pb_matrix *matrix, struct profiles 
     work = malloc((map.sms + map.lines) * sizeof(*work));
     values = malloc(map.sms * map.lines * sizeof(*values));
     if (work == NULL || values == NULL) {
+        pb_sm_map_clear(&map);
         free(values);
         free(work);
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating profiles of %zu SMs", map.sms);
     }
     pb_sm_map_profiles(&map, false, work, values);
+    pb_sm_map_clear(&map);
     free(work);
     *profiles_out = (struct profiles){values, map.sms, map.lines, false};
     return PB_OK;

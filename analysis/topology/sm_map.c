@@ -3,26 +3,84 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "analysis/axes.h"
+#include "analysis/inference.h"
+#include "analysis/statistics/sample.h"
+#include "analysis/statistics/sort.h"
 
 enum { SM = 1, LINE = 2 };
 
 /* Comparing all profiles with each other takes as many steps; an H200's map takes 2^27. */
 static const double most_steps = 0x1p32;
 
-enum pb_status pb_sm_map_open(const struct pb_matrix *matrix, struct pb_sm_map *map_out,
-                              struct pb_error *err)
+/* L2 keeps the lines of a map of whose loads no more than this share take what misses take. */
+static const double most_missed = 0.03;
+
+/* Spikes are less than this share of all loads, and far from the rest. */
+static const double outlier_quantile = 0.98;
+
+/* The rows of one touch; NULL where the map has none. */
+static const double *rows_of(const struct pb_matrix *matrix, const char *touch)
+{
+    size_t at = pb_axis_label(&matrix->axes[0], touch);
+
+    if (at == matrix->axes[0].length)
+        return NULL;
+    return matrix->values + at * matrix->axes[SM].length * matrix->axes[LINE].length;
+}
+
+/* Loads come from the nearest copy: those that take what misses take were of lines L2 had lost. */
+static enum pb_status check_resident(const struct pb_matrix *matrix, double border_cycles,
+                                     struct pb_error *err)
+{
+    size_t count = matrix->axes[SM].length * matrix->axes[LINE].length, missed = 0;
+    const double *loads = rows_of(matrix, "load");
+
+    if (loads == NULL || isnan(border_cycles))
+        return PB_OK;
+    for (size_t i = 0; i < count; i++)
+        missed += loads[i] > border_cycles;
+    if ((double)missed > most_missed * (double)count)
+        return pb_fail(err, PB_NOT_FOUND,
+                       "%.0f%% of the loads of the map take what L2 misses take: L2 does not keep "
+                       "its lines",
+                       100.0 * (double)missed / (double)count);
+    return PB_OK;
+}
+
+/* Caps what lies above all but a few by more than these spread: spikes. */
+static enum pb_status cap(struct pb_sm_map *map, struct pb_error *err)
+{
+    size_t count = map->sms * map->lines;
+    double *sorted = malloc(count * sizeof(*sorted)), high;
+
+    if (sorted == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for a map of %zu", count);
+    memcpy(sorted, map->cycles, count * sizeof(*sorted));
+    pb_sort(sorted, count);
+    high = pb_quantile(sorted, count, outlier_quantile);
+    high += high - pb_quantile(sorted, count, 0.5);
+    for (size_t i = 0; i < count; i++)
+        map->cycles[i] = fmin(map->cycles[i], high);
+    free(sorted);
+    return PB_OK;
+}
+
+enum pb_status pb_sm_map_open(const struct pb_matrix *matrix, double miss_border_cycles,
+                              struct pb_sm_map *map_out, struct pb_error *err)
 {
     static const struct pb_axis_wish wishes[] = {{"touch", true}, {"sm", false}, {"line", false}};
     enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
+    const double *cycles;
     struct pb_sm_map map;
-    size_t touch;
 
     if (status != PB_OK)
         return status;
-    touch = pb_axis_label(&matrix->axes[0], "atomic");
-    if (touch == matrix->axes[0].length)
+    cycles = rows_of(matrix, "atomic");
+    if (cycles == NULL)
         return pb_fail(err, PB_NOT_FOUND, "lines were not touched by an atomic");
     map.sms = matrix->axes[SM].length;
     map.lines = matrix->axes[LINE].length;
@@ -30,12 +88,45 @@ enum pb_status pb_sm_map_open(const struct pb_matrix *matrix, struct pb_sm_map *
         return pb_fail(err, PB_NOT_FOUND,
                        "a map of %zu SMs and %zu lines is larger than any device's", map.sms,
                        map.lines);
-    map.cycles = matrix->values + touch * map.sms * map.lines;
+    if (map.sms < PB_SM_MAP_SMS_MIN)
+        return pb_fail(err, PB_NOT_FOUND, "%zu SMs: at least %d are needed to tell groups", map.sms,
+                       PB_SM_MAP_SMS_MIN);
     for (size_t i = 0; i < map.sms * map.lines; i++)
-        if (!(fabs(map.cycles[i]) < UINT32_MAX))
+        if (!(fabs(cycles[i]) < UINT32_MAX))
             return pb_fail(err, PB_NOT_FOUND, "some SMs were not measured");
-    *map_out = map;
-    return PB_OK;
+    status = check_resident(matrix, miss_border_cycles, err);
+    if (status != PB_OK)
+        return status;
+    map.cycles = malloc((map.sms * map.lines + 1) * sizeof(*map.cycles));
+    if (map.cycles == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for a map of %zu SMs and %zu lines", map.sms,
+                       map.lines);
+    memcpy(map.cycles, cycles, map.sms * map.lines * sizeof(*map.cycles));
+    status = cap(&map, err);
+    if (status == PB_OK)
+        *map_out = map;
+    else
+        pb_sm_map_clear(&map);
+    return status;
+}
+
+enum pb_status pb_sm_map_of(const struct pb_case *at, struct pb_sm_map *map_out,
+                            struct pb_error *err)
+{
+    double hit = pb_parameters_number(at->parameters, "l2", "latency_cycles");
+    double miss = pb_parameters_number(at->parameters, "l2", "miss_latency_cycles");
+    const struct pb_recording *recording = &at->recordings[0];
+
+    return pb_sm_map_open(&recording->matrix, recording->overhead_cycles + (hit + miss) / 2.0,
+                          map_out, err);
+}
+
+void pb_sm_map_clear(struct pb_sm_map *map)
+{
+    if (map == NULL)
+        return;
+    free(map->cycles);
+    map->cycles = NULL;
 }
 
 /* What is common to a row, or to a column, of the map. */

@@ -245,6 +245,62 @@ static void record_map(struct device *device)
     }
 }
 
+/* Loads and atomics of a device without sides or slices, as spikes and a small L2 leave them. */
+static void record_plain_map(struct device *device, size_t sms, size_t every, uint32_t extra)
+{
+    static const char *const touches[] = {"load", "atomic"};
+    struct synthetic_noise noise = {0, 3, 0, 0, 8};
+    struct pb_matrix *matrix = &device_record(device, "l2_map")->matrix;
+    double places[LINES];
+
+    for (size_t i = 0; i < LINES; i++)
+        places[i] = (double)i;
+    pb_axis_set_labels(&matrix->axes[0], "touch", "", touches, 2, NULL);
+    pb_axis_set_values(&matrix->axes[1], "sm", "", "", places, sms, NULL);
+    pb_axis_set_values(&matrix->axes[2], "line", "", "", places, LINES, NULL);
+    assert_int_equal(pb_matrix_allocate(matrix, "cycle", "", NULL), PB_OK);
+    for (size_t i = 0; i < 2 * sms * LINES; i++)
+        matrix->values[i] = synthetic_latency(
+            &noise, ((uint32_t)(i * 2654435761u) >> 16) % every == 0 ? 300 + extra : 300);
+    device->info.sm_count = (uint32_t)sms;
+}
+
+static void assert_no_parts(const struct device *device)
+{
+    assert_int_equal(device_parameter(device, "l2", "side_sm_counts")->kind, PB_VALUE_NONE);
+    assert_int_equal(device_parameter(device, "l2", "line_group_count")->kind, PB_VALUE_NONE);
+    assert_int_equal(device_parameter(device, "l2", "slice_count")->kind, PB_VALUE_NONE);
+    assert_int_equal(device_parameter(device, "sm", "group_sm_counts")->kind, PB_VALUE_NONE);
+    assert_int_equal(device_parameter(device, "l2_near", "latency_cycles")->kind, PB_VALUE_NONE);
+    assert_int_equal(device_parameter(device, "l2_far", "latency_cycles")->kind, PB_VALUE_NONE);
+}
+
+/* Spikes in one load of 101, of a size that seemed to part lines and SMs; SMs from 2 to 12. */
+static void test_map__spikes_make_no_sides_and_no_slices(void **state)
+{
+    (void)state;
+    for (size_t sms = 2; sms <= SMS; sms += 5) {
+        struct device device = {0};
+
+        record_plain_map(&device, sms, 101, 400);
+        device_infer(&device);
+        assert_no_parts(&device);
+        device_clear(&device);
+    }
+}
+
+/* An L2 that loses a third of the map's lines: near and far, it seemed. */
+static void test_map__lines_that_l2_loses_make_no_sides(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record_plain_map(&device, SMS, 3, 350);
+    device_infer(&device);
+    assert_no_parts(&device);
+    device_clear(&device);
+}
+
 /*
  * Clusters of two everywhere, of four among SMs 0 … 5 and 6 … 9: SMs 10 and 11 met nobody else. By
  * the map they resemble the first ones.
@@ -354,6 +410,8 @@ int main(void)
         cmocka_unit_test(test_tpcs__changing_partners_make_none),
         cmocka_unit_test(test_tpcs__pairs_that_agree_with_partners_are_sure),
         cmocka_unit_test(test_tpcs__pairs_that_contradict_partners_leave_them_open),
+        cmocka_unit_test(test_map__spikes_make_no_sides_and_no_slices),
+        cmocka_unit_test(test_map__lines_that_l2_loses_make_no_sides),
         cmocka_unit_test(test_gpcs__join_over_the_launches),
         cmocka_unit_test(test_gpcs__lonely_tpcs_join_whom_they_resemble),
         cmocka_unit_test(test_gpcs__lonely_tpcs_join_whose_constants_they_share),
