@@ -37,7 +37,8 @@ struct peak {
     double value, plateau_median;
     size_t plateau_count;
     size_t neighbours, neighbours_close;
-    bool at_edge; /* the largest position of some axis: more might be faster still */
+    bool at_edge;  /* the largest position of some axis: more might be faster still */
+    double growth; /* by the last step to such a position; 1: the rate has come to its end */
 };
 
 static bool is_rate(double value)
@@ -56,8 +57,13 @@ static void look_around(const struct pb_matrix *matrix, struct peak *peak)
             around[count++] = peak->cell - step;
         if (place + 1 < length)
             around[count++] = peak->cell + step;
-        else if (length > 1)
+        else if (length > 1) {
+            double before = matrix->values[peak->cell - step];
+
             peak->at_edge = true;
+            if (is_rate(before) && matrix->axes[axis].values != NULL)
+                peak->growth = fmax(peak->growth, peak->value / before);
+        }
         for (size_t i = 0; i < count; i++) {
             double value = matrix->values[around[i]];
 
@@ -91,7 +97,7 @@ static enum pb_status measure_plateau(const struct pb_matrix *matrix, struct pea
 static enum pb_status find_peak(const struct pb_matrix *matrix, struct peak *peak_out,
                                 struct pb_error *err)
 {
-    struct peak peak = {0};
+    struct peak peak = {.growth = 1.0};
     enum pb_status status;
 
     for (size_t i = 0; i < pb_matrix_size(matrix); i++) {
@@ -159,6 +165,22 @@ static void describe_dram(const struct pb_case *at, double rate, char *text, siz
                  rate * reads * latency_ns * 1e-9 / 1e3);
 }
 
+/*
+ * The most that the memory may reach: the peak where the largest shapes were no faster than the
+ * next smaller ones. Where they were, as on a device whose few SMs cannot have enough bytes in
+ * flight, its theoretical peak, or as much growth again.
+ */
+static double most_of(const struct pb_case *at, const struct peak *peak)
+{
+    double theoretical = at->info->theoretical_bytes_per_s;
+
+    if (peak->growth * plateau_share <= 1.0)
+        return peak->value;
+    if (strcmp(at->inference->memory, "dram") == 0 && theoretical > peak->value)
+        return theoretical;
+    return peak->value * peak->growth;
+}
+
 /* Number on an axis at a cell; NaN when there is no such axis. */
 static double place_on(const struct pb_matrix *matrix, size_t cell, const char *name)
 {
@@ -204,10 +226,10 @@ static enum pb_status check_dram(const struct pb_case *at, const struct peak *pe
                        "launch shape, so that caches served a part",
                        peak->value, 1.0 / little);
     if (theoretical > 0.0)
-        pb_parameter_set_number(
-            pb_case_answer(at, answers[SHARE].name),
-            (struct pb_estimate){share, peak->plateau_median / theoretical, share}, confidence,
-            "the peak by the theoretical %.4g byte/s", theoretical);
+        pb_parameter_set_number(pb_case_answer(at, answers[SHARE].name),
+                                (struct pb_estimate){share, peak->plateau_median / theoretical,
+                                                     most_of(at, peak) / theoretical},
+                                confidence, "the peak by the theoretical %.4g byte/s", theoretical);
     else
         pb_parameter_set_none(pb_case_answer(at, answers[SHARE].name),
                               "the driver states no theoretical peak");
@@ -281,11 +303,15 @@ enum pb_status pb_infer_throughput(const struct pb_case *at, struct pb_error *er
         return status;
     describe_limits(at, peak.value, limits, sizeof(limits));
     describe_cell(matrix, peak.cell, config, sizeof(config));
-    pb_parameter_set_number(pb_case_answer(at, answers[0].name),
-                            (struct pb_estimate){peak.value, peak.plateau_median, peak.value},
-                            pb_votes_confidence(&votes), "best of %zu shapes; %zu within 3%%%s%s",
-                            peak.seen, peak.plateau_count,
-                            peak.at_edge ? ", at the edge of the range" : "", limits);
+    pb_parameter_set_number(
+        pb_case_answer(at, answers[0].name),
+        (struct pb_estimate){peak.value, peak.plateau_median, most_of(at, &peak)},
+        pb_votes_confidence(&votes), "best of %zu shapes; %zu within 3%%%s%s", peak.seen,
+        peak.plateau_count,
+        peak.growth * plateau_share > 1.0 ? ", still rising at the largest"
+        : peak.at_edge                    ? ", at the edge of the range"
+                                          : "",
+        limits);
     pb_parameter_set_word(
         pb_case_answer(at, answers[1].name), config, 1.0 / (double)peak.plateau_count,
         "the fastest of %zu shapes; %zu within 3%% of it", peak.seen, peak.plateau_count);

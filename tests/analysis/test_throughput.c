@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <string.h>
 
 #include "analysis/blind/profile.h"
 #include "analysis/device.h"
@@ -78,6 +79,23 @@ static void test_throughput__share_of_the_pins(void **state)
     device_clear(&device);
 }
 
+/* The largest shape is twice as fast as the next: what the pins allow may be reached by more. */
+static void test_throughput__a_rate_that_still_rises_is_a_bound(void **state)
+{
+    struct device device = {0};
+    const struct pb_parameter *peak;
+
+    (void)state;
+    device.info.theoretical_bytes_per_s = 4e9;
+    record_copy(&device, 3e9);
+    device_infer(&device);
+    peak = device_parameter(&device, "dram", "peak_bytes_per_s");
+    assert_float_equal(peak->numbers[0].value, 3e9, 1);
+    assert_float_equal(peak->numbers[0].high, 4e9, 1);
+    assert_non_null(strstr(peak->method, "still rising"));
+    device_clear(&device);
+}
+
 /* While one load is under way so few others are issued that registers are never all taken. */
 static void test_mshr__what_issuing_takes_is_no_limit(void **state)
 {
@@ -105,6 +123,7 @@ int main(void)
         cmocka_unit_test(test_throughput__little_bounds_the_rate),
         cmocka_unit_test(test_throughput__more_than_littles_law_allows_is_not_stated),
         cmocka_unit_test(test_throughput__share_of_the_pins),
+        cmocka_unit_test(test_throughput__a_rate_that_still_rises_is_a_bound),
         cmocka_unit_test(test_mshr__what_issuing_takes_is_no_limit),
     };
 
