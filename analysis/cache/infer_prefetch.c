@@ -4,7 +4,9 @@
  *
  * The same cold slots were loaded in order and at random. At random, only what one miss fetches can
  * make a neighbour hit: with slots of s bytes, one load in fetch / s misses. In order, steps of
- * fetch bytes miss every time unless something ran ahead; then misses are as far apart as what was
+ * fetch bytes miss every time unless something ran ahead (a cache that is smaller than the walk has
+ * lost a line before its next sector is loaded at random: what l1_line or l2_line say is fetched
+ * counts then); then misses are as far apart as what was
  * fetched and what ran ahead together. 0: nothing runs ahead.
  *
  * Where the finest steps do not reach the end of what runs ahead (M16: two thirds of L2), wider
@@ -345,5 +347,7 @@ enum pb_status pb_infer_prefetch(const struct pb_case *at, struct pb_error *err)
     if (status != PB_OK)
         return status;
     complete_fetch(at, &fetch);
+    fetch.value = fmax(fetch.value,
+                       pb_parameters_number(at->parameters, at->inference->memory, "fetch_bytes"));
     return measure_ahead(at, &filling, fetch.value, err);
 }
