@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/consistency.h"
+
 struct pb_parameter *pb_case_answer(const struct pb_case *at, const char *name)
 {
     return pb_parameters_find(at->parameters, at->inference->memory, name);
@@ -184,6 +186,7 @@ enum pb_status pb_infer_device(const struct pb_device_info *info, const char *pl
         pb_parameters_clear(&parameters);
         return pb_fail(err, status, "%s", reason.message);
     }
+    pb_consistency_apply(info, &parameters);
     *parameters_out = parameters;
     *analysed_out = analysed;
     return PB_OK;

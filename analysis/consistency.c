@@ -1,0 +1,296 @@
+/* The table of consistency rules; see consistency.h. */
+#include "analysis/consistency.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What a rule works on. */
+struct device {
+    const struct pb_device_info *info;
+    struct pb_parameters *parameters;
+    size_t changed;
+};
+
+static const char *const caches[] = {"l1",          "readonly",     "texture",
+                                     "constant_l1", "constant_l15", "l2"};
+
+static const char *const tlbs[] = {"tlb_l1", "tlb_l2", "tlb_l3"};
+
+enum { CACHES = sizeof(caches) / sizeof(caches[0]), TLBS = sizeof(tlbs) / sizeof(tlbs[0]) };
+
+/* The parameter where it has a value, else NULL. */
+static struct pb_parameter *stated(const struct device *device, const char *memory,
+                                   const char *name)
+{
+    struct pb_parameter *parameter = pb_parameters_find(device->parameters, memory, name);
+
+    return parameter != NULL && parameter->kind != PB_VALUE_NONE ? parameter : NULL;
+}
+
+/* Its number, or NaN. */
+static double number(const struct device *device, const char *memory, const char *name)
+{
+    return pb_parameters_number(device->parameters, memory, name);
+}
+
+static void withdraw(struct device *device, struct pb_parameter *parameter, const char *reason)
+{
+    if (parameter == NULL || parameter->kind == PB_VALUE_NONE)
+        return;
+    pb_parameter_set_none(parameter, "%s", reason);
+    device->changed++;
+}
+
+static void withdraw_all(struct device *device, const char *memory, const char *reason)
+{
+    for (size_t i = 0; i < device->parameters->count; i++)
+        if (strcmp(device->parameters->items[i].memory, memory) == 0)
+            withdraw(device, &device->parameters->items[i], reason);
+}
+
+/*
+ * Makes the interval of one number hold another one, too. The confidence stays: it was that of the
+ * narrower interval, and is now that of the wider one.
+ */
+static void widen(struct device *device, struct pb_parameter *parameter, double also,
+                  const char *reason)
+{
+    struct pb_estimate e = parameter->numbers[0];
+    char method[PB_MESSAGE_LENGTH];
+
+    if (parameter->kind != PB_VALUE_NUMBER || (e.low <= also && also <= e.high))
+        return;
+    e.low = fmin(e.low, also);
+    e.high = fmax(e.high, also);
+    snprintf(method, sizeof(method), "%.160s; widened to %.10g: %s", parameter->method, also,
+             reason);
+    pb_parameter_set_number(parameter, e, parameter->confidence, "%s", method);
+    device->changed++;
+}
+
+/*
+ * A sector lies in a line, a line in a cache, and a cache holds whole lines. Of a size that is no
+ * multiple of the line, the interval is widened to the multiples on both sides.
+ */
+static void whole_lines(struct device *device)
+{
+    for (size_t i = 0; i < CACHES; i++) {
+        double line = number(device, caches[i], "line_bytes");
+        double sector = number(device, caches[i], "sector_bytes");
+        struct pb_parameter *size = stated(device, caches[i], "size_bytes");
+
+        if (sector > line)
+            withdraw(device, stated(device, caches[i], "line_bytes"),
+                     "a line that is smaller than its sector: one of both is wrong");
+        if (size == NULL || !(line > 0.0) || sector > line ||
+            fmod(size->numbers[0].value, line) == 0.0)
+            continue;
+        widen(device, size, floor(size->numbers[0].value / line) * line,
+              "no whole number of lines");
+        widen(device, size, ceil(size->numbers[0].value / line) * line, "no whole number of lines");
+    }
+}
+
+/* Sets by ways by line are the size, where all sets have the same number of ways. */
+static void size_of_sets(struct device *device)
+{
+    for (size_t i = 0; i < CACHES; i++) {
+        double sets = number(device, caches[i], "set_count");
+        double ways = number(device, caches[i], "way_counts");
+        double line = number(device, caches[i], "line_bytes");
+        struct pb_parameter *size = stated(device, caches[i], "size_bytes");
+        double bytes = sets * ways * line;
+
+        if (size == NULL || !(bytes > 0.0) || size->numbers[0].value == bytes)
+            continue;
+        widen(device, size, bytes, "sets x ways x line are another size");
+    }
+}
+
+/*
+ * Of LRU and FIFO all lines miss once every set has a line too many. A footprint that is said to
+ * miss before that or long after contradicts the sets.
+ */
+static void full_miss_of_sets(struct device *device)
+{
+    static const double far_off = 0.25;
+
+    for (size_t i = 0; i < CACHES; i++) {
+        struct pb_parameter *full = stated(device, caches[i], "all_miss_bytes");
+        const struct pb_parameter *policy = stated(device, caches[i], "policy");
+        double sets = number(device, caches[i], "set_count");
+        double line = number(device, caches[i], "line_bytes");
+        double size = number(device, caches[i], "size_bytes");
+        double expected = size + sets * line;
+
+        if (full == NULL || full->kind != PB_VALUE_NUMBER || !(expected > 0.0) || policy == NULL ||
+            (strcmp(policy->word, "lru") != 0 && strcmp(policy->word, "fifo") != 0))
+            continue;
+        if (fabs(full->numbers[0].value - expected) > far_off * expected)
+            withdraw(device, full, "the sets and the policy say otherwise by more than a quarter");
+        else
+            widen(device, full, expected, "sets, ways and policy: size + sets x line");
+    }
+}
+
+/*
+ * What two tests say of one size: beside the carve-out that l1_capacity has, and where L1 is the
+ * same beside all of them, the sweep of l1_carveout finds the same size.
+ */
+static void sizes_beside_carveouts(struct device *device)
+{
+    static const double alike = 0.05;
+    struct pb_parameter *list = stated(device, "l1", "carveout_size_bytes");
+    const struct pb_parameter *size = stated(device, "l1", "size_bytes");
+
+    if (list == NULL || size == NULL || size->kind != PB_VALUE_NUMBER)
+        return;
+    for (size_t i = 0; i < list->number_count; i++) {
+        struct pb_estimate *e = &list->numbers[i];
+
+        if (!(fabs(e->value - size->numbers[0].value) <= alike * size->numbers[0].value) ||
+            (e->low <= size->numbers[0].value && size->numbers[0].value <= e->high))
+            continue;
+        e->low = fmin(e->low, size->numbers[0].low);
+        e->high = fmax(e->high, size->numbers[0].high);
+        device->changed++;
+    }
+}
+
+/*
+ * A miss in one cache costs what the next one answers in, where there is one. Loads of lines that
+ * no cache held cost what DRAM does, and more where the TLBs missed.
+ */
+static void misses_and_next_level(struct device *device)
+{
+    static const struct {
+        const char *memory, *next;
+    } levels[] = {{"l1", "l2"},          {"readonly", "l2"},
+                  {"texture", "l2"},     {"constant_l1", "constant_l15"},
+                  {"constant_l1", "l2"}, {"constant_l15", "l2"},
+                  {"l2", "dram"}};
+    static const double alike = 0.15;
+
+    for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+        struct pb_parameter *miss = stated(device, levels[i].memory, "miss_latency_cycles");
+        const struct pb_parameter *next = stated(device, levels[i].next, "latency_cycles");
+        struct pb_estimate e;
+        char was[PB_MESSAGE_LENGTH];
+
+        if (miss == NULL || next == NULL || miss->kind != PB_VALUE_NUMBER ||
+            next->kind != PB_VALUE_NUMBER ||
+            miss->numbers[0].value <= (1.0 + alike) * next->numbers[0].high)
+            continue;
+        e = next->numbers[0];
+        e.high = miss->numbers[0].value;
+        snprintf(was, sizeof(was), "%.150s", miss->method);
+        pb_parameter_set_number(miss, e, miss->confidence,
+                                "what %s answers in; first loads took %.0f cycles: %s",
+                                levels[i].next, e.high, was);
+        device->changed++;
+    }
+}
+
+/*
+ * A second constant cache holds more than the first one and answers later, before L2. Without a
+ * latency of its own, nothing that was seen past the first one is a cache's.
+ */
+static void constant_caches(struct device *device)
+{
+    double first = number(device, "constant_l1", "latency_cycles");
+    double second = number(device, "constant_l15", "latency_cycles");
+    double size = number(device, "constant_l1", "size_bytes");
+
+    if (isnan(second))
+        withdraw_all(device, "constant_l15", "no latency of a second constant cache is known");
+    else if (second <= 1.1 * first)
+        withdraw_all(device, "constant_l15",
+                     "loads past the first constant cache take what its own hits take");
+    else if (number(device, "constant_l15", "size_bytes") <= size)
+        withdraw_all(device, "constant_l15", "it would hold no more than the first one");
+}
+
+/* Pages that one entry maps cannot be told from one page of that size. */
+static void pages_of_entries(struct device *device)
+{
+    for (size_t i = 0; i < TLBS; i++) {
+        struct pb_parameter *page = stated(device, tlbs[i], "page_bytes");
+        double coverage = number(device, tlbs[i], "entry_span_bytes");
+
+        if (page != NULL && coverage > 0.0)
+            widen(device, page, coverage, "one entry may be one page");
+    }
+}
+
+/* A TLB level that reaches no farther than the one before it would never answer. */
+static void reach_of_levels(struct device *device)
+{
+    for (size_t i = 1; i < TLBS; i++) {
+        double before = number(device, tlbs[i - 1], "reach_bytes");
+        double reach = number(device, tlbs[i], "reach_bytes");
+        double penalty = number(device, tlbs[i], "penalty_cycles");
+        struct pb_parameter *first = stated(device, tlbs[i - 1], "penalty_cycles");
+
+        if (!(reach <= before))
+            continue;
+        if (first != NULL && penalty > 0.0)
+            widen(device, first, first->numbers[0].value + penalty,
+                  "a level of the same reach is behind it");
+        for (size_t k = i; k < TLBS; k++)
+            withdraw_all(device, tlbs[k],
+                         "a level before it would reach no farther than the first ones: which "
+                         "steps are levels is undetermined");
+        return;
+    }
+}
+
+/* Groups of SMs are parts of the chip: no more SMs than it has, and none of one SM. */
+static void groups_of_sms(struct device *device)
+{
+    static const struct {
+        const char *memory, *name;
+    } lists[] = {{"l2", "side_sm_counts"}, {"sm", "group_sm_counts"}};
+
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        struct pb_parameter *list = stated(device, lists[i].memory, lists[i].name);
+        double sum = 0.0, least = INFINITY;
+
+        if (list == NULL)
+            continue;
+        for (size_t k = 0; k < list->number_count; k++) {
+            sum += list->numbers[k].value;
+            least = fmin(least, list->numbers[k].value);
+        }
+        if (sum > device->info->sm_count)
+            withdraw(device, list, "the groups have more SMs than the device");
+        else if (least < 2.0)
+            withdraw(device, list, "a group of one SM is no part of the chip");
+    }
+}
+
+/* In this order: a size is compared before sets widen it. */
+static const struct {
+    const char *name;
+    void (*apply)(struct device *device);
+} rules[] = {
+    {"sizes beside carve-outs", sizes_beside_carveouts},
+    {"whole lines", whole_lines},
+    {"full miss of sets", full_miss_of_sets},
+    {"size of sets", size_of_sets},
+    {"constant caches", constant_caches},
+    {"misses and next level", misses_and_next_level},
+    {"pages of entries", pages_of_entries},
+    {"reach of levels", reach_of_levels},
+    {"groups of SMs", groups_of_sms},
+};
+
+size_t pb_consistency_apply(const struct pb_device_info *info, struct pb_parameters *parameters)
+{
+    struct device device = {info, parameters, 0};
+
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+        rules[i].apply(&device);
+    return device.changed;
+}

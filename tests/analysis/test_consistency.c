@@ -1,0 +1,245 @@
+/* Rules that hold between the parameters of a device: what breaks them is widened or withdrawn. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "analysis/consistency.h"
+
+static const struct pb_device_info four_sms = {.sm_count = 4};
+
+static struct pb_parameter *declare(struct pb_parameters *set, const char *memory, const char *name)
+{
+    assert_int_equal(pb_parameters_declare(set, memory, name, "", "/devices/a/tests/b", NULL),
+                     PB_OK);
+    return pb_parameters_find(set, memory, name);
+}
+
+static void put(struct pb_parameters *set, const char *memory, const char *name, double value)
+{
+    pb_parameter_set_number(declare(set, memory, name), (struct pb_estimate){value, value, value},
+                            0.97, "measured");
+}
+
+static void put_pair(struct pb_parameters *set, const char *memory, const char *name, double first,
+                     double second)
+{
+    const struct pb_estimate list[] = {{first, first, first}, {second, second, second}};
+
+    pb_parameter_set_list(declare(set, memory, name), list, 2, 0.97, "measured");
+}
+
+static void put_word(struct pb_parameters *set, const char *memory, const char *name,
+                     const char *word)
+{
+    pb_parameter_set_word(declare(set, memory, name), word, 0.97, "measured");
+}
+
+static void apply(struct pb_parameters *set)
+{
+    pb_consistency_apply(&four_sms, set);
+}
+
+static void assert_interval(const struct pb_parameters *set, const char *memory, const char *name,
+                            double value, double low, double high)
+{
+    const struct pb_parameter *parameter = pb_parameters_find(set, memory, name);
+
+    assert_int_equal(parameter->kind, PB_VALUE_NUMBER);
+    assert_float_equal(parameter->numbers[0].value, value, 0);
+    assert_float_equal(parameter->numbers[0].low, low, 0);
+    assert_float_equal(parameter->numbers[0].high, high, 0);
+}
+
+static void assert_withdrawn(const struct pb_parameters *set, const char *memory, const char *name)
+{
+    const struct pb_parameter *parameter = pb_parameters_find(set, memory, name);
+
+    assert_int_equal(parameter->kind, PB_VALUE_NONE);
+    assert_true(parameter->reason[0] != '\0');
+}
+
+/* 1,928 lines fit into 512 sets of 4 lines of 128 bytes: what fits, and what the tags could hold.
+ */
+static void test_consistency__sets_widen_a_size(void **state)
+{
+    struct pb_parameters set = {NULL, 0, 0};
+
+    (void)state;
+    put(&set, "l1", "size_bytes", 246784);
+    put(&set, "l1", "set_count", 512);
+    put(&set, "l1", "way_counts", 4);
+    put(&set, "l1", "line_bytes", 128);
+    apply(&set);
+    assert_interval(&set, "l1", "size_bytes", 246784, 246784, 262144);
+    pb_parameters_clear(&set);
+}
+
+static void test_consistency__a_size_has_whole_lines(void **state)
+{
+    struct pb_parameters set = {NULL, 0, 0};
+
+    (void)state;
+    put(&set, "l2", "size_bytes", 162112);
+    put(&set, "l2", "line_bytes", 128);
+    put(&set, "l2", "sector_bytes", 32);
+    apply(&set);
+    assert_interval(&set, "l2", "size_bytes", 162112, 162048, 162176);
+    pb_parameters_clear(&set);
+}
+
+/* 64 sets of 32-byte lines, 16 ways: all miss from 34,816 bytes on. */
+static void put_lru(struct pb_parameters *set, double full)
+{
+    put(set, "l1", "size_bytes", 32768);
+    put(set, "l1", "set_count", 64);
+    put(set, "l1", "way_counts", 16);
+    put(set, "l1", "line_bytes", 32);
+    put_word(set, "l1", "policy", "lru");
+    put(set, "l1", "all_miss_bytes", full);
+}
+
+static void test_consistency__full_misses_follow_from_the_sets(void **state)
+{
+    struct pb_parameters set = {NULL, 0, 0};
+
+    (void)state;
+    put_lru(&set, 34752);
+    apply(&set);
+    assert_interval(&set, "l1", "all_miss_bytes", 34752, 34752, 34816);
+    pb_parameters_clear(&set);
+    put_lru(&set, 170.0 * 32768);
+    apply(&set);
+    assert_withdrawn(&set, "l1", "all_miss_bytes");
+    pb_parameters_clear(&set);
+}
+
+/* First loads of constants come from DRAM; a miss in the first cache is answered by the second. */
+static void test_consistency__a_miss_costs_what_the_next_level_answers(void **state)
+{
+    struct pb_parameters set = {NULL, 0, 0};
+
+    (void)state;
+    put(&set, "constant_l1", "latency_cycles", 27);
+    put(&set, "constant_l1", "miss_latency_cycles", 311);
+    put(&set, "constant_l15", "latency_cycles", 99);
+    put(&set, "l2", "latency_cycles", 282);
+    put(&set, "l2", "miss_latency_cycles", 865);
+    put(&set, "dram", "latency_cycles", 472);
+    apply(&set);
+    assert_interval(&set, "constant_l1", "miss_latency_cycles", 99, 99, 311);
+    assert_interval(&set, "l2", "miss_latency_cycles", 472, 472, 865);
+    pb_parameters_clear(&set);
+}
+
+static void test_consistency__a_second_constant_cache_is_larger_and_later(void **state)
+{
+    struct pb_parameters set = {NULL, 0, 0};
+
+    (void)state;
+    put(&set, "constant_l1", "latency_cycles", 54);
+    put(&set, "constant_l15", "latency_cycles", 55);
+    put(&set, "constant_l15", "size_bytes", 8192);
+    apply(&set);
+    assert_withdrawn(&set, "constant_l15", "size_bytes");
+    pb_parameters_clear(&set);
+    put(&set, "constant_l15", "sector_bytes", 32);
+    apply(&set);
+    assert_withdrawn(&set, "constant_l15", "sector_bytes");
+    pb_parameters_clear(&set);
+}
+
+/* A second level of the same reach adds its penalty to the first one's and never answers. */
+static void test_consistency__tlb_levels_reach_farther_and_farther(void **state)
+{
+    struct pb_parameters set = {NULL, 0, 0};
+
+    (void)state;
+    put(&set, "tlb_l1", "reach_bytes", 50331648);
+    put(&set, "tlb_l1", "penalty_cycles", 53);
+    put(&set, "tlb_l2", "reach_bytes", 50331648);
+    put(&set, "tlb_l2", "penalty_cycles", 106);
+    put(&set, "tlb_l3", "reach_bytes", 150994944);
+    apply(&set);
+    assert_interval(&set, "tlb_l1", "penalty_cycles", 53, 53, 159);
+    assert_withdrawn(&set, "tlb_l2", "reach_bytes");
+    assert_withdrawn(&set, "tlb_l3", "reach_bytes");
+    pb_parameters_clear(&set);
+}
+
+static void test_consistency__an_entry_may_be_one_page(void **state)
+{
+    struct pb_parameters set = {NULL, 0, 0};
+
+    (void)state;
+    put(&set, "tlb_l1", "page_bytes", 2097152);
+    put(&set, "tlb_l1", "entry_span_bytes", 16777216);
+    apply(&set);
+    assert_interval(&set, "tlb_l1", "page_bytes", 2097152, 2097152, 16777216);
+    pb_parameters_clear(&set);
+}
+
+static void test_consistency__one_sm_is_no_side(void **state)
+{
+    struct pb_parameters set = {NULL, 0, 0};
+
+    (void)state;
+    put_pair(&set, "l2", "side_sm_counts", 3, 1);
+    put_pair(&set, "sm", "group_sm_counts", 3, 3);
+    apply(&set);
+    assert_withdrawn(&set, "l2", "side_sm_counts");
+    assert_withdrawn(&set, "sm", "group_sm_counts");
+    pb_parameters_clear(&set);
+}
+
+/* A line more by the coarser sweep: both hold. */
+static void test_consistency__two_sweeps_of_one_cache(void **state)
+{
+    struct pb_parameters set = {NULL, 0, 0};
+    const struct pb_parameter *list;
+
+    (void)state;
+    put(&set, "l1", "size_bytes", 8192);
+    put_pair(&set, "l1", "carveout_size_bytes", 8320, 4096);
+    apply(&set);
+    list = pb_parameters_find(&set, "l1", "carveout_size_bytes");
+    assert_float_equal(list->numbers[0].low, 8192, 0);
+    assert_float_equal(list->numbers[0].high, 8320, 0);
+    assert_float_equal(list->numbers[1].low, 4096, 0);
+    pb_parameters_clear(&set);
+}
+
+static void test_consistency__what_holds_stays(void **state)
+{
+    struct pb_parameters set = {NULL, 0, 0};
+
+    (void)state;
+    put_lru(&set, 34816);
+    put(&set, "l1", "latency_cycles", 32);
+    put(&set, "l1", "miss_latency_cycles", 280);
+    put(&set, "l2", "latency_cycles", 281);
+    put_pair(&set, "l2", "side_sm_counts", 2, 2);
+    assert_int_equal(pb_consistency_apply(&four_sms, &set), 0);
+    pb_parameters_clear(&set);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_consistency__sets_widen_a_size),
+        cmocka_unit_test(test_consistency__a_size_has_whole_lines),
+        cmocka_unit_test(test_consistency__full_misses_follow_from_the_sets),
+        cmocka_unit_test(test_consistency__a_miss_costs_what_the_next_level_answers),
+        cmocka_unit_test(test_consistency__a_second_constant_cache_is_larger_and_later),
+        cmocka_unit_test(test_consistency__tlb_levels_reach_farther_and_farther),
+        cmocka_unit_test(test_consistency__an_entry_may_be_one_page),
+        cmocka_unit_test(test_consistency__one_sm_is_no_side),
+        cmocka_unit_test(test_consistency__two_sweeps_of_one_cache),
+        cmocka_unit_test(test_consistency__what_holds_stays),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
