@@ -83,7 +83,7 @@ static void whole_lines(struct device *device)
 
         if (sector > line)
             withdraw(device, stated(device, caches[i], "line_bytes"),
-                     "a line that is smaller than its sector: one of both is wrong");
+                     "contradictory: a line that is smaller than its sector: one of both is wrong");
         if (size == NULL || !(line > 0.0) || sector > line ||
             fmod(size->numbers[0].value, line) == 0.0)
             continue;
@@ -129,7 +129,8 @@ static void full_miss_of_sets(struct device *device)
             (strcmp(policy->word, "lru") != 0 && strcmp(policy->word, "fifo") != 0))
             continue;
         if (fabs(full->numbers[0].value - expected) > far_off * expected)
-            withdraw(device, full, "the sets and the policy say otherwise by more than a quarter");
+            withdraw(device, full,
+                     "contradictory: the sets and the policy say otherwise by more than a quarter");
         else
             widen(device, full, expected, "sets, ways and policy: size + sets x line");
     }
@@ -204,12 +205,15 @@ static void constant_caches(struct device *device)
     double size = number(device, "constant_l1", "size_bytes");
 
     if (isnan(second))
-        withdraw_all(device, "constant_l15", "no latency of a second constant cache is known");
-    else if (second <= 1.1 * first)
         withdraw_all(device, "constant_l15",
-                     "loads past the first constant cache take what its own hits take");
+                     "no such level: no latency of a second constant cache is known");
+    else if (second <= 1.1 * first)
+        withdraw_all(
+            device, "constant_l15",
+            "no such level: loads past the first constant cache take what its own hits take");
     else if (number(device, "constant_l15", "size_bytes") <= size)
-        withdraw_all(device, "constant_l15", "it would hold no more than the first one");
+        withdraw_all(device, "constant_l15",
+                     "no such level: it would hold no more than the first one");
 }
 
 /* Pages that one entry maps cannot be told from one page of that size. */
@@ -240,7 +244,8 @@ static void reach_of_levels(struct device *device)
                   "a level of the same reach is behind it");
         for (size_t k = i; k < TLBS; k++)
             withdraw_all(device, tlbs[k],
-                         "a level before it would reach no farther than the first ones: which "
+                         "contradictory: a level before it would reach no farther than the first "
+                         "ones: which "
                          "steps are levels is undetermined");
         return;
     }
@@ -264,9 +269,9 @@ static void groups_of_sms(struct device *device)
             least = fmin(least, list->numbers[k].value);
         }
         if (sum > device->info->sm_count)
-            withdraw(device, list, "the groups have more SMs than the device");
+            withdraw(device, list, "contradictory: the groups have more SMs than the device");
         else if (least < 2.0)
-            withdraw(device, list, "a group of one SM is no part of the chip");
+            withdraw(device, list, "contradictory: a group of one SM is no part of the chip");
     }
 }
 

@@ -33,6 +33,9 @@ static const double least_gap = 2.0, doubtful_gap = 1.1;
  */
 static const double most_unpredicted = 0.8;
 
+/* Lines of one slice differ by noise, which two SMs do not share: no correlation above this. */
+static const double most_likeness = 0.1;
+
 /* How far profiles lie from the mean of the others of their group, over one column. */
 static double distance_in_column(const float *profiles, size_t count, size_t length, size_t column,
                                  const size_t *groups, double *sums, size_t *members)
@@ -53,10 +56,23 @@ static double distance_in_column(const float *profiles, size_t count, size_t len
         size_t group = groups != NULL ? groups[i] : 0;
         double value = profiles[i * length + column];
 
-        if (members[group] > 1 && group < count)
+        if (group < count && members[group] > 1)
             distance += fabs(value - (sums[group] - value) / (double)(members[group] - 1));
     }
     return distance;
+}
+
+/* Takes from every profile its mean over its own columns, so that halves share nothing. */
+static void center(float *profiles, size_t count, size_t length)
+{
+    for (size_t i = 0; i < count; i++) {
+        double sum = 0.0;
+
+        for (size_t k = 0; k < length; k++)
+            sum += profiles[i * length + k];
+        for (size_t k = 0; k < length; k++)
+            profiles[i * length + k] -= (float)(sum / (double)length);
+    }
 }
 
 /*
@@ -67,49 +83,130 @@ static double distance_in_column(const float *profiles, size_t count, size_t len
 static enum pb_status check_predicted(const float *profiles, size_t count, size_t length,
                                       size_t *groups, struct pb_error *err)
 {
-    size_t half = (length + 1) / 2, *members = malloc((count + 1) * sizeof(*members));
+    size_t half = length / 2, *members = malloc((count + 1) * sizeof(*members));
     float *even = malloc((count * half + 1) * sizeof(*even));
+    float *odd = malloc((count * half + 1) * sizeof(*odd));
     double *sums = malloc((count + 1) * sizeof(*sums)), inside = 0.0, all = 0.0;
     enum pb_status status = PB_OK;
     struct pb_grouping grouping = {.count = 1};
 
-    if (members == NULL || even == NULL || sums == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu profiles of %zu", count, half);
-    for (size_t i = 0; status == PB_OK && i < count; i++)
-        for (size_t k = 0; k < half; k++)
-            even[i * half + k] = profiles[i * length + 2 * k];
-    if (status == PB_OK)
+    if (members == NULL || even == NULL || odd == NULL || sums == NULL)
+        status =
+            pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu profiles of %zu", count, half);
+    for (size_t i = 0; status == PB_OK && i < count * half; i++) {
+        even[i] = profiles[i / half * length + 2 * (i % half)];
+        odd[i] = profiles[i / half * length + 2 * (i % half) + 1];
+    }
+    if (status == PB_OK) {
+        center(even, count, half);
+        center(odd, count, half);
         status = pb_grouping_find(even, count, half, least_gap, groups, &grouping, err);
-    for (size_t k = 1; status == PB_OK && k < length; k += 2) {
-        inside += distance_in_column(profiles, count, length, k, groups, sums, members);
-        all += distance_in_column(profiles, count, length, k, NULL, sums, members);
+    }
+    for (size_t k = 0; status == PB_OK && k < half; k++) {
+        inside += distance_in_column(odd, count, half, k, groups, sums, members);
+        all += distance_in_column(odd, count, half, k, NULL, sums, members);
     }
     free(sums);
+    free(odd);
     free(even);
     free(members);
     if (status == PB_OK && (grouping.count < 2 || inside >= most_unpredicted * all))
-        return pb_fail(err, PB_NOT_FOUND,
-                       "%zu profiles do not fall into groups that repeat: those of half of the "
-                       "columns predict %.0f%% of the rest",
-                       count, all > 0.0 && grouping.count > 1 ? 100.0 * (1.0 - inside / all) : 0.0);
+        return pb_fail(
+            err, PB_NOT_FOUND,
+            "ambiguous: %zu profiles do not form groups that repeat: those of half of the "
+            "columns predict %.0f%% of the rest",
+            count, all > 0.0 && grouping.count > 1 ? fmax(0.0, 100.0 * (1.0 - inside / all)) : 0.0);
     return status;
+}
+
+/*
+ * The map by pairs of SMs that follow each other, which have the same way to L2 (a TPC): the faster
+ * of both. What a spike adds to one load is gone, and lines with spikes make no groups.
+ */
+static enum pb_status pair_sms(const struct pb_sm_map *map, struct pb_sm_map *pairs_out,
+                               struct pb_error *err)
+{
+    struct pb_sm_map pairs = {NULL, map->sms / 2, map->lines};
+
+    if (pairs.sms < PB_SM_MAP_SMS_MIN)
+        return pb_fail(err, PB_NOT_FOUND,
+                       "not observable: %zu SMs, at least %d are needed to tell parts of L2",
+                       map->sms, 2 * PB_SM_MAP_SMS_MIN);
+    pairs.cycles = malloc((pairs.sms * pairs.lines + 1) * sizeof(*pairs.cycles));
+    if (pairs.cycles == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating pairs of %zu SMs", map->sms);
+    for (size_t sm = 0; sm < pairs.sms; sm++)
+        for (size_t line = 0; line < pairs.lines; line++)
+            pairs.cycles[sm * pairs.lines + line] =
+                fmin(map->cycles[2 * sm * map->lines + line],
+                     map->cycles[(2 * sm + 1) * map->lines + line]);
+    *pairs_out = pairs;
+    return PB_OK;
+}
+
+/*
+ * How alike lines of a group still differ for the two SMs of each pair, -1 to 1: 0 where all that
+ * is left is noise. 0 too without memory for it.
+ */
+static double likeness_inside(const struct pb_sm_map *map, const size_t *groups)
+{
+    double *rest = malloc((map->sms * map->lines + 1) * sizeof(*rest));
+    double *sums = calloc(map->lines + 1, sizeof(*sums)), both = 0.0, first = 0.0, second = 0.0;
+    double *members = calloc(map->lines + 1, sizeof(*members));
+
+    for (size_t sm = 0; rest != NULL && sums != NULL && members != NULL && sm < map->sms; sm++) {
+        const double *cycles = map->cycles + sm * map->lines;
+
+        for (size_t line = 0; line <= map->lines; line++)
+            sums[line] = members[line] = 0.0;
+        for (size_t line = 0; line < map->lines; line++) {
+            sums[groups[line]] += cycles[line];
+            members[groups[line]]++;
+        }
+        for (size_t line = 0; line < map->lines; line++)
+            rest[sm * map->lines + line] =
+                groups[line] < map->lines
+                    ? cycles[line] - sums[groups[line]] / members[groups[line]]
+                    : 0.0;
+    }
+    for (size_t line = 0; rest != NULL && line < map->lines; line++) {
+        double mean = 0.0;
+
+        for (size_t sm = 0; sm < map->sms; sm++)
+            mean += rest[sm * map->lines + line] / (double)map->sms;
+        for (size_t sm = 0; sm + 1 < map->sms; sm += 2) {
+            double a = rest[sm * map->lines + line] - mean;
+            double b = rest[(sm + 1) * map->lines + line] - mean;
+
+            both += a * b;
+            first += a * a;
+            second += b * b;
+        }
+    }
+    free(members);
+    free(sums);
+    free(rest);
+    return first > 0.0 && second > 0.0 ? both / sqrt(first * second) : 0.0;
 }
 
 /* Groups of SMs, or of lines. *groups_out[number of them] is to be freed. */
 static enum pb_status group_map(const struct pb_sm_map *map, bool of_lines, size_t **groups_out,
                                 struct pb_grouping *grouping_out, struct pb_error *err)
 {
-    size_t count = of_lines ? map->lines : map->sms, length = of_lines ? map->sms : map->lines;
+    size_t count = of_lines ? map->lines : map->sms, length = of_lines ? map->sms / 2 : map->lines;
     float *profiles = malloc((count * length + 1) * sizeof(*profiles));
     double *work = malloc((count + length) * sizeof(*work));
     size_t *groups = malloc((count + 1) * sizeof(*groups));
+    struct pb_sm_map pairs = {NULL, 0, 0};
     enum pb_status status = PB_OK;
 
     if (profiles == NULL || work == NULL || groups == NULL)
         status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu profiles of %zu", count,
                          length);
+    if (status == PB_OK && of_lines)
+        status = pair_sms(map, &pairs, err);
     if (status == PB_OK) {
-        pb_sm_map_profiles(map, of_lines, work, profiles);
+        pb_sm_map_profiles(of_lines ? &pairs : map, of_lines, work, profiles);
         status = check_predicted(profiles, count, length, groups, err);
     }
     if (status == PB_OK)
@@ -119,6 +216,7 @@ static enum pb_status group_map(const struct pb_sm_map *map, bool of_lines, size
                          of_lines ? "lines" : "SMs");
     if (status == PB_OK && !of_lines && grouping_out->count > PB_LIST_MAX)
         status = pb_fail(err, PB_NOT_FOUND, "%zu groups are too many to list", grouping_out->count);
+    pb_sm_map_clear(&pairs);
     free(work);
     free(profiles);
     if (status != PB_OK) {
@@ -200,12 +298,18 @@ static void state_lines(const struct pb_case *at, const struct pb_sm_map *map,
 }
 
 static void state_slices(const struct pb_case *at, const struct pb_sm_map *map,
-                         const struct pb_grouping *grouping)
+                         const struct pb_grouping *grouping, double likeness)
 {
     struct pb_parameter *answer = pb_case_answer(at, "slice_count");
     struct pb_estimate count = count_groups(grouping, map->lines);
 
-    if (grouping->gap_inside > doubtful_gap)
+    if (likeness > most_likeness)
+        pb_parameter_set_none(
+            answer,
+            "ambiguous: lines form %zu groups, but lines of one group still differ "
+            "alike for neighbouring SMs (correlation %.2f): there are finer parts",
+            grouping->count, likeness);
+    else if (grouping->gap_inside > doubtful_gap)
         pb_parameter_set_none(answer,
                               "lines form %zu groups, whose own parts are not clearly separated "
                               "(gaps %.2f times as wide as inside)",
@@ -228,7 +332,7 @@ enum pb_status pb_infer_slices(const struct pb_case *at, struct pb_error *err)
         status = group_map(&map, true, &groups, &grouping, err);
     if (status == PB_OK) {
         state_lines(at, &map, &grouping);
-        state_slices(at, &map, &grouping);
+        state_slices(at, &map, &grouping, likeness_inside(&map, groups));
     }
     pb_sm_map_clear(&map);
     free(groups);

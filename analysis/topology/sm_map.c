@@ -45,7 +45,8 @@ static enum pb_status check_resident(const struct pb_matrix *matrix, double bord
         missed += loads[i] > border_cycles;
     if ((double)missed > most_missed * (double)count)
         return pb_fail(err, PB_NOT_FOUND,
-                       "%.0f%% of the loads of the map take what L2 misses take: L2 does not keep "
+                       "not observable: %.0f%% of the loads of the map take what L2 misses take: "
+                       "L2 does not keep "
                        "its lines",
                        100.0 * (double)missed / (double)count);
     return PB_OK;
@@ -58,7 +59,7 @@ static enum pb_status cap(struct pb_sm_map *map, struct pb_error *err)
     double *sorted = malloc(count * sizeof(*sorted)), high;
 
     if (sorted == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a map of %zu", count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a map of %zu", count);
     memcpy(sorted, map->cycles, count * sizeof(*sorted));
     pb_sort(sorted, count);
     high = pb_quantile(sorted, count, outlier_quantile);
@@ -89,7 +90,8 @@ enum pb_status pb_sm_map_open(const struct pb_matrix *matrix, double miss_border
                        "a map of %zu SMs and %zu lines is larger than any device's", map.sms,
                        map.lines);
     if (map.sms < PB_SM_MAP_SMS_MIN)
-        return pb_fail(err, PB_NOT_FOUND, "%zu SMs: at least %d are needed to tell groups", map.sms,
+        return pb_fail(err, PB_NOT_FOUND,
+                       "not observable: %zu SMs, at least %d are needed to tell groups", map.sms,
                        PB_SM_MAP_SMS_MIN);
     for (size_t i = 0; i < map.sms * map.lines; i++)
         if (!(fabs(cycles[i]) < UINT32_MAX))
@@ -99,8 +101,8 @@ enum pb_status pb_sm_map_open(const struct pb_matrix *matrix, double miss_border
         return status;
     map.cycles = malloc((map.sms * map.lines + 1) * sizeof(*map.cycles));
     if (map.cycles == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a map of %zu SMs and %zu lines", map.sms,
-                       map.lines);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a map of %zu SMs and %zu lines",
+                       map.sms, map.lines);
     memcpy(map.cycles, cycles, map.sms * map.lines * sizeof(*map.cycles));
     status = cap(&map, err);
     if (status == PB_OK)

@@ -252,6 +252,7 @@ static void record_plain_map(struct device *device, size_t sms, size_t every, ui
     struct synthetic_noise noise = {0, 3, 0, 0, 8};
     struct pb_matrix *matrix = &device_record(device, "l2_map")->matrix;
     double places[LINES];
+    uint32_t chance = 1;
 
     for (size_t i = 0; i < LINES; i++)
         places[i] = (double)i;
@@ -259,9 +260,11 @@ static void record_plain_map(struct device *device, size_t sms, size_t every, ui
     pb_axis_set_values(&matrix->axes[1], "sm", "", "", places, sms, NULL);
     pb_axis_set_values(&matrix->axes[2], "line", "", "", places, LINES, NULL);
     assert_int_equal(pb_matrix_allocate(matrix, "cycle", "", NULL), PB_OK);
-    for (size_t i = 0; i < 2 * sms * LINES; i++)
-        matrix->values[i] = synthetic_latency(
-            &noise, ((uint32_t)(i * 2654435761u) >> 16) % every == 0 ? 300 + extra : 300);
+    for (size_t i = 0; i < 2 * sms * LINES; i++) {
+        chance = chance * 1664525 + 1013904223;
+        matrix->values[i] =
+            synthetic_latency(&noise, (chance >> 16) % every == 0 ? 300 + extra : 300);
+    }
     device->info.sm_count = (uint32_t)sms;
 }
 
