@@ -324,6 +324,8 @@ static void check_knees(struct answers *answers, const char *memory,
 {
     double knees[2] = {(double)cache->sector_bytes, (double)profile->caches[BLIND_L2].sector_bytes};
 
+    if (pb_parameters_find(answers->parameters, memory, "jump_line_bytes") == NULL)
+        return; /* L2 has none */
     if (!runs_ahead(profile) && profile->caches[BLIND_FOURTH].line_bytes == 0)
         check_numbers(answers, memory, "jump_line_bytes", knees, knees[1] > knees[0] ? 2 : 1, 0, 0);
 }
