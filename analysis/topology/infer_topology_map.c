@@ -130,7 +130,7 @@ static enum pb_status pair_sms(const struct pb_sm_map *map, struct pb_sm_map *pa
 
     if (pairs.sms < PB_SM_MAP_SMS_MIN)
         return pb_fail(err, PB_NOT_FOUND,
-                       "not observable: %zu SMs, at least %d are needed to tell parts of L2",
+                       "not observable: %zu SMs, at least %d are needed to distinguish parts of L2",
                        map->sms, 2 * PB_SM_MAP_SMS_MIN);
     pairs.cycles = malloc((pairs.sms * pairs.lines + 1) * sizeof(*pairs.cycles));
     if (pairs.cycles == NULL)

@@ -91,8 +91,8 @@ enum pb_status pb_sm_map_open(const struct pb_matrix *matrix, double miss_border
                        map.lines);
     if (map.sms < PB_SM_MAP_SMS_MIN)
         return pb_fail(err, PB_NOT_FOUND,
-                       "not observable: %zu SMs, at least %d are needed to tell groups", map.sms,
-                       PB_SM_MAP_SMS_MIN);
+                       "not observable: %zu SMs, at least %d are needed to distinguish groups",
+                       map.sms, PB_SM_MAP_SMS_MIN);
     for (size_t i = 0; i < map.sms * map.lines; i++)
         if (!(fabs(cycles[i]) < UINT32_MAX))
             return pb_fail(err, PB_NOT_FOUND, "some SMs were not measured");
