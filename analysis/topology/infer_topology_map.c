@@ -84,8 +84,8 @@ static enum pb_status check_predicted(const float *profiles, size_t count, size_
                                       size_t *groups, struct pb_error *err)
 {
     size_t half = length / 2, *members = malloc((count + 1) * sizeof(*members));
-    float *even = malloc((count * half + 1) * sizeof(*even));
-    float *odd = malloc((count * half + 1) * sizeof(*odd));
+    float *even = calloc(count * half + 1, sizeof(*even));
+    float *odd = calloc(count * half + 1, sizeof(*odd));
     double *sums = malloc((count + 1) * sizeof(*sums)), inside = 0.0, all = 0.0;
     enum pb_status status = PB_OK;
     struct pb_grouping grouping = {.count = 1};
@@ -194,7 +194,7 @@ static enum pb_status group_map(const struct pb_sm_map *map, bool of_lines, size
                                 struct pb_grouping *grouping_out, struct pb_error *err)
 {
     size_t count = of_lines ? map->lines : map->sms, length = of_lines ? map->sms / 2 : map->lines;
-    float *profiles = malloc((count * length + 1) * sizeof(*profiles));
+    float *profiles = calloc(count * length + 1, sizeof(*profiles));
     double *work = malloc((count + length) * sizeof(*work));
     size_t *groups = malloc((count + 1) * sizeof(*groups));
     struct pb_sm_map pairs = {NULL, 0, 0};
