@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "core/record.h"
+#include "core/state.h"
 
 /* Is this the UUID, or the name, of a part of a GPU that is divided (MIG)? */
 bool pb_uuid_is_instance(const char *uuid);
@@ -48,29 +49,5 @@ struct pb_device_info {
     double power_limit_w;           /* NaN: not known */
     double power_limit_default_w;   /* NaN: not known */
 };
-
-/* One look at the device's state, a row of `state`. NaN and -1 mean: not known. */
-struct pb_state {
-    double unix_seconds;
-    char test[PB_NAME_LENGTH]; /* the test it belongs to */
-    char when[PB_NAME_LENGTH]; /* before, after, during */
-    double sm_clock_mhz, memory_clock_mhz;
-    double power_w;
-    double temperature_c, memory_temperature_c;
-    int64_t throttle_reasons; /* a bit mask: never compare for equality */
-    int64_t ecc_corrected, ecc_uncorrected;
-    int64_t remapped_corrected, remapped_uncorrected, remap_pending, remap_failed;
-    int64_t retired_corrected, retired_uncorrected, retirement_pending; /* pages */
-    int64_t pcie_generation, pcie_width, pcie_generation_max, pcie_width_max;
-    int64_t pcie_replays;
-    int64_t nvlinks_up;    /* 0 where there are none */
-    int64_t nvlink_errors; /* replays, recoveries and CRC errors of all links */
-    int64_t violation_power_ns, violation_thermal_ns; /* slowed by power or heat so far */
-    int64_t memory_used_bytes;
-    int64_t processes; /* compute processes on the device, ours included */
-};
-
-/* All fields unknown. */
-void pb_state_clear(struct pb_state *state_out);
 
 #endif

@@ -1,16 +1,15 @@
 /*
- * What does reading a GPU's state cost, call by call?
+ * What does reading a GPU's state cost, field by field?
  *
  *   bench_state UUID [REPEATS]                            nvidia-smi -L shows UUIDs
  *   mpirun -n 4 sh -c 'bench_state $(nvidia-smi -L | …)'  several at once: what they take of each
  * other
  *
- * A battery reads the state behind every test. Each call of NVML is timed alone, as often as one
- * reading makes it (links are asked for one by one), then a whole reading.
+ * A battery reads the state behind every test. Each field is timed alone (remapped rows, which
+ * one call gives for four fields, four times), then a whole reading.
  *
  * Limit: a call that this driver refuses shows as fast.
  */
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,22 +17,6 @@
 #include "core/record.h"
 #include "core/time.h"
 #include "device/nvml/nvml_calls.h"
-
-#define CALL(name) #name, offsetof(struct pb_nvml_calls, name)
-
-static const struct {
-    const char *name;
-    size_t offset;
-} calls[] = {
-    {CALL(clock)},          {CALL(power)},
-    {CALL(temperature)},    {CALL(field_values)},
-    {CALL(reasons)},        {CALL(ecc_errors)},
-    {CALL(remapped_rows)},  {CALL(pcie_generation)},
-    {CALL(pcie_width)},     {CALL(pcie_generation_max)},
-    {CALL(pcie_width_max)}, {CALL(pcie_replays)},
-    {CALL(memory)},         {CALL(processes)},
-    {CALL(nvlink_state)},   {CALL(violation)},
-};
 
 /* Of one reading. */
 static double time_reading(struct pb_nvml *nvml, int repeats)
@@ -48,14 +31,13 @@ static double time_reading(struct pb_nvml *nvml, int repeats)
     return (pb_time_monotonic_seconds() - start) / repeats;
 }
 
-/* All calls may be missing: one alone is left. */
-static double time_call(const struct pb_nvml *nvml, size_t offset, int repeats)
+/* All calls may be missing: only that of one field is left. */
+static double time_field(const struct pb_nvml *nvml, int field, int repeats)
 {
     struct pb_nvml alone = *nvml;
 
-    memset(&alone.call, 0, sizeof(alone.call));
-    memcpy((char *)&alone.call + offset, (const char *)&nvml->call + offset,
-           sizeof(void (*)(void)));
+    memset(alone.state_calls, 0, sizeof(alone.state_calls));
+    alone.state_calls[field] = nvml->state_calls[field];
     return time_reading(&alone, repeats);
 }
 
@@ -69,8 +51,9 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
     time_reading(nvml, 1); /* the first is slower */
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-        printf("%-20s %8.3f ms\n", calls[i].name, 1e3 * time_call(nvml, calls[i].offset, repeats));
+    for (int i = 0; i < PB_STATE_FIELD_COUNT; i++)
+        printf("%-20s %8.3f ms\n", pb_state_column((enum pb_state_field)i),
+               1e3 * time_field(nvml, i, repeats));
     printf("%-20s %8.3f ms\n", "all", 1e3 * time_reading(nvml, repeats));
     pb_nvml_close(nvml);
     return EXIT_SUCCESS;

@@ -7,61 +7,44 @@
 #include "core/record.h"
 #include "device/nvml/nvml_calls.h"
 
-/* Where each symbol's address goes; `older` is its name in drivers before a renaming. */
+/* Where each symbol's address goes. */
 static const struct {
     size_t offset;
-    const char *name, *older;
+    const char *name;
 } symbols[] = {
-    {offsetof(struct pb_nvml_calls, init), "nvmlInit_v2", NULL},
-    {offsetof(struct pb_nvml_calls, shutdown), "nvmlShutdown", NULL},
-    {offsetof(struct pb_nvml_calls, by_uuid), "nvmlDeviceGetHandleByUUID", NULL},
-    {offsetof(struct pb_nvml_calls, by_bus_id), "nvmlDeviceGetHandleByPciBusId_v2", NULL},
-    {offsetof(struct pb_nvml_calls, uuid), "nvmlDeviceGetUUID", NULL},
-    {offsetof(struct pb_nvml_calls, is_instance), "nvmlDeviceIsMigDeviceHandle", NULL},
-    {offsetof(struct pb_nvml_calls, parent), "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", NULL},
-    {offsetof(struct pb_nvml_calls, gpu_instance_id), "nvmlDeviceGetGpuInstanceId", NULL},
-    {offsetof(struct pb_nvml_calls, compute_instance_id), "nvmlDeviceGetComputeInstanceId", NULL},
-    {offsetof(struct pb_nvml_calls, index), "nvmlDeviceGetIndex", NULL},
-    {offsetof(struct pb_nvml_calls, driver_version), "nvmlSystemGetDriverVersion", NULL},
-    {offsetof(struct pb_nvml_calls, vbios), "nvmlDeviceGetVbiosVersion", NULL},
-    {offsetof(struct pb_nvml_calls, serial), "nvmlDeviceGetSerial", NULL},
-    {offsetof(struct pb_nvml_calls, board_part), "nvmlDeviceGetBoardPartNumber", NULL},
-    {offsetof(struct pb_nvml_calls, ecc_mode), "nvmlDeviceGetEccMode", NULL},
-    {offsetof(struct pb_nvml_calls, mig_mode), "nvmlDeviceGetMigMode", NULL},
-    {offsetof(struct pb_nvml_calls, power_limit), "nvmlDeviceGetEnforcedPowerLimit", NULL},
+    {offsetof(struct pb_nvml_calls, init), "nvmlInit_v2"},
+    {offsetof(struct pb_nvml_calls, shutdown), "nvmlShutdown"},
+    {offsetof(struct pb_nvml_calls, by_uuid), "nvmlDeviceGetHandleByUUID"},
+    {offsetof(struct pb_nvml_calls, by_bus_id), "nvmlDeviceGetHandleByPciBusId_v2"},
+    {offsetof(struct pb_nvml_calls, uuid), "nvmlDeviceGetUUID"},
+    {offsetof(struct pb_nvml_calls, is_instance), "nvmlDeviceIsMigDeviceHandle"},
+    {offsetof(struct pb_nvml_calls, parent), "nvmlDeviceGetDeviceHandleFromMigDeviceHandle"},
+    {offsetof(struct pb_nvml_calls, gpu_instance_id), "nvmlDeviceGetGpuInstanceId"},
+    {offsetof(struct pb_nvml_calls, compute_instance_id), "nvmlDeviceGetComputeInstanceId"},
+    {offsetof(struct pb_nvml_calls, index), "nvmlDeviceGetIndex"},
+    {offsetof(struct pb_nvml_calls, driver_version), "nvmlSystemGetDriverVersion"},
+    {offsetof(struct pb_nvml_calls, vbios), "nvmlDeviceGetVbiosVersion"},
+    {offsetof(struct pb_nvml_calls, serial), "nvmlDeviceGetSerial"},
+    {offsetof(struct pb_nvml_calls, board_part), "nvmlDeviceGetBoardPartNumber"},
+    {offsetof(struct pb_nvml_calls, ecc_mode), "nvmlDeviceGetEccMode"},
+    {offsetof(struct pb_nvml_calls, mig_mode), "nvmlDeviceGetMigMode"},
+    {offsetof(struct pb_nvml_calls, power_limit), "nvmlDeviceGetEnforcedPowerLimit"},
     {offsetof(struct pb_nvml_calls, power_limit_default),
-     "nvmlDeviceGetPowerManagementDefaultLimit", NULL},
-    {offsetof(struct pb_nvml_calls, clock), "nvmlDeviceGetClockInfo", NULL},
-    {offsetof(struct pb_nvml_calls, power), "nvmlDeviceGetPowerUsage", NULL},
-    {offsetof(struct pb_nvml_calls, temperature), "nvmlDeviceGetTemperature", NULL},
-    {offsetof(struct pb_nvml_calls, field_values), "nvmlDeviceGetFieldValues", NULL},
-    {offsetof(struct pb_nvml_calls, reasons), "nvmlDeviceGetCurrentClocksEventReasons",
-     "nvmlDeviceGetCurrentClocksThrottleReasons"},
-    {offsetof(struct pb_nvml_calls, ecc_errors), "nvmlDeviceGetTotalEccErrors", NULL},
-    {offsetof(struct pb_nvml_calls, remapped_rows), "nvmlDeviceGetRemappedRows", NULL},
-    {offsetof(struct pb_nvml_calls, retired_pages), "nvmlDeviceGetRetiredPages", NULL},
-    {offsetof(struct pb_nvml_calls, retirement_pending), "nvmlDeviceGetRetiredPagesPendingStatus",
-     NULL},
-    {offsetof(struct pb_nvml_calls, pcie_generation), "nvmlDeviceGetCurrPcieLinkGeneration", NULL},
-    {offsetof(struct pb_nvml_calls, pcie_width), "nvmlDeviceGetCurrPcieLinkWidth", NULL},
-    {offsetof(struct pb_nvml_calls, pcie_generation_max), "nvmlDeviceGetMaxPcieLinkGeneration",
-     NULL},
-    {offsetof(struct pb_nvml_calls, pcie_width_max), "nvmlDeviceGetMaxPcieLinkWidth", NULL},
-    {offsetof(struct pb_nvml_calls, pcie_replays), "nvmlDeviceGetPcieReplayCounter", NULL},
-    {offsetof(struct pb_nvml_calls, memory), "nvmlDeviceGetMemoryInfo", NULL},
-    {offsetof(struct pb_nvml_calls, processes), "nvmlDeviceGetComputeRunningProcesses_v3",
-     "nvmlDeviceGetComputeRunningProcesses"},
-    {offsetof(struct pb_nvml_calls, nvlink_state), "nvmlDeviceGetNvLinkState", NULL},
-    {offsetof(struct pb_nvml_calls, violation), "nvmlDeviceGetViolationStatus", NULL},
+     "nvmlDeviceGetPowerManagementDefaultLimit"},
 };
+
+void *pb_nvml_symbol(void *library, const char *name, const char *older)
+{
+    void *address = dlsym(library, name);
+
+    return address == NULL && older != NULL ? dlsym(library, older) : address;
+}
 
 static void load_symbols(void *library, struct pb_nvml_calls *calls)
 {
     for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
-        void *address = dlsym(library, symbols[i].name);
+        void *address = pb_nvml_symbol(library, symbols[i].name, NULL);
 
-        if (address == NULL && symbols[i].older != NULL)
-            address = dlsym(library, symbols[i].older);
         memcpy((char *)calls + symbols[i].offset, &address, sizeof(address));
     }
 }
@@ -120,8 +103,10 @@ struct pb_nvml *pb_nvml_open(const char *uuid, const char *pci_bus_id)
     if (nvml == NULL)
         return NULL;
     nvml->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (nvml->library != NULL)
+    if (nvml->library != NULL) {
         load_symbols(nvml->library, &nvml->call);
+        pb_nvml_load_state_calls(nvml);
+    }
     if (nvml->call.init == NULL || nvml->call.shutdown == NULL ||
         nvml->call.init() != NVML_SUCCESS) {
         nvml->call.shutdown = NULL;

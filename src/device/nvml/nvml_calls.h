@@ -58,7 +58,10 @@ struct pb_nvml_violation {
     unsigned long long reference_us, violation_ns;
 };
 
-/* The entry points, all optional but the first three. A device is an opaque pointer. */
+/*
+ * The entry points of finding and describing a GPU, all optional but the first three. A device is
+ * an opaque pointer. Those of its state are named by the rows of core/state_fields.h.
+ */
 struct pb_nvml_calls {
     int (*init)(void);
     int (*shutdown)(void);
@@ -78,26 +81,6 @@ struct pb_nvml_calls {
     int (*mig_mode)(void *device, unsigned *now_out, unsigned *pending_out);
     int (*power_limit)(void *device, unsigned *milliwatt_out);
     int (*power_limit_default)(void *device, unsigned *milliwatt_out);
-    int (*clock)(void *device, int domain, unsigned *mhz_out);
-    int (*power)(void *device, unsigned *milliwatt_out);
-    int (*temperature)(void *device, int sensor, unsigned *celsius_out);
-    int (*field_values)(void *device, int count, struct pb_nvml_field *values);
-    int (*reasons)(void *device, unsigned long long *mask_out);
-    int (*ecc_errors)(void *device, int type, int counter, unsigned long long *count_out);
-    int (*remapped_rows)(void *device, unsigned *corrected_out, unsigned *uncorrected_out,
-                         unsigned *pending_out, unsigned *failed_out);
-    int (*retired_pages)(void *device, int cause, unsigned *count_inout,
-                         unsigned long long *addresses_out);
-    int (*retirement_pending)(void *device, int *is_pending_out);
-    int (*pcie_generation)(void *device, unsigned *generation_out);
-    int (*pcie_width)(void *device, unsigned *width_out);
-    int (*pcie_generation_max)(void *device, unsigned *generation_out);
-    int (*pcie_width_max)(void *device, unsigned *width_out);
-    int (*pcie_replays)(void *device, unsigned *count_out);
-    int (*memory)(void *device, struct pb_nvml_memory *memory_out);
-    int (*processes)(void *device, unsigned *count_inout, void *list_out);
-    int (*nvlink_state)(void *device, unsigned link, int *is_up_out);
-    int (*violation)(void *device, int policy, struct pb_nvml_violation *violation_out);
 };
 
 struct pb_nvml {
@@ -106,7 +89,31 @@ struct pb_nvml {
     void *instance; /* the MIG instance that is meant; NULL: the whole, or it is not found */
     bool is_part;   /* a MIG instance is meant */
     struct pb_nvml_calls call;
+    void *state_calls[PB_STATE_FIELD_COUNT]; /* NULL: this driver has no such call */
 };
+
+/* The forms of the calls that read a field of the state; nvml_state.c has one reader for each. */
+enum pb_nvml_form {
+    PB_NVML_UNSIGNED,    /* f(device, unsigned *) */
+    PB_NVML_UNSIGNED_OF, /* f(device, which, unsigned *) */
+    PB_NVML_UNSIGNED64,  /* f(device, unsigned long long *) */
+    PB_NVML_FIELDS,      /* the sum of up to PB_NVML_ARGUMENTS_MAX field values */
+    PB_NVML_ECC,         /* f(device, corrected or uncorrected, lifetime, unsigned long long *) */
+    PB_NVML_REMAPPED,    /* f(device, unsigned * [4]); the argument says which of the four */
+    PB_NVML_LIST_LENGTH_OF, /* f(device, which, unsigned *length, list) */
+    PB_NVML_MEMORY_USED,
+    PB_NVML_PROCESSES,
+    PB_NVML_NVLINKS_UP,
+    PB_NVML_VIOLATION, /* f(device, policy, struct pb_nvml_violation *) */
+};
+
+enum { PB_NVML_ARGUMENTS_MAX = 4 };
+
+/* Looks up the entry points of all fields of the state in nvml->library. */
+void pb_nvml_load_state_calls(struct pb_nvml *nvml);
+
+/* An entry point by its name, else by the one it had in older drivers (may be NULL); or NULL. */
+void *pb_nvml_symbol(void *library, const char *name, const char *older);
 
 /* Calls of the form f(device, unsigned *): write the value, times scale, where it is known. */
 void pb_nvml_read_real(struct pb_nvml *nvml, int (*call)(void *, unsigned *), double scale,

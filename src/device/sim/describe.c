@@ -120,6 +120,23 @@ enum pb_status pb_sim_describe(struct pb_device *base, struct pb_device_info *in
     return PB_OK;
 }
 
+/*
+ * The fields of the state that a simulated device models; the others are constants of their rows
+ * in core/state_fields.h, or unknown.
+ */
+static double sm_clock_mhz(const struct pb_sim_device *device)
+{
+    return pb_sim_clock_mhz(&device->clock, device->seconds);
+}
+
+static double power_w(const struct pb_sim_device *device)
+{
+    const double base_w = 25.0, sm_w = 1.5;
+
+    return base_w +
+           sm_w * device->profile->sm_count * sm_clock_mhz(device) / device->profile->clock_mhz;
+}
+
 /* Warms up over half a minute of load; a throttling device is hot, since that is why it does. */
 static double temperature_c(const struct pb_sim_device *device)
 {
@@ -130,9 +147,9 @@ static double temperature_c(const struct pb_sim_device *device)
     return round(idle_c + load_c * (1.0 - exp(-device->seconds / time_constant_s)));
 }
 
-static int64_t throttle_reasons(const struct pb_sim_device *device)
+static double throttle_reasons(const struct pb_sim_device *device)
 {
-    int64_t reasons = 0;
+    unsigned reasons = 0;
 
     if (pb_sim_faults_factor(&device->faults, PB_SIM_FAULT_CLOCK) < 1.0)
         reasons |= REASON_APPLICATION_CLOCKS;
@@ -141,33 +158,62 @@ static int64_t throttle_reasons(const struct pb_sim_device *device)
     return reasons;
 }
 
+static double pcie_generation(const struct pb_sim_device *device)
+{
+    return (double)device->profile->link.pcie_generation;
+}
+
+static double pcie_width(const struct pb_sim_device *device)
+{
+    return (double)pb_sim_device_pcie_width(device);
+}
+
+static double pcie_width_max(const struct pb_sim_device *device)
+{
+    return (double)device->profile->link.pcie_width;
+}
+
+static double memory_used_bytes(const struct pb_sim_device *device)
+{
+    return (double)(device->profile->memory_bytes - pb_sim_limits_free_bytes(device->profile));
+}
+
+static double violation_thermal_ns(const struct pb_sim_device *device)
+{
+    return 1e9 * pb_sim_clock_throttled_seconds(&device->clock, device->seconds);
+}
+
+static const struct {
+    double value;
+    double (*model)(const struct pb_sim_device *device); /* NULL: always the value */
+} state_fields[PB_STATE_FIELD_COUNT] = {
+#define SIM_VALUE(number)                                                                          \
+    {                                                                                              \
+        number, NULL                                                                               \
+    }
+#define SIM_UNKNOWN SIM_VALUE(NAN)
+#define SIM_CALL(function)                                                                         \
+    {                                                                                              \
+        NAN, function                                                                              \
+    }
+#define PB_STATE_FIELD(type, member, column, unit, since, description, nvml, simulated, ...)       \
+    simulated,
+#include "core/state_fields.h"
+};
+
 enum pb_status pb_sim_read_state(struct pb_device *base, struct pb_state *state_out,
                                  struct pb_error *err)
 {
-    const double base_w = 25.0, sm_w = 1.5;
     struct pb_sim_device *device = pb_sim_device_of(base);
-    const struct pb_sim_link_spec *link = &device->profile->link;
     enum pb_status status = pb_sim_device_check(device, err);
-    double mhz = pb_sim_clock_mhz(&device->clock, device->seconds);
 
     if (status != PB_OK)
         return status;
     pb_state_clear(state_out);
     state_out->unix_seconds = pb_time_unix_seconds();
-    state_out->sm_clock_mhz = mhz;
-    state_out->power_w =
-        base_w + sm_w * device->profile->sm_count * mhz / device->profile->clock_mhz;
-    state_out->temperature_c = temperature_c(device);
-    state_out->throttle_reasons = throttle_reasons(device);
-    state_out->pcie_generation = state_out->pcie_generation_max = link->pcie_generation;
-    state_out->pcie_width = pb_sim_device_pcie_width(device);
-    state_out->pcie_width_max = link->pcie_width;
-    state_out->pcie_replays = 0;
-    state_out->violation_power_ns = 0; /* a simulated throttle is one of heat */
-    state_out->violation_thermal_ns =
-        (int64_t)(1e9 * pb_sim_clock_throttled_seconds(&device->clock, device->seconds));
-    state_out->memory_used_bytes =
-        (int64_t)(device->profile->memory_bytes - pb_sim_limits_free_bytes(device->profile));
-    state_out->processes = 1;
+    for (int i = 0; i < PB_STATE_FIELD_COUNT; i++)
+        pb_state_set(state_out, (enum pb_state_field)i,
+                     state_fields[i].model == NULL ? state_fields[i].value
+                                                   : state_fields[i].model(device));
     return PB_OK;
 }
