@@ -49,7 +49,7 @@ static enum pb_status analyse(struct pb_reader *reader, const char *key,
     }
     result.info = info;
     snprintf(result.model, sizeof(result.model), "%.112s%s", info.model,
-             strcmp(info.backend, "sim") == 0 ? ", simulated" : "");
+             pb_backend_is_simulated(info.backend) ? ", simulated" : "");
     *result_out = result;
     return PB_OK;
 }

@@ -118,7 +118,7 @@ static enum pb_status infer(struct pb_reader *reader, const char *path, const ch
     } else {
         set_execution(&info, &parameters, &execution);
         snprintf(name, sizeof(name), "%.60s: %.60s", info.model, key);
-        device->is_simulated = strcmp(info.backend, "sim") == 0;
+        device->is_simulated = pb_backend_is_simulated(info.backend);
         status = pb_machine_make(&device->hierarchy, &execution, name, &device->machine, err);
     }
     pb_parameters_clear(&parameters);

@@ -84,7 +84,8 @@ static json_t *describe_group(const struct pb_ruling *ruling, size_t g)
 {
     const struct pb_group *group = &ruling->scores.groups[g];
     const char *model = ruling->sheet.subjects[group->members[0]].info.model;
-    bool is_simulated = strcmp(ruling->sheet.subjects[group->members[0]].info.backend, "sim") == 0;
+    bool is_simulated =
+        pb_backend_is_simulated(ruling->sheet.subjects[group->members[0]].info.backend);
     const struct pb_reference *reference =
         is_simulated ? NULL : pb_reference_find(&ruling->references, model);
     json_t *object = json_object(), *limits;

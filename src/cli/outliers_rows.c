@@ -50,7 +50,7 @@ size_t pb_ruling_simulated(const struct pb_ruling *ruling)
     size_t count = 0;
 
     for (size_t i = 0; i < ruling->sheet.subject_count; i++)
-        count += strcmp(ruling->sheet.subjects[i].info.backend, "sim") == 0;
+        count += pb_backend_is_simulated(ruling->sheet.subjects[i].info.backend);
     return count;
 }
 

@@ -26,10 +26,12 @@ static int report_error(const struct pb_error *err)
 /* With the backends in it: scripts ask whether this build can measure silicon. */
 static void print_version(void)
 {
-    const struct pb_device_ops *cuda;
-    bool has_cuda = pb_backend_find("cuda", &cuda, NULL) == PB_OK;
+    const struct pb_device_ops *ops;
 
-    printf("plumb-probe %s (backends: %ssim)\n", PLUMB_VERSION, has_cuda ? "cuda, " : "");
+    printf("plumb-probe %s (backends: ", PLUMB_VERSION);
+    for (size_t i = 0; (ops = pb_backend_at(i)) != NULL; i++)
+        printf("%s%s", i == 0 ? "" : ", ", ops->name);
+    printf(")\n");
 }
 
 static int list_tests(void)

@@ -7,3 +7,8 @@ bool pb_uuid_is_instance(const char *uuid)
 {
     return strncmp(uuid, "MIG-", strlen("MIG-")) == 0;
 }
+
+bool pb_backend_is_simulated(const char *backend)
+{
+    return strcmp(backend, "sim") == 0;
+}

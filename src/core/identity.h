@@ -14,6 +14,9 @@
 /* Is this the UUID, or the name, of a part of a GPU that is divided (MIG)? */
 bool pb_uuid_is_instance(const char *uuid);
 
+/* Is this backend's name, as files have it, that of simulated devices? */
+bool pb_backend_is_simulated(const char *backend);
+
 /* Identity and properties as the driver tells them. Never a source of inferred parameters. */
 struct pb_device_info {
     char backend[PB_NAME_LENGTH]; /* cuda or sim */

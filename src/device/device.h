@@ -1,9 +1,9 @@
 /*
  * The interface of a device: what can be measured, not how memory is managed.
  *
- * Two backends fill it: cuda (silicon) and sim (devices with known truth). Adding a backend is one
- * file and one row in device.c. Every member of pb_device_ops is mandatory; what a device cannot do
- * is a missing capability bit in pb_device_info, never a NULL.
+ * Backends fill it: for real GPUs, and for simulated devices with known truth. Adding one is a
+ * folder and a row in backends.h. Every member of pb_device_ops is mandatory; what a device cannot
+ * do is a missing capability bit in pb_device_info, never a NULL.
  *
  * All calls report errors through err. PB_LOST means that the device is gone for good; after any
  * other error the next call may work.
@@ -298,7 +298,8 @@ struct pb_pattern_result {
 };
 
 struct pb_device_ops {
-    const char *name; /* "cuda", "sim"; stored in every file */
+    const char *name;  /* as in backends.h; stored in every file */
+    bool is_simulated; /* its devices are no hardware: only used when asked for */
 
     /* Lists what this process may open. *count_out of *entries_out, to be freed. */
     enum pb_status (*enumerate)(struct pb_device_entry **entries_out, size_t *count_out,
@@ -374,13 +375,15 @@ struct pb_device {
     size_t node_count;
 };
 
-extern const struct pb_device_ops pb_device_sim;
-#ifdef PB_HAVE_CUDA
-extern const struct pb_device_ops pb_device_cuda;
-#endif
+/* pb_device_cuda, pb_device_sim, …; defined where this build has them. */
+#define PB_BACKEND(name, ...) extern const struct pb_device_ops pb_device_##name;
+#include "device/backends.h"
+
+/* The backends of this build by number, in the order of backends.h; NULL: no more. */
+const struct pb_device_ops *pb_backend_at(size_t number);
 
 /*
- * The backend of that name; "auto" is the first for real GPUs that lists a device, never sim.
+ * The backend of that name; "auto" is the first for real GPUs that lists a device.
  * PB_NOT_FOUND: "auto", and no GPU is here; err says what was looked for.
  * PB_INVALID: no such name. PB_UNSUPPORTED: not in this build.
  */

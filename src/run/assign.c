@@ -57,7 +57,7 @@ static void seat_on_silicon(const struct pb_sighting *sighting, const struct pb_
 /* Ranks of a simulated run all answer with simulated devices: "auto" never simulates. */
 static bool is_simulated(const struct pb_sighting *sighting)
 {
-    return strcmp(sighting->backend, "sim") == 0;
+    return pb_backend_is_simulated(sighting->backend);
 }
 
 enum pb_status pb_assign_seats(const struct pb_sighting *sightings, size_t rank_count,

@@ -30,7 +30,7 @@ static enum pb_status send_device(const struct pb_bench *bench, const char *key,
     describe_note(bench, key, "", &note);
     note.test_count = (int64_t)test_count;
     snprintf(note.message, sizeof(note.message), "%s%s", bench->info.model,
-             bench->device->ops == &pb_device_sim ? ", simulated" : "");
+             bench->device->ops->is_simulated ? ", simulated" : "");
     frame.note = text = pb_note_test(&note);
     frame.body = image.bytes;
     frame.body_size = image.size;

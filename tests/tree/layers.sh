@@ -24,14 +24,21 @@ only() {
 
 only 'mpi\.h' 'src/run/gather*' 'src/cli/plumb-run.c'
 only 'hdf5' 'h5schema/*'
-only 'cuda' 'kernels/*' 'src/device/cuda/*' 'src/trace/device/*'
+# A backend is a folder of src/device: its toolkit's headers, which begin with its name, and its own
+# belong to it. Simulated devices are described by run and cli, which must choose them.
+for backend in src/device/*/CMakeLists.txt; do
+    backend=${backend%/CMakeLists.txt}
+    name=${backend##*/}
+    only "$name" 'kernels/*' "$backend/*" 'src/trace/device/*'
+    only "device/$name/" "$backend/*" 'src/run/*' 'src/cli/*'
+done
 only 'sanitizer' 'src/trace/device/*'
 only 'gsl/' 'analysis/*'
-only 'jansson\.h' 'src/core/json*' 'src/cli/*' 'src/device/sim/*' 'src/run/*'
+only 'jansson\.h' 'src/core/json*' 'src/cli/*' 'src/device/*/*' 'src/run/*'
 
 only 'analysis/' 'analysis/*' 'src/cli/*'
-only 'device/sim/' 'src/device/sim/*' 'src/run/*' 'src/cli/*'
-only 'kernels/' 'kernels/*' 'src/device/cuda/*'
+# shellcheck disable=SC2046  # the folders of backends that are linked with kernels/, as patterns
+only 'kernels/' 'kernels/*' $(grep -l plumb_kernels src/device/*/CMakeLists.txt | sed 's,/[^/]*$,/*,')
 only 'device/' 'src/device/*' 'src/battery/*' 'src/run/*' 'src/cli/*'
 only 'battery/' 'src/battery/*' 'src/run/*' 'src/cli/*'
 only 'run/' 'src/run/*' 'src/cli/*'

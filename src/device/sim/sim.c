@@ -224,6 +224,7 @@ static enum pb_status sim_begin_test(struct pb_device *base, const char *test, b
 
 const struct pb_device_ops pb_device_sim = {
     .name = "sim",
+    .is_simulated = true,
     .enumerate = sim_enumerate,
     .open = sim_open,
     .close = sim_close,
