@@ -9,10 +9,10 @@
 #include "core/time.h"
 #include "run/assign.h"
 #include "run/compose.h"
+#include "run/ledger.h"
 #include "run/measure.h"
 #include "run/origin.h"
 #include "run/spool.h"
-#include "run/tally.h"
 
 struct alone {
     const char *path;
@@ -26,9 +26,9 @@ struct alone {
     struct pb_error spool_trouble; /* why it could not be written at first */
     struct pb_error file_trouble;  /* why the file cannot be made; the spool goes on */
     struct pb_member member;
-    struct pb_tally tally;
-    size_t finished; /* tests, in the order of measure.tests */
-    size_t safe;     /* of them, in the spool */
+    struct pb_ledger ledger; /* of its tests */
+    size_t finished;         /* tests, in the order of measure.tests */
+    size_t safe;             /* of them, in the spool */
 };
 
 static bool is_kept(enum pb_frame_type type)
@@ -70,6 +70,7 @@ static enum pb_status take(void *context, const struct pb_frame *frame, struct p
 {
     struct alone *alone = context;
     struct pb_error cause = PB_ERROR_INIT;
+    struct pb_ledger_entry entry;
     struct pb_test_note note;
     enum pb_status status;
 
@@ -86,9 +87,10 @@ static enum pb_status take(void *context, const struct pb_frame *frame, struct p
     status = pb_note_read_test(frame->note, &note, err);
     if (status != PB_OK)
         return status;
-    pb_tally_add(&alone->tally, note.test, pb_outcome_parse(note.outcome), note.message);
     alone->finished++;
-    return PB_OK;
+    entry =
+        pb_ledger_entry_of(&alone->member, note.test, pb_outcome_parse(note.outcome), note.message);
+    return pb_ledger_record(&alone->ledger, &entry, err);
 }
 
 /* The same for a packed frame, which is freed. */
@@ -165,7 +167,7 @@ static enum pb_status measure(struct alone *alone, struct pb_error *err)
     status = take_missing(alone, status == PB_OK ? "the device was lost" : cause.message, err);
     if (status != PB_OK)
         return status;
-    pb_tally_fill(&alone->tally, &alone->member);
+    pb_ledger_fill_row(&alone->ledger, &alone->member);
     alone->member.seconds = pb_time_monotonic_seconds() - begun;
     if (alone->member.message[0] == '\0' && alone->spool_trouble.status != PB_OK)
         snprintf(alone->member.message, sizeof(alone->member.message),
@@ -278,6 +280,7 @@ enum pb_status pb_measure_alone(const struct pb_selection *selection, const char
     pb_spool_close(alone.spool);
     pb_claim_release(alone.claim);
     free(alone.spool_dir);
+    pb_ledger_clear(&alone.ledger);
     pb_bench_close(&alone.bench);
     pb_measure_clear(&alone.measure);
     return status;

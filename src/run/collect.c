@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "run/digest.h"
-#include "run/tally.h"
+#include "run/ledger.h"
 
 /* How far a rank is. */
 struct place {
@@ -149,7 +149,7 @@ static enum pb_status recount_row(struct pb_fleet *fleet, struct pb_member *memb
                                   struct pb_error *err)
 {
     struct pb_member before = *member;
-    struct pb_tally tally = {.worst = PB_TEST_OK};
+    struct pb_ledger ledger = {NULL, 0, 0};
     struct pb_test_row *tests = NULL;
     size_t count = 0;
     enum pb_status status = pb_fleet_tests(fleet, member->key, &tests, &count, err);
@@ -161,10 +161,18 @@ static enum pb_status recount_row(struct pb_fleet *fleet, struct pb_member *memb
     }
     if (status != PB_OK)
         return status;
-    for (size_t i = 0; i < count; i++)
-        pb_tally_add(&tally, tests[i].name, pb_outcome_parse(tests[i].status), tests[i].message);
+    for (size_t i = 0; i < count && status == PB_OK; i++) {
+        const struct pb_ledger_entry entry = pb_ledger_entry_of(
+            member, tests[i].name, pb_outcome_parse(tests[i].status), tests[i].message);
+
+        status = pb_ledger_record(&ledger, &entry, err);
+    }
     free(tests);
-    pb_tally_fill(&tally, member);
+    if (status == PB_OK)
+        pb_ledger_fill_row(&ledger, member);
+    pb_ledger_clear(&ledger);
+    if (status != PB_OK)
+        return status;
     if (member->message[0] == '\0' && strcmp(before.status, member->status) == 0)
         PB_TEXT_SET(member->message, before.message);
     if (strcmp(before.status, member->status) == 0 && before.tests_ok == member->tests_ok &&

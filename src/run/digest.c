@@ -7,7 +7,6 @@
 
 #include "run/compose.h"
 #include "run/ledger.h"
-#include "run/tally.h"
 
 struct reading {
     struct pb_fleet *fleet;
@@ -24,12 +23,9 @@ struct reading {
 static enum pb_status record(struct reading *reading, const char *test, enum pb_outcome outcome,
                              const char *message, struct pb_error *err)
 {
-    struct pb_ledger_entry entry = {.outcome = outcome};
+    const struct pb_ledger_entry entry =
+        pb_ledger_entry_of(&reading->plan.member, test, outcome, message);
 
-    PB_TEXT_SET(entry.key, reading->plan.member.key);
-    PB_TEXT_SET(entry.uuid, reading->plan.member.uuid);
-    PB_TEXT_SET(entry.test, test);
-    PB_TEXT_SET(entry.message, message);
     return pb_ledger_record(&reading->ledger, &entry, err);
 }
 
@@ -89,23 +85,11 @@ static enum pb_status add_missing_tests(struct reading *reading, const char *rea
     return status;
 }
 
-/* The row of a rank that had a device. */
-static void fill_row(const struct reading *reading, struct pb_member *row)
-{
-    static const char unknown[] = "its plan is damaged: what else was to be measured is not known";
-    struct pb_tally tally = {.worst = PB_TEST_OK};
-
-    if (reading->is_guessed)
-        pb_tally_add(&tally, "plan", PB_TEST_MISSING, unknown);
-    pb_ledger_tally(&reading->ledger, row->key, row->uuid, &tally);
-    pb_tally_fill(&tally, row);
-    row->seconds = reading->has_ended ? reading->member.seconds : reading->seconds;
-}
-
 /* Everything that follows from the plan and from what came after it. */
 static enum pb_status close_plan(struct reading *reading, const char *reason, struct pb_error *err)
 {
     struct pb_member row = reading->plan.member;
+    static const char unknown[] = "its plan is damaged: what else was to be measured is not known";
     bool expects_row = true;
     enum pb_status status = PB_OK;
 
@@ -122,7 +106,10 @@ static enum pb_status close_plan(struct reading *reading, const char *reason, st
             status = add_bare_device(reading, err);
         if (status == PB_OK)
             status = add_missing_tests(reading, reason, err);
-        fill_row(reading, &row);
+        if (status == PB_OK && reading->is_guessed)
+            status = record(reading, "plan", PB_TEST_MISSING, unknown, err);
+        pb_ledger_fill_row(&reading->ledger, &row);
+        row.seconds = reading->has_ended ? reading->member.seconds : reading->seconds;
     }
     if (status == PB_OK && expects_row)
         status = pb_fleet_join_row(reading->fleet, &row, err);

@@ -213,6 +213,5 @@ enum pb_status pb_supervisor_pay(struct pb_supervisor *supervisor, struct pb_tas
     if (status != PB_OK)
         return status;
     task->state = TASK_DONE;
-    pb_tally_add(&supervisor->tally, task->spec.name, task->outcome, task->message);
     return PB_OK;
 }

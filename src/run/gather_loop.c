@@ -7,7 +7,6 @@
 #include "core/time.h"
 #include "run/compose.h"
 #include "run/gather_state.h"
-#include "run/tally.h"
 
 static const double step_seconds = 0.2;    /* of a rank that has only its probe to watch */
 static const double glance_seconds = 0.01; /* of rank 0, which also listens to the others */
@@ -199,10 +198,7 @@ static void end_rank(struct pb_gather *gather)
     size_t size = 0;
 
     if (gather->measures) {
-        struct pb_tally tally = {.worst = PB_TEST_OK};
-
-        pb_ledger_tally(&gather->ledger, member->key, member->uuid, &tally);
-        pb_tally_fill(&tally, member);
+        pb_ledger_fill_row(&gather->ledger, member);
         member->seconds = pb_time_monotonic_seconds() - gather->begun;
     }
     if (member->message[0] == '\0' && gather->spool_trouble.status != PB_OK)
@@ -228,15 +224,10 @@ static void give_up(struct pb_gather *gather, const struct pb_error *err)
 /* Records how a test ended; what cannot be recorded keeps the file from being made. */
 static void record(struct pb_gather *gather, const struct pb_test_note *note)
 {
-    const struct pb_member *member = &gather->plan.member;
-    struct pb_ledger_entry entry = {.outcome = pb_outcome_parse(note->outcome)};
+    const struct pb_ledger_entry entry = pb_ledger_entry_of(
+        &gather->plan.member, note->test, pb_outcome_parse(note->outcome), note->message);
     struct pb_error err = PB_ERROR_INIT;
 
-    PB_TEXT_SET(entry.key, member->key);
-    PB_TEXT_SET(entry.uuid, member->uuid);
-    PB_TEXT_SET(entry.model, member->model);
-    PB_TEXT_SET(entry.test, note->test);
-    PB_TEXT_SET(entry.message, note->message);
     if (pb_ledger_record(&gather->ledger, &entry, &err) != PB_OK)
         note_trouble(gather, &err);
 }

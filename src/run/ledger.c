@@ -1,6 +1,7 @@
 /* What is known of each test of each device; see ledger.h. */
 #include "run/ledger.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +12,19 @@ void pb_ledger_clear(struct pb_ledger *ledger)
 {
     free(ledger->items);
     *ledger = (struct pb_ledger){NULL, 0, 0};
+}
+
+struct pb_ledger_entry pb_ledger_entry_of(const struct pb_member *row, const char *test,
+                                          enum pb_outcome outcome, const char *message)
+{
+    struct pb_ledger_entry entry = {.outcome = outcome};
+
+    PB_TEXT_SET(entry.key, row->key);
+    PB_TEXT_SET(entry.uuid, row->uuid);
+    PB_TEXT_SET(entry.model, row->model);
+    PB_TEXT_SET(entry.test, test);
+    PB_TEXT_SET(entry.message, message);
+    return entry;
 }
 
 enum pb_status pb_ledger_append(struct pb_ledger *ledger, const struct pb_ledger_entry *entry,
@@ -72,15 +86,76 @@ enum pb_status pb_ledger_record(struct pb_ledger *ledger, const struct pb_ledger
     return PB_OK;
 }
 
-void pb_ledger_tally(const struct pb_ledger *ledger, const char *key, const char *uuid,
-                     struct pb_tally *tally)
+/* ---- the row of a device ---- */
+
+/* How bad an outcome is for the device; 0: not at all. */
+static int badness(enum pb_outcome outcome)
 {
+    static const int ranks[PB_TEST_MISSING + 1] = {
+        [PB_TEST_MISSING] = 1, [PB_TEST_FAILED] = 2, [PB_TEST_CRASHED] = 3,
+        [PB_TEST_HUNG] = 4,    [PB_TEST_LOST] = 5,
+    };
+
+    return ranks[outcome];
+}
+
+static enum pb_member_status status_of_tests(enum pb_outcome worst, uint64_t ok_count)
+{
+    switch (worst) {
+    case PB_TEST_LOST:
+        return PB_MEMBER_LOST;
+    case PB_TEST_HUNG:
+        return PB_MEMBER_HUNG;
+    case PB_TEST_CRASHED:
+        return PB_MEMBER_CRASHED;
+    case PB_TEST_FAILED:
+    case PB_TEST_MISSING:
+        return ok_count == 0 ? PB_MEMBER_FAILED : PB_MEMBER_PARTIAL;
+    default:
+        return PB_MEMBER_OK;
+    }
+}
+
+void pb_ledger_fill_row(const struct pb_ledger *ledger, struct pb_member *row)
+{
+    const struct pb_ledger_entry *worst = NULL;
+    enum pb_outcome outcome = PB_TEST_OK;
+    char others[64] = "";
+
+    row->tests_ok = row->tests_failed = 0;
+    row->message[0] = '\0';
     for (size_t i = 0; i < ledger->count; i++) {
         const struct pb_ledger_entry *entry = &ledger->items[i];
 
-        if (is_of(entry, key, uuid))
-            pb_tally_add(tally, entry->test, entry->outcome, entry->message);
+        if (!is_of(entry, row->key, row->uuid))
+            continue;
+        row->tests_ok += entry->outcome == PB_TEST_OK;
+        row->tests_failed += badness(entry->outcome) > 0;
+        if (badness(entry->outcome) > badness(outcome)) {
+            worst = entry;
+            outcome = entry->outcome;
+        }
     }
+    PB_TEXT_SET(row->status, pb_member_status_name(status_of_tests(outcome, row->tests_ok)));
+    if (row->tests_failed > 1)
+        snprintf(others, sizeof(others), " (%llu more not ok)",
+                 (unsigned long long)(row->tests_failed - 1));
+    if (worst != NULL)
+        snprintf(row->message, sizeof(row->message), "%s %s: %.*s%s", worst->test,
+                 pb_outcome_name(outcome), PB_MESSAGE_LENGTH - 96, worst->message, others);
+}
+
+void pb_member_set(struct pb_member *member, enum pb_member_status status, const char *message)
+{
+    PB_TEXT_SET(member->status, pb_member_status_name(status));
+    PB_TEXT_SET(member->message, message);
+}
+
+enum pb_member_status pb_member_status_of(enum pb_status status)
+{
+    if (status == PB_NOT_FOUND || status == PB_UNSUPPORTED)
+        return PB_MEMBER_ABSENT;
+    return status == PB_LOST ? PB_MEMBER_LOST : PB_MEMBER_FAILED;
 }
 
 /* ---- from a fleet file ---- */

@@ -1,7 +1,8 @@
 /*
  * The ledger of a run: what is known of each test of each device, whoever said so: the fleet file
  * and the spools of earlier runs, the probe, or the end of the run. Resuming, merging and counting
- * all ask it, so that one rule (pb_outcome_replaces()) decides between two outcomes of a test.
+ * all use it, so that one rule (pb_outcome_replaces()) decides between two outcomes of a test, and
+ * one place says which row of /fleet follows from the tests of a device.
  */
 #ifndef PB_RUN_LEDGER_H
 #define PB_RUN_LEDGER_H
@@ -12,7 +13,6 @@
 #include "core/error.h"
 #include "run/notes.h"
 #include "run/spool.h"
-#include "run/tally.h"
 
 /* One test. A plain block of bytes: ranks send each other arrays of these. */
 struct pb_ledger_entry {
@@ -32,6 +32,10 @@ struct pb_ledger {
 };
 
 void pb_ledger_clear(struct pb_ledger *ledger);
+
+/* An entry for a test of the device of this row. */
+struct pb_ledger_entry pb_ledger_entry_of(const struct pb_member *row, const char *test,
+                                          enum pb_outcome outcome, const char *message);
 
 /* Adds an entry as it is, beside those there are: to be sent to whom it concerns. */
 enum pb_status pb_ledger_append(struct pb_ledger *ledger, const struct pb_ledger_entry *entry,
@@ -61,8 +65,19 @@ const struct pb_ledger_entry *pb_ledger_find(const struct pb_ledger *ledger, con
 bool pb_ledger_is_done(const struct pb_ledger *ledger, const char *key, const char *uuid,
                        const char *test, int64_t devices);
 
-/* Counts every test of the device, of which the ledger has recorded (not appended) each once. */
-void pb_ledger_tally(const struct pb_ledger *ledger, const char *key, const char *uuid,
-                     struct pb_tally *tally);
+/*
+ * Fills status, tests_ok, tests_failed and message of a measured device's row from its tests, of
+ * which the ledger has recorded (not appended) each once.
+ *
+ * A test that the device cannot do counts on neither side. The status is the worst thing that
+ * happened: lost, hung, crashed, else failed (no test is ok), partial, or ok.
+ */
+void pb_ledger_fill_row(const struct pb_ledger *ledger, struct pb_member *row);
+
+/* Fills the row of a rank that has nothing to measure. */
+void pb_member_set(struct pb_member *member, enum pb_member_status status, const char *message);
+
+/* What a device that cannot be opened with this status is called. */
+enum pb_member_status pb_member_status_of(enum pb_status status);
 
 #endif

@@ -215,11 +215,6 @@ const struct pb_failure *pb_supervisor_failure(const struct pb_supervisor *super
     return &supervisor->failure;
 }
 
-const struct pb_tally *pb_supervisor_tally(const struct pb_supervisor *supervisor)
-{
-    return &supervisor->tally;
-}
-
 void pb_supervisor_close(struct pb_supervisor *supervisor)
 {
     if (supervisor == NULL)

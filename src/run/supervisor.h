@@ -20,7 +20,6 @@
 
 #include "run/frame.h"
 #include "run/notes.h"
-#include "run/tally.h"
 
 enum {
     /* To start, and to open a device: the deadline of a test, within these bounds. */
@@ -106,7 +105,6 @@ void pb_supervisor_stop(struct pb_supervisor *supervisor, const char *reason);
 const struct pb_hello *pb_supervisor_hello(const struct pb_supervisor *supervisor);
 const struct pb_opened *pb_supervisor_opened(const struct pb_supervisor *supervisor);
 const struct pb_failure *pb_supervisor_failure(const struct pb_supervisor *supervisor);
-const struct pb_tally *pb_supervisor_tally(const struct pb_supervisor *supervisor);
 
 /* Ends the probe whatever it does; NULL is allowed. */
 void pb_supervisor_close(struct pb_supervisor *supervisor);

@@ -51,7 +51,6 @@ struct pb_supervisor {
     struct pb_hello hello;
     struct pb_opened opened;
     struct pb_failure failure;
-    struct pb_tally tally;
 
     bool was_opened;     /* a failure from now on costs tests, not the device */
     bool device_passed;  /* its DEVICE frame has been given out */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/time.h"
+#include "run/ledger.h"
 #include "run/supervisor_state.h"
 
 /* ---- orders ---- */
@@ -208,7 +209,6 @@ static enum pb_status on_test(struct pb_supervisor *supervisor, struct pb_event 
         supervisor->since = pb_time_monotonic_seconds();
     task->state = TASK_DONE;
     supervisor->restarts = 0;
-    pb_tally_add(&supervisor->tally, event->note.test, outcome, event->note.message);
     event->kind = PB_EVENT_FRAME;
     if (outcome == PB_TEST_LOST) {
         snprintf(message, sizeof(message), "the device was lost in %s", event->note.test);

@@ -40,14 +40,12 @@ static void test_ledger__weaker_outcome_changes_neither_entry_nor_count(void **s
     struct pb_ledger_entry crashed = entry_of(PB_TEST_CRASHED, 0),
                            unsupported = entry_of(PB_TEST_UNSUPPORTED, 0);
     struct pb_ledger ledger = {NULL, 0, 0};
-    struct pb_tally tally = {.worst = PB_TEST_OK};
-    struct pb_member member = {.rank = 0};
+    struct pb_member member = {.key = "n.gpu0", .uuid = "A"};
 
     (void)state;
     assert_int_equal(pb_ledger_record(&ledger, &crashed, NULL), PB_OK);
     assert_int_equal(pb_ledger_record(&ledger, &unsupported, NULL), PB_OK);
-    pb_ledger_tally(&ledger, "n.gpu0", "A", &tally);
-    pb_tally_fill(&tally, &member);
+    pb_ledger_fill_row(&ledger, &member);
     assert_int_equal(ledger.count, 1);
     assert_string_equal(member.status, "crashed");
     assert_int_equal(member.tests_failed, 1);

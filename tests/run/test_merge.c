@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "run/compose.h"
+#include "run/ledger.h"
 #include "run/merge.h"
 #include "run/spool.h"
-#include "run/tally.h"
 #include "run/unit.h"
 
 struct place {

@@ -12,7 +12,7 @@ enum { STEPS_MAX = 4000 }; /* of 10 ms: far more than any of this takes */
 /* Everything a supervisor said, as text: "DEVICE STARTa a=ok …", with a * while a turn lasts. */
 struct story {
     char text[2000];
-    struct pb_tally tally;
+    int ok_count;
     struct pb_failure failure;
     char message[PB_MESSAGE_LENGTH]; /* of the last test that is not ok */
 };
@@ -37,6 +37,7 @@ static void tell_frame(struct story *story, const struct pb_event *event, enum p
         snprintf(word, sizeof(word), "%s%s%s", pb_frame_type_name(event->frame.type),
                  event->note.test, mark);
     tell(story, word);
+    story->ok_count += event->frame.type == PB_FRAME_TEST && strcmp(event->note.outcome, "ok") == 0;
     if (event->frame.type == PB_FRAME_TEST && strcmp(event->note.outcome, "ok") != 0)
         PB_TEXT_SET(story->message, event->note.message);
 }
@@ -85,7 +86,6 @@ static struct story run(const char *first, const char *second, double deadline_s
         kind = act(supervisor, &event, &story);
     }
     assert_true(kind == PB_EVENT_OVER || kind == PB_EVENT_REFUSED);
-    story.tally = *pb_supervisor_tally(supervisor);
     story.failure = *pb_supervisor_failure(supervisor);
     pb_supervisor_close(supervisor);
     return story;
@@ -97,7 +97,7 @@ static void test_supervisor__sound_probe_runs_all(void **state)
 
     (void)state;
     assert_string_equal(story.text, "DEVICE STARTa a=ok STARTb b=ok STARTc c=ok");
-    assert_int_equal(story.tally.counts[PB_TEST_OK], 3);
+    assert_int_equal(story.ok_count, 3);
 }
 
 static void test_supervisor__hang_costs_the_test_only(void **state)
@@ -107,7 +107,6 @@ static void test_supervisor__hang_costs_the_test_only(void **state)
     (void)state;
     assert_string_equal(story.text, "DEVICE STARTa a=ok STARTb b=hung STARTc c=ok");
     assert_string_equal(story.message, "passed its deadline of 1 s; the probe was killed");
-    assert_int_equal(story.tally.worst, PB_TEST_HUNG);
 }
 
 static void test_supervisor__death_costs_the_test_only(void **state)
@@ -258,7 +257,7 @@ static void test_supervisor__death_with_a_result_measures_it_again(void **state)
 
     (void)state;
     assert_string_equal(story.text, "DEVICE STARTa STARTb b=crashed STARTa a=ok STARTc c=ok");
-    assert_int_equal(story.tally.counts[PB_TEST_OK], 2);
+    assert_int_equal(story.ok_count, 2);
 }
 
 static void test_supervisor__death_with_a_result_is_not_repeated_for_ever(void **state)

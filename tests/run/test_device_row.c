@@ -1,17 +1,28 @@
 /* The row of a device follows from what became of its tests. */
 #include <string.h>
 
-#include "run/tally.h"
+#include "run/ledger.h"
 #include "run/unit.h"
+
+static const char *const tests[] = {"first", "later", "third", "fourth"};
+
+static void add(struct pb_ledger *ledger, const struct pb_member *member, const char *test,
+                enum pb_outcome outcome, const char *message)
+{
+    const struct pb_ledger_entry entry = pb_ledger_entry_of(member, test, outcome, message);
+
+    assert_int_equal(pb_ledger_record(ledger, &entry, NULL), PB_OK);
+}
 
 static struct pb_member row_of(const enum pb_outcome *outcomes, size_t count)
 {
-    struct pb_tally tally = {.worst = PB_TEST_OK};
-    struct pb_member member = {.rank = 0};
+    struct pb_ledger ledger = {NULL, 0, 0};
+    struct pb_member member = {.key = "n.gpu0", .uuid = "A"};
 
     for (size_t i = 0; i < count; i++)
-        pb_tally_add(&tally, i == 0 ? "first" : "later", outcomes[i], "why");
-    pb_tally_fill(&tally, &member);
+        add(&ledger, &member, tests[i], outcomes[i], "why");
+    pb_ledger_fill_row(&ledger, &member);
+    pb_ledger_clear(&ledger);
     return member;
 }
 
@@ -60,23 +71,24 @@ static void test_row__some_failed_is_partial_and_all_failed_is_failed(void **sta
 
 static void test_row__long_message_is_cut_not_overrun(void **state)
 {
-    struct pb_tally tally = {.worst = PB_TEST_OK};
-    struct pb_member member = {.rank = 0};
+    struct pb_ledger ledger = {NULL, 0, 0};
+    struct pb_member member = {.key = "n.gpu0", .uuid = "A"};
     char text[600];
 
     (void)state;
     memset(text, 'x', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
-    pb_tally_add(&tally, "a_test_with_a_name_of_31_letters", PB_TEST_CRASHED, text);
-    pb_tally_add(&tally, "b", PB_TEST_FAILED, "");
-    pb_tally_fill(&tally, &member);
+    add(&ledger, &member, "a_test_with_a_name_of_31_letters", PB_TEST_CRASHED, text);
+    add(&ledger, &member, "b", PB_TEST_FAILED, "");
+    pb_ledger_fill_row(&ledger, &member);
+    pb_ledger_clear(&ledger);
     assert_true(strlen(member.message) < sizeof(member.message));
     assert_non_null(strstr(member.message, "(1 more not ok)"));
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
+    const struct CMUnitTest cases[] = {
         cmocka_unit_test(test_row__all_ok),
         cmocka_unit_test(test_row__unsupported_is_no_failure),
         cmocka_unit_test(test_row__worst_thing_first),
@@ -84,5 +96,5 @@ int main(void)
         cmocka_unit_test(test_row__long_message_is_cut_not_overrun),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(cases, NULL, NULL);
 }
