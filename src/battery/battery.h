@@ -39,14 +39,14 @@ struct pb_known {
 };
 
 /*
- * The way to the node's other GPUs. meet() returns when all that take part are ready to begin as
- * well; number: 0, 1, … of the meetings of a test; *count_out: how many begin, this one among them.
- * take_turn() returns when the links are this one's until the test is over.
+ * The node's other GPUs, as far as a test must agree with them. barrier() returns when all that
+ * take part are at it; number: 0, 1, … of the barriers of a test; *count_out: how many pass it,
+ * this one among them. await_links() returns when the links are this one's until the test is over.
  */
-struct pb_meeting {
-    enum pb_status (*meet)(void *context, const char *test, int64_t number, int64_t *count_out,
-                           struct pb_error *err);
-    enum pb_status (*take_turn)(void *context, const char *test, struct pb_error *err);
+struct pb_node_links {
+    enum pb_status (*barrier)(void *context, const char *test, int64_t number, int64_t *count_out,
+                              struct pb_error *err);
+    enum pb_status (*await_links)(void *context, const char *test, struct pb_error *err);
     void *context;
 };
 
@@ -61,7 +61,7 @@ struct pb_bench {
     struct pb_stream best_copy;   /* the fastest copy so far */
     double best_copy_bytes_per_s; /* 0: none was taken yet */
     double sustain_seconds;       /* of load in the test sustain; 0: by the battery */
-    struct pb_meeting meeting;    /* meet is NULL, and take_turn: there is nobody to meet */
+    struct pb_node_links links;   /* both NULL: there are no others */
     double waited_seconds;        /* for others, in the test at hand: no part of its duration */
     struct pb_state state;        /* as last read */
     double state_fresh_seconds;   /* how long that is true of the device as well as a new reading */
@@ -87,12 +87,12 @@ struct pb_test {
 extern const struct pb_test pb_tests[]; /* ends with a NULL name; runs in this order */
 
 /* What a test asks of the node's other GPUs, which share links with this one. */
-enum pb_company_wish {
-    PB_COMPANY_ANY,      /* nothing */
-    PB_COMPANY_ALONE,    /* that they leave the links alone meanwhile */
-    PB_COMPANY_TOGETHER, /* that they come, too: pb_bench_meet() */
+enum pb_link_use {
+    PB_LINKS_UNUSED,     /* nothing */
+    PB_LINKS_EXCLUSIVE,  /* that they leave the links alone meanwhile */
+    PB_LINKS_CONCURRENT, /* that they come, too: pb_bench_barrier() */
 };
-enum pb_company_wish pb_test_company(const struct pb_test *test);
+enum pb_link_use pb_test_link_use(const struct pb_test *test);
 
 /* Does it want most of a device's memory? */
 bool pb_test_is_large(const struct pb_test *test);
@@ -124,15 +124,15 @@ enum pb_status pb_bench_open(const struct pb_device_ops *ops,
                              struct pb_bench *bench_out, struct pb_error *err);
 void pb_bench_close(struct pb_bench *bench);
 
-/* Waits for the meeting with this number; *count_out GPUs begin now, 1: nobody else. */
-enum pb_status pb_bench_meet(struct pb_bench *bench, const char *test, int64_t number,
-                             int64_t *count_out, struct pb_error *err);
+/* Waits at the barrier with this number; *count_out GPUs begin now, 1: nobody else. */
+enum pb_status pb_bench_barrier(struct pb_bench *bench, const char *test, int64_t number,
+                                int64_t *count_out, struct pb_error *err);
 
 /*
- * Waits until the links are this GPU's for the rest of the test. After a meeting the others of that
+ * Waits until the links are this GPU's for the rest of the test. After a barrier the others of that
  * test wait likewise, or are through with it: then nothing else runs on any of them.
  */
-enum pb_status pb_bench_take_turn(struct pb_bench *bench, const char *test, struct pb_error *err);
+enum pb_status pb_bench_await_links(struct pb_bench *bench, const char *test, struct pb_error *err);
 
 /*
  * Runs one test with the device's state read before and after.

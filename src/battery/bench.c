@@ -84,31 +84,31 @@ void pb_bench_close(struct pb_bench *bench)
     bench->device = NULL;
 }
 
-enum pb_status pb_bench_meet(struct pb_bench *bench, const char *test, int64_t number,
-                             int64_t *count_out, struct pb_error *err)
+enum pb_status pb_bench_barrier(struct pb_bench *bench, const char *test, int64_t number,
+                                int64_t *count_out, struct pb_error *err)
 {
-    const struct pb_meeting *meeting = &bench->meeting;
+    const struct pb_node_links *links = &bench->links;
     double start = pb_time_monotonic_seconds();
     enum pb_status status;
 
-    if (meeting->meet == NULL) {
+    if (links->barrier == NULL) {
         *count_out = 1;
         return PB_OK;
     }
-    status = meeting->meet(meeting->context, test, number, count_out, err);
+    status = links->barrier(links->context, test, number, count_out, err);
     bench->waited_seconds += pb_time_monotonic_seconds() - start;
     return status;
 }
 
-enum pb_status pb_bench_take_turn(struct pb_bench *bench, const char *test, struct pb_error *err)
+enum pb_status pb_bench_await_links(struct pb_bench *bench, const char *test, struct pb_error *err)
 {
-    const struct pb_meeting *meeting = &bench->meeting;
+    const struct pb_node_links *links = &bench->links;
     double start = pb_time_monotonic_seconds();
     enum pb_status status;
 
-    if (meeting->take_turn == NULL)
+    if (links->await_links == NULL)
         return PB_OK;
-    status = meeting->take_turn(meeting->context, test, err);
+    status = links->await_links(links->context, test, err);
     bench->waited_seconds += pb_time_monotonic_seconds() - start;
     return status;
 }

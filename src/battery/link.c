@@ -244,7 +244,7 @@ static enum pb_status open_ways(struct pb_bench *bench, const struct pb_device_e
                                 size_t count, struct pb_recording *recording, struct pb_error *err)
 {
     int64_t device_count;
-    enum pb_status status = pb_bench_meet(bench, recording->name, 0, &device_count, err);
+    enum pb_status status = pb_bench_barrier(bench, recording->name, 0, &device_count, err);
 
     for (size_t i = 0; status == PB_OK && i < count; i++) {
         const struct pb_link link = {
@@ -267,7 +267,7 @@ enum pb_status pb_test_peer_link(struct pb_bench *bench, struct pb_recording *re
     if (status == PB_OK)
         status = open_ways(bench, peers, count, recording, err);
     if (status == PB_OK)
-        status = pb_bench_take_turn(bench, recording->name, err);
+        status = pb_bench_await_links(bench, recording->name, err);
     if (status == PB_OK)
         status = take_peers(bench, peers, count, recording, err);
     free(peers);

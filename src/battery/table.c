@@ -213,11 +213,11 @@ const struct pb_test pb_tests[] = {
     {.name = NULL},
 };
 
-enum pb_company_wish pb_test_company(const struct pb_test *test)
+enum pb_link_use pb_test_link_use(const struct pb_test *test)
 {
     if ((test->needs & PB_CAP_PEER) != 0 || test->run == pb_test_host_link_together)
-        return PB_COMPANY_TOGETHER;
-    return (test->needs & PB_CAP_LINK) != 0 ? PB_COMPANY_ALONE : PB_COMPANY_ANY;
+        return PB_LINKS_CONCURRENT;
+    return (test->needs & PB_CAP_LINK) != 0 ? PB_LINKS_EXCLUSIVE : PB_LINKS_UNUSED;
 }
 
 bool pb_test_is_large(const struct pb_test *test)

@@ -39,7 +39,7 @@ static enum pb_status take_cell(struct pb_bench *bench, const struct pb_link *li
     struct pb_link_result result;
     struct pb_error cause = PB_ERROR_INIT;
     int64_t count;
-    enum pb_status status = pb_bench_meet(bench, recording->name, number, &count, err);
+    enum pb_status status = pb_bench_barrier(bench, recording->name, number, &count, err);
 
     if (status == PB_OK && number == 0 && count == 1)
         return pb_fail(err, PB_NOT_FOUND, "no other device of this node measures with this one");

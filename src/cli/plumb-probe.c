@@ -12,10 +12,10 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/summary.h"
-#include "run/alone.h"
 #include "run/child.h"
 #include "run/origin.h"
 #include "run/serve.h"
+#include "run/standalone.h"
 
 static int report_error(const struct pb_error *err)
 {
@@ -75,7 +75,7 @@ static int measure(const struct pb_command_line *line, const struct pb_selection
     const char *output = pb_command_line_text(line, PB_OPTION_OUTPUT);
     struct pb_error err = PB_ERROR_INIT;
     struct pb_progress *progress;
-    struct pb_observer observer;
+    struct pb_run_listener observer;
     struct pb_summary summary;
     enum pb_status status =
         pb_progress_open(1, pb_command_line_has(line, PB_OPTION_NO_PROGRESS), &progress, &err);
@@ -84,7 +84,7 @@ static int measure(const struct pb_command_line *line, const struct pb_selection
         return report_error(&err);
     observer = pb_progress_observer(progress);
     heed_signals();
-    status = pb_measure_alone(selection, output, run, &stop, &observer, &summary, &err);
+    status = pb_measure_standalone(selection, output, run, &stop, &observer, &summary, &err);
     pb_progress_close(progress);
     if (status != PB_OK)
         return report_error(&err);

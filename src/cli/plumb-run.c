@@ -93,7 +93,7 @@ static int run(const struct job *job, struct pb_gather_request *request,
 {
     struct pb_progress *progress = NULL;
     struct pb_error err = PB_ERROR_INIT;
-    struct pb_observer observer;
+    struct pb_run_listener observer;
     struct pb_summary summary;
     int rank_count;
     enum pb_status status;

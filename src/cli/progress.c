@@ -243,9 +243,9 @@ static void note(void *context, const char *line)
     fprintf(stderr, "%s\n", line);
 }
 
-struct pb_observer pb_progress_observer(struct pb_progress *progress)
+struct pb_run_listener pb_progress_observer(struct pb_progress *progress)
 {
-    return (struct pb_observer){tell, tick, note, progress};
+    return (struct pb_run_listener){tell, tick, note, progress};
 }
 
 void pb_progress_note(struct pb_progress *progress, const char *line)

@@ -22,7 +22,7 @@ enum pb_status pb_progress_open(size_t rank_count, bool quiet, struct pb_progres
                                 struct pb_error *err);
 
 /* Whom to tell the news; it lives as long as the progress. */
-struct pb_observer pb_progress_observer(struct pb_progress *progress);
+struct pb_run_listener pb_progress_observer(struct pb_progress *progress);
 
 /* A line that is not about a test. */
 void pb_progress_note(struct pb_progress *progress, const char *line);

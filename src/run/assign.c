@@ -13,45 +13,48 @@ static enum pb_status usage_error(enum pb_status status, const char *message, si
     return pb_fail(err, status, "rank %zu on %s: %s", rank, host, message);
 }
 
-/* ---- seats ---- */
+/* ---- assignments ---- */
 
-static void deny(struct pb_seat *seat, enum pb_member_status status, const char *message)
+static void deny(struct pb_assignment *assignment, enum pb_member_status status,
+                 const char *message)
 {
-    seat->member_status = status;
-    PB_TEXT_SET(seat->message, message);
+    assignment->member_status = status;
+    PB_TEXT_SET(assignment->message, message);
 }
 
-static bool is_taken(const struct pb_seat *seats, size_t rank_count, const char *uuid)
+static bool is_taken(const struct pb_assignment *assignments, size_t rank_count, const char *uuid)
 {
     for (size_t i = 0; i < rank_count; i++)
-        if (seats[i].member_status == PB_MEMBER_OK && strcmp(seats[i].selector, uuid) == 0)
+        if (assignments[i].member_status == PB_MEMBER_OK &&
+            strcmp(assignments[i].selector, uuid) == 0)
             return true;
     return false;
 }
 
-/* A free device of those this rank sees; seats[before] are dealt. */
-static void seat_on_silicon(const struct pb_sighting *sighting, const struct pb_seat *seats,
-                            size_t before, struct pb_seat *seat)
+/* A free device of those this rank sees; assignments[before] are dealt. */
+static void assign_real_gpu(const struct pb_sighting *sighting,
+                            const struct pb_assignment *assignments, size_t before,
+                            struct pb_assignment *assignment)
 {
     size_t count = sighting->device_count < PB_SIGHT_MAX ? sighting->device_count : PB_SIGHT_MAX;
 
     for (size_t i = 0; i <= count && count > 0; i++) {
         size_t choice = i == 0 ? (size_t)sighting->local_rank % count : i - 1;
 
-        if (!is_taken(seats, before, sighting->uuids[choice])) {
-            seat->member_status = PB_MEMBER_OK;
-            PB_TEXT_SET(seat->selector, sighting->uuids[choice]);
+        if (!is_taken(assignments, before, sighting->uuids[choice])) {
+            assignment->member_status = PB_MEMBER_OK;
+            PB_TEXT_SET(assignment->selector, sighting->uuids[choice]);
             return;
         }
     }
     if (count == 0)
-        deny(seat, PB_MEMBER_ABSENT, "this rank sees no GPU");
+        deny(assignment, PB_MEMBER_ABSENT, "this rank sees no GPU");
     else if (pb_uuid_is_instance(sighting->uuids[0]))
-        deny(seat, PB_MEMBER_DUPLICATE,
+        deny(assignment, PB_MEMBER_DUPLICATE,
              "every MIG instance that this rank sees is another rank's: "
              "name all of the node's in CUDA_VISIBLE_DEVICES");
     else
-        deny(seat, PB_MEMBER_DUPLICATE, "every GPU that this rank sees is another rank's");
+        deny(assignment, PB_MEMBER_DUPLICATE, "every GPU that this rank sees is another rank's");
 }
 
 /* Ranks of a simulated run all answer with simulated devices: "auto" never simulates. */
@@ -60,26 +63,26 @@ static bool is_simulated(const struct pb_sighting *sighting)
     return pb_backend_is_simulated(sighting->backend);
 }
 
-enum pb_status pb_assign_seats(const struct pb_sighting *sightings, size_t rank_count,
-                               const struct pb_selection *selection, struct pb_seat *seats_out,
-                               struct pb_error *err)
+enum pb_status pb_assign_devices(const struct pb_sighting *sightings, size_t rank_count,
+                                 const struct pb_selection *selection,
+                                 struct pb_assignment *assignments_out, struct pb_error *err)
 {
     for (size_t i = 0; i < rank_count; i++)
         if (sightings[i].status == PB_INVALID)
             return usage_error(PB_INVALID, sightings[i].message, i, sightings[i].host, err);
     for (size_t i = 0; i < rank_count; i++) {
         const struct pb_sighting *sighting = &sightings[i];
-        struct pb_seat *seat = &seats_out[i];
+        struct pb_assignment *assignment = &assignments_out[i];
 
-        memset(seat, 0, sizeof(*seat));
+        memset(assignment, 0, sizeof(*assignment));
         if (sighting->status != PB_OK) {
-            deny(seat, sighting->member_status, sighting->message);
+            deny(assignment, sighting->member_status, sighting->message);
         } else if (selection->selector != NULL) {
-            PB_TEXT_SET(seat->selector, selection->selector);
+            PB_TEXT_SET(assignment->selector, selection->selector);
         } else if (!is_simulated(sighting)) {
-            seat_on_silicon(sighting, seats_out, i, seat);
+            assign_real_gpu(sighting, assignments_out, i, assignment);
         } else if (selection->fleet == NULL) {
-            snprintf(seat->selector, sizeof(seat->selector), "%lld",
+            snprintf(assignment->selector, sizeof(assignment->selector), "%lld",
                      (long long)sighting->local_rank);
         }
     }
@@ -98,56 +101,58 @@ static size_t find_twin(const struct pb_arrival *arrivals, size_t rank)
     return rank;
 }
 
-static bool is_key_taken(const struct pb_ticket *tickets, size_t before, const char *key)
+static bool is_key_taken(const struct pb_named_device *devices, size_t before, const char *key)
 {
     for (size_t i = 0; i < before; i++)
-        if (strcmp(tickets[i].key, key) == 0)
+        if (strcmp(devices[i].key, key) == 0)
             return true;
     return false;
 }
 
 /* A key must be the name of an HDF5 group. */
-static void make_key(const struct pb_ticket *tickets, size_t rank, struct pb_ticket *ticket)
+static void make_key(const struct pb_named_device *devices, size_t rank,
+                     struct pb_named_device *device)
 {
     char host[PB_KEY_LENGTH - 32];
 
-    PB_TEXT_SET(host, ticket->host[0] == '\0' ? "host" : ticket->host);
+    PB_TEXT_SET(host, device->host[0] == '\0' ? "host" : device->host);
     for (char *at = host; *at != '\0'; at++)
         if (*at == '/' || (at == host && *at == '.'))
             *at = '_';
-    snprintf(ticket->key, sizeof(ticket->key), "%s.gpu%lld", host, (long long)ticket->slot);
-    if (is_key_taken(tickets, rank, ticket->key))
-        snprintf(ticket->key, sizeof(ticket->key), "%s.gpu%lld.%zu", host, (long long)ticket->slot,
+    snprintf(device->key, sizeof(device->key), "%s.gpu%lld", host, (long long)device->slot);
+    if (is_key_taken(devices, rank, device->key))
+        snprintf(device->key, sizeof(device->key), "%s.gpu%lld.%zu", host, (long long)device->slot,
                  rank);
 }
 
-static void write_ticket(const struct pb_arrival *arrivals, size_t rank, struct pb_ticket *tickets)
+static void name_device(const struct pb_arrival *arrivals, size_t rank,
+                        struct pb_named_device *devices)
 {
     const struct pb_arrival *arrival = &arrivals[rank];
-    struct pb_ticket *ticket = &tickets[rank];
+    struct pb_named_device *device = &devices[rank];
     size_t twin;
 
-    memset(ticket, 0, sizeof(*ticket));
-    PB_TEXT_SET(ticket->host, arrival->host);
-    ticket->slot = -1;
+    memset(device, 0, sizeof(*device));
+    PB_TEXT_SET(device->host, arrival->host);
+    device->slot = -1;
     if (arrival->opened.host[0] != '\0')
-        PB_TEXT_SET(ticket->host, arrival->opened.host);
+        PB_TEXT_SET(device->host, arrival->opened.host);
     if (arrival->status != PB_OK) {
         if (arrival->opened.host[0] != '\0')
-            ticket->slot = arrival->opened.slot;
-        ticket->member_status = arrival->member_status;
-        PB_TEXT_SET(ticket->message, arrival->message);
+            device->slot = arrival->opened.slot;
+        device->member_status = arrival->member_status;
+        PB_TEXT_SET(device->message, arrival->message);
         return;
     }
-    ticket->slot = arrival->opened.slot >= 0 ? arrival->opened.slot : arrival->local_rank;
+    device->slot = arrival->opened.slot >= 0 ? arrival->opened.slot : arrival->local_rank;
     twin = find_twin(arrivals, rank);
     if (twin != rank) {
-        ticket->member_status = PB_MEMBER_DUPLICATE;
-        snprintf(ticket->message, sizeof(ticket->message), "%s is measured by rank %zu",
+        device->member_status = PB_MEMBER_DUPLICATE;
+        snprintf(device->message, sizeof(device->message), "%s is measured by rank %zu",
                  arrival->opened.uuid, twin);
         return;
     }
-    make_key(tickets, rank, ticket);
+    make_key(devices, rank, device);
 }
 
 static enum pb_status check_arrivals(const struct pb_arrival *arrivals, size_t rank_count,
@@ -174,12 +179,12 @@ static enum pb_status check_arrivals(const struct pb_arrival *arrivals, size_t r
 }
 
 enum pb_status pb_assign_keys(const struct pb_arrival *arrivals, size_t rank_count,
-                              const struct pb_selection *selection, struct pb_ticket *tickets_out,
-                              struct pb_error *err)
+                              const struct pb_selection *selection,
+                              struct pb_named_device *devices_out, struct pb_error *err)
 {
     enum pb_status status = check_arrivals(arrivals, rank_count, selection, err);
 
     for (size_t i = 0; i < rank_count && status == PB_OK; i++)
-        write_ticket(arrivals, i, tickets_out);
+        name_device(arrivals, i, devices_out);
     return status;
 }

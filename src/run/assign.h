@@ -28,7 +28,7 @@ struct pb_sighting {
 };
 
 /* What a rank is to open. */
-struct pb_seat {
+struct pb_assignment {
     enum pb_member_status member_status; /* PB_MEMBER_OK: open `selector` */
     char selector[PB_TEXT_LENGTH];
     char message[PB_MESSAGE_LENGTH]; /* else: why there is nothing to open */
@@ -45,7 +45,7 @@ struct pb_arrival {
 };
 
 /* What a rank is to do. */
-struct pb_ticket {
+struct pb_named_device {
     enum pb_member_status member_status; /* PB_MEMBER_OK: measure the device as `key` */
     char host[PB_KEY_LENGTH];
     char key[PB_KEY_LENGTH];
@@ -63,9 +63,9 @@ struct pb_ticket {
  *
  * PB_INVALID: a probe refused its command line.
  */
-enum pb_status pb_assign_seats(const struct pb_sighting *sightings, size_t rank_count,
-                               const struct pb_selection *selection, struct pb_seat *seats_out,
-                               struct pb_error *err);
+enum pb_status pb_assign_devices(const struct pb_sighting *sightings, size_t rank_count,
+                                 const struct pb_selection *selection,
+                                 struct pb_assignment *assignments_out, struct pb_error *err);
 
 /*
  * Finds devices that were opened twice and names the others HOST.gpuSLOT; where that name is taken
@@ -76,7 +76,7 @@ enum pb_status pb_assign_seats(const struct pb_sighting *sightings, size_t rank_
  * are ranks. PB_NOT_FOUND: no rank has a device.
  */
 enum pb_status pb_assign_keys(const struct pb_arrival *arrivals, size_t rank_count,
-                              const struct pb_selection *selection, struct pb_ticket *tickets_out,
-                              struct pb_error *err);
+                              const struct pb_selection *selection,
+                              struct pb_named_device *devices_out, struct pb_error *err);
 
 #endif

@@ -15,7 +15,7 @@ struct place {
 
 struct pb_collect {
     struct pb_fleet *fleet; /* NULL: given up */
-    struct pb_observer observer;
+    struct pb_run_listener observer;
     struct pb_member *carried; /* rows of an earlier run */
     size_t carried_count;
     size_t rank_count;
@@ -24,8 +24,8 @@ struct pb_collect {
 
 enum pb_status pb_collect_open(const char *path, const struct pb_run *run,
                                const struct pb_claim *claim, size_t rank_count,
-                               const struct pb_observer *observer, struct pb_collect **collect_out,
-                               struct pb_error *err)
+                               const struct pb_run_listener *observer,
+                               struct pb_collect **collect_out, struct pb_error *err)
 {
     struct pb_collect *collect =
         calloc(1, sizeof(*collect) + rank_count * sizeof(collect->places[0]));

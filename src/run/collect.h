@@ -30,7 +30,7 @@ struct pb_news {
     size_t test_count;               /* of this rank */
 };
 
-struct pb_observer {
+struct pb_run_listener {
     void (*tell)(void *context, const struct pb_news *news);
     void (*tick)(void *context);                   /* called now and then while nothing happens */
     void (*note)(void *context, const char *line); /* what people should know; NULL: nobody does */
@@ -45,8 +45,8 @@ struct pb_collect;
  */
 enum pb_status pb_collect_open(const char *path, const struct pb_run *run,
                                const struct pb_claim *claim, size_t rank_count,
-                               const struct pb_observer *observer, struct pb_collect **collect_out,
-                               struct pb_error *err);
+                               const struct pb_run_listener *observer,
+                               struct pb_collect **collect_out, struct pb_error *err);
 
 /* Adds what an earlier run has left, its fleet file or a frame of its spools; that is no news. */
 enum pb_status pb_collect_carry_file(struct pb_collect *collect, const char *path,

@@ -288,8 +288,9 @@ static void clear(struct pb_gather *gather)
 }
 
 enum pb_status pb_gather_run(const struct pb_gather_request *request,
-                             struct pb_supervisor *supervisor, const struct pb_observer *observer,
-                             struct pb_summary *summary_out, struct pb_error *err)
+                             struct pb_supervisor *supervisor,
+                             const struct pb_run_listener *observer, struct pb_summary *summary_out,
+                             struct pb_error *err)
 {
     struct pb_gather gather = {.request = request, .supervisor = supervisor, .observer = *observer};
     enum pb_status status;

@@ -44,7 +44,8 @@ struct pb_gather_request {
  * has a device. Other errors: the output could not be written; the spools hold what was measured.
  */
 enum pb_status pb_gather_run(const struct pb_gather_request *request,
-                             struct pb_supervisor *supervisor, const struct pb_observer *observer,
-                             struct pb_summary *summary_out, struct pb_error *err);
+                             struct pb_supervisor *supervisor,
+                             const struct pb_run_listener *observer, struct pb_summary *summary_out,
+                             struct pb_error *err);
 
 #endif

@@ -244,7 +244,7 @@ static void keep_event(struct pb_gather *gather, const struct pb_event *event)
 /* One step of the rank's own work. */
 static void work(struct pb_gather *gather, double timeout_seconds)
 {
-    double seconds = fmin(timeout_seconds, pb_node_patience_seconds(&gather->node));
+    double seconds = fmin(timeout_seconds, pb_node_poll_seconds(&gather->node));
     struct pb_event event = {.kind = PB_EVENT_OVER};
     struct pb_error err = PB_ERROR_INIT;
 
@@ -254,7 +254,7 @@ static void work(struct pb_gather *gather, double timeout_seconds)
     else if (event.kind == PB_EVENT_FRAME)
         keep_event(gather, &event);
     else if (event.kind == PB_EVENT_READY)
-        pb_node_ask(&gather->node, &event.note);
+        pb_node_request(&gather->node, &event.ready);
     else if (event.kind == PB_EVENT_OVER)
         end_rank(gather);
 }
@@ -302,7 +302,7 @@ static bool is_over(const struct pb_gather *gather)
            pb_outbox_is_empty(&gather->outbox);
 }
 
-/* Any other rank's turn: its company, its frames, its probe. */
+/* Any other rank's turn: its arbiter, its frames, its probe. */
 static void step(struct pb_gather *gather)
 {
     double seconds = step_seconds;

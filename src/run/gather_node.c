@@ -1,4 +1,4 @@
-/* Letters between the ranks of a node; see gather_node.h. */
+/* Messages between the ranks of a node; see gather_node.h. */
 #include "run/gather_node.h"
 
 #include <math.h>
@@ -8,8 +8,8 @@
 #include "core/time.h"
 #include "run/gather_comm.h"
 
-/* A turn is a second or two of transfers, a meeting waits for GPUs that lag behind by some. */
-static const double turn_seconds = 30, meet_seconds = 60;
+/* The links are used for a second or two of transfers; a barrier waits for GPUs that lag behind. */
+static const double links_seconds = 30, barrier_seconds = 60;
 
 /* ---- who belongs together ---- */
 
@@ -43,7 +43,7 @@ static enum pb_status split(const struct pb_node_request *request, MPI_Comm *com
     }
     MPI_Comm_free(&machine);
     if (hosts == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for the %d ranks of this machine", count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory for the %d ranks of this machine", count);
     free(hosts);
     return PB_OK;
 }
@@ -51,7 +51,7 @@ static enum pb_status split(const struct pb_node_request *request, MPI_Comm *com
 enum pb_status pb_node_open(const struct pb_node_request *request, struct pb_node *node,
                             struct pb_error *err)
 {
-    struct pb_company_rules rules = {.tests = request->tests};
+    struct pb_arbiter_rules rules = {.tests = request->tests};
     enum pb_status status;
 
     *node = (struct pb_node){.comm = MPI_COMM_NULL, .supervisor = request->supervisor};
@@ -64,9 +64,9 @@ enum pb_status pb_node_open(const struct pb_node_request *request, struct pb_nod
     if (node->rank > 0)
         return PB_OK;
     rules.member_count = (size_t)node->count;
-    rules.turn_seconds = fmin(turn_seconds, request->deadline_seconds);
-    rules.meet_seconds = fmin(meet_seconds, request->deadline_seconds);
-    return pb_company_create(&rules, &node->company, err);
+    rules.links_seconds = fmin(links_seconds, request->deadline_seconds);
+    rules.barrier_seconds = fmin(barrier_seconds, request->deadline_seconds);
+    return pb_arbiter_create(&rules, &node->arbiter, err);
 }
 
 void pb_node_all(const struct pb_node *node, int *flags, size_t count)
@@ -79,27 +79,27 @@ void pb_node_all(const struct pb_node *node, int *flags, size_t count)
     pb_comm_wait(&request);
 }
 
-/* ---- letters ---- */
+/* ---- messages ---- */
 
 /* Frees what has arrived; waits for it when `all` must have. */
 static void reap(struct pb_node *node, bool all)
 {
-    struct pb_envelope **at = &node->sent;
+    struct pb_node_outgoing **at = &node->sent;
 
     while (*at != NULL) {
-        struct pb_envelope *envelope = *at;
+        struct pb_node_outgoing *outgoing = *at;
         int is_there = 0;
 
         if (all)
-            pb_comm_wait(&envelope->request);
+            pb_comm_wait(&outgoing->request);
         else
-            MPI_Test(&envelope->request, &is_there, MPI_STATUS_IGNORE);
+            MPI_Test(&outgoing->request, &is_there, MPI_STATUS_IGNORE);
         if (!all && !is_there) {
-            at = &envelope->next;
+            at = &outgoing->next;
             continue;
         }
-        *at = envelope->next;
-        free(envelope);
+        *at = outgoing->next;
+        free(outgoing);
     }
 }
 
@@ -108,127 +108,132 @@ void pb_node_close(struct pb_node *node)
     if (!node->is_open)
         return;
     reap(node, true);
-    pb_company_free(node->company);
+    pb_arbiter_free(node->arbiter);
     MPI_Comm_free(&node->comm);
     *node = (struct pb_node){.comm = MPI_COMM_NULL};
 }
 
-static void post(struct pb_node *node, int to, const struct pb_letter *letter)
+static void post(struct pb_node *node, int to, const struct pb_node_message *message)
 {
-    struct pb_envelope *envelope = malloc(sizeof(*envelope));
-    struct pb_letter copy = *letter;
+    struct pb_node_outgoing *outgoing = malloc(sizeof(*outgoing));
+    struct pb_node_message copy = *message;
 
-    if (envelope == NULL) { /* letters are few and small: then this one is waited for */
+    if (outgoing == NULL) { /* messages are few and small: then this one is waited for */
         MPI_Send(&copy, sizeof(copy), MPI_BYTE, to, 0, node->comm);
         return;
     }
-    envelope->letter = copy;
-    envelope->next = node->sent;
-    node->sent = envelope;
-    MPI_Isend(&envelope->letter, sizeof(envelope->letter), MPI_BYTE, to, 0, node->comm,
-              &envelope->request);
+    outgoing->message = copy;
+    outgoing->next = node->sent;
+    node->sent = outgoing;
+    MPI_Isend(&outgoing->message, sizeof(outgoing->message), MPI_BYTE, to, 0, node->comm,
+              &outgoing->request);
 }
 
-/* To whoever keeps the company. */
-static void write_letter(struct pb_node *node, enum pb_letter_kind kind, const char *test,
-                         int64_t number)
+/* To the arbiter. */
+static void send_message(struct pb_node *node, struct pb_node_message message)
 {
-    struct pb_letter letter = {.kind = kind, .serial = node->serial, .number = number};
-
     if (!node->is_open)
         return;
-    PB_TEXT_SET(letter.test, test);
-    if (node->company != NULL)
-        pb_company_hear(node->company, 0, &letter, pb_time_monotonic_seconds());
+    message.serial = node->serial;
+    if (node->arbiter != NULL)
+        pb_arbiter_handle(node->arbiter, 0, &message, pb_time_monotonic_seconds());
     else
-        post(node, 0, &letter);
+        post(node, 0, &message);
 }
 
-void pb_node_ask(struct pb_node *node, const struct pb_test_note *note)
+void pb_node_request(struct pb_node *node, const struct pb_ready *ready)
 {
-    enum pb_letter_kind kind = PB_LETTER_MEET;
+    static const enum pb_node_message_kind kinds[] = {
+        [PB_READY_TRY_LINKS] = PB_NODE_TRY_LINKS,
+        [PB_READY_AWAIT_LINKS] = PB_NODE_AWAIT_LINKS,
+        [PB_READY_BARRIER] = PB_NODE_BARRIER,
+    };
+    struct pb_node_message message = {.kind = kinds[ready->kind]};
 
-    if (strcmp(note->outcome, "try") == 0)
-        kind = PB_LETTER_TRY;
-    else if (strcmp(note->outcome, "turn") == 0)
-        kind = PB_LETTER_TURN;
+    if (ready->kind == PB_READY_BARRIER) {
+        PB_TEXT_SET(message.payload.barrier.test, ready->test);
+        message.payload.barrier.number = ready->barrier;
+    }
     node->serial++;
-    node->asks = true;
+    node->waits = true;
     node->is_granted = false;
-    write_letter(node, kind, note->test, note->test_count);
+    send_message(node, message);
     pb_node_step(node);
 }
 
 void pb_node_pass(struct pb_node *node, const char *test)
 {
-    write_letter(node, PB_LETTER_PASS, test, 0);
+    struct pb_node_message message = {.kind = PB_NODE_PASS};
+
+    PB_TEXT_SET(message.payload.passed_test, test);
+    send_message(node, message);
 }
 
 void pb_node_leave(struct pb_node *node)
 {
-    write_letter(node, PB_LETTER_GONE, "", 0);
+    send_message(node, (struct pb_node_message){.kind = PB_NODE_LEAVE});
 }
 
 /* ---- steps ---- */
 
-/* An answer, unless its question is no longer open: the probe may have died meanwhile. */
-static void take_answer(struct pb_node *node, const struct pb_letter *letter)
+/* A grant, unless its request is no longer open: the probe may have died meanwhile. */
+static void take_grant(struct pb_node *node, const struct pb_node_message *message)
 {
-    if (!node->asks || letter->serial != node->serial)
+    if (!node->waits || message->serial != node->serial)
         return;
-    node->asks = false;
-    node->is_granted = letter->count > 0;
-    pb_supervisor_go(node->supervisor, letter->count);
+    node->waits = false;
+    node->is_granted = message->payload.granted > 0;
+    pb_supervisor_go(node->supervisor, message->payload.granted);
 }
 
 static void receive(struct pb_node *node)
 {
-    struct pb_letter letter;
+    struct pb_node_message message;
     MPI_Status from;
     int is_there;
 
     while (MPI_Iprobe(MPI_ANY_SOURCE, 0, node->comm, &is_there, &from) == MPI_SUCCESS && is_there) {
-        MPI_Recv(&letter, sizeof(letter), MPI_BYTE, from.MPI_SOURCE, 0, node->comm,
+        MPI_Recv(&message, sizeof(message), MPI_BYTE, from.MPI_SOURCE, 0, node->comm,
                  MPI_STATUS_IGNORE);
-        if (node->company != NULL)
-            pb_company_hear(node->company, (size_t)from.MPI_SOURCE, &letter,
-                            pb_time_monotonic_seconds());
-        else if (letter.kind == PB_LETTER_GONE)
+        if (node->arbiter != NULL)
+            pb_arbiter_handle(node->arbiter, (size_t)from.MPI_SOURCE, &message,
+                              pb_time_monotonic_seconds());
+        else if (message.kind == PB_NODE_LEAVE)
             node->is_over = true;
         else
-            take_answer(node, &letter);
+            take_grant(node, &message);
     }
 }
 
-/* Answers the members; the last letter to each is that all are gone. */
+/* Grants to the members; the last message to each is that all have left. */
 static void lead(struct pb_node *node)
 {
-    struct pb_letter letter;
+    struct pb_node_message message;
     size_t member;
 
-    while (pb_company_answer(node->company, pb_time_monotonic_seconds(), &member, &letter)) {
+    while (pb_arbiter_next_grant(node->arbiter, pb_time_monotonic_seconds(), &member, &message)) {
         if (member == 0)
-            take_answer(node, &letter);
+            take_grant(node, &message);
         else
-            post(node, (int)member, &letter);
+            post(node, (int)member, &message);
     }
-    if (node->is_over || !pb_company_is_over(node->company))
+    if (node->is_over || !pb_arbiter_is_over(node->arbiter))
         return;
-    letter = (struct pb_letter){.kind = PB_LETTER_GONE};
+    message = (struct pb_node_message){.kind = PB_NODE_LEAVE};
     for (int i = 1; i < node->count; i++)
-        post(node, i, &letter);
+        post(node, i, &message);
     node->is_over = true;
 }
 
-/* Tells when the probe no longer wants, or no longer uses, what it has asked for. */
+/* Releases what the probe no longer waits for, or no longer uses. */
 static void watch_probe(struct pb_node *node)
 {
     enum pb_asked asked = pb_supervisor_asked(node->supervisor);
 
-    if ((node->asks && asked != PB_ASKED_WAITS) ||
+    if ((node->waits && asked != PB_ASKED_WAITS) ||
         (node->is_granted && asked != PB_ASKED_GRANTED)) {
-        node->asks = node->is_granted = false;
-        write_letter(node, PB_LETTER_LEAVE, "", 0);
+        node->waits = node->is_granted = false;
+        send_message(node, (struct pb_node_message){.kind = PB_NODE_RELEASE});
     }
 }
 
@@ -238,7 +243,7 @@ void pb_node_step(struct pb_node *node)
         return;
     watch_probe(node);
     receive(node);
-    if (node->company != NULL)
+    if (node->arbiter != NULL)
         lead(node);
     reap(node, false);
 }
@@ -248,9 +253,9 @@ bool pb_node_is_over(const struct pb_node *node)
     return !node->is_open || node->is_over;
 }
 
-double pb_node_patience_seconds(const struct pb_node *node)
+double pb_node_poll_seconds(const struct pb_node *node)
 {
     if (!node->is_open || node->count == 1)
         return INFINITY;
-    return node->asks || node->company != NULL ? 0.002 : 0.02; /* others may wait for an answer */
+    return node->waits || node->arbiter != NULL ? 0.002 : 0.02; /* others may wait for a grant */
 }

@@ -1,8 +1,8 @@
 /*
- * The measuring ranks of one node as a company: their probes' READY frames become letters, the
- * answers become GO orders. The lowest of them keeps the company (company.h).
+ * The measuring ranks of one node: their probes' READY frames become messages to the arbiter, which
+ * the lowest of them has (arbiter.h), and its grants become GO orders.
  *
- * Limit: letters are sent and never waited for; pb_node_step() is to be called again and again, by
+ * Limit: messages are sent and never waited for; pb_node_step() is to be called again and again, by
  * every rank, until pb_node_is_over().
  */
 #ifndef PB_RUN_GATHER_NODE_H
@@ -11,31 +11,31 @@
 #include <mpi.h>
 #include <stdbool.h>
 
-#include "run/company.h"
+#include "run/arbiter.h"
 #include "run/supervisor.h"
 
-/* A letter on its way. */
-struct pb_envelope {
-    struct pb_letter letter;
+/* A message on its way. */
+struct pb_node_outgoing {
+    struct pb_node_message message;
     MPI_Request request;
-    struct pb_envelope *next;
+    struct pb_node_outgoing *next;
 };
 
-/* Start from all zero: that is a rank in no company, which is over. */
+/* Start from all zero: that is a rank in no node, which is over. */
 struct pb_node {
-    MPI_Comm comm; /* of the company */
+    MPI_Comm comm; /* of its measuring ranks */
     int rank, count;
     bool is_open, is_over;
-    struct pb_company *company; /* at rank 0 of the company */
+    struct pb_arbiter *arbiter; /* at rank 0 of the node */
     struct pb_supervisor *supervisor;
-    struct pb_envelope *sent;
+    struct pb_node_outgoing *sent;
 
-    int64_t serial;        /* of the last question */
-    bool asks, is_granted; /* it is open; it was granted and lasts */
+    int64_t serial;         /* of the last request */
+    bool waits, is_granted; /* for its grant; it was granted and lasts */
 };
 
 struct pb_node_request {
-    bool measures;                    /* else this rank is in no company */
+    bool measures;                    /* else this rank is in no node */
     const char *host;                 /* as in the fleet file: simulated nodes are nodes */
     const struct pb_test_list *tests; /* must outlive the node */
     struct pb_supervisor *supervisor;
@@ -49,25 +49,25 @@ enum pb_status pb_node_open(const struct pb_node_request *request, struct pb_nod
 void pb_node_close(struct pb_node *node);
 
 /*
- * Collective over the company, for each of flags[count]: 1 where every rank has 1, else 0. Left as
- * they are in no company.
+ * Collective over the node, for each of flags[count]: 1 where every rank has 1, else 0. Left as
+ * they are in no node.
  */
 void pb_node_all(const struct pb_node *node, int *flags, size_t count);
 
-/* Passes on what the probe of a PB_EVENT_READY asks for. */
-void pb_node_ask(struct pb_node *node, const struct pb_test_note *note);
+/* Passes on what the probe of a PB_EVENT_READY waits for. */
+void pb_node_request(struct pb_node *node, const struct pb_ready *ready);
 
-/* This rank comes to no more meetings of that test; to none at all, its last letter. */
+/* This rank comes to no more barriers of that test; to nothing at all, its last message. */
 void pb_node_pass(struct pb_node *node, const char *test);
 void pb_node_leave(struct pb_node *node);
 
-/* Moves letters, and answers this rank's probe. */
+/* Moves messages, and answers this rank's probe. */
 void pb_node_step(struct pb_node *node);
 
-/* Has every rank of the company left? */
+/* Has every rank of the node left? */
 bool pb_node_is_over(const struct pb_node *node);
 
 /* How long this rank may sleep between two steps, when it has nothing else to do. */
-double pb_node_patience_seconds(const struct pb_node *node);
+double pb_node_poll_seconds(const struct pb_node *node);
 
 #endif

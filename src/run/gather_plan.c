@@ -50,9 +50,9 @@ static void sight(struct pb_gather *gather, struct pb_sighting *sighting)
         PB_TEXT_SET(sighting->uuids[i], hello->devices[i].uuid);
 }
 
-/* Opens the device of the seat, if there is one. */
+/* Opens the device of the assignment, if there is one. */
 static void arrive(struct pb_gather *gather, const struct pb_sighting *sighting,
-                   const struct pb_seat *seat, struct pb_arrival *arrival)
+                   const struct pb_assignment *assignment, struct pb_arrival *arrival)
 {
     const struct pb_failure *failure;
     struct pb_error err = PB_ERROR_INIT;
@@ -61,13 +61,13 @@ static void arrive(struct pb_gather *gather, const struct pb_sighting *sighting,
 
     PB_TEXT_SET(arrival->host, sighting->host);
     arrival->local_rank = sighting->local_rank;
-    if (seat->member_status != PB_MEMBER_OK) {
+    if (assignment->member_status != PB_MEMBER_OK) {
         arrival->status = PB_NOT_FOUND;
-        arrival->member_status = seat->member_status;
-        PB_TEXT_SET(arrival->message, seat->message);
+        arrival->member_status = assignment->member_status;
+        PB_TEXT_SET(arrival->message, assignment->message);
         return;
     }
-    pb_supervisor_open(gather->supervisor, seat->selector, gather->rank);
+    pb_supervisor_open(gather->supervisor, assignment->selector, gather->rank);
     status = await(gather, PB_EVENT_OPENED, &kind, &err);
     if (status == PB_OK && kind == PB_EVENT_OPENED) {
         arrival->opened = *pb_supervisor_opened(gather->supervisor);
@@ -81,48 +81,49 @@ static void arrive(struct pb_gather *gather, const struct pb_sighting *sighting,
     arrival->opened.slot = failure->slot;
 }
 
-static enum pb_status take_seat(struct pb_gather *gather, const struct pb_sighting *sighting,
-                                struct pb_seat *seat_out, struct pb_error *err)
+static enum pb_status get_assignment(struct pb_gather *gather, const struct pb_sighting *sighting,
+                                     struct pb_assignment *assignment_out, struct pb_error *err)
 {
-    struct pb_seat *seats = NULL;
+    struct pb_assignment *assignments = NULL;
     void *sightings = NULL;
     enum pb_status status = pb_comm_collect(sighting, sizeof(*sighting), &sightings, err);
 
     if (status != PB_OK)
         return status;
     if (pb_gather_is_root(gather)) {
-        seats = calloc((size_t)gather->rank_count, sizeof(*seats));
-        status = seats == NULL ? pb_fail(err, PB_NO_MEMORY, "no memory for the ranks' devices")
-                               : pb_assign_seats(sightings, (size_t)gather->rank_count,
-                                                 gather->request->selection, seats, err);
+        assignments = calloc((size_t)gather->rank_count, sizeof(*assignments));
+        status = assignments == NULL
+                     ? pb_fail(err, PB_NO_MEMORY, "no memory for the ranks' devices")
+                     : pb_assign_devices(sightings, (size_t)gather->rank_count,
+                                         gather->request->selection, assignments, err);
     }
     status = pb_comm_agree(status, err);
     if (status == PB_OK)
-        pb_comm_deal(seats, seat_out, sizeof(*seat_out));
-    free(seats);
+        pb_comm_deal(assignments, assignment_out, sizeof(*assignment_out));
+    free(assignments);
     free(sightings);
     return status;
 }
 
-static enum pb_status take_ticket(struct pb_gather *gather, const struct pb_arrival *arrival,
-                                  struct pb_ticket *ticket_out, struct pb_error *err)
+static enum pb_status get_name(struct pb_gather *gather, const struct pb_arrival *arrival,
+                               struct pb_named_device *named_out, struct pb_error *err)
 {
-    struct pb_ticket *tickets = NULL;
+    struct pb_named_device *named = NULL;
     void *arrivals = NULL;
     enum pb_status status = pb_comm_collect(arrival, sizeof(*arrival), &arrivals, err);
 
     if (status != PB_OK)
         return status;
     if (pb_gather_is_root(gather)) {
-        tickets = calloc((size_t)gather->rank_count, sizeof(*tickets));
-        status = tickets == NULL ? pb_fail(err, PB_NO_MEMORY, "no memory for the ranks' devices")
-                                 : pb_assign_keys(arrivals, (size_t)gather->rank_count,
-                                                  gather->request->selection, tickets, err);
+        named = calloc((size_t)gather->rank_count, sizeof(*named));
+        status = named == NULL ? pb_fail(err, PB_NO_MEMORY, "no memory for the ranks' devices")
+                               : pb_assign_keys(arrivals, (size_t)gather->rank_count,
+                                                gather->request->selection, named, err);
     }
     status = pb_comm_agree(status, err);
     if (status == PB_OK)
-        pb_comm_deal(tickets, ticket_out, sizeof(*ticket_out));
-    free(tickets);
+        pb_comm_deal(named, named_out, sizeof(*named_out));
+    free(named);
     free(arrivals);
     return status;
 }
@@ -132,31 +133,31 @@ enum pb_status pb_gather_make_plan(struct pb_gather *gather, struct pb_error *er
     struct pb_member *member = &gather->plan.member;
     struct pb_sighting sighting = {.status = PB_OK};
     struct pb_arrival arrival = {.status = PB_OK};
-    struct pb_seat seat;
-    struct pb_ticket ticket;
+    struct pb_assignment assignment;
+    struct pb_named_device named;
     enum pb_status status;
 
     sight(gather, &sighting);
-    status = take_seat(gather, &sighting, &seat, err);
+    status = get_assignment(gather, &sighting, &assignment, err);
     if (status != PB_OK)
         return status;
-    arrive(gather, &sighting, &seat, &arrival);
-    status = take_ticket(gather, &arrival, &ticket, err);
+    arrive(gather, &sighting, &assignment, &arrival);
+    status = get_name(gather, &arrival, &named, err);
     if (status != PB_OK)
         return status;
 
     member->rank = gather->rank;
-    member->slot = ticket.slot;
-    PB_TEXT_SET(member->host, ticket.host);
-    PB_TEXT_SET(member->key, ticket.key);
+    member->slot = named.slot;
+    PB_TEXT_SET(member->host, named.host);
+    PB_TEXT_SET(member->key, named.key);
     PB_TEXT_SET(member->uuid, arrival.opened.uuid);
     PB_TEXT_SET(member->pci_bus_id, arrival.opened.pci_bus_id);
     PB_TEXT_SET(member->model, arrival.opened.model);
-    pb_member_set(member, ticket.member_status, ticket.message);
-    gather->measures = ticket.member_status == PB_MEMBER_OK;
+    pb_member_set(member, named.member_status, named.message);
+    gather->measures = named.member_status == PB_MEMBER_OK;
     if (gather->measures)
         gather->plan.tests = pb_supervisor_hello(gather->supervisor)->tests;
     else if (gather->supervisor != NULL)
-        pb_supervisor_stop(gather->supervisor, ticket.message); /* let go of the device */
+        pb_supervisor_stop(gather->supervisor, named.message); /* let go of the device */
     return PB_OK;
 }

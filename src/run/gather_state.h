@@ -39,7 +39,7 @@ struct pb_gather {
     struct pb_spool_files old_spools; /* this rank's, and at rank 0 those beyond the last rank */
 
     /* Rank 0. */
-    struct pb_observer observer;
+    struct pb_run_listener observer;
     struct pb_collect *collect;
     struct pb_claim *claim; /* on the output */
     double claim_checked;   /* when it was last seen to be held */

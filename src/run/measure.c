@@ -63,9 +63,9 @@ static enum pb_status check_simulation(const struct pb_selection *selection, con
 }
 
 enum pb_status pb_measure_prepare(const struct pb_selection *selection,
-                                  struct pb_measure *measure_out, struct pb_error *err)
+                                  struct pb_probe_setup *measure_out, struct pb_error *err)
 {
-    struct pb_measure measure = {.selection = selection};
+    struct pb_probe_setup measure = {.selection = selection};
     const char *backend = selection->backend;
     enum pb_status status;
 
@@ -83,7 +83,7 @@ enum pb_status pb_measure_prepare(const struct pb_selection *selection,
     return status;
 }
 
-void pb_measure_clear(struct pb_measure *measure)
+void pb_measure_clear(struct pb_probe_setup *measure)
 {
     if (measure == NULL)
         return;
@@ -92,7 +92,7 @@ void pb_measure_clear(struct pb_measure *measure)
     memset(measure, 0, sizeof(*measure));
 }
 
-enum pb_status pb_measure_hello(const struct pb_measure *measure, struct pb_hello *hello_out,
+enum pb_status pb_measure_hello(const struct pb_probe_setup *measure, struct pb_hello *hello_out,
                                 struct pb_error *err)
 {
     struct pb_hello hello = {.backend = ""};
@@ -112,7 +112,8 @@ enum pb_status pb_measure_hello(const struct pb_measure *measure, struct pb_hell
         PB_TEXT_SET(hello.tests.specs[i].name, measure->tests[i]->name);
         PB_TEXT_SET(hello.tests.specs[i].unit, measure->tests[i]->unit);
         PB_TEXT_SET(hello.tests.specs[i].method, measure->tests[i]->method);
-        hello.tests.specs[i].concurrent = pb_test_company(measure->tests[i]) == PB_COMPANY_TOGETHER;
+        hello.tests.specs[i].concurrent =
+            pb_test_link_use(measure->tests[i]) == PB_LINKS_CONCURRENT;
     }
     hello.tests.count = count;
     PB_TEXT_SET(hello.backend, measure->ops->name);
@@ -122,7 +123,7 @@ enum pb_status pb_measure_hello(const struct pb_measure *measure, struct pb_hell
 
 /* ---- opening ---- */
 
-static enum pb_status open_request(const struct pb_measure *measure,
+static enum pb_status open_request(const struct pb_probe_setup *measure,
                                    const struct pb_device_request *request,
                                    struct pb_bench *bench_out, struct pb_opened *opened,
                                    struct pb_error *err)
@@ -139,7 +140,7 @@ static enum pb_status open_request(const struct pb_measure *measure,
 }
 
 /* Every rank reads all of it: what is wrong with one device is the same error everywhere. */
-static enum pb_status load_plan(struct pb_measure *measure, struct pb_error *err)
+static enum pb_status load_plan(struct pb_probe_setup *measure, struct pb_error *err)
 {
     enum pb_status status = pb_fleet_plan_load(measure->selection->fleet, &measure->plan, err);
 
@@ -156,7 +157,7 @@ static enum pb_status load_plan(struct pb_measure *measure, struct pb_error *err
 }
 
 /* The device of a simulated fleet that stands at this rank. */
-static enum pb_status open_seat(struct pb_measure *measure, int64_t rank,
+static enum pb_status open_seat(struct pb_probe_setup *measure, int64_t rank,
                                 struct pb_bench *bench_out, struct pb_opened *opened,
                                 struct pb_error *err)
 {
@@ -186,7 +187,7 @@ static enum pb_status open_seat(struct pb_measure *measure, int64_t rank,
     return open_request(measure, &request, bench_out, opened, err);
 }
 
-enum pb_status pb_measure_open(struct pb_measure *measure, const char *selector, int64_t rank,
+enum pb_status pb_measure_open(struct pb_probe_setup *measure, const char *selector, int64_t rank,
                                struct pb_bench *bench_out, struct pb_opened *opened_out,
                                struct pb_error *err)
 {

@@ -20,7 +20,7 @@ struct pb_others {
 };
 
 /* A selection that was understood. */
-struct pb_measure {
+struct pb_probe_setup {
     const struct pb_selection *selection;
     const struct pb_device_ops *ops;
     enum pb_battery battery;
@@ -33,18 +33,18 @@ struct pb_measure {
  * an unknown name, or what only simulated devices have asked of silicon.
  */
 enum pb_status pb_measure_prepare(const struct pb_selection *selection,
-                                  struct pb_measure *measure_out, struct pb_error *err);
-void pb_measure_clear(struct pb_measure *measure); /* NULL is allowed */
+                                  struct pb_probe_setup *measure_out, struct pb_error *err);
+void pb_measure_clear(struct pb_probe_setup *measure); /* NULL is allowed */
 
 /* What a probe says first: the devices it sees and the tests it will run. pb_hello_clear() it. */
-enum pb_status pb_measure_hello(const struct pb_measure *measure, struct pb_hello *hello_out,
+enum pb_status pb_measure_hello(const struct pb_probe_setup *measure, struct pb_hello *hello_out,
                                 struct pb_error *err);
 
 /*
  * Opens the device: of a simulated fleet the one that stands at `rank`, else `selector` (NULL or
  * empty: the first). PB_NOT_FOUND: there is none.
  */
-enum pb_status pb_measure_open(struct pb_measure *measure, const char *selector, int64_t rank,
+enum pb_status pb_measure_open(struct pb_probe_setup *measure, const char *selector, int64_t rank,
                                struct pb_bench *bench_out, struct pb_opened *opened_out,
                                struct pb_error *err);
 

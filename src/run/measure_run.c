@@ -1,9 +1,10 @@
-/* Running the tests of an open device as frames, in turn with the node's others; see measure.h. */
+/* Running the tests of an open device as frames, in agreement with the node's other devices; see
+ * measure.h. */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "run/agenda.h"
 #include "run/measure.h"
+#include "run/schedule.h"
 
 static void describe_note(const struct pb_bench *bench, const char *key, const char *test,
                           struct pb_test_note *note_out)
@@ -47,41 +48,42 @@ struct series {
     const char *key;
     struct pb_packer *packer;
     const struct pb_others *others; /* NULL: there are none */
-    int64_t fewest;                 /* devices at a meeting of the test at hand; 0: none yet */
+    int64_t fewest;                 /* devices at a barrier of the test at hand; 0: none yet */
 };
 
-/* Asks the others, and waits for the answer. number: as in notes.h. */
-static enum pb_status ask(const struct series *series, const char *test, const char *what,
-                          int64_t number, int64_t *count_out, struct pb_error *err)
+/* Says what this device waits for, and waits for the answer. */
+static enum pb_status await_others(const struct series *series, const struct pb_ready *ready,
+                                   int64_t *count_out, struct pb_error *err)
 {
-    struct pb_test_note note;
-    enum pb_status status;
+    enum pb_status status =
+        pb_packer_send(series->packer, PB_FRAME_READY, pb_note_ready(ready), err);
 
-    describe_note(series->bench, series->key, test, &note);
-    PB_TEXT_SET(note.outcome, what);
-    note.test_count = number;
-    status = pb_packer_tell(series->packer, PB_FRAME_READY, &note, err);
     return status != PB_OK ? status
                            : series->others->answer(series->others->context, count_out, err);
 }
 
-static enum pb_status meet(void *context, const char *test, int64_t number, int64_t *count_out,
-                           struct pb_error *err)
+static enum pb_status await_barrier(void *context, const char *test, int64_t number,
+                                    int64_t *count_out, struct pb_error *err)
 {
     struct series *series = context;
-    enum pb_status status = ask(series, test, "meet", number, count_out, err);
+    struct pb_ready ready = {.kind = PB_READY_BARRIER, .barrier = number};
+    enum pb_status status;
 
+    PB_TEXT_SET(ready.test, test);
+    status = await_others(series, &ready, count_out, err);
     if (status == PB_OK && (series->fewest == 0 || *count_out < series->fewest))
         series->fewest = *count_out;
     return status;
 }
 
 /* In the middle of a test: until that is measured. */
-static enum pb_status take_turn(void *context, const char *test, struct pb_error *err)
+static enum pb_status await_links(void *context, const char *test, struct pb_error *err)
 {
+    struct pb_ready ready = {.kind = PB_READY_AWAIT_LINKS, .tests = 1};
     int64_t count;
 
-    return ask(context, test, "turn", 1, &count, err);
+    PB_TEXT_SET(ready.test, test);
+    return await_others(context, &ready, &count, err);
 }
 
 /* Runs one test and gives what it has recorded to the packer. */
@@ -94,9 +96,9 @@ static enum pb_status run_test(struct series *series, const struct pb_test *test
     enum pb_status status;
 
     describe_note(series->bench, series->key, test->name, &note);
-    if (pb_test_company(test) != PB_COMPANY_ANY)
+    if (pb_test_link_use(test) != PB_LINKS_UNUSED)
         pb_packer_rest(series->packer); /* the host is part of what is measured */
-    status = pb_packer_tell(series->packer, PB_FRAME_START, &note, err);
+    status = pb_packer_send(series->packer, PB_FRAME_START, pb_note_test(&note), err);
     if (status != PB_OK)
         return status;
     series->fewest = 0;
@@ -132,37 +134,41 @@ static enum pb_status run_and_look(struct series *series, const struct pb_test *
     return status;
 }
 
-/* Asks for a turn; who has no others has it. */
-static enum pb_status ask_for_turn(const struct series *series, const struct pb_agenda_step *step,
-                                   bool *granted_out, struct pb_error *err)
+/* Asks for the links of the node; a device without others has them. */
+static enum pb_status ask_for_links(const struct series *series,
+                                    const struct pb_schedule_step *step, bool *granted_out,
+                                    struct pb_error *err)
 {
+    struct pb_ready ready = {.kind = step->kind == PB_SCHEDULE_AWAIT_LINKS ? PB_READY_AWAIT_LINKS
+                                                                           : PB_READY_TRY_LINKS,
+                             .tests = step->count};
     int64_t count = 1;
     enum pb_status status = PB_OK;
 
+    PB_TEXT_SET(ready.test, step->test->name);
     if (series->others != NULL)
-        status = ask(series, step->test->name, step->kind == PB_AGENDA_TURN ? "turn" : "try",
-                     step->count, &count, err);
+        status = await_others(series, &ready, &count, err);
     *granted_out = count > 0;
     return status;
 }
 
-static enum pb_status run_tests(struct series *series, struct pb_agenda *agenda,
+static enum pb_status run_tests(struct series *series, struct pb_schedule *schedule,
                                 struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 
     while (status == PB_OK) {
-        struct pb_agenda_step step = pb_agenda_next(agenda);
+        struct pb_schedule_step step = pb_schedule_next(schedule);
         bool granted;
 
-        if (step.kind == PB_AGENDA_END)
+        if (step.kind == PB_SCHEDULE_END)
             break;
-        if (step.kind == PB_AGENDA_RUN) {
+        if (step.kind == PB_SCHEDULE_RUN) {
             status = run_and_look(series, step.test, err);
         } else {
-            status = ask_for_turn(series, &step, &granted, err);
+            status = ask_for_links(series, &step, &granted, err);
             if (status == PB_OK)
-                pb_agenda_answer(agenda, granted);
+                pb_schedule_answer(schedule, granted);
         }
     }
     return status;
@@ -172,18 +178,18 @@ static enum pb_status run_tests(struct series *series, struct pb_agenda *agenda,
 static enum pb_status run_packed(struct series *series, const struct pb_test *const *tests,
                                  const struct pb_packer_request *request, struct pb_error *err)
 {
-    struct pb_agenda *agenda = NULL;
-    enum pb_status status = pb_agenda_create(tests, &agenda, err), packed;
+    struct pb_schedule *schedule = NULL;
+    enum pb_status status = pb_schedule_create(tests, &schedule, err), packed;
 
     if (status != PB_OK)
         return status;
     status = pb_packer_open(request, &series->packer, err);
     if (status == PB_OK)
-        status = run_tests(series, agenda, err);
+        status = run_tests(series, schedule, err);
     if (status == PB_LOST) /* told */
         status = PB_OK;
     packed = pb_packer_close(series->packer, status == PB_OK ? err : NULL); /* the first is told */
-    pb_agenda_free(agenda);
+    pb_schedule_free(schedule);
     return status == PB_OK ? packed : status;
 }
 
@@ -200,10 +206,10 @@ enum pb_status pb_measure_run(struct pb_bench *bench, const char *key,
     while (tests[count] != NULL)
         count++;
     if (others != NULL)
-        bench->meeting = (struct pb_meeting){meet, take_turn, &series};
+        bench->links = (struct pb_node_links){await_barrier, await_links, &series};
     status = send_device(bench, key, count, sink, err);
     if (status == PB_OK)
         status = run_packed(&series, tests, &request, err);
-    bench->meeting = (struct pb_meeting){NULL, NULL, NULL};
+    bench->links = (struct pb_node_links){NULL, NULL, NULL};
     return status != PB_OK ? status : sink->take(sink->context, &done, err);
 }

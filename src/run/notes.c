@@ -65,6 +65,10 @@ static const struct member test_members[] = {
     TEXT(pb_test_note, outcome), REAL(pb_test_note, seconds), TEXT(pb_test_note, message),
     WHOLE(pb_test_note, test_count), LATER(pb_test_note, devices), END};
 
+static const struct member ready_members[] = {
+    WHOLE(pb_ready, kind), TEXT(pb_ready, test), WHOLE(pb_ready, tests),
+    WHOLE(pb_ready, barrier), END};
+
 static const struct member plan_members[] = {
     TEXT(pb_plan, run.tool_version), TEXT(pb_plan, run.run_id), TEXT(pb_plan, run.created),
     TEXT(pb_plan, run.command_line), WHOLE(pb_plan, member.rank), TEXT(pb_plan, member.host),
@@ -79,8 +83,8 @@ static const struct member seal_members[] = {
     LIST(pb_seal, files, count, sealed_members), END};
 
 static const struct member order_members[] = {
-    WHOLE(pb_order, kind), TEXT(pb_order, selector), WHOLE(pb_order, rank), TEXT(pb_order, key),
-    LIST(pb_order, tests.specs, tests.count, spec_members), WHOLE(pb_order, count), END};
+    WHOLE(pb_probe_order, kind), TEXT(pb_probe_order, selector), WHOLE(pb_probe_order, rank), TEXT(pb_probe_order, key),
+    LIST(pb_probe_order, tests.specs, tests.count, spec_members), WHOLE(pb_probe_order, count), END};
 /* clang-format on */
 
 /* A JSON string of any text: bytes that are no UTF-8 become '?'. */
@@ -292,6 +296,25 @@ enum pb_status pb_note_read_test(const char *note, struct pb_test_note *note_out
     return status;
 }
 
+char *pb_note_ready(const struct pb_ready *ready)
+{
+    return write_note(ready_members, ready);
+}
+
+enum pb_status pb_note_read_ready(const char *note, struct pb_ready *ready_out,
+                                  struct pb_error *err)
+{
+    struct pb_ready ready = {.test = ""};
+    enum pb_status status = read_note(note, "READY", ready_members, &ready, err);
+
+    if (status == PB_OK && (ready.kind < PB_READY_TRY_LINKS || ready.kind > PB_READY_BARRIER))
+        status = pb_fail(err, PB_CORRUPT, "READY: expected a kind of 0 to %d, found %lld",
+                         PB_READY_BARRIER, (long long)ready.kind);
+    if (status == PB_OK)
+        *ready_out = ready;
+    return status;
+}
+
 char *pb_note_plan(const struct pb_plan *plan)
 {
     return write_note(plan_members, plan);
@@ -345,15 +368,15 @@ void pb_seal_clear(struct pb_seal *seal)
     memset(seal, 0, sizeof(*seal));
 }
 
-char *pb_note_order(const struct pb_order *order)
+char *pb_note_order(const struct pb_probe_order *order)
 {
     return write_note(order_members, order);
 }
 
-enum pb_status pb_note_read_order(const char *note, struct pb_order *order_out,
+enum pb_status pb_note_read_order(const char *note, struct pb_probe_order *order_out,
                                   struct pb_error *err)
 {
-    struct pb_order order = {.kind = PB_ORDER_OPEN};
+    struct pb_probe_order order = {.kind = PB_ORDER_OPEN};
     enum pb_status status = read_note(note, "order", order_members, &order, err);
 
     if (status == PB_OK && (order.kind < PB_ORDER_OPEN || order.kind > PB_ORDER_GO))
@@ -361,11 +384,11 @@ enum pb_status pb_note_read_order(const char *note, struct pb_order *order_out,
     if (status == PB_OK)
         *order_out = order;
     else
-        pb_order_clear(&order);
+        pb_probe_order_clear(&order);
     return status;
 }
 
-void pb_order_clear(struct pb_order *order)
+void pb_probe_order_clear(struct pb_probe_order *order)
 {
     if (order == NULL)
         return;

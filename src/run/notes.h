@@ -57,9 +57,7 @@ struct pb_refusal {
 
 /*
  * DEVICE, START, TEST and MEMBER: what they are about. Only a TEST has everything; the outcome of a
- * MEMBER is its status, the message of a DEVICE its model. Of a READY, the outcome is what is asked
- * for: "try" or "turn" (company.h), for the next test_count tests or the one that is running, or
- * "meet" in one, whose meetings test_count numbers.
+ * MEMBER is its status, the message of a DEVICE its model.
  */
 struct pb_test_note {
     char key[PB_KEY_LENGTH];
@@ -70,6 +68,20 @@ struct pb_test_note {
     char message[PB_MESSAGE_LENGTH];
     int64_t test_count; /* of a DEVICE: tests that follow */
     int64_t devices;    /* of a TEST: the fewest that ran it at the same time; 0: not known */
+};
+
+enum pb_ready_kind {
+    PB_READY_TRY_LINKS,   /* the links of the node for itself, now or not at all */
+    PB_READY_AWAIT_LINKS, /* the same, when they are free */
+    PB_READY_BARRIER,     /* the other GPUs of the node, at a barrier inside a test */
+};
+
+/* READY: what a probe waits for, until a GO order answers. */
+struct pb_ready {
+    int64_t kind; /* enum pb_ready_kind */
+    char test[PB_NAME_LENGTH];
+    int64_t tests;   /* links: for so many tests, of which `test` is the first */
+    int64_t barrier; /* barrier: 0, 1, … of those of `test` */
 };
 
 /* PLAN: whose spool this is, and what it ought to hold in the end. Owns tests. */
@@ -92,11 +104,11 @@ struct pb_seal {
     size_t count;
 };
 
-enum pb_order_kind { PB_ORDER_OPEN, PB_ORDER_RUN, PB_ORDER_GO };
+enum pb_probe_order_kind { PB_ORDER_OPEN, PB_ORDER_RUN, PB_ORDER_GO };
 
 /* An order to the probe: one line of JSON. Owns tests. */
-struct pb_order {
-    int64_t kind;                  /* enum pb_order_kind */
+struct pb_probe_order {
+    int64_t kind;                  /* enum pb_probe_order_kind */
     char selector[PB_TEXT_LENGTH]; /* open: index, UUID or PCI bus id; empty: the first */
     int64_t rank;                  /* open: the device of the simulated fleet that is meant */
     char key[PB_KEY_LENGTH];       /* run */
@@ -108,9 +120,10 @@ char *pb_note_hello(const struct pb_hello *hello);
 char *pb_note_opened(const struct pb_opened *opened);
 char *pb_note_refusal(const struct pb_refusal *refusal);
 char *pb_note_test(const struct pb_test_note *note);
+char *pb_note_ready(const struct pb_ready *ready);
 char *pb_note_plan(const struct pb_plan *plan);
 char *pb_note_seal(const struct pb_seal *seal);
-char *pb_note_order(const struct pb_order *order);
+char *pb_note_order(const struct pb_probe_order *order);
 
 enum pb_status pb_note_read_hello(const char *note, struct pb_hello *hello_out,
                                   struct pb_error *err);
@@ -120,15 +133,17 @@ enum pb_status pb_note_read_refusal(const char *note, struct pb_refusal *refusal
                                     struct pb_error *err);
 enum pb_status pb_note_read_test(const char *note, struct pb_test_note *note_out,
                                  struct pb_error *err);
+enum pb_status pb_note_read_ready(const char *note, struct pb_ready *ready_out,
+                                  struct pb_error *err);
 enum pb_status pb_note_read_plan(const char *note, struct pb_plan *plan_out, struct pb_error *err);
 enum pb_status pb_note_read_seal(const char *note, struct pb_seal *seal_out, struct pb_error *err);
-enum pb_status pb_note_read_order(const char *note, struct pb_order *order_out,
+enum pb_status pb_note_read_order(const char *note, struct pb_probe_order *order_out,
                                   struct pb_error *err);
 
 /* Frees what they own; NULL is allowed. */
 void pb_hello_clear(struct pb_hello *hello);
 void pb_plan_clear(struct pb_plan *plan);
 void pb_seal_clear(struct pb_seal *seal);
-void pb_order_clear(struct pb_order *order);
+void pb_probe_order_clear(struct pb_probe_order *order);
 
 #endif

@@ -27,21 +27,19 @@ struct pb_packer {
 
 /* ---- frames ---- */
 
-static enum pb_status send(struct pb_packer *packer, enum pb_frame_type type,
-                           const struct pb_test_note *note, const struct pb_image *image,
-                           struct pb_error *err)
+static enum pb_status send(struct pb_packer *packer, enum pb_frame_type type, char *note,
+                           const struct pb_image *image, struct pb_error *err)
 {
-    struct pb_frame frame = {.type = type, .body = image->bytes, .body_size = image->size};
-    char *text = note == NULL ? NULL : pb_note_test(note);
+    struct pb_frame frame = {
+        .type = type, .note = note, .body = image->bytes, .body_size = image->size};
     enum pb_status status;
 
-    if (note != NULL && text == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a note");
-    frame.note = text;
+    if (note == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory for the note of a frame");
     pthread_mutex_lock(&packer->pipe);
     status = packer->request.sink.take(packer->request.sink.context, &frame, err);
     pthread_mutex_unlock(&packer->pipe);
-    free(text);
+    free(note);
     return status;
 }
 
@@ -54,7 +52,7 @@ static enum pb_status pack(struct pb_packer *packer, const struct parcel *parcel
 
     if (status != PB_OK)
         return status;
-    status = send(packer, PB_FRAME_TEST, &parcel->note, &image, err);
+    status = send(packer, PB_FRAME_TEST, pb_note_test(&parcel->note), &image, err);
     free(image.bytes);
     return status;
 }
@@ -132,8 +130,8 @@ enum pb_status pb_packer_open(const struct pb_packer_request *request,
     return PB_OK;
 }
 
-enum pb_status pb_packer_tell(struct pb_packer *packer, enum pb_frame_type type,
-                              const struct pb_test_note *note, struct pb_error *err)
+enum pb_status pb_packer_send(struct pb_packer *packer, enum pb_frame_type type, char *note,
+                              struct pb_error *err)
 {
     const struct pb_image nothing = {NULL, 0};
 
@@ -145,7 +143,7 @@ enum pb_status pb_packer_put(struct pb_packer *packer, const struct pb_test_note
                              struct pb_error *err)
 {
     struct parcel parcel = {*note, *recording, {states[0], states[1]}};
-    enum pb_status status = pb_packer_tell(packer, PB_FRAME_MEASURED, note, err);
+    enum pb_status status = pb_packer_send(packer, PB_FRAME_MEASURED, pb_note_test(note), err);
 
     if (status != PB_OK) {
         pb_recording_clear(&parcel.recording);

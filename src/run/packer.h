@@ -40,9 +40,9 @@ struct pb_packer;
 enum pb_status pb_packer_open(const struct pb_packer_request *request,
                               struct pb_packer **packer_out, struct pb_error *err);
 
-/* Sends a frame without a body: its note tells what it is about (NULL: none). Sink's errors. */
-enum pb_status pb_packer_tell(struct pb_packer *packer, enum pb_frame_type type,
-                              const struct pb_test_note *note, struct pb_error *err);
+/* Sends a frame without a body. note: what it is about; freed here, NULL: no memory for it. */
+enum pb_status pb_packer_send(struct pb_packer *packer, enum pb_frame_type type, char *note,
+                              struct pb_error *err);
 
 /*
  * Takes a finished test: a MEASURED frame now, its TEST frame once it is packed. The recording is

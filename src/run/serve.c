@@ -10,7 +10,7 @@
 #include "run/measure.h"
 
 struct server {
-    struct pb_measure measure;
+    struct pb_probe_setup measure;
     struct pb_bench bench; /* device is NULL until it is open */
     FILE *orders;
     int frames_fd;
@@ -51,7 +51,7 @@ static enum pb_status greet(struct server *server, const struct pb_selection *se
     return status;
 }
 
-static enum pb_status open_device(struct server *server, const struct pb_order *order,
+static enum pb_status open_device(struct server *server, const struct pb_probe_order *order,
                                   struct pb_error *err)
 {
     struct pb_opened opened;
@@ -83,7 +83,7 @@ static void tell_place(const struct server *server, struct pb_refusal *refusal)
 static enum pb_status await_go(void *context, int64_t *count_out, struct pb_error *err)
 {
     const struct server *server = context;
-    struct pb_order order = {.kind = PB_ORDER_OPEN};
+    struct pb_probe_order order = {.kind = PB_ORDER_OPEN};
     char *line = NULL;
     size_t size = 0;
     enum pb_status status = getline(&line, &size, server->orders) < 0
@@ -95,11 +95,11 @@ static enum pb_status await_go(void *context, int64_t *count_out, struct pb_erro
         status = pb_fail(err, PB_CORRUPT, "order: expected a GO");
     if (status == PB_OK)
         *count_out = order.count;
-    pb_order_clear(&order);
+    pb_probe_order_clear(&order);
     return status;
 }
 
-static enum pb_status run_tests(struct server *server, const struct pb_order *order,
+static enum pb_status run_tests(struct server *server, const struct pb_probe_order *order,
                                 struct pb_error *err)
 {
     const struct pb_others others = {await_go, server};
@@ -126,7 +126,7 @@ static enum pb_status run_tests(struct server *server, const struct pb_order *or
 
 static enum pb_status obey(struct server *server, const char *line, struct pb_error *err)
 {
-    struct pb_order order;
+    struct pb_probe_order order;
     enum pb_status status = pb_note_read_order(line, &order, err);
 
     if (status != PB_OK)
@@ -137,7 +137,7 @@ static enum pb_status obey(struct server *server, const char *line, struct pb_er
         status = run_tests(server, &order, err);
     else
         status = pb_fail(err, PB_CORRUPT, "order: nobody waits for a GO");
-    pb_order_clear(&order);
+    pb_probe_order_clear(&order);
     return status;
 }
 

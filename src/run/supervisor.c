@@ -8,15 +8,6 @@
 #include "core/time.h"
 #include "run/supervisor_state.h"
 
-void pb_supervisor_enter(struct pb_supervisor *supervisor, enum pb_supervisor_state state)
-{
-    if (state == STATE_OVER)
-        pb_child_close_orders(&supervisor->child); /* it may go */
-    supervisor->asked = PB_ASKED_NONE;
-    supervisor->state = state;
-    supervisor->since = pb_time_monotonic_seconds();
-}
-
 static double deadline_of(const struct pb_supervisor *supervisor)
 {
     const struct pb_task *task = supervisor->current;
@@ -27,7 +18,7 @@ static double deadline_of(const struct pb_supervisor *supervisor)
 }
 
 /* Seconds that the present state may last; the caller's own turns may last for ever. */
-static double patience(const struct pb_supervisor *supervisor)
+static double timeout_of(const struct pb_supervisor *supervisor)
 {
     switch (supervisor->state) {
     case STATE_BOOTING:
@@ -47,23 +38,23 @@ static void check_deadline(struct pb_supervisor *supervisor)
 {
     char message[PB_MESSAGE_LENGTH];
 
-    if (pb_time_monotonic_seconds() - supervisor->since < patience(supervisor))
+    if (pb_time_monotonic_seconds() - supervisor->since < timeout_of(supervisor))
         return;
     if (supervisor->state == STATE_DRAINING) {
         pb_supervisor_begin_end(supervisor, supervisor->end_outcome, supervisor->end_message);
         return;
     }
     snprintf(message, sizeof(message), "passed its deadline of %g s; the probe was killed",
-             patience(supervisor));
+             timeout_of(supervisor));
     if (supervisor->current != NULL)
-        pb_supervisor_doom(supervisor, PB_TEST_HUNG, message);
+        pb_supervisor_drain(supervisor, PB_TEST_HUNG, message);
     else
         pb_supervisor_begin_end(supervisor, PB_TEST_HUNG, message);
 }
 
 static void await_bytes(const struct pb_supervisor *supervisor, double timeout_seconds)
 {
-    double left = supervisor->since + patience(supervisor) - pb_time_monotonic_seconds();
+    double left = supervisor->since + timeout_of(supervisor) - pb_time_monotonic_seconds();
     double seconds = fmax(0, fmin(timeout_seconds, left));
     struct pollfd poll_fd = {.fd = supervisor->child.frames_fd, .events = POLLIN};
 
@@ -83,7 +74,7 @@ static enum pb_status listen_to_probe(struct pb_supervisor *supervisor, double t
     status =
         pb_frame_read(&supervisor->reader, supervisor->child.frames_fd, &frame, &result, &cause);
     if (status == PB_OK && result == PB_READ_FRAME)
-        status = pb_supervisor_hear(supervisor, &frame, event, &cause);
+        status = pb_supervisor_handle(supervisor, &frame, event, &cause);
     if (status == PB_NO_MEMORY)
         return pb_fail(err, status, "%s", cause.message);
     if (status == PB_CORRUPT && pb_child_reap(&supervisor->child)) {
@@ -110,7 +101,7 @@ enum pb_status pb_supervisor_step(struct pb_supervisor *supervisor, double timeo
 
     for (size_t i = 0; i < supervisor->task_count; i++)
         if (supervisor->tasks[i].state == TASK_OWED)
-            return pb_supervisor_pay(supervisor, &supervisor->tasks[i], event_out, err);
+            return pb_supervisor_emit(supervisor, &supervisor->tasks[i], event_out, err);
     if (supervisor->state == STATE_ENDING) {
         pb_supervisor_await_end(supervisor, timeout_seconds);
     } else if (supervisor->state != STATE_OVER) {
@@ -191,7 +182,7 @@ void pb_supervisor_stop(struct pb_supervisor *supervisor, const char *reason)
 {
     PB_TEXT_SET(supervisor->stop_reason, reason);
     if (supervisor->state == STATE_RUNNING && pb_supervisor_has_measured(supervisor))
-        pb_supervisor_doom(supervisor, PB_TEST_MISSING, reason);
+        pb_supervisor_drain(supervisor, PB_TEST_MISSING, reason);
     if (supervisor->state == STATE_DRAINING)
         return;
     pb_child_kill(&supervisor->child);

@@ -27,7 +27,8 @@ enum {
     PB_SUPERVISOR_BOOT_SECONDS = 120,
     PB_SUPERVISOR_REAP_SECONDS = 10, /* for a killed process to be gone */
     PB_SUPERVISOR_RESTARTS = 3,      /* in a row without a test finished in between */
-    PB_SUPERVISOR_PACK_SECONDS = 10, /* for what a doomed probe has measured to be packed */
+    PB_SUPERVISOR_PACK_SECONDS =
+        10, /* for what a probe has measured that is to be killed to be packed */
 };
 
 struct pb_supervisor;
@@ -38,7 +39,7 @@ enum pb_event_kind {
     PB_EVENT_OPENED,  /* the device is open: call pb_supervisor_run() */
     PB_EVENT_REFUSED, /* no device was opened: see pb_supervisor_failure() */
     PB_EVENT_FRAME,   /* a DEVICE, START or TEST frame to keep and pass on */
-    PB_EVENT_READY,   /* the probe asks what the note says: call pb_supervisor_go() in time */
+    PB_EVENT_READY,   /* the probe waits for what `ready` says: call pb_supervisor_go() */
     PB_EVENT_OVER,    /* every ordered test has had its TEST frame */
 };
 
@@ -48,6 +49,7 @@ struct pb_event {
     const void *frame_bytes; /* the same, packed */
     size_t frame_size;
     struct pb_test_note note; /* the frame's */
+    struct pb_ready ready;    /* of PB_EVENT_READY */
 };
 
 /* Why no device was opened. */
@@ -69,7 +71,7 @@ enum pb_status pb_supervisor_create(const char *const *argv, double deadline_sec
 /* Gives that test, by its name, which must outlive the supervisor, more time than the others. */
 void pb_supervisor_allow(struct pb_supervisor *supervisor, const char *test, double more_seconds);
 
-/* Orders, each once and after its event. An ill fate of the probe shows in the next step. */
+/* Orders, each once and after its event. What happens to the probe shows in the next step. */
 void pb_supervisor_open(struct pb_supervisor *supervisor, const char *selector, int64_t rank);
 enum pb_status pb_supervisor_run(struct pb_supervisor *supervisor, const char *key,
                                  const struct pb_test_list *tests, struct pb_error *err);

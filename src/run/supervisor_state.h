@@ -1,4 +1,7 @@
-/* Private to the supervisor: its state, and what its three files tell each other. */
+/*
+ * Private to the supervisor: its state, and what its files share. Each uses only those after it:
+ * supervisor.c, supervisor_protocol.c, supervisor_failure.c.
+ */
 #ifndef PB_RUN_SUPERVISOR_STATE_H
 #define PB_RUN_SUPERVISOR_STATE_H
 
@@ -17,7 +20,7 @@ enum pb_supervisor_state {
 };
 
 /*
- * One ordered test. MEASURED: its TEST frame is still to come from the probe. OWED: its fate is
+ * One ordered test. MEASURED: its TEST frame is still to come from the probe. OWED: its outcome is
  * settled, its TEST frame is still to be made here.
  */
 struct pb_task {
@@ -40,7 +43,7 @@ struct pb_supervisor {
     enum pb_supervisor_state state;
     double since; /* the present wait began */
 
-    struct pb_order open_order;
+    struct pb_probe_order open_order;
     char key[PB_KEY_LENGTH];
     struct pb_task *tasks;
     size_t task_count;
@@ -64,9 +67,9 @@ struct pb_supervisor {
     void *packed; /* a frame made here, until the next step */
 };
 
-void pb_supervisor_enter(struct pb_supervisor *supervisor, enum pb_supervisor_state state);
+/* ---- supervisor_failure.c: what becomes of tests and devices whose probe fails ---- */
 
-/* ---- fate.c: what becomes of tests and devices whose probe fails ---- */
+void pb_supervisor_enter(struct pb_supervisor *supervisor, enum pb_supervisor_state state);
 
 /* Starts the probe. */
 enum pb_status pb_supervisor_boot(struct pb_supervisor *supervisor, struct pb_error *err);
@@ -74,7 +77,7 @@ enum pb_status pb_supervisor_boot(struct pb_supervisor *supervisor, struct pb_er
 /* Starts another probe for the tests that are left, or gives the device up. */
 void pb_supervisor_boot_again(struct pb_supervisor *supervisor);
 
-/* Nothing more will be measured: every test without a fate gets this one. */
+/* Nothing more will be measured: every test without an outcome gets this one. */
 void pb_supervisor_give_up(struct pb_supervisor *supervisor, enum pb_outcome outcome,
                            const char *message);
 
@@ -83,8 +86,8 @@ void pb_supervisor_fail(struct pb_supervisor *supervisor, enum pb_member_status 
                         enum pb_status status, const char *message);
 
 /* Ends the probe likewise, but lets it pack what it has measured first. */
-void pb_supervisor_doom(struct pb_supervisor *supervisor, enum pb_outcome outcome,
-                        const char *message);
+void pb_supervisor_drain(struct pb_supervisor *supervisor, enum pb_outcome outcome,
+                         const char *message);
 
 /* Is there a test whose TEST frame is to come from the probe? */
 bool pb_supervisor_has_measured(const struct pb_supervisor *supervisor);
@@ -96,17 +99,17 @@ void pb_supervisor_begin_end(struct pb_supervisor *supervisor, enum pb_outcome o
 /* Looks after a dead or killed probe. */
 void pb_supervisor_await_end(struct pb_supervisor *supervisor, double timeout_seconds);
 
-/* Gives out the TEST frame of a test whose fate was settled here. */
-enum pb_status pb_supervisor_pay(struct pb_supervisor *supervisor, struct pb_task *task,
-                                 struct pb_event *event, struct pb_error *err);
+/* Gives out the TEST frame of a test whose outcome was decided here. */
+enum pb_status pb_supervisor_emit(struct pb_supervisor *supervisor, struct pb_task *task,
+                                  struct pb_event *event, struct pb_error *err);
 
-/* ---- talk.c: orders to the probe and frames from it ---- */
+/* ---- supervisor_protocol.c: orders to the probe and frames from it ---- */
 
 void pb_supervisor_order_open(struct pb_supervisor *supervisor);
 enum pb_status pb_supervisor_order_rest(struct pb_supervisor *supervisor, struct pb_error *err);
 
 /* Acts on a frame; PB_CORRUPT: it has no business here. */
-enum pb_status pb_supervisor_hear(struct pb_supervisor *supervisor, const struct pb_frame *frame,
-                                  struct pb_event *event, struct pb_error *err);
+enum pb_status pb_supervisor_handle(struct pb_supervisor *supervisor, const struct pb_frame *frame,
+                                    struct pb_event *event, struct pb_error *err);
 
 #endif

@@ -124,7 +124,7 @@ static void test_links_together__carry_as_planted_with_as_many_as_met(void **sta
 
     (void)state;
     open_drawn(&bench);
-    bench.meeting.meet = meet_three;
+    bench.links.barrier = meet_three;
     rig_run(&bench, "peer_link_together", &recording);
     for (size_t i = 0; i < pb_matrix_size(&recording.matrix); i += 2) {
         const double *cell = &recording.matrix.values[i];

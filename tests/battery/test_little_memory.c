@@ -192,7 +192,7 @@ static void test_links__without_room_for_any_are_unsupported(void **state)
     link_bytes_max = 0;
     open_short(&device);
     device.ops.link = short_link;
-    device.bench.meeting.meet = meet_two;
+    device.bench.links.barrier = meet_two;
     for (size_t i = 0; i < COUNT(tests); i++) {
         run(&device, tests[i], &recording);
         assert_int_equal(recording.outcome, PB_TEST_UNSUPPORTED);
@@ -226,7 +226,7 @@ static void check_picky(const char *test, size_t expected, const char *message)
 
     open_short(&device);
     device.ops.link = picky_link;
-    device.bench.meeting.meet = meet_two;
+    device.bench.links.barrier = meet_two;
     run(&device, test, &recording);
     assert_int_equal(recording.outcome, PB_TEST_OK);
     if (strstr(recording.message, message) == NULL)

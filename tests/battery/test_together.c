@@ -28,7 +28,7 @@ static void run_with(struct others *others, struct pb_recording *recording_out)
     struct pb_bench bench;
 
     rig_open("gtx780", NULL, &bench);
-    bench.meeting = (struct pb_meeting){meet, NULL, others};
+    bench.links = (struct pb_node_links){meet, NULL, others};
     rig_run(&bench, "host_link_together", recording_out);
     pb_bench_close(&bench);
 }
@@ -140,7 +140,7 @@ static void test_peer_link__meets_the_others_and_then_takes_its_turn(void **stat
 
     (void)state;
     rig_open("h200", NULL, &bench);
-    bench.meeting = (struct pb_meeting){note_meeting, note_turn, &notes};
+    bench.links = (struct pb_node_links){note_meeting, note_turn, &notes};
     rig_run(&bench, "peer_link", &recording);
     assert_string_equal(notes.asked, "meet0 turn1 ");
     pb_recording_clear(&recording);
@@ -162,7 +162,7 @@ static void test_peer_link__without_an_answer_measures_nothing(void **state)
 
     (void)state;
     rig_open("h200", NULL, &bench);
-    bench.meeting = (struct pb_meeting){note_meeting, refuse_turn, &notes};
+    bench.links = (struct pb_node_links){note_meeting, refuse_turn, &notes};
     assert_int_equal(pb_bench_run(&bench, pb_test_find("peer_link"), &recording, states, NULL),
                      PB_OK);
     assert_int_equal(recording.outcome, PB_TEST_FAILED);
@@ -174,10 +174,10 @@ static void test_peer_link__without_an_answer_measures_nothing(void **state)
 static void test_company__of_tests_is_by_the_links_they_use(void **state)
 {
     (void)state;
-    assert_int_equal(pb_test_company(pb_test_find("l1_capacity")), PB_COMPANY_ANY);
-    assert_int_equal(pb_test_company(pb_test_find("host_link")), PB_COMPANY_ALONE);
-    assert_int_equal(pb_test_company(pb_test_find("peer_link")), PB_COMPANY_TOGETHER);
-    assert_int_equal(pb_test_company(pb_test_find("peer_link_together")), PB_COMPANY_TOGETHER);
+    assert_int_equal(pb_test_link_use(pb_test_find("l1_capacity")), PB_LINKS_UNUSED);
+    assert_int_equal(pb_test_link_use(pb_test_find("host_link")), PB_LINKS_EXCLUSIVE);
+    assert_int_equal(pb_test_link_use(pb_test_find("peer_link")), PB_LINKS_CONCURRENT);
+    assert_int_equal(pb_test_link_use(pb_test_find("peer_link_together")), PB_LINKS_CONCURRENT);
 }
 
 int main(void)

@@ -88,7 +88,7 @@ enum pb_status __wrap_pb_bench_run(struct pb_bench *bench, const struct pb_test 
     }
     note_state(test->name, "before", &states_out[0]);
     if (uses_links_with_others(test->name) &&
-        pb_bench_meet(bench, test->name, 0, &count, err) != PB_OK)
+        pb_bench_barrier(bench, test->name, 0, &count, err) != PB_OK)
         return err->status;
     pb_time_sleep_seconds(recording_out->seconds);
     note_state(test->name, "after", &states_out[1]);

@@ -5,7 +5,7 @@
  *
  * Where the file has several devices of one node, it shows where these waited: between two tests,
  * by the states read around them. Then nodes of 1, 2, 4 and 8 GPUs like the file's first device are
- * played on a virtual clock, through company.c and agenda.c as they are (tests/run/play.h).
+ * played on a virtual clock, through arbiter.c and schedule.c as they are (tests/run/play.h).
  *
  * Limit: what the GPUs' own tests take from each other, in the driver and on the host, is not
  * played; only the opening of the ways to the peers is, at its best and at its worst.
@@ -74,8 +74,8 @@ static enum pb_status play_one(struct times *times, double opening_factor, struc
                                          .context = times,
                                          .answer_seconds = 0.005,
                                          .opening_factor = opening_factor,
-                                         .turn_seconds = 30,
-                                         .meet_seconds = 60};
+                                         .links_seconds = 30,
+                                         .barrier_seconds = 60};
 
     return play_node(&request, play_out, err);
 }
@@ -105,7 +105,7 @@ static enum pb_status print_played(struct times *times, double opening_factor, s
         most = waiting > most ? waiting : most;
     }
     printf("  %4zu %9.2f %9.2f %7.2f %7.2f %11.2f %9.3f\n", times->member_count, alone,
-           play.wall_seconds, least, most, play_turn_seconds(&play), play.wall_seconds / alone);
+           play.wall_seconds, least, most, play_links_seconds(&play), play.wall_seconds / alone);
     free(play.spans);
     return PB_OK;
 }

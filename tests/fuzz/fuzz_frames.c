@@ -23,7 +23,7 @@ static void read_notes(const char *note)
     struct pb_test_note test;
     struct pb_plan plan = {0};
     struct pb_seal seal = {0};
-    struct pb_order order = {0};
+    struct pb_probe_order order = {0};
 
     if (pb_note_read_hello(note, &hello, NULL) == PB_OK)
         pb_hello_clear(&hello);
@@ -35,7 +35,7 @@ static void read_notes(const char *note)
     if (pb_note_read_seal(note, &seal, NULL) == PB_OK)
         pb_seal_clear(&seal);
     if (pb_note_read_order(note, &order, NULL) == PB_OK)
-        pb_order_clear(&order);
+        pb_probe_order_clear(&order);
 }
 
 static enum pb_status visit(void *context, const struct pb_frame *frame, const void *bytes,
@@ -131,7 +131,7 @@ static char *note_of(size_t i)
     const struct pb_test_note test = {.key = "n1.gpu0", .test = "l1_capacity", .outcome = "ok"};
     const struct pb_plan plan = {.run = {.run_id = "r"}, .rank_count = 2, .tests = tests};
     const struct pb_seal seal = {&sealed, 1};
-    const struct pb_order order = {.kind = PB_ORDER_RUN, .key = "n1.gpu0", .tests = tests};
+    const struct pb_probe_order order = {.kind = PB_ORDER_RUN, .key = "n1.gpu0", .tests = tests};
 
     switch (i) {
     case 0:

@@ -107,13 +107,12 @@ static void open_device(void)
 
 static void ask_for_turn(const char *test)
 {
-    struct pb_test_note note = {.test_count = 2};
+    struct pb_ready ready = {.kind = PB_READY_AWAIT_LINKS, .tests = 2};
     char *text, *line = NULL;
     size_t size = 0;
 
-    PB_TEXT_SET(note.test, test);
-    PB_TEXT_SET(note.outcome, "turn");
-    text = pb_note_test(&note);
+    PB_TEXT_SET(ready.test, test);
+    text = pb_note_ready(&ready);
     say(PB_FRAME_READY, text, NULL);
     free(text);
     if (getline(&line, &size, stdin) < 0)
@@ -193,7 +192,7 @@ int main(int argc, char **argv)
     arguments = argv;
     hello();
     while (getline(&line, &size, stdin) >= 0) {
-        struct pb_order order;
+        struct pb_probe_order order;
 
         if (pb_note_read_order(line, &order, NULL) != PB_OK)
             _exit(8);
@@ -206,7 +205,7 @@ int main(int argc, char **argv)
         say_test(PB_FRAME_DEVICE, "", PB_TEST_OK, "image");
         run_tests(&order.tests);
         say(PB_FRAME_DONE, NULL, NULL);
-        pb_order_clear(&order);
+        pb_probe_order_clear(&order);
     }
     free(line);
     return 0;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/agenda.h"
-#include "run/company.h"
+#include "run/arbiter.h"
+#include "run/schedule.h"
 
 /*
  * Of peer_link, what is done before the turn: one transfer of a word of three transfers in all; the
@@ -15,7 +15,7 @@
  */
 static const double peer_opening_share = 0.3;
 
-/* A part of a test: a question to the company, or some seconds of measuring. */
+/* A part of a test: a question to the arbiter, or some seconds of measuring. */
 struct part {
     enum { PART_MEASURE, PART_MEET, PART_TURN } kind;
     int64_t number;
@@ -25,8 +25,8 @@ struct part {
 enum { PARTS_MAX = 64 };
 
 struct member {
-    struct pb_agenda *agenda;
-    struct pb_agenda_step step; /* the last one */
+    struct pb_schedule *schedule;
+    struct pb_schedule_step step; /* the last one */
     struct part parts[PARTS_MAX];
     size_t part, part_count; /* of the test at hand */
 
@@ -42,7 +42,7 @@ struct member {
 struct node {
     const struct play_request *request;
     struct pb_test_list names;
-    struct pb_company *company;
+    struct pb_arbiter *arbiter;
     struct member *members; /* [member_count] */
     struct play play;
     size_t capacity;
@@ -76,18 +76,24 @@ static size_t index_of(const struct node *node, const struct member *member)
     return (size_t)(member - node->members);
 }
 
-/* ---- letters ---- */
+/* ---- messages ---- */
 
-static void write_letter(struct node *node, const struct member *member, enum pb_letter_kind kind,
-                         const char *test, int64_t number)
+static void send_message(struct node *node, const struct member *member,
+                         enum pb_node_message_kind kind, const char *test, int64_t number)
 {
-    struct pb_letter letter = {.kind = kind, .number = number};
+    struct pb_node_message message = {.kind = kind};
 
-    PB_TEXT_SET(letter.test, test);
-    pb_company_hear(node->company, index_of(node, member), &letter, node->now);
+    if (kind == PB_NODE_PASS)
+        PB_TEXT_SET(message.payload.passed_test, test);
+    if (kind == PB_NODE_BARRIER) {
+        PB_TEXT_SET(message.payload.barrier.test, test);
+        message.payload.barrier.number = number;
+    }
+    pb_arbiter_handle(node->arbiter, index_of(node, member), &message, node->now);
 }
 
-static void ask(struct node *node, struct member *member, enum pb_letter_kind kind, int64_t number)
+static void ask(struct node *node, struct member *member, enum pb_node_message_kind kind,
+                int64_t number)
 {
     member->asks = true;
     member->asked_as = kind;
@@ -95,7 +101,7 @@ static void ask(struct node *node, struct member *member, enum pb_letter_kind ki
     member->until = INFINITY;
     member->has_turn = false;
     member->with = 0;
-    write_letter(node, member, kind, member->step.test->name, number);
+    send_message(node, member, kind, member->step.test->name, number);
 }
 
 static void take_answer(struct node *node, struct member *member, int64_t count)
@@ -105,25 +111,25 @@ static void take_answer(struct node *node, struct member *member, int64_t count)
                                    .begin_seconds = member->since,
                                    .end_seconds = node->now + node->request->answer_seconds,
                                    .waits = true};
-    bool is_between = member->step.kind != PB_AGENDA_RUN;
+    bool is_between = member->step.kind != PB_SCHEDULE_RUN;
 
     tell(node, &span);
     member->asks = false;
     member->until = span.end_seconds;
-    member->has_turn = count > 0 && member->asked_as != PB_LETTER_MEET;
-    member->with = member->asked_as == PB_LETTER_MEET ? count - 1 : 0;
+    member->has_turn = count > 0 && member->asked_as != PB_NODE_BARRIER;
+    member->with = member->asked_as == PB_NODE_BARRIER ? count - 1 : 0;
     member->granted = count == 0 ? 0 : is_between ? member->step.count : 1;
     if (is_between)
-        pb_agenda_answer(member->agenda, count > 0);
+        pb_schedule_answer(member->schedule, count > 0);
 }
 
 static void answer_all(struct node *node)
 {
-    struct pb_letter letter;
+    struct pb_node_message message;
     size_t at;
 
-    while (pb_company_answer(node->company, node->now, &at, &letter))
-        take_answer(node, &node->members[at], letter.count);
+    while (pb_arbiter_next_grant(node->arbiter, node->now, &at, &message))
+        take_answer(node, &node->members[at], message.payload.granted);
 }
 
 /* ---- tests ---- */
@@ -143,7 +149,7 @@ static void begin_test(const struct node *node, struct member *member, double se
     double opening_seconds = seconds * peer_opening_share;
 
     member->part = member->part_count = 0;
-    if (pb_test_company(test) != PB_COMPANY_TOGETHER) {
+    if (pb_test_link_use(test) != PB_LINKS_CONCURRENT) {
         add_part(member, PART_MEASURE, 0, seconds);
     } else if (strcmp(test->name, "peer_link") == 0) {
         add_part(member, PART_MEET, 0, 0);
@@ -161,20 +167,20 @@ static void begin_test(const struct node *node, struct member *member, double se
 /* As a supervisor and its rank see to it. */
 static void end_test(struct node *node, struct member *member)
 {
-    write_letter(node, member, PB_LETTER_PASS, member->step.test->name, 0);
+    send_message(node, member, PB_NODE_PASS, member->step.test->name, 0);
     member->with = 0;
     if (member->granted > 1) {
         member->granted--;
     } else if (member->granted == 1) {
         member->granted = 0;
         member->has_turn = false;
-        write_letter(node, member, PB_LETTER_LEAVE, "", 0);
+        send_message(node, member, PB_NODE_RELEASE, "", 0);
     }
 }
 
 static void be_gone(struct node *node, struct member *member)
 {
-    write_letter(node, member, PB_LETTER_GONE, "", 0);
+    send_message(node, member, PB_NODE_LEAVE, "", 0);
     member->is_gone = true;
     member->until = INFINITY;
     node->play.wall_seconds = node->now;
@@ -191,7 +197,8 @@ static void go_on_in_test(struct node *node, struct member *member)
                              .others = member->with};
 
     if (part->kind != PART_MEASURE) {
-        ask(node, member, part->kind == PART_MEET ? PB_LETTER_MEET : PB_LETTER_TURN, part->number);
+        ask(node, member, part->kind == PART_MEET ? PB_NODE_BARRIER : PB_NODE_AWAIT_LINKS,
+            part->number);
         return;
     }
     member->until = span.end_seconds;
@@ -210,12 +217,15 @@ static void go_on(struct node *node, struct member *member)
     if (member->part_count > 0)
         end_test(node, member);
     member->part = member->part_count = 0;
-    member->step = pb_agenda_next(member->agenda);
-    if (member->step.kind == PB_AGENDA_TRY || member->step.kind == PB_AGENDA_TURN) {
-        ask(node, member, member->step.kind == PB_AGENDA_TRY ? PB_LETTER_TRY : PB_LETTER_TURN, 0);
+    member->step = pb_schedule_next(member->schedule);
+    if (member->step.kind == PB_SCHEDULE_TRY_LINKS ||
+        member->step.kind == PB_SCHEDULE_AWAIT_LINKS) {
+        ask(node, member,
+            member->step.kind == PB_SCHEDULE_TRY_LINKS ? PB_NODE_TRY_LINKS : PB_NODE_AWAIT_LINKS,
+            0);
         return;
     }
-    if (member->step.kind == PB_AGENDA_END) {
+    if (member->step.kind == PB_SCHEDULE_END) {
         be_gone(node, member);
         return;
     }
@@ -234,7 +244,7 @@ static void play(struct node *node)
 {
     static const double lull_seconds = 1;
 
-    while (node->status == PB_OK && !pb_company_is_over(node->company)) {
+    while (node->status == PB_OK && !pb_arbiter_is_over(node->arbiter)) {
         double next = INFINITY;
 
         for (size_t i = 0; i < node->request->member_count; i++)
@@ -251,8 +261,8 @@ static void play(struct node *node)
 static enum pb_status open_node(struct node *node)
 {
     const struct play_request *request = node->request;
-    struct pb_company_rules rules = {request->member_count, &node->names, request->turn_seconds,
-                                     request->meet_seconds};
+    struct pb_arbiter_rules rules = {request->member_count, &node->names, request->links_seconds,
+                                     request->barrier_seconds};
     enum pb_status status;
 
     node->members = calloc(request->member_count, sizeof(*node->members));
@@ -264,9 +274,9 @@ static enum pb_status open_node(struct node *node)
                     request->tests[node->names.count]->name);
         node->names.count++;
     }
-    status = pb_company_create(&rules, &node->company, node->err);
+    status = pb_arbiter_create(&rules, &node->arbiter, node->err);
     for (size_t i = 0; status == PB_OK && i < request->member_count; i++)
-        status = pb_agenda_create(request->tests, &node->members[i].agenda, node->err);
+        status = pb_schedule_create(request->tests, &node->members[i].schedule, node->err);
     return status;
 }
 
@@ -279,8 +289,8 @@ enum pb_status play_node(const struct play_request *request, struct play *play_o
     if (node.status == PB_OK)
         play(&node);
     for (size_t i = 0; node.members != NULL && i < request->member_count; i++)
-        pb_agenda_free(node.members[i].agenda);
-    pb_company_free(node.company);
+        pb_schedule_free(node.members[i].schedule);
+    pb_arbiter_free(node.arbiter);
     free(node.members);
     free(node.names.specs);
     if (node.status != PB_OK) {
@@ -313,7 +323,7 @@ double play_waiting_seconds(const struct play *play, size_t member)
     return sum(play, member, true);
 }
 
-double play_turn_seconds(const struct play *play)
+double play_links_seconds(const struct play *play)
 {
     double seconds = 0;
 

@@ -1,6 +1,6 @@
 /*
- * The GPUs of a node, played through their battery on a clock of its own: company.c and agenda.c as
- * they are, and around them what probes, supervisors and ranks do, without processes or waiting.
+ * The GPUs of a node, played through their battery on a clock of its own: arbiter.c and schedule.c
+ * as they are, and around them what probes, supervisors and ranks do, without processes or waiting.
  *
  * How long each test takes is the caller's to say. A test for which GPUs meet falls into parts: see
  * play.c, which has to follow the battery there.
@@ -36,7 +36,7 @@ struct play_request {
 
     double answer_seconds; /* from a question to its answer */
     double opening_factor; /* how many times as long ways to peers are opened as by one alone */
-    double turn_seconds, meet_seconds;
+    double links_seconds, barrier_seconds;
 };
 
 struct play {
@@ -54,6 +54,6 @@ double play_busy_seconds(const struct play *play, size_t member);
 double play_waiting_seconds(const struct play *play, size_t member);
 
 /* How long any member had the links. */
-double play_turn_seconds(const struct play *play);
+double play_links_seconds(const struct play *play);
 
 #endif

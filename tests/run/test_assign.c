@@ -8,7 +8,7 @@
 
 static const struct pb_selection nothing_selected = {.backend = "auto"};
 
-/* A rank on silicon that sees the devices named by the letters of `uuids`. */
+/* A rank on silicon that sees the devices named by the messages of `uuids`. */
 static struct pb_sighting see(const char *host, int64_t local_rank, const char *uuids)
 {
     struct pb_sighting sighting = {.local_rank = local_rank, .backend = "cuda"};
@@ -23,50 +23,50 @@ static struct pb_sighting see(const char *host, int64_t local_rank, const char *
 static void test_seats__each_rank_takes_its_own(void **state)
 {
     const struct pb_sighting sightings[] = {see("n", 0, "ab"), see("n", 1, "ab")};
-    struct pb_seat seats[2];
+    struct pb_assignment assignments[2];
 
     (void)state;
-    assert_int_equal(pb_assign_seats(sightings, 2, &nothing_selected, seats, NULL), PB_OK);
-    assert_string_equal(seats[0].selector, "a");
-    assert_string_equal(seats[1].selector, "b");
+    assert_int_equal(pb_assign_devices(sightings, 2, &nothing_selected, assignments, NULL), PB_OK);
+    assert_string_equal(assignments[0].selector, "a");
+    assert_string_equal(assignments[1].selector, "b");
 }
 
 /* As under a launcher that shows every rank one GPU: the local rank says nothing. */
 static void test_seats__one_visible_device_each(void **state)
 {
     const struct pb_sighting sightings[] = {see("n", 0, "a"), see("n", 1, "b"), see("n", 2, "c")};
-    struct pb_seat seats[3];
+    struct pb_assignment assignments[3];
 
     (void)state;
-    assert_int_equal(pb_assign_seats(sightings, 3, &nothing_selected, seats, NULL), PB_OK);
-    assert_string_equal(seats[1].selector, "b");
-    assert_string_equal(seats[2].selector, "c");
+    assert_int_equal(pb_assign_devices(sightings, 3, &nothing_selected, assignments, NULL), PB_OK);
+    assert_string_equal(assignments[1].selector, "b");
+    assert_string_equal(assignments[2].selector, "c");
 }
 
 static void test_seats__first_free_one_when_the_own_is_taken(void **state)
 {
     const struct pb_sighting sightings[] = {see("n", 0, "b"), see("n", 1, "abc"), see("n", 2, "ba"),
                                             see("n", 2, "abc")};
-    struct pb_seat seats[4];
+    struct pb_assignment assignments[4];
 
     (void)state;
-    assert_int_equal(pb_assign_seats(sightings, 4, &nothing_selected, seats, NULL), PB_OK);
-    assert_string_equal(seats[0].selector, "b");
-    assert_string_equal(seats[1].selector, "a");
-    assert_int_equal(seats[2].member_status, PB_MEMBER_DUPLICATE);
-    assert_string_equal(seats[3].selector, "c"); /* its own is also the last of its list */
+    assert_int_equal(pb_assign_devices(sightings, 4, &nothing_selected, assignments, NULL), PB_OK);
+    assert_string_equal(assignments[0].selector, "b");
+    assert_string_equal(assignments[1].selector, "a");
+    assert_int_equal(assignments[2].member_status, PB_MEMBER_DUPLICATE);
+    assert_string_equal(assignments[3].selector, "c"); /* its own is also the last of its list */
 }
 
 static void test_seats__surplus_is_duplicate_and_blind_is_absent(void **state)
 {
     const struct pb_sighting sightings[] = {see("n", 0, "a"), see("n", 1, "a"), see("m", 0, "")};
-    struct pb_seat seats[3];
+    struct pb_assignment assignments[3];
 
     (void)state;
-    assert_int_equal(pb_assign_seats(sightings, 3, &nothing_selected, seats, NULL), PB_OK);
-    assert_int_equal(seats[0].member_status, PB_MEMBER_OK);
-    assert_int_equal(seats[1].member_status, PB_MEMBER_DUPLICATE);
-    assert_int_equal(seats[2].member_status, PB_MEMBER_ABSENT);
+    assert_int_equal(pb_assign_devices(sightings, 3, &nothing_selected, assignments, NULL), PB_OK);
+    assert_int_equal(assignments[0].member_status, PB_MEMBER_OK);
+    assert_int_equal(assignments[1].member_status, PB_MEMBER_DUPLICATE);
+    assert_int_equal(assignments[2].member_status, PB_MEMBER_ABSENT);
 }
 
 /* By the longest name that there is. */
@@ -80,12 +80,12 @@ static void name_instance(size_t i, char name_out[PB_TEXT_LENGTH])
 static void test_seats__many_instances_of_a_node(void **state)
 {
     struct pb_sighting *sightings = calloc(PB_SIGHT_MAX, sizeof(*sightings));
-    struct pb_seat *seats = calloc(PB_SIGHT_MAX, sizeof(*seats));
+    struct pb_assignment *assignments = calloc(PB_SIGHT_MAX, sizeof(*assignments));
     char name[PB_TEXT_LENGTH];
 
     (void)state;
     assert_true(PB_SIGHT_MAX >= 8 * 7);
-    assert_true(sightings != NULL && seats != NULL);
+    assert_true(sightings != NULL && assignments != NULL);
     for (size_t i = 0; i < PB_SIGHT_MAX; i++) {
         sightings[i] = see("n", (int64_t)i, "");
         sightings[i].device_count = PB_SIGHT_MAX;
@@ -94,14 +94,14 @@ static void test_seats__many_instances_of_a_node(void **state)
             PB_TEXT_SET(sightings[i].uuids[j], name);
         }
     }
-    assert_int_equal(pb_assign_seats(sightings, PB_SIGHT_MAX, &nothing_selected, seats, NULL),
-                     PB_OK);
+    assert_int_equal(
+        pb_assign_devices(sightings, PB_SIGHT_MAX, &nothing_selected, assignments, NULL), PB_OK);
     for (size_t i = 0; i < PB_SIGHT_MAX; i++) {
         name_instance(i, name);
-        assert_int_equal(seats[i].member_status, PB_MEMBER_OK);
-        assert_string_equal(seats[i].selector, name);
+        assert_int_equal(assignments[i].member_status, PB_MEMBER_OK);
+        assert_string_equal(assignments[i].selector, name);
     }
-    free(seats);
+    free(assignments);
     free(sightings);
 }
 
@@ -109,54 +109,55 @@ static void test_seats__many_instances_of_a_node(void **state)
 static void test_seats__surplus_ranks_of_one_instance_are_told_why(void **state)
 {
     struct pb_sighting sightings[] = {see("n", 0, "a"), see("n", 1, "a")};
-    struct pb_seat seats[2];
+    struct pb_assignment assignments[2];
 
     (void)state;
     PB_TEXT_SET(sightings[0].uuids[0], "MIG-a");
     PB_TEXT_SET(sightings[1].uuids[0], "MIG-a");
-    assert_int_equal(pb_assign_seats(sightings, 2, &nothing_selected, seats, NULL), PB_OK);
-    assert_int_equal(seats[1].member_status, PB_MEMBER_DUPLICATE);
-    assert_non_null(strstr(seats[1].message, "CUDA_VISIBLE_DEVICES"));
+    assert_int_equal(pb_assign_devices(sightings, 2, &nothing_selected, assignments, NULL), PB_OK);
+    assert_int_equal(assignments[1].member_status, PB_MEMBER_DUPLICATE);
+    assert_non_null(strstr(assignments[1].message, "CUDA_VISIBLE_DEVICES"));
 }
 
 /* Where one node sees no GPU, its rank has none; the others are measured. */
 static void test_seats__rank_without_gpu_is_absent(void **state)
 {
     struct pb_sighting sightings[] = {see("n", 0, "a"), see("m", 0, "")};
-    struct pb_seat seats[2];
+    struct pb_assignment assignments[2];
 
     (void)state;
     sightings[1].status = PB_NOT_FOUND;
     sightings[1].member_status = PB_MEMBER_ABSENT;
     PB_TEXT_SET(sightings[1].message, "no GPU found");
-    assert_int_equal(pb_assign_seats(sightings, 2, &nothing_selected, seats, NULL), PB_OK);
-    assert_int_equal(seats[0].member_status, PB_MEMBER_OK);
-    assert_int_equal(seats[1].member_status, PB_MEMBER_ABSENT);
-    assert_string_equal(seats[1].message, "no GPU found");
+    assert_int_equal(pb_assign_devices(sightings, 2, &nothing_selected, assignments, NULL), PB_OK);
+    assert_int_equal(assignments[0].member_status, PB_MEMBER_OK);
+    assert_int_equal(assignments[1].member_status, PB_MEMBER_ABSENT);
+    assert_string_equal(assignments[1].message, "no GPU found");
 }
 
 static void test_seats__simulated_slot_is_the_local_rank(void **state)
 {
     struct pb_sighting sightings[] = {see("n", 0, "st"), see("n", 5, "st")};
-    struct pb_seat seats[2];
+    struct pb_assignment assignments[2];
 
     (void)state;
     PB_TEXT_SET(sightings[0].backend, "sim");
     PB_TEXT_SET(sightings[1].backend, "sim");
-    assert_int_equal(pb_assign_seats(sightings, 2, &nothing_selected, seats, NULL), PB_OK);
-    assert_string_equal(seats[1].selector, "5");
+    assert_int_equal(pb_assign_devices(sightings, 2, &nothing_selected, assignments, NULL), PB_OK);
+    assert_string_equal(assignments[1].selector, "5");
 }
 
 static void test_seats__refused_command_line_names_the_rank(void **state)
 {
     struct pb_sighting sightings[] = {see("n", 0, "a"), see("m", 0, "b")};
     struct pb_error err = PB_ERROR_INIT;
-    struct pb_seat seats[2];
+    struct pb_assignment assignments[2];
 
     (void)state;
     sightings[1].status = PB_INVALID;
     PB_TEXT_SET(sightings[1].message, "battery \"x\"");
-    assert_int_equal(pb_assign_seats(sightings, 2, &nothing_selected, seats, &err), PB_INVALID);
+    assert_int_equal(pb_assign_devices(sightings, 2, &nothing_selected, assignments, &err),
+                     PB_INVALID);
     assert_string_equal(err.message, "rank 1 on m: battery \"x\"");
 }
 
@@ -173,56 +174,56 @@ static struct pb_arrival arrive(const char *host, int64_t slot, const char *uuid
 static void test_keys__are_host_and_slot(void **state)
 {
     const struct pb_arrival arrivals[] = {arrive("n1", 3, "a"), arrive("n2", -1, "b")};
-    struct pb_ticket tickets[2];
+    struct pb_named_device named[2];
 
     (void)state;
-    assert_int_equal(pb_assign_keys(arrivals, 2, &nothing_selected, tickets, NULL), PB_OK);
-    assert_string_equal(tickets[0].key, "n1.gpu3");
-    assert_string_equal(tickets[1].key, "n2.gpu9"); /* the slot is not known: the local rank */
+    assert_int_equal(pb_assign_keys(arrivals, 2, &nothing_selected, named, NULL), PB_OK);
+    assert_string_equal(named[0].key, "n1.gpu3");
+    assert_string_equal(named[1].key, "n2.gpu9"); /* the slot is not known: the local rank */
 }
 
 static void test_keys__same_device_twice_is_a_duplicate(void **state)
 {
     const struct pb_arrival arrivals[] = {arrive("n1", 0, "a"), arrive("n1", 0, "a")};
-    struct pb_ticket tickets[2];
+    struct pb_named_device named[2];
 
     (void)state;
-    assert_int_equal(pb_assign_keys(arrivals, 2, &nothing_selected, tickets, NULL), PB_OK);
-    assert_int_equal(tickets[0].member_status, PB_MEMBER_OK);
-    assert_int_equal(tickets[1].member_status, PB_MEMBER_DUPLICATE);
-    assert_string_equal(tickets[1].key, "");
-    assert_string_equal(tickets[1].message, "a is measured by rank 0");
+    assert_int_equal(pb_assign_keys(arrivals, 2, &nothing_selected, named, NULL), PB_OK);
+    assert_int_equal(named[0].member_status, PB_MEMBER_OK);
+    assert_int_equal(named[1].member_status, PB_MEMBER_DUPLICATE);
+    assert_string_equal(named[1].key, "");
+    assert_string_equal(named[1].message, "a is measured by rank 0");
 }
 
 static void test_keys__two_devices_of_one_name_stay_apart(void **state)
 {
     const struct pb_arrival arrivals[] = {arrive("n1", 0, "MIG-a"), arrive("n1", 0, "MIG-b")};
-    struct pb_ticket tickets[2];
+    struct pb_named_device named[2];
 
     (void)state;
-    assert_int_equal(pb_assign_keys(arrivals, 2, &nothing_selected, tickets, NULL), PB_OK);
-    assert_string_equal(tickets[0].key, "n1.gpu0");
-    assert_string_equal(tickets[1].key, "n1.gpu0.1");
+    assert_int_equal(pb_assign_keys(arrivals, 2, &nothing_selected, named, NULL), PB_OK);
+    assert_string_equal(named[0].key, "n1.gpu0");
+    assert_string_equal(named[1].key, "n1.gpu0.1");
 }
 
 static void test_keys__absent_device_of_a_fleet_keeps_its_place(void **state)
 {
     struct pb_arrival arrivals[] = {arrive("here", 0, "a"), arrive("here", 0, ""),
                                     arrive("here", 0, "")};
-    struct pb_ticket tickets[3];
+    struct pb_named_device named[3];
 
     (void)state;
     arrivals[1].status = arrivals[2].status = PB_NOT_FOUND;
     arrivals[1].member_status = arrivals[2].member_status = PB_MEMBER_ABSENT;
     PB_TEXT_SET(arrivals[1].opened.host, "n07");
     arrivals[1].opened.slot = 3;
-    assert_int_equal(pb_assign_keys(arrivals, 3, &nothing_selected, tickets, NULL), PB_OK);
-    assert_int_equal(tickets[1].member_status, PB_MEMBER_ABSENT);
-    assert_string_equal(tickets[1].host, "n07");
-    assert_int_equal(tickets[1].slot, 3);
-    assert_string_equal(tickets[1].key, "");
-    assert_string_equal(tickets[2].host, "here"); /* no fleet tells more */
-    assert_int_equal(tickets[2].slot, -1);
+    assert_int_equal(pb_assign_keys(arrivals, 3, &nothing_selected, named, NULL), PB_OK);
+    assert_int_equal(named[1].member_status, PB_MEMBER_ABSENT);
+    assert_string_equal(named[1].host, "n07");
+    assert_int_equal(named[1].slot, 3);
+    assert_string_equal(named[1].key, "");
+    assert_string_equal(named[2].host, "here"); /* no fleet tells more */
+    assert_int_equal(named[2].slot, -1);
 }
 
 static void test_keys__fleet_with_more_devices_than_ranks_is_refused(void **state)
@@ -230,11 +231,11 @@ static void test_keys__fleet_with_more_devices_than_ranks_is_refused(void **stat
     const struct pb_selection selection = {.backend = "sim", .fleet = "f.json"};
     struct pb_arrival arrivals[] = {arrive("n1", 0, "a")};
     struct pb_error err = PB_ERROR_INIT;
-    struct pb_ticket tickets[1];
+    struct pb_named_device named[1];
 
     (void)state;
     arrivals[0].opened.fleet_size = 2;
-    assert_int_equal(pb_assign_keys(arrivals, 1, &selection, tickets, &err), PB_INVALID);
+    assert_int_equal(pb_assign_keys(arrivals, 1, &selection, named, &err), PB_INVALID);
     assert_string_equal(err.message, "f.json: lists 2 devices, but there are 1 ranks");
 }
 
@@ -242,12 +243,12 @@ static void test_keys__no_device_at_all_is_not_found(void **state)
 {
     struct pb_arrival arrivals[] = {arrive("n1", 0, ""), arrive("n1", 1, "")};
     struct pb_error err = PB_ERROR_INIT;
-    struct pb_ticket tickets[2];
+    struct pb_named_device named[2];
 
     (void)state;
     arrivals[0].status = arrivals[1].status = PB_NOT_FOUND;
     PB_TEXT_SET(arrivals[0].message, "no driver");
-    assert_int_equal(pb_assign_keys(arrivals, 2, &nothing_selected, tickets, &err), PB_NOT_FOUND);
+    assert_int_equal(pb_assign_keys(arrivals, 2, &nothing_selected, named, &err), PB_NOT_FOUND);
     assert_string_equal(err.message, "nothing to measure: no driver");
 }
 

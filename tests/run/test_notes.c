@@ -75,7 +75,7 @@ static void test_note__missing_and_wrong_members_are_named(void **state)
 {
     struct pb_error err = PB_ERROR_INIT;
     struct pb_refusal refusal;
-    struct pb_order order;
+    struct pb_probe_order order;
 
     (void)state;
     assert_int_equal(pb_note_read_refusal("{\"status\":1}", &refusal, &err), PB_CORRUPT);
@@ -92,7 +92,7 @@ static void test_note__missing_and_wrong_members_are_named(void **state)
 static void test_order__keeps_its_tests(void **state)
 {
     struct pb_test_spec specs[1] = {{"bank_conflict", "cycle", "", 0}};
-    struct pb_order order = {.kind = PB_ORDER_RUN, .tests = {specs, 1}}, back;
+    struct pb_probe_order order = {.kind = PB_ORDER_RUN, .tests = {specs, 1}}, back;
     char *line;
 
     (void)state;
@@ -102,7 +102,7 @@ static void test_order__keeps_its_tests(void **state)
     assert_int_equal(pb_note_read_order(line, &back, NULL), PB_OK);
     assert_int_equal(back.kind, PB_ORDER_RUN);
     assert_string_equal(back.tests.specs[0].name, "bank_conflict");
-    pb_order_clear(&back);
+    pb_probe_order_clear(&back);
     free(line);
 }
 

@@ -149,7 +149,7 @@ static enum pb_status start(struct stage *stage, const char *test)
 {
     const struct pb_test_note note = note_of(test);
 
-    return pb_packer_tell(stage->packer, PB_FRAME_START, &note, NULL);
+    return pb_packer_send(stage->packer, PB_FRAME_START, pb_note_test(&note), NULL);
 }
 
 /* Puts a test with one access, which somebody has to free. */

@@ -1,6 +1,6 @@
 /*
- * A node's GPUs at their battery, on a virtual clock: what the rules of company.c and agenda.c come
- * to together. The seconds are those of a recorded H200.
+ * A node's GPUs at their battery, on a virtual clock: what the rules of arbiter.c and schedule.c
+ * come to together. The seconds are those of a recorded H200.
  */
 #include <math.h>
 #include <stdio.h>
@@ -42,8 +42,8 @@ static struct play_request request_of(struct times *times)
                                  .context = times,
                                  .answer_seconds = answer_seconds,
                                  .opening_factor = 1,
-                                 .turn_seconds = TURN_SECONDS,
-                                 .meet_seconds = MEET_SECONDS};
+                                 .links_seconds = TURN_SECONDS,
+                                 .barrier_seconds = MEET_SECONDS};
 }
 
 static void play_times(struct times *times, struct play *play)
@@ -55,7 +55,7 @@ static void play_times(struct times *times, struct play *play)
 
 static bool is_alone(const struct play_span *span)
 {
-    return !span->waits && pb_test_company(span->test) == PB_COMPANY_ALONE;
+    return !span->waits && pb_test_link_use(span->test) == PB_LINKS_EXCLUSIVE;
 }
 
 static bool overlap(const struct play_span *a, const struct play_span *b)

@@ -58,7 +58,7 @@ static enum pb_event_kind act(struct pb_supervisor *supervisor, const struct pb_
         tell_frame(story, event, pb_supervisor_asked(supervisor));
         break;
     case PB_EVENT_READY:
-        tell(story, event->note.outcome);
+        tell(story, event->ready.kind == PB_READY_AWAIT_LINKS ? "links" : "other");
         pb_supervisor_go(supervisor, 1);
         break;
     case PB_EVENT_REFUSED:
@@ -229,7 +229,7 @@ static void test_supervisor__a_turn_lasts_until_its_tests_are_measured(void **st
     struct story story = run("measures", "turn@a", 60);
 
     (void)state;
-    assert_string_equal(story.text, "DEVICE turn STARTa* a=ok* STARTb* b=ok STARTc c=ok");
+    assert_string_equal(story.text, "DEVICE links STARTa* a=ok* STARTb* b=ok STARTc c=ok");
 }
 
 /* The next probe has to ask for itself. */
@@ -238,7 +238,7 @@ static void test_supervisor__a_turn_ends_with_the_probe(void **state)
     struct story story = run("die@a", "turn@a", 60);
 
     (void)state;
-    assert_string_equal(story.text, "DEVICE turn STARTa* a=crashed STARTb b=ok STARTc c=ok");
+    assert_string_equal(story.text, "DEVICE links STARTa* a=crashed STARTb b=ok STARTc c=ok");
 }
 
 /* The next test hangs before this one's result is there: it is waited for. */

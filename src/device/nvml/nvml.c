@@ -33,13 +33,6 @@ static const struct {
      "nvmlDeviceGetPowerManagementDefaultLimit"},
 };
 
-void *pb_nvml_symbol(void *library, const char *name, const char *older)
-{
-    void *address = dlsym(library, name);
-
-    return address == NULL && older != NULL ? dlsym(library, older) : address;
-}
-
 static void load_symbols(void *library, struct pb_nvml_calls *calls)
 {
     for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {

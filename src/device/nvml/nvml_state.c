@@ -2,6 +2,7 @@
  * Reading the state of a GPU through NVML, field by field as core/state_fields.h lists them: what a
  * driver does not support stays unknown.
  */
+#include <dlfcn.h>
 #include <math.h>
 #include <string.h>
 
@@ -31,6 +32,13 @@ struct reading {
     bool has_rows;
     double rows[4];
 };
+
+void *pb_nvml_symbol(void *library, const char *name, const char *older)
+{
+    void *address = dlsym(library, name);
+
+    return address == NULL && older != NULL ? dlsym(library, older) : address;
+}
 
 void pb_nvml_load_state_calls(struct pb_nvml *nvml)
 {

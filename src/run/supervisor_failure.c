@@ -7,6 +7,15 @@
 #include "run/compose.h"
 #include "run/supervisor_state.h"
 
+void pb_supervisor_enter(struct pb_supervisor *supervisor, enum pb_supervisor_state state)
+{
+    if (state == STATE_OVER)
+        pb_child_close_orders(&supervisor->child); /* it may go */
+    supervisor->asked = PB_ASKED_NONE;
+    supervisor->state = state;
+    supervisor->since = pb_time_monotonic_seconds();
+}
+
 static void owe(struct pb_task *task, enum pb_outcome outcome, const char *message)
 {
     task->state = TASK_OWED;
@@ -41,8 +50,8 @@ bool pb_supervisor_has_measured(const struct pb_supervisor *supervisor)
     return false;
 }
 
-void pb_supervisor_doom(struct pb_supervisor *supervisor, enum pb_outcome outcome,
-                        const char *message)
+void pb_supervisor_drain(struct pb_supervisor *supervisor, enum pb_outcome outcome,
+                         const char *message)
 {
     if (!pb_supervisor_has_measured(supervisor)) {
         pb_supervisor_begin_end(supervisor, outcome, message);
@@ -191,8 +200,8 @@ static enum pb_status give_out(struct pb_supervisor *supervisor, size_t size,
     return PB_OK;
 }
 
-enum pb_status pb_supervisor_pay(struct pb_supervisor *supervisor, struct pb_task *task,
-                                 struct pb_event *event, struct pb_error *err)
+enum pb_status pb_supervisor_emit(struct pb_supervisor *supervisor, struct pb_task *task,
+                                  struct pb_event *event, struct pb_error *err)
 {
     size_t size;
     enum pb_status status;

@@ -1,5 +1,5 @@
-/* One probe without a supervisor; see alone.h. */
-#include "run/alone.h"
+/* One probe without a supervisor; see standalone.h. */
+#include "run/standalone.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 struct alone {
     const char *path;
     const volatile sig_atomic_t *stop;
-    struct pb_measure measure;
+    struct pb_probe_setup measure;
     struct pb_bench bench;
     struct pb_claim *claim;
     struct pb_collect *collect;
@@ -111,19 +111,19 @@ static enum pb_status open_device(struct alone *alone, struct pb_error *err)
 {
     const struct pb_selection *selection = alone->measure.selection;
     struct pb_arrival arrival = {.status = PB_OK};
-    struct pb_ticket ticket;
+    struct pb_named_device named;
     enum pb_status status = pb_measure_open(&alone->measure, selection->selector, 0, &alone->bench,
                                             &arrival.opened, err);
 
     if (status != PB_OK)
         return status;
     pb_host_name(arrival.host);
-    status = pb_assign_keys(&arrival, 1, selection, &ticket, err);
+    status = pb_assign_keys(&arrival, 1, selection, &named, err);
     if (status != PB_OK)
         return status;
-    alone->member.slot = ticket.slot;
-    PB_TEXT_SET(alone->member.host, ticket.host);
-    PB_TEXT_SET(alone->member.key, ticket.key);
+    alone->member.slot = named.slot;
+    PB_TEXT_SET(alone->member.host, named.host);
+    PB_TEXT_SET(alone->member.key, named.key);
     PB_TEXT_SET(alone->member.uuid, arrival.opened.uuid);
     PB_TEXT_SET(alone->member.pci_bus_id, arrival.opened.pci_bus_id);
     PB_TEXT_SET(alone->member.model, arrival.opened.model);
@@ -202,7 +202,7 @@ static enum pb_status check_places(struct alone *alone, struct pb_error *err)
 
 /* The file and the spool, with the plan in it. */
 static enum pb_status open_outputs(struct alone *alone, const struct pb_run *run,
-                                   const struct pb_observer *observer, struct pb_error *err)
+                                   const struct pb_run_listener *observer, struct pb_error *err)
 {
     struct pb_plan plan = {.run = *run, .member = alone->member, .rank_count = 1};
     struct pb_hello hello;
@@ -257,10 +257,10 @@ static enum pb_status commit(struct alone *alone, enum pb_status status,
                    alone->path, cause, alone->spool_dir, alone->safe, alone->finished);
 }
 
-enum pb_status pb_measure_alone(const struct pb_selection *selection, const char *path,
-                                const struct pb_run *run, const volatile sig_atomic_t *stop,
-                                const struct pb_observer *observer, struct pb_summary *summary_out,
-                                struct pb_error *err)
+enum pb_status pb_measure_standalone(const struct pb_selection *selection, const char *path,
+                                     const struct pb_run *run, const volatile sig_atomic_t *stop,
+                                     const struct pb_run_listener *observer,
+                                     struct pb_summary *summary_out, struct pb_error *err)
 {
     struct alone alone = {.path = path, .stop = stop};
     struct pb_error cause = PB_ERROR_INIT;

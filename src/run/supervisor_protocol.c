@@ -9,7 +9,7 @@
 
 /* ---- orders ---- */
 
-static void order(struct pb_supervisor *supervisor, const struct pb_order *what)
+static void order(struct pb_supervisor *supervisor, const struct pb_probe_order *what)
 {
     char *line = pb_note_order(what);
     struct pb_error err = PB_ERROR_INIT;
@@ -30,7 +30,7 @@ void pb_supervisor_order_open(struct pb_supervisor *supervisor)
 
 enum pb_status pb_supervisor_order_rest(struct pb_supervisor *supervisor, struct pb_error *err)
 {
-    struct pb_order run = {.kind = PB_ORDER_RUN};
+    struct pb_probe_order run = {.kind = PB_ORDER_RUN};
 
     run.tests.specs = calloc(supervisor->task_count + 1, sizeof(*run.tests.specs));
     if (run.tests.specs == NULL)
@@ -41,13 +41,13 @@ enum pb_status pb_supervisor_order_rest(struct pb_supervisor *supervisor, struct
     PB_TEXT_SET(run.key, supervisor->key);
     pb_supervisor_enter(supervisor, STATE_RUNNING);
     order(supervisor, &run);
-    pb_order_clear(&run);
+    pb_probe_order_clear(&run);
     return PB_OK;
 }
 
 void pb_supervisor_go(struct pb_supervisor *supervisor, int64_t count)
 {
-    const struct pb_order go = {.kind = PB_ORDER_GO, .count = count};
+    const struct pb_probe_order go = {.kind = PB_ORDER_GO, .count = count};
 
     if (supervisor->asked != PB_ASKED_WAITS)
         return;
@@ -131,8 +131,8 @@ static enum pb_status on_refused(struct pb_supervisor *supervisor, const struct 
 }
 
 /* A probe in the middle of its tests says that it cannot go on; another one may. */
-static enum pb_status on_surrender(struct pb_supervisor *supervisor, const struct pb_frame *frame,
-                                   struct pb_error *err)
+static enum pb_status on_abort(struct pb_supervisor *supervisor, const struct pb_frame *frame,
+                               struct pb_error *err)
 {
     struct pb_refusal refusal;
     enum pb_status status = pb_note_read_refusal(frame->note, &refusal, err);
@@ -179,16 +179,20 @@ static enum pb_status on_measured(struct pb_supervisor *supervisor, const struct
     return PB_OK;
 }
 
-static enum pb_status on_ready(struct pb_supervisor *supervisor, struct pb_event *event,
-                               struct pb_error *err)
+static enum pb_status on_ready(struct pb_supervisor *supervisor, const struct pb_frame *frame,
+                               struct pb_event *event, struct pb_error *err)
 {
-    const struct pb_task *task = find_task(supervisor, event->note.test);
+    enum pb_status status = pb_note_read_ready(frame->note, &event->ready, err);
+    const struct pb_ready *ready = &event->ready;
+    const struct pb_task *task = status == PB_OK ? find_task(supervisor, ready->test) : NULL;
 
+    if (status != PB_OK)
+        return status;
     if (task == NULL || task->state != TASK_TODO)
         return pb_fail(err, PB_CORRUPT, "is ready for test \"%s\", which was not ordered",
-                       event->note.test);
+                       ready->test);
     supervisor->asked = PB_ASKED_WAITS;
-    supervisor->asked_tests = strcmp(event->note.outcome, "meet") == 0 ? 1 : event->note.test_count;
+    supervisor->asked_tests = ready->kind == PB_READY_BARRIER ? 1 : ready->tests;
     event->kind = PB_EVENT_READY;
     return PB_OK;
 }
@@ -227,6 +231,8 @@ static enum pb_status on_result(struct pb_supervisor *supervisor, const struct p
         pb_supervisor_give_up(supervisor, PB_TEST_MISSING, "the probe did not run it");
         return PB_OK;
     }
+    if (frame->type == PB_FRAME_READY)
+        return on_ready(supervisor, frame, event, err);
     status = pb_note_read_test(frame->note, &event->note, err);
     if (status != PB_OK)
         return status;
@@ -236,8 +242,6 @@ static enum pb_status on_result(struct pb_supervisor *supervisor, const struct p
         return on_start(supervisor, event, err);
     if (frame->type == PB_FRAME_MEASURED)
         return on_measured(supervisor, event, err);
-    if (frame->type == PB_FRAME_READY)
-        return on_ready(supervisor, event, err);
     if (frame->type == PB_FRAME_TEST)
         return on_test(supervisor, event, err);
     event->kind = supervisor->device_passed ? PB_EVENT_NONE : PB_EVENT_FRAME;
@@ -245,9 +249,10 @@ static enum pb_status on_result(struct pb_supervisor *supervisor, const struct p
     return PB_OK;
 }
 
-/* A frame of a doomed probe: what was measured counts, the rest comes too late. */
-static enum pb_status on_last_words(struct pb_supervisor *supervisor, const struct pb_frame *frame,
-                                    struct pb_event *event, struct pb_error *err)
+/* A frame of a probe that is to be killed: what was measured counts, the rest is too late. */
+static enum pb_status on_drained_frame(struct pb_supervisor *supervisor,
+                                       const struct pb_frame *frame, struct pb_event *event,
+                                       struct pb_error *err)
 {
     const struct pb_task *task = NULL;
     enum pb_status status = PB_OK;
@@ -265,8 +270,8 @@ static enum pb_status on_last_words(struct pb_supervisor *supervisor, const stru
 }
 
 /* Acts on a frame; PB_CORRUPT: it has no business here. */
-enum pb_status pb_supervisor_hear(struct pb_supervisor *supervisor, const struct pb_frame *frame,
-                                  struct pb_event *event, struct pb_error *err)
+enum pb_status pb_supervisor_handle(struct pb_supervisor *supervisor, const struct pb_frame *frame,
+                                    struct pb_event *event, struct pb_error *err)
 {
     enum pb_supervisor_state state = supervisor->state;
 
@@ -277,9 +282,9 @@ enum pb_status pb_supervisor_hear(struct pb_supervisor *supervisor, const struct
     if (frame->type == PB_FRAME_REFUSED && (state == STATE_BOOTING || state == STATE_OPENING))
         return on_refused(supervisor, frame, err);
     if (frame->type == PB_FRAME_REFUSED && state == STATE_RUNNING)
-        return on_surrender(supervisor, frame, err);
+        return on_abort(supervisor, frame, err);
     if (state == STATE_DRAINING)
-        return on_last_words(supervisor, frame, event, err);
+        return on_drained_frame(supervisor, frame, event, err);
     if (state == STATE_RUNNING &&
         (frame->type == PB_FRAME_DEVICE || frame->type == PB_FRAME_START ||
          frame->type == PB_FRAME_MEASURED || frame->type == PB_FRAME_TEST ||

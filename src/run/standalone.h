@@ -1,6 +1,6 @@
 /* One probe without a supervisor: a device into a fleet file of one row, as rank 0 of one. */
-#ifndef PB_RUN_ALONE_H
-#define PB_RUN_ALONE_H
+#ifndef PB_RUN_STANDALONE_H
+#define PB_RUN_STANDALONE_H
 
 #include <signal.h>
 
@@ -15,9 +15,9 @@
  * Statuses are those of pb_measure_prepare(), pb_measure_open() and pb_fleet_create(). What happens
  * to tests after that is in the file and in summary_out.
  */
-enum pb_status pb_measure_alone(const struct pb_selection *selection, const char *path,
-                                const struct pb_run *run, const volatile sig_atomic_t *stop,
-                                const struct pb_observer *observer, struct pb_summary *summary_out,
-                                struct pb_error *err);
+enum pb_status pb_measure_standalone(const struct pb_selection *selection, const char *path,
+                                     const struct pb_run *run, const volatile sig_atomic_t *stop,
+                                     const struct pb_run_listener *observer,
+                                     struct pb_summary *summary_out, struct pb_error *err);
 
 #endif
