@@ -141,7 +141,7 @@ static enum pb_status list_devices(struct pb_reader *reader, struct pb_diff_side
         PB_TEXT_SET(device->key, keys[i].text);
         PB_TEXT_SET(device->uuid, info.uuid);
         PB_TEXT_SET(device->model, info.model);
-        device->is_simulated = strcmp(info.backend, "sim") == 0;
+        device->is_simulated = pb_backend_is_simulated(info.backend);
         side->count++;
     }
     free(keys);
