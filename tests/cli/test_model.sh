@@ -165,7 +165,7 @@ usage_is_refused() {
     column_copy 1 1 4096 >t.traceg
     refuses 'expected one of --cache and --from' t.traceg
     refuses 'expected one of --cache and --from' --cache "$fermi" --from "$hopper" t.traceg
-    refuses 'seed: expected a number, found "x"' --cache "$fermi" --seed x t.traceg
+    refuses 'seed: expected a number from 0 to 2\^64-1, found "x"' --cache "$fermi" --seed x t.traceg
     refuses '' --cache "$fermi"
     echo '{"caches": 7}' >bad.json
     refuses 'bad.json: .*caches' --cache bad.json t.traceg
