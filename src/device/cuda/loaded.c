@@ -50,7 +50,7 @@ static struct parts lay_out(const struct pb_cuda_device *cuda, const struct pb_l
 
 /* All threads of the chase's SM read the array; what they find there is not theirs to check. */
 static enum pb_status read_array(struct pb_cuda_walk *walk, const struct pb_loaded_chase *chase,
-                                 const struct parts *parts)
+                                 const struct parts *parts, struct pb_error *err)
 {
     uint64_t base = walk->cuda->arena.address;
     uint32_t ignored;
@@ -63,27 +63,28 @@ static enum pb_status read_array(struct pb_cuda_walk *walk, const struct pb_load
                                     .repeats = 1,
                                     .sm = chase->chase.sm < 0 ? 0 : (int32_t)chase->chase.sm};
 
-    return pb_cuda_work_launch(walk->cuda, &launch, &ignored, walk->err);
+    return pb_cuda_work_launch(walk->cuda, &launch, &ignored, err);
 }
 
 /* Returns when all CTAs of the background are at work. */
 static enum pb_status start_background(struct pb_cuda_walk *walk,
-                                       const struct pb_kernel_background *launch, void *stream)
+                                       const struct pb_kernel_background *launch, void *stream,
+                                       struct pb_error *err)
 {
     const int polls_max = 1000;
     struct pb_cuda_device *cuda = walk->cuda;
     struct pb_kernel_background_state state = {.started = 0};
-    enum pb_status status = pb_cuda_zero(cuda, launch->state, sizeof(state), "traffic", walk->err);
+    enum pb_status status = pb_cuda_zero(cuda, launch->state, sizeof(state), "traffic", err);
 
     if (status == PB_OK) /* waits: the other stream does not */
-        status = pb_cuda_download(cuda, &state, launch->state, sizeof(state), "traffic", walk->err);
+        status = pb_cuda_download(cuda, &state, launch->state, sizeof(state), "traffic", err);
     if (status == PB_OK)
         status = pb_cuda_status(cuda, pb_kernel_background(launch, stream), "pb_kernel_background",
-                                "launching traffic", walk->err);
+                                "launching traffic", err);
     for (int i = 0; status == PB_OK && state.started < launch->cta_count && i < polls_max; i++)
-        status = pb_cuda_download(cuda, &state, launch->state, sizeof(state), "traffic", walk->err);
+        status = pb_cuda_download(cuda, &state, launch->state, sizeof(state), "traffic", err);
     if (status == PB_OK && (state.started < launch->cta_count || state.ended > 0))
-        status = pb_fail(walk->err, PB_UNSUPPORTED,
+        status = pb_fail(err, PB_UNSUPPORTED,
                          "GPU %d: traffic: %" PRIu32 " of %" PRIu32 " SMs at work at once",
                          cuda->ordinal, state.started - state.ended, launch->cta_count);
     return status;
@@ -92,11 +93,12 @@ static enum pb_status start_background(struct pb_cuda_walk *walk,
 /* Ends the background in any case; first says what went wrong before. */
 static enum pb_status stop_background(struct pb_cuda_walk *walk,
                                       const struct pb_kernel_background *launch, void *stream,
-                                      enum pb_status first, double *bytes_per_s_out)
+                                      enum pb_status first, double *bytes_per_s_out,
+                                      struct pb_error *first_err)
 {
     const uint32_t stop = 1;
     struct pb_cuda_device *cuda = walk->cuda;
-    struct pb_error ignored = PB_ERROR_INIT, *err = first == PB_OK ? walk->err : &ignored;
+    struct pb_error ignored = PB_ERROR_INIT, *err = first == PB_OK ? first_err : &ignored;
     struct pb_kernel_background_state state = {.started = 0};
     enum pb_status status =
         pb_cuda_upload(cuda, launch->state + offsetof(struct pb_kernel_background_state, stop),
@@ -126,9 +128,31 @@ static uint64_t period_cycles(const struct pb_cuda_device *cuda, double bytes_pe
     return (uint64_t)(bytes / bytes_per_s * 1e6 * cuda->info.sm_clock_max_mhz);
 }
 
+/* The whole chase, in one launch; waits for it. */
+static enum pb_status trace_alone(struct pb_cuda_walk *walk, struct pb_trace *trace, int64_t sm,
+                                  struct pb_error *err)
+{
+    const struct pb_cuda_leg leg = {walk, trace, 0, walk->chase->record, sm};
+    enum pb_status status = pb_cuda_launch(walk->cuda, &leg, 1, false, err);
+
+    return status == PB_OK ? pb_cuda_launch_finish(walk->cuda, err) : status;
+}
+
+/* Until all that launches need has been allocated: that would wait for the traffic to end. */
+static enum pb_status practise(struct pb_cuda_walk *walk, struct pb_trace *trace,
+                               struct pb_error *err)
+{
+    const int launches = 8; /* more than may be under way at once */
+    enum pb_status status = PB_OK;
+
+    for (int i = 0; i < launches && status == PB_OK; i++)
+        status = trace_alone(walk, trace, -1, err);
+    return status;
+}
+
 static enum pb_status trace_beside(struct pb_cuda_walk *walk, const struct pb_loaded_chase *chase,
                                    const struct parts *parts, struct pb_trace *trace,
-                                   struct pb_kernel_result *result_out, double *bytes_per_s_out)
+                                   double *bytes_per_s_out, struct pb_error *err)
 {
     struct pb_cuda_device *cuda = walk->cuda;
     uint64_t base = cuda->arena.address;
@@ -138,26 +162,23 @@ static enum pb_status trace_beside(struct pb_cuda_walk *walk, const struct pb_lo
                                           .limit_ns = limit_ns,
                                           .cta_count = cuda->info.sm_count - 1,
                                           .shared_bytes = pb_cuda_whole_sm_bytes(cuda)};
-    struct pb_chase plain = chase->chase;
     void *stream = NULL;
-    enum pb_status status =
-        pb_cuda_status(cuda, pb_kernel_stream_create(&stream), "pb_kernel_stream_create",
-                       "preparing traffic", walk->err);
+    enum pb_status status = practise(walk, trace, err);
 
     launch.period_cycles = period_cycles(cuda, chase->background_bytes_per_s, launch.cta_count);
     /* The caches are set up while all SMs are there for it. */
-    if (status == PB_OK && plain.flush)
-        status = pb_cuda_flush_l2(cuda, walk->err);
-    plain.flush = false;
-    walk->chase = &plain;
+    if (status == PB_OK)
+        status = pb_cuda_walk_set_up(walk, err);
+    if (status == PB_OK)
+        status = pb_cuda_status(cuda, pb_kernel_stream_create(&stream), "pb_kernel_stream_create",
+                                "preparing traffic", err);
     if (status == PB_OK) {
-        status = start_background(walk, &launch, stream);
+        status = start_background(walk, &launch, stream, err);
         if (status == PB_OK)
-            status = pb_cuda_walk_trace(walk, trace, result_out);
-        status = stop_background(walk, &launch, stream, status, bytes_per_s_out);
+            status = trace_alone(walk, trace, -1, err);
+        status = stop_background(walk, &launch, stream, status, bytes_per_s_out, err);
     }
     pb_kernel_stream_destroy(stream);
-    walk->chase = &chase->chase;
     return status;
 }
 
@@ -185,8 +206,8 @@ enum pb_status pb_cuda_loaded_chase(struct pb_device *device, const struct pb_lo
     struct pb_cuda_device *cuda = (struct pb_cuda_device *)device;
     enum pb_kernel_path path =
         chase->chase.path == PB_PATH_GLOBAL_CA ? PB_KERNEL_GLOBAL_CA : PB_KERNEL_GLOBAL_CG;
+    const struct pb_cuda_beside beside = {0, 0};
     struct pb_cuda_walk walk = {.cuda = cuda};
-    struct pb_kernel_result result;
     struct parts parts = lay_out(cuda, chase);
     enum pb_status status = pb_cuda_enter(cuda, err);
 
@@ -196,20 +217,17 @@ enum pb_status pb_cuda_loaded_chase(struct pb_device *device, const struct pb_lo
     if (status == PB_OK)
         status = pb_cuda_reserve(cuda, &cuda->arena, parts.bytes, "a chase in company", err);
     if (status == PB_OK)
-        status = pb_cuda_walk_open(&walk, cuda, &chase->chase, path, path, err);
-    if (status == PB_OK && chase->read_bytes > 0)
-        status = read_array(&walk, chase, &parts);
+        status = pb_cuda_walk_open(&walk, cuda, &chase->chase, path, path, &beside, err);
+    if (status == PB_OK && walk.window < chase->chase.record)
+        status = pb_fail(err, PB_INVALID,
+                         "loaded chase: expected at most %" PRIu64 " loads, found %" PRIu64,
+                         walk.window, chase->chase.record);
+    if (status == PB_OK && chase->background != PB_BACKGROUND_NONE)
+        return trace_beside(&walk, chase, &parts, trace, background_out, err);
     if (status == PB_OK)
-        status = chase->background == PB_BACKGROUND_NONE
-                     ? pb_cuda_walk_trace(&walk, trace, &result)
-                     : trace_beside(&walk, chase, &parts, trace, &result, background_out);
-    pb_cuda_walk_close(&walk);
-    if (status != PB_OK)
-        return status;
-    trace->count = chase->chase.record;
-    trace->window = walk.window;
-    trace->base_address = walk.base_address;
-    trace->carveout_bytes = walk.carveout_bytes;
-    trace->sm_id = result.sm_id;
-    return PB_OK;
+        status = chase->read_bytes > 0 ? read_array(&walk, chase, &parts, err)
+                                       : pb_cuda_walk_set_up(&walk, err);
+    if (status == PB_OK)
+        status = trace_alone(&walk, trace, chase->chase.sm, err);
+    return status;
 }
