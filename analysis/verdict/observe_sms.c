@@ -49,14 +49,36 @@ static size_t read_laps(const struct pb_series *series, const char *phase, bool 
     return count;
 }
 
+static int by_sm(const void *a, const void *b)
+{
+    const struct lap *left = a, *right = b;
+
+    if (left->sm != right->sm)
+        return left->sm < right->sm ? -1 : 1;
+    return -slower_first(a, b);
+}
+
+/* Of laps that were repeated the fastest of each SM; slowest SM first. */
+static size_t keep_fastest(struct lap *laps, size_t count)
+{
+    size_t kept = 0;
+
+    qsort(laps, count, sizeof(*laps), by_sm);
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || laps[kept - 1].sm != laps[i].sm)
+            laps[kept++] = laps[i];
+    qsort(laps, kept, sizeof(*laps), slower_first);
+    return kept;
+}
+
 static double middle(const struct lap *laps, size_t count)
 {
     return count == 0 ? NAN : laps[count / 2].value;
 }
 
 /* Excess of the slowest ones over the median, as a share of it. */
-static void put_ranks(struct pb_observer *observer, const char *what, const struct lap *laps,
-                      size_t count, double practical)
+static void put_ranks(struct pb_observer *observer, const char *test, const char *what,
+                      const struct lap *laps, size_t count, double practical)
 {
     static const char *const ranks[RANKS] = {"slowest", "second_slowest", "third_slowest"};
     struct pb_metric_kind kind = {.unit = "excess",
@@ -69,7 +91,7 @@ static void put_ranks(struct pb_observer *observer, const char *what, const stru
     for (size_t i = 0; i < RANKS && 2 * i + 2 < count; i++) {
         snprintf(name, sizeof(name), "%s_%s", what, ranks[i]);
         pb_observer_put(
-            observer, &kind, "sm_latency", "sm", name,
+            observer, &kind, test, "sm", name,
             (struct pb_cell){laps[i].value / middle(laps, count) - 1.0, 0.0, laps[i].sm});
     }
 }
@@ -96,7 +118,7 @@ static void put_phase(struct pb_observer *observer, const struct pb_series *seri
     double median = middle(laps, count);
     char name[PB_NAME_LENGTH];
 
-    put_ranks(observer, phase, laps, count, 0.02);
+    put_ranks(observer, "sm_latency", phase, laps, count, 0.02);
     snprintf(name, sizeof(name), "%s_cycles", phase);
     pb_observer_put(observer, &cycles, "sm_latency", "sm_median", name, pb_cell_plain(median));
     snprintf(name, sizeof(name), "%s_spread", phase);
@@ -110,15 +132,43 @@ static void put_phase(struct pb_observer *observer, const struct pb_series *seri
                     pb_cell_plain(median * middle(laps, count)));
 }
 
-void pb_observe_sms(struct pb_observer *observer, const struct pb_recording *recording)
+/* What every SM has of its own: one that is smaller misses, and so is slower. */
+static void put_caches(struct pb_observer *observer, const struct pb_series *series,
+                       struct lap *laps)
+{
+    static const char *const phases[] = {"l1_fits", "shared", "constant"};
+
+    for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
+        size_t count = keep_fastest(laps, read_laps(series, phases[i], false, laps));
+
+        put_ranks(observer, "sm_caches", phases[i], laps, count, 0.02);
+    }
+}
+
+static void put_latency(struct pb_observer *observer, const struct pb_series *series,
+                        struct lap *laps)
 {
     static const struct pb_metric_kind share = {
         "share", PB_PART_COMPANY, PB_DOMAIN_FRACTION, PB_BETTER_HIGHER, 0.0, 0.02};
     double sms = observer->witness->subject->info.sm_count;
-    struct lap *laps;
     size_t count;
 
-    if (strcmp(recording->name, "sm_latency") != 0 || recording->series.point_count == 0)
+    put_phase(observer, series, "l1", PB_PART_L1, laps);
+    put_phase(observer, series, "l2", PB_PART_L2, laps);
+    count = read_laps(series, "l2", true, laps);
+    put_ranks(observer, "sm_latency", "clock", laps, count, 0.03);
+    if (sms > 0.0)
+        pb_observer_put(observer, &share, "sm_latency", "sm_map", "measured_share",
+                        pb_cell_plain((double)count / sms));
+}
+
+void pb_observe_sms(struct pb_observer *observer, const struct pb_recording *recording)
+{
+    bool is_latency = strcmp(recording->name, "sm_latency") == 0;
+    struct lap *laps;
+
+    if ((!is_latency && strcmp(recording->name, "sm_caches") != 0) ||
+        recording->series.point_count == 0)
         return;
     laps = malloc(recording->series.point_count * sizeof(*laps));
     if (laps == NULL) {
@@ -126,12 +176,9 @@ void pb_observe_sms(struct pb_observer *observer, const struct pb_recording *rec
                                    recording->series.point_count);
         return;
     }
-    put_phase(observer, &recording->series, "l1", PB_PART_L1, laps);
-    put_phase(observer, &recording->series, "l2", PB_PART_L2, laps);
-    count = read_laps(&recording->series, "l2", true, laps);
-    put_ranks(observer, "clock", laps, count, 0.03);
-    if (sms > 0.0)
-        pb_observer_put(observer, &share, "sm_latency", "sm_map", "measured_share",
-                        pb_cell_plain((double)count / sms));
+    if (is_latency)
+        put_latency(observer, &recording->series, laps);
+    else
+        put_caches(observer, &recording->series, laps);
     free(laps);
 }

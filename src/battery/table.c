@@ -160,6 +160,8 @@ const struct pb_test pb_tests[] = {
      pb_test_spill},
     {"sm_latency", "L1 and L2 as every SM sees them", "cycle", "laps on each SM in turn",
      PB_CAP_GLOBAL_CA | PB_CAP_GLOBAL_CG, PB_QUICK, pb_test_sm_latency},
+    {"sm_caches", "L1, shared memory and constants of every SM", "cycle",
+     "the same laps on many SMs at once", PB_CAP_GLOBAL_CA, PB_STANDARD, pb_test_sm_caches},
     {"l2_map", "latency from every SM to each of 1,024 lines", "cycle",
      "facts 2.10: loads show the nearest copy, atomics the home", PB_CAP_ATOMIC, PB_STANDARD,
      pb_test_l2_map},

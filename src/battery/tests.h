@@ -81,6 +81,8 @@ pb_test_run pb_test_coalesce;
 /* map.c */
 pb_test_run pb_test_sm_latency;
 pb_test_run pb_test_l2_map;
+/* sm_caches.c */
+pb_test_run pb_test_sm_caches;
 /* sm_misses.c */
 pb_test_run pb_test_sm_misses;
 /* layout.c */

@@ -220,6 +220,26 @@ static void test_sm_latency__a_slow_sm_stands_out(void **state)
     pb_bench_close(&bench);
 }
 
+static void test_sm_caches__an_sm_with_a_small_l1_stands_out(void **state)
+{
+    struct pb_recording recording;
+    struct pb_bench bench;
+
+    (void)state;
+    rig_open("gtx560ti", "sm_l1_size=3:0.75", &bench);
+    rig_run(&bench, "l1_capacity", &recording);
+    pb_recording_clear(&recording);
+    rig_run(&bench, "sm_caches", &recording);
+    for (int64_t sm = 0; sm < bench.info.sm_count; sm++) {
+        double cycles = lap_on(&recording, "l1_fits", sm);
+
+        assert_true(sm == 3 ? cycles > 120 : fabs(cycles - 96) < 1);
+        assert_true(fabs(lap_on(&recording, "shared", sm) - lap_on(&recording, "shared", 0)) < 1);
+    }
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
 /* On the H200 of the simulator half of the lines are on the far side of each SM, for atomics. */
 static void test_l2_map__atomics_see_two_sides(void **state)
 {
@@ -381,6 +401,7 @@ int main(void)
         cmocka_unit_test(test_spill__begins_where_the_registers_end),
         cmocka_unit_test(test_coalesce__distance_costs_many_threads_only),
         cmocka_unit_test(test_sm_latency__a_slow_sm_stands_out),
+        cmocka_unit_test(test_sm_caches__an_sm_with_a_small_l1_stands_out),
         cmocka_unit_test(test_l2_map__atomics_see_two_sides),
         cmocka_unit_test(test_host_link__a_narrow_link_shows),
         cmocka_unit_test(test_host_link__quick_leaves_out_the_largest),

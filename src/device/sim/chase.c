@@ -159,6 +159,7 @@ static void begin(struct walk *walk)
     struct pb_sim_memory *memory = walk->device->memory;
     struct pb_sim_timing timing = pb_sim_device_timing(walk->device, chase->sm > 0 ? chase->sm : 0);
 
+    pb_sim_memory_turn(memory, pb_sim_device_l1_share(walk->device, chase->sm));
     pb_sim_memory_launch(memory, carveout_of(chase));
     pb_sim_memory_route(memory, chase->path, &timing, &walk->route);
     pb_sim_memory_route(memory, chase->cross ? chase->warm_path : chase->path, &timing,
@@ -360,6 +361,7 @@ enum pb_status pb_sim_chase(struct pb_device *base, const struct pb_chase *chase
     trace->base_address = walk.base_address;
     trace->carveout_bytes = carveout_of(chase);
     trace->sm_id = chase->sm > 0 ? chase->sm : 0;
+    pb_sim_memory_turn(device->memory, 1.0);
     pb_sim_device_pass(device, walk.cycles);
     return PB_OK;
 }

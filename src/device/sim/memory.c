@@ -26,6 +26,7 @@ struct pb_sim_memory {
     struct pb_sim_cache *tlbs[PB_SIM_TLBS_MAX];
     bool chip_wide[PB_SIM_CACHES_MAX];
     uint64_t size_bytes[PB_SIM_CACHES_MAX];
+    double sm_share; /* of that, on the SM at hand */
 };
 
 bool pb_sim_cache_is_chip_wide(const struct pb_sim_profile *profile, size_t cache)
@@ -45,6 +46,7 @@ enum pb_status pb_sim_memory_create(const struct pb_sim_profile *profile, double
     if (memory == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for a memory hierarchy");
     memory->profile = profile;
+    memory->sm_share = 1.0;
     for (size_t i = 0; i < profile->cache_count && status == PB_OK; i++) {
         const struct pb_sim_cache_spec *spec = &profile->caches[i];
 
@@ -81,9 +83,16 @@ static uint64_t size_beside(const struct pb_sim_memory *memory, size_t cache,
 {
     uint64_t size = memory->size_bytes[cache];
 
+    if (!memory->chip_wide[cache] && memory->sm_share < 1.0)
+        size = (uint64_t)((double)size * memory->sm_share);
     if (!memory->profile->caches[cache].unified_with_shared)
         return size;
     return size > carveout_bytes ? size - carveout_bytes : 0;
+}
+
+void pb_sim_memory_turn(struct pb_sim_memory *memory, double sm_share)
+{
+    memory->sm_share = sm_share;
 }
 
 void pb_sim_memory_flush(struct pb_sim_memory *memory, uint64_t carveout_bytes)

@@ -84,6 +84,9 @@ void pb_sim_memory_free(struct pb_sim_memory *memory); /* NULL is allowed */
 /* Empties everything, and sizes what is unified with shared memory for a launch. */
 void pb_sim_memory_launch(struct pb_sim_memory *memory, uint64_t carveout_bytes);
 
+/* From the next launch on, caches of an SM have this share of their size: that of another SM. */
+void pb_sim_memory_turn(struct pb_sim_memory *memory, double sm_share);
+
 /* Empties the caches alone: what loads find after other data went through L2. */
 void pb_sim_memory_flush(struct pb_sim_memory *memory, uint64_t carveout_bytes);
 

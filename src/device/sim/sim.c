@@ -102,19 +102,22 @@ static enum pb_status check_faults(const struct pb_sim_device *device, struct pb
     for (size_t i = 0; i < device->faults.count; i++) {
         const struct pb_sim_fault *fault = &device->faults.list[i];
 
-        if (fault->kind == PB_SIM_FAULT_SM_SLOW && fault->sm >= profile->sm_count)
+        bool is_small = fault->kind == PB_SIM_FAULT_SM_L1_SIZE;
+
+        if ((fault->kind == PB_SIM_FAULT_SM_SLOW || is_small) && fault->sm >= profile->sm_count)
             return pb_fail(err, PB_INVALID,
-                           "fault sm_slow: expected an SM from 0 to %u of %s, found %lld",
-                           profile->sm_count - 1, profile->name, (long long)fault->sm);
+                           "fault %s: expected an SM from 0 to %u of %s, found %lld",
+                           is_small ? "sm_l1_size" : "sm_slow", profile->sm_count - 1,
+                           profile->name, (long long)fault->sm);
         if (fault->kind == PB_SIM_FAULT_COMPUTE_FLIP && fault->sm >= profile->sm_count)
             return pb_fail(err, PB_INVALID,
                            "fault compute_flip: expected an SM from 0 to %u of %s, found %lld",
                            profile->sm_count - 1, profile->name, (long long)fault->sm);
         if (fault->kind == PB_SIM_FAULT_L2_LATENCY && profile->cache_count == 0)
             return pb_fail(err, PB_INVALID, "fault l2_latency: %s has no cache", profile->name);
-        if (fault->kind == PB_SIM_FAULT_L1_SIZE && !has_private_cache(profile))
-            return pb_fail(err, PB_INVALID, "fault l1_size: %s has no cache in its SMs",
-                           profile->name);
+        if ((fault->kind == PB_SIM_FAULT_L1_SIZE || is_small) && !has_private_cache(profile))
+            return pb_fail(err, PB_INVALID, "fault %s: %s has no cache in its SMs",
+                           is_small ? "sm_l1_size" : "l1_size", profile->name);
     }
     return PB_OK;
 }

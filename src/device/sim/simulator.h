@@ -55,6 +55,9 @@ void pb_sim_host(const char *asked, char host_out[PB_KEY_LENGTH]);
 /* How much longer loads from this SM take; 1 on a healthy one. */
 double pb_sim_device_slowness(const struct pb_sim_device *device, int64_t sm);
 
+/* What that SM's caches have of the size of the others'. */
+double pb_sim_device_l1_share(const struct pb_sim_device *device, int64_t sm);
+
 /*
  * What each level costs now, for a load from this SM. Caches of the SM and shared memory keep their
  * cycles whatever the clock does. What lies outside has the device's latency factor; and what DRAM

@@ -14,6 +14,17 @@ double pb_sim_device_slowness(const struct pb_sim_device *device, int64_t sm)
     return factor;
 }
 
+double pb_sim_device_l1_share(const struct pb_sim_device *device, int64_t sm)
+{
+    double share = 1.0;
+
+    for (size_t i = 0; i < device->faults.count; i++)
+        if (device->faults.list[i].kind == PB_SIM_FAULT_SM_L1_SIZE &&
+            device->faults.list[i].sm == (sm > 0 ? sm : 0))
+            share *= device->faults.list[i].value;
+    return share;
+}
+
 /* What the place of this SM adds to every way out of it. */
 static double place_cycles(const struct pb_sim_profile *profile, int64_t sm)
 {

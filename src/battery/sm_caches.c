@@ -1,0 +1,116 @@
+/*
+ * Family map: what every SM has of its own, on many SMs at the same time.
+ *
+ * The same laps on each SM, by phase; the column sm_id tells the SMs apart:
+ *
+ *   l1_fits    nearly all that L1 holds, by its edge on the SM that was measured for it: an SM
+ * whose L1 is smaller misses shared     shared memory constant   constants that the first cache
+ * holds
+ *
+ * Each lap is taken three times (repeat): its least time tells. Neighbours, which share the way to
+ * constants, take turns. Limit: an SM that the device does not let us choose (MIG, another process)
+ * is left out, and the message counts them.
+ */
+#include <stdlib.h>
+
+#include "battery/search.h"
+#include "battery/sms.h"
+#include "battery/tests.h"
+
+enum {
+    LINE_BYTES = 128,
+    FITS_SHARE = 32, /* one line in so many is left out */
+    CONSTANT_BYTES = 1024,
+    CONSTANT_STRIDE_BYTES = 64,
+    SHARED_BYTES = 1024,
+    SHARED_STRIDE_BYTES = 8,
+    REPEATS = 3, /* of all laps: a spike does not come every time */
+    LEAST_LOADS = 4096
+};
+
+/* A lap of some slots, as often as they are few, after a warm one. */
+static struct pb_walk lap_walk(enum pb_path path, const char *phase, uint64_t footprint_bytes,
+                               uint64_t stride_bytes)
+{
+    struct pb_walk walk = {.path = path,
+                           .order = PB_ORDER_SEQUENTIAL,
+                           .phase = phase,
+                           .footprint_bytes = footprint_bytes / stride_bytes * stride_bytes,
+                           .stride_bytes = stride_bytes,
+                           .on_sm = true};
+    uint64_t slots = pb_walk_slots(&walk);
+
+    walk.warm = 2 * slots;
+    walk.timed = slots < LEAST_LOADS ? LEAST_LOADS / slots * slots : slots;
+    return walk;
+}
+
+static enum pb_status take_alone(struct pb_bench *bench, uint32_t sm, const void *context,
+                                 struct pb_recording *recording, struct pb_error *err)
+{
+    struct pb_walk walk = *(const struct pb_walk *)context;
+
+    walk.sm = sm;
+    return pb_walk_take(bench, &walk, recording, NULL, err);
+}
+
+/* On all SMs, the even ones first; one by one where some of them cannot be chosen. */
+static enum pb_status take_once(struct pb_bench *bench, const struct pb_walk *walk,
+                                struct pb_recording *recording, struct pb_error *err)
+{
+    size_t count = bench->info.sm_count, evens = (count + 1) / 2;
+    struct pb_walk *walks = malloc(count * sizeof(*walks));
+    enum pb_status status;
+
+    if (walks == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for the walks of %zu SMs", count);
+    for (size_t i = 0; i < count; i++) {
+        walks[i] = *walk;
+        walks[i].sm = (uint32_t)(i < evens ? 2 * i : 2 * (i - evens) + 1);
+    }
+    status = pb_walks_take(bench, walks, count, recording, NULL, err);
+    free(walks);
+    recording->sm_id = -1; /* all of them */
+    return status != PB_UNSUPPORTED ? status : pb_sms_each(bench, take_alone, walk, recording, err);
+}
+
+static enum pb_status take_phase(struct pb_bench *bench, struct pb_walk *walk,
+                                 struct pb_recording *recording, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    for (walk->repeat = 0; status == PB_OK && walk->repeat < REPEATS; walk->repeat++)
+        status = take_once(bench, walk, recording, err);
+    return status;
+}
+
+/* What the L1 that was measured holds, but for one line in FITS_SHARE; 0: there is none. */
+static enum pb_status find_fitting(struct pb_bench *bench, struct pb_recording *recording,
+                                   uint64_t *bytes_out, struct pb_error *err)
+{
+    struct pb_search search;
+    enum pb_status status = pb_search_known(bench, PB_CACHE_L1, &search, recording, err);
+
+    *bytes_out = status == PB_OK ? search.fits_bytes - search.fits_bytes / FITS_SHARE : 0;
+    return status == PB_UNSUPPORTED || status == PB_NOT_FOUND ? PB_OK : status;
+}
+
+enum pb_status pb_test_sm_caches(struct pb_bench *bench, struct pb_recording *recording,
+                                 struct pb_error *err)
+{
+    uint64_t fitting = 0;
+    enum pb_status status = find_fitting(bench, recording, &fitting, err);
+    struct pb_walk walk;
+
+    if (status == PB_OK && fitting >= LINE_BYTES) {
+        walk = lap_walk(PB_PATH_GLOBAL_CA, "l1_fits", fitting, LINE_BYTES);
+        status = take_phase(bench, &walk, recording, err);
+    }
+    walk = lap_walk(PB_PATH_SHARED, "shared", SHARED_BYTES, SHARED_STRIDE_BYTES);
+    if (status == PB_OK && (bench->info.capabilities & PB_CAP_SHARED) != 0)
+        status = take_phase(bench, &walk, recording, err);
+    walk = lap_walk(PB_PATH_CONSTANT, "constant", CONSTANT_BYTES, CONSTANT_STRIDE_BYTES);
+    if (status == PB_OK && (bench->info.capabilities & PB_CAP_CONSTANT) != 0)
+        status = take_phase(bench, &walk, recording, err);
+    return status;
+}
