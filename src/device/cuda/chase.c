@@ -467,10 +467,11 @@ static enum pb_status launch_group(struct pb_cuda_device *cuda, const struct pb_
                                    struct pb_trace *traces, struct pb_error *err)
 {
     bool is_confined = chases->is_confined;
-    struct legs legs = {
-        .cuda = cuda, .most = is_confined ? pb_cuda_launch_most(cuda) : 1, .set_up = !is_confined};
+    struct legs legs = {.cuda = cuda, .most = 1, .set_up = !is_confined};
     enum pb_status status = open_group(cuda, chases, count, walks, err);
 
+    if (status == PB_OK && is_confined && may_spread(&walks[0]))
+        legs.most = pb_cuda_launch_most(cuda);
     for (size_t i = 0; status == PB_OK && is_confined && i < count; i++)
         if (i == 0 || !have_one_chain(&chases[i - 1], &chases[i]))
             status = pb_cuda_walk_set_up(&walks[i], err);
