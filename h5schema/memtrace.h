@@ -106,8 +106,10 @@ struct pb_memtrace_instruction {
     char cache_operator[PB_NAME_LENGTH]; /* ca, cg, nc, …; see docs/tracing.md; empty: not known */
     uint32_t size;                       /* bytes of a lane; 0: varies */
     uint32_t bypasses_l1;                /* 1: a load that is not answered by L1 */
-    char file[PB_MESSAGE_LENGTH];        /* source; empty: not in the binary */
-    uint32_t line;                       /* 0: not in the binary */
+    uint64_t wait_pc; /* of the first later instruction that waits for its answer, in the order of
+                         the code; 0: not known; UINT64_MAX: none does */
+    char file[PB_MESSAGE_LENGTH]; /* source; empty: not in the binary */
+    uint32_t line;                /* 0: not in the binary */
 };
 
 enum pb_memtrace_flag {

@@ -107,6 +107,9 @@ static const struct pb_field instruction_fields[] = {
     FIELD(U32, pb_memtrace_instruction, size, "size", "byte", "of a lane; 0: varies"),
     FIELD(U32, pb_memtrace_instruction, bypasses_l1, "bypasses_l1", "",
           "1: a load that L1 does not answer"),
+    LATER(U64, pb_memtrace_instruction, wait_pc, "wait_pc", "byte",
+          "of the first later instruction, in the order of the code, that waits for its answer; 0: "
+          "not known; 2^64 - 1: none does"),
     FIELD(TEXT, pb_memtrace_instruction, file, "file", "", "source; empty: not in the binary"),
     FIELD(U32, pb_memtrace_instruction, line, "line", "", "of the source; 0: not in the binary"),
 };

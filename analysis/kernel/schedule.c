@@ -6,7 +6,17 @@
 
 #define NONE UINT32_MAX
 
-enum { PROGRESS_STEP = 1 << 20 };
+enum {
+    PROGRESS_STEP = 1 << 20,
+    PENDING_MAX = 8,       /* answers that a warp is owed, by where it waits for them */
+    INSTRUCTION_BYTES = 16 /* of machine code, sm_70 and later */
+};
+
+/* Loads of a warp that were issued and whose answers have not been waited for yet. */
+struct pending {
+    uint64_t wait_counter; /* program counter of the instruction that waits */
+    double ready_time;     /* of the last answer */
+};
 
 /* A warp that is active on an SM, in a slot that the next block's warp takes over. */
 struct warp {
@@ -14,7 +24,11 @@ struct warp {
     uint32_t number; /* of the block */
     uint32_t block_slot;
     uint32_t next_ready; /* slot behind it in the queue */
-    bool has_access;     /* refused, to be tried again */
+    bool has_access;     /* read, and refused or not issued yet */
+    bool has_waited;     /* for what its access needs */
+    uint64_t counter;    /* program counter of its last access */
+    struct pending pending[PENDING_MAX];
+    uint32_t pending_count;
     struct pb_access access;
 };
 
@@ -188,7 +202,9 @@ static enum pb_status start_block(struct schedule *schedule, uint32_t number, bo
         sm->warps[slot].block = block;
         sm->warps[slot].number = i;
         sm->warps[slot].block_slot = block_slot;
-        sm->warps[slot].has_access = false;
+        sm->warps[slot].has_access = sm->warps[slot].has_waited = false;
+        sm->warps[slot].counter = 0;
+        sm->warps[slot].pending_count = 0;
         push_ready(sm, slot);
     }
     schedule->result.block_count++;
@@ -237,6 +253,49 @@ static enum pb_status end_warp(struct schedule *schedule, uint32_t number, uint3
     return start_block(schedule, number, &started, err);
 }
 
+/*
+ * A load whose answer is not needed at once. Where there are too many places, it is waited for with
+ * the last one, at the earlier of both.
+ */
+static void add_pending(struct warp *warp, uint64_t wait_counter, double ready_time)
+{
+    uint32_t i = 0;
+
+    while (i < warp->pending_count && warp->pending[i].wait_counter != wait_counter)
+        i++;
+    if (i == PENDING_MAX)
+        i--;
+    else if (i == warp->pending_count)
+        warp->pending[warp->pending_count++] = (struct pending){wait_counter, ready_time};
+    if (wait_counter < warp->pending[i].wait_counter)
+        warp->pending[i].wait_counter = wait_counter;
+    if (ready_time > warp->pending[i].ready_time)
+        warp->pending[i].ready_time = ready_time;
+}
+
+/*
+ * When a warp can issue the instruction at a program counter: all answers are there that the code
+ * up to it waits for. A way back is the end of a turn of a loop, whose next turn writes the same
+ * registers: all answers have to be there.
+ */
+static double wait_for_pending(struct warp *warp, uint64_t counter)
+{
+    bool goes_back = counter <= warp->counter;
+    uint32_t kept = 0;
+    double time = 0.0;
+
+    for (uint32_t i = 0; i < warp->pending_count; i++) {
+        const struct pending *pending = &warp->pending[i];
+
+        if (!goes_back && pending->wait_counter > counter)
+            warp->pending[kept++] = *pending;
+        else if (pending->ready_time > time)
+            time = pending->ready_time;
+    }
+    warp->pending_count = kept;
+    return time;
+}
+
 /* Where a warp waits after its access. */
 static void put_back(struct schedule *schedule, struct sm *sm, uint32_t slot,
                      const struct pb_access_outcome *outcome)
@@ -247,6 +306,46 @@ static void put_back(struct schedule *schedule, struct sm *sm, uint32_t slot,
         push_ready(sm, slot);
     else
         push_sleeper(sm, &(struct sleeper){outcome->ready_time, schedule->order++, slot});
+}
+
+static const struct pb_instruction *instruction_of(const struct schedule *schedule,
+                                                   const struct warp *warp)
+{
+    return &(*schedule->kernel->instructions)[warp->access.instruction];
+}
+
+/* Puts a warp back whose access needs answers that are not there yet. */
+static bool waits_first(struct schedule *schedule, struct sm *sm, uint32_t slot)
+{
+    struct warp *warp = &sm->warps[slot];
+    double time;
+
+    if (warp->has_waited || warp->pending_count == 0)
+        return false;
+    warp->has_access = warp->has_waited = true;
+    time = wait_for_pending(warp, instruction_of(schedule, warp)->program_counter);
+    if (time <= sm->now)
+        return false;
+    push_sleeper(sm, &(struct sleeper){time, schedule->order++, slot});
+    return true;
+}
+
+/*
+ * After a load whose answer the code does not need at once, the warp goes on; its next access is at
+ * least as many cycles later as instructions.
+ */
+static void let_run_on(struct schedule *schedule, struct warp *warp,
+                       struct pb_access_outcome *outcome)
+{
+    const struct pb_instruction *instruction = instruction_of(schedule, warp);
+
+    warp->counter = instruction->program_counter;
+    if (instruction->wait_counter == 0 || schedule->options->no_divergence ||
+        schedule->options->no_hierarchy)
+        return;
+    if (instruction->wait_counter != UINT64_MAX)
+        add_pending(warp, instruction->wait_counter, outcome->ready_time);
+    outcome->ready_time = outcome->issue_time;
 }
 
 /* One access of the warp whose turn it is on an SM; or its end. */
@@ -271,11 +370,15 @@ static enum pb_status take_turn(struct schedule *schedule, uint32_t number, stru
         return status;
     if (!found)
         return end_warp(schedule, number, slot, err);
+    if (waits_first(schedule, sm, slot))
+        return PB_OK;
     status = schedule->sink->access(schedule->sink->context, number, slot, &warp->access, sm->now,
                                     &outcome, err);
     if (status != PB_OK)
         return status;
-    warp->has_access = outcome.is_refused;
+    warp->has_access = warp->has_waited = outcome.is_refused;
+    if (!outcome.is_refused)
+        let_run_on(schedule, warp, &outcome);
     sm->now = outcome.issue_time;
     if (schedule->options->no_hierarchy && outcome.ready_time > sm->now)
         sm->now = outcome.ready_time; /* each access is complete before the next */

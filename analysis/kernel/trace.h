@@ -46,6 +46,11 @@ struct pb_instruction {
     enum pb_access_space space;
     enum pb_access_way way;
     bool bypasses_l1;
+    /*
+     * Program counter of the first later instruction that waits for its answer, UINT64_MAX: none
+     * does. 0: not known; then the warp waits before its next access.
+     */
+    uint64_t wait_counter;
 };
 
 struct pb_allocation {

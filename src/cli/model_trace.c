@@ -61,6 +61,7 @@ static enum pb_status read_instructions(struct h5_trace *trace, struct pb_error 
 
         instruction->program_counter = row->pc;
         instruction->line = row->line;
+        instruction->wait_counter = row->wait_pc;
         instruction->kind = kind_of(row);
         instruction->space = strcmp(row->memory, "local") == 0 ? PB_SPACE_LOCAL : PB_SPACE_GLOBAL;
         instruction->way = strcmp(row->operation, "async_copy") == 0  ? PB_WAY_ASYNC

@@ -7,6 +7,7 @@
 #include "trace/cubin.h"
 #include "trace/lines.h"
 #include "trace/sass.h"
+#include "trace/scoreboard.h"
 
 void pb_instructions_begin(struct pb_instruction_table *table, const struct pb_index *index,
                            struct pb_stream_reader *reader, uint32_t context)
@@ -101,6 +102,17 @@ static void match_offset(const struct pb_cubin_function *function, void *context
     search->is_found = true;
 }
 
+/* Where the function waits for the answer of its instruction at an offset of the section. */
+static uint64_t wait_of(const struct pb_cubin_section *code,
+                        const struct pb_cubin_function *function, uint64_t offset)
+{
+    uint64_t left = code->size - function->offset; /* offset lies in both */
+
+    return pb_scoreboard_wait(code->bytes + function->offset,
+                              function->size < left ? function->size : left,
+                              offset - function->offset);
+}
+
 /* Fills in what the cubin at hand says of the instruction at an offset of a section. */
 static void describe(const struct pb_instruction_table *table, uint32_t section, uint64_t offset,
                      struct pb_memtrace_instruction *row)
@@ -124,6 +136,8 @@ static void describe(const struct pb_instruction_table *table, uint32_t section,
         PB_TEXT_SET(row->cache_operator, sass.cache_operator);
         row->size = sass.size;
         row->bypasses_l1 = sass.bypasses_l1;
+        if (inner.is_found)
+            row->wait_pc = wait_of(&code, &inner.found, offset);
     }
     pb_lines_find(table->cubin, table->cubin_size, section, offset, row->file, sizeof(row->file),
                   &row->line);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# trace_kernels.sh BUILD OUT: the proof of the tracer by hardware counters.
+# trace_kernels.sh BUILD OUT [all|held_out]: the proof of the tracer by hardware counters.
 #
 # Every kernel of plumb-trace-kernels runs under ncu with cold caches (--cache-control all), and under
 # plumb-trace on all SMs and on one. OUT gets
@@ -11,6 +11,7 @@
 set -u
 build=$1
 out=$2
+kind=${3:-all}
 here=$(cd "$(dirname "$0")" && pwd)
 kernels=$build/tests/gpu/plumb-trace-kernels
 trace=$build/src/cli/plumb-trace
@@ -34,7 +35,7 @@ metrics=$metrics,lts__t_sectors_srcunit_tex_op_read.sum
 metrics=$metrics,lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum
 
 "$ncu" --csv --page raw --print-units base --cache-control all --clock-control none \
-    --metrics "$metrics" "$kernels" all >"$out/ncu.log" 2>&1
+    --metrics "$metrics" "$kernels" "$kind" >"$out/ncu.log" 2>&1
 python3 "$here/counters.py" "$out/ncu.log" >"$out/counters.csv" || { tail -n 5 "$out/ncu.log"; exit 1; }
 
 now() { date +%s.%N; }
@@ -43,7 +44,8 @@ since() { echo "$1 $(now)" | awk '{printf "%.3f", $2 - $1}'; }
 echo "kernel,native_s,one_sm_s,all_sms_s,records,stream_bytes_per_record,file_bytes,native_kernel_s,traced_kernel_s" \
     >"$out/costs.csv"
 : >"$out/counted.csv"
-for name in $("$kernels" --list) large_copy; do
+case $kind in all) names="$("$kernels" --list) large_copy" ;; *) names=$("$kernels" --list-held-out) ;; esac
+for name in $names; do
     begin=$(now); CUDA_MODULE_LOADING=EAGER "$kernels" "$name" >"$out/native"; native=$(since "$begin")
     begin=$(now); "$trace" --kernel "^$name\$" --sms 1 -o "$out/one.h5" -- "$kernels" "$name" >/dev/null
     one=$(since "$begin")

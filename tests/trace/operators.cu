@@ -71,3 +71,42 @@ extern "C" __global__ void reduction_float(float *p)
 COPY(ca, "cp.async.ca.shared.global")
 COPY(cg, "cp.async.cg.shared.global")
 #endif
+
+/* Where their answers are waited for: test_operators.c. */
+extern "C" __global__ void wait_batched(const int *p, int *q)
+{
+    int a, b, sum;
+
+    asm volatile("ld.global.b32 %0, [%1];" : "=r"(a) : "l"(p + threadIdx.x) : "memory");
+    asm volatile("ld.global.b32 %0, [%1];" : "=r"(b) : "l"(p + threadIdx.x + 1024) : "memory");
+    asm volatile("add.s32 %0, %1, %2;" : "=r"(sum) : "r"(a), "r"(b));
+    q[threadIdx.x] = sum;
+}
+
+extern "C" __global__ void wait_chained(const int *p, int *q)
+{
+    int a, b;
+
+    asm volatile("ld.global.b32 %0, [%1];" : "=r"(a) : "l"(p + threadIdx.x) : "memory");
+    asm volatile("ld.global.b32 %0, [%1];" : "=r"(b) : "l"(p + a) : "memory");
+    q[threadIdx.x] = b;
+}
+
+/* The first copy is waited for alone, before the load; the second behind it. */
+extern "C" __global__ void wait_copies(const int *p, int *q)
+{
+#if __CUDA_ARCH__ >= 800
+    __shared__ int tile[64];
+    uint32_t at = (uint32_t)__cvta_generic_to_shared(tile);
+    int value;
+
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at), "l"(p) : "memory");
+    asm volatile("cp.async.commit_group;" ::: "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at + 128), "l"(p + 64) : "memory");
+    asm volatile("cp.async.commit_group;" ::: "memory");
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+    asm volatile("ld.global.b32 %0, [%1];" : "=r"(value) : "l"(p + threadIdx.x) : "memory");
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+    q[threadIdx.x] = value + tile[threadIdx.x];
+#endif
+}

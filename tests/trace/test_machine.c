@@ -12,6 +12,7 @@
 #include "trace/cubin.h"
 #include "trace/lines.h"
 #include "trace/sass.h"
+#include "trace/scoreboard.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -177,11 +178,46 @@ static void test_cubin__cut_and_damaged_ones_are_survived(void **state)
     free(cubin.bytes);
 }
 
+/* Control bits of a made-up instruction: what it sets (7: nothing) and the mask of its waits. */
+static void put_code(unsigned char *code, uint64_t low, uint64_t sets, uint64_t waits)
+{
+    uint64_t words[2] = {low, sets << 46 | waits << 52};
+
+    memcpy(code, words, sizeof(words));
+}
+
+static void test_scoreboard__first_instruction_that_waits_is_found(void **state)
+{
+    const uint64_t load = 0x981, copy = 0xfae, collect = 0x9af, depbar = 0x91a, other = 0x210;
+    unsigned char code[10 * PB_SASS_BYTES];
+
+    (void)state;
+    put_code(code, load, 2, 0);
+    put_code(code + 0x10, load, 5, 0);
+    put_code(code + 0x20, other, 7, 1 << 5);
+    put_code(code + 0x30, load, 3, 1 << 2);
+    put_code(code + 0x40, copy, 7, 0);
+    put_code(code + 0x50, collect, 0, 0);
+    put_code(code + 0x60, copy, 7, 0);
+    put_code(code + 0x70, collect, 0, 0);
+    put_code(code + 0x80, depbar | UINT64_C(0x8040) << 32, 7, 0); /* all but the last group */
+    put_code(code + 0x90, depbar | UINT64_C(0x8000) << 32, 7, 0);
+    assert_int_equal(pb_scoreboard_wait(code, sizeof(code), 0), 0x30);
+    assert_int_equal(pb_scoreboard_wait(code, sizeof(code), 0x10), 0x20);
+    assert_true(pb_scoreboard_wait(code, sizeof(code), 0x30) == PB_SCOREBOARD_NEVER);
+    assert_int_equal(pb_scoreboard_wait(code, sizeof(code), 0x40), 0x80);
+    assert_int_equal(pb_scoreboard_wait(code, sizeof(code), 0x60), 0x90);
+    assert_int_equal(pb_scoreboard_wait(code, sizeof(code), 0x20), 0);
+    assert_int_equal(pb_scoreboard_wait(code, 0x68, 0x60), 0); /* the code ends before */
+    assert_int_equal(pb_scoreboard_wait(code, 8, 0), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sass_decode__operators_of_every_load_are_found),
         cmocka_unit_test(test_lines_find__loads_have_the_line_that_made_them),
+        cmocka_unit_test(test_scoreboard__first_instruction_that_waits_is_found),
         cmocka_unit_test(test_cubin__functions_and_resources_are_found),
         cmocka_unit_test(test_cubin__cut_and_damaged_ones_are_survived),
     };

@@ -13,6 +13,7 @@
 
 #include "trace/cubin.h"
 #include "trace/sass.h"
+#include "trace/scoreboard.h"
 
 static const struct {
     const char *kernel, *operation, *cache_operator;
@@ -98,10 +99,64 @@ static void test_sass_decode__agrees_with_this_compiler(void **state)
         check_cubin(path);
 }
 
+/* Where the loads or copies of a kernel are waited for: offset and answer of the first two. */
+static size_t find_waits(const struct pb_cubin_section *code, unsigned architecture,
+                         const char *operation, uint64_t at_out[2], uint64_t waits_out[2])
+{
+    size_t count = 0;
+
+    for (uint64_t at = 0; at + PB_SASS_BYTES <= code->size && count < 2; at += PB_SASS_BYTES) {
+        if (strcmp(pb_sass_decode(code->bytes + at, architecture).operation, operation) != 0)
+            continue;
+        at_out[count] = at;
+        waits_out[count++] = pb_scoreboard_wait(code->bytes, code->size, at);
+    }
+    return count;
+}
+
+static void check_waits(const char *path)
+{
+    static unsigned char bytes[1 << 20];
+    FILE *file = fopen(path, "rb");
+    struct pb_cubin_section code;
+    uint64_t at[2], waits[2];
+    unsigned architecture;
+    size_t size;
+
+    assert_non_null(file);
+    size = fread(bytes, 1, sizeof(bytes), file);
+    fclose(file);
+    architecture = pb_cubin_architecture(bytes, size);
+
+    assert_true(pb_cubin_find_section(bytes, size, ".text.wait_batched", &code));
+    assert_int_equal(find_waits(&code, architecture, "load", at, waits), 2);
+    assert_true(waits[0] == waits[1] && waits[0] > at[1] && waits[0] < code.size);
+
+    assert_true(pb_cubin_find_section(bytes, size, ".text.wait_chained", &code));
+    assert_int_equal(find_waits(&code, architecture, "load", at, waits), 2);
+    assert_true(waits[0] > at[0] && waits[0] <= at[1] && waits[1] > at[1]);
+
+    if (architecture < 80)
+        return;
+    assert_true(pb_cubin_find_section(bytes, size, ".text.wait_copies", &code));
+    assert_int_equal(find_waits(&code, architecture, "async_copy", at, waits), 2);
+    assert_true(waits[0] > at[1] && waits[1] > waits[0] && waits[1] < code.size);
+}
+
+static void test_scoreboard__agrees_with_this_compiler(void **state)
+{
+    char paths[] = PLUMB_OPERATOR_CUBINS, *rest = paths;
+
+    (void)state;
+    for (char *path = strtok_r(rest, ",", &rest); path != NULL; path = strtok_r(NULL, ",", &rest))
+        check_waits(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sass_decode__agrees_with_this_compiler),
+        cmocka_unit_test(test_scoreboard__agrees_with_this_compiler),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
