@@ -12,23 +12,30 @@
  * CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; the newest first.
  * Fermi and Kepler: N14 3.2 and 4.2, stores are handled by L2; from Maxwell on lines are allocated
  * when they are missed (a load that meets its line in flight is a hit: seen on an H200). From
- * Ampere on requests are merged before L2 (the "L2 Request Coalescer" of Nsight Compute).
+ * Ampere on the requests of a GPC are merged before L2 (the "L2 Request Coalescer" of Nsight
+ * Compute; seen on an H200). The number of GPCs is that of the largest chip of each.
  */
 static const struct pb_execution capabilities[] = {
-    {120, 0, 1536, 24, 65536, 102400, 1024, false, PB_STORE_UPDATE, true, NAN, false, NAN, 0.0,
+    {120, 0, 1536, 24, 65536, 102400, 1024, false, PB_STORE_UPDATE, true, 12, NAN, false, NAN, 0.0,
      0.0},
-    {100, 0, 2048, 32, 65536, 233472, 1024, false, PB_STORE_UPDATE, true, NAN, false, NAN, 0.0,
+    {100, 0, 2048, 32, 65536, 233472, 1024, false, PB_STORE_UPDATE, true, 8, NAN, false, NAN, 0.0,
      0.0},
-    {90, 0, 2048, 32, 65536, 233472, 1024, false, PB_STORE_UPDATE, true, NAN, false, NAN, 0.0, 0.0},
-    {89, 0, 1536, 24, 65536, 102400, 1024, false, PB_STORE_UPDATE, true, NAN, false, NAN, 0.0, 0.0},
-    {86, 0, 1536, 16, 65536, 102400, 1024, false, PB_STORE_UPDATE, true, NAN, false, NAN, 0.0, 0.0},
-    {80, 0, 2048, 32, 65536, 167936, 1024, false, PB_STORE_UPDATE, true, NAN, false, NAN, 0.0, 0.0},
-    {75, 0, 1024, 16, 65536, 65536, 0, false, PB_STORE_UPDATE, false, NAN, false, NAN, 0.0, 0.0},
-    {70, 0, 2048, 32, 65536, 98304, 0, false, PB_STORE_UPDATE, false, NAN, false, NAN, 0.0, 0.0},
-    {50, 0, 2048, 32, 65536, 65536, 0, false, PB_STORE_INVALIDATE, false, NAN, false, NAN, 0.0,
+    {90, 0, 2048, 32, 65536, 233472, 1024, false, PB_STORE_UPDATE, true, 8, NAN, false, NAN, 0.0,
      0.0},
-    {30, 0, 2048, 16, 65536, 49152, 0, true, PB_STORE_INVALIDATE, false, NAN, false, NAN, 0.0, 0.0},
-    {20, 0, 1536, 8, 32768, 49152, 0, true, PB_STORE_INVALIDATE, false, NAN, false, NAN, 0.0, 0.0},
+    {89, 0, 1536, 24, 65536, 102400, 1024, false, PB_STORE_UPDATE, true, 12, NAN, false, NAN, 0.0,
+     0.0},
+    {86, 0, 1536, 16, 65536, 102400, 1024, false, PB_STORE_UPDATE, true, 7, NAN, false, NAN, 0.0,
+     0.0},
+    {80, 0, 2048, 32, 65536, 167936, 1024, false, PB_STORE_UPDATE, true, 8, NAN, false, NAN, 0.0,
+     0.0},
+    {75, 0, 1024, 16, 65536, 65536, 0, false, PB_STORE_UPDATE, false, 1, NAN, false, NAN, 0.0, 0.0},
+    {70, 0, 2048, 32, 65536, 98304, 0, false, PB_STORE_UPDATE, false, 1, NAN, false, NAN, 0.0, 0.0},
+    {50, 0, 2048, 32, 65536, 65536, 0, false, PB_STORE_INVALIDATE, false, 1, NAN, false, NAN, 0.0,
+     0.0},
+    {30, 0, 2048, 16, 65536, 49152, 0, true, PB_STORE_INVALIDATE, false, 1, NAN, false, NAN, 0.0,
+     0.0},
+    {20, 0, 1536, 8, 32768, 49152, 0, true, PB_STORE_INVALIDATE, false, 1, NAN, false, NAN, 0.0,
+     0.0},
 };
 
 enum { CAPABILITY_COUNT = sizeof(capabilities) / sizeof(capabilities[0]), DEFAULT_CAPABILITY = 90 };
@@ -124,6 +131,7 @@ static enum pb_status read_execution(const struct pb_json *object, struct pb_exe
                                         "latency_sigma",
                                         "line_cycles",
                                         "l2_merge",
+                                        "gpc_count",
                                         NULL};
     static const char *const merges[] = {"no", "yes", NULL};
     static const char *const fills[] = {"on_miss", "on_arrival", NULL};
@@ -154,6 +162,8 @@ static enum pb_status read_execution(const struct pb_json *object, struct pb_exe
         status = read_word(object, "l1_stores", stores, &store, err);
     if (status == PB_OK)
         status = read_word(object, "l2_merge", merges, &merge, err);
+    if (status == PB_OK)
+        status = read_count(object, "gpc_count", PB_GPCS_MAX, &execution->gpc_count, err);
     execution->l2_merges_requests = merge == 1;
     execution->l1_fills_on_arrival = fill == 1;
     execution->l1_stores = (enum pb_store_policy)store;
@@ -259,6 +269,7 @@ enum pb_status pb_machine_make(const struct pb_model_hierarchy *hierarchy,
         .l2_sides = isnan(execution->l2_far_cycles) ? 1 : 2,
         .l2_far = {execution->l2_far_cycles, 0.0},
         .l2_merges_requests = execution->l2_merges_requests,
+        .gpc_count = execution->gpc_count,
     };
 
     PB_TEXT_SET(machine.name, name);

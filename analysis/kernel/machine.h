@@ -18,6 +18,7 @@ struct pb_execution {
     bool l1_fills_on_arrival;
     enum pb_store_policy l1_stores;
     bool l2_merges_requests;
+    uint32_t gpc_count;
     double l2_far_cycles; /* of a hit in the half that is not the SM's; NaN: L2 is one */
     bool draws_high_bits; /* the hierarchy was measured; see pb_machine_make() */
     double latency_sigma; /* share of a latency; NaN: as the hierarchy has it */

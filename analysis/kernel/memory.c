@@ -15,9 +15,13 @@ enum {
     RECENT_COUNT = 8,              /* instructions of a warp whose last address is known */
     ADDRESS_BITS = 47,             /* of an address that a process can have */
     TPC_SMS = 2,
-    TPCS_MAX = 256,
+    GPC_ROUNDS = 4,
+    MERGED_MAX = 4,     /* requests of a GPC that L2 sees as one, seen on an H100 and an H200 */
     COUNTER_SECTOR = 32 /* bytes that the hardware's counters count in */
 };
+
+/* Bits of a time that hold a number of requests: less than 1e-9 of a cycle. */
+#define REQUEST_COUNT UINT64_C(7)
 
 /* Where local memory is laid out, far from all else. */
 #define LOCAL_BASE (UINT64_C(1) << 62)
@@ -86,10 +90,12 @@ struct pb_memory {
     uint64_t l2_line_bytes, l2_sector_bytes;
     struct sm *sms;
     struct level l2[PB_SIDES_MAX];
-    struct pb_line_map requests[PB_SIDES_MAX]; /* by unit: when L2 answers its request */
-    unsigned char *sides;                      /* [sm_count] of L2, on which each SM is */
-    struct pb_model_level l1_drawn;            /* L1 with masks that were drawn in part */
-    struct recent (*recent)[RECENT_COUNT];     /* [sm_count * warp_slots] */
+    /* By unit: when the answer is back, and in the last bits how many requests it answers. */
+    struct pb_line_map requests[PB_GPCS_MAX];
+    unsigned char gpc_sides[PB_GPCS_MAX];  /* of L2, on which each GPC is */
+    unsigned char *gpcs;                   /* [sm_count] of which each SM is */
+    struct pb_model_level l1_drawn;        /* L1 with masks that were drawn in part */
+    struct recent (*recent)[RECENT_COUNT]; /* [sm_count * warp_slots] */
     gsl_rng *random;
     struct pb_instruction_counts *instructions;
     size_t instruction_count;
@@ -461,62 +467,76 @@ static enum pb_status look_up_l2(struct pb_memory *memory, unsigned side, uint64
     return status;
 }
 
+/*
+ * Of the latency of an L2 hit, what passes between an SM and where its GPC merges requests, there
+ * and back: on an H200 a request 64 cycles behind another was merged with it, one 128 cycles behind
+ * was not, of about 265 in all.
+ */
+static double gpc_way(const struct pb_memory *memory)
+{
+    return 0.64 * memory->machine->l2_hit.minimum;
+}
+
 static bool merges(const struct pb_memory *memory)
 {
     return memory->machine->l2_merges_requests && !memory->options.without[PB_EXTENSION_LATENCY];
 }
 
 /*
- * A request for what another one of the same half has asked for, and L2 has not answered yet, is
- * merged with it: L2 does not see it.
+ * A request for what an SM of the same GPC has asked for, and what is not back yet, is merged with
+ * it, up to MERGED_MAX of them: L2 does not see it (tests/gpu/merged_requests.cu).
  * Takes such units out; *ready_time_inout is when they are back at least.
  */
-static uint32_t merge_requests(const struct pb_memory *memory, unsigned side, uint64_t line,
+static uint32_t merge_requests(struct pb_memory *memory, unsigned gpc, uint64_t line,
                                uint32_t units, double time, double *ready_time_inout)
 {
     uint32_t kept = units;
 
     for (; merges(memory) && units != 0; units &= units - 1) {
-        const uint64_t *bits = pb_line_map_find(
-            &memory->requests[side], line / COUNTER_SECTOR + (uint64_t)__builtin_ctz(units));
+        uint64_t unit = line / COUNTER_SECTOR + (uint64_t)__builtin_ctz(units);
+        const uint64_t *bits = pb_line_map_find(&memory->requests[gpc], unit);
+        double ready_time = bits == NULL ? 0.0 : time_of(*bits & ~REQUEST_COUNT);
 
-        if (bits == NULL || time_of(*bits) <= time)
+        if (bits == NULL || ready_time - gpc_way(memory) <= time ||
+            (*bits & REQUEST_COUNT) >= MERGED_MAX)
             continue;
+        ++*pb_line_map_at(&memory->requests[gpc], unit);
         kept &= ~(units & -units);
-        *ready_time_inout = fmax(*ready_time_inout, time_of(*bits));
+        *ready_time_inout = fmax(*ready_time_inout, ready_time);
     }
     return kept;
 }
 
-static enum pb_status note_requests(struct pb_memory *memory, unsigned side, uint64_t line,
+static enum pb_status note_requests(struct pb_memory *memory, unsigned gpc, uint64_t line,
                                     uint32_t units, double ready_time, struct pb_error *err)
 {
     for (; merges(memory) && units != 0; units &= units - 1) {
-        uint64_t *bits = pb_line_map_at(&memory->requests[side],
+        uint64_t *bits = pb_line_map_at(&memory->requests[gpc],
                                         line / COUNTER_SECTOR + (uint64_t)__builtin_ctz(units));
 
         if (bits == NULL)
             return pb_fail(err, PB_NO_MEMORY, "out of memory for requests to L2");
         memcpy(bits, &ready_time, sizeof(ready_time));
+        *bits = (*bits & ~REQUEST_COUNT) + 1;
     }
     return PB_OK;
 }
 
-static enum pb_status read_l2_line(struct pb_memory *memory, unsigned side, uint64_t line,
+static enum pb_status read_l2_line(struct pb_memory *memory, unsigned gpc, uint64_t line,
                                    uint32_t units, double time, struct pb_access_counts *counts,
                                    double *ready_time_inout, struct pb_error *err)
 {
-    uint32_t left = merge_requests(memory, side, line, units, time, ready_time_inout);
+    uint32_t left = merge_requests(memory, gpc, line, units, time, ready_time_inout);
     double ready_time = time;
     enum pb_status status;
 
     counts->l2_merged += count_bits(units) - count_bits(left);
     if (left == 0)
         return PB_OK;
-    status = look_up_l2(memory, side, line, left, time, &counts->l2, &ready_time, err);
+    status =
+        look_up_l2(memory, memory->gpc_sides[gpc], line, left, time, &counts->l2, &ready_time, err);
     *ready_time_inout = fmax(*ready_time_inout, ready_time);
-    ready_time = fmin(ready_time, time + draw(memory, &memory->machine->l2_hit));
-    return status == PB_OK ? note_requests(memory, side, line, left, ready_time, err) : status;
+    return status == PB_OK ? note_requests(memory, gpc, line, left, ready_time, err) : status;
 }
 
 /* A write goes to the half where it is at home; a copy in the other one is gone. */
@@ -532,7 +552,7 @@ static void write_l2_line(struct pb_memory *memory, uint64_t line, uint32_t unit
 }
 
 /* Reads any range line by line, or writes it where counts is NULL. */
-static enum pb_status use_l2_range(struct pb_memory *memory, unsigned side, uint64_t address,
+static enum pb_status use_l2_range(struct pb_memory *memory, unsigned gpc, uint64_t address,
                                    uint64_t bytes, double time, struct pb_access_counts *counts,
                                    double *ready_time_inout, struct pb_error *err)
 {
@@ -549,13 +569,13 @@ static enum pb_status use_l2_range(struct pb_memory *memory, unsigned side, uint
         if (counts == NULL)
             write_l2_line(memory, line, units, time);
         else
-            status = read_l2_line(memory, side, line, units, time, counts, ready_time_inout, err);
+            status = read_l2_line(memory, gpc, line, units, time, counts, ready_time_inout, err);
     }
     return status;
 }
 
 /* Sectors of a line that L1 missed, in runs. */
-static enum pb_status use_below_l1(struct pb_memory *memory, unsigned side,
+static enum pb_status use_below_l1(struct pb_memory *memory, unsigned gpc,
                                    const struct piece *piece, uint32_t sectors, double time,
                                    struct pb_access_counts *counts, double *ready_time_out,
                                    struct pb_error *err)
@@ -572,7 +592,7 @@ static enum pb_status use_below_l1(struct pb_memory *memory, unsigned side,
         uint32_t run = sectors >> first;
         uint32_t length = run == UINT32_MAX ? 32 : (uint32_t)__builtin_ctz(~run);
 
-        status = use_l2_range(memory, side, piece->address + first * memory->sector_bytes,
+        status = use_l2_range(memory, gpc, piece->address + first * memory->sector_bytes,
                               length * memory->sector_bytes, time, counts, ready_time_out, err);
         sectors &= length + first >= 32 ? 0 : UINT32_MAX << (first + length);
     }
@@ -690,9 +710,9 @@ static enum pb_status needs_register(struct pb_memory *memory, struct level *lev
     return status;
 }
 
-static unsigned side_of(const struct pb_memory *memory, const struct sm *sm)
+static unsigned gpc_of(const struct pb_memory *memory, const struct sm *sm)
 {
-    return memory->sides[sm - memory->sms];
+    return memory->gpcs[sm - memory->sms];
 }
 
 /* One piece through L1 and what is below. *time_inout: when it is issued; its answer is later. */
@@ -715,7 +735,7 @@ static enum pb_status load_piece(struct pb_memory *memory, struct sm *sm, uint32
     if (found.missed != 0 && sm->mshr != NULL)
         *time_inout = pb_model_mshr_wait(sm->mshr, warp_slot, *time_inout);
     if (found.missed != 0) {
-        status = use_below_l1(memory, side_of(memory, sm), piece, found.missed, *time_inout, counts,
+        status = use_below_l1(memory, gpc_of(memory, sm), piece, found.missed, *time_inout, counts,
                               &arrival, err);
         if (status == PB_OK && sm->mshr != NULL)
             status = pb_model_mshr_add(sm->mshr, warp_slot, arrival, err);
@@ -930,7 +950,7 @@ static enum pb_status load(struct pb_memory *memory, struct sm *sm, uint32_t war
 }
 
 /* What does not enter L1: loads past it, bulk copies. The warp waits for loads to registers. */
-static enum pb_status load_past_l1(struct pb_memory *memory, unsigned side,
+static enum pb_status load_past_l1(struct pb_memory *memory, unsigned gpc,
                                    const struct pb_access *access, const struct piece *pieces,
                                    size_t count, bool is_bulk, struct pb_access_counts *counts,
                                    double time, struct pb_access_outcome *outcome,
@@ -944,13 +964,13 @@ static enum pb_status load_past_l1(struct pb_memory *memory, unsigned side,
         return PB_OK;
     }
     if (is_bulk)
-        return use_l2_range(memory, side, access->address[0], access->bytes, time, counts,
+        return use_l2_range(memory, gpc, access->address[0], access->bytes, time, counts,
                             &outcome->ready_time, err);
     for (size_t i = 0; i < count && status == PB_OK; i++) {
         double ready_time;
 
-        status = use_below_l1(memory, side, &pieces[i], pieces[i].sectors, time, counts,
-                              &ready_time, err);
+        status = use_below_l1(memory, gpc, &pieces[i], pieces[i].sectors, time, counts, &ready_time,
+                              err);
         outcome->ready_time = fmax(outcome->ready_time, ready_time);
     }
     return status;
@@ -981,7 +1001,7 @@ enum pb_status pb_memory_access(void *context, uint32_t sm_number, uint32_t warp
             status = store_piece(memory, sm, &pieces[i], is_local, time, err);
     } else if (instruction->bypasses_l1 || is_bulk || sm->l1.cache == NULL ||
                instruction->kind == PB_KIND_PREFETCH) {
-        status = load_past_l1(memory, side_of(memory, sm), access, pieces, count, is_bulk, &counts,
+        status = load_past_l1(memory, gpc_of(memory, sm), access, pieces, count, is_bulk, &counts,
                               time, outcome, err);
     } else {
         status = load(memory, sm, warp_slot, pieces, count, &counts, time, outcome, err);
@@ -1026,21 +1046,32 @@ static enum pb_status make_sms(struct pb_memory *memory, struct pb_error *err)
 }
 
 /*
- * Half of the TPCs, pairs of SMs that are neighbours by number, are on each side of L2; which ones
- * is not measured.
+ * Which GPC an SM is of. TPCs, pairs of SMs, are numbered round robin over the GPCs; the first GPC
+ * has no part in it after four rounds, and the last four TPCs are its own. So on an H200 and an
+ * H100 of 132 SMs; of other GPUs it is an assumption.
  */
+static unsigned find_gpc(const struct pb_machine *machine, uint32_t sm)
+{
+    uint32_t count = machine->gpc_count;
+    uint32_t tpc = sm / TPC_SMS;
+    uint32_t tpcs = machine->sm_count / TPC_SMS;
+
+    if (count < 2 || tpc < GPC_ROUNDS * count)
+        return count < 2 ? 0 : tpc % count;
+    return tpc + GPC_ROUNDS >= tpcs ? 0 : 1 + (tpc - GPC_ROUNDS * count) % (count - 1);
+}
+
+/* Half of the GPCs are on each side of L2; which ones is not measured. */
 static void draw_sides(struct pb_memory *memory)
 {
-    unsigned char sides[TPCS_MAX];
+    uint32_t count = memory->machine->gpc_count > 1 ? memory->machine->gpc_count : 1;
 
-    for (uint32_t i = 0; i < TPCS_MAX; i++)
-        sides[i] = (unsigned char)(i % memory->machine->l2_sides);
-    gsl_ran_shuffle(memory->random, sides, TPCS_MAX, 1);
-    for (uint32_t i = 0; i < memory->sm_count; i++) {
-        uint32_t sm = memory->kernel->sms == NULL ? i : memory->kernel->sms[i];
-
-        memory->sides[i] = sides[sm / TPC_SMS % TPCS_MAX];
-    }
+    for (uint32_t i = 0; i < count; i++)
+        memory->gpc_sides[i] = (unsigned char)(i % memory->machine->l2_sides);
+    gsl_ran_shuffle(memory->random, memory->gpc_sides, count, 1);
+    for (uint32_t i = 0; i < memory->sm_count; i++)
+        memory->gpcs[i] = (unsigned char)find_gpc(
+            memory->machine, memory->kernel->sms == NULL ? i : memory->kernel->sms[i]);
 }
 
 enum pb_status pb_memory_create(const struct pb_machine *machine,
@@ -1066,14 +1097,14 @@ enum pb_status pb_memory_create(const struct pb_machine *machine,
     if (machine->l2.level != NULL)
         shape_of(&machine->l2, &memory->l2_line_bytes, &memory->l2_sector_bytes);
     memory->sms = calloc(sm_count, sizeof(*memory->sms));
-    memory->sides = calloc(sm_count, 1);
+    memory->gpcs = calloc(sm_count, 1);
     memory->recent = calloc((size_t)sm_count * warp_slots, sizeof(*memory->recent));
     memory->allocations = calloc(kernel->allocation_count + 1, sizeof(*memory->allocations));
     memory->random = gsl_rng_alloc(gsl_rng_mt19937);
     if (options->wants_reuse)
         memory->reuse = calloc(1, sizeof(*memory->reuse));
     if ((options->wants_reuse && memory->reuse == NULL) || memory->sms == NULL ||
-        memory->sides == NULL || memory->recent == NULL || memory->allocations == NULL ||
+        memory->gpcs == NULL || memory->recent == NULL || memory->allocations == NULL ||
         memory->random == NULL)
         status = pb_fail(err, PB_NO_MEMORY, "out of memory for the caches of %u SMs", sm_count);
     else
@@ -1098,9 +1129,10 @@ void pb_memory_destroy(struct pb_memory *memory)
     }
     for (size_t i = 0; i < PB_SIDES_MAX; i++) {
         close_level(&memory->l2[i]);
-        pb_line_map_clear(&memory->requests[i]);
     }
-    free(memory->sides);
+    for (size_t i = 0; i < PB_GPCS_MAX; i++)
+        pb_line_map_clear(&memory->requests[i]);
+    free(memory->gpcs);
     free(memory->sms);
     free(memory->recent);
     free(memory->instructions);

@@ -36,7 +36,7 @@ struct pb_machine_level {
     bool draws_high_bits;
 };
 
-enum { PB_SIDES_MAX = 2 };
+enum { PB_SIDES_MAX = 2, PB_GPCS_MAX = 16 };
 
 struct pb_machine {
     char name[PB_TEXT_LENGTH];
@@ -55,7 +55,8 @@ struct pb_machine {
      */
     unsigned l2_sides;
     struct pb_latency l2_far;
-    bool l2_merges_requests; /* of several SMs for what is on its way, before L2 sees them */
+    bool l2_merges_requests; /* of SMs of one GPC for what is on its way, before L2 sees them */
+    uint32_t gpc_count;      /* at most PB_GPCS_MAX */
     uint32_t mshr_per_sm;    /* outstanding misses; 0: no limit is known */
     double cycles_per_ns;    /* of the SMs' clock; 0: not known */
     double line_cycles;      /* that each further line of an access keeps L1 busy; at least 0 */

@@ -8,8 +8,7 @@
 
 enum {
     PROGRESS_STEP = 1 << 20,
-    PENDING_MAX = 8,       /* answers that a warp is owed, by where it waits for them */
-    INSTRUCTION_BYTES = 16 /* of machine code, sm_70 and later */
+    PENDING_MAX = 8 /* places where a warp waits for answers */
 };
 
 /* Loads of a warp that were issued and whose answers have not been waited for yet. */
@@ -330,10 +329,7 @@ static bool waits_first(struct schedule *schedule, struct sm *sm, uint32_t slot)
     return true;
 }
 
-/*
- * After a load whose answer the code does not need at once, the warp goes on; its next access is at
- * least as many cycles later as instructions.
- */
+/* After a load whose answer the code does not need at once, the warp goes on. */
 static void let_run_on(struct schedule *schedule, struct warp *warp,
                        struct pb_access_outcome *outcome)
 {
