@@ -211,6 +211,13 @@ void pb_memtrace_close(struct pb_memtrace_reader *reader); /* NULL is allowed */
 
 const struct pb_memtrace_program *pb_memtrace_program(const struct pb_memtrace_reader *reader);
 
+/*
+ * Reads the whole file once, every record and its offsets. The first thing that is wrong ends it:
+ * err names the file and the place. Else how many kernels and records it has.
+ */
+enum pb_status pb_memtrace_validate(const char *path, size_t *kernels_out, uint64_t *records_out,
+                                    struct pb_error *err);
+
 /* free() the rows. */
 enum pb_status pb_memtrace_contexts(struct pb_memtrace_reader *reader,
                                     struct pb_memtrace_context **rows_out, size_t *count_out,

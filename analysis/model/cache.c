@@ -340,10 +340,17 @@ static void remove_line(struct pb_model_cache *cache, struct set *set, uint32_t 
     cache->held--;
 }
 
-/* The whole is full though the set is not: the line used longest ago makes room. */
-static void evict_oldest(struct pb_model_cache *cache, struct pb_model_lookup *lookup)
+/*
+ * The whole is full though the set is not: the set's own oldest line makes room, of an empty set
+ * the one used longest ago of all. A global order alone would lose every line of a loop that is
+ * one line too long; an H200's L1 misses all of a loop only from one line more in each set on.
+ */
+static void evict_oldest(struct pb_model_cache *cache, struct set *own,
+                         struct pb_model_lookup *lookup)
 {
-    uint32_t slot = cache->order_ends.oldest;
+    uint32_t oldest = own->ends[0].oldest != NONE ? own->ends[0].oldest : own->ends[1].oldest;
+    uint32_t slot =
+        keeps_order(cache) && own->filled > own->holes ? oldest : cache->order_ends.oldest;
     uint64_t line = cache->numbers[slot];
     struct set *set = &cache->sets[pb_model_cache_set(cache, line << cache->line_shift)];
 
@@ -368,7 +375,7 @@ static uint32_t place(struct pb_model_cache *cache, struct set *set, uint64_t nu
         remove_line(cache, set, slot);
     } else {
         if (cache->order != NULL && cache->held == cache->shape.capacity_lines)
-            evict_oldest(cache, lookup);
+            evict_oldest(cache, set, lookup);
         set->filled += is_fresh;
         set->holes -= !is_fresh;
     }

@@ -56,7 +56,8 @@ struct pb_model_shape {
     const double *way_weights; /* [largest way count], PB_MODEL_WEIGHTED only */
     /*
      * Lines that the store of the data holds where that is less than sets x ways (a unified L1 less
-     * its carve-out); the least recently used line of all makes room then. 0: no such limit.
+     * its carve-out); a line of the same set makes room then, or where that is empty the least
+     * recently used of all. 0: no such limit.
      */
     size_t capacity_lines;
 };

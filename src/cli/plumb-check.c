@@ -1,10 +1,12 @@
-/* plumb-check: is this a whole and valid fleet file? One line for each thing that is wrong. */
+/* plumb-check: is this a whole and valid fleet or trace file? One line for each thing that is
+ * wrong. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/command_line.h"
 #include "h5schema/file.h"
+#include "h5schema/memtrace.h"
 
 static void complain(void *context, const char *line)
 {
@@ -40,6 +42,22 @@ static enum pb_status count(const char *path, size_t *devices_out, size_t *tests
     return status;
 }
 
+static int check_trace(const char *path)
+{
+    struct pb_error err = PB_ERROR_INIT;
+    size_t kernels = 0;
+    uint64_t records = 0;
+    enum pb_status status = pb_memtrace_validate(path, &kernels, &records, &err);
+
+    if (status != PB_OK) {
+        printf("%s\n", err.message);
+        return EXIT_FAILURE;
+    }
+    printf("%s: ok, a trace of %zu kernel%s, %llu record%s\n", path, kernels,
+           kernels == 1 ? "" : "s", (unsigned long long)records, records == 1 ? "" : "s");
+    return EXIT_SUCCESS;
+}
+
 static int check(const char *path)
 {
     struct pb_error err = PB_ERROR_INIT;
@@ -66,7 +84,8 @@ int main(int argc, char **argv)
     int code;
 
     if (pb_command_begin(PB_PROGRAM_CHECK, argc, argv, &line, &code)) {
-        code = check(line.arguments[0]);
+        code = pb_memtrace_is_trace(line.arguments[0]) ? check_trace(line.arguments[0])
+                                                       : check(line.arguments[0]);
         pb_command_line_clear(&line);
     }
     return pb_command_end(PB_PROGRAM_CHECK, code, PB_EXIT_FAILED);

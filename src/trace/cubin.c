@@ -197,6 +197,9 @@ static uint32_t find_registers(const void *cubin, size_t size, const char *kerne
     return 0;
 }
 
+/* Which the system takes of every CTA; from sm_90 on a kernel's section counts them, too. */
+enum { SYSTEM_SHARED_BYTES = 1024 };
+
 void pb_cubin_resources(const void *cubin, size_t size, const char *kernel, uint32_t *registers_out,
                         int64_t *shared_bytes_out)
 {
@@ -211,4 +214,6 @@ void pb_cubin_resources(const void *cubin, size_t size, const char *kernel, uint
     snprintf(name, sizeof(name), ".nv.shared.%s", kernel);
     *shared_bytes_out =
         pb_cubin_find_section(cubin, size, name, &section) ? (int64_t)section.size : 0;
+    if (pb_cubin_architecture(cubin, size) >= 90 && *shared_bytes_out >= SYSTEM_SHARED_BYTES)
+        *shared_bytes_out -= SYSTEM_SHARED_BYTES;
 }

@@ -46,7 +46,7 @@ unsigned pb_cubin_architecture(const void *cubin, size_t size);
 
 /*
  * Registers of a thread of a kernel (0: not known), and shared bytes of a CTA as the code declares
- * them (-1: no such kernel), those included that the system takes from sm_90 on.
+ * them (-1: no such kernel), without those that the system takes.
  */
 void pb_cubin_resources(const void *cubin, size_t size, const char *kernel, uint32_t *registers_out,
                         int64_t *shared_bytes_out);

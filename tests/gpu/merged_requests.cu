@@ -5,6 +5,12 @@
  * Under ncu, L2 sees 256 sectors where all were merged, and 256 for each SM where none was. A line
  * of output for each launch, in the order of ncu's rows.
  *
+ *   ncu --csv --page raw --cache-control all --clock-control none --metrics
+ *       lts__t_sectors_srcunit_tex_op_read.sum,lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum
+ *
+ * On an H200 only SMs of one GPC are merged, at most four requests into one, while the answer is
+ * under way; the second GPC of the same half of L2 hits, one of the other half misses.
+ *
  * Exit status: 0, 1 a CUDA call failed, 77 no GPU.
  */
 #include <cuda_runtime.h>

@@ -45,6 +45,20 @@ only() {
     done
 }
 
+# plumb-check takes a trace, and names what is wrong with a damaged one.
+checked() {
+    trace 0 -- "$fake" context launch first launch second
+    run 0 "$bin/plumb-check" t.h5
+    grep -qE '^t.h5: ok, a trace of 2 kernels, 1600 records$' out.txt || fail "expected a summary"
+    head -c "$(($(wc -c <t.h5) * 3 / 4))" t.h5 >cut.h5
+    run 2 "$bin/plumb-check" cut.h5
+    one_line 'cut.h5'
+    "$helpers/plumb-damage-records" t.h5 || fail "cannot damage it"
+    run 1 "$bin/plumb-check" t.h5
+    grep -qE '^t.h5: /kernels/0/records\[0\]: expected active lanes, found none$' out.txt ||
+        fail "expected the record that is wrong"
+}
+
 complete() {
     trace 0 -- "$fake" context launch first launch second
     silent

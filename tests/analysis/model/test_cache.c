@@ -250,8 +250,11 @@ static void test_capacity__less_than_sets_and_ways(void **state)
         .line_bytes = 128, .set_count = 2, .way_count = 4, .capacity_lines = 3};
 
     (void)state;
-    /* D evicts A though both sets have free ways; then B makes room for A. */
-    check_lines(&shape, "ABCDBCDABCDC", "....hhh....h");
+    /* D evicts B of its own set though both sets have free ways. */
+    check_lines(&shape, "ABCDBCDABCDC", ".....h.h.h.h");
+    /* E's set is empty: A, used longest ago, makes room. */
+    shape.set_count = 4;
+    check_lines(&shape, "AEIBAEI", ".......");
 }
 
 static void test_clear__forgets_all(void **state)
