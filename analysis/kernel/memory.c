@@ -484,27 +484,31 @@ static bool merges(const struct pb_memory *memory)
 
 /*
  * A request for what an SM of the same GPC has asked for, and what is not back yet, is merged with
- * it, up to MERGED_MAX of them: L2 does not see it (tests/gpu/merged_requests.cu).
- * Takes such units out; *ready_time_inout is when they are back at least.
+ * it, as a whole and up to MERGED_MAX of them: L2 does not see it (tests/gpu/merged_requests.cu).
+ * Returns what goes on to L2; *ready_time_inout is when what was merged is back at least.
  */
 static uint32_t merge_requests(struct pb_memory *memory, unsigned gpc, uint64_t line,
                                uint32_t units, double time, double *ready_time_inout)
 {
-    uint32_t kept = units;
+    double last = *ready_time_inout;
 
-    for (; merges(memory) && units != 0; units &= units - 1) {
-        uint64_t unit = line / COUNTER_SECTOR + (uint64_t)__builtin_ctz(units);
-        const uint64_t *bits = pb_line_map_find(&memory->requests[gpc], unit);
+    if (!merges(memory))
+        return units;
+    for (uint32_t left = units; left != 0; left &= left - 1) {
+        const uint64_t *bits = pb_line_map_find(
+            &memory->requests[gpc], line / COUNTER_SECTOR + (uint64_t)__builtin_ctz(left));
         double ready_time = bits == NULL ? 0.0 : time_of(*bits & ~REQUEST_COUNT);
 
         if (bits == NULL || ready_time - gpc_way(memory) <= time ||
             (*bits & REQUEST_COUNT) >= MERGED_MAX)
-            continue;
-        ++*pb_line_map_at(&memory->requests[gpc], unit);
-        kept &= ~(units & -units);
-        *ready_time_inout = fmax(*ready_time_inout, ready_time);
+            return units;
+        last = fmax(last, ready_time);
     }
-    return kept;
+    for (uint32_t left = units; left != 0; left &= left - 1)
+        ++*pb_line_map_at(&memory->requests[gpc],
+                          line / COUNTER_SECTOR + (uint64_t)__builtin_ctz(left));
+    *ready_time_inout = last;
+    return 0;
 }
 
 static enum pb_status note_requests(struct pb_memory *memory, unsigned gpc, uint64_t line,
