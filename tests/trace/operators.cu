@@ -102,7 +102,8 @@ extern "C" __global__ void wait_copies(const int *p, int *q)
 
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at), "l"(p) : "memory");
     asm volatile("cp.async.commit_group;" ::: "memory");
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at + 128), "l"(p + 64) : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at + 128), "l"(p + 64)
+                 : "memory");
     asm volatile("cp.async.commit_group;" ::: "memory");
     asm volatile("cp.async.wait_group 1;" ::: "memory");
     asm volatile("ld.global.b32 %0, [%1];" : "=r"(value) : "l"(p + threadIdx.x) : "memory");
