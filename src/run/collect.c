@@ -144,17 +144,32 @@ static void summarize(const struct pb_member *members, size_t count, struct pb_s
     }
 }
 
-/* Counts a device's tests as they are in the file, whatever its row has said of them so far. */
-static enum pb_status recount_row(struct pb_fleet *fleet, struct pb_member *member,
-                                  struct pb_error *err)
+/* A rank says how many tests of its device are ok; with fewer, the file has lost some. */
+static enum pb_status check_promise(const struct pb_member *promised, const struct pb_member *found,
+                                    struct pb_error *err)
 {
+    if (found->tests_ok >= promised->tests_ok)
+        return PB_OK;
+    return pb_fail(err, PB_IO, "%s: expected %llu finished tests, found %llu in the file",
+                   promised->key, (unsigned long long)promised->tests_ok,
+                   (unsigned long long)found->tests_ok);
+}
+
+/*
+ * Counts a device's tests as they are in the file, whatever its row has said of them so far. Of the
+ * first rank_count ranks, whose rows are of this run, the file must have what the row says.
+ */
+static enum pb_status recount_row(struct pb_fleet *fleet, size_t rank_count,
+                                  struct pb_member *member, struct pb_error *err)
+{
+    bool is_promised = member->rank >= 0 && (uint64_t)member->rank < rank_count;
     struct pb_member before = *member;
     struct pb_ledger ledger = {NULL, 0, 0};
     struct pb_test_row *tests = NULL;
     size_t count = 0;
     enum pb_status status = pb_fleet_tests(fleet, member->key, &tests, &count, err);
 
-    if (status == PB_NOT_FOUND) { /* its device was damaged beyond use */
+    if (status == PB_NOT_FOUND && !is_promised) { /* its device was damaged beyond use */
         pb_member_set(member, PB_MEMBER_FAILED, "its device's record is damaged");
         member->tests_ok = member->tests_failed = 0;
         return pb_fleet_put_row(fleet, member, err);
@@ -171,6 +186,8 @@ static enum pb_status recount_row(struct pb_fleet *fleet, struct pb_member *memb
     if (status == PB_OK)
         pb_ledger_fill_row(&ledger, member);
     pb_ledger_clear(&ledger);
+    if (status == PB_OK && is_promised)
+        status = check_promise(&before, member, err);
     if (status != PB_OK)
         return status;
     if (member->message[0] == '\0' && strcmp(before.status, member->status) == 0)
@@ -181,19 +198,19 @@ static enum pb_status recount_row(struct pb_fleet *fleet, struct pb_member *memb
     return pb_fleet_put_row(fleet, member, err);
 }
 
-static enum pb_status recount_rows(struct pb_fleet *fleet, struct pb_member *members, size_t count,
-                                   struct pb_error *err)
+static enum pb_status recount_rows(struct pb_fleet *fleet, size_t rank_count,
+                                   struct pb_member *members, size_t count, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < count && status == PB_OK; i++)
         if (members[i].tests_ok + members[i].tests_failed > 0)
-            status = recount_row(fleet, &members[i], err);
+            status = recount_row(fleet, rank_count, &members[i], err);
     return status;
 }
 
-enum pb_status pb_fleet_finish(struct pb_fleet *fleet, struct pb_summary *summary_out,
-                               struct pb_error *err)
+enum pb_status pb_fleet_finish(struct pb_fleet *fleet, size_t rank_count,
+                               struct pb_summary *summary_out, struct pb_error *err)
 {
     struct pb_summary summary;
     struct pb_member *members = NULL;
@@ -201,7 +218,7 @@ enum pb_status pb_fleet_finish(struct pb_fleet *fleet, struct pb_summary *summar
     enum pb_status status = pb_fleet_members(fleet, &members, &count, err);
 
     if (status == PB_OK)
-        status = recount_rows(fleet, members, count, err);
+        status = recount_rows(fleet, rank_count, members, count, err);
     if (status != PB_OK) {
         free(members);
         pb_fleet_abandon(fleet);
@@ -253,7 +270,7 @@ enum pb_status pb_collect_commit(struct pb_collect *collect, struct pb_summary *
     if (status == PB_OK)
         status = add_carried(collect, err);
     if (status == PB_OK) {
-        status = pb_fleet_finish(collect->fleet, summary_out, err);
+        status = pb_fleet_finish(collect->fleet, collect->rank_count, summary_out, err);
         collect->fleet = NULL;
     }
     pb_collect_abandon(collect);

@@ -70,13 +70,19 @@ struct pb_summary {
     size_t test_failed_count;
 };
 
-/* Puts the file in place. The collect is gone either way. */
+/*
+ * Puts the file in place. The collect is gone either way. PB_IO: the file has fewer finished tests
+ * than a rank's row says, because one that an earlier run has left could not be read again.
+ */
 enum pb_status pb_collect_commit(struct pb_collect *collect, struct pb_summary *summary_out,
                                  struct pb_error *err);
 
-/* The same for a fleet file that was filled in another way. */
-enum pb_status pb_fleet_finish(struct pb_fleet *fleet, struct pb_summary *summary_out,
-                               struct pb_error *err);
+/*
+ * The same for a fleet file that was filled in another way. rank_count: the rows of so many ranks
+ * are of this run; what other rows promise may be damaged.
+ */
+enum pb_status pb_fleet_finish(struct pb_fleet *fleet, size_t rank_count,
+                               struct pb_summary *summary_out, struct pb_error *err);
 
 /* Gives the file up; NULL is allowed. */
 void pb_collect_abandon(struct pb_collect *collect);

@@ -311,7 +311,7 @@ enum pb_status pb_merge(const char *const *inputs, size_t count, const char *pat
     if (status == PB_OK)
         status = join_all(&merge, err);
     if (status == PB_OK)
-        status = pb_fleet_finish(merge.fleet, summary_out, err);
+        status = pb_fleet_finish(merge.fleet, 0, summary_out, err);
     else
         pb_fleet_abandon(merge.fleet);
     pb_claim_release(merge.claim);

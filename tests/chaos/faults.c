@@ -6,9 +6,10 @@
  *   PLUMB_FAULT_AT     which of them, from 1; 0: none
  *   PLUMB_FAULT_MODE   once: that call fails; on: it and all that follow, as on a full disk;
  *                      cut: the process ends there, and what was not synced is gone
- *   PLUMB_FAULT_COUNT  a file to which the number of such calls is appended at the end
- *   PLUMB_FAULT_DISK   with cut: a folder that gets what a disk would hold, see below
+ *   PLUMB_FAULT_COUNT  a file to which the rank and the number of such calls are appended at the
+ * end PLUMB_FAULT_DISK   with cut: a folder that gets what a disk would hold, see below
  *   PLUMB_FAULT_NAME   only in programs of this name, since launchers and probes inherit all this
+ *   PLUMB_FAULT_RANK   only in this rank of a job; empty: in all of them
  *
  * Only files of the working directory and below count, and allocations by the program's own code:
  * what HDF5 does without memory is not plumb's. The disk: the content of a file is what it was when
@@ -37,6 +38,7 @@ enum mode { MODE_ONCE, MODE_ON, MODE_CUT };
 static struct {
     bool is_chosen, is_active; /* this program; and its main() runs */
     char call[16], home[PATH_MAX], disk[PATH_MAX], count[PATH_MAX];
+    char rank[16]; /* of this process, as mpirun says; empty without it */
     long at;
     enum mode mode;
     uintptr_t text_begin, text_end; /* of the program itself */
@@ -75,10 +77,14 @@ static void keep(const char *name, char *field, size_t size)
 
 __attribute__((constructor)) static void begin(void)
 {
-    char mode[16], at[32], name[64];
+    char mode[16], at[32], name[64], rank[16];
 
     keep("PLUMB_FAULT_NAME", name, sizeof(name));
+    keep("PLUMB_FAULT_RANK", rank, sizeof(rank));
+    keep("OMPI_COMM_WORLD_RANK", fault.rank, sizeof(fault.rank));
     if (name[0] == '\0' || strcmp(name, program_invocation_short_name) != 0)
+        return;
+    if (rank[0] != '\0' && strcmp(rank, fault.rank) != 0)
         return;
     keep("PLUMB_FAULT_CALL", fault.call, sizeof(fault.call));
     keep("PLUMB_FAULT_AT", at, sizeof(at));
@@ -125,7 +131,7 @@ __attribute__((destructor)) static void end(void)
     inside++;
     file = fopen(fault.count, "a");
     if (file != NULL) {
-        fprintf(file, "%ld\n", atomic_load(&calls));
+        fprintf(file, "%s %ld\n", fault.rank[0] == '\0' ? "0" : fault.rank, atomic_load(&calls));
         fclose(file);
     }
     inside--;

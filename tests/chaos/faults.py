@@ -6,11 +6,12 @@
 A scene is one program with its input; a kind is one of chaos-faults' (faults.c). For every n from 1
 to the number of such calls in an undisturbed run, call n fails once; of the kind "any" (what may
 fail on a disk) also n and all after it; and with "cut" the process ends before call n, and what was
-not synced is taken from the disk. After each:
+not synced is taken from the disk. Of a job, a call fails in one rank; a disk is full for all of its
+ranks. After each:
 
   the program has ended by itself, with an exit code that is documented
   what stands under a final name is valid; the inputs are what they were
-  every test that was reported as ok is in the output or in the spool
+  every test that was there before or was reported as ok is in the output or in the spool
   after exit code 0 the output is that of an undisturbed run
   the same again, undisturbed, ends as if nothing had happened
 
@@ -47,6 +48,10 @@ class Scene:
 
     def __init__(self, tool):
         self.tool = tool
+        place = tempfile.mkdtemp(prefix="before-", dir=tool.base)
+        self.prepare(place)
+        self.known = tool.held(place)
+        shutil.rmtree(place)
 
     def prepare(self, place):
         pass
@@ -137,7 +142,16 @@ class Resume(Run):
         return self.command()
 
 
-SCENES = (Probe, Merge, Join, Analyze, Run, Resume)
+class Extend(Resume):
+    """Of a finished run with fewer tests."""
+
+    name = "extend"
+
+    def prepare(self, place):
+        self.tool.copy("part.h5", place, "f.h5")
+
+
+SCENES = (Probe, Merge, Join, Analyze, Run, Resume, Extend)
 
 
 class Tool:
@@ -155,8 +169,9 @@ class Tool:
         with open(os.path.join(self.base, "fleet.json"), "w") as file:
             file.write('{"seed": 7, "devices": [{"host": "n1", "profile": "gtx780", "count": 2}]}')
         run = ["mpirun", "-q", "-n", "2", self.path("plumb-run"), "--no-progress", "--backend", "sim",
-               "--fleet", "fleet.json", "--tests", TESTS]
-        for more in (["-o", "first.h5"], ["--spool", "spools", "-o", "second.h5"]):
+               "--fleet", "fleet.json", "--tests"]
+        for more in ([TESTS, "-o", "first.h5"], [TESTS, "--spool", "spools", "-o", "second.h5"],
+                     [TESTS.split(",", 2)[2], "-o", "part.h5"]):
             done = self.execute(run + more, self.base, {})
             if done.returncode != 0:
                 raise SystemExit(f"no material: {done.stderr}")
@@ -168,15 +183,15 @@ class Tool:
         else:
             shutil.copy(source, target)
 
-    def execute(self, argv, place, environment, limit=60):
+    def execute(self, argv, place, environment, limit=120):
         return subprocess.run(argv, cwd=place, env=dict(os.environ, **MPI, **environment),
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               errors="replace", timeout=limit, check=False)
 
-    def fault(self, scene, call, at, mode, extra=None):
+    def fault(self, scene, call, rank, at, mode, extra=None):
         return dict(LD_PRELOAD=os.path.join(self.helpers, "chaos-faults.so"),
-                    PLUMB_FAULT_NAME=scene.program, PLUMB_FAULT_CALL=call, PLUMB_FAULT_AT=str(at),
-                    PLUMB_FAULT_MODE=mode, **(extra or {}))
+                    PLUMB_FAULT_NAME=scene.program, PLUMB_FAULT_CALL=call, PLUMB_FAULT_RANK=rank,
+                    PLUMB_FAULT_AT=str(at), PLUMB_FAULT_MODE=mode, **(extra or {}))
 
     def digest(self, path):
         done = self.execute([os.path.join(self.helpers, "chaos-digest"), path], self.base, {})
@@ -224,6 +239,8 @@ class Tool:
         if self.bytes_of(place, scene.inputs()) != before:
             raise Violation("an input has changed")
         reported, held = set(REPORTED.findall(done.stderr)), self.held(place)
+        if scene.known - held:
+            raise Violation(f"lost: {sorted(scene.known - held)}, which were there")
         saved = SAVED.search(done.stderr)
         if saved and mode == "on":
             if len(held) < int(saved.group(1)):
@@ -287,7 +304,7 @@ class Tool:
                     if item in files:
                         shutil.copy(path, os.path.join(disk, f"inode-{inode}"))
 
-    def visit(self, scene, call, at, mode, expected):
+    def visit(self, scene, call, rank, at, mode, expected):
         place = tempfile.mkdtemp(prefix="point-", dir=self.base)
         disk = place + ".disk"
         scene.prepare(place)
@@ -298,7 +315,8 @@ class Tool:
             extra = {"PLUMB_FAULT_DISK": disk}
         self.points += 1
         try:
-            done = self.execute(scene.command(), place, self.fault(scene, call, at, mode, extra))
+            done = self.execute(scene.command(), place,
+                                self.fault(scene, call, rank, at, mode, extra))
             if mode == "cut":
                 self.restore(place, disk)
             self.check(scene, call, place, done, before, expected, mode)
@@ -306,24 +324,27 @@ class Tool:
             shutil.rmtree(place)
         except (Violation, subprocess.TimeoutExpired, OSError) as problem:
             self.violations += 1
-            print(f"{scene.name}: {call} {at} {mode}: {problem}\n  kept in {place}", flush=True)
+            print(f"{scene.name}: {call} {rank}:{at} {mode}: {problem}\n  kept in {place}", flush=True)
+        if self.points % 50 == 0:
+            print(f"{self.points} points, at {scene.name} {call} {rank}:{at} {mode}", flush=True)
         shutil.rmtree(disk, ignore_errors=True)
 
     def count(self, scene, call):
+        """The calls of each rank, and the digest of the output."""
         place = tempfile.mkdtemp(prefix="count-", dir=self.base)
         counted = os.path.join(self.base, "count.txt")
         scene.prepare(place)
         if os.path.exists(counted):
             os.unlink(counted)
         done = self.execute(scene.command(), place,
-                            self.fault(scene, call, 0, "once", {"PLUMB_FAULT_COUNT": counted}))
+                            self.fault(scene, call, "", 0, "once", {"PLUMB_FAULT_COUNT": counted}))
         if done.returncode != 0:
             raise SystemExit(f"{scene.name}: undisturbed: {done.returncode} {done.stderr}")
         expected = self.digest(os.path.join(place, "f.h5"))
         with open(counted) as file:
-            numbers = [int(line) for line in file]
+            counts = {rank: int(number) for rank, number in map(str.split, file)}
         shutil.rmtree(place)
-        return max(numbers), expected
+        return counts, expected
 
 
 def main():
@@ -345,15 +366,19 @@ def main():
         for call in scene.calls:
             if arguments.calls and call not in arguments.calls.split(","):
                 continue
-            count, expected = tool.count(scene, call)
+            counts, expected = tool.count(scene, call)
             modes = ["on", "cut"] if call == "any" else ["once"]
+            if scene.program != "plumb-run" or call == "any":
+                counts = {"": max(counts.values())}
             if scene.program == "plumb-run" and call == "any":
                 modes = ["on"]  # ranks of one node lose power together: chaos.py does that
             begun = tool.points
             for mode in modes:
-                for at in range(1, count + 1, arguments.step):
-                    tool.visit(scene, call, at, mode, expected)
-            print(f"{scene.name} {call}: {count} calls, {tool.points - begun} points", flush=True)
+                for rank, count in sorted(counts.items()):
+                    for at in range(1, count + 1, arguments.step):
+                        tool.visit(scene, call, rank, at, mode, expected)
+            print(f"{scene.name} {call}: {sum(counts.values())} calls, {tool.points - begun} points",
+                  flush=True)
     print(f"{tool.points} points, {tool.violations} violations")
     if tool.violations == 0:
         shutil.rmtree(tool.base)

@@ -105,6 +105,7 @@ while [ "$number" -lt $((first + count)) ]; do
         [ ! -x "$bin/$program" ] || through "$bin/$program" "$@"
     done
     number=$((number + 1))
+    [ $((number % 100)) -ne 0 ] || echo "up to mutant $number"
 done
 echo "$count mutants, $runs runs of programs: $crashes crashes, $hangs over time or memory," \
     "$wrong of $accepted accepted wrongly, $invalid merged into invalid files"

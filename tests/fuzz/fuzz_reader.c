@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "fuzz/fuzz.h"
+#include "fuzz/library.h"
 #include "fuzz/small_fleet.h"
 #include "fuzz/tamper.h"
 #include "h5schema/file.h"
@@ -88,6 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t complaints;
     char path[64];
 
+    fuzz_keep_library_memory();
     if (file < 0 || write(file, data, size) != (ssize_t)size) {
         perror("fuzz: an input cannot be written");
         exit(2);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fuzz/fuzz.h"
+#include "fuzz/library.h"
 #include "trace/convert.h"
 #include "trace/words.h"
 
@@ -65,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct pb_trace_summary summary;
     struct pb_stream_writer *writer = NULL;
 
+    fuzz_keep_library_memory();
     snprintf(prefix, sizeof(prefix), "/dev/shm/plumb-fuzz-stream");
     snprintf(stream, sizeof(stream), "%s.%ld", prefix, (long)getpid());
     snprintf(trace, sizeof(trace), "%s-%ld.h5", prefix, (long)getpid());

@@ -10,6 +10,7 @@
 #include "analysis/kernel/trace.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/input.h"
+#include "fuzz/library.h"
 #include "h5schema/memtrace.h"
 
 enum { KERNELS_MAX = 4, EVENTS_MAX = 4000, TEXT_SEEDS = 2, SEEDS = TEXT_SEEDS + 1 };
@@ -89,6 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char path[FUZZ_PATH_LENGTH];
     int file = fuzz_open_memory(data, size, path);
 
+    fuzz_keep_library_memory();
     if (pb_memtrace_is_trace(path))
         read_file(path);
     else
