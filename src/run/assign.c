@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/text.h"
+
 /* The words of the lowest rank that was asked for something impossible. */
 static enum pb_status usage_error(enum pb_status status, const char *message, size_t rank,
                                   const char *host, struct pb_error *err)
@@ -125,6 +127,12 @@ static void make_key(const struct pb_named_device *devices, size_t rank,
                  rank);
 }
 
+/* The node of a simulated fleet, or the rank's own. */
+static const char *host_of(const struct pb_arrival *arrival)
+{
+    return arrival->opened.host[0] != '\0' ? arrival->opened.host : arrival->host;
+}
+
 static void name_device(const struct pb_arrival *arrivals, size_t rank,
                         struct pb_named_device *devices)
 {
@@ -133,10 +141,8 @@ static void name_device(const struct pb_arrival *arrivals, size_t rank,
     size_t twin;
 
     memset(device, 0, sizeof(*device));
-    PB_TEXT_SET(device->host, arrival->host);
+    PB_TEXT_SET(device->host, host_of(arrival));
     device->slot = -1;
-    if (arrival->opened.host[0] != '\0')
-        PB_TEXT_SET(device->host, arrival->opened.host);
     if (arrival->status != PB_OK) {
         if (arrival->opened.host[0] != '\0')
             device->slot = arrival->opened.slot;
@@ -165,6 +171,9 @@ static enum pb_status check_arrivals(const struct pb_arrival *arrivals, size_t r
 
         if (arrival->status == PB_INVALID)
             return usage_error(PB_INVALID, arrival->message, i, arrival->host, err);
+        if (!pb_text_is_host(host_of(arrival))) /* no file could be made of what it measures */
+            return pb_fail(err, PB_INVALID, "rank %zu: expected a host's name, found \"%s\"", i,
+                           host_of(arrival));
         if (arrival->status == PB_OK && arrival->opened.fleet_size > (int64_t)rank_count)
             return pb_fail(err, PB_INVALID, "%s: lists %lld devices, but there are %zu ranks",
                            selection->fleet == NULL ? "the fleet" : selection->fleet,

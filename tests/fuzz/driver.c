@@ -3,9 +3,9 @@
  * [FILE...]`.
  *
  * Run i is the same in every call with the same seed, so that what a report names can be replayed
- * by `--first i --runs 1`. FILEs are fed as they are, before all runs. A run that takes longer than
- * a minute ends the program as a crash does; --slow names those that took the processor for longer
- * than it says.
+ * by `--first i --runs 1`. FILEs are fed as they are, before all runs. A run that takes the
+ * processor for longer than a minute, or ten minutes in all, ends the program as a crash does;
+ * --slow names those that took the processor for longer than it says.
  *
  * Limit: it does not look at coverage; the targets' seeds and mutators have to reach the depths.
  */
@@ -16,12 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "fuzz/fuzz.h"
 
-enum { INPUT_MAX = 1 << 18, MUTATIONS_MAX = 6, RUN_SECONDS_MAX = 60 };
+enum { INPUT_MAX = 1 << 18, MUTATIONS_MAX = 6, RUN_SECONDS_MAX = 60, WALL_SECONDS_MAX = 600 };
 
 /* Of the run under way: signal handlers and libFuzzer's LLVMFuzzerMutate() get no context. */
 static volatile uint64_t current_run, current_seed;
@@ -46,11 +47,12 @@ void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak)
 
 static void watch(void)
 {
-    static const int deadly[] = {SIGALRM, SIGSEGV, SIGFPE, SIGABRT, SIGBUS, SIGILL};
+    static const int deadly[] = {SIGALRM, SIGPROF, SIGSEGV, SIGFPE, SIGABRT, SIGBUS, SIGILL};
 
     if (__sanitizer_set_death_callback != NULL) {
         __sanitizer_set_death_callback(name_run);
         signal(SIGALRM, on_signal);
+        signal(SIGPROF, on_signal);
         return;
     }
     for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++)
@@ -138,6 +140,16 @@ static double processor_seconds(void)
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
+/* Time is measured as the processor's, too: on a busy machine a minute may pass before a run
+ * begins. */
+static void limit_time(time_t processor, unsigned wall)
+{
+    const struct itimerval timer = {.it_value = {.tv_sec = processor}};
+
+    setitimer(ITIMER_PROF, &timer, NULL);
+    alarm(wall);
+}
+
 /* Exact bounds, so that reading behind the input shows. */
 static void feed(const uint8_t *data, size_t size)
 {
@@ -147,9 +159,9 @@ static void feed(const uint8_t *data, size_t size)
     if (exact == NULL)
         exit(2);
     memcpy(exact, data, size);
-    alarm(RUN_SECONDS_MAX);
+    limit_time(RUN_SECONDS_MAX, WALL_SECONDS_MAX);
     LLVMFuzzerTestOneInput(exact, size);
-    alarm(0);
+    limit_time(0, 0);
     seconds = processor_seconds() - start;
     if (seconds > slow_seconds) {
         fprintf(stderr, "fuzz: %.2f s: ", seconds);

@@ -239,6 +239,24 @@ static void test_keys__fleet_with_more_devices_than_ranks_is_refused(void **stat
     assert_string_equal(err.message, "f.json: lists 2 devices, but there are 1 ranks");
 }
 
+static void test_keys__what_is_no_host_name_is_refused_before_anything_is_measured(void **state)
+{
+    static const char *const names[] = {"n2;id", "n2$(id)", "`id`", "-n2", "n 2", "n\n2"};
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_named_device named[2];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct pb_arrival arrivals[] = {arrive("n1", 0, "a"), arrive(names[i], 0, "b")};
+
+        assert_int_equal(pb_assign_keys(arrivals, 2, &nothing_selected, named, &err), PB_INVALID);
+        assert_non_null(strstr(err.message, "rank 1: expected a host's name, found "));
+        arrivals[1] = arrive("n2", 0, "b");
+        PB_TEXT_SET(arrivals[1].opened.host, names[i]); /* of a simulated fleet */
+        assert_int_equal(pb_assign_keys(arrivals, 2, &nothing_selected, named, &err), PB_INVALID);
+    }
+}
+
 static void test_keys__no_device_at_all_is_not_found(void **state)
 {
     struct pb_arrival arrivals[] = {arrive("n1", 0, ""), arrive("n1", 1, "")};
@@ -269,6 +287,7 @@ int main(void)
         cmocka_unit_test(test_keys__two_devices_of_one_name_stay_apart),
         cmocka_unit_test(test_keys__absent_device_of_a_fleet_keeps_its_place),
         cmocka_unit_test(test_keys__fleet_with_more_devices_than_ranks_is_refused),
+        cmocka_unit_test(test_keys__what_is_no_host_name_is_refused_before_anything_is_measured),
         cmocka_unit_test(test_keys__no_device_at_all_is_not_found),
     };
 

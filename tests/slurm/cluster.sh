@@ -84,9 +84,9 @@ END
 
 # A node has its own host name, processes and temporary files; killing it is pulling its plug.
 start_node() {
-    unshare -m -u -p -f --kill-child --mount-proc sh -c \
-        "hostname $1 && mount -t tmpfs tmpfs $work/tmp && exec slurmd -D -N $1" \
-        >"$1.out" 2>&1 &
+    # shellcheck disable=SC2016  # hostname(1) takes no hostile names
+    unshare -m -u -p -f --kill-child --mount-proc sh -c 'printf %s "$1" >/proc/sys/kernel/hostname &&
+        mount -t tmpfs tmpfs "$2/tmp" && exec slurmd -D -N "$1"' node "$1" "$work" >"$1.out" 2>&1 &
     echo $! >"$1.node"
 }
 
@@ -120,9 +120,11 @@ all_idle() {
 }
 
 start_cluster() {
+    case $case_name in hostile_*) nodes=$hostile_nodes ;; esac
     prepare_machine
     write_configuration
     case $case_name in
+    hostile_*) configure_hostile_nodes ;;
     health_*) configure_health ;;
     nodes_with_*) configure_different_nodes ;;
     full_spool_*) configure_small_disk ;;

@@ -330,6 +330,33 @@ END
     [ "$(scontrol show hostnames "$folded" | sort -u | wc -l)" -eq 1901 ] || fail "a long list"
 }
 
+# Slurm takes all of these for nodes' names: only commas, brackets, spaces and # mean something to it.
+# shellcheck disable=SC2016
+hostile_nodes='n1 n2;id>pwned n3`id>pwned` n4$(id>pwned)'
+
+# Called by start_cluster() for the next case.
+configure_hostile_nodes() {
+    sed -i -e '/^NodeName=/d' -e 's/^\(PartitionName=all Nodes=\)[^ ]*/\1ALL/' slurm.conf
+    port=$PLUMB_CLUSTER_PORT
+    : >gres.conf
+    for node in $nodes; do
+        port=$((port + 1))
+        echo "NodeName=$node NodeAddr=127.0.0.1 Port=$port CPUs=4 Gres=gpu:2" >>slurm.conf
+        echo "NodeName=$node Name=gpu File=$work/gpu[0-1]" >>gres.conf
+    done
+    sed -i -e '/^PartitionName=/{h;d}' -e '${G}' slurm.conf
+}
+
+# No file and no hostlist may hold such a name: it is said before anything is measured.
+hostile_node_names_are_refused_and_run_nothing() {
+    submit -N 4 -- $sim --tests $fast
+    ends 2
+    heard "rank 2: expected a host's name, found \"n2;id>pwned\"" || fail "nobody said why"
+    ! heard ' ok ' || fail "something was measured"
+    [ "$(find "$work" . / -maxdepth 3 -xdev -name pwned 2>/dev/null)" = "" ] ||
+        fail "a name was run as a command"
+}
+
 # A GPU that hangs: its node is in the hostlist, and scontrol would take the line that is printed.
 fleet_job_says_what_to_drain() {
     write_fleet hang@global_copy
