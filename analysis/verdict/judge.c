@@ -132,6 +132,8 @@ enum pb_status pb_judge(const struct pb_sheet *sheet, const struct pb_scores *sc
     if (status == PB_OK)
         status = pb_judge_references(&verdict);
     if (status == PB_OK)
+        status = pb_judge_share(&verdict);
+    if (status == PB_OK)
         status = pb_judge_coverage(&verdict);
     if (status != PB_OK) {
         pb_findings_clear(&verdict.findings);

@@ -50,6 +50,9 @@ void pb_finding_configuration(const struct pb_device_info *info, enum pb_attribu
 /* Nobody knows which of the two populations is right: UNKNOWN, and nothing to drain. */
 void pb_finding_undetermined(size_t members, size_t others, struct pb_finding *finding);
 
+/* judge_share.c: groups of which a third is anomalous. After all that names devices. */
+enum pb_status pb_judge_share(struct pb_verdict *verdict);
+
 /* judge_fleet.c: devices set up unlike their peers. */
 enum pb_status pb_judge_configuration(struct pb_verdict *verdict);
 

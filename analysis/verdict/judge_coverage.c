@@ -191,7 +191,7 @@ static enum pb_status judge_sensitivity(struct pb_verdict *verdict, size_t group
             continue;
         finding.metrics++;
         snprintf(finding.summary + length, sizeof(finding.summary) - length,
-                 "%s%s %.1f%% (%s, practical size %.1f%%)", length == 0 ? "" : ", ",
+                 "%s%s %.2g%% (%s, practical size %.2g%%)", length == 0 ? "" : ", ",
                  pb_part_name((enum pb_part)part), 100.0 * worst.shift,
                  verdict->sheet->metrics[worst.metric].name, 100.0 * worst.practical);
     }

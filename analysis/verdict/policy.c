@@ -64,6 +64,7 @@ static const struct pb_policy_rule defaults[] = {
     {"device_new", PB_SEVERITY_OK, KEEP, 0.0, NAN},
     {"self_baseline", PB_SEVERITY_UNKNOWN, KEEP, 0.0, NAN},
     {"two_populations", PB_SEVERITY_UNKNOWN, KEEP, 0.0, NAN},
+    {"many_anomalous", PB_SEVERITY_CRITICAL, KEEP, 0.0, NAN},
     {"insufficient_peers", PB_SEVERITY_UNKNOWN, KEEP, 0.0, NAN},
     {"insufficient_sensitivity", PB_SEVERITY_UNKNOWN, KEEP, 0.0, NAN},
     {"not_judged", PB_SEVERITY_UNKNOWN, KEEP, 0.0, NAN},

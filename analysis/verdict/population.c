@@ -50,6 +50,11 @@ static bool is_absolute(enum pb_domain domain)
     return domain == PB_DOMAIN_FRACTION || domain == PB_DOMAIN_COUNT || domain == PB_DOMAIN_STATE;
 }
 
+bool pb_metric_is_tail(const struct pb_metric *metric)
+{
+    return metric->domain == PB_DOMAIN_FRACTION && strstr(metric->name, ".beyond_") != NULL;
+}
+
 double pb_metric_practical(const struct pb_metric *metric, double center)
 {
     return is_absolute(metric->domain) ? metric->practical : metric->practical * fabs(center);
@@ -153,7 +158,6 @@ void pb_fit_column(const struct pb_metric *metric, struct pb_column *column, str
 
     memset(fit_out, 0, sizeof(*fit_out));
     fit_out->count = column->count;
-    fit_out->noise = noise;
     *majority = (struct pb_majority){.center = NAN, .scale = NAN};
     fit_out->is_event = metric->domain == PB_DOMAIN_COUNT;
     if (column->count < PB_POPULATION_MIN)

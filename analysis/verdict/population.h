@@ -37,12 +37,14 @@ struct pb_fit {
     struct pb_majority majority; /* center and scale NaN: too few values */
     struct pb_majority other;    /* the second population, when split */
     size_t count;                /* values */
-    double noise;                /* of the middle reading; 0: not known */
     double boundary;             /* when split: between the two */
     bool split, other_is_high;
     bool measured; /* the scale is that of values which lie more than a step apart */
     bool is_event; /* a count of which most values are 0: any is one too many */
 };
+
+/* Is it a share of accesses, of all those counted? */
+bool pb_metric_is_tail(const struct pb_metric *metric);
 
 /* A relative shift (absolute for fractions, counts and states) in the metric's unit. */
 double pb_metric_practical(const struct pb_metric *metric, double center);

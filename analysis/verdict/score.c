@@ -121,29 +121,14 @@ struct odds {
     size_t numbers;           /* that one device of the group has */
 };
 
-/* A share of accesses is a count: as it grows by d from c, so does the variance v of its reading,
-   and d is the root of d^2 = t^2 v (1 + d / c). */
-static double shift_of_share(double sigmas, double noise, double center)
-{
-    double square = sigmas * sigmas * noise * noise;
-
-    return center > 0.0 ? square / center / 2.0 + sqrt(pow(square / center / 2.0, 2.0) + square)
-                        : 0.0;
-}
-
-static double shift_at(const struct pb_metric *metric, const struct pb_norm *norm, double noise,
-                       double p, double practicals)
+static double shift_at(const struct pb_metric *metric, const struct pb_norm *norm, double p,
+                       double practicals)
 {
     struct pb_null null;
-    double sigmas, shift;
 
     pb_null_set(&null, norm->independent_peers * (double)norm->majority / (double)norm->peers,
                 norm->tail);
-    sigmas = pb_null_sigmas(&null, p);
-    shift = sigmas * norm->scale;
-    if (metric->domain == PB_DOMAIN_FRACTION)
-        shift = fmax(shift, shift_of_share(sigmas, noise, norm->center));
-    return fmax(shift + metric->quantum / 2.0,
+    return fmax(pb_null_sigmas(&null, p) * norm->scale + metric->quantum / 2.0,
                 practicals * pb_metric_practical(metric, norm->center));
 }
 
@@ -162,14 +147,12 @@ static double detectable(const struct pb_scoring *scoring, size_t group, size_t 
     if (scoring->fits[i].is_event)
         return described->practical;
     if (has_peers(&scoring->scores->groups[group], &scoring->fits[i]))
-        return shift_at(described, norm, scoring->fits[i].noise,
-                        options->critical_rate / (double)odds->critical, 1.0);
-    alone = shift_at(described, norm, scoring->fits[i].noise,
-                     options->warning_rate / (double)odds->warning, 1.0);
+        return shift_at(described, norm, options->critical_rate / (double)odds->critical, 1.0);
+    alone = shift_at(described, norm, options->warning_rate / (double)odds->warning, 1.0);
     if (described->practical <= 0.0)
         return alone;
-    large = shift_at(described, norm, scoring->fits[i].noise,
-                     options->warning_rate / (double)odds->numbers, LARGE_PRACTICALS);
+    large =
+        shift_at(described, norm, options->warning_rate / (double)odds->numbers, LARGE_PRACTICALS);
     return fmin(alone, large);
 }
 

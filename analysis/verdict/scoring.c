@@ -51,6 +51,24 @@ static void gather(struct pb_scoring *scoring, const struct pb_group *group, siz
                                             scoring->past_metric[metric]));
 }
 
+/*
+ * The noise that a value would have if the device were one of the majority. A share of accesses is
+ * a count of n, whose noise the observation states as that of four accesses more: as the share
+ * grows, so does its noise, which must not excuse the device that has the larger share. Few peers
+ * do not show how much more than counts healthy devices scatter: there its own noise remains.
+ */
+static double null_noise(const struct pb_metric *metric, const struct pb_fit *fit,
+                         struct pb_cell cell, double center)
+{
+    double square = cell.noise * cell.noise, n;
+
+    if (!pb_metric_is_tail(metric) || fit->count < PB_GROUP_MIN_PEERS || cell.noise <= 0.0 ||
+        cell.value <= center)
+        return cell.noise;
+    n = (cell.value + sqrt(cell.value * cell.value + 16.0 * square)) / (2.0 * square);
+    return sqrt(fmax(center, 0.0) * n + 4.0) / n;
+}
+
 /* Sigmas and shift of one value, and in *distance_out the sigmas less what rounding may have done.
  */
 static void standardize(const struct pb_metric *metric, const struct pb_fit *fit,
@@ -63,8 +81,9 @@ static void standardize(const struct pb_metric *metric, const struct pb_fit *fit
     if (!isfinite(center))
         return;
     score->shift = pb_metric_shift(metric, cell.value, center);
-    score->sigmas = fit->is_event ? pb_sigmas(cell.value, 1.0)
-                                  : pb_majority_sigmas(part, cell.value, cell.noise);
+    score->sigmas =
+        fit->is_event ? pb_sigmas(cell.value, 1.0)
+                      : pb_majority_sigmas(part, cell.value, null_noise(metric, fit, cell, center));
     *distance_out = distance > metric->quantum / 2.0
                         ? fabs(score->sigmas) * (1.0 - metric->quantum / 2.0 / distance)
                         : 0.0;

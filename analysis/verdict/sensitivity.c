@@ -3,16 +3,32 @@
 
 #include <math.h>
 
+#include "analysis/verdict/population.h"
+#include "analysis/verdict/repeat.h"
+
 static double in_practicals(const struct pb_sensitivity *sensitivity)
 {
     return sensitivity->shift / sensitivity->practical;
 }
 
-/* What a job feels; and structure, where devices differ by more than its steps. */
+/* What a job feels; structure and tails, where devices differ by more than their steps and counts.
+ */
 static bool counts(const struct pb_metric *metric, const struct pb_norm *norm)
 {
     return metric->domain == PB_DOMAIN_NS || metric->domain == PB_DOMAIN_RATE ||
-           (metric->domain == PB_DOMAIN_SIZE && norm->measured);
+           ((metric->domain == PB_DOMAIN_SIZE || pb_metric_is_tail(metric)) && norm->measured);
+}
+
+/* Tails repeat worse than their practical size from one run to the next. */
+static struct pb_sensitivity sensitivity_of(const struct pb_sheet *sheet,
+                                            const struct pb_norm *norm, size_t m)
+{
+    const struct pb_metric *metric = &sheet->metrics[m];
+    bool is_tail = pb_metric_is_tail(metric);
+
+    return (struct pb_sensitivity){
+        m, is_tail ? norm->detectable : norm->detectable / fabs(norm->center),
+        is_tail ? pb_repeat_of(metric).warning : metric->practical};
 }
 
 bool pb_sensitivity_worst(const struct pb_sheet *sheet, const struct pb_scores *scores,
@@ -23,7 +39,7 @@ bool pb_sensitivity_worst(const struct pb_sheet *sheet, const struct pb_scores *
     for (size_t m = 0; m < scores->metric_count && scores->groups[group].sufficient; m++) {
         const struct pb_metric *metric = &sheet->metrics[m];
         const struct pb_norm *norm = &scores->norms[group * scores->metric_count + m];
-        struct pb_sensitivity one = {m, norm->detectable / fabs(norm->center), metric->practical};
+        struct pb_sensitivity one = sensitivity_of(sheet, norm, m);
 
         if (metric->part != part || metric->practical <= 0.0 || !isfinite(one.shift) ||
             !counts(metric, norm))

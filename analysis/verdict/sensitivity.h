@@ -5,6 +5,7 @@
  * A component is judged by its times in ns and its rates per second: that is what a job feels of
  * it. Cycle counts are the same times without the clock. Structure (sizes, ways) comes in steps,
  * which limit what can be found of healthy devices too: it counts where devices differ by more.
+ * Tails, which are counts of accesses, likewise; their yardstick is what repeats from run to run.
  */
 #ifndef PB_ANALYSIS_VERDICT_SENSITIVITY_H
 #define PB_ANALYSIS_VERDICT_SENSITIVITY_H
@@ -18,7 +19,7 @@
 
 struct pb_sensitivity {
     size_t metric;    /* the one with the largest shift by its practical size */
-    double shift;     /* relative: the smallest that would have been CRITICAL */
+    double shift;     /* the smallest that would have been CRITICAL: relative, a tail's absolute */
     double practical; /* of that metric, likewise */
 };
 

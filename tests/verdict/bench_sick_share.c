@@ -5,9 +5,10 @@
  *     bench_sick_share [-v] [FLEETS [SEED [PROFILE]]]
  *
  * Random places: fleets of 16 to 64 devices, 1 to 60% of them sick, with one to three kinds of
- * faults of one strength each. Levels: one fault of a whole node, of a slot of all nodes, of the
- * nodes with another driver, of scattered devices with another VBIOS, and of all devices against an
- * earlier run, with up to one other sick device.
+ * faults of one strength each; from 40% on, one finding should list the sick and the others.
+ * Levels: one fault of a whole node, of a slot of all nodes, of the nodes with another driver, of
+ * scattered devices with another VBIOS, and of all devices against an earlier run, with up to one
+ * other sick device.
  *
  * Devices are measured once by the quick battery, healthy and with each fault; fleets are put
  * together of these rows, and every time, cycle count and rate is spread anew by 0.2%. A device's
@@ -45,7 +46,7 @@ static const char *const specs[KINDS][STRENGTHS] = {
     {"dram_latency=1.03", "dram_latency=1.05", "dram_latency=1.1", "dram_latency=1.3"},
     {"l2_latency=1.025", "l2_latency=1.04", "l2_latency=1.08", "l2_latency=1.3"},
     {"l1_size=0.95", "l1_size=0.9", "l1_size=0.75", "l1_size=0.5"},
-    {"tail=0.002:400", "tail=0.003:400", "tail=0.01:600", "tail=0.02:2000"},
+    {"tail=0.001:300", "tail=0.003:400", "tail=0.01:600", "tail=0.02:2000"},
     {"throttle=0.95@0.3", "throttle=0.9@0.3", "throttle=0.8@0.3", "throttle=0.6@0.3"},
     {"pcie_width=8", "pcie_width=8", "pcie_width=4", "pcie_width=4"},
 };
@@ -75,7 +76,7 @@ struct trial {
 
 /* What was counted of all fleets of one share of sick devices. */
 struct tally {
-    size_t fleets, drains, ok, undetermined, apart;
+    size_t fleets, drains, ok, undetermined, listed;
     size_t counted, counted_named, healthy, healthy_named;
     size_t by_shift[SHIFTS], named_by_shift[SHIFTS];
 };
@@ -244,12 +245,18 @@ static bool is_even(const struct pb_finding *finding)
     return strcmp(finding->cause, "two_populations") == 0;
 }
 
+/* It restates other findings. */
+static bool is_sum(const struct pb_finding *finding)
+{
+    return strcmp(finding->cause, "many_anomalous") == 0;
+}
+
 static void set_named(struct trial *trial)
 {
     for (size_t i = 0; i < trial->findings.count; i++) {
         const struct pb_finding *finding = &trial->findings.items[i];
 
-        for (size_t k = 0; k < finding->members.count && !is_even(finding); k++)
+        for (size_t k = 0; k < finding->members.count && !is_even(finding) && !is_sum(finding); k++)
             trial->named[finding->members.subjects[k]] = true;
     }
 }
@@ -304,6 +311,30 @@ static bool is_apart(const struct trial *trial, size_t subject)
                 healthy += !is_sick;
             }
             if (is_there && 20 * healthy <= beside + healthy)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Does one finding list the sick on one side, and all other devices on the other? Those that do not
+   count may be on either. */
+static bool are_both_listed(const struct trial *trial)
+{
+    for (size_t i = 0; i < trial->findings.count; i++) {
+        const struct pb_finding *finding = &trial->findings.items[i];
+        const struct pb_members *sides[] = {&finding->members, &finding->counterparts};
+
+        if (finding->members.count + finding->counterparts.count != trial->count)
+            continue;
+        for (int side = 0; side < 2; side++) {
+            size_t healthy = 0, missed = 0;
+
+            for (size_t k = 0; k < sides[side]->count; k++)
+                healthy += trial->devices[sides[side]->subjects[k]].kind < 0;
+            for (size_t k = 0; k < sides[1 - side]->count; k++)
+                missed += trial->shifts[sides[1 - side]->subjects[k]] >= COUNTED_FROM;
+            if (missed == 0 && 20 * healthy <= sides[side]->count)
                 return true;
         }
     }
@@ -388,6 +419,14 @@ static bool has_even(const struct trial *trial)
     return false;
 }
 
+static bool is_healthy_named(const struct trial *trial)
+{
+    for (size_t i = 0; i < trial->count; i++)
+        if (trial->named[i] && trial->devices[i].kind < 0)
+            return true;
+    return false;
+}
+
 static void random_places(const struct rows *rows, size_t fleets, uint64_t seed)
 {
     static const double limits[SHARES] = {0.05, 0.15, 0.25, EVEN_SHARE, 1.0};
@@ -411,23 +450,28 @@ static void random_places(const struct rows *rows, size_t fleets, uint64_t seed)
         tally->drains += right;
         tally->ok += trial.findings.worst == PB_SEVERITY_OK;
         tally->undetermined += has_even(&trial);
+        tally->listed += are_both_listed(&trial);
         count_devices(&trial, even, tally);
         if (verbose && ((!even && !right) || trial.findings.worst == PB_SEVERITY_OK))
             print_findings(&trial, "drain or exit");
+        if (verbose && even && !are_both_listed(&trial))
+            print_findings(&trial, "not listed");
+        if (verbose && is_healthy_named(&trial))
+            print_findings(&trial, "healthy named");
         end(&trial);
     }
     printf("| sick | fleets | sick from 1.5 named | healthy named | drain right | exit 0 | "
-           "two populations | named below 1 | 1 to 1.5 | 1.5 to 3 | from 3 on |\n"
-           "|---|---|---|---|---|---|---|---|---|---|---|\n");
+           "two populations | both listed | named below 1 | 1 to 1.5 | 1.5 to 3 | from 3 on |\n"
+           "|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < SHARES; i++) {
         const struct tally *tally = &tallies[i];
 
-        printf("| below %.0f%% | %zu | %.2f%% of %zu | %zu of %zu | %.1f%% | %zu | %zu |",
+        printf("| below %.0f%% | %zu | %.2f%% of %zu | %zu of %zu | %.1f%% | %zu | %zu | %zu |",
                100.0 * fmin(limits[i], 0.61), tally->fleets,
                100.0 * (double)tally->counted_named / fmax(1.0, (double)tally->counted),
                tally->counted, tally->healthy_named, tally->healthy,
                100.0 * (double)tally->drains / fmax(1.0, (double)tally->fleets), tally->ok,
-               tally->undetermined);
+               tally->undetermined, tally->listed);
         for (size_t k = 0; k < SHIFTS; k++)
             printf(" %.1f%% of %zu |",
                    100.0 * (double)tally->named_by_shift[k] / fmax(1.0, (double)tally->by_shift[k]),

@@ -370,6 +370,35 @@ static void test_many_sick__what_could_not_be_found_is_unknown(void **state)
     end(bed);
 }
 
+/* Two kinds of faults, a quarter of the fleet each: no kind is a population of its own, so one
+   finding sums them up, beside those that name and drain them. */
+static void test_many_sick__half_by_two_faults_is_summed_up(void **state)
+{
+    struct bed *bed = *state;
+    const struct pb_finding *sum;
+
+    begin(bed, 6, 8);
+    scatter(bed, 12, BANDWIDTH, 5);
+    for (size_t i = 0, count = 12; count > 0; i++) {
+        if (bed->kinds[(7 * i) % 48] < 0) {
+            bed->kinds[(7 * i) % 48] = LATENCY;
+            count--;
+        }
+    }
+    judge(bed);
+    sum = &bed->findings.items[0];
+    assert_string_equal(sum->cause, "many_anomalous");
+    assert_int_equal(sum->severity, PB_SEVERITY_CRITICAL);
+    assert_false(sum->drain);
+    assert_int_equal(sum->members.count, 24);
+    assert_int_equal(sum->counterparts.count, 24);
+    for (size_t i = 0; i < 48; i++)
+        assert_int_equal(holds(&sum->members, i), bed->kinds[i] >= 0);
+    assert_non_null(strstr(sum->summary, "24 of 48 devices are anomalous"));
+    expect_named_and_drained(bed);
+    end(bed);
+}
+
 /* Boards of one lot are sick: that they are one lot is told, and they are drained all the same. */
 static void test_many_sick__boards_of_one_lot_are_one_finding(void **state)
 {
@@ -410,6 +439,7 @@ int main(void)
         cmocka_unit_test(test_many_sick__two_in_one_slot_of_six_nodes_are_two_devices),
         cmocka_unit_test(test_many_sick__five_of_24_are_no_slot),
         cmocka_unit_test(test_many_sick__four_to_twelve_of_48_are_named_at_random_places),
+        cmocka_unit_test(test_many_sick__half_by_two_faults_is_summed_up),
         cmocka_unit_test(test_many_sick__boards_of_one_lot_are_one_finding),
         cmocka_unit_test(test_many_sick__lots_of_healthy_boards_are_no_finding),
         cmocka_unit_test(test_many_sick__three_of_eight_on_a_node_are_not_the_node),

@@ -55,6 +55,38 @@ static void test_score__near_even_halves_are_measured_against_themselves(void **
                          i == 50 ? PB_SEVERITY_CRITICAL : PB_SEVERITY_OK);
 }
 
+/* A share of 50,000 accesses as the observation states it: that of so many late ones. */
+static void set_late(struct pb_sheet *sheet, size_t subject, double late)
+{
+    static const struct pb_metric metric = {.name = "dram_near.beyond_150",
+                                            .unit = "share",
+                                            .part = PB_PART_DRAM,
+                                            .domain = PB_DOMAIN_FRACTION,
+                                            .better = PB_BETTER_LOWER,
+                                            .practical = 5e-4};
+
+    assert_int_equal(pb_sheet_set(sheet, subject, &metric,
+                                  (struct pb_cell){late / 50000.0, sqrt(late + 4.0) / 50000.0, -1},
+                                  NULL),
+                     PB_OK);
+}
+
+/* 45 late accesses where healthy devices have 2 to 8: more than any of them, whatever the noise of
+   a larger count is. */
+static void test_score__a_larger_count_does_not_excuse_itself(void **state)
+{
+    struct rig *rig = *state;
+    size_t metric;
+
+    rig_make(&rig->sheet, 24, 4);
+    for (size_t i = 0; i < 24; i++)
+        set_late(&rig->sheet, i, i == 7 ? 45.0 : 2.0 + (double)(i % 7));
+    rig_score(rig);
+    metric = pb_sheet_find(&rig->sheet, "dram_near.beyond_150");
+    assert_int_equal(rig_at(rig, 7, metric)->severity, PB_SEVERITY_CRITICAL);
+    assert_int_equal(fleet_count(&rig->scores, PB_SEVERITY_WARNING), 1);
+}
+
 static void test_score__events_need_no_peers(void **state)
 {
     struct rig *rig = *state;
@@ -256,6 +288,7 @@ int main(void)
         RIG(test_score__one_shifted_number_is_critical_and_nothing_else),
         RIG(test_score__a_planted_quarter_is_found_whole),
         RIG(test_score__near_even_halves_are_measured_against_themselves),
+        RIG(test_score__a_larger_count_does_not_excuse_itself),
         RIG(test_score__events_need_no_peers),
         RIG(test_score__events_within_the_practical_size_are_none),
         RIG(test_score__events_that_all_have_are_compared),
