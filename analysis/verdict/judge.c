@@ -65,6 +65,8 @@ static int worst_first(const void *a, const void *b)
         return pb_severity_rank(right->severity) - pb_severity_rank(left->severity);
     if (left->level != right->level)
         return (int)right->level - (int)left->level;
+    if (left->level == PB_LEVEL_POPULATION && left->members.count != right->members.count)
+        return left->members.count < right->members.count ? 1 : -1;
     if (far_left != far_right)
         return far_left < far_right ? 1 : -1;
     return strcmp(left->place, right->place);
