@@ -151,12 +151,19 @@ static enum pb_part part_of_number(const struct pb_parameter *parameter, enum pb
     return part == PB_PART_L2 ? PB_PART_DRAM : PB_PART_L2;
 }
 
+/* Above a peak lies what no launch shape has reached: a bound, which is the same for like devices
+   and no noise of the reading. */
+static double highest(const struct pb_parameter *parameter, const struct pb_estimate *estimate)
+{
+    return strncmp(parameter->name, "peak", strlen("peak")) == 0 ? estimate->value : estimate->high;
+}
+
 static struct pb_cell cell_of(const struct pb_observer *observer, const struct pb_metric_kind *kind,
                               const struct pb_parameter *parameter,
                               const struct pb_estimate *estimate)
 {
     bool by_chase = kind->domain == PB_DOMAIN_CYCLES || kind->domain == PB_DOMAIN_NS;
-    double noise = by_chase ? 0.0 : (estimate->high - estimate->low) / 4.0;
+    double noise = by_chase ? 0.0 : (highest(parameter, estimate) - estimate->low) / 4.0;
 
     return (struct pb_cell){estimate->value, isfinite(noise) ? noise : 0.0,
                             by_chase && !is_by_all_sms(parameter) ? observer->chase_sm : -1};
