@@ -1,0 +1,77 @@
+/* The list of findings that the parts of pb_judge() add to, and what they all ask of it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/verdict/judge.h"
+#include "analysis/verdict/policy.h"
+#include "analysis/verdict/room.h"
+
+static bool copy_members(const struct pb_members *members, struct pb_members *copy_out)
+{
+    *copy_out = (struct pb_members){0};
+    if (members == NULL || members->count == 0)
+        return true;
+    copy_out->subjects = malloc(members->count * sizeof(*copy_out->subjects));
+    if (copy_out->subjects == NULL)
+        return false;
+    memcpy(copy_out->subjects, members->subjects, members->count * sizeof(*copy_out->subjects));
+    copy_out->count = members->count;
+    return true;
+}
+
+enum pb_status pb_verdict_add(struct pb_verdict *verdict, const struct pb_finding *finding,
+                              const struct pb_members *members,
+                              const struct pb_members *counterparts)
+{
+    struct pb_findings *findings = &verdict->findings;
+    struct pb_finding *items =
+        pb_with_room(findings->items, findings->count, &findings->capacity, sizeof(*items));
+    struct pb_finding added = *finding;
+    size_t group_size = finding->group > 0 && finding->group <= verdict->scores->group_count
+                            ? verdict->scores->groups[finding->group - 1].member_count
+                            : 0;
+
+    if (items != NULL)
+        findings->items = items;
+    added.counterparts = (struct pb_members){0};
+    if (items == NULL || !copy_members(members, &added.members) ||
+        !copy_members(counterparts, &added.counterparts)) {
+        free(items == NULL ? NULL : added.members.subjects);
+        return pb_fail(verdict->err, PB_NO_MEMORY, "out of memory adding finding %zu",
+                       findings->count + 1);
+    }
+    pb_policy_apply(verdict->options.policy, verdict->sheet, group_size, &added);
+    findings->items[findings->count++] = added;
+    return PB_OK;
+}
+
+enum pb_status pb_verdict_add_device(struct pb_verdict *verdict, const struct pb_finding *finding,
+                                     size_t subject)
+{
+    struct pb_members member = {&subject, 1};
+
+    return pb_verdict_add(verdict, finding, &member, NULL);
+}
+
+bool pb_verdict_has_past(const struct pb_verdict *verdict, size_t subject)
+{
+    const struct pb_scores *scores = verdict->scores;
+
+    for (size_t m = 0; m < scores->metric_count; m++)
+        if (verdict->sheet->metrics[m].domain != PB_DOMAIN_COUNT &&
+            !isnan(scores->cells[subject * scores->metric_count + m].drift_sigmas))
+            return true;
+    return false;
+}
+
+bool pb_verdict_has_scored(const struct pb_verdict *verdict, size_t subject)
+{
+    const struct pb_scores *scores = verdict->scores;
+
+    for (size_t m = 0; m < scores->metric_count; m++)
+        if (verdict->sheet->metrics[m].domain != PB_DOMAIN_COUNT &&
+            !isnan(scores->cells[subject * scores->metric_count + m].sigmas))
+            return true;
+    return pb_verdict_has_past(verdict, subject);
+}
