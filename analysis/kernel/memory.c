@@ -658,10 +658,12 @@ static enum pb_status note_reuse(struct pb_memory *memory, struct level *level,
     enum pb_status status = PB_OK;
 
     if (level->reuse != NULL) {
-        distance = pb_model_reuse_distance(level->reuse, line);
-        pb_model_histogram_add(memory->reuse, distance);
-        if (!level->spec->fills_on_arrival)
-            status = use_line(level, piece->address, err);
+        if (level->spec->fills_on_arrival)
+            distance = pb_model_reuse_distance(level->reuse, line);
+        else
+            status = pb_model_reuse_access(level->reuse, line, &distance, err);
+        if (status == PB_OK)
+            pb_model_histogram_add(memory->reuse, distance);
     }
     if (options->observe != NULL)
         options->observe(options->observe_context,
@@ -946,6 +948,8 @@ static enum pb_status load(struct pb_memory *memory, struct sm *sm, uint32_t war
             return PB_OK;
     }
     outcome->ready_time = time;
+    for (size_t i = 0; i < count && sm->l1.reuse != NULL; i++)
+        pb_model_reuse_prefetch(sm->l1.reuse, pb_model_cache_line(sm->l1.cache, pieces[i].address));
     for (size_t i = 0; i < count && status == PB_OK; i++)
         status = load_piece(memory, sm, warp_slot, &pieces[i], counts, &issue, &outcome->ready_time,
                             err);

@@ -1,6 +1,7 @@
 /*
- * Reuse distances by the moments of last use: a bit for each, and a Fenwick tree over words of 64
- * bits, which is so small that it stays in the cache. See reuse.h.
+ * Reuse distances by the moments of last use: a bit for each, in blocks of a cache line that hold
+ * their own counts, and a Fenwick tree over blocks. For a million lines all of it is below a
+ * megabyte, so that only the places of lines lie beyond the nearest caches. See reuse.h.
  */
 #include "analysis/model/reuse.h"
 
@@ -8,7 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOMENTS_MIN = 1024, WORD_BITS = 64 }; /* moments: whole words */
+enum {
+    WORD_BITS = 64,
+    BLOCK_WORDS = 7,
+    BLOCK_MOMENTS = WORD_BITS * BLOCK_WORDS,
+    BLOCKS_MIN = 4,
+    USES_MIN_BITS = 10
+};
 
 /* A line and its last use, 1 …; 0: this place is free. */
 struct use {
@@ -16,13 +23,20 @@ struct use {
     uint32_t moment;
 };
 
+/* A cache line. */
+struct block {
+    uint64_t words[BLOCK_WORDS]; /* bit m % 64 of word m / 64: a line was last used at m + 1 */
+    uint64_t counts;             /* byte w: how many bits of word w are set */
+};
+
 struct pb_model_reuse {
     struct use *uses; /* [use_mask + 1] open addressing */
     size_t use_mask;
     unsigned use_shift;
-    uint64_t *words; /* [moments / 64] bit m % 64 of word m / 64: a line was last used at m + 1 */
-    uint32_t *tree;  /* [moments / 64 + 1] Fenwick: how many bits of a word are set */
-    uint32_t moments, now;
+    struct block *blocks; /* [block_count] */
+    uint32_t *tree; /* [block_count + 1] Fenwick: bits of each block that is full of moments */
+    uint32_t block_count;
+    uint32_t now; /* the last moment; now / BLOCK_MOMENTS blocks are full of moments */
     size_t lines;
 };
 
@@ -41,40 +55,105 @@ static struct use *find(const struct pb_model_reuse *reuse, uint64_t line)
     return &reuse->uses[at];
 }
 
-static void flip(struct pb_model_reuse *reuse, uint32_t moment, uint32_t change)
+/* Inline on every processor, which the compiler's own is only where an instruction is certain. */
+static uint32_t count_bits(uint64_t word)
 {
-    uint32_t words = reuse->moments / WORD_BITS;
+    word -= word >> 1 & UINT64_C(0x5555555555555555);
+    word = (word & UINT64_C(0x3333333333333333)) + (word >> 2 & UINT64_C(0x3333333333333333));
+    word = (word + (word >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    return (uint32_t)(word * UINT64_C(0x0101010101010101) >> 56);
+}
 
-    reuse->words[(moment - 1) / WORD_BITS] ^= UINT64_C(1) << (moment - 1) % WORD_BITS;
-    for (uint32_t at = (moment - 1) / WORD_BITS + 1; at <= words; at += at & -at)
+static uint32_t sum_bytes(uint64_t counts)
+{
+    uint64_t pairs =
+        (counts & UINT64_C(0x00ff00ff00ff00ff)) + (counts >> 8 & UINT64_C(0x00ff00ff00ff00ff));
+
+    return (uint32_t)(pairs * UINT64_C(0x0001000100010001) >> 48);
+}
+
+/* Lines last used in the block that the moment is in, up to it. */
+static uint32_t sum_in_block(const struct block *block, uint32_t moment)
+{
+    uint32_t bit = (moment - 1) % BLOCK_MOMENTS, word = bit / WORD_BITS;
+
+    return count_bits(block->words[word] & UINT64_MAX >> (WORD_BITS - 1 - bit % WORD_BITS)) +
+           sum_bytes(block->counts & ((UINT64_C(1) << 8 * word) - 1));
+}
+
+static void add_to_tree(struct pb_model_reuse *reuse, uint32_t block, uint32_t change)
+{
+    for (uint32_t at = block + 1; at <= reuse->block_count; at += at & -at)
         reuse->tree[at] += change;
+}
+
+/* A moment later, at which a line is used; there has to be room. */
+static uint32_t add_moment(struct pb_model_reuse *reuse)
+{
+    uint32_t index = reuse->now / BLOCK_MOMENTS, bit = reuse->now % BLOCK_MOMENTS;
+    struct block *block = &reuse->blocks[index];
+
+    block->words[bit / WORD_BITS] |= UINT64_C(1) << bit % WORD_BITS;
+    block->counts += UINT64_C(1) << 8 * (bit / WORD_BITS);
+    if (++reuse->now % BLOCK_MOMENTS == 0)
+        add_to_tree(reuse, index, sum_bytes(block->counts));
+    return reuse->now;
+}
+
+/* No line was last used at this moment any more. */
+static void remove_moment(struct pb_model_reuse *reuse, uint32_t moment)
+{
+    uint32_t index = (moment - 1) / BLOCK_MOMENTS, bit = (moment - 1) % BLOCK_MOMENTS;
+    struct block *block = &reuse->blocks[index];
+
+    block->words[bit / WORD_BITS] &= ~(UINT64_C(1) << bit % WORD_BITS);
+    block->counts -= UINT64_C(1) << 8 * (bit / WORD_BITS);
+    if (index < reuse->now / BLOCK_MOMENTS)
+        add_to_tree(reuse, index, UINT32_MAX);
 }
 
 /* Lines last used up to a moment. */
 static uint32_t sum_to(const struct pb_model_reuse *reuse, uint32_t moment)
 {
-    uint64_t up_to = UINT64_MAX >> (WORD_BITS - 1 - (moment - 1) % WORD_BITS);
-    uint32_t at = (moment - 1) / WORD_BITS;
-    uint32_t sum = (uint32_t)__builtin_popcountll(reuse->words[at] & up_to);
+    uint32_t at = (moment - 1) / BLOCK_MOMENTS;
+    uint32_t sum = sum_in_block(&reuse->blocks[at], moment);
 
     for (; at > 0; at -= at & -at)
         sum += reuse->tree[at];
     return sum;
 }
 
+/* Blocks without a bit, and a tree of them; false: there is no memory. */
+static bool make_blocks(size_t count, struct block **blocks_out, uint32_t **tree_out)
+{
+    bool fits = count < UINT32_MAX / BLOCK_MOMENTS;
+    struct block *blocks = fits ? aligned_alloc(sizeof(*blocks), count * sizeof(*blocks)) : NULL;
+    uint32_t *tree = calloc(count + 1, sizeof(*tree));
+
+    if (blocks == NULL || tree == NULL) {
+        free(blocks);
+        free(tree);
+        return false;
+    }
+    memset(blocks, 0, count * sizeof(*blocks));
+    *blocks_out = blocks;
+    *tree_out = tree;
+    return true;
+}
+
 enum pb_status pb_model_reuse_create(struct pb_model_reuse **reuse_out, struct pb_error *err)
 {
     struct pb_model_reuse *reuse = calloc(1, sizeof(*reuse));
+    bool has_blocks = false;
 
     if (reuse != NULL) {
-        reuse->moments = MOMENTS_MIN;
-        reuse->use_mask = MOMENTS_MIN - 1;
-        reuse->use_shift = 64 - 10;
-        reuse->uses = calloc(MOMENTS_MIN, sizeof(*reuse->uses));
-        reuse->words = calloc(MOMENTS_MIN / WORD_BITS, sizeof(*reuse->words));
-        reuse->tree = calloc(MOMENTS_MIN / WORD_BITS + 1, sizeof(*reuse->tree));
+        reuse->block_count = BLOCKS_MIN;
+        reuse->use_mask = ((size_t)1 << USES_MIN_BITS) - 1;
+        reuse->use_shift = 64 - USES_MIN_BITS;
+        reuse->uses = calloc(reuse->use_mask + 1, sizeof(*reuse->uses));
+        has_blocks = make_blocks(BLOCKS_MIN, &reuse->blocks, &reuse->tree);
     }
-    if (reuse == NULL || reuse->uses == NULL || reuse->words == NULL || reuse->tree == NULL) {
+    if (reuse == NULL || reuse->uses == NULL || !has_blocks) {
         pb_model_reuse_destroy(reuse);
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating reuse distances");
     }
@@ -87,7 +166,7 @@ void pb_model_reuse_destroy(struct pb_model_reuse *reuse)
     if (reuse == NULL)
         return;
     free(reuse->uses);
-    free(reuse->words);
+    free(reuse->blocks);
     free(reuse->tree);
     free(reuse);
 }
@@ -110,38 +189,43 @@ static enum pb_status grow(struct pb_model_reuse *reuse, struct pb_error *err)
     return PB_OK;
 }
 
-/* All moments are used: those that no line was last used at are left out, and there is room. */
+/*
+ * All moments are used: those that no line was last used at are left out, and there is room. The
+ * old tree becomes the number of bits before each block.
+ */
 static enum pb_status renumber(struct pb_model_reuse *reuse, struct pb_error *err)
 {
-    size_t wanted = 4 * reuse->lines > MOMENTS_MIN ? 4 * reuse->lines : MOMENTS_MIN;
-    size_t words = (wanted + WORD_BITS - 1) / WORD_BITS;
-    uint64_t *bits = calloc(words, sizeof(*bits));
-    uint32_t *tree = calloc(words + 1, sizeof(*tree));
+    size_t wanted = 4 * reuse->lines / BLOCK_MOMENTS + BLOCKS_MIN;
+    uint32_t *before = reuse->tree, sum = 0;
+    struct block *blocks, *old = reuse->blocks;
 
-    if (bits == NULL || tree == NULL || words >= UINT32_MAX / WORD_BITS) {
-        free(bits);
-        free(tree);
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu moments", wanted);
+    if (!make_blocks(wanted, &blocks, &reuse->tree))
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu moments",
+                       wanted * BLOCK_MOMENTS);
+    for (uint32_t i = 0; i < reuse->block_count; i++) {
+        before[i] = sum;
+        sum += sum_bytes(old[i].counts);
     }
-    for (size_t i = 0; i <= reuse->use_mask; i++)
-        if (reuse->uses[i].moment != 0)
-            reuse->uses[i].moment = sum_to(reuse, reuse->uses[i].moment);
-    for (size_t i = 0; i < reuse->lines; i++)
-        bits[i / WORD_BITS] |= UINT64_C(1) << i % WORD_BITS;
-    for (size_t at = 1; at <= words; at++) { /* in one pass */
-        size_t parent = at + (at & -at);
+    for (size_t i = 0; i <= reuse->use_mask; i++) {
+        uint32_t moment = reuse->uses[i].moment;
+        uint32_t index = (moment - 1) / BLOCK_MOMENTS;
 
-        tree[at] += (uint32_t)__builtin_popcountll(bits[at - 1]);
-        if (parent <= words)
-            tree[parent] += tree[at];
+        if (moment != 0)
+            reuse->uses[i].moment = before[index] + sum_in_block(&old[index], moment);
     }
-    free(reuse->words);
-    free(reuse->tree);
-    reuse->words = bits;
-    reuse->tree = tree;
-    reuse->moments = (uint32_t)(words * WORD_BITS);
-    reuse->now = (uint32_t)reuse->lines;
+    free(old);
+    free(before);
+    reuse->blocks = blocks;
+    reuse->block_count = (uint32_t)wanted;
+    reuse->now = 0;
+    while (reuse->now < reuse->lines)
+        add_moment(reuse);
     return PB_OK;
+}
+
+void pb_model_reuse_prefetch(const struct pb_model_reuse *reuse, uint64_t line)
+{
+    __builtin_prefetch(&reuse->uses[home_of(reuse, line)], 1);
 }
 
 uint64_t pb_model_reuse_distance(const struct pb_model_reuse *reuse, uint64_t line)
@@ -159,7 +243,7 @@ enum pb_status pb_model_reuse_access(struct pb_model_reuse *reuse, uint64_t line
 
     if (2 * (reuse->lines + 1) > reuse->use_mask + 1)
         status = grow(reuse, err);
-    if (status == PB_OK && reuse->now == reuse->moments)
+    if (status == PB_OK && reuse->now == reuse->block_count * BLOCK_MOMENTS)
         status = renumber(reuse, err);
     if (status != PB_OK)
         return status;
@@ -169,10 +253,9 @@ enum pb_status pb_model_reuse_access(struct pb_model_reuse *reuse, uint64_t line
         reuse->lines++;
     } else {
         *distance_out = reuse->lines - sum_to(reuse, use->moment);
-        flip(reuse, use->moment, UINT32_MAX);
+        remove_moment(reuse, use->moment);
     }
-    *use = (struct use){line, ++reuse->now};
-    flip(reuse, reuse->now, 1);
+    *use = (struct use){line, add_moment(reuse)};
     return PB_OK;
 }
 
@@ -183,7 +266,7 @@ void pb_model_reuse_forget(struct pb_model_reuse *reuse, uint64_t line)
 
     if (use->moment == 0)
         return;
-    flip(reuse, use->moment, UINT32_MAX);
+    remove_moment(reuse, use->moment);
     reuse->lines--;
     for (size_t at = (gap + 1) & mask; reuse->uses[at].moment != 0; at = (at + 1) & mask) {
         size_t home = home_of(reuse, reuse->uses[at].line);

@@ -3,8 +3,9 @@
  * stack distance; N14 2.2). A fully associative LRU cache of n lines hits where the distance is
  * below n.
  *
- * An access costs O(log n) for n different lines, and memory is in proportion to them: moments of
- * last use are counted in a Fenwick tree, and renumbered whenever they run out.
+ * An access costs O(log n) for n different lines, and memory is in proportion to them, 32 to 70
+ * bytes each beyond a few hundred: moments of last use are bits that are counted in blocks and by a
+ * Fenwick tree over blocks, and renumbered whenever they run out.
  */
 #ifndef PB_ANALYSIS_MODEL_REUSE_H
 #define PB_ANALYSIS_MODEL_REUSE_H
@@ -24,6 +25,10 @@ void pb_model_reuse_destroy(struct pb_model_reuse *reuse); /* NULL is allowed */
 /* Uses a line; its distance, or PB_MODEL_COLD. PB_NO_MEMORY leaves all as it was. */
 enum pb_status pb_model_reuse_access(struct pb_model_reuse *reuse, uint64_t line,
                                      uint64_t *distance_out, struct pb_error *err);
+
+/* Fetches what the use of a line will need: some ten accesses ahead, it hides the memory's latency.
+ */
+void pb_model_reuse_prefetch(const struct pb_model_reuse *reuse, uint64_t line);
 
 /* The distance that using the line now would have, without using it. */
 uint64_t pb_model_reuse_distance(const struct pb_model_reuse *reuse, uint64_t line);

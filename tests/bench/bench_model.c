@@ -13,7 +13,7 @@
 #include "analysis/model/mshr.h"
 #include "analysis/model/reuse.h"
 
-enum { ADDRESSES = 1 << 20 };
+enum { ADDRESSES = 1 << 20, AHEAD = 8 };
 
 static double now(void)
 {
@@ -59,7 +59,7 @@ static void time_cache(const char *name, const struct pb_model_shape *shape,
     pb_model_cache_destroy(cache);
 }
 
-static void time_reuse(const char *name, const uint64_t *addresses, size_t count)
+static void time_reuse(const char *name, const uint64_t *addresses, size_t count, size_t ahead)
 {
     struct pb_error err = PB_ERROR_INIT;
     struct pb_model_reuse *reuse = NULL;
@@ -70,6 +70,8 @@ static void time_reuse(const char *name, const uint64_t *addresses, size_t count
     if (histogram == NULL || pb_model_reuse_create(&reuse, &err) != PB_OK)
         exit(EXIT_FAILURE);
     for (size_t i = 0; i < count; i++) {
+        if (ahead > 0)
+            pb_model_reuse_prefetch(reuse, addresses[(i + ahead) % ADDRESSES] / 128);
         if (pb_model_reuse_access(reuse, addresses[i % ADDRESSES] / 128, &distance, &err) != PB_OK)
             exit(EXIT_FAILURE);
         pb_model_histogram_add(histogram, distance);
@@ -113,9 +115,11 @@ int main(int argc, char **argv)
     l1.capacity_lines = 1192;
     time_cache("the same, lru, beside a carve-out", &l1, addresses, count, 0);
     time_cache("4 x 512, modulo, lru, at random over 2x", &wide, addresses, count, 0);
-    time_reuse("reuse distances, at random", addresses, count);
+    time_reuse("reuse distances, at random", addresses, count, 0);
+    time_reuse("the same, with prefetch", addresses, count, AHEAD);
     make_addresses(addresses, 500000, 1);
     time_cache("15360 x 16, lru, at random over 2x", &l2, addresses, count, 0);
-    time_reuse("reuse distances, at random", addresses, count);
+    time_reuse("reuse distances, at random", addresses, count, 0);
+    time_reuse("the same, with prefetch", addresses, count, AHEAD);
     return EXIT_SUCCESS;
 }

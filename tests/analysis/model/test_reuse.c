@@ -85,6 +85,71 @@ static void test_reuse__equals_the_definition(void **state)
     pb_model_reuse_destroy(reuse);
 }
 
+/* A stack of lines, the last used first, and the place of a line in it; `count`: it is not there.
+ */
+struct stack {
+    uint64_t lines[4000];
+    size_t count;
+};
+
+static size_t place_in(const struct stack *stack, uint64_t line)
+{
+    size_t place = 0;
+
+    while (place < stack->count && stack->lines[place] != line)
+        place++;
+    return place;
+}
+
+static void use_of_both(struct pb_model_reuse *reuse, struct stack *stack, uint64_t line)
+{
+    size_t place = place_in(stack, line);
+    bool is_new = place == stack->count;
+    uint64_t expected = is_new ? PB_MODEL_COLD : place;
+
+    pb_model_reuse_prefetch(reuse, line);
+    assert_int_equal(pb_model_reuse_distance(reuse, line), expected);
+    assert_int_equal(use(reuse, line), expected);
+    stack->count += is_new;
+    memmove(stack->lines + 1, stack->lines, place * sizeof(stack->lines[0]));
+    stack->lines[0] = line;
+    assert_int_equal(pb_model_reuse_lines(reuse), stack->count);
+}
+
+static void forget_of_both(struct pb_model_reuse *reuse, struct stack *stack, uint64_t line)
+{
+    size_t place = place_in(stack, line);
+
+    pb_model_reuse_forget(reuse, line);
+    if (place == stack->count)
+        return;
+    stack->count--;
+    memmove(stack->lines + place, stack->lines + place + 1,
+            (stack->count - place) * sizeof(stack->lines[0]));
+}
+
+/* Loops that grow and shrink, random uses, and lines that go, over many renumberings. */
+static void test_reuse__equals_a_stack(void **state)
+{
+    static const uint64_t loops[] = {447, 448, 449, 1, 1792, 3500, 64, 2000};
+    struct pb_model_reuse *reuse = make();
+    struct stack *stack = calloc(1, sizeof(*stack));
+    uint64_t random = 3;
+
+    (void)state;
+    assert_non_null(stack);
+    for (size_t phase = 0; phase < sizeof(loops) / sizeof(loops[0]); phase++) {
+        for (uint64_t i = 0; i < 5000; i++) /* in order, in steps that hashes may collide for */
+            use_of_both(reuse, stack, i % loops[phase] << 32);
+        for (uint64_t i = 0; i < 1000; i++)
+            use_of_both(reuse, stack, next(&random) % loops[phase] << 32);
+        for (uint64_t i = 0; i < 300; i++)
+            forget_of_both(reuse, stack, next(&random) % 4000 << 32);
+    }
+    pb_model_reuse_destroy(reuse);
+    free(stack);
+}
+
 static struct pb_model_cache *make_cache(size_t sets, size_t ways, enum pb_model_policy policy)
 {
     struct pb_model_shape shape = {
@@ -173,6 +238,7 @@ int main(void)
         cmocka_unit_test(test_reuse__distances_of_a_short_sequence),
         cmocka_unit_test(test_reuse__a_forgotten_line_is_cold),
         cmocka_unit_test(test_reuse__equals_the_definition),
+        cmocka_unit_test(test_reuse__equals_a_stack),
         cmocka_unit_test(test_reuse__lru_misses_are_the_distances_of_each_set),
         cmocka_unit_test(test_reuse__lru_caches_include_smaller_ones),
         cmocka_unit_test(test_histogram__classes_hold_what_they_say),
