@@ -121,7 +121,7 @@ static bool is_share_within(const struct pb_metric *metric, const struct pb_devi
     return deviation->shift <= extent->share + metric->practical + natural * deviation->expected;
 }
 
-/* "*.beyond_150": does what is so much slower reach 1.5 medians? */
+/* "*.tail_fraction_1_5x": does what is so much slower reach 1.5 medians? */
 static bool reaches_mark(const struct pb_metric *metric, double relative)
 {
     const char *mark = strrchr(metric->name, '_');

@@ -5,7 +5,7 @@
 
 #include "analysis/verdict/cause.h"
 
-/* "905.4 MHz against 1006 MHz (-10.0%, 23 sigmas)" */
+/* "905.4 MHz, expected 1006 (-10.0%, 23 sigmas)" */
 static void write_deviation(const struct pb_metric *metric, const struct pb_deviation *deviation,
                             char *text, size_t size)
 {
@@ -18,15 +18,15 @@ static void write_deviation(const struct pb_metric *metric, const struct pb_devi
     else
         snprintf(shift, sizeof(shift), "%+.1f%%", 100.0 * deviation->shift);
     if (deviation->against == PB_AGAINST_PAST)
-        snprintf(text, size, "%s %.4g %s against %.4g (%s, %.1f times what repeats)", metric->name,
-                 deviation->value, metric->unit, deviation->expected, shift,
+        snprintf(text, size, "%s %.4g %s, expected %.4g (%s, %.1fx the run-to-run tolerance)",
+                 metric->name, deviation->value, metric->unit, deviation->expected, shift,
                  fabs(deviation->times));
     else if (isfinite(deviation->sigmas) && isfinite(deviation->expected))
-        snprintf(text, size, "%s %.4g %s against %.4g (%s, %.0f sigmas)", metric->name,
+        snprintf(text, size, "%s %.4g %s, expected %.4g (%s, %.0f sigmas)", metric->name,
                  deviation->value, metric->unit, deviation->expected, shift,
                  fabs(deviation->sigmas));
     else
-        snprintf(text, size, "%s %.4g %s against %.4g (%s)", metric->name, deviation->value,
+        snprintf(text, size, "%s %.4g %s, expected %.4g (%s)", metric->name, deviation->value,
                  metric->unit, isfinite(deviation->expected) ? deviation->expected : 0.0, shift);
 }
 
@@ -115,10 +115,11 @@ static void write_summary(const struct pb_metric *metric, const struct pb_deviat
         snprintf(who, sizeof(who), "%zu of %zu devices, about: ", unit->count, unit->held);
     write_deviation(metric, lead, line, sizeof(line));
     if (lead->against == PB_AGAINST_PAST)
-        snprintf(finding->summary, sizeof(finding->summary), "%s%s, its own past", who, line);
+        snprintf(finding->summary, sizeof(finding->summary), "%s%s, by its own earlier runs", who,
+                 line);
     else if (lead->peers > 0)
-        snprintf(finding->summary, sizeof(finding->summary), "%s%s, the center of %zu peers", who,
-                 line, lead->peers);
+        snprintf(finding->summary, sizeof(finding->summary), "%s%s, by the center of %zu peers",
+                 who, line, lead->peers);
     else
         snprintf(finding->summary, sizeof(finding->summary), "%s%s", who, line);
     PB_TEXT_SET(finding->metric, metric->name);

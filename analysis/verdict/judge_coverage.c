@@ -63,7 +63,7 @@ static enum pb_status judge_unlike(struct pb_verdict *verdict, size_t group_inde
     if (metrics == 0)
         return PB_OK;
     PB_TEXT_SET(finding.place, group->name);
-    PB_TEXT_SET(finding.cause, "other_tests");
+    PB_TEXT_SET(finding.cause, "battery_mismatch");
     finding.group = group_index + 1;
     finding.metrics = metrics;
     snprintf(finding.summary, sizeof(finding.summary),
@@ -81,7 +81,7 @@ static enum pb_status judge_own_past(struct pb_verdict *verdict, size_t group_in
     char detectable[PB_MESSAGE_LENGTH];
 
     finding->severity = PB_SEVERITY_OK;
-    PB_TEXT_SET(finding->cause, "own_past");
+    PB_TEXT_SET(finding->cause, "self_history");
     snprintf(finding->summary, sizeof(finding->summary),
              "%zu of %zu devices compared with their own past; too few peers to compare with each "
              "other",

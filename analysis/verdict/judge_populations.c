@@ -392,9 +392,9 @@ static enum pb_status report_comparison(struct pb_verdict *verdict,
     finding.shift = pb_metric_shift(metric, finding.value, finding.expected);
     finding.peers = counterparts.count;
     snprintf(finding.summary, sizeof(finding.summary),
-             "%zu devices against %zu of %.200s: %s %.4g %s against %.4g (%+.1f%%)", members.count,
-             counterparts.count, others->name, metric->name, finding.value, metric->unit,
-             finding.expected, 100.0 * finding.shift);
+             "%zu devices against %zu of %.200s: %s %.4g %s, expected %.4g (%+.1f%%)",
+             members.count, counterparts.count, others->name, metric->name, finding.value,
+             metric->unit, finding.expected, 100.0 * finding.shift);
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%zu numbers of the two groups' majorities differ by their practical size",
              comparison->metrics);

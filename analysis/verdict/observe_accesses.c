@@ -144,7 +144,8 @@ static void put_tails(struct pb_observer *observer, const struct class_kind *cla
     static const struct {
         const char *name;
         double factor;
-    } marks[] = {{"beyond_112", 1.125}, {"beyond_150", 1.5}, {"beyond_300", 3.0}};
+    } marks[] = {
+        {"tail_fraction_1_125x", 1.125}, {"tail_fraction_1_5x", 1.5}, {"tail_fraction_3x", 3.0}};
     struct pb_metric_kind kind = {.unit = "share",
                                   .part = class->part,
                                   .domain = PB_DOMAIN_FRACTION,

@@ -69,8 +69,8 @@ static const struct pb_policy_rule defaults[] = {
     {"insufficient_sensitivity", PB_SEVERITY_UNKNOWN, KEEP, 0.0, NAN},
     {"not_judged", PB_SEVERITY_UNKNOWN, KEEP, 0.0, NAN},
     {"undetermined", PB_SEVERITY_OK, KEEP, 0.0, NAN},
-    {"own_past", PB_SEVERITY_OK, KEEP, 0.0, NAN},
-    {"other_tests", PB_SEVERITY_OK, KEEP, 0.0, NAN},
+    {"self_history", PB_SEVERITY_OK, KEEP, 0.0, NAN},
+    {"battery_mismatch", PB_SEVERITY_OK, KEEP, 0.0, NAN},
 };
 
 /* What all that has no rule may be: as bad as it was found to be, without a drain. */

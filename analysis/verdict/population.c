@@ -52,7 +52,7 @@ static bool is_absolute(enum pb_domain domain)
 
 bool pb_metric_is_tail(const struct pb_metric *metric)
 {
-    return metric->domain == PB_DOMAIN_FRACTION && strstr(metric->name, ".beyond_") != NULL;
+    return metric->domain == PB_DOMAIN_FRACTION && strstr(metric->name, ".tail_fraction_") != NULL;
 }
 
 double pb_metric_practical(const struct pb_metric *metric, double center)

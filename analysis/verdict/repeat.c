@@ -27,11 +27,11 @@ static const struct row {
     {"sm.l2_*slowest", 0.03, false, false},
     /* Which pages a run is given decides which slices and banks answer. */
     {"l2_hits.slowest_over_fastest_test", 0.15, false, true},
-    {"l2_hits.beyond_112", 0.05, false, true},
+    {"l2_hits.tail_fraction_1_125x", 0.05, false, true},
     {"l2_hits.*", 0.0, false, true},
-    {"dram_*.beyond_112", 0.015, false, true},
-    {"dram_*.beyond_150", 0.01, false, true},
-    {"dram_*.beyond_300", 0.001, false, true},
+    {"dram_*.tail_fraction_1_125x", 0.015, false, true},
+    {"dram_*.tail_fraction_1_5x", 0.01, false, true},
+    {"dram_*.tail_fraction_3x", 0.001, false, true},
     {"dram_near.*", 0.0, false, true},
     {"dram_far.*", 0.0, false, true},
     {"l1_hits.*", 0.0, false, true},
@@ -39,9 +39,9 @@ static const struct row {
     /* What the load decides. */
     {"clock.lowest_over_highest", 0.0, false, true},
     {"nvml.sm_clock_*", 0.0, false, true},
-    {"nvml.power_most", 0.0, false, true},
+    {"nvml.power_max", 0.0, false, true},
     {"nvml.*temperature_*", 0.0, false, true},
-    {"nvml.slowed_by_*", 0.0, false, true},
+    {"nvml.*_violation_ms", 0.0, false, true},
     {"throttle.*", 0.0, false, true},
 };
 

@@ -25,17 +25,16 @@ PB_STATE_FIELD(F64, memory_clock_mhz, "memory_clock", "MHz", FIELD, "",
                NO_METRIC)
 PB_STATE_FIELD(F64, power_w, "power", "W", FIELD, "",
                NVML(UNSIGNED, "nvmlDeviceGetPowerUsage", NULL, 1e-3, 0), SIM_CALL(power_w),
-               METRIC("power_most", MAX, 1.0, "W", POWER, STATE, NEITHER, 1.0, 150.0))
+               METRIC("power_max", MAX, 1.0, "W", POWER, STATE, NEITHER, 1.0, 150.0))
 PB_STATE_FIELD(F64, temperature_c, "temperature", "degC", FIELD, "of the GPU",
                NVML(UNSIGNED_OF, "nvmlDeviceGetTemperature", NULL, 1.0, NVML_TEMPERATURE_GPU),
                SIM_CALL(temperature_c),
-               METRIC("temperature_most", MAX, 1.0, "degC", THERMAL, STATE, LOWER, 1.0, 15.0),
+               METRIC("temperature_max", MAX, 1.0, "degC", THERMAL, STATE, LOWER, 1.0, 15.0),
                METRIC("temperature_rise", RISE, 1.0, "degC", THERMAL, STATE, LOWER, 1.0, 15.0))
 PB_STATE_FIELD(F64, memory_temperature_c, "memory_temperature", "degC", FIELD, "",
                NVML(FIELDS, "nvmlDeviceGetFieldValues", NULL, 1.0, NVML_FIELD_MEMORY_TEMPERATURE),
                SIM_UNKNOWN,
-               METRIC("memory_temperature_most", MAX, 1.0, "degC", THERMAL, STATE, LOWER, 1.0,
-                      15.0))
+               METRIC("memory_temperature_max", MAX, 1.0, "degC", THERMAL, STATE, LOWER, 1.0, 15.0))
 /* A bit mask: never compare for equality. */
 PB_STATE_FIELD(I64, throttle_reasons, "throttle_reasons", "", FIELD,
                "bit mask of NVML; -1: not known, as all that follow",
@@ -44,28 +43,28 @@ PB_STATE_FIELD(I64, throttle_reasons, "throttle_reasons", "", FIELD,
                SIM_CALL(throttle_reasons),
                REASON("locked_clocks", 0x2, "share", CLOCK, FRACTION, NEITHER, 0.0, 0.2),
                REASON("power_cap", 0x4, "share", POWER, FRACTION, LOWER, 0.0, 0.3),
-               REASON("slowdown", 0x8, "look", THERMAL, COUNT, LOWER, 1.0, 0.0),
-               REASON("thermal_software", 0x20, "look", THERMAL, COUNT, LOWER, 1.0, 0.0),
-               REASON("thermal_hardware", 0x40, "look", THERMAL, COUNT, LOWER, 1.0, 0.0),
-               REASON("power_brake", 0x80, "look", POWER, COUNT, LOWER, 1.0, 0.0))
+               REASON("slowdown", 0x8, "sample", THERMAL, COUNT, LOWER, 1.0, 0.0),
+               REASON("thermal_software", 0x20, "sample", THERMAL, COUNT, LOWER, 1.0, 0.0),
+               REASON("thermal_hardware", 0x40, "sample", THERMAL, COUNT, LOWER, 1.0, 0.0),
+               REASON("power_brake", 0x80, "sample", POWER, COUNT, LOWER, 1.0, 0.0))
 /* Errors are counted over the card's life, and judged twice: those before the run, those of it. */
 PB_STATE_FIELD(I64, ecc_corrected, "ecc_corrected", "", FIELD, "errors in the life of the card",
                NVML(ECC, "nvmlDeviceGetTotalEccErrors", NULL, 1.0, NVML_ECC_CORRECTED), SIM_UNKNOWN,
-               METRIC("ecc_corrected_step", STEP, 1.0, "error", ECC, COUNT, LOWER, 1.0, 10.0))
+               METRIC("ecc_corrected_delta", STEP, 1.0, "error", ECC, COUNT, LOWER, 1.0, 10.0))
 PB_STATE_FIELD(I64, ecc_uncorrected, "ecc_uncorrected", "", FIELD, "the same, not corrected",
                NVML(ECC, "nvmlDeviceGetTotalEccErrors", NULL, 1.0, NVML_ECC_UNCORRECTED),
                SIM_UNKNOWN,
-               METRIC("ecc_uncorrected_step", STEP, 1.0, "error", ECC, COUNT, LOWER, 1.0, 0.0),
+               METRIC("ecc_uncorrected_delta", STEP, 1.0, "error", ECC, COUNT, LOWER, 1.0, 0.0),
                METRIC("ecc_uncorrected_before", FIRST, 1.0, "error", ECC, COUNT, LOWER, 1.0, 0.0))
 PB_STATE_FIELD(I64, remapped_corrected, "remapped_corrected", "", FIELD,
                "rows remapped after corrected errors",
                NVML(REMAPPED, "nvmlDeviceGetRemappedRows", NULL, 1.0, 0), SIM_UNKNOWN,
-               METRIC("remapped_step", STEP, 1.0, "row", ECC, COUNT, LOWER, 1.0, 0.0),
+               METRIC("remapped_delta", STEP, 1.0, "row", ECC, COUNT, LOWER, 1.0, 0.0),
                METRIC("remapped_before", FIRST, 1.0, "row", ECC, COUNT, LOWER, 1.0, 0.0))
 PB_STATE_FIELD(I64, remapped_uncorrected, "remapped_uncorrected", "", FIELD,
                "rows remapped after uncorrected errors",
                NVML(REMAPPED, "nvmlDeviceGetRemappedRows", NULL, 1.0, 1), SIM_UNKNOWN,
-               METRIC("remapped_uncorrected_step", STEP, 1.0, "row", ECC, COUNT, LOWER, 1.0, 0.0),
+               METRIC("remapped_uncorrected_delta", STEP, 1.0, "row", ECC, COUNT, LOWER, 1.0, 0.0),
                METRIC("remapped_uncorrected_before", FIRST, 1.0, "row", ECC, COUNT, LOWER, 1.0,
                       0.0))
 PB_STATE_FIELD(I64, remap_pending, "remap_pending", "", FIELD, "1: a remap waits for a reset",
@@ -91,12 +90,13 @@ PB_STATE_FIELD(I64, pcie_width_max, "pcie_width_max", "", FIELD, "",
                SIM_CALL(pcie_width_max), NO_METRIC)
 PB_STATE_FIELD(I64, pcie_replays, "pcie_replays", "", FIELD, "replay counter of the link",
                NVML(UNSIGNED, "nvmlDeviceGetPcieReplayCounter", NULL, 1.0, 0), SIM_VALUE(0),
-               METRIC("pcie_replay_step", STEP, 1.0, "replay", HOST_LINK, COUNT, LOWER, 1.0, 100.0))
+               METRIC("pcie_replay_delta", STEP, 1.0, "replay", HOST_LINK, COUNT, LOWER, 1.0,
+                      100.0))
 /* The lowest over the run counts: other ranks of the node open contexts here for a moment. */
 PB_STATE_FIELD(I64, memory_used_bytes, "memory_used", "byte", FIELD, "by all processes",
                NVML(MEMORY_USED, "nvmlDeviceGetMemoryInfo", NULL, 1.0, 0),
                SIM_CALL(memory_used_bytes),
-               METRIC("memory_used_least", MIN, 1.0, "byte", COMPANY, STATE, LOWER, 0.0, 4e9))
+               METRIC("memory_used_min", MIN, 1.0, "byte", COMPANY, STATE, LOWER, 0.0, 4e9))
 PB_STATE_FIELD(I64, processes, "processes", "", FIELD, "compute processes, this one included",
                NVML(PROCESSES, "nvmlDeviceGetComputeRunningProcesses_v3",
                     "nvmlDeviceGetComputeRunningProcesses", 1.0, 0),
@@ -114,30 +114,32 @@ PB_STATE_FIELD(I64, nvlink_errors, "nvlink_errors", "", LATER,
                     NVML_FIELD_NVLINK_CRC_DATA, NVML_FIELD_NVLINK_REPLAY,
                     NVML_FIELD_NVLINK_RECOVERY),
                SIM_UNKNOWN,
-               METRIC("nvlink_error_step", STEP, 1.0, "error", PEER_LINK, COUNT, LOWER, 1.0, 10.0))
+               METRIC("nvlink_error_delta", STEP, 1.0, "error", PEER_LINK, COUNT, LOWER, 1.0, 10.0))
 /* A simulated throttle is always one of heat. */
 PB_STATE_FIELD(I64, violation_power_ns, "violation_power", "ns", LATER,
                "slowed by the power limit so far",
                NVML(VIOLATION, "nvmlDeviceGetViolationStatus", NULL, 1.0, NVML_PERF_POLICY_POWER),
                SIM_VALUE(0),
-               METRIC("slowed_by_power_ms", STEP, 1e-6, "ms", POWER, STATE, LOWER, 1.0, 1000.0))
+               METRIC("power_violation_ms", STEP, 1e-6, "ms", POWER, STATE, LOWER, 1.0, 1000.0))
 PB_STATE_FIELD(I64, violation_thermal_ns, "violation_thermal", "ns", LATER,
                "slowed by temperature so far",
                NVML(VIOLATION, "nvmlDeviceGetViolationStatus", NULL, 1.0, NVML_PERF_POLICY_THERMAL),
                SIM_CALL(violation_thermal_ns),
-               METRIC("slowed_by_heat_ms", STEP, 1e-6, "ms", THERMAL, COUNT, LOWER, 1.0, 20.0))
+               METRIC("thermal_violation_ms", STEP, 1e-6, "ms", THERMAL, COUNT, LOWER, 1.0, 20.0))
 /* GPUs before remapped rows retire pages instead. */
 PB_STATE_FIELD(I64, retired_corrected, "retired_corrected", "", LATER,
                "pages retired after corrected errors",
                NVML(LIST_LENGTH_OF, "nvmlDeviceGetRetiredPages", NULL, 1.0, NVML_RETIRED_CORRECTED),
-               SIM_UNKNOWN, METRIC("retired_step", STEP, 1.0, "page", ECC, COUNT, LOWER, 1.0, 0.0),
+               SIM_UNKNOWN, METRIC("retired_delta", STEP, 1.0, "page", ECC, COUNT, LOWER, 1.0, 0.0),
                METRIC("retired_before", FIRST, 1.0, "page", ECC, COUNT, LOWER, 1.0, 0.0))
-PB_STATE_FIELD(
-    I64, retired_uncorrected, "retired_uncorrected", "", LATER,
-    "pages retired after an uncorrected error",
-    NVML(LIST_LENGTH_OF, "nvmlDeviceGetRetiredPages", NULL, 1.0, NVML_RETIRED_UNCORRECTED),
-    SIM_UNKNOWN, METRIC("retired_uncorrected_step", STEP, 1.0, "page", ECC, COUNT, LOWER, 1.0, 0.0),
-    METRIC("retired_uncorrected_before", FIRST, 1.0, "page", ECC, COUNT, LOWER, 1.0, 0.0))
+PB_STATE_FIELD(I64, retired_uncorrected, "retired_uncorrected", "", LATER,
+               "pages retired after an uncorrected error",
+               NVML(LIST_LENGTH_OF, "nvmlDeviceGetRetiredPages", NULL, 1.0,
+                    NVML_RETIRED_UNCORRECTED),
+               SIM_UNKNOWN,
+               METRIC("retired_uncorrected_delta", STEP, 1.0, "page", ECC, COUNT, LOWER, 1.0, 0.0),
+               METRIC("retired_uncorrected_before", FIRST, 1.0, "page", ECC, COUNT, LOWER, 1.0,
+                      0.0))
 PB_STATE_FIELD(I64, retirement_pending, "retirement_pending", "", LATER,
                "1: a page will be retired at the next reset",
                NVML(UNSIGNED, "nvmlDeviceGetRetiredPagesPendingStatus", NULL, 1.0, 0), SIM_UNKNOWN,

@@ -90,7 +90,7 @@ for run in 1 2 3; do
     measure "$work/alone/$run.h5" "$@"
 done
 measure "$work/alone.h5" "$@"
-judge alone 0 own_past
+judge alone 0 self_history
 beside idle 1 co_tenant_idle idle
 beside hold 1 co_tenant_memory hold "${PLUMB_HOLD_GIB:-16}"
 beside stream 2 co_tenant stream "${PLUMB_STREAM_GIB:-4}"

@@ -26,13 +26,13 @@ static void test_cause__heat_explains_the_clock(void **state)
     (void)state;
     EXPECT_ONLY("thermal", PB_SEVERITY_CRITICAL, {"throttle.thermal_hardware", 7.0},
                 {"clock.sm_mhz", 1782.0}, {"l1.latency_ns", 17.96}, {"l2.latency_ns", 151.5},
-                {"nvml.temperature_most", 88.0});
+                {"nvml.temperature_max", 88.0});
 }
 
 static void test_cause__heat_alone_only_warns(void **state)
 {
     (void)state;
-    EXPECT_ONLY("temperature", PB_SEVERITY_WARNING, {"nvml.temperature_most", 88.0});
+    EXPECT_ONLY("temperature", PB_SEVERITY_WARNING, {"nvml.temperature_max", 88.0});
 }
 
 static void test_cause__power_cap_needs_something_slow(void **state)
@@ -59,14 +59,14 @@ static void test_cause__bandwidth_alone_is_memory(void **state)
 static void test_cause__memory_errors_are_memory(void **state)
 {
     (void)state;
-    EXPECT_ONLY("hbm", PB_SEVERITY_CRITICAL, {"nvml.ecc_uncorrected_step", 2.0},
+    EXPECT_ONLY("hbm", PB_SEVERITY_CRITICAL, {"nvml.ecc_uncorrected_delta", 2.0},
                 {"global_copy.peak", 3.4e12});
 }
 
 static void test_cause__retired_pages_are_memory(void **state)
 {
     (void)state;
-    EXPECT_ONLY("hbm", PB_SEVERITY_CRITICAL, {"nvml.retired_uncorrected_step", 1.0});
+    EXPECT_ONLY("hbm", PB_SEVERITY_CRITICAL, {"nvml.retired_uncorrected_delta", 1.0});
     EXPECT_ONLY("hbm", PB_SEVERITY_CRITICAL, {"nvml.retirement_pending", 1.0});
     EXPECT_ONLY("earlier_memory_errors", PB_SEVERITY_WARNING,
                 {"nvml.retired_uncorrected_before", 4.0});
@@ -85,10 +85,10 @@ static void test_cause__company_that_slows_nothing_only_warns(void **state)
     (void)state;
     EXPECT_ONLY("co_tenant_idle", PB_SEVERITY_WARNING, {"nvml.other_processes", 1.0});
     EXPECT_ONLY("co_tenant_memory", PB_SEVERITY_WARNING, {"nvml.other_processes", 1.0},
-                {"nvml.memory_used_least", 18e9});
+                {"nvml.memory_used_min", 18e9});
     /* Its memory moves the battery's pages, and with them the share of far L2 hits. */
     EXPECT_ONLY("co_tenant_idle", PB_SEVERITY_WARNING, {"nvml.other_processes", 1.0},
-                {"l2_hits.beyond_112", 0.056});
+                {"l2_hits.tail_fraction_1_125x", 0.056});
 }
 
 static void test_cause__narrow_link(void **state)

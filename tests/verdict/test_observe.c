@@ -120,15 +120,15 @@ static void test_observe__tail_moves_shares_and_no_median(void **state)
     add_dram(&sick, 600, 2, 400);
     observe(&healthy);
     observe(&sick);
-    expect_near(&healthy.sheet, "dram_near.beyond_112", 0.0);
-    expect_near(&sick.sheet, "dram_near.beyond_112", 0.02);
-    expect_near(&sick.sheet, "dram_near.beyond_150", 0.02);
-    expect_near(&sick.sheet, "dram_near.beyond_300", 0.0);
+    expect_near(&healthy.sheet, "dram_near.tail_fraction_1_125x", 0.0);
+    expect_near(&sick.sheet, "dram_near.tail_fraction_1_125x", 0.02);
+    expect_near(&sick.sheet, "dram_near.tail_fraction_1_5x", 0.02);
+    expect_near(&sick.sheet, "dram_near.tail_fraction_3x", 0.0);
     expect_near(&sick.sheet, "dram_near.q75", 1.0);
     expect_near(&sick.sheet, "dram_near.q99", 1000.0 / 600.0);
     /* 40 of 2000, and four more for the normal to hold */
-    assert_true(fabs(cell_of(&sick.sheet, "dram_near.beyond_112").noise - sqrt(44.0) / 2000.0) <
-                1e-12);
+    assert_true(fabs(cell_of(&sick.sheet, "dram_near.tail_fraction_1_125x").noise -
+                     sqrt(44.0) / 2000.0) < 1e-12);
     pb_sheet_clear(&healthy.sheet);
     pb_sheet_clear(&sick.sheet);
 }
@@ -143,8 +143,8 @@ static void test_observe__shape_does_not_depend_on_the_latency(void **state)
     observe(&fast);
     observe(&slow);
     expect_near(&slow.sheet, "dram_near.q99", cell_of(&fast.sheet, "dram_near.q99").value);
-    expect_near(&slow.sheet, "dram_near.beyond_150",
-                cell_of(&fast.sheet, "dram_near.beyond_150").value);
+    expect_near(&slow.sheet, "dram_near.tail_fraction_1_5x",
+                cell_of(&fast.sheet, "dram_near.tail_fraction_1_5x").value);
     pb_sheet_clear(&fast.sheet);
     pb_sheet_clear(&slow.sheet);
 }
@@ -209,11 +209,11 @@ static void test_observe__counters_count_by_their_step(void **state)
     last->violation_thermal_ns = 905000000;
     last->remap_pending = 1;
     observe(&dummy);
-    expect_near(&dummy.sheet, "nvml.ecc_corrected_step", 3.0);
-    expect_near(&dummy.sheet, "nvml.pcie_replay_step", 0.0);
-    expect_near(&dummy.sheet, "nvml.slowed_by_heat_ms", 900.0);
+    expect_near(&dummy.sheet, "nvml.ecc_corrected_delta", 3.0);
+    expect_near(&dummy.sheet, "nvml.pcie_replay_delta", 0.0);
+    expect_near(&dummy.sheet, "nvml.thermal_violation_ms", 900.0);
     expect_near(&dummy.sheet, "nvml.remap_pending", 1.0);
-    assert_false(has(&dummy.sheet, "nvml.ecc_uncorrected_step")); /* not known is not 0 */
+    assert_false(has(&dummy.sheet, "nvml.ecc_uncorrected_delta")); /* not known is not 0 */
     pb_sheet_clear(&dummy.sheet);
 }
 
@@ -249,7 +249,7 @@ static void test_observe__company_is_the_least_of_the_run(void **state)
     last->memory_used_bytes = 1000;
     observe(&dummy);
     expect_near(&dummy.sheet, "nvml.other_processes", 0.0);
-    expect_near(&dummy.sheet, "nvml.memory_used_least", 1000.0);
+    expect_near(&dummy.sheet, "nvml.memory_used_min", 1000.0);
     pb_sheet_clear(&dummy.sheet);
 }
 
@@ -288,7 +288,7 @@ static void test_observe__states_count_what_is_missing_exactly(void **state)
     expect_near(&dummy.sheet, "nvml.pcie_generation_missing", 0.0);
     expect_near(&dummy.sheet, "nvml.nvlinks_lost", 1.0);
     expect_near(&dummy.sheet, "nvml.ecc_uncorrected_before", 3.0);
-    expect_near(&dummy.sheet, "nvml.ecc_uncorrected_step", 1.0);
+    expect_near(&dummy.sheet, "nvml.ecc_uncorrected_delta", 1.0);
     expect_near(&dummy.sheet, "nvml.remapped_uncorrected_before", 2.0);
     pb_sheet_clear(&dummy.sheet);
 }
@@ -371,12 +371,12 @@ static void test_observe__simulated_device_has_all_kinds(void **state)
         "integrity.mismatches",
         "sm.l1_slowest",
         "sm_median.l2_cycles",
-        "l2_hits.beyond_112",
+        "l2_hits.tail_fraction_1_125x",
         "dram_near.q99",
-        "dram_far.beyond_150",
+        "dram_far.tail_fraction_1_5x",
         "clock.lowest_over_highest",
         "nvml.pcie_width",
-        "nvml.temperature_most",
+        "nvml.temperature_max",
         "throttle.slowdown",
         "nvml.sm_clock_most_over_max",
         "device.memory_bytes",

@@ -52,10 +52,10 @@ static void test_past__device_that_has_moved_among_unlike_peers_is_seen(void **s
     assert_int_equal(findings.count, 1);
     assert_string_equal(findings.items[0].cause, "l2_latency");
     assert_string_equal(findings.items[0].device, sick_key);
-    assert_non_null(strstr(findings.items[0].summary, "its own past"));
+    assert_non_null(strstr(findings.items[0].summary, "by its own earlier runs"));
     assert_true(fabs(findings.items[0].expected - before) < 1e-6 * before);
     assert_true(isnan(findings.items[0].p));
-    assert_non_null(strstr(findings.items[0].summary, "times what repeats"));
+    assert_non_null(strstr(findings.items[0].summary, "x the run-to-run tolerance"));
     pb_findings_clear(&findings);
 }
 
@@ -125,7 +125,7 @@ static void test_past__few_that_have_not_changed_are_well(void **state)
     judge_against(&sheet, &baseline, &findings);
     assert_int_equal(findings.worst, PB_SEVERITY_OK);
     assert_int_equal(findings.count, 1);
-    assert_string_equal(findings.items[0].cause, "own_past");
+    assert_string_equal(findings.items[0].cause, "self_history");
     assert_non_null(strstr(findings.items[0].summary, "compared with their own past"));
     pb_findings_clear(&findings);
 }
@@ -225,7 +225,7 @@ static void test_past__few_accesses_prove_no_tail(void **state)
         double noise;
         enum pb_severity severity;
     } cases[] = {{1e-5, PB_SEVERITY_CRITICAL}, {2e-3, PB_SEVERITY_OK}};
-    static const struct pb_metric metric = {.name = "dram_near.beyond_300",
+    static const struct pb_metric metric = {.name = "dram_near.tail_fraction_3x",
                                             .unit = "share",
                                             .part = PB_PART_DRAM,
                                             .domain = PB_DOMAIN_FRACTION,

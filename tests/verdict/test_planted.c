@@ -56,14 +56,14 @@ static const struct drift drifts[] = {
      {SCALED("nvml.pcie_width", 0.5), SCALED("host_link.to_device_pinned", 0.5),
       SCALED("host_link.from_device_pinned", 0.5), SCALED("host_link.peak_bytes_per_s", 0.5)}},
     {"l1_defect", PB_SEVERITY_CRITICAL, {SCALED("l1.size_bytes", 0.75)}},
-    {"hbm", PB_SEVERITY_CRITICAL, {MORE("nvml.remapped_step", 1.0)}},
-    {"hbm", PB_SEVERITY_CRITICAL, {MORE("nvml.ecc_uncorrected_step", 1.0)}},
+    {"hbm", PB_SEVERITY_CRITICAL, {MORE("nvml.remapped_delta", 1.0)}},
+    {"hbm", PB_SEVERITY_CRITICAL, {MORE("nvml.ecc_uncorrected_delta", 1.0)}},
     {"integrity", PB_SEVERITY_CRITICAL, {MORE("integrity.mismatches", 1.0)}},
     {"power_limit", PB_SEVERITY_WARNING, {MORE("throttle.power_brake", 1.0)}},
     {"thermal",
      PB_SEVERITY_CRITICAL,
      {MORE("throttle.thermal_hardware", 2.0), SCALED("clock.sm_mhz", 0.95)}},
-    {"tail", PB_SEVERITY_CRITICAL, {MORE("dram_near.beyond_112", 0.04)}},
+    {"tail", PB_SEVERITY_CRITICAL, {MORE("dram_near.tail_fraction_1_125x", 0.04)}},
     {"host_latency", PB_SEVERITY_WARNING, {SCALED("host_latency.to_device_pinned", 3.5)}},
 };
 

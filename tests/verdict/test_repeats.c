@@ -37,7 +37,7 @@ static void expect_all_pairs_well(const struct repeats *repeats, size_t runs)
             repeats_add(now, NULL, &trial.now);
             repeats_add(past, NULL, &trial.past);
             trial_expect_well(&trial, title);
-            assert_int_equal(trial_count(&trial.findings, "other_tests"), alike ? 0 : 1);
+            assert_int_equal(trial_count(&trial.findings, "battery_mismatch"), alike ? 0 : 1);
             trial_end(&trial);
         }
     }
@@ -162,7 +162,7 @@ static void test_healthy__others_that_repeat_better_accuse_nobody(void **state)
     repeats_add(trial_run(&rig->h200, "q5"), NULL, &trial.now);
     repeats_add(trial_run(&rig->h200, "q2"), NULL, &trial.past);
     trial_judge(&trial);
-    metric = pb_sheet_find(&trial.now, "l2_hits.beyond_112");
+    metric = pb_sheet_find(&trial.now, "l2_hits.tail_fraction_1_125x");
     for (size_t i = 0; i < trial.now.subject_count; i++)
         assert_int_equal(trial.scores.cells[i * trial.now.metric_count + metric].drift_severity,
                          PB_SEVERITY_OK);
@@ -213,7 +213,7 @@ static void test_peers__other_tests_sum_up_to_something_else(void **state)
     trial_judge(&trial);
     norms = trial.scores.norms;
     assert_int_equal(norms[pb_sheet_find(&trial.now, "l2.latency_cycles")].peers, 16);
-    assert_int_equal(norms[pb_sheet_find(&trial.now, "nvml.power_most")].peers, 10);
+    assert_int_equal(norms[pb_sheet_find(&trial.now, "nvml.power_max")].peers, 10);
     assert_int_equal(norms[pb_sheet_find(&trial.now, "l2_hits.q75")].peers, 10);
     trial_end(&trial);
 }

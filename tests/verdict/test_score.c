@@ -58,7 +58,7 @@ static void test_score__near_even_halves_are_measured_against_themselves(void **
 /* A share of 50,000 accesses as the observation states it: that of so many late ones. */
 static void set_late(struct pb_sheet *sheet, size_t subject, double late)
 {
-    static const struct pb_metric metric = {.name = "dram_near.beyond_150",
+    static const struct pb_metric metric = {.name = "dram_near.tail_fraction_1_5x",
                                             .unit = "share",
                                             .part = PB_PART_DRAM,
                                             .domain = PB_DOMAIN_FRACTION,
@@ -82,7 +82,7 @@ static void test_score__a_larger_count_does_not_excuse_itself(void **state)
     for (size_t i = 0; i < 24; i++)
         set_late(&rig->sheet, i, i == 7 ? 45.0 : 2.0 + (double)(i % 7));
     rig_score(rig);
-    metric = pb_sheet_find(&rig->sheet, "dram_near.beyond_150");
+    metric = pb_sheet_find(&rig->sheet, "dram_near.tail_fraction_1_5x");
     assert_int_equal(rig_at(rig, 7, metric)->severity, PB_SEVERITY_CRITICAL);
     assert_int_equal(fleet_count(&rig->scores, PB_SEVERITY_WARNING), 1);
 }

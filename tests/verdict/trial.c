@@ -85,7 +85,7 @@ void trial_expect_well(struct trial *trial, const char *title)
     if (trial->findings.worst != PB_SEVERITY_OK)
         trial_print(title, &trial->findings);
     assert_int_equal(trial->findings.worst, PB_SEVERITY_OK);
-    assert_int_equal(trial_count(&trial->findings, "own_past"), 1);
+    assert_int_equal(trial_count(&trial->findings, "self_history"), 1);
 }
 
 void trial_plant(struct pb_sheet *sheet, size_t subject, const struct plant *plant)
