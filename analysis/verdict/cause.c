@@ -3,6 +3,7 @@
 
 #include <fnmatch.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,9 +125,17 @@ static bool is_share_within(const struct pb_metric *metric, const struct pb_devi
 /* "*.tail_fraction_1_5x": does what is so much slower reach 1.5 medians? */
 static bool reaches_mark(const struct pb_metric *metric, double relative)
 {
-    const char *mark = strrchr(metric->name, '_');
+    static const char before[] = ".tail_fraction_";
+    const char *mark = strstr(metric->name, before);
+    char multiple[16] = "";
 
-    return mark != NULL && strtod(mark + 1, NULL) <= 100.0 * (1.0 + leeway * relative);
+    if (mark == NULL)
+        return false;
+    snprintf(multiple, sizeof(multiple), "%s", mark + sizeof(before) - 1);
+    for (char *at = multiple; *at != '\0'; at++)
+        if (*at == '_')
+            *at = '.';
+    return strtod(multiple, NULL) <= 1.0 + leeway * relative;
 }
 
 static bool obeys(enum pb_law law, const struct pb_metric *metric,

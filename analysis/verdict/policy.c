@@ -1,10 +1,11 @@
 /* Severity and drain by cause and metric; see policy.h. */
 #include "analysis/verdict/policy.h"
 
-#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "analysis/verdict/former_names.h"
 
 #define DRAIN 1
 #define KEEP  0
@@ -98,7 +99,7 @@ static void take_matching(const struct pb_policy_rule *rules, size_t count, cons
                           struct pb_policy_rule *into)
 {
     for (size_t i = 0; i < count; i++)
-        if (name[0] != '\0' && fnmatch(rules[i].pattern, name, 0) == 0)
+        if (name[0] != '\0' && pb_name_matches(rules[i].pattern, name))
             take(&rules[i], into);
 }
 
@@ -131,7 +132,7 @@ void pb_policy_set_practical(const struct pb_policy *policy, struct pb_sheet *sh
 
 static bool is_any(const char *pattern, const char *text)
 {
-    return pattern[0] == '\0' || fnmatch(pattern, text, 0) == 0;
+    return pattern[0] == '\0' || pb_name_matches(pattern, text);
 }
 
 static bool mutes_members(const struct pb_policy_mute *mute, const struct pb_sheet *sheet,

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/verdict/former_names.h"
+
 #define PRACTICALS_OF_SEVERAL 2.0
 #define PRACTICALS_OF_ONE     4.0
 
@@ -24,8 +26,8 @@ const struct pb_reference_number *pb_reference_number_of(const struct pb_referen
     for (size_t i = 0; i < reference->count; i++) {
         const struct pb_reference_number *number = &reference->numbers[i];
 
-        if (strcmp(number->name, metric->name) == 0 && strcmp(number->test, metric->test) == 0 &&
-            strcmp(number->unit, metric->unit) == 0)
+        if (pb_name_matches(number->name, metric->name) &&
+            strcmp(number->test, metric->test) == 0 && strcmp(number->unit, metric->unit) == 0)
             return number;
     }
     return NULL;

@@ -124,6 +124,26 @@ static void test_default__larger_part_of_a_group_is_not_drained(void **state)
     assert_true(finding.drain);
 }
 
+/* Policies that were written for the names of an earlier version mean the same metrics. */
+static void test_file__former_names_of_metrics_are_understood(void **state)
+{
+    struct scene *scene = *state;
+
+    expect_loaded(scene, "{\"schema\": 1, \"metrics\": {"
+                         "\"nvml.pcie_replay_step\": {\"severity\": \"WARNING\"},"
+                         "\"*.beyond_*\": {\"severity\": \"WARNING\"}},"
+                         "\"muted\": [{\"metric\": \"nvml.slowed_by_heat_ms\","
+                         "\"until\": \"9999-01-01\", \"reason\": \"known\"}]}");
+    assert_int_equal(apply(scene, "pcie_link", "nvml.pcie_replay_delta", 1.0).severity,
+                     PB_SEVERITY_WARNING);
+    assert_int_equal(apply(scene, "tail", "dram_near.tail_fraction_1_5x", 1.0).severity,
+                     PB_SEVERITY_WARNING);
+    assert_int_equal(apply(scene, "thermal", "nvml.thermal_violation_ms", 1.0).severity,
+                     PB_SEVERITY_OK);
+    assert_int_equal(apply(scene, "pcie_link", "nvml.pcie_width", -0.5).severity,
+                     PB_SEVERITY_CRITICAL);
+}
+
 /* What the documentation ships is the table of the source, row by row. */
 static void test_default__is_what_docs_policy_json_says(void **state)
 {
@@ -253,6 +273,7 @@ int main(void)
         CASE(test_site__sets_practical_sizes),
         CASE(test_mute__ends_with_its_day),
         CASE(test_file__wrong_keys_are_refused_by_their_path),
+        CASE(test_file__former_names_of_metrics_are_understood),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
