@@ -223,11 +223,11 @@ static void test_describe__tells_the_profile(void **state)
     assert_string_equal(info.pci_bus_id, "00000000:05:00.0");
     assert_int_equal(info.slot, 5);
     assert_int_equal(info.compute_capability, 80);
-    assert_int_equal(info.capabilities, PB_CAP_CLOCK | PB_CAP_GLOBAL_CA | PB_CAP_GLOBAL_CG |
-                                            PB_CAP_SHARED | PB_CAP_STREAM | PB_CAP_BURST |
-                                            PB_CAP_ATOMIC | PB_CAP_STUDY | PB_CAP_LINK |
-                                            PB_CAP_PEER | PB_CAP_PATTERN | PB_CAP_ALIAS |
-                                            PB_CAP_PAIR); /* clusters are of 9.0 on */
+    assert_int_equal(info.capabilities,
+                     PB_CAP_CLOCK | PB_CAP_GLOBAL_CA | PB_CAP_GLOBAL_CG | PB_CAP_SHARED |
+                         PB_CAP_STREAM | PB_CAP_BURST | PB_CAP_ATOMIC | PB_CAP_STUDY | PB_CAP_LINK |
+                         PB_CAP_PEER | PB_CAP_PATTERN | PB_CAP_ALIAS | PB_CAP_PAIR |
+                         PB_CAP_PARALLEL); /* clusters are of 9.0 on */
     assert_int_equal(info.sm_count, 2);
     assert_int_equal(info.l2_bytes, 16384);
     assert_int_equal(info.memory_bytes, 1 << 30);

@@ -344,6 +344,7 @@ configure_hostile_nodes() {
         echo "NodeName=$node NodeAddr=127.0.0.1 Port=$port CPUs=4 Gres=gpu:2" >>slurm.conf
         echo "NodeName=$node Name=gpu File=$work/gpu[0-1]" >>gres.conf
     done
+    # shellcheck disable=SC2016  # sed's last line
     sed -i -e '/^PartitionName=/{h;d}' -e '${G}' slurm.conf
 }
 
