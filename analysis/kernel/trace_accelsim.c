@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/kernel/line_map.h"
 #include "analysis/kernel/text_trace.h"
 
 enum { VERSION_MIN = 3, VERSION_MAX = 5, REGISTERS_MAX = 16, DEFAULT_BYTES = 4, BYTES_MAX = 128 };
@@ -36,10 +37,9 @@ struct accelsim_trace {
     enum place place;
     uint64_t block;
     uint32_t warp;
-    uint32_t warps_seen; /* bit i: warp i of this block */
-    uint64_t left;       /* instructions of this warp */
-    uint64_t blocks_seen;
-    unsigned char *is_seen; /* a bit for each block */
+    uint32_t warps_seen;            /* bit i: warp i of this block */
+    uint64_t left;                  /* instructions of this warp */
+    struct pb_line_map blocks_seen; /* by number */
 
     struct pb_instruction *instructions;
     size_t instruction_count, instruction_room;
@@ -476,7 +476,7 @@ static enum pb_status begin_block(struct accelsim_trace *trace, const char *line
 {
     const uint32_t *grid = trace->kernel.grid;
     uint32_t at[3] = {0};
-    uint64_t block;
+    uint64_t block, *is_seen;
 
     if (!parse_triple(line, "thread block = %10u,%10u,%10u%n", at) || at[0] >= grid[0] ||
         at[1] >= grid[1] || at[2] >= grid[2])
@@ -484,10 +484,13 @@ static enum pb_status begin_block(struct accelsim_trace *trace, const char *line
                               "\"thread block = x,y,z\" within the grid of %u,%u,%u", grid[0],
                               grid[1], grid[2]);
     block = ((uint64_t)at[2] * grid[1] + at[1]) * grid[0] + at[0];
-    if (trace->is_seen[block / 8] & (1U << block % 8))
+    is_seen = pb_line_map_at(&trace->blocks_seen, block);
+    if (is_seen == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "%s: out of memory for %zu blocks", trace->path,
+                       trace->blocks_seen.count);
+    if (*is_seen != 0)
         return pb_text_refuse(trace->text, line, err, "each block once");
-    trace->is_seen[block / 8] |= (unsigned char)(1U << block % 8);
-    trace->blocks_seen++;
+    *is_seen = 1;
     trace->block = block;
     trace->warps_seen = 0;
     trace->place = IN_BLOCK;
@@ -521,11 +524,11 @@ static enum pb_status begin_warp(struct accelsim_trace *trace, char *line, struc
 static enum pb_status at_end(struct accelsim_trace *trace, struct pb_trace_event *event,
                              struct pb_error *err)
 {
-    if (trace->blocks_seen == 0)
+    if (trace->blocks_seen.count == 0)
         return pb_text_refuse(trace->text, NULL, err, "\"#BEGIN_TB\"");
-    if (trace->blocks_seen < trace->kernel.block_count)
+    if (trace->blocks_seen.count < trace->kernel.block_count)
         snprintf(trace->kernel.message, sizeof(trace->kernel.message),
-                 "%llu of %llu blocks are in the trace", (unsigned long long)trace->blocks_seen,
+                 "%zu of %llu blocks are in the trace", trace->blocks_seen.count,
                  (unsigned long long)trace->kernel.block_count);
     trace->place = AT_END;
     event->kind = PB_EVENT_STREAM_END;
@@ -609,19 +612,10 @@ static enum pb_status restart(void *state, struct pb_error *err)
     pb_text_close(trace->text);
     trace->text = NULL;
     trace->place = BETWEEN_BLOCKS;
-    trace->blocks_seen = 0;
+    pb_line_map_clear(&trace->blocks_seen);
     trace->kernel.unmodelled = 0;
     status = pb_text_open(trace->path, &trace->text, err);
-    if (status == PB_OK)
-        status = read_header(trace, err);
-    if (status != PB_OK)
-        return status;
-    free(trace->is_seen);
-    trace->is_seen = calloc(trace->kernel.block_count / 8 + 1, 1);
-    if (trace->is_seen == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "%s: out of memory for %llu blocks", trace->path,
-                       (unsigned long long)trace->kernel.block_count);
-    return PB_OK;
+    return status != PB_OK ? status : read_header(trace, err);
 }
 
 static enum pb_status next_kernel(void *state, bool *found_out, struct pb_error *err)
@@ -646,7 +640,7 @@ static void close_trace(void *state)
 
     pb_text_close(trace->text);
     free(trace->path);
-    free(trace->is_seen);
+    pb_line_map_clear(&trace->blocks_seen);
     free(trace->instructions);
     free(trace->index);
     free(trace);

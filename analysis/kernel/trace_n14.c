@@ -4,12 +4,14 @@
  *
  * Lines are in program order within a thread only. The accesses of a warp's lanes that come at the
  * same place make one access of the warp, as N14 has it; lanes that do something else there follow.
- * A thread's accesses may lie anywhere in the file, so that all of them are kept, packed.
+ * A thread's accesses may lie anywhere in the file, so that all of them are kept, packed. Threads
+ * without any cost no memory.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/kernel/line_map.h"
 #include "analysis/kernel/queue.h"
 #include "analysis/kernel/text_trace.h"
 
@@ -27,8 +29,10 @@ struct n14_trace {
     const struct pb_instruction *instruction_list;
     size_t instruction_count;
     struct pb_queue_pool pool;
+    struct pb_line_map places; /* of a thread's queue among those below */
     struct pb_queue *threads;
-    size_t thread_count, thread_room;
+    size_t thread_room;
+    uint64_t thread_count; /* with those that have no queue */
     uint32_t block_threads;
     bool has_started; /* the kernel was handed out */
     uint64_t block;   /* at which the stream is */
@@ -61,25 +65,28 @@ static enum pb_status read_block(struct n14_trace *trace, struct pb_text *text, 
     return PB_OK;
 }
 
-static enum pb_status make_thread(struct n14_trace *trace, uint64_t thread, struct pb_error *err)
+/* The queue of a thread; NULL: no memory. */
+static struct pb_queue *make_thread(struct n14_trace *trace, uint64_t thread)
 {
-    size_t room = trace->thread_room < 1024 ? 1024 : trace->thread_room;
+    size_t count = trace->places.count, room = count < 512 ? 1024 : 2 * count;
+    uint64_t *place = pb_line_map_at(&trace->places, thread);
     struct pb_queue *threads;
 
-    if (thread < trace->thread_count)
-        return PB_OK;
-    while (room <= thread)
-        room *= 2;
-    if (room > trace->thread_room) {
+    if (place == NULL)
+        return NULL;
+    if (trace->places.count > count)
+        *place = count;
+    if (*place >= trace->thread_room) {
         threads = realloc(trace->threads, room * sizeof(*threads));
         if (threads == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "out of memory for %zu threads", room);
+            return NULL;
         memset(threads + trace->thread_room, 0, (room - trace->thread_room) * sizeof(*threads));
         trace->threads = threads;
         trace->thread_room = room;
     }
-    trace->thread_count = thread + 1;
-    return PB_OK;
+    if (thread >= trace->thread_count)
+        trace->thread_count = thread + 1;
+    return &trace->threads[*place];
 }
 
 static enum pb_status read_access(struct n14_trace *trace, struct pb_text *text, char *line,
@@ -91,6 +98,7 @@ static enum pb_status read_access(struct n14_trace *trace, struct pb_text *text,
     uint64_t bytes = 0;
     char copy[64] = "";
     char *rest = line;
+    struct pb_queue *queue;
     enum pb_status status;
 
     snprintf(copy, sizeof(copy), "%s", line);
@@ -105,9 +113,10 @@ static enum pb_status read_access(struct n14_trace *trace, struct pb_text *text,
                               THREADS_MAX, BYTES_MAX);
     access.instruction = (uint32_t)kind;
     access.bytes = (uint32_t)bytes;
-    status = make_thread(trace, thread, err);
-    if (status == PB_OK)
-        status = pb_queue_put(&trace->pool, &trace->threads[thread], &access, err);
+    queue = make_thread(trace, thread);
+    status = queue == NULL
+                 ? pb_fail(err, PB_NO_MEMORY, "out of memory for %zu threads", trace->places.count)
+                 : pb_queue_put(&trace->pool, queue, &access, err);
     if (status != PB_OK)
         pb_error_prefix(err, "%s:%llu", pb_text_path(text),
                         (unsigned long long)pb_text_number(text));
@@ -196,11 +205,14 @@ static void begin_warp(struct n14_trace *trace)
         uint32_t in_block = trace->warp * PB_LANES_MAX + i;
         uint64_t thread = trace->block * trace->block_threads + in_block;
         struct lane *lane = &trace->lanes[i];
+        const uint64_t *place = NULL;
 
+        if (in_block < trace->block_threads)
+            place = pb_line_map_find(&trace->places, thread);
         lane->has_next = false;
-        if (in_block >= trace->block_threads || thread >= trace->thread_count)
+        if (place == NULL)
             continue;
-        pb_queue_begin(&trace->threads[thread], &lane->cursor);
+        pb_queue_begin(&trace->threads[*place], &lane->cursor);
         advance(lane);
     }
     trace->is_in_warp = true;
@@ -262,9 +274,10 @@ static void close_trace(void *state)
 {
     struct n14_trace *trace = state;
 
-    for (size_t i = 0; i < trace->thread_count; i++)
+    for (size_t i = 0; i < trace->thread_room; i++)
         pb_queue_clear(&trace->pool, &trace->threads[i]);
     pb_queue_pool_clear(&trace->pool);
+    pb_line_map_clear(&trace->places);
     free(trace->threads);
     free(trace);
 }

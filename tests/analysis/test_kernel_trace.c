@@ -1,4 +1,5 @@
 /* Text traces: what they say, plain and packed, and how broken ones are refused. */
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -301,6 +302,45 @@ static void test_trace_n14__lanes_make_accesses_of_warps(void **state)
     pb_trace_close(&trace);
 }
 
+/* Of the heap and beside it, in bytes. */
+static size_t memory_in_use(void)
+{
+    struct mallinfo2 info = mallinfo2();
+
+    return info.uordblks + info.hblkhd;
+}
+
+/* A trace may name a thread or a grid of any size; memory is for what it holds. */
+static void test_trace_text__memory_is_for_what_the_file_holds(void **state)
+{
+    static const char *const texts[] = {
+        "blocksize: 1024 1 1\n16777215 0 4096 4\n",
+        "-kernel name = k\n-kernel id = 1\n-grid dim = (65535,65535,1)\n-block dim = (64,1,1)\n"
+        "-shmem = 0\n-nregs = 20\n-shmem base_addr = 0x00007f0000000000\n"
+        "-local mem base_addr = 0x00007e0000000000\n-accelsim tracer version = 5\n-enable lineinfo "
+        "= 1\n\n"
+        "#BEGIN_TB\n\nthread block = 9,65534,0\n\nwarp = 0\ninsts = 1\n"
+        "9 0010 00000001 1 R4 LDG.E 1 R2 4 1 0x1000 4 0\n\n#END_TB\n"};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct pb_trace trace = {0};
+        struct pb_trace_event event = {.kind = PB_EVENT_BLOCK_END};
+        struct pb_error err = PB_ERROR_INIT;
+        size_t before = memory_in_use();
+        bool found = false;
+
+        write_bytes(texts[i], strlen(texts[i]));
+        assert_int_equal(pb_trace_open_text(path, &trace, &err), PB_OK);
+        assert_int_equal(trace.ops->next_kernel(trace.state, &found, &err), PB_OK);
+        while (event.kind != PB_EVENT_ACCESS)
+            assert_int_equal(trace.ops->next(trace.state, 0, &event, &err), PB_OK);
+        assert_int_equal(event.access.address[0], i == 0 ? 4096 : 0x1000);
+        assert_true(memory_in_use() < before + (4 << 20));
+        pb_trace_close(&trace);
+    }
+}
+
 static void test_queue__accesses_come_out_as_they_went_in(void **state)
 {
     struct pb_queue_pool pool = {0};
@@ -394,6 +434,7 @@ int main(void)
         cmocka_unit_test(test_trace_text__no_line_is_endless),
         cmocka_unit_test(test_trace_text__only_files_are_traces),
         cmocka_unit_test(test_trace_n14__lanes_make_accesses_of_warps),
+        cmocka_unit_test(test_trace_text__memory_is_for_what_the_file_holds),
         cmocka_unit_test(test_queue__accesses_come_out_as_they_went_in),
         cmocka_unit_test(test_feed__only_active_blocks_wait),
     };
