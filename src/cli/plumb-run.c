@@ -18,6 +18,7 @@
 #include "cli/summary.h"
 #include "core/program.h"
 #include "run/gather.h"
+#include "run/gather_comm.h"
 #include "run/origin.h"
 
 enum { DEADLINE_SECONDS = 120 }; /* unless --deadline says otherwise */
@@ -202,6 +203,9 @@ int main(int argc, char **argv)
     pb_gather_prepare();
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    /* One rank that is short of memory for the command line ends all: they could not wait for it.
+     */
+    measures = pb_comm_agree(err.status, &err) == PB_OK && measures;
     code =
         measures ? measure(&job, &request, supervisor, rank) : answer(&job.line, &err, rank == 0);
     if (rank == 0 && getenv("PLUMB_SHOW_MEMORY") != NULL)
