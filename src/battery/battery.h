@@ -124,7 +124,8 @@ enum pb_status pb_bench_open(const struct pb_device_ops *ops,
                              struct pb_bench *bench_out, struct pb_error *err);
 void pb_bench_close(struct pb_bench *bench);
 
-/* Waits at the barrier with this number; *count_out GPUs begin now, 1: nobody else. */
+/* Waits at the barrier with this number; *count_out GPUs begin now, 1: nobody else, 0: the others
+ * have begun without this one. */
 enum pb_status pb_bench_barrier(struct pb_bench *bench, const char *test, int64_t number,
                                 int64_t *count_out, struct pb_error *err);
 

@@ -239,6 +239,7 @@ static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_
 /*
  * Opens the way to each peer. That may take long and disturb the peer, where it needs a context
  * there; so it comes when all have met and before any of the turns. Who cannot be read shows later.
+ * Who is late opens the ways in its turn.
  */
 static enum pb_status open_ways(struct pb_bench *bench, const struct pb_device_entry *peers,
                                 size_t count, struct pb_recording *recording, struct pb_error *err)
@@ -246,7 +247,7 @@ static enum pb_status open_ways(struct pb_bench *bench, const struct pb_device_e
     int64_t device_count;
     enum pb_status status = pb_bench_barrier(bench, recording->name, 0, &device_count, err);
 
-    for (size_t i = 0; status == PB_OK && i < count; i++) {
+    for (size_t i = 0; status == PB_OK && device_count > 0 && i < count; i++) {
         const struct pb_link link = {
             .kind = PB_LINK_FROM_PEER, .peer = peers[i].uuid, .bytes = WORD_BYTES, .repeats = 1};
         struct pb_link_result result;

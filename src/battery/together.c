@@ -10,7 +10,8 @@
  *
  * Limits: they begin together; a faster one ends before the others. Who finds no room for a
  * transfer leaves the cell empty, says so, and has met the others all the same. Who has nobody to
- * meet, or no plumb-run above it that knows the others, records that.
+ * meet, or no plumb-run above it that knows the others, records that. Who comes when the others
+ * have begun without it fails: what it would measure is another test.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +44,10 @@ static enum pb_status take_cell(struct pb_bench *bench, const struct pb_link *li
 
     if (status == PB_OK && number == 0 && count == 1)
         return pb_fail(err, PB_NOT_FOUND, "no other device of this node measures with this one");
+    if (status == PB_OK && count == 0)
+        return pb_fail(err, PB_DEVICE,
+                       "late: the other devices of this node measured without this one; --resume "
+                       "repeats the test with all of them");
     if (status != PB_OK)
         return status;
     status = pb_link_take(bench, link, recording, &result, &cause);

@@ -189,13 +189,21 @@ static bool is_to_come(const struct pb_arbiter *arbiter, struct member *member,
            *barriers_of(arbiter, member, barrier->test) <= barrier->number;
 }
 
-/* Lets all pass who are there; those who are not have had their time. */
+/* At this barrier, which the others have not passed without it. */
+static bool is_in_time(const struct pb_arbiter *arbiter, struct member *member,
+                       const struct pb_node_barrier *barrier)
+{
+    return is_at(member, barrier) &&
+           *barriers_of(arbiter, member, barrier->test) <= barrier->number;
+}
+
+/* Lets all pass who are in time; those who are not there have had their time. */
 static void open_barrier(struct pb_arbiter *arbiter, struct pb_node_barrier barrier, double seconds)
 {
     int64_t count = 0;
 
     for (size_t i = 0; i < arbiter->rules.member_count; i++)
-        count += is_at(&arbiter->members[i], &barrier);
+        count += is_in_time(arbiter, &arbiter->members[i], &barrier);
     for (size_t i = 0; i < arbiter->rules.member_count; i++) {
         struct member *member = &arbiter->members[i];
         int64_t *barriers = barriers_of(arbiter, member, barrier.test);
@@ -205,6 +213,10 @@ static void open_barrier(struct pb_arbiter *arbiter, struct pb_node_barrier barr
                 *barriers = no_barrier; /* later ones do not wait again … */
                 member->is_late = true; /* … nor those of other tests, until its next message */
             }
+            continue;
+        }
+        if (!is_in_time(arbiter, member, &barrier)) {
+            grant(member, 0);
             continue;
         }
         *barriers = barrier.number + 1;

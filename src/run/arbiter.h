@@ -6,8 +6,9 @@
  * links are granted to one member at a time. A barrier opens when all who will ever come are there
  * and nobody has the links. Whoever is late loses: the links are free again after links_seconds, a
  * barrier waits barrier_seconds at most, or so long after the links were last granted or released,
- * since those who wait for them cannot come. Who was late is not waited for until its next message.
- * So a device that hangs costs the others that much and no more.
+ * since those who wait for them cannot come. Who was late is not waited for until its next message,
+ * and may not begin what the others have begun without it. So a device that hangs costs the others
+ * that much and no more, and wherever fewer measured than should have, one of the node has failed.
  *
  * Who has passed a barrier measures until its next message, and meanwhile nobody gets the links. So
  * those who all request them after a barrier get them one after the other, each while the others do
@@ -42,7 +43,7 @@ struct pb_node_message {
             int64_t number; /* 0, 1, … */
         } barrier;
         char passed_test[PB_NAME_LENGTH]; /* of a PASS */
-        int64_t granted;                  /* devices that begin now; 0: not now */
+        int64_t granted; /* devices that begin now; 0: not now, at a barrier: too late */
     } payload;
 };
 

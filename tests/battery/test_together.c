@@ -62,6 +62,38 @@ static void test_host_link_together__who_stays_away_shows(void **state)
     pb_recording_clear(&recording);
 }
 
+/* The others do not wait for ever: at this barrier they were, and have gone on. */
+static enum pb_status miss(void *context, const char *test, int64_t number, int64_t *count_out,
+                           struct pb_error *err)
+{
+    const int64_t *missed = context;
+
+    (void)test, (void)err;
+    *count_out = number == *missed ? 0 : 4;
+    return PB_OK;
+}
+
+/* Neither ok with fewer devices nor unsupported: it is to be repeated by the whole node. */
+static void test_host_link_together__who_is_late_fails(void **state)
+{
+    struct pb_recording recording;
+    struct pb_state states[2];
+    struct pb_bench bench;
+
+    (void)state;
+    for (int64_t missed = 0; missed < 4; missed++) {
+        rig_open("gtx780", NULL, &bench);
+        bench.links = (struct pb_node_links){miss, NULL, &missed};
+        assert_int_equal(
+            pb_bench_run(&bench, pb_test_find("host_link_together"), &recording, states, NULL),
+            PB_OK);
+        assert_int_equal(recording.outcome, PB_TEST_FAILED);
+        assert_non_null(strstr(recording.message, "measured without this one"));
+        pb_recording_clear(&recording);
+        pb_bench_close(&bench);
+    }
+}
+
 /* Transfers of this device do not slow down in the simulator: what is alike must look alike. */
 static void test_host_link_together__agrees_with_the_link_alone(void **state)
 {
@@ -185,6 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_host_link_together__every_cell_says_with_how_many),
         cmocka_unit_test(test_host_link_together__who_stays_away_shows),
+        cmocka_unit_test(test_host_link_together__who_is_late_fails),
         cmocka_unit_test(test_host_link_together__agrees_with_the_link_alone),
         cmocka_unit_test(test_together__nobody_to_meet_is_unsupported),
         cmocka_unit_test(test_peer_link__meets_the_others_and_then_takes_its_turn),

@@ -117,7 +117,7 @@ static void take_answer(struct node *node, struct member *member, int64_t count)
     member->asks = false;
     member->until = span.end_seconds;
     member->has_turn = count > 0 && member->asked_as != PB_NODE_BARRIER;
-    member->with = member->asked_as == PB_NODE_BARRIER ? count - 1 : 0;
+    member->with = member->asked_as == PB_NODE_BARRIER && count > 0 ? count - 1 : 0;
     member->granted = count == 0 ? 0 : is_between ? member->step.count : 1;
     if (is_between)
         pb_schedule_answer(member->schedule, count > 0);

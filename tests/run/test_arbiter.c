@@ -176,14 +176,40 @@ static void test_arbiter__who_forfeits_its_turn_is_not_awaited(void **state)
     assert_answers(*state, LINKS_SECONDS + 2, "1:3 2:3 3:3");
 }
 
-/* It is back: those who are past that meeting do not come to it again. */
-static void test_arbiter__who_is_late_meets_alone(void **state)
+/*
+ * It is back: those who are past that meeting do not come to it again, and alone it would measure
+ * something else, with those who are just as late, too.
+ */
+static void test_arbiter__who_is_late_may_not_begin(void **state)
 {
     for (size_t i = 0; i < 3; i++)
         send(*state, i, PB_NODE_BARRIER, 0, 0);
     assert_answers(*state, BARRIER_SECONDS + 1, "0:3 1:3 2:3");
     send(*state, 3, PB_NODE_BARRIER, 0, BARRIER_SECONDS + 2);
-    assert_answers(*state, BARRIER_SECONDS + 2, "3:1");
+    assert_answers(*state, BARRIER_SECONDS + 2, "3:0");
+}
+
+static void test_arbiter__two_who_are_late_may_not_begin(void **state)
+{
+    for (size_t i = 0; i < 2; i++)
+        send(*state, i, PB_NODE_BARRIER, 0, 0);
+    assert_answers(*state, BARRIER_SECONDS + 1, "0:2 1:2");
+    for (size_t i = 2; i < 4; i++)
+        send(*state, i, PB_NODE_BARRIER, 0, BARRIER_SECONDS + 2);
+    assert_answers(*state, BARRIER_SECONDS + 2, "2:0 3:0");
+}
+
+/* Late at a later barrier of the test: the others have gone on there, too. */
+static void test_arbiter__who_is_late_at_a_later_barrier_may_not_go_on(void **state)
+{
+    for (size_t i = 0; i < 4; i++)
+        send(*state, i, PB_NODE_BARRIER, 0, 0);
+    assert_answers(*state, 0, "0:4 1:4 2:4 3:4");
+    for (size_t i = 0; i < 3; i++)
+        send(*state, i, PB_NODE_BARRIER, 1, 1);
+    assert_answers(*state, BARRIER_SECONDS + 2, "0:3 1:3 2:3");
+    send(*state, 3, PB_NODE_BARRIER, 1, BARRIER_SECONDS + 3);
+    assert_answers(*state, BARRIER_SECONDS + 3, "3:0");
 }
 
 /* Three hold their turns as long as they may: who was first waits for them. */
@@ -278,7 +304,9 @@ int main(void)
         CASE(test_arbiter__who_is_late_is_not_awaited_again),
         CASE(test_arbiter__who_is_late_is_not_awaited_elsewhere),
         CASE(test_arbiter__who_forfeits_its_turn_is_not_awaited),
-        CASE(test_arbiter__who_is_late_meets_alone),
+        CASE(test_arbiter__who_is_late_may_not_begin),
+        CASE(test_arbiter__two_who_are_late_may_not_begin),
+        CASE(test_arbiter__who_is_late_at_a_later_barrier_may_not_go_on),
         CASE(test_arbiter__a_meeting_waits_for_those_in_line),
         CASE(test_arbiter__no_turn_in_the_middle_of_a_meeting),
         CASE(test_arbiter__turns_after_a_meeting_begin_when_all_are_at_rest),
