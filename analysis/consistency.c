@@ -275,6 +275,25 @@ static void groups_of_sms(struct device *device)
     }
 }
 
+/* The near half is a part of L2, and the far one answers after it and before DRAM. */
+static void halves_of_l2(struct device *device)
+{
+    double near = number(device, "l2_near", "latency_cycles");
+    double far = number(device, "l2_far", "latency_cycles");
+    double dram = number(device, "dram", "latency_cycles");
+
+    if (number(device, "l2_near", "size_bytes") > number(device, "l2", "size_bytes")) {
+        withdraw(device, stated(device, "l2_near", "size_bytes"),
+                 "contradictory: the near half would be larger than all of L2");
+        withdraw(device, stated(device, "l2", "size_bytes"),
+                 "contradictory: all of L2 would be smaller than its near half");
+    }
+    if (far <= near || far >= dram)
+        withdraw(device, stated(device, "l2_far", "latency_cycles"),
+                 "contradictory: hits in the far half would not take longer than those in the near "
+                 "one and less than DRAM");
+}
+
 /* In this order: a size is compared before sets widen it. */
 static const struct {
     const char *name;
@@ -289,6 +308,7 @@ static const struct {
     {"pages of entries", pages_of_entries},
     {"reach of levels", reach_of_levels},
     {"groups of SMs", groups_of_sms},
+    {"halves of L2", halves_of_l2},
 };
 
 size_t pb_consistency_apply(const struct pb_device_info *info, struct pb_parameters *parameters)

@@ -65,7 +65,7 @@ enum pb_status pb_infer_sm_groups(const struct pb_case *at, struct pb_error *err
 enum pb_status pb_infer_slices(const struct pb_case *at, struct pb_error *err);
 /* infer_throughput.c: any matrix of rates */
 enum pb_status pb_infer_throughput(const struct pb_case *at, struct pb_error *err);
-/* parallel/infer_parallel.c: the first and the third of the row's memory */
+/* parallel/infer_parallel.c: the first and the third of the row's memory, the second of all L2 */
 enum pb_status pb_infer_loaded(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_l2_whole(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_read_peak(const struct pb_case *at, struct pb_error *err);

@@ -4,9 +4,10 @@
  *   l2, dram         loaded_knee_share: the share of the most traffic that the other SMs move at
  *                    which the latency of one SM is 15% above that without traffic, between the two
  *                    measurements around it; loaded_latency_cycles: beside all of the traffic
- *   l2               near_bytes: of an array that one SM alone has read, the part that its own half
- *                    of L2 holds; whole_bytes: the largest array that L2 holds; near_load_cycles,
- *                    far_load_cycles: loads from either half
+ *   l2_near          size_bytes: of an array that one SM alone has read, the part that its own half
+ *                    of L2 holds. With it l2.size_bytes, the largest array that both halves hold,
+ *                    and the latencies of l2_near and l2_far by loads replace what tests by all SMs
+ *                    state: these leave a copy of every line in each half and show one of them only
  *   shared, l1, l2   read_bytes_per_cycle_per_sm: the best word, the median SM, while all read
  *   atomic           address_per_cycle, line_per_cycle, spread_per_cycle: additions of the whole
  *                    device, the median of the lines
@@ -190,113 +191,195 @@ static bool sort_rows(double *values, size_t rows, size_t lines, size_t *counts_
 
 enum { ROWS_MAX = 32 };
 
-/* The near part: where some lines are near and others not, share times size is the same. */
-static void state_near(const struct pb_case *at, const double *rows, const size_t *counts,
-                       size_t row_count, size_t lines, const struct classes *classes)
-{
-    const double *sizes = at->recordings[0].matrix.axes[0].values;
-    double parts[ROWS_MAX];
-    size_t part_count = 0;
+/* Latencies of an SM's own arrays, less the overhead: a row for each size, sorted. */
+struct arrays {
+    const double *sizes, *rows;
+    size_t counts[ROWS_MAX], row_count, line_count;
+    struct classes classes;
+};
 
-    for (size_t i = 0; i < row_count; i++) {
-        double share =
-            (double)count_below(rows + i * lines, counts[i], classes->near_max) / (double)counts[i];
+static size_t count_near(const struct arrays *arrays, size_t row)
+{
+    return count_below(arrays->rows + row * arrays->line_count, arrays->counts[row],
+                       arrays->classes.near_max);
+}
+
+static size_t count_cached(const struct arrays *arrays, size_t row)
+{
+    return count_below(arrays->rows + row * arrays->line_count, arrays->counts[row],
+                       arrays->classes.dram_min);
+}
+
+/*
+ * The near part: where some lines are near and others not, share times size is the same. The
+ * interval holds what tests by all SMs stated: in these, misses begin and end gradually.
+ */
+static void state_near(const struct pb_case *at, const struct arrays *arrays,
+                       const struct pb_parameter *by_all)
+{
+    static const double alike = 0.1;
+    struct pb_parameter *answer = pb_case_answer(at, "size_bytes");
+    double parts[ROWS_MAX];
+    struct pb_votes votes = {0, 0};
+    struct pb_estimate near;
+    size_t count = 0;
+
+    for (size_t i = 0; i < arrays->row_count; i++) {
+        double share = (double)count_near(arrays, i) / (double)arrays->counts[i];
 
         if (share > 0.05 && share < 0.9)
-            parts[part_count++] = share * sizes[i];
+            parts[count++] = share * arrays->sizes[i];
     }
-    part_count = sort_finite(parts, part_count);
-    if (part_count >= 3)
-        pb_parameter_set_number(
-            pb_case_answer(at, "near_bytes"),
-            (struct pb_estimate){quantile(parts, part_count, 0.5), parts[0], parts[part_count - 1]},
-            confidence_of_one(), "near lines of arrays that do not fit: median of %zu sizes",
-            part_count);
-    else
-        pb_parameter_set_none(pb_case_answer(at, "near_bytes"),
-                              "no array of which a part is near: one half, or too few sizes");
+    count = sort_finite(parts, count);
+    if (count < 3 || parts[count - 1] - parts[0] > alike * parts[0]) {
+        if (by_all->kind == PB_VALUE_NUMBER)
+            pb_parameter_set_number(answer, by_all->numbers[0], by_all->confidence, "%.200s",
+                                    by_all->method);
+        else
+            pb_parameter_set_none(answer, "too few arrays of which a part is near");
+        return;
+    }
+    near = (struct pb_estimate){quantile(parts, count, 0.5), parts[0], parts[count - 1]};
+    if (by_all->kind == PB_VALUE_NUMBER) {
+        near.low = fmin(near.low, by_all->numbers[0].low);
+        near.high = fmax(near.high, by_all->numbers[0].high);
+    }
+    pb_votes_add_many(&votes, count, count);
+    pb_parameter_set_number(answer, near, pb_votes_confidence(&votes),
+                            "near lines of arrays that do not fit: median of %zu sizes, %.0f to "
+                            "%.0f bytes; the interval: misses of a sweep by all SMs",
+                            count, parts[0], parts[count - 1]);
 }
 
 /* The largest array of which no more than a twentieth comes from DRAM. */
-static void state_whole(const struct pb_case *at, const double *rows, const size_t *counts,
-                        size_t row_count, size_t lines, const struct classes *classes)
+static void state_whole(const struct pb_case *at, const struct arrays *arrays)
 {
-    const double *sizes = at->recordings[0].matrix.axes[0].values, most = 0.06;
+    struct pb_parameter *answer = pb_parameters_find(at->parameters, "l2", "size_bytes");
+    const double most = 0.06;
     size_t fitting = 0;
 
-    while (fitting < row_count &&
-           (double)(counts[fitting] -
-                    count_below(rows + fitting * lines, counts[fitting], classes->dram_min)) <=
-               most * (double)counts[fitting])
+    while (fitting < arrays->row_count &&
+           (double)(arrays->counts[fitting] - count_cached(arrays, fitting)) <=
+               most * (double)arrays->counts[fitting])
         fitting++;
-    if (fitting == 0 || fitting == row_count)
-        pb_parameter_set_none(pb_case_answer(at, "whole_bytes"), "%s size fits",
-                              fitting == 0 ? "no" : "every");
+    if (fitting == 0 || fitting == arrays->row_count)
+        pb_parameter_set_none(answer, "both halves: %s of the %zu arrays fits",
+                              fitting == 0 ? "none" : "each", arrays->row_count);
     else
-        pb_parameter_set_number(
-            pb_case_answer(at, "whole_bytes"),
-            (struct pb_estimate){sizes[fitting - 1], sizes[fitting - 1], sizes[fitting]},
-            confidence_of_one(), "the largest of %zu arrays without loads from DRAM", row_count);
+        pb_parameter_set_number(answer,
+                                (struct pb_estimate){arrays->sizes[fitting - 1],
+                                                     arrays->sizes[fitting - 1],
+                                                     arrays->sizes[fitting]},
+                                confidence_of_one(),
+                                "both halves: the largest of %zu arrays of one SM without loads "
+                                "from DRAM",
+                                arrays->row_count);
+    pb_parameter_point_to(answer, at->inference->tests[0]);
+    answer = pb_parameters_find(at->parameters, "l2", "all_miss_bytes");
+    if (answer != NULL)
+        pb_parameter_set_none(answer, "some lines of the largest array, %.0f bytes, still hit",
+                              arrays->sizes[arrays->row_count - 1]);
+}
+
+/*
+ * One latency of a hit: that over all SMs, where this SM's loads agree with it, and the interval of
+ * its lines.
+ */
+static enum pb_status state_near_latency(const struct pb_case *at, const struct arrays *arrays,
+                                         struct pb_error *err)
+{
+    static const double alike = 0.05;
+    struct pb_parameter *answer = pb_parameters_find(at->parameters, "l2_near", "latency_cycles");
+    const struct pb_parameter *all = pb_parameters_find(at->parameters, "l2", "latency_cycles");
+    struct pb_estimate e;
+    enum pb_status status;
+
+    if (answer == NULL)
+        return PB_OK;
+    status = state_median(answer, arrays->rows, arrays->counts[0], 1,
+                          "loads of one SM, lines of the smallest array", err);
+    pb_parameter_point_to(answer, at->inference->tests[0]);
+    if (status != PB_OK || all == NULL || all->kind != PB_VALUE_NUMBER)
+        return status;
+    e = answer->numbers[0];
+    if (fabs(e.value - all->numbers[0].value) > alike * all->numbers[0].value)
+        return PB_OK;
+    pb_parameter_set_number(
+        answer,
+        (struct pb_estimate){all->numbers[0].value, fmin(e.low, all->numbers[0].value),
+                             fmax(e.high, all->numbers[0].value)},
+        all->confidence, "l2.latency_cycles; %zu lines of the smallest array by one SM: %.0f",
+        arrays->counts[0], e.value);
+    return PB_OK;
 }
 
 /* The lines between near ones and DRAM, in the array that has most of them and fits. */
-static enum pb_status state_halves(const struct pb_case *at, const double *rows,
-                                   const size_t *counts, size_t row_count, size_t lines,
-                                   const struct classes *classes, struct pb_error *err)
+static size_t find_far(const struct arrays *arrays, const double **lines_out)
 {
-    size_t best = 0, first = 0, most = 0;
-    enum pb_status status = state_median(pb_case_answer(at, "near_load_cycles"), rows, counts[0], 1,
-                                         "lines of the smallest array", err);
+    size_t most = 0;
 
-    for (size_t i = 0; i < row_count; i++) {
-        size_t near = count_below(rows + i * lines, counts[i], classes->near_max);
-        size_t cached = count_below(rows + i * lines, counts[i], classes->dram_min);
+    for (size_t i = 0; i < arrays->row_count; i++) {
+        size_t near = count_near(arrays, i), cached = count_cached(arrays, i);
 
-        if (cached - near > most && (double)cached > 0.9 * (double)counts[i]) {
-            best = i;
-            first = near;
-            most = cached - near;
-        }
+        if (cached < near + most || (double)cached <= 0.9 * (double)arrays->counts[i] ||
+            (double)(cached - near) < 0.1 * (double)arrays->counts[i])
+            continue;
+        most = cached - near;
+        *lines_out = arrays->rows + i * arrays->line_count + near;
     }
+    return most;
+}
+
+static enum pb_status state_parts(const struct pb_case *at, const struct arrays *arrays,
+                                  struct pb_error *err)
+{
+    struct pb_parameter *whole = pb_parameters_find(at->parameters, "l2", "size_bytes");
+    struct pb_parameter *far = pb_parameters_find(at->parameters, "l2_far", "latency_cycles");
+    const double *lines = NULL;
+    size_t count = find_far(arrays, &lines);
+    enum pb_status status;
+
+    if (count == 0 || whole == NULL || far == NULL)
+        return pb_fail(err, PB_NOT_FOUND, "no lines between near ones and those from DRAM");
+    state_near(at, arrays, whole);
+    state_whole(at, arrays);
+    status = state_near_latency(at, arrays, err);
     if (status != PB_OK)
         return status;
-    if ((double)most < 0.1 * (double)counts[best]) {
-        pb_parameter_set_none(pb_case_answer(at, "far_load_cycles"), "no lines of a far half");
-        return PB_OK;
-    }
-    return state_median(pb_case_answer(at, "far_load_cycles"), rows + best * lines + first, most, 1,
-                        "lines neither near nor in DRAM", err);
+    pb_parameter_point_to(far, at->inference->tests[0]);
+    return state_median(far, lines, count, 1, "loads of one SM, lines neither near nor in DRAM",
+                        err);
 }
 
 enum pb_status pb_infer_l2_whole(const struct pb_case *at, struct pb_error *err)
 {
     static const struct pb_axis_wish wishes[] = {{"footprint", false}, {"line", false}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
-    double dram = pb_parameters_number(at->parameters, "dram", "latency_cycles");
-    size_t rows, lines, counts[ROWS_MAX];
-    struct classes classes;
-    double *values;
+    double dram = pb_parameters_number(at->parameters, "dram", "latency_cycles"), *values;
+    struct arrays arrays = {.sizes = matrix->axes[0].values};
     enum pb_status status = pb_axes_check(matrix, wishes, 2, err);
+    size_t count;
 
     if (status != PB_OK)
         return status;
-    rows = matrix->axes[0].length;
-    lines = matrix->axes[1].length;
-    if (rows < 3 || rows > ROWS_MAX)
-        return pb_fail(err, PB_NOT_FOUND, "expected 3 to %d sizes, found %zu", ROWS_MAX, rows);
+    arrays.row_count = matrix->axes[0].length;
+    arrays.line_count = matrix->axes[1].length;
+    count = arrays.row_count * arrays.line_count;
+    if (arrays.row_count < 3 || arrays.row_count > ROWS_MAX)
+        return pb_fail(err, PB_NOT_FOUND, "expected 3 to %d sizes, found %zu", ROWS_MAX,
+                       arrays.row_count);
     if (!isfinite(dram))
         return pb_fail(err, PB_NOT_FOUND, "the latency of DRAM is not known");
-    values = calloc(rows * lines + 1, sizeof(*values));
+    values = calloc(count + 1, sizeof(*values));
     if (values == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu lines", rows * lines);
-    for (size_t i = 0; i < rows * lines; i++)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu lines", count);
+    for (size_t i = 0; i < count; i++)
         values[i] = matrix->values[i] - at->recordings[0].overhead_cycles;
-    if (sort_rows(values, rows, lines, counts)) {
-        classes.near_max = 1.15 * quantile(values, counts[0], 0.95);
-        classes.dram_min = 0.93 * dram;
-        state_near(at, values, counts, rows, lines, &classes);
-        state_whole(at, values, counts, rows, lines, &classes);
-        status = state_halves(at, values, counts, rows, lines, &classes, err);
+    arrays.rows = values;
+    if (sort_rows(values, arrays.row_count, arrays.line_count, arrays.counts)) {
+        arrays.classes =
+            (struct classes){1.15 * quantile(values, arrays.counts[0], 0.95), 0.93 * dram};
+        status = state_parts(at, &arrays, err);
     } else {
         status = pb_fail(err, PB_NOT_FOUND, "a size without any line");
     }

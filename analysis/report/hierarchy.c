@@ -110,7 +110,7 @@ static const struct box tlb_boxes[] = {
 
 static const struct box l2_boxes[] = {
     {"l2",
-     "L2, as an SM sees it",
+     "L2",
      1.7,
      2,
      {{"size", {"size_bytes"}},
@@ -121,7 +121,7 @@ static const struct box l2_boxes[] = {
       {"ways", {"way_counts"}},
       {"policy", {"policy"}},
       {"slices", {"slice_count"}}}},
-    {"l2_near", "Near half", 1.0, 1, {{"latency", {"latency_cycles"}}}},
+    {"l2_near", "Near half", 1.0, 1, {{"size", {"size_bytes"}}, {"latency", {"latency_cycles"}}}},
     {"l2_far", "Far half", 1.0, 1, {{"latency", {"latency_cycles"}}}},
 };
 

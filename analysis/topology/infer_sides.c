@@ -1,9 +1,11 @@
 /*
- * latency_cycles of l2_near and l2_far, and l2.side_sm_counts: the two halves of a large L2.
+ * latency_cycles of l2_near and l2_far, l2.side_sm_counts and l2.crossing_cycles: the two halves of
+ * a large L2.
  *
  * Atomics are done where a line is at home, so that from one SM those to lines of the other half
  * take longer by the way across. Loads are answered by the near half, once it has a copy: near is
- * what loads take, far that and the way across.
+ * what loads take, far that and the way across (crossing_cycles), until l2_whole has loads from
+ * both halves.
  *
  * What atomics of one SM take, line by line and less what is common to all SMs, is a profile:
  * those of two SMs correlate near +1 on one side and near -1 across. side_sm_counts is a list, the
@@ -17,6 +19,7 @@
 
 #include <gsl/gsl_statistics.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/confidence.h"
@@ -188,6 +191,32 @@ static void state_sides(struct pb_parameter *answer, const double *cycles, size_
                               weakest, fmin(counts[0], counts[1]));
 }
 
+/* What atomics to lines of the other half take more. */
+static void state_crossing(struct pb_parameter *answer, const struct halves *halves)
+{
+    struct pb_votes votes = {0, 0};
+    double cycles = halves->far_cycles - halves->near_cycles;
+
+    pb_votes_add_share(&votes, halves->far_count, halves->far_count, PIECES_MAX);
+    pb_parameter_set_number(
+        answer, (struct pb_estimate){cycles, cycles, cycles}, pb_votes_confidence(&votes),
+        "atomics take %.0f (%zu of them) or %.0f cycles (%zu)", halves->near_cycles,
+        halves->near_count, halves->far_cycles, halves->far_count);
+}
+
+/* Tests by all SMs leave a copy of every line on both sides: their size is that of one. */
+static void limit_size(const struct pb_case *at)
+{
+    struct pb_parameter *size = pb_parameters_find(at->parameters, "l2", "size_bytes");
+    size_t length;
+
+    if (size == NULL || size->kind == PB_VALUE_NONE)
+        return;
+    length = strlen(size->method);
+    snprintf(size->method + length, sizeof(size->method) - length,
+             "; what the side of one SM keeps");
+}
+
 enum pb_status pb_infer_l2_sides(const struct pb_case *at, struct pb_error *err)
 {
     struct pb_sm_map map = {NULL, 0, 0};
@@ -199,6 +228,14 @@ enum pb_status pb_infer_l2_sides(const struct pb_case *at, struct pb_error *err)
     if (status == PB_OK) {
         center_lines(map.cycles, map.sms, map.lines);
         state_sides(pb_case_answer(at, "side_sm_counts"), map.cycles, map.sms, map.lines);
+        if (pb_case_answer(at, "side_sm_counts")->kind == PB_VALUE_NONE) {
+            pb_parameter_set_none(pb_case_answer(at, "crossing_cycles"),
+                                  "no two sides of L2: %.200s",
+                                  pb_case_answer(at, "side_sm_counts")->reason);
+        } else {
+            state_crossing(pb_case_answer(at, "crossing_cycles"), &halves);
+            limit_size(at);
+        }
     }
     pb_sm_map_clear(&map);
     return status;

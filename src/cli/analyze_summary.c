@@ -226,6 +226,7 @@ void pb_page_print_summary(const struct pb_page *page, FILE *file)
     print_tlb(page, " +- TLB L1", "tlb_l1", file);
     print_tlb(page, " +- TLB L2", "tlb_l2", file);
     detail[0] = '\0';
+    append_value(page, "l2_near", "size_bytes", "near half ", "", detail, sizeof(detail));
     append_value(page, "l2_near", "latency_cycles", "near ", "", detail, sizeof(detail));
     append_value(page, "l2_far", "latency_cycles", "far ", "", detail, sizeof(detail));
     append_driver((double)info->l2_bytes, "byte", "", detail, sizeof(detail));

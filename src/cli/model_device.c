@@ -86,6 +86,11 @@ static void set_execution(const struct pb_device_info *info, const struct pb_par
     if (info->shared_per_sm_bytes > 0)
         execution_out->shared_per_sm = info->shared_per_sm_bytes;
     execution_out->l2_far_cycles = pb_parameters_number(parameters, "l2_far", "latency_cycles");
+    /* one SM's lines scatter by 50 cycles: near ones and the crossing are known better */
+    if (isfinite(pb_parameters_number(parameters, "l2_near", "size_bytes")))
+        execution_out->l2_far_cycles =
+            pb_parameters_number(parameters, "l2_near", "latency_cycles") +
+            pb_parameters_number(parameters, "l2", "crossing_cycles");
     execution_out->draws_high_bits = true;
     if (!isnan(clock_mhz))
         execution_out->clock_mhz = clock_mhz;

@@ -226,9 +226,42 @@ static void test_consistency__what_holds_stays(void **state)
     pb_parameters_clear(&set);
 }
 
+static void put_halves(struct pb_parameters *set, double near_bytes, double far_cycles)
+{
+    put(set, "l2", "size_bytes", 60);
+    put(set, "l2_near", "size_bytes", near_bytes);
+    put(set, "l2_near", "latency_cycles", 280);
+    put(set, "l2_far", "latency_cycles", far_cycles);
+    put(set, "dram", "latency_cycles", 680);
+}
+
+static void test_consistency__halves_of_l2(void **state)
+{
+    struct pb_parameters good = {NULL, 0, 0}, larger = {NULL, 0, 0}, late = {NULL, 0, 0};
+
+    (void)state;
+    put_halves(&good, 30, 500);
+    apply(&good);
+    assert_interval(&good, "l2", "size_bytes", 60, 60, 60);
+    assert_interval(&good, "l2_near", "size_bytes", 30, 30, 30);
+    assert_interval(&good, "l2_far", "latency_cycles", 500, 500, 500);
+    put_halves(&larger, 70, 500);
+    apply(&larger);
+    assert_withdrawn(&larger, "l2", "size_bytes");
+    assert_withdrawn(&larger, "l2_near", "size_bytes");
+    put_halves(&late, 30, 700);
+    apply(&late);
+    assert_withdrawn(&late, "l2_far", "latency_cycles");
+    assert_interval(&late, "l2_near", "latency_cycles", 280, 280, 280);
+    pb_parameters_clear(&good);
+    pb_parameters_clear(&larger);
+    pb_parameters_clear(&late);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_consistency__halves_of_l2),
         cmocka_unit_test(test_consistency__sets_widen_a_size),
         cmocka_unit_test(test_consistency__a_size_has_whole_lines),
         cmocka_unit_test(test_consistency__full_misses_follow_from_the_sets),

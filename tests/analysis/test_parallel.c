@@ -130,13 +130,13 @@ static void test_l2_whole__near_part_far_part_and_dram(void **state)
 {
     static const struct {
         const char *memory, *name;
-    } declared[] = {{"dram", "latency_cycles"},
-                    {"l2", "near_bytes"},
-                    {"l2", "whole_bytes"},
-                    {"l2", "near_load_cycles"},
-                    {"l2", "far_load_cycles"}};
+    } declared[] = {{"dram", "latency_cycles"},  {"l2", "size_bytes"},
+                    {"l2", "all_miss_bytes"},    {"l2", "latency_cycles"},
+                    {"l2_near", "size_bytes"},   {"l2_near", "latency_cycles"},
+                    {"l2_far", "latency_cycles"}};
     struct device device = {0};
-    struct pb_inference row = {.memory = "l2", .tests = {"l2_whole"}};
+    const struct pb_parameter *near;
+    struct pb_inference row = {.memory = "l2_near", .tests = {"l2_whole"}};
     struct pb_case at = {.inference = &row,
                          .info = &device.info,
                          .recordings = device.recordings,
@@ -153,10 +153,27 @@ static void test_l2_whole__near_part_far_part_and_dram(void **state)
     pb_parameter_set_number(pb_parameters_find(&device.parameters, "dram", "latency_cycles"),
                             (struct pb_estimate){680, 680, 680}, 0.9, "known");
     assert_int_equal(pb_infer_l2_whole(&at, &err), PB_OK);
-    assert_float_equal(middle(&device, "l2", "near_bytes"), 30, 0.1);
-    assert_value(&device, "l2", "whole_bytes", 60);
-    assert_value(&device, "l2", "near_load_cycles", 281);
-    assert_value(&device, "l2", "far_load_cycles", 501);
+    assert_float_equal(middle(&device, "l2_near", "size_bytes"), 30, 0.1);
+    assert_value(&device, "l2", "size_bytes", 60);
+    assert_value(&device, "l2_near", "latency_cycles", 281);
+    assert_value(&device, "l2_far", "latency_cycles", 501);
+
+    /* what tests by all SMs state: the near half, which it never is once both are known */
+    pb_parameter_set_number(pb_parameters_find(&device.parameters, "l2", "size_bytes"),
+                            (struct pb_estimate){31, 25, 38}, 0.9, "by all SMs");
+    pb_parameter_set_number(pb_parameters_find(&device.parameters, "l2", "all_miss_bytes"),
+                            (struct pb_estimate){38, 38, 38}, 0.9, "by all SMs");
+    pb_parameter_set_number(pb_parameters_find(&device.parameters, "l2", "latency_cycles"),
+                            (struct pb_estimate){282, 270, 290}, 0.9, "by all SMs");
+    assert_int_equal(pb_infer_l2_whole(&at, &err), PB_OK);
+    near = pb_parameters_find(&device.parameters, "l2_near", "size_bytes");
+    assert_float_equal(near->numbers[0].value, 30, 0.1);
+    assert_float_equal(near->numbers[0].low, 25, 0);
+    assert_float_equal(near->numbers[0].high, 38, 0);
+    assert_value(&device, "l2", "size_bytes", 60);
+    assert_int_equal(pb_parameters_find(&device.parameters, "l2", "all_miss_bytes")->kind,
+                     PB_VALUE_NONE);
+    assert_value(&device, "l2_near", "latency_cycles", 282);
     device_clear(&device);
 }
 
