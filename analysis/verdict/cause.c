@@ -39,6 +39,12 @@ static bool matches_any(const struct pb_sign *signs, size_t count, const struct 
     return false;
 }
 
+bool pb_cause_expects(const struct pb_cause *cause, const struct pb_metric *metric,
+                      const struct pb_deviation *deviation)
+{
+    return matches_any(cause->also, PB_CAUSE_NEEDS_MAX, metric, deviation);
+}
+
 /* Relative size of a deviation; what is no ratio (events, watts, shares of looks) has none. */
 static double size_of(const struct pb_metric *metric, const struct pb_deviation *deviation)
 {

@@ -92,10 +92,14 @@ bool pb_cause_next(const struct pb_sheet *sheet, struct pb_deviations *deviation
 /* Is it to the worse, or neither better nor worse? */
 bool pb_deviation_is_worse(const struct pb_metric *metric, const struct pb_deviation *deviation);
 
+/* Does the cause need this deviation besides the one that leads it? */
+bool pb_cause_expects(const struct pb_cause *cause, const struct pb_metric *metric,
+                      const struct pb_deviation *deviation);
+
 /*
  * Words a diagnosis as a finding of a unit: place, summary, evidence, advice. The deviations are
- * those of the unit's device that stands for it; what the diagnosis took is listed farthest out
- * first, as far as there is room.
+ * those of the unit's device that stands for it. The evidence lists what else the diagnosis took,
+ * first what the cause needs, then by distance, as far as there is room.
  */
 void pb_cause_word(const struct pb_sheet *sheet, const struct pb_scores *scores,
                    const struct pb_deviations *deviations, const struct pb_diagnosis *diagnosis,

@@ -4,76 +4,97 @@
 #include <string.h>
 
 #include "analysis/verdict/cause.h"
+#include "core/quantity.h"
 
-/* "905.4 MHz, expected 1006 (-10.0%, 23 sigmas)" */
-static void write_deviation(const struct pb_metric *metric, const struct pb_deviation *deviation,
-                            char *text, size_t size)
+/* "-9.9%, 25 sigmas": how far it is from what was expected. */
+static void write_distance(const struct pb_metric *metric, const struct pb_deviation *deviation,
+                           char *text, size_t size)
 {
-    char shift[48];
+    double shift = deviation->shift;
+    int length;
 
-    if (metric->domain == PB_DOMAIN_COUNT || metric->domain == PB_DOMAIN_STATE)
-        snprintf(shift, sizeof(shift), "%+.4g", deviation->shift);
+    if (strcmp(metric->unit, "byte") == 0 && metric->domain == PB_DOMAIN_STATE)
+        length = snprintf(text, size, "%s", shift > 0.0 ? "more" : "less");
+    else if (metric->domain == PB_DOMAIN_COUNT || metric->domain == PB_DOMAIN_STATE)
+        length = snprintf(text, size, "%+.4g", shift);
     else if (metric->domain == PB_DOMAIN_FRACTION)
-        snprintf(shift, sizeof(shift), "%+.2g", deviation->shift);
+        length = snprintf(text, size, "%+.2g", shift);
     else
-        snprintf(shift, sizeof(shift), "%+.1f%%", 100.0 * deviation->shift);
+        length = snprintf(text, size, "%+.1f%%", 100.0 * shift);
     if (deviation->against == PB_AGAINST_PAST)
-        snprintf(text, size, "%s %.4g %s, expected %.4g (%s, %.1fx the run-to-run tolerance)",
-                 metric->name, deviation->value, metric->unit, deviation->expected, shift,
+        snprintf(text + length, size - (size_t)length, ", %.1fx the run-to-run tolerance",
                  fabs(deviation->times));
     else if (isfinite(deviation->sigmas) && isfinite(deviation->expected))
-        snprintf(text, size, "%s %.4g %s, expected %.4g (%s, %.0f sigmas)", metric->name,
-                 deviation->value, metric->unit, deviation->expected, shift,
-                 fabs(deviation->sigmas));
-    else
-        snprintf(text, size, "%s %.4g %s, expected %.4g (%s)", metric->name, deviation->value,
-                 metric->unit, isfinite(deviation->expected) ? deviation->expected : 0.0, shift);
+        snprintf(text + length, size - (size_t)length, ", %.0f sigmas", fabs(deviation->sigmas));
 }
 
-/* The next of this diagnosis' moves by distance, behind those told already. */
-static size_t next_told(const struct pb_deviations *deviations, unsigned number, size_t lead,
-                        size_t told)
+/* "global_copy.peak 29.7 GB/s, expected 33 GB/s (majority of 15 peers): -9.9%, 25 sigmas" */
+static void write_deviation(const struct pb_metric *metric, const struct pb_deviation *deviation,
+                            const char *source, char *text, size_t size)
 {
-    size_t order[8], found = 0;
+    char value[64], expected[64], distance[80];
 
-    order[found++] = lead;
-    while (found <= told) {
-        size_t best = deviations->count;
-
-        for (size_t i = 0; i < deviations->count; i++) {
-            bool is_told = deviations->items[i].taken_by != number;
-
-            for (size_t k = 0; k < found; k++)
-                is_told |= order[k] == i;
-            if (!is_told && (best == deviations->count || fabs(deviations->items[i].sigmas) >
-                                                              fabs(deviations->items[best].sigmas)))
-                best = i;
-        }
-        if (best == deviations->count)
-            return best;
-        order[found++] = best;
-    }
-    return order[told];
+    pb_quantity_format(deviation->value, metric->unit, value, sizeof(value));
+    pb_quantity_format(isfinite(deviation->expected) ? deviation->expected : 0.0, metric->unit,
+                       expected, sizeof(expected));
+    write_distance(metric, deviation, distance, sizeof(distance));
+    snprintf(text, size, "%s %s, expected %s%s: %s", metric->name, value, expected, source,
+             distance);
 }
 
+/* What the cause expects besides its lead, as what became slower beside a co-tenant, comes first.
+ */
+static bool is_listed_before(const struct pb_sheet *sheet, const struct pb_cause *cause,
+                             const struct pb_deviation *one, const struct pb_deviation *other)
+{
+    bool is_also = pb_cause_expects(cause, &sheet->metrics[one->metric], one);
+
+    if (is_also != pb_cause_expects(cause, &sheet->metrics[other->metric], other))
+        return is_also;
+    return fabs(one->sigmas) > fabs(other->sigmas);
+}
+
+/* The next of this diagnosis' deviations behind those in order[count]; their count: none is left.
+ */
+static size_t next_listed(const struct pb_sheet *sheet, const struct pb_deviations *deviations,
+                          const struct pb_diagnosis *diagnosis, const size_t *order, size_t count)
+{
+    size_t best = deviations->count;
+
+    for (size_t i = 0; i < deviations->count; i++) {
+        bool is_listed = deviations->items[i].taken_by != diagnosis->number;
+
+        for (size_t k = 0; k < count; k++)
+            is_listed |= order[k] == i;
+        if (!is_listed && (best == deviations->count ||
+                           is_listed_before(sheet, diagnosis->cause, &deviations->items[i],
+                                            &deviations->items[best])))
+            best = i;
+    }
+    return best;
+}
+
+/* What speaks for the cause; the deviation that leads stands in the summary already. */
 static void write_evidence(const struct pb_sheet *sheet, const struct pb_deviations *deviations,
                            const struct pb_diagnosis *diagnosis, char *text, size_t size)
 {
-    enum { TOLD_MAX = 4 };
+    enum { LISTED_MAX = 4 };
+    size_t order[LISTED_MAX] = {diagnosis->lead};
 
     snprintf(text, size, "%s", diagnosis->cause->meaning);
-    for (size_t k = 0; k < TOLD_MAX; k++) {
-        size_t at = next_told(deviations, diagnosis->number, diagnosis->lead, k);
+    for (size_t count = 1; count < LISTED_MAX; count++) {
+        size_t at = next_listed(sheet, deviations, diagnosis, order, count);
         size_t length = strlen(text);
         char line[PB_MESSAGE_LENGTH];
 
         if (at == deviations->count)
             return;
-        write_deviation(&sheet->metrics[deviations->items[at].metric], &deviations->items[at], line,
-                        sizeof(line));
+        write_deviation(&sheet->metrics[deviations->items[at].metric], &deviations->items[at], "",
+                        line, sizeof(line));
         if (length + strlen(line) + 3 > size)
             return;
-        snprintf(text + length, size - length, "%s %s", k == 0 ? ":" : ";", line);
+        snprintf(text + length, size - length, "%s %s", count == 1 ? ":" : ";", line);
+        order[count] = at;
     }
 }
 
@@ -109,19 +130,16 @@ static void write_place(const struct pb_sheet *sheet, const struct pb_scores *sc
 static void write_summary(const struct pb_metric *metric, const struct pb_deviation *lead,
                           const struct pb_unit *unit, struct pb_finding *finding)
 {
-    char line[PB_MESSAGE_LENGTH], who[64] = "";
+    char line[PB_MESSAGE_LENGTH], source[64] = "", who[64] = "";
 
     if (unit->level != PB_LEVEL_DEVICE)
         snprintf(who, sizeof(who), "%zu of %zu devices, about: ", unit->count, unit->held);
-    write_deviation(metric, lead, line, sizeof(line));
     if (lead->against == PB_AGAINST_PAST)
-        snprintf(finding->summary, sizeof(finding->summary), "%s%s, by its own earlier runs", who,
-                 line);
+        PB_TEXT_SET(source, " (median of its own earlier runs)");
     else if (lead->peers > 0)
-        snprintf(finding->summary, sizeof(finding->summary), "%s%s, by the center of %zu peers",
-                 who, line, lead->peers);
-    else
-        snprintf(finding->summary, sizeof(finding->summary), "%s%s", who, line);
+        snprintf(source, sizeof(source), " (majority of %zu peers)", lead->peers);
+    write_deviation(metric, lead, source, line, sizeof(line));
+    snprintf(finding->summary, sizeof(finding->summary), "%s%s", who, line);
     PB_TEXT_SET(finding->metric, metric->name);
     PB_TEXT_SET(finding->unit, metric->unit);
     finding->value = lead->value;

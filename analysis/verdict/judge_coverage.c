@@ -66,10 +66,11 @@ static enum pb_status judge_unlike(struct pb_verdict *verdict, size_t group_inde
     PB_TEXT_SET(finding.cause, "battery_mismatch");
     finding.group = group_index + 1;
     finding.metrics = metrics;
-    snprintf(finding.summary, sizeof(finding.summary),
-             "%zu numbers of %zu devices were not compared with their past, whose runs had other "
-             "tests: power, heat, tails and what else sums up a whole run",
-             metrics, devices);
+    snprintf(
+        finding.summary, sizeof(finding.summary),
+        "%zu metrics of %zu devices were not compared with their earlier runs, which had other "
+        "tests: power, heat, tails and what else sums up a whole run",
+        metrics, devices);
     return pb_verdict_add(verdict, &finding, NULL, NULL);
 }
 
@@ -83,12 +84,14 @@ static enum pb_status judge_own_past(struct pb_verdict *verdict, size_t group_in
     finding->severity = PB_SEVERITY_OK;
     PB_TEXT_SET(finding->cause, "self_history");
     snprintf(finding->summary, sizeof(finding->summary),
-             "%zu of %zu devices compared with their own past; too few peers to compare with each "
+             "%zu of %zu devices compared with their own earlier runs; too few peers to compare "
+             "with each "
              "other",
              group->member_count, group->member_count);
     write_detectable(verdict, group_index, true, detectable, sizeof(detectable));
     snprintf(finding->evidence, sizeof(finding->evidence),
-             "%zu numbers have a past; what drifted is told of its device. A fall would have been "
+             "%zu metrics have earlier values; a drift is a finding of its device. A fall would "
+             "have been "
              "CRITICAL from %.200s on",
              count_drifts(verdict->scores, group_index), detectable);
     return pb_verdict_add(verdict, finding, NULL, NULL);

@@ -34,12 +34,13 @@ void pb_finding_configuration(const struct pb_device_info *info, enum pb_attribu
     if (!pb_attribute_is_setting(attribute) && finding->cause[0] != '\0')
         return;
     PB_TEXT_SET(finding->cause, "configuration");
-    snprintf(finding->advice, sizeof(finding->advice),
-             pb_attribute_is_setting(attribute)
-                 ? "give all devices of the model the same %s, or find out what this one costs"
-                 : "compare a device of this %s with one of another by the full battery, then ask "
-                   "the vendor",
-             pb_attribute_name(attribute));
+    snprintf(
+        finding->advice, sizeof(finding->advice),
+        pb_attribute_is_setting(attribute)
+            ? "give all devices of the model the same %s, or find out what this one costs"
+            : "compare a device of this %s with one of another by the full battery, then consult "
+              "the vendor",
+        pb_attribute_name(attribute));
 }
 
 void pb_finding_undetermined(size_t members, size_t others, struct pb_finding *finding)

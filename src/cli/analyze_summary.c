@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/analyze_table.h"
-#include "cli/quantity.h"
+#include "core/quantity.h"
 #include "core/text.h"
 
 /* Words, folded to the terminal's width; what goes on below is indented a little more. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/quantity.h"
+#include "core/quantity.h"
 #include "core/text.h"
 
 /* Measured quantities and shares agree within this or one cycle; counts and sizes exactly. */

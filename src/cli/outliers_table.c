@@ -202,8 +202,8 @@ static void word_alarms(const struct pb_ruling *ruling, char *text, size_t size)
     const char *past = "";
 
     if (ruling->pasts.count > 0)
-        past = " Against its own past a device is CRITICAL at twice the distance within which "
-               "healthy ones repeat.";
+        past = " Compared with its own earlier runs a device is CRITICAL at twice the run-to-run "
+               "tolerance.";
     if (isfinite(ruling->false_alarm_rate))
         snprintf(text, size, " A healthy fleet has a false CRITICAL in %g%% of runs%s.%s",
                  100.0 * ruling->false_alarm_rate,
@@ -236,14 +236,13 @@ static void print_headline(struct page *page, const struct pb_ruling *ruling)
     list_detectable_shifts(ruling, shifts, sizeof(shifts));
     word_alarms(ruling, alarms, sizeof(alarms));
     word_evenness(ruling, evenness, sizeof(evenness));
-    snprintf(
-        text, sizeof(text),
-        "%zu of %zu %sdevices judged, in %zu group%s of like ones, by %zu numbers%s.%s%s%s%s%s",
-        findings->judged, findings->judged + findings->skipped,
-        pb_ruling_simulated(ruling) > 0 ? "simulated " : "", groups, groups == 1 ? "" : "s",
-        ruling->scores.metric_count, counts, alarms,
-        shifts[0] == '\0' ? "" : " Minimum detectable shift, the worst of each component: ", shifts,
-        shifts[0] == '\0' ? "" : ".", evenness);
+    snprintf(text, sizeof(text),
+             "%zu of %zu %sdevices judged, in %zu peer group%s, by %zu metrics%s.%s%s%s%s%s",
+             findings->judged, findings->judged + findings->skipped,
+             pb_ruling_simulated(ruling) > 0 ? "simulated " : "", groups, groups == 1 ? "" : "s",
+             ruling->scores.metric_count, counts, alarms,
+             shifts[0] == '\0' ? "" : " Minimum detectable shift, the worst of each component: ",
+             shifts, shifts[0] == '\0' ? "" : ".", evenness);
     print_folded(page, INDENT, text);
     end_line(page);
 }

@@ -154,7 +154,7 @@ wrong_words_need_no_peers() {
     run 0 "$bin/plumb-probe" --backend sim --profile gtx780 --tests memory_pattern \
         --fault bitflip=1e-5 -o f.h5
     outliers 2 --json out.json f.h5
-    grep -qE 'integrity.mismatches [0-9]+ word, expected 0 ' out.txt || fail "another summary"
+    grep -qE 'integrity.mismatches [0-9]+ words?, expected 0 words' out.txt || fail "another summary"
     ! grep -qi 'nan' out.txt out.json || fail "no number is told as one"
 }
 

@@ -142,7 +142,7 @@ static void test_cause__evidence_tells_numbers_and_path(void **state)
     plant(&sheet, planted, 1);
     judge(&sheet, &findings);
     assert_int_equal(findings.count, 1);
-    assert_non_null(strstr(findings.items[0].summary, "3.4e+12 byte/s"));
+    assert_non_null(strstr(findings.items[0].summary, "global_copy.peak 3400 GB/s, expected "));
     assert_non_null(strstr(findings.items[0].summary, "31 peers"));
     assert_string_equal(findings.items[0].evidence_path, "/devices/n03.gpu1/tests/global_copy");
     assert_true(findings.items[0].shift < -0.12 && findings.items[0].shift > -0.14);

@@ -52,7 +52,7 @@ static void test_past__device_that_has_moved_among_unlike_peers_is_seen(void **s
     assert_int_equal(findings.count, 1);
     assert_string_equal(findings.items[0].cause, "l2_latency");
     assert_string_equal(findings.items[0].device, sick_key);
-    assert_non_null(strstr(findings.items[0].summary, "by its own earlier runs"));
+    assert_non_null(strstr(findings.items[0].summary, "of its own earlier runs"));
     assert_true(fabs(findings.items[0].expected - before) < 1e-6 * before);
     assert_true(isnan(findings.items[0].p));
     assert_non_null(strstr(findings.items[0].summary, "x the run-to-run tolerance"));
@@ -126,7 +126,7 @@ static void test_past__few_that_have_not_changed_are_well(void **state)
     assert_int_equal(findings.worst, PB_SEVERITY_OK);
     assert_int_equal(findings.count, 1);
     assert_string_equal(findings.items[0].cause, "self_history");
-    assert_non_null(strstr(findings.items[0].summary, "compared with their own past"));
+    assert_non_null(strstr(findings.items[0].summary, "compared with their own earlier runs"));
     pb_findings_clear(&findings);
 }
 

@@ -2,8 +2,8 @@
  * How numbers are printed for people, everywhere: counts in full; measured quantities by four
  * significant digits; bytes in B, KiB, MiB or GiB; rates in GB/s (10^9).
  */
-#ifndef PB_CLI_QUANTITY_H
-#define PB_CLI_QUANTITY_H
+#ifndef PB_CORE_QUANTITY_H
+#define PB_CORE_QUANTITY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* Numbers for people; see quantity.h. */
-#include "cli/quantity.h"
+#include "core/quantity.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,16 +19,20 @@ static struct scale scale_of(const char *unit, double largest)
                                          {1048576.0, "MiB", "MiB"},
                                          {1024.0, "KiB", "KiB"},
                                          {0.0, "B", "B"}};
+    static const struct scale counted[] = {
+        {1.0, "cycle", "cycles"},   {1.0, "bank", "banks"},       {1.0, "word", "words"},
+        {1.0, "error", "errors"},   {1.0, "row", "rows"},         {1.0, "page", "pages"},
+        {1.0, "lane", "lanes"},     {1.0, "link", "links"},       {1.0, "replay", "replays"},
+        {1.0, "sample", "samples"}, {1.0, "process", "processes"}};
     size_t i = 0;
 
     if (strcmp(unit, "byte/s") == 0)
         return (struct scale){1e9, "GB/s", "GB/s"};
     if (strcmp(unit, "byte/cycle") == 0)
         return (struct scale){1.0, "B/cycle", "B/cycle"};
-    if (strcmp(unit, "cycle") == 0)
-        return (struct scale){1.0, "cycle", "cycles"};
-    if (strcmp(unit, "bank") == 0)
-        return (struct scale){1.0, "bank", "banks"};
+    for (size_t k = 0; k < sizeof(counted) / sizeof(counted[0]); k++)
+        if (strcmp(unit, counted[k].name) == 0)
+            return counted[k];
     if (strcmp(unit, "byte") != 0)
         return (struct scale){1.0, unit, unit};
     while (largest < bytes[i].divisor)
@@ -65,7 +69,7 @@ static void append_unit(const struct scale *scale, double value, char *text, siz
 
 void pb_quantity_format(double value, const char *unit, char *text, size_t size)
 {
-    struct scale scale = scale_of(unit, value);
+    struct scale scale = scale_of(unit, fabs(value));
 
     format_digits(value / scale.divisor, text, size);
     append_unit(&scale, value / scale.divisor, text, size);
