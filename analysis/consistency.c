@@ -244,9 +244,8 @@ static void reach_of_levels(struct device *device)
                   "a level of the same reach is behind it");
         for (size_t k = i; k < TLBS; k++)
             withdraw_all(device, tlbs[k],
-                         "contradictory: a level before it would reach no farther than the first "
-                         "ones: which "
-                         "steps are levels is undetermined");
+                         "contradictory: this level would reach no farther than the one before it; "
+                         "which steps are levels is undetermined");
         return;
     }
 }
@@ -295,20 +294,9 @@ static void halves_of_l2(struct device *device)
 }
 
 /* In this order: a size is compared before sets widen it. */
-static const struct {
-    const char *name;
-    void (*apply)(struct device *device);
-} rules[] = {
-    {"sizes beside carve-outs", sizes_beside_carveouts},
-    {"whole lines", whole_lines},
-    {"full miss of sets", full_miss_of_sets},
-    {"size of sets", size_of_sets},
-    {"constant caches", constant_caches},
-    {"misses and next level", misses_and_next_level},
-    {"pages of entries", pages_of_entries},
-    {"reach of levels", reach_of_levels},
-    {"groups of SMs", groups_of_sms},
-    {"halves of L2", halves_of_l2},
+static void (*const rules[])(struct device *) = {
+    sizes_beside_carveouts, whole_lines,      full_miss_of_sets, size_of_sets,  constant_caches,
+    misses_and_next_level,  pages_of_entries, reach_of_levels,   groups_of_sms, halves_of_l2,
 };
 
 size_t pb_consistency_apply(const struct pb_device_info *info, struct pb_parameters *parameters)
@@ -316,6 +304,6 @@ size_t pb_consistency_apply(const struct pb_device_info *info, struct pb_paramet
     struct device device = {info, parameters, 0};
 
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-        rules[i].apply(&device);
+        rules[i](&device);
     return device.changed;
 }
