@@ -28,6 +28,7 @@
 #include "analysis/axes.h"
 #include "analysis/confidence.h"
 #include "analysis/statistics/sample.h"
+#include "analysis/statistics/sort.h"
 
 /* Of the latency without traffic. */
 static const double knee_rise = 0.15;
@@ -41,13 +42,6 @@ static double confidence_of_one(void)
     return pb_votes_confidence(&votes);
 }
 
-static int compare(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-
-    return (left > right) - (left < right);
-}
-
 /* Sorts; NaN count as not there. Returns how many there are. */
 static size_t sort_finite(double *values, size_t count)
 {
@@ -56,18 +50,8 @@ static size_t sort_finite(double *values, size_t count)
     for (size_t i = 0; i < count; i++)
         if (isfinite(values[i]))
             values[kept++] = values[i];
-    qsort(values, kept, sizeof(*values), compare);
+    pb_sort(values, kept);
     return kept;
-}
-
-/* The value below which this share of sorted values lies. */
-static double quantile(const double *sorted, size_t count, double share)
-{
-    size_t at = (size_t)(share * (double)count);
-
-    if (count == 0)
-        return NAN;
-    return sorted[at < count ? at : count - 1];
 }
 
 /* A copy of `count` values, `step` apart, sorted, to be freed; *count_out are finite. */
@@ -99,9 +83,9 @@ static enum pb_status state_median(struct pb_parameter *answer, const double *va
         pb_parameter_set_none(answer, "nothing was measured");
     else
         pb_parameter_set_number(answer,
-                                (struct pb_estimate){quantile(sorted, finite, 0.5),
-                                                     quantile(sorted, finite, 0.25),
-                                                     quantile(sorted, finite, 0.75)},
+                                (struct pb_estimate){pb_quantile(sorted, finite, 0.5),
+                                                     pb_quantile(sorted, finite, 0.25),
+                                                     pb_quantile(sorted, finite, 0.75)},
                                 confidence_of_one(), "%s: median of %zu", method, finite);
     free(sorted);
     return PB_OK;
@@ -111,7 +95,7 @@ static enum pb_status state_median(struct pb_parameter *answer, const double *va
 
 enum { QUANTITY_MEDIAN = 0, QUANTITY_BACKGROUND = 2 };
 
-/* Where the latency passes `limit`, between two measurements; cells rise by traffic. */
+/* Where the latency passes `limit`, between two measurements; PB_ESTIMATE_NONE: nowhere. */
 static struct pb_estimate find_knee(const double *cells, size_t shares, size_t step, double limit)
 {
     double most = cells[(shares - 1) * step + QUANTITY_BACKGROUND];
@@ -126,7 +110,7 @@ static struct pb_estimate find_knee(const double *cells, size_t shares, size_t s
             continue;
         return (struct pb_estimate){low + part * (high - low), low < high ? low : high, high};
     }
-    return (struct pb_estimate){1.0, 1.0, 1.0};
+    return PB_ESTIMATE_NONE;
 }
 
 enum pb_status pb_infer_loaded(const struct pb_case *at, struct pb_error *err)
@@ -136,6 +120,7 @@ enum pb_status pb_infer_loaded(const struct pb_case *at, struct pb_error *err)
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
     enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
     size_t memory, shares, step;
+    struct pb_estimate knee;
     const double *cells;
 
     if (status != PB_OK)
@@ -149,10 +134,14 @@ enum pb_status pb_infer_loaded(const struct pb_case *at, struct pb_error *err)
     for (size_t i = 0; i < shares; i++)
         if (!isfinite(cells[i * step]) || !isfinite(cells[i * step + QUANTITY_BACKGROUND]))
             return pb_fail(err, PB_NOT_FOUND, "traffic was not measured at all shares");
-    pb_parameter_set_number(pb_case_answer(at, "loaded_knee_share"),
-                            find_knee(cells, shares, step, (1.0 + knee_rise) * cells[0]),
-                            confidence_of_one(),
-                            "latency 15%% above that without traffic, by the traffic measured");
+    knee = find_knee(cells, shares, step, (1.0 + knee_rise) * cells[0]);
+    if (isnan(knee.value))
+        pb_parameter_set_none(pb_case_answer(at, "loaded_knee_share"),
+                              "no knee: beside all of the traffic the latency is less than 15%% "
+                              "above that without");
+    else
+        pb_parameter_set_number(pb_case_answer(at, "loaded_knee_share"), knee, confidence_of_one(),
+                                "latency 15%% above that without traffic, by the traffic measured");
     cells += (shares - 1) * step;
     pb_parameter_set_number(pb_case_answer(at, "loaded_latency_cycles"),
                             (struct pb_estimate){cells[0], cells[0], cells[1]}, confidence_of_one(),
@@ -239,7 +228,7 @@ static void state_near(const struct pb_case *at, const struct arrays *arrays,
             pb_parameter_set_none(answer, "too few arrays of which a part is near");
         return;
     }
-    near = (struct pb_estimate){quantile(parts, count, 0.5), parts[0], parts[count - 1]};
+    near = (struct pb_estimate){pb_quantile(parts, count, 0.5), parts[0], parts[count - 1]};
     if (by_all->kind == PB_VALUE_NUMBER) {
         near.low = fmin(near.low, by_all->numbers[0].low);
         near.high = fmax(near.high, by_all->numbers[0].high);
@@ -378,7 +367,7 @@ enum pb_status pb_infer_l2_whole(const struct pb_case *at, struct pb_error *err)
     arrays.rows = values;
     if (sort_rows(values, arrays.row_count, arrays.line_count, arrays.counts)) {
         arrays.classes =
-            (struct classes){1.15 * quantile(values, arrays.counts[0], 0.95), 0.93 * dram};
+            (struct classes){1.15 * pb_quantile(values, arrays.counts[0], 0.95), 0.93 * dram};
         status = state_parts(at, &arrays, err);
     } else {
         status = pb_fail(err, PB_NOT_FOUND, "a size without any line");
@@ -414,11 +403,11 @@ enum pb_status pb_infer_read_peak(const struct pb_case *at, struct pb_error *err
         status = copy_sorted(values, sms, 1, &sorted, &count, err);
         if (status != PB_OK)
             return status;
-        if (count > 0 && quantile(sorted, count, 0.5) > best) {
-            best = quantile(sorted, count, 0.5);
+        if (count > 0 && pb_quantile(sorted, count, 0.5) > best) {
+            best = pb_quantile(sorted, count, 0.5);
             pb_parameter_set_number(answer,
-                                    (struct pb_estimate){best, quantile(sorted, count, 0.25),
-                                                         quantile(sorted, count, 0.75)},
+                                    (struct pb_estimate){best, pb_quantile(sorted, count, 0.25),
+                                                         pb_quantile(sorted, count, 0.75)},
                                     confidence_of_one(),
                                     "words of %.0f bytes, all SMs at once: the median of %zu",
                                     matrix->axes[1].values[word], count);

@@ -47,7 +47,7 @@ static void test_loaded__knee_lies_where_latency_is_15_percent_up(void **state)
     assert_float_equal(device_parameter(&device, "l2", "loaded_knee_share")->numbers[0].low, 0.8,
                        1e-9);
     assert_value(&device, "l2", "loaded_latency_cycles", 300);
-    assert_value(&device, "dram", "loaded_knee_share", 1); /* never */
+    assert_none(&device, "dram", "loaded_knee_share", "no knee");
     assert_value(&device, "dram", "loaded_latency_cycles", 510);
     device_clear(&device);
 }
