@@ -1,0 +1,192 @@
+/* Jitter and contamination of latencies; see noise.h. */
+#include "analysis/noise.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/constants.h"
+
+enum { BINS = 2 * PB_NOISE_REACH + 1, MEMBERS_MIN = 3, ROUNDS = 12 };
+
+static int ascending(const void *a, const void *b)
+{
+    const double *left = a, *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
+enum pb_status pb_noise_add(struct pb_noise_evidence *evidence, const double *cycles, size_t count,
+                            struct pb_error *err)
+{
+    double *sorted, median;
+
+    if (count < MEMBERS_MIN)
+        return PB_OK;
+    if (evidence->count + count > evidence->capacity) {
+        size_t capacity = 2 * (evidence->count + count);
+        double *grown = realloc(evidence->deviations, capacity * sizeof(*grown));
+
+        if (grown == NULL)
+            return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu deviations", capacity);
+        evidence->deviations = grown;
+        evidence->capacity = capacity;
+    }
+    sorted = evidence->deviations + evidence->count;
+    memcpy(sorted, cycles, count * sizeof(*sorted));
+    qsort(sorted, count, sizeof(*sorted), ascending);
+    median = sorted[count / 2];
+    for (size_t i = 0; i < count; i++)
+        sorted[i] -= median;
+    evidence->count += count;
+    return PB_OK;
+}
+
+void pb_noise_evidence_clear(struct pb_noise_evidence *evidence)
+{
+    if (evidence == NULL)
+        return;
+    free(evidence->deviations);
+    memset(evidence, 0, sizeof(*evidence));
+}
+
+/* Half of the deviations lie within so many cycles, at least one; they are sorted. */
+static double half_width(const double *deviations, size_t count)
+{
+    double low = deviations[count / 4], high = deviations[count - 1 - count / 4];
+
+    return fmax(1.0, fmax(-low, high));
+}
+
+/* Rounded deviations of the jitter, each spread over its neighbours; returns how many there are. */
+static double count_bins(const struct pb_noise_evidence *evidence, double most, double bins[BINS])
+{
+    double total = 0.0;
+
+    for (size_t i = 0; i < evidence->count; i++) {
+        int at = (int)lround(evidence->deviations[i]) + PB_NOISE_REACH;
+
+        if (fabs(evidence->deviations[i]) > most || at < 1 || at > BINS - 2)
+            continue;
+        bins[at - 1] += 0.25;
+        bins[at] += 0.5;
+        bins[at + 1] += 0.25;
+        total += 1.0;
+    }
+    return total;
+}
+
+void pb_noise_fit(struct pb_noise_evidence *evidence, struct pb_noise *noise_out)
+{
+    double bins[BINS] = {0.0}, width = 1.0, jitter = 0.0, all = (double)evidence->count;
+    struct pb_noise noise;
+
+    qsort(evidence->deviations, evidence->count, sizeof(*evidence->deviations), ascending);
+    if (evidence->count > 0)
+        width = half_width(evidence->deviations, evidence->count);
+    jitter = count_bins(evidence, PB_NOISE_JITTER_WIDTHS * width, bins);
+    noise.spike_share = fmax((all - jitter + PB_NOISE_SPIKES_BEFORE) /
+                                 (all + PB_NOISE_SPIKES_BEFORE / PB_NOISE_SPIKE_SHARE),
+                             PB_NOISE_SPIKE_SHARE_MIN);
+    noise.spike_share = fmin(noise.spike_share, 0.5);
+    noise.log_contamination = log(noise.spike_share / PB_NOISE_SPAN);
+    noise.spread_cycles = 2.0 * width;
+    if (evidence->count > 0)
+        noise.spread_cycles =
+            fmin(PB_NOISE_REACH, fmax(1.0, evidence->deviations[(size_t)(0.95 * (all - 1.0))] -
+                                               evidence->deviations[(size_t)(0.05 * (all - 1.0))]));
+    for (int i = 0; i < BINS; i++) {
+        double deviation = abs(i - PB_NOISE_REACH);
+        /* what was not seen falls off as deviations do */
+        double unseen = exp(-deviation / width) / (2.0 * width);
+        double density =
+            (bins[i] + PB_NOISE_SPIKES_BEFORE * unseen) / (jitter + PB_NOISE_SPIKES_BEFORE);
+
+        noise.log_density[i] =
+            log((1.0 - noise.spike_share) * density + noise.spike_share / PB_NOISE_SPAN);
+    }
+    *noise_out = noise;
+}
+
+double pb_noise_log(const struct pb_noise *noise, double deviation_cycles)
+{
+    if (!(fabs(deviation_cycles) < PB_NOISE_REACH))
+        return noise->log_contamination;
+    return noise->log_density[(int)(deviation_cycles + PB_NOISE_REACH + 0.5)];
+}
+
+double pb_noise_log_ratio_max(const struct pb_noise *noise)
+{
+    return noise->log_density[PB_NOISE_REACH] - noise->log_contamination;
+}
+
+/* Log likelihood of all with their class there. */
+static double log_all(const struct pb_noise *noise, const double *cycles, size_t count,
+                      double class_cycles)
+{
+    double sum = 0.0;
+
+    for (size_t i = 0; i < count; i++)
+        sum += pb_noise_log(noise, cycles[i] - class_cycles);
+    return sum;
+}
+
+double pb_noise_locate(const struct pb_noise *noise, double *cycles, size_t count)
+{
+    double median, best, most = -INFINITY;
+
+    qsort(cycles, count, sizeof(*cycles), ascending);
+    median = best = cycles[count / 2];
+    for (int shift = -2; shift <= 2; shift++) {
+        double sum = log_all(noise, cycles, count, median + shift);
+
+        if (sum > most) {
+            most = sum;
+            best = median + shift;
+        }
+    }
+    return best;
+}
+
+/* One round: shares of all accesses in each class, and where their members lie. */
+static double improve(const struct pb_noise *noise, const double *cycles, size_t count,
+                      struct pb_noise_mixture *mixture)
+{
+    double weight[PB_NOISE_CLASSES_MAX] = {0.0}, sum[PB_NOISE_CLASSES_MAX] = {0.0};
+    double near[PB_NOISE_CLASSES_MAX] = {0.0}, total = 0.0;
+
+    for (size_t i = 0; i < count; i++) {
+        double part[PB_NOISE_CLASSES_MAX], all = 0.0;
+
+        for (size_t k = 0; k < mixture->count; k++) {
+            part[k] = mixture->share[k] * exp(pb_noise_log(noise, cycles[i] - mixture->cycles[k]));
+            all += part[k];
+        }
+        total += log(fmax(all, 1e-300));
+        for (size_t k = 0; k < mixture->count && all > 0.0; k++) {
+            weight[k] += part[k] / all;
+            if (fabs(cycles[i] - mixture->cycles[k]) > noise->spread_cycles)
+                continue;
+            near[k] += part[k] / all;
+            sum[k] += part[k] / all * cycles[i];
+        }
+    }
+    for (size_t k = 0; k < mixture->count; k++) {
+        mixture->share[k] = weight[k] / (double)count;
+        if (near[k] > 0.0)
+            mixture->cycles[k] = sum[k] / near[k];
+    }
+    return total;
+}
+
+double pb_noise_mix(const struct pb_noise *noise, const double *cycles, size_t count,
+                    struct pb_noise_mixture *mixture)
+{
+    double total = 0.0;
+
+    for (size_t k = 0; k < mixture->count; k++)
+        mixture->share[k] = 1.0 / (double)mixture->count;
+    for (int round = 0; round < ROUNDS && count > 0; round++)
+        total = improve(noise, cycles, count, mixture);
+    return total;
+}
