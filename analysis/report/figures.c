@@ -71,6 +71,15 @@ const struct pb_figure pb_figures[] = {
      {"cache_sharing"},
      "Lines are loaded by one path and looked up by another: a fast look-up means one cache.",
      pb_figure_sharing},
+    {"whole_l2",
+     "Caches",
+     "All of L2",
+     PB_FROM_TESTS,
+     {"l2_whole"},
+     "One SM alone reads arrays up to twice the size of L2, then loads some of their lines: those "
+     "in "
+     "its own half of L2, in the other half and in DRAM form three plateaus.",
+     pb_figure_whole_l2},
     {"tlb",
      "TLBs",
      "TLB steps",
@@ -94,6 +103,14 @@ const struct pb_figure pb_figures[] = {
      {"shared_latency", "l1_capacity", "l2_capacity", "dram_latency"},
      "Share of loads that took at most so many cycles (ECDF), for loads that one level answers.",
      pb_figure_accesses},
+    {"loaded",
+     "Latency",
+     "Latency under load",
+     PB_FROM_TESTS,
+     {"loaded_latency"},
+     "Loads of one SM while the others read the same memory at a growing rate. At the knee the "
+     "median is 15% above that without traffic.",
+     pb_figure_loaded},
     {"prefetch",
      "Latency",
      "Prefetching",
@@ -159,10 +176,26 @@ const struct pb_figure pb_figures[] = {
      "Throughput",
      "Outstanding misses",
      PB_FROM_TESTS,
-     {"mshr_loads"},
-     "Cycles until all data of a warp's independent loads have come (N14 5.2): a step is the limit "
-     "of what may be outstanding.",
+     {"mshr_loads", "mshr_warps", "mshr_lanes"},
+     "Cycles until all data of independent loads have come, over the loads of a warp, the warps of "
+     "an SM and the lanes of a warp (N14 5.2): a step is the limit of what may be outstanding.",
      pb_figure_mshr},
+    {"atomics",
+     "Throughput",
+     "Atomics",
+     PB_FROM_TESTS,
+     {"atomic_rate"},
+     "Additions of all SMs at once: all to one address, to the words of one line, each to its own "
+     "address. Latencies of single atomics are in the map of SMs and L2 lines.",
+     pb_figure_atomics},
+    {"bulk",
+     "Throughput",
+     "Bulk copies",
+     PB_FROM_TESTS,
+     {"bulk_copy"},
+     "Asynchronous copies from L2 to shared memory: how long one takes, and what each SM gets with "
+     "eight of them outstanding.",
+     pb_figure_bulk},
     {"host_link",
      "Links",
      "Host link",
@@ -177,21 +210,6 @@ const struct pb_figure pb_figures[] = {
      {"peer_link"},
      "Throughput between the GPUs of this node, GB/s; rows are the GPUs that measure.",
      pb_figure_peers},
-    {"sms",
-     "SMs",
-     "SM map",
-     PB_FROM_TESTS,
-     {"sm_latency"},
-     "Latency of L1 and L2 as each SM sees it. One SM above the others is slow, or far.",
-     pb_figure_sms},
-    {"slices",
-     "SMs",
-     "SM by L2 line",
-     PB_FROM_TESTS,
-     {"l2_map"},
-     "Latency of an atomic of each SM to each line of L2; lines are ordered by what SM 0 sees. "
-     "Blocks are partitions of L2 and the SMs on their sides.",
-     pb_figure_slices},
     {"jumps",
      "Programming",
      "Small and large jumps",
@@ -244,8 +262,55 @@ const struct pb_figure pb_figures[] = {
      "Every recorded chase replayed through the parameters above: the shares of its accesses that "
      "the predicted level answered, that another one did, and of which the parameters say nothing.",
      pb_figure_agreement},
+    {"sms",
+     "SMs",
+     "SM map",
+     PB_FROM_TESTS,
+     {"sm_latency"},
+     "Latency of L1 and L2 as each SM sees it. One SM above the others is slow, or far.",
+     pb_figure_sms},
+    {"clusters",
+     "SMs",
+     "Shared memory of other SMs",
+     PB_FROM_TESTS,
+     {"cluster_shared", "cluster_shared_rate"},
+     "Latency of each SM's loads from the shared memory of the others of its clusters, which run "
+     "on "
+     "one GPC, and the throughput by size of the cluster.",
+     pb_figure_clusters},
+    {"slices",
+     "SMs",
+     "SM by L2 line",
+     PB_FROM_TESTS,
+     {"l2_map"},
+     "Latency of an atomic of each SM to each line of L2; lines are ordered by what SM 0 sees. "
+     "Blocks are partitions of L2 and the SMs on their sides.",
+     pb_figure_slices},
+    {"sm_rates",
+     "SMs",
+     "Read throughput of each SM",
+     PB_FROM_TESTS,
+     {"read_peak", "l2_read"},
+     "What each SM reads from shared memory, L1 and L2 while all SMs read, by the best size of the "
+     "word, and from L2 alone. An SM below the others of its device is limited.",
+     pb_figure_sm_rates},
+    {"sm_caches",
+     "SMs",
+     "Caches of each SM",
+     PB_FROM_TESTS,
+     {"sm_caches"},
+     "Loads that L1, shared memory and the constant cache of each SM answer. The array is a little "
+     "smaller than the L1 of this device: an SM whose L1 holds less stands above the others.",
+     pb_figure_sm_caches},
+    {"sm_misses",
+     "SMs",
+     "Misses of each SM",
+     PB_FROM_TESTS,
+     {"sm_misses"},
+     "What a miss of each cache and of each TLB level costs on every SM.",
+     pb_figure_sm_misses},
     {"sm_pairs",
-     "Topology",
+     "SMs",
      "SM by SM",
      PB_FROM_TESTS,
      {"sm_pairs"},
@@ -254,59 +319,6 @@ const struct pb_figure pb_figures[] = {
      pb_figure_sm_pairs},
     {.id = NULL},
 };
-
-const struct pb_report_parameter *pb_figure_parameter(const struct pb_figure_case *at,
-                                                      const char *memory, const char *name)
-{
-    const struct pb_report_device *device = &at->report->devices[at->device];
-
-    for (size_t i = 0; i < device->parameter_count; i++)
-        if (strcmp(device->parameters[i].memory, memory) == 0 &&
-            strcmp(device->parameters[i].name, name) == 0)
-            return &device->parameters[i];
-    return NULL;
-}
-
-double pb_figure_number(const struct pb_figure_case *at, const char *memory, const char *name)
-{
-    const struct pb_report_parameter *parameter = pb_figure_parameter(at, memory, name);
-
-    return parameter == NULL || parameter->value[0] == '\0' ? NAN : parameter->number;
-}
-
-size_t pb_figure_list(const struct pb_figure_case *at, const char *memory, const char *name,
-                      double **numbers_out)
-{
-    const struct pb_report_parameter *parameter = pb_figure_parameter(at, memory, name);
-    double *numbers = pb_page_numbers(at->page, PB_MESSAGE_LENGTH);
-    size_t count = 0;
-
-    *numbers_out = numbers;
-    if (parameter == NULL || numbers == NULL)
-        return 0;
-    for (const char *text = parameter->value; *text != '\0' && count < PB_MESSAGE_LENGTH;) {
-        char *end;
-        double number = strtod(text, &end);
-
-        if (end != text) {
-            numbers[count++] = number;
-            text = end;
-        } else if (strncmp(text, "null", 4) == 0) {
-            numbers[count++] = NAN;
-            text += 4;
-        } else {
-            text++;
-        }
-    }
-    return count;
-}
-
-const struct pb_recording *pb_figure_recording(const struct pb_figure_case *at, size_t number)
-{
-    const struct pb_recording *recording = &at->recordings[number];
-
-    return recording->name[0] != '\0' && recording->outcome == PB_TEST_OK ? recording : NULL;
-}
 
 /* ---- one figure ---- */
 

@@ -56,6 +56,9 @@ size_t pb_figure_list(const struct pb_figure_case *at, const char *memory, const
 /* The recording of figure->tests[number] if it is ok, else NULL. */
 const struct pb_recording *pb_figure_recording(const struct pb_figure_case *at, size_t number);
 
+/* "L2" for the label "l2" of an axis. */
+const char *pb_figure_memory(const char *label);
+
 /* ---- builders ---- */
 
 /* hierarchy.c */
@@ -83,8 +86,17 @@ const char *pb_figure_peers(const struct pb_figure_case *at);
 const char *pb_figure_sustained(const struct pb_figure_case *at);
 const char *pb_figure_states(const struct pb_figure_case *at);
 const char *pb_figure_agreement(const struct pb_figure_case *at);
+/* figures_parallel.c */
+const char *pb_figure_loaded(const struct pb_figure_case *at);
+const char *pb_figure_whole_l2(const struct pb_figure_case *at);
+const char *pb_figure_sm_rates(const struct pb_figure_case *at);
+const char *pb_figure_atomics(const struct pb_figure_case *at);
+const char *pb_figure_bulk(const struct pb_figure_case *at);
+const char *pb_figure_clusters(const struct pb_figure_case *at);
 /* figures_sm.c */
 const char *pb_figure_sms(const struct pb_figure_case *at);
+const char *pb_figure_sm_caches(const struct pb_figure_case *at);
+const char *pb_figure_sm_misses(const struct pb_figure_case *at);
 const char *pb_figure_slices(const struct pb_figure_case *at);
 const char *pb_figure_sm_pairs(const struct pb_figure_case *at);
 const char *pb_figure_jumps(const struct pb_figure_case *at);

@@ -5,6 +5,7 @@
 
 #include "analysis/report/curve.h"
 #include "analysis/report/figures.h"
+#include "analysis/statistics/sort.h"
 
 const char *pb_figure_sms(const struct pb_figure_case *at)
 {
@@ -33,6 +34,113 @@ const char *pb_figure_sms(const struct pb_figure_case *at)
         }
         pb_plot_write(at->page, &plot);
     }
+    return NULL;
+}
+
+/* ---- what each SM has of its own ---- */
+
+/* The loads of a point from one of every two on; their median, in the page's scratch. */
+static double median_of_half(struct pb_page *page, const struct pb_series *series,
+                             const struct pb_point *point, size_t first)
+{
+    struct pb_accesses accesses = pb_point_accesses(series, point);
+    double *cycles = pb_page_numbers(page, accesses.count);
+    size_t count = 0;
+
+    for (size_t i = first; cycles != NULL && i < accesses.count; i += 2)
+        cycles[count++] = pb_access_cycles(&accesses, i);
+    return cycles == NULL ? NAN : pb_median(cycles, count);
+}
+
+enum sm_quantity { SM_LEAST_PASS, SM_MEDIAN, SM_FIRST_OF_TWO };
+
+/* One value for each SM: of several passes the least, of a trace the median, or by how much longer
+ * the first of each two loads takes. */
+static struct pb_plot_series read_sms(const struct pb_figure_case *at, const char *phase,
+                                      enum sm_quantity quantity)
+{
+    enum { SMS_MAX = 4096 };
+    const struct pb_series *series = &pb_figure_recording(at, 0)->series;
+    struct pb_pick pick = {NULL, NULL, phase};
+    double *x = pb_page_numbers(at->page, series->point_count);
+    double *y = pb_page_numbers(at->page, series->point_count);
+    struct pb_plot_series dots = {.mark = PB_MARK_DOTS, .x = x, .y = y};
+    size_t places[SMS_MAX], from = 0;
+    const struct pb_point *point;
+
+    for (size_t i = 0; i < SMS_MAX; i++)
+        places[i] = SIZE_MAX;
+    while (x != NULL && y != NULL && (point = pb_point_next(series, &pick, &from)) != NULL) {
+        double value = quantity == SM_LEAST_PASS ? pb_point_mean(series, point)
+                       : quantity == SM_MEDIAN   ? pb_point_median(at->page, series, point)
+                                                 : median_of_half(at->page, series, point, 0) -
+                                                     median_of_half(at->page, series, point, 1);
+
+        if (point->sm_id < 0 || point->sm_id >= SMS_MAX)
+            continue;
+        if (places[point->sm_id] == SIZE_MAX) {
+            places[point->sm_id] = dots.count;
+            x[dots.count] = (double)point->sm_id;
+            y[dots.count++] = value;
+        } else {
+            y[places[point->sm_id]] = fmin(y[places[point->sm_id]], value);
+        }
+    }
+    return dots;
+}
+
+struct sm_series {
+    const char *phase, *name;
+    enum sm_quantity quantity;
+};
+
+static void draw_sms(const struct pb_figure_case *at, const char *title, const char *description,
+                     const struct sm_series *kinds, size_t count)
+{
+    struct pb_plot_series series[PB_PLOT_SERIES_MAX];
+    struct pb_plot plot = {.title = title,
+                           .description = description,
+                           .x = {.label = "SM", .unit = ""},
+                           .y = {.label = "Latency", .unit = "cycle"},
+                           .series = series,
+                           .reference = NAN,
+                           .is_wide = true};
+
+    for (size_t i = 0; i < count; i++) {
+        series[plot.series_count] = read_sms(at, kinds[i].phase, kinds[i].quantity);
+        series[plot.series_count].name = kinds[i].name;
+        plot.series_count += series[plot.series_count].count > 0;
+    }
+    pb_plot_write(at->page, &plot);
+}
+
+const char *pb_figure_sm_caches(const struct pb_figure_case *at)
+{
+    static const struct sm_series kinds[] = {{"l1_fits", "L1", SM_LEAST_PASS},
+                                             {"shared", "shared", SM_LEAST_PASS},
+                                             {"constant", "constant", SM_LEAST_PASS}};
+
+    draw_sms(at, "Hits by SM", "A dot for each SM and memory: the least mean of three passes.",
+             kinds, 3);
+    return NULL;
+}
+
+const char *pb_figure_sm_misses(const struct pb_figure_case *at)
+{
+    static const struct sm_series misses[] = {{"l1", "L1", SM_MEDIAN},
+                                              {"readonly", "read-only", SM_MEDIAN},
+                                              {"texture", "texture", SM_MEDIAN},
+                                              {"constant_l1", "constant L1", SM_MEDIAN},
+                                              {"constant_l15", "constant L1.5", SM_MEDIAN}};
+    static const struct sm_series penalties[] = {{"tlb_l1", "TLB L1", SM_FIRST_OF_TWO},
+                                                 {"tlb_l2", "TLB L2", SM_FIRST_OF_TWO}};
+
+    draw_sms(at, "Misses by SM", "A dot for each SM and cache: the median of its misses.", misses,
+             5);
+    draw_sms(at, "TLB misses by SM",
+             "A dot for each SM and TLB level: by how much longer the first load in a page takes "
+             "than the second, as medians.",
+             penalties, 2);
     return NULL;
 }
 

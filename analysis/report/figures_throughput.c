@@ -83,12 +83,20 @@ const char *pb_figure_banks(const struct pb_figure_case *at)
     return NULL;
 }
 
-/* Statistic × traffic × lanes × loads: the medians, a curve for each number of lanes. */
-const char *pb_figure_mshr(const struct pb_figure_case *at)
+/* Statistic × traffic × one axis × another: the medians over the last, for some places before it.
+ */
+static const char *draw_outstanding(const struct pb_figure_case *at, size_t test)
 {
-    static const struct pb_axis_wish axes[] = {
-        {"statistic", true}, {"traffic", true}, {"lanes", false}, {"loads", false}};
-    const struct pb_matrix *matrix = &pb_figure_recording(at, 0)->matrix;
+    static const struct {
+        const char *axis, *over, *word, *label;
+    } kinds[] = {{"lanes", "loads", "lanes", "Loads"},
+                 {"loads", "warps", "loads", "Warps"},
+                 {"warps", "lanes", "warps", "Lanes"}};
+    const struct pb_axis_wish axes[] = {{"statistic", true},
+                                        {"traffic", true},
+                                        {kinds[test].axis, false},
+                                        {kinds[test].over, false}};
+    const struct pb_matrix *matrix = &pb_figure_recording(at, test)->matrix;
     const char *reason = pb_figure_check(at, matrix, axes, 4);
 
     if (reason != NULL)
@@ -96,21 +104,26 @@ const char *pb_figure_mshr(const struct pb_figure_case *at)
     for (size_t traffic = 0; traffic < matrix->axes[1].length; traffic++) {
         struct pb_plot_series series[PB_PLOT_SERIES_MAX];
         struct pb_plot plot = {
-            .title = pb_page_text(at->page, "Loads from %s", matrix->axes[1].labels[traffic]),
-            .description = "Cycles until all data of a warp's loads have come, by lanes.",
-            .x = {.label = "Loads", .unit = "", .from_zero = true},
+            .title =
+                pb_page_text(at->page, "From %s, over %s",
+                             pb_figure_memory(matrix->axes[1].labels[traffic]), kinds[test].over),
+            .description =
+                pb_page_text(at->page, "Cycles until all data have come, by %s.", kinds[test].word),
+            .x = {.label = kinds[test].label, .unit = "", .from_zero = true},
             .y = {.label = "Time", .unit = "cycle", .from_zero = true},
             .series = series,
             .reference = NAN};
 
-        for (size_t i = 0; i < 4; i++) { /* the fewest lanes, the most, and two between */
-            size_t lanes = i * (matrix->axes[2].length - 1) / 3;
-            size_t index[] = {matrix->axes[0].length - 1, traffic, lanes, 0};
+        for (size_t i = 0; i < 3; i++) { /* the least, the most, and one between */
+            size_t place = i * (matrix->axes[2].length - 1) / 2;
+            size_t index[] = {matrix->axes[0].length - 1, traffic, place, 0};
             struct pb_curve curve = pb_curve_matrix(at->page, matrix, 3, index);
+            double number = pb_axis_value(&matrix->axes[2], place);
 
             series[plot.series_count++] = (struct pb_plot_series){
-                .name = pb_page_text(at->page, "%g lane%s", pb_axis_value(&matrix->axes[2], lanes),
-                                     i == 0 ? "" : "s"),
+                .name =
+                    pb_page_text(at->page, "%g %.*s", number,
+                                 (int)strlen(kinds[test].word) - (number == 1.0), kinds[test].word),
                 .mark = PB_MARK_LINE,
                 .count = curve.count,
                 .x = curve.x,
@@ -119,6 +132,16 @@ const char *pb_figure_mshr(const struct pb_figure_case *at)
         pb_plot_write(at->page, &plot);
     }
     return NULL;
+}
+
+const char *pb_figure_mshr(const struct pb_figure_case *at)
+{
+    const char *reason = NULL;
+
+    for (size_t i = 0; i < 3 && reason == NULL; i++)
+        if (pb_figure_recording(at, i) != NULL)
+            reason = draw_outstanding(at, i);
+    return reason;
 }
 
 /* Direction × memory × bytes. */

@@ -213,10 +213,11 @@ void pb_quantity_plain(char *text, size_t size, double value)
 {
     if (!isfinite(value))
         snprintf(text, size, "–");
-    else if (value == round(value) && fabs(value) < 1e15)
+    else if ((value == round(value) && fabs(value) < 1e15) ||
+             (fabs(value) >= 1e3 && fabs(value) < 1e6))
         snprintf(text, size, "%.0f", value + 0.0);
     else
-        snprintf(text, size, "%.5g", value);
+        snprintf(text, size, "%.4g", value);
 }
 
 void pb_quantity_interval(char *text, size_t size, double low, double high, const char *unit)

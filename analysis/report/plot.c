@@ -2,6 +2,7 @@
 #include "analysis/report/plot.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/report/frame.h"
@@ -87,47 +88,97 @@ static double at_y(const struct drawing *at, double y)
     return pb_frame_place(&at->frame.y, y);
 }
 
+/*
+ * A path of relative moves, in tenths: half the bytes of one by places. It cannot drift, since each
+ * move begins at the rounded place where the last one ended.
+ */
+struct pen {
+    FILE *out;
+    long x, y; /* tenths */
+    char last; /* command; those of 'm' and 'l' need not be repeated */
+};
+
+/* ".4", "-12", "3.5"; `is_second`: a sign separates it from the number before. */
+static void write_tenths(FILE *out, long tenths, bool is_second)
+{
+    long whole = labs(tenths) / 10, part = labs(tenths) % 10;
+
+    if (tenths < 0)
+        fputc('-', out);
+    else if (is_second)
+        fputc(' ', out);
+    if (whole != 0 || part == 0)
+        fprintf(out, "%ld", whole);
+    if (part != 0)
+        fprintf(out, ".%ld", part);
+}
+
+static void pen_to(struct pen *pen, char command, double x, double y)
+{
+    long to_x = isfinite(x) ? lround(x * 10.0) : 0, to_y = isfinite(y) ? lround(y * 10.0) : 0;
+
+    if (command != pen->last)
+        fputc(command, pen->out);
+    write_tenths(pen->out, to_x - pen->x, command == pen->last);
+    write_tenths(pen->out, to_y - pen->y, true);
+    *pen = (struct pen){pen->out, to_x, to_y, command};
+}
+
+static void pen_along(struct pen *pen, char command, long *from, double to)
+{
+    long tenths = isfinite(to) ? lround(to * 10.0) : 0;
+
+    fputc(command, pen->out);
+    write_tenths(pen->out, tenths - *from, false);
+    *from = tenths;
+    pen->last = command;
+}
+
 static void draw_line(const struct drawing *at, const struct pb_plot_series *series,
                       const char *class)
 {
-    FILE *out = at->page->out;
+    struct pen pen = {.out = at->page->out};
     bool is_open = false;
 
-    fprintf(out, "<path class=\"ln %s\" d=\"", class);
+    fprintf(pen.out, "<path class=\"ln %s\" d=\"", class);
     for (size_t i = 0; i < series->count; i++) {
-        double x = at_x(at, series->x[i]), y = at_y(at, series->y[i]);
+        double x, y;
 
         if (!is_drawn(at->plot, series, i)) {
             is_open = false;
             continue;
         }
-        if (is_open && series->mark == PB_MARK_STEP) {
-            fputc('H', out);
-            pb_markup_coordinate(out, x);
-            fputc('V', out);
-            pb_markup_coordinate(out, y);
+        x = at_x(at, series->x[i]);
+        y = at_y(at, series->y[i]);
+        if (!is_open) {
+            pen.last = '\0'; /* a second pair behind 'm' would be a line */
+            pen_to(&pen, 'm', x, y);
+        } else if (series->mark == PB_MARK_STEP) {
+            pen_along(&pen, 'h', &pen.x, x);
+            pen_along(&pen, 'v', &pen.y, y);
         } else {
-            move_to(out, is_open ? 'L' : 'M', x, y);
+            pen_to(&pen, 'l', x, y);
         }
         is_open = true;
     }
-    fputs("\"/>", out);
+    fputs("\"/>", pen.out);
 }
 
 /* Round caps make a dot of a line without length. */
 static void draw_dots(const struct drawing *at, const struct pb_plot_series *series,
                       const char *class)
 {
-    FILE *out = at->page->out;
+    struct pen pen = {.out = at->page->out};
 
-    fprintf(out, "<path class=\"dt %s\" d=\"", class);
+    fprintf(pen.out, "<path class=\"dt %s\" d=\"", class);
     for (size_t i = 0; i < series->count; i++) {
         if (!is_drawn(at->plot, series, i))
             continue;
-        move_to(out, 'M', at_x(at, series->x[i]), at_y(at, series->y[i]));
-        fputs("h0", out);
+        pen_to(&pen, 'm', at_x(at, series->x[i]), at_y(at, series->y[i]));
+        fputs("h0", pen.out);
+        pen.last = 'h';
     }
-    fputs("\"/>", out);
+    fputs("\"/>", pen.out);
 }
 
 /* Half the least distance of two neighbours, in the drawing's units. */
@@ -338,11 +389,47 @@ static void write_place(FILE *table, const struct pb_plot_axis *axis, double val
     pb_markup_text(table, axis->names[place]);
 }
 
+/* Do all series have the same places on the x axis, so that each can be a column? */
+static bool have_one_x(const struct pb_plot *plot)
+{
+    const struct pb_plot_series *first = plot->series;
+
+    for (size_t s = 0; s < plot->series_count; s++) {
+        const struct pb_plot_series *series = &plot->series[s];
+
+        if (series->name == NULL || series->low != NULL || series->count != first->count ||
+            (series->x != first->x &&
+             memcmp(series->x, first->x, first->count * sizeof(*first->x)) != 0))
+            return false;
+    }
+    return plot->series_count > 1 && plot->y.names == NULL;
+}
+
+/* A row for each place, a column for each series. */
+static void write_columns(FILE *table, const struct pb_plot *plot)
+{
+    pb_table_begin(table, plot->title);
+    pb_table_head(table, plot->x.label, plot->x.unit);
+    for (size_t s = 0; s < plot->series_count; s++)
+        pb_table_head(table, plot->series[s].name, plot->y.unit);
+    for (size_t i = 0; i < plot->series[0].count; i++) {
+        fputs("\n<tr>", table);
+        write_place(table, &plot->x, plot->series[0].x[i]);
+        for (size_t s = 0; s < plot->series_count; s++)
+            write_cell(table, plot->series[s].y[i]);
+    }
+    fputs("</table>\n", table);
+}
+
 static void write_table(const struct pb_page *page, const struct pb_plot *plot)
 {
     FILE *table = page->table;
     bool is_named = plot->series_count > 1, has_interval = false;
 
+    if (have_one_x(plot)) {
+        write_columns(table, plot);
+        return;
+    }
     for (size_t s = 0; s < plot->series_count; s++)
         has_interval = has_interval || plot->series[s].low != NULL;
     pb_table_begin(table, plot->title);

@@ -45,6 +45,19 @@ recorded_h200_has_every_figure() {
     page fleet.html 300000 UNKNOWN insufficient_peers
 }
 
+# The tests in which all SMs work at once.
+recorded_h200_has_the_figures_of_all_sms() {
+    cp "$data/h200-parallel.h5" f.h5
+    run 0 "$bin/plumb-report" --device vm.gpu0 -o page.html f.h5
+    page page.html 1500000 knee "far half" "one address each" "L2, alone" "constant L1.5"
+    for figure in whole_l2 loaded mshr atomics bulk clusters sm_rates sm_caches sm_misses; do
+        grep -q "<figure id=\"f0-$figure\"" page.html || fail "no figure $figure"
+    done
+    # The near half has all lines of the smallest array, 120 MiB lie in three places.
+    grep -q '^<tr><td>15728640<td>1<td>0<td>0$' page.html || fail "a small array beyond the near half"
+    grep -qE '^<tr><td>125829120(<td>0\.[234][0-9]*){3}</table>$' page.html || fail "no three plateaus"
+}
+
 # What the report shows is what the two other programs keep in the file.
 analysed_fleet_is_shown_as_judged() {
     fleet f.h5
