@@ -55,6 +55,8 @@ enum pb_status pb_infer_constant15(const struct pb_case *at, struct pb_error *er
 enum pb_status pb_infer_host_latency(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_host_together(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_peers(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_peer_chase(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_peer_copy(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_peers_together(const struct pb_case *at, struct pb_error *err);
 /* infer_prefetch.c: of the row's memory, l1 or l2 */
 enum pb_status pb_infer_prefetch(const struct pb_case *at, struct pb_error *err);

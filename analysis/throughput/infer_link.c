@@ -6,6 +6,12 @@
  *   peer_link   bytes_per_s, latency_ns, together_bytes_per_s: lists, a number for each other
  *               device, in the order of their PCI bus ids in the recording; null: not reached
  *
+ *               load_latency_cycles, load_dram_latency_cycles: of loads past L1 of lines in the
+ *               peer's L2 and in none; plain_latency_cycles: of plain loads of lines in its L2, and
+ *               again_latency_cycles, of lines that this SM has loaded before; to_bytes_per_s,
+ *               both_bytes_per_s: copies to the peer, and both ways at once together, by as many
+ *               streams as are fastest
+ *
  * Limit: one figure each (a median of repeats on the device) and so one piece of evidence.
  *
  * Source: facts 4, where links fail in fleets.
@@ -13,10 +19,13 @@
 #include "analysis/infer.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/axes.h"
 #include "analysis/confidence.h"
+#include "analysis/statistics/sample.h"
+#include "analysis/statistics/sort.h"
 
 /* A figure that was measured once: nothing has contradicted it, nor confirmed it. */
 static double confidence_of_one(void)
@@ -141,4 +150,115 @@ enum pb_status pb_infer_peers_together(const struct pb_case *at, struct pb_error
         state_peers(pb_case_answer(at, "together_bytes_per_s"), matrix, "throughput",
                     "transfers of 64 MiB from each other device while all transfer");
     return status;
+}
+
+/* ---- chases in a peer's memory, copies of all ways ---- */
+
+/* The median of one peer's lines, less the overhead, with the middle half. */
+static enum pb_status median_of_lines(const double *cells, size_t lines, double overhead_cycles,
+                                      struct pb_estimate *estimate_out, struct pb_error *err)
+{
+    double *sorted = malloc((lines + 1) * sizeof(*sorted));
+    size_t count = 0;
+
+    if (sorted == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu lines", lines);
+    for (size_t i = 0; i < lines; i++)
+        if (isfinite(cells[i]))
+            sorted[count++] = cells[i] - overhead_cycles;
+    pb_sort(sorted, count);
+    *estimate_out = PB_ESTIMATE_NONE;
+    if (count > 0)
+        *estimate_out =
+            (struct pb_estimate){pb_quantile(sorted, count, 0.5), pb_quantile(sorted, count, 0.25),
+                                 pb_quantile(sorted, count, 0.75)};
+    free(sorted);
+    return PB_OK;
+}
+
+/* A list over the peers of what one path finds in one state. */
+static enum pb_status state_chases(const struct pb_case *at, const char *answer, const char *path,
+                                   const char *state, const char *method, struct pb_error *err)
+{
+    const struct pb_recording *recording = &at->recordings[0];
+    const struct pb_matrix *matrix = &recording->matrix;
+    size_t peers = matrix->axes[0].length, lines = matrix->axes[3].length;
+    size_t row = pb_axis_label(&matrix->axes[1], path);
+    size_t column = pb_axis_label(&matrix->axes[2], state);
+    struct pb_estimate values[PB_LIST_MAX];
+    enum pb_status status = PB_OK;
+
+    if (row == matrix->axes[1].length || column == matrix->axes[2].length || peers > PB_LIST_MAX) {
+        pb_parameter_set_none(pb_case_answer(at, answer), "no chase by %s, %s, in %zu peers", path,
+                              state, peers);
+        return PB_OK;
+    }
+    for (size_t i = 0; i < peers && status == PB_OK; i++)
+        status =
+            median_of_lines(matrix->values + i * pb_axes_step(matrix, 0) +
+                                row * pb_axes_step(matrix, 1) + column * pb_axes_step(matrix, 2),
+                            lines, recording->overhead_cycles, &values[i], err);
+    if (status == PB_OK)
+        pb_parameter_set_list(pb_case_answer(at, answer), values, peers, confidence_of_one(),
+                              "%s: median of %zu lines of each other device", method, lines);
+    return status;
+}
+
+enum pb_status pb_infer_peer_chase(const struct pb_case *at, struct pb_error *err)
+{
+    static const struct pb_axis_wish wishes[] = {
+        {"peer", true}, {"path", true}, {"state", true}, {"line", false}};
+    static const struct {
+        const char *answer, *path, *state, *method;
+    } rows[] = {
+        {"load_latency_cycles", "global_cg", "warm", "loads past L1, lines in the peer's L2"},
+        {"load_dram_latency_cycles", "global_cg", "cold", "loads past L1, lines in no cache"},
+        {"plain_latency_cycles", "global_ca", "warm", "plain loads, lines in the peer's L2"},
+        {"again_latency_cycles", "global_ca", "again", "plain loads, lines loaded here before"},
+    };
+    enum pb_status status = pb_axes_check(&at->recordings[0].matrix, wishes, 4, err);
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && status == PB_OK; i++)
+        status = state_chases(at, rows[i].answer, rows[i].path, rows[i].state, rows[i].method, err);
+    return status;
+}
+
+/* The best number of streams of each peer. */
+static void state_copies(struct pb_parameter *answer, const struct pb_matrix *matrix,
+                         const char *way, const char *method)
+{
+    size_t place = pb_axis_label(&matrix->axes[1], way), peers = matrix->axes[0].length;
+    size_t streams = matrix->axes[2].length;
+    struct pb_estimate values[PB_LIST_MAX];
+
+    if (place == matrix->axes[1].length || peers > PB_LIST_MAX) {
+        pb_parameter_set_none(answer, "no copies %s %zu peers to list", way, peers);
+        return;
+    }
+    for (size_t i = 0; i < peers; i++) {
+        const double *cells =
+            matrix->values + i * pb_axes_step(matrix, 0) + place * pb_axes_step(matrix, 1);
+        double best = cells[0];
+
+        for (size_t j = 1; j < streams; j++)
+            best = fmax(best, cells[j]);
+        values[i] = (struct pb_estimate){best, best, best};
+    }
+    pb_parameter_set_list(answer, values, peers, confidence_of_one(), "%s", method);
+}
+
+enum pb_status pb_infer_peer_copy(const struct pb_case *at, struct pb_error *err)
+{
+    static const struct pb_axis_wish wishes[] = {{"peer", true}, {"way", true}, {"streams", false}};
+    const struct pb_matrix *matrix = &at->recordings[0].matrix;
+    enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
+
+    if (status != PB_OK)
+        return status;
+    state_copies(pb_case_answer(at, "to_bytes_per_s"), matrix, "to_peer",
+                 "copies to each other device, by as many streams as are fastest");
+    state_copies(pb_case_answer(at, "both_bytes_per_s"), matrix, "both",
+                 "copies from and to each other device at once, both counted, by as many streams "
+                 "as are fastest");
+    return PB_OK;
 }

@@ -39,7 +39,7 @@
             {PART(CLOCK), DOMAIN(FRACTION), PB_DOWN, NULL, PB_LAW_ANY},                            \
             {ANY_PART & ~PART(DRAM), DOMAIN(NS), PB_ANY_WAY, NULL, PB_LAW_SAME},                   \
             {PART(DRAM), DOMAIN(NS), PB_ANY_WAY, "dram.latency_ns", PB_LAW_SAME},                  \
-            {OUTER, DOMAIN(CYCLES), PB_DOWN, NULL, PB_LAW_SAME},                                   \
+            {OUTER | PART(PEER_LINK), DOMAIN(CYCLES), PB_DOWN, NULL, PB_LAW_SAME},                 \
             {PART(DRAM), DOMAIN(RATE), PB_ANY_WAY, "*latency_bound", PB_LAW_SAME},                 \
             {PART(DRAM), DOMAIN(RATE), PB_ANY_WAY, NULL, PB_LAW_FAINT},                            \
             {PART(SHARED) | CACHES | PART(L2), DOMAIN(RATE), PB_ANY_WAY, NULL, PB_LAW_SAME},       \
@@ -112,7 +112,7 @@ const struct pb_cause pb_causes[] = {
      .follows = {{PART(POWER) | PART(CLOCK) | PART(THERMAL), ANY_DOMAIN, PB_ANY_WAY, NULL,
                   PB_LAW_ANY},
                  {ANY_PART, DOMAIN(NS), PB_ANY_WAY, NULL, PB_LAW_SAME},
-                 {OUTER, DOMAIN(CYCLES), PB_DOWN, NULL, PB_LAW_SAME},
+                 {OUTER | PART(PEER_LINK), DOMAIN(CYCLES), PB_DOWN, NULL, PB_LAW_SAME},
                  {PART(DRAM) | PART(L2) | PART(SHARED), DOMAIN(RATE) | DOMAIN(FRACTION), PB_DOWN,
                   NULL, PB_LAW_ANY}}},
     {.word = "locked_clocks",
@@ -142,7 +142,7 @@ const struct pb_cause pb_causes[] = {
      .sizes = {{PART(CLOCK), DOMAIN(RATE) | DOMAIN(FRACTION), PB_UP, NULL, PB_LAW_ANY}},
      .follows = {{PART(CLOCK), ANY_DOMAIN, PB_ANY_WAY, NULL, PB_LAW_ANY},
                  {ANY_PART, DOMAIN(NS), PB_DOWN, NULL, PB_LAW_SAME},
-                 {OUTER, DOMAIN(CYCLES), PB_UP, NULL, PB_LAW_SAME},
+                 {OUTER | PART(PEER_LINK), DOMAIN(CYCLES), PB_UP, NULL, PB_LAW_SAME},
                  {ANY_PART, DOMAIN(RATE), PB_UP, NULL, PB_LAW_SAME},
                  {PART(POWER) | PART(THERMAL), DOMAIN(STATE), PB_ANY_WAY, NULL, PB_LAW_ANY}}},
     {.word = "slow_memory_clock",
@@ -171,7 +171,14 @@ const struct pb_cause pb_causes[] = {
      .advice = "look at nvidia-smi nvlink --status and the fabric manager's log",
      .level = PB_LEVEL_DEVICE,
      .needs = {{PART(PEER_LINK), DOMAIN(SIZE) | DOMAIN(RATE), PB_DOWN, NULL, PB_LAW_ANY},
-               {PART(PEER_LINK), DOMAIN(COUNT) | DOMAIN(NS), PB_UP, NULL, PB_LAW_ANY}},
+               {PART(PEER_LINK), DOMAIN(COUNT), PB_UP, NULL, PB_LAW_ANY}},
+     .follows = {{PART(PEER_LINK), ANY_DOMAIN, PB_ANY_WAY, NULL, PB_LAW_ANY}}},
+    {.word = "peer_latency",
+     .meaning = "loads and small copies from the node's other devices take longer; large copies "
+                "do not",
+     .advice = "look at nvidia-smi topo and nvlink --errorcounters, compare the way with a peer's",
+     .level = PB_LEVEL_DEVICE,
+     .needs = {{PART(PEER_LINK), DOMAIN(NS) | DOMAIN(CYCLES), PB_UP, NULL, PB_LAW_ANY}},
      .follows = {{PART(PEER_LINK), ANY_DOMAIN, PB_ANY_WAY, NULL, PB_LAW_ANY}}},
     {.word = "hbm",
      .meaning = "memory errors, remapped rows or retired pages during the run",

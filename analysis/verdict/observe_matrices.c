@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/axes.h"
 #include "analysis/verdict/observe_parts.h"
 
 static const struct pb_metric_kind dram_rate = {"byte/s",         PB_PART_DRAM, PB_DOMAIN_RATE,
@@ -120,6 +121,76 @@ static void put_peers(struct pb_observer *observer, const struct pb_recording *r
                     pb_cell_plain(median_of(observer, matrix->values + 1, peers, 2)));
 }
 
+/* The median of one path and state over all peers and lines; both overheads are alike. */
+static double chase_median(struct pb_observer *observer, const struct pb_matrix *matrix,
+                           const char *path, const char *state)
+{
+    size_t row = pb_axis_label(&matrix->axes[1], path), lines = matrix->axes[3].length;
+    size_t column = pb_axis_label(&matrix->axes[2], state);
+    struct pb_sample sample = {NULL, 0, 0};
+    double median, noise;
+
+    if (row == matrix->axes[1].length || column == matrix->axes[2].length)
+        return NAN;
+    for (size_t peer = 0; peer < matrix->axes[0].length; peer++)
+        for (size_t i = 0; i < lines && observer->status == PB_OK; i++)
+            observer->status = pb_sample_add(
+                &sample,
+                matrix->values[((peer * matrix->axes[1].length + row) * matrix->axes[2].length +
+                                column) *
+                                   lines +
+                               i],
+                observer->err);
+    median = pb_observer_median(observer, &sample, &noise);
+    pb_sample_clear(&sample);
+    return median;
+}
+
+/* Peer × path × state × line, as stamped. */
+static void put_peer_chase(struct pb_observer *observer, const struct pb_recording *recording)
+{
+    static const struct pb_metric_kind kind = {
+        "cycle", PB_PART_PEER_LINK, PB_DOMAIN_CYCLES, PB_BETTER_LOWER, 4.0, 0.05};
+    const struct pb_matrix *matrix = &recording->matrix;
+
+    if (matrix->rank != 4)
+        return;
+    pb_observer_put(observer, &kind, recording->name, recording->name, "warm",
+                    pb_cell_plain(chase_median(observer, matrix, "global_cg", "warm")));
+    pb_observer_put(observer, &kind, recording->name, recording->name, "cold",
+                    pb_cell_plain(chase_median(observer, matrix, "global_cg", "cold")));
+}
+
+/* Peer × way × streams: the most of each way, of the median peer. */
+static void put_peer_copy(struct pb_observer *observer, const struct pb_recording *recording)
+{
+    static const struct pb_metric_kind kind = {
+        "byte/s", PB_PART_PEER_LINK, PB_DOMAIN_RATE, PB_BETTER_HIGHER, 0.0, 0.20};
+    static const char *const ways[] = {"from_peer", "to_peer", "both"};
+    const struct pb_matrix *matrix = &recording->matrix;
+    size_t streams = matrix->axes[2].length, at = 0;
+
+    if (matrix->rank != 3)
+        return;
+    for (size_t way = 0; way < sizeof(ways) / sizeof(ways[0]); way++) {
+        size_t place = pb_axis_label(&matrix->axes[1], ways[way]);
+        struct pb_sample sample = {NULL, 0, 0};
+        double noise;
+
+        if (place == matrix->axes[1].length)
+            continue;
+        for (size_t i = 0; i < matrix->axes[0].length && observer->status == PB_OK; i++)
+            observer->status = pb_sample_add(
+                &sample,
+                largest(matrix->values + (i * matrix->axes[1].length + place) * streams, streams,
+                        &at),
+                observer->err);
+        pb_observer_put(observer, &kind, recording->name, recording->name, ways[way],
+                        pb_cell_plain(pb_observer_median(observer, &sample, &noise)));
+        pb_sample_clear(&sample);
+    }
+}
+
 /* Time × quantity: the throughput of the whole load, and of its last quarter over its first. */
 static void put_sustain(struct pb_observer *observer, const struct pb_recording *recording)
 {
@@ -190,6 +261,8 @@ void pb_observe_matrix(struct pb_observer *observer, const struct pb_recording *
         {"host_link", put_host_link},
         {"host_latency", put_host_latency},
         {"peer_link", put_peers},
+        {"peer_chase", put_peer_chase},
+        {"peer_copy", put_peer_copy},
         {"sustain", put_sustain},
         {"clock_calibration", put_calibration},
         {"sync", put_cycles},

@@ -32,6 +32,7 @@ static const struct pb_policy_rule defaults[] = {
     {"pcie_link", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
     {"host_latency", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
     {"nvlink", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
+    {"peer_latency", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
     {"hbm", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
     {"earlier_memory_errors", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
     {"tail", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},

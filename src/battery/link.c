@@ -177,17 +177,23 @@ enum pb_status pb_link_peers(struct pb_bench *bench, struct pb_device_entry **pe
     return PB_OK;
 }
 
+struct pb_grid_axis pb_link_peer_axis(const struct pb_device_entry *peers, size_t count,
+                                      const char **labels_out)
+{
+    for (size_t i = 0; i < count; i++)
+        labels_out[i] = peers[i].pci_bus_id;
+    return (struct pb_grid_axis){"peer", "",         "PCI bus id of the other device",
+                                 NULL,   labels_out, count};
+}
+
 enum pb_status pb_link_open_grid(const struct pb_device_entry *peers, size_t count,
                                  const struct pb_grid_axis *quantities, const char *unit,
                                  const char *description, struct pb_matrix *matrix,
                                  struct pb_error *err)
 {
     const char *labels[PB_LINK_PEERS_MAX];
-    const struct pb_grid_axis axes[] = {
-        {"peer", "", "PCI bus id of the device that is read", NULL, labels, count}, *quantities};
+    const struct pb_grid_axis axes[] = {pb_link_peer_axis(peers, count, labels), *quantities};
 
-    for (size_t i = 0; i < count; i++)
-        labels[i] = peers[i].pci_bus_id;
     return pb_grid_open(matrix, axes, 2, unit, description, err);
 }
 
@@ -258,17 +264,31 @@ static enum pb_status open_ways(struct pb_bench *bench, const struct pb_device_e
     return status;
 }
 
+enum pb_status pb_link_await_peers(struct pb_bench *bench, struct pb_recording *recording,
+                                   struct pb_device_entry **peers_out, size_t *count_out,
+                                   struct pb_error *err)
+{
+    struct pb_device_entry *peers = NULL;
+    enum pb_status status = pb_link_peers(bench, &peers, count_out, err);
+
+    if (status == PB_OK)
+        status = open_ways(bench, peers, *count_out, recording, err);
+    if (status == PB_OK)
+        status = pb_bench_await_links(bench, recording->name, err);
+    if (status == PB_OK)
+        *peers_out = peers;
+    else
+        free(peers);
+    return status;
+}
+
 enum pb_status pb_test_peer_link(struct pb_bench *bench, struct pb_recording *recording,
                                  struct pb_error *err)
 {
     struct pb_device_entry *peers = NULL;
     size_t count = 0;
-    enum pb_status status = pb_link_peers(bench, &peers, &count, err);
+    enum pb_status status = pb_link_await_peers(bench, recording, &peers, &count, err);
 
-    if (status == PB_OK)
-        status = open_ways(bench, peers, count, recording, err);
-    if (status == PB_OK)
-        status = pb_bench_await_links(bench, recording->name, err);
     if (status == PB_OK)
         status = take_peers(bench, peers, count, recording, err);
     free(peers);

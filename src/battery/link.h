@@ -26,6 +26,18 @@ enum pb_status pb_link_take(struct pb_bench *bench, const struct pb_link *link,
 enum pb_status pb_link_peers(struct pb_bench *bench, struct pb_device_entry **peers_out,
                              size_t *count_out, struct pb_error *err);
 
+/*
+ * The same for a test in which one GPU after the other measures while the rest are at rest: waits
+ * until all have met, opens the ways to the peers, and waits for this GPU's turn.
+ */
+enum pb_status pb_link_await_peers(struct pb_bench *bench, struct pb_recording *recording,
+                                   struct pb_device_entry **peers_out, size_t *count_out,
+                                   struct pb_error *err);
+
+/* Sets an axis to the peers; labels_out[PB_LINK_PEERS_MAX] has to stay. */
+struct pb_grid_axis pb_link_peer_axis(const struct pb_device_entry *peers, size_t count,
+                                      const char **labels_out);
+
 /* Opens the matrix peer × quantity. */
 enum pb_status pb_link_open_grid(const struct pb_device_entry *peers, size_t count,
                                  const struct pb_grid_axis *quantities, const char *unit,

@@ -92,6 +92,9 @@ pb_test_run pb_test_sm_pairs;
 pb_test_run pb_test_host_link;
 pb_test_run pb_test_host_latency;
 pb_test_run pb_test_peer_link;
+/* peer.c */
+pb_test_run pb_test_peer_chase;
+pb_test_run pb_test_peer_copy;
 /* together.c */
 pb_test_run pb_test_host_link_together;
 pb_test_run pb_test_peer_link_together;

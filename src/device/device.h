@@ -123,6 +123,12 @@ struct pb_chase {
     /* Chases that run at the same time over the same lines take other words of them: all slots may
      * lie further on by a multiple of 8 below this. 0: exactly where the offsets say. */
     uint64_t slack_bytes;
+    /*
+     * UUID of another device of the node in whose memory the array lies; NULL: this device's. By
+     * global_ca and global_cg alone, neither crossed nor aliased; prefill and flush are of the
+     * owner's L2. PB_UNSUPPORTED: its memory cannot be mapped here.
+     */
+    const char *peer;
 };
 
 /* The caller gives the arrays; the rest is output. */
@@ -270,13 +276,22 @@ struct pb_shared_stream_result {
 };
 
 /* A transfer over the host link, or from another device of the node. */
-enum pb_link_kind { PB_LINK_TO_DEVICE, PB_LINK_FROM_DEVICE, PB_LINK_FROM_PEER };
+enum pb_link_kind {
+    PB_LINK_TO_DEVICE,
+    PB_LINK_FROM_DEVICE,
+    PB_LINK_FROM_PEER,
+    PB_LINK_TO_PEER,
+    PB_LINK_BOTH_PEER, /* from and to a peer at the same time, `bytes` each way */
+    PB_LINK_KIND_COUNT
+};
+enum { PB_LINK_STREAMS_MAX = 8 };
 struct pb_link {
     enum pb_link_kind kind;
     bool pinned;      /* host memory that is locked to its pages */
-    const char *peer; /* UUID of the other device; PB_LINK_FROM_PEER only */
+    const char *peer; /* UUID of the other device; kinds with a peer only */
     uint64_t bytes;
     uint32_t repeats;
+    uint32_t streams; /* with a peer: parts that each way is copied in at the same time; 0: one */
 };
 struct pb_link_result {
     double seconds; /* of one transfer: the median of the repeats */

@@ -13,7 +13,8 @@
  */
 static const char drawn_link[] =
     ", \"link\": {\"pcie_generation\": 3, \"pcie_width\": 4, \"latency_us\": 5,"
-    " \"pageable_share\": 0.5, \"peer_bytes_per_s\": 4e10, \"peer_latency_us\": 2}";
+    " \"pageable_share\": 0.5, \"peer_bytes_per_s\": 4e10, \"peer_latency_us\": 2,"
+    " \"peer_both_share\": 0.75, \"peer_load_ns\": 400}";
 static const char drawn_cache[] =
     "{\"id\": \"l2\", \"paths\": [\"global_ca\", \"global_cg\"], \"line_bytes\": 128,"
     " \"sector_bytes\": 32, \"sets\": 1024, \"ways\": 16, \"index\": {\"kind\": \"modulo\"},"
@@ -149,6 +150,77 @@ static void test_links_together__carry_as_planted_with_as_many_as_met(void **sta
     pb_bench_close(&bench);
 }
 
+static double peer_cell(const struct pb_matrix *matrix, size_t a, size_t b, size_t c, size_t d)
+{
+    const size_t places[PB_MATRIX_RANK_MAX] = {a, b, c, d};
+
+    return rig_value(matrix, places);
+}
+
+/* The way takes 400 ns; L2 of the peer 200 cycles, as this device's, and then its DRAM. */
+static void test_peer_chase__is_the_way_and_what_the_owner_takes(void **state)
+{
+    struct pb_recording recording;
+    const struct pb_matrix *matrix = &recording.matrix;
+    struct pb_bench bench;
+    double warm, cold, again;
+    size_t line;
+
+    (void)state;
+    open_drawn(&bench);
+    rig_run(&bench, "peer_chase", &recording);
+    line = matrix->axes[3].length / 2;
+    assert_int_equal(matrix->axes[0].length, 3);
+    for (size_t path = 0; path < 2; path++) {
+        cold = peer_cell(matrix, 0, path, rig_label(&matrix->axes[2], "cold"), line);
+        warm = peer_cell(matrix, 2, path, rig_label(&matrix->axes[2], "warm"), line);
+        again = peer_cell(matrix, 2, path, rig_label(&matrix->axes[2], "again"), line);
+        assert_float_equal(warm - bench.overhead_cycles, 200 + 400e-3 * bench.info.sm_clock_max_mhz,
+                           2);
+        assert_true(cold > warm + 100);
+        assert_float_equal(again, warm, 2); /* no cache of its own */
+    }
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
+static void test_peer_chase__again_is_a_hit_of_l1(void **state)
+{
+    struct pb_recording recording;
+    const struct pb_matrix *matrix = &recording.matrix;
+    size_t again;
+
+    (void)state;
+    rig_record("h200", "peer_chase", &recording);
+    again = rig_label(&matrix->axes[2], "again");
+    assert_float_equal(peer_cell(matrix, 0, rig_label(&matrix->axes[1], "global_ca"), again, 7),
+                       32 + 16, 2);
+    assert_true(peer_cell(matrix, 0, rig_label(&matrix->axes[1], "global_cg"), again, 7) > 270);
+    pb_recording_clear(&recording);
+}
+
+static void test_peer_copy__both_ways_are_both_counted(void **state)
+{
+    struct pb_recording recording;
+    const struct pb_matrix *matrix = &recording.matrix;
+    struct pb_bench bench;
+
+    (void)state;
+    open_drawn(&bench);
+    rig_run(&bench, "peer_copy", &recording);
+    for (size_t streams = 0; streams < matrix->axes[2].length; streams++) {
+        double from = peer_cell(matrix, 1, rig_label(&matrix->axes[1], "from_peer"), streams, 0);
+        double to = peer_cell(matrix, 1, rig_label(&matrix->axes[1], "to_peer"), streams, 0);
+        double both = peer_cell(matrix, 1, rig_label(&matrix->axes[1], "both"), streams, 0);
+
+        assert_true(is_near(from, peer_bytes_per_s));
+        assert_true(is_near(to, peer_bytes_per_s));
+        assert_true(is_near(both, 2 * 0.75 * peer_bytes_per_s));
+    }
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
 /* Slot 5 of a host of eight that is not this machine: its peers, those behind it first. */
 static void test_link_peers__of_a_simulated_node_are_its_other_devices(void **state)
 {
@@ -220,6 +292,9 @@ int main(void)
         cmocka_unit_test(test_host_link__carries_what_its_lanes_do),
         cmocka_unit_test(test_host_latency__is_the_wait_before_a_transfer),
         cmocka_unit_test(test_peer_link__carries_and_waits_as_planted),
+        cmocka_unit_test(test_peer_chase__is_the_way_and_what_the_owner_takes),
+        cmocka_unit_test(test_peer_chase__again_is_a_hit_of_l1),
+        cmocka_unit_test(test_peer_copy__both_ways_are_both_counted),
         cmocka_unit_test(test_links_together__carry_as_planted_with_as_many_as_met),
         cmocka_unit_test(test_link_peers__of_a_simulated_node_are_its_other_devices),
         cmocka_unit_test(test_link_peers__mig_instances_are_and_have_none),

@@ -1,6 +1,7 @@
 /*
- * Faults that show only where all SMs are at work, in a fleet of 32 simulated devices: weak and
- * strong, each is found with its cause, the SM is named where it is one SM's, and nobody else is.
+ * Faults that show only where all SMs are at work, or in the memory of other devices, in a fleet of
+ * 32 simulated devices: weak and strong, each is found with its cause, the SM is named where it is
+ * one SM's, and nobody else is.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +20,8 @@ static const char sick_key[] = "n03.gpu1";
 
 static const char *const wanted[] = {"clock_overhead", "clock_calibration", "shared_latency",
                                      "loaded_latency", "read_peak",         "atomic_rate",
-                                     "cluster_shared", "compute_integrity", NULL};
+                                     "cluster_shared", "compute_integrity", "peer_link",
+                                     "peer_chase",     "peer_copy",         NULL};
 
 static struct pb_sheet healthy[NODES][SLOTS];
 
@@ -135,6 +137,13 @@ static void test_dsm_latency__weak_and_strong(void **state)
     expect("dsm_latency=1.5", "dsm_latency", sick_key);
 }
 
+static void test_peer_latency__weak_and_strong(void **state)
+{
+    (void)state;
+    expect("peer_latency=1.15", "peer_latency", sick_key);
+    expect("peer_latency=2", "peer_latency", sick_key);
+}
+
 static void test_compute_flip__names_the_sm(void **state)
 {
     (void)state;
@@ -149,6 +158,7 @@ int main(void)
         cmocka_unit_test(test_load_knee__weak_and_strong),
         cmocka_unit_test(test_atomic_rate__weak_and_strong),
         cmocka_unit_test(test_dsm_latency__weak_and_strong),
+        cmocka_unit_test(test_peer_latency__weak_and_strong),
         cmocka_unit_test(test_compute_flip__names_the_sm),
     };
 

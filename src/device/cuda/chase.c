@@ -90,6 +90,11 @@ static enum pb_status check_paths(const struct pb_cuda_walk *walk, struct pb_err
     if (walk->chase->alias_bytes > 0 && (walk->chase->cross || !is_pointer(walk->path)))
         return pb_fail(err, PB_UNSUPPORTED,
                        "chase: aliased memory is there for plain global loads only");
+    if (walk->chase->peer != NULL &&
+        (walk->chase->cross || walk->chase->alias_bytes > 0 ||
+         (walk->path != PB_KERNEL_GLOBAL_CA && walk->path != PB_KERNEL_GLOBAL_CG)))
+        return pb_fail(err, PB_INVALID,
+                       "chase: a peer's memory is there for plain global loads only");
     if (walk->path == PB_KERNEL_CONSTANT && walk->footprint_bytes > room)
         return pb_fail(err, PB_UNSUPPORTED,
                        "chase: %" PRIu64 " bytes of constant memory: there are %" PRIu64
@@ -191,8 +196,21 @@ static enum pb_status set_up_launch(struct pb_cuda_walk *walk, struct pb_error *
         status = pb_cuda_place(cuda, walk->chase->carveout_bytes,
                                walk->chain_bytes + recording_bytes(walk), &walk->place,
                                &walk->carveout_bytes, err);
-    if (status == PB_OK && walk->chase->flush)
+    if (status == PB_OK && walk->chase->flush && walk->chase->peer == NULL)
         status = pb_cuda_reserve(cuda, &cuda->scratch, 2 * cuda->info.l2_bytes, "flushing L2", err);
+    return status;
+}
+
+/* The array and what flushes the peer's L2, which is taken to be as large as this device's. */
+static enum pb_status set_up_peer(struct pb_cuda_walk *walk, uint64_t bytes, struct pb_error *err)
+{
+    const uint64_t page_bytes = 2u << 20;
+    uint64_t array_bytes = round_up(bytes, page_bytes);
+    enum pb_status status =
+        pb_cuda_peer_keep(walk->cuda, walk->chase->peer,
+                          array_bytes + 2 * walk->cuda->info.l2_bytes, &walk->chain.base, err);
+
+    walk->peer_flush_address = walk->chain.base + array_bytes;
     return status;
 }
 
@@ -217,6 +235,8 @@ static enum pb_status set_up_arena(struct pb_cuda_walk *walk, struct pb_error *e
         walk->chain.base = pb_cuda_mapping_address(cuda->alias);
         return status;
     }
+    if (walk->chase->peer != NULL)
+        return set_up_peer(walk, bytes, err);
     /* Smaller ones begin anywhere in a page, and a hashed cache's sets fill by where that is: from
      * one run to the next the same walk found 1628 to 1928 lines of an H200's L1. */
     if (bytes < page_bytes)

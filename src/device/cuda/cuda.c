@@ -24,6 +24,7 @@ static void cuda_close(struct pb_device *device)
     pb_cuda_texture_destroy(&cuda->textures[0]);
     pb_cuda_texture_destroy(&cuda->textures[1]);
     pb_cuda_mapping_close(cuda->alias);
+    pb_cuda_peer_drop(cuda);
     pb_cuda_release(&cuda->links);
     pb_cuda_release(&cuda->arena);
     pb_cuda_release(&cuda->offsets);
@@ -117,6 +118,7 @@ static enum pb_status cuda_begin_test(struct pb_device *device, const char *test
     pb_cuda_host_release(cuda);
     pb_cuda_mapping_close(cuda->alias);
     cuda->alias = NULL;
+    pb_cuda_peer_drop(cuda);
     return PB_OK;
 }
 

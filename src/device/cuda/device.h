@@ -55,8 +55,11 @@ struct pb_cuda_device {
     struct pb_cuda_texture textures[2]; /* over the arena: a line of texels, and rows */
     struct pb_cuda_host hosts[2];       /* pageable, and pinned */
     struct pb_cuda_mapping *alias;      /* one block mapped over and over; NULL: none yet */
-    uint32_t salt;                      /* of the last pattern written */
-    struct pb_nvml *nvml;               /* NULL: no NVML */
+    struct pb_cuda_mapping *peer;       /* memory of another GPU for chases; NULL: none yet */
+    int peer_ordinal;
+    uint64_t peer_bytes;
+    uint32_t salt;        /* of the last pattern written */
+    struct pb_nvml *nvml; /* NULL: no NVML */
 };
 
 /* ---- memory.c ---- */
@@ -88,6 +91,9 @@ enum pb_status pb_cuda_download(struct pb_cuda_device *cuda, void *to, uint64_t 
 
 /* Writes twice the size of L2, so that nothing else is left in it (facts 2.9). */
 enum pb_status pb_cuda_flush_l2(struct pb_cuda_device *cuda, struct pb_error *err);
+/* The same by so many bytes at an address, which may be a peer's: then its L2 is flushed. */
+enum pb_status pb_cuda_flush_by(struct pb_cuda_device *cuda, uint64_t address, uint64_t bytes,
+                                struct pb_error *err);
 
 /* Gives an arena back that leaves little room for others. */
 void pb_cuda_release_large(struct pb_cuda_device *cuda);
@@ -203,12 +209,21 @@ int pb_cuda_blocks_open(int ordinal, uint64_t bytes, struct pb_cuda_mapping **bl
 
 /* ---- peer.c ---- */
 
+/* A peer's number in this process; PB_UNSUPPORTED where its memory cannot be read from here. */
+enum pb_status pb_cuda_peer_find(struct pb_cuda_device *cuda, const char *uuid, int *ordinal_out,
+                                 struct pb_error *err);
+
 /*
  * At least so many bytes of another GPU's memory, which this device alone reads and writes.
  * PB_UNSUPPORTED: the driver does not do that.
  */
 enum pb_status pb_cuda_peer_open(struct pb_cuda_device *cuda, int peer_ordinal, uint64_t bytes,
                                  struct pb_cuda_mapping **peer_out, struct pb_error *err);
+
+/* The same, kept in cuda->peer until another peer or more is asked for, or the test is over. */
+enum pb_status pb_cuda_peer_keep(struct pb_cuda_device *cuda, const char *uuid, uint64_t bytes,
+                                 uint64_t *address_out, struct pb_error *err);
+void pb_cuda_peer_drop(struct pb_cuda_device *cuda);
 
 /* ---- one file per family ---- */
 

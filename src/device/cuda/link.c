@@ -1,5 +1,5 @@
 /*
- * Transfers over the host link, and from other GPUs of the node.
+ * Transfers over the host link, and from and to other GPUs of the node.
  *
  * Times are the host's: from the call to the moment when the data is known to be there, as a
  * program sees it. What that costs beside the transfer is the latency of a small one. The contents
@@ -17,29 +17,68 @@
 #include "core/time.h"
 #include "device/cuda/device.h"
 
-/* One transfer under way. */
+/* What goes one way in one stream. */
+struct part {
+    void *to;
+    const void *from;
+    size_t bytes;
+    bool is_to_peer;
+    cudaStream_t stream;
+};
+
+enum { PARTS_MAX = 2 * PB_LINK_STREAMS_MAX };
+
+/* One transfer under way. With a peer, what it sends lies before what it gets, here and there. */
 struct run {
     struct pb_cuda_device *cuda;
     const struct pb_link *link;
     uint32_t salt;
     struct pb_cuda_buffer own;      /* on this device */
     uint32_t *host;                 /* of a transfer over the host link */
-    int peer_ordinal;               /* of a transfer from a peer */
+    int peer_ordinal;               /* of a transfer with a peer */
     struct pb_cuda_mapping *mapped; /* its memory; NULL: … */
     void *peer_memory;              /* … by a context of ours there */
+    uint64_t peer_address;
+    struct part parts[PARTS_MAX];
+    size_t part_count;
     struct pb_error *err;
 };
 
+static bool is_with_peer(const struct pb_link *link)
+{
+    return link->kind != PB_LINK_TO_DEVICE && link->kind != PB_LINK_FROM_DEVICE;
+}
+
+static bool is_from_peer(const struct pb_link *link)
+{
+    return link->kind == PB_LINK_FROM_PEER || link->kind == PB_LINK_BOTH_PEER;
+}
+
+static bool is_to_peer(const struct pb_link *link)
+{
+    return link->kind == PB_LINK_TO_PEER || link->kind == PB_LINK_BOTH_PEER;
+}
+
+/* On either device. */
+static uint64_t room_bytes(const struct pb_link *link)
+{
+    return link->kind == PB_LINK_BOTH_PEER ? 2 * link->bytes : link->bytes;
+}
+
 static enum pb_status check_request(const struct pb_link *link, struct pb_error *err)
 {
-    if ((unsigned)link->kind > PB_LINK_FROM_PEER)
+    if ((unsigned)link->kind >= PB_LINK_KIND_COUNT)
         return pb_fail(err, PB_INVALID, "link: unknown kind %d", (int)link->kind);
     if (link->bytes == 0 || link->bytes % sizeof(uint32_t) != 0 || link->repeats == 0)
         return pb_fail(err, PB_INVALID,
                        "link: %" PRIu64 " bytes %" PRIu32 " times: expected whole words of 4",
                        link->bytes, link->repeats);
-    if (link->kind == PB_LINK_FROM_PEER && link->peer == NULL)
+    if (is_with_peer(link) && link->peer == NULL)
         return pb_fail(err, PB_INVALID, "link: no peer named");
+    if (link->streams > PB_LINK_STREAMS_MAX || (link->streams > 1 && !is_with_peer(link)))
+        return pb_fail(err, PB_INVALID,
+                       "link: %" PRIu32 " streams: expected at most %d, with a peer", link->streams,
+                       PB_LINK_STREAMS_MAX);
     return PB_OK;
 }
 
@@ -114,45 +153,15 @@ static enum pb_status set_up_host(struct run *run)
     return fill_device(run, run->own.address, is_to ? ~run->salt : run->salt);
 }
 
-/* The peer's number in this process; PB_UNSUPPORTED where it cannot be read from here. */
-static enum pb_status find_peer(struct run *run)
-{
-    struct pb_device_entry *entries = NULL;
-    size_t count = 0, found = 0;
-    int can = 0;
-    enum pb_status status = pb_cuda_enumerate(&entries, &count, run->err);
-
-    if (status != PB_OK)
-        return status;
-    while (found < count && strcmp(entries[found].uuid, run->link->peer) != 0)
-        found++;
-    free(entries);
-    if (found == count)
-        return pb_fail(run->err, PB_UNSUPPORTED, "link: GPU %s is not visible to this process",
-                       run->link->peer);
-    if ((int)found == run->cuda->ordinal)
-        return pb_fail(run->err, PB_INVALID, "link: GPU %s is this device itself", run->link->peer);
-    run->peer_ordinal = (int)found;
-    status = check(run, cudaDeviceCanAccessPeer(&can, run->cuda->ordinal, run->peer_ordinal),
-                   "cudaDeviceCanAccessPeer");
-    if (status == PB_OK && can == 0)
-        status = pb_fail(run->err, PB_UNSUPPORTED, "link: GPU %d cannot read the memory of GPU %d",
-                         run->cuda->ordinal, run->peer_ordinal);
-    return status;
-}
-
-/* Memory on the peer, with the pattern in it, by a context there. Leaves this device current. */
-static enum pb_status fill_by_context(struct run *run)
+/* Memory on the peer by a context there. Leaves this device current. */
+static enum pb_status allocate_by_context(struct run *run)
 {
     enum pb_status status = check(run, cudaSetDevice(run->peer_ordinal), "cudaSetDevice");
 
     if (status == PB_OK)
-        status = check(run, cudaMalloc(&run->peer_memory, run->link->bytes), "cudaMalloc");
-    if (status == PB_OK)
-        status = fill_device(run, (uint64_t)(uintptr_t)run->peer_memory, run->salt);
-    if (status == PB_OK)
-        status = check(run, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+        status = check(run, cudaMalloc(&run->peer_memory, room_bytes(run->link)), "cudaMalloc");
     cudaSetDevice(run->cuda->ordinal);
+    run->peer_address = (uint64_t)(uintptr_t)run->peer_memory;
     return status;
 }
 
@@ -168,52 +177,122 @@ static enum pb_status enable_peer(struct run *run)
 }
 
 /* Where the driver maps no memory of peers, a context on the peer does it: if anything can. */
-static enum pb_status set_up_peer(struct run *run)
+static enum pb_status open_peer(struct run *run)
 {
-    enum pb_status status = find_peer(run);
+    enum pb_status status =
+        pb_cuda_peer_find(run->cuda, run->link->peer, &run->peer_ordinal, run->err);
 
     if (status != PB_OK)
         return status;
-    status =
-        pb_cuda_peer_open(run->cuda, run->peer_ordinal, run->link->bytes, &run->mapped, run->err);
-    if (status == PB_OK)
-        status = fill_device(run, pb_cuda_mapping_address(run->mapped), run->salt);
+    status = pb_cuda_peer_open(run->cuda, run->peer_ordinal, room_bytes(run->link), &run->mapped,
+                               run->err);
+    run->peer_address = pb_cuda_mapping_address(run->mapped);
     if (status == PB_UNSUPPORTED || status == PB_DEVICE) {
         pb_cuda_mapping_close(run->mapped);
         run->mapped = NULL;
-        status = fill_by_context(run);
+        status = allocate_by_context(run);
         if (status == PB_OK)
             status = enable_peer(run);
     }
-    return status == PB_OK ? fill_device(run, run->own.address, ~run->salt) : status;
+    return status;
+}
+
+/* One way, in as many parts as there are streams, each of whole words. */
+static void add_way(struct run *run, uint64_t to, uint64_t from, bool is_to)
+{
+    uint64_t words = word_count(run), streams = run->link->streams > 0 ? run->link->streams : 1;
+
+    for (uint64_t i = 0; i < streams; i++) {
+        uint64_t first = words * i / streams, end = words * (i + 1) / streams;
+
+        if (end > first)
+            run->parts[run->part_count++] =
+                (struct part){.to = pb_cuda_pointer(to + first * sizeof(uint32_t)),
+                              .from = pb_cuda_pointer(from + first * sizeof(uint32_t)),
+                              .bytes = (size_t)(end - first) * sizeof(uint32_t),
+                              .is_to_peer = is_to};
+    }
+}
+
+/* One part goes in the default stream, several in streams of their own. */
+static enum pb_status open_streams(struct run *run)
+{
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; run->part_count > 1 && i < run->part_count && status == PB_OK; i++)
+        status = check(run, cudaStreamCreateWithFlags(&run->parts[i].stream, cudaStreamNonBlocking),
+                       "cudaStreamCreateWithFlags");
+    return status;
+}
+
+/* What is copied has the pattern, and its targets anything but. */
+static enum pb_status set_up_peer(struct run *run)
+{
+    enum pb_status status = open_peer(run);
+    uint64_t own = run->own.address, peer = run->peer_address, behind = 0;
+
+    if (status == PB_OK && is_to_peer(run->link)) {
+        add_way(run, peer, own, true);
+        status = fill_device(run, own, run->salt);
+        if (status == PB_OK)
+            status = fill_device(run, peer, ~run->salt);
+        behind = run->link->bytes;
+    }
+    if (status == PB_OK && is_from_peer(run->link)) {
+        add_way(run, own + behind, peer + behind, false);
+        status = fill_device(run, peer + behind, run->salt);
+        if (status == PB_OK)
+            status = fill_device(run, own + behind, ~run->salt);
+    }
+    return status == PB_OK ? open_streams(run) : status;
 }
 
 static void clean_up(struct run *run)
 {
+    for (size_t i = 0; i < run->part_count; i++)
+        if (run->parts[i].stream != NULL)
+            cudaStreamDestroy(run->parts[i].stream);
     pb_cuda_release(&run->own);
     if (run->peer_memory != NULL)
         cudaFree(run->peer_memory);
     pb_cuda_mapping_close(run->mapped);
 }
 
+static int start_part(const struct run *run, const struct part *part)
+{
+    int here = run->cuda->ordinal, there = run->peer_ordinal;
+
+    if (run->mapped != NULL)
+        return cudaMemcpyAsync(part->to, part->from, part->bytes, cudaMemcpyDeviceToDevice,
+                               part->stream);
+    return cudaMemcpyPeerAsync(part->to, part->is_to_peer ? there : here, part->from,
+                               part->is_to_peer ? here : there, part->bytes, part->stream);
+}
+
 static int start_transfer(const struct run *run)
 {
     void *own = pb_cuda_pointer(run->own.address);
     size_t bytes = (size_t)run->link->bytes;
+    int code = cudaSuccess;
 
-    switch (run->link->kind) {
-    case PB_LINK_TO_DEVICE:
+    if (run->link->kind == PB_LINK_TO_DEVICE)
         return cudaMemcpyAsync(own, run->host, bytes, cudaMemcpyHostToDevice, NULL);
-    case PB_LINK_FROM_DEVICE:
+    if (run->link->kind == PB_LINK_FROM_DEVICE)
         return cudaMemcpyAsync(run->host, own, bytes, cudaMemcpyDeviceToHost, NULL);
-    case PB_LINK_FROM_PEER:
-    default:
-        if (run->mapped != NULL)
-            return cudaMemcpyAsync(own, pb_cuda_pointer(pb_cuda_mapping_address(run->mapped)),
-                                   bytes, cudaMemcpyDeviceToDevice, NULL);
-        return cudaMemcpyPeerAsync(own, run->cuda->ordinal, run->peer_memory, run->peer_ordinal,
-                                   bytes, NULL);
-    }
+    for (size_t i = 0; i < run->part_count && code == cudaSuccess; i++)
+        code = start_part(run, &run->parts[i]);
+    return code;
+}
+
+static int await_transfer(const struct run *run)
+{
+    int code = cudaSuccess;
+
+    if (run->part_count <= 1)
+        return cudaStreamSynchronize(NULL);
+    for (size_t i = 0; i < run->part_count && code == cudaSuccess; i++)
+        code = cudaStreamSynchronize(run->parts[i].stream);
+    return code;
 }
 
 static enum pb_status transfer(struct run *run, double *seconds_out)
@@ -222,7 +301,7 @@ static enum pb_status transfer(struct run *run, double *seconds_out)
     enum pb_status status = check(run, start_transfer(run), "cudaMemcpyAsync");
 
     if (status == PB_OK)
-        status = check(run, cudaStreamSynchronize(NULL), "cudaStreamSynchronize");
+        status = check(run, await_transfer(run), "cudaStreamSynchronize");
     *seconds_out = pb_time_monotonic_seconds() - start;
     return status;
 }
@@ -257,10 +336,18 @@ static enum pb_status measure(struct run *run, struct pb_link_result *result_out
     return status;
 }
 
+static enum pb_status check_target(struct run *run, uint64_t address, uint64_t fault_address)
+{
+    return check(run,
+                 pb_kernel_fill_check(address, word_count(run), run->salt, fault_address,
+                                      4 * run->cuda->info.sm_count),
+                 "pb_kernel_fill_check");
+}
+
 static enum pb_status count_mismatches(struct run *run, uint64_t *count_out)
 {
     struct pb_kernel_fault fault;
-    uint64_t fault_address = 0, count = 0;
+    uint64_t fault_address = 0, count = 0, behind = is_to_peer(run->link) ? run->link->bytes : 0;
     enum pb_status status;
 
     if (run->link->kind == PB_LINK_FROM_DEVICE) {
@@ -270,11 +357,10 @@ static enum pb_status count_mismatches(struct run *run, uint64_t *count_out)
         return PB_OK;
     }
     status = pb_cuda_fault_clear(run->cuda, &fault_address, run->err);
-    if (status == PB_OK)
-        status = check(run,
-                       pb_kernel_fill_check(run->own.address, word_count(run), run->salt,
-                                            fault_address, 4 * run->cuda->info.sm_count),
-                       "pb_kernel_fill_check");
+    if (status == PB_OK && is_to_peer(run->link))
+        status = check_target(run, run->peer_address, fault_address);
+    if (status == PB_OK && run->link->kind != PB_LINK_TO_PEER)
+        status = check_target(run, run->own.address + behind, fault_address);
     if (status == PB_OK)
         status = pb_cuda_fault_read(run->cuda, "checking a transfer", &fault, run->err);
     if (status == PB_OK)
@@ -292,10 +378,10 @@ enum pb_status pb_cuda_link(struct pb_device *device, const struct pb_link *link
     if (status == PB_OK)
         status = check_request(link, err);
     if (status == PB_OK)
-        status = pb_cuda_reserve(run.cuda, &run.own, link->bytes, "a transfer", err);
+        status = pb_cuda_reserve(run.cuda, &run.own, room_bytes(link), "a transfer", err);
     run.salt = ++run.cuda->salt;
     if (status == PB_OK)
-        status = link->kind == PB_LINK_FROM_PEER ? set_up_peer(&run) : set_up_host(&run);
+        status = is_with_peer(link) ? set_up_peer(&run) : set_up_host(&run);
     if (status == PB_OK)
         status = measure(&run, &result);
     if (status == PB_OK)

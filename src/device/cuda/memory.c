@@ -203,18 +203,22 @@ enum pb_status pb_cuda_zero(struct pb_cuda_device *cuda, uint64_t address, size_
     return pb_cuda_status(cuda, code, "cudaMemset", what, err);
 }
 
+enum pb_status pb_cuda_flush_by(struct pb_cuda_device *cuda, uint64_t address, uint64_t bytes,
+                                struct pb_error *err)
+{
+    uint64_t words = bytes / sizeof(uint64_t[2]);
+
+    return pb_cuda_status(cuda,
+                          pb_kernel_flush(address, words, cuda->salt++, 2 * cuda->info.sm_count),
+                          "pb_kernel_flush", "flushing L2", err);
+}
+
 enum pb_status pb_cuda_flush_l2(struct pb_cuda_device *cuda, struct pb_error *err)
 {
-    const uint64_t word_bytes = sizeof(uint64_t[2]);
-    uint64_t words = 2 * cuda->info.l2_bytes / word_bytes;
-    enum pb_status status =
-        pb_cuda_reserve(cuda, &cuda->scratch, words * word_bytes, "flushing L2", err);
+    uint64_t bytes = 2 * cuda->info.l2_bytes;
+    enum pb_status status = pb_cuda_reserve(cuda, &cuda->scratch, bytes, "flushing L2", err);
 
-    if (status != PB_OK)
-        return status;
-    return pb_cuda_status(
-        cuda, pb_kernel_flush(cuda->scratch.address, words, cuda->salt++, 2 * cuda->info.sm_count),
-        "pb_kernel_flush", "flushing L2", err);
+    return status == PB_OK ? pb_cuda_flush_by(cuda, cuda->scratch.address, bytes, err) : status;
 }
 
 void pb_cuda_release_large(struct pb_cuda_device *cuda)

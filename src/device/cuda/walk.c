@@ -37,7 +37,9 @@ enum pb_status pb_cuda_walk_set_up(struct pb_cuda_walk *walk, struct pb_error *e
     if (walk->path == PB_KERNEL_CONSTANT)
         status = fill_constant(walk, &chain, err);
     if (status == PB_OK && walk->chase->flush)
-        status = pb_cuda_flush_l2(walk->cuda, err);
+        status = walk->chase->peer == NULL ? pb_cuda_flush_l2(walk->cuda, err)
+                                           : pb_cuda_flush_by(walk->cuda, walk->peer_flush_address,
+                                                              2 * walk->cuda->info.l2_bytes, err);
     if (status == PB_OK && walk->chase->prefill)
         status = pb_cuda_status(walk->cuda, pb_kernel_prefill(&chain, walk->cuda->info.sm_count),
                                 "pb_kernel_prefill", "warming L2", err);

@@ -22,6 +22,7 @@ struct pb_cuda_walk {
     uint64_t chain_bytes;         /* shared memory: of the chain */
     uint64_t carveout_bytes;
     struct pb_kernel_place place; /* how its CTAs are launched */
+    uint64_t peer_flush_address;  /* of a chase in a peer's memory: what flushes the peer's L2 */
 };
 
 /* A part of a chase, for one CTA: from the start to the last access that is kept. */

@@ -341,6 +341,8 @@ enum pb_status pb_sim_chase(struct pb_device *base, const struct pb_chase *chase
     double timed_cycles = 0.0, mhz;
     struct walk walk;
 
+    if (status == PB_OK && chase->peer != NULL)
+        return pb_sim_peer_chase(device, chase, trace, err);
     if (status != PB_OK)
         return status;
     walk = start_walk(device, chase);

@@ -42,6 +42,7 @@ static const struct rule {
     {"load_knee", PB_SIM_FAULT_LOAD_KNEE, FORM_FACTOR},
     {"atomic_rate", PB_SIM_FAULT_ATOMIC_RATE, FORM_FACTOR},
     {"dsm_latency", PB_SIM_FAULT_DSM_LATENCY, FORM_FACTOR},
+    {"peer_latency", PB_SIM_FAULT_PEER_LATENCY, FORM_FACTOR},
     {"compute_flip", PB_SIM_FAULT_COMPUTE_FLIP, FORM_SM_CHANCE},
 };
 

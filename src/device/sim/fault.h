@@ -31,6 +31,7 @@ enum pb_sim_fault_kind {
     PB_SIM_FAULT_LOAD_KNEE,      /* load_knee=F: of the traffic beside which latency stays low */
     PB_SIM_FAULT_ATOMIC_RATE,    /* atomic_rate=F */
     PB_SIM_FAULT_DSM_LATENCY,    /* dsm_latency=F: of shared memory of other SMs */
+    PB_SIM_FAULT_PEER_LATENCY,   /* peer_latency=F: of the way to the memory of other devices */
     PB_SIM_FAULT_COMPUTE_FLIP,   /* compute_flip=SM:PROBABILITY of each run on that SM */
 };
 

@@ -165,7 +165,9 @@ struct pb_sim_link_spec {
     double latency_us;     /* of a transfer of nothing */
     double pageable_share; /* of the bandwidth, where host memory is not locked */
     double peer_bytes_per_s;
-    double peer_latency_us;
+    double peer_latency_us; /* of a copy of nothing */
+    double peer_both_share; /* of that rate each way, where both go at once */
+    double peer_load_ns;    /* that a load takes to a peer's L2 and back */
 };
 
 struct pb_sim_noise_spec {

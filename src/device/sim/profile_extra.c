@@ -216,9 +216,9 @@ static uint32_t generation_of(uint32_t compute_capability)
 static void read_link(struct pb_sim_reader *reader, const struct pb_json *root,
                       struct pb_sim_profile *profile)
 {
-    static const char *const keys[] = {
-        "pcie_generation",  "pcie_width",      "latency_us", "pageable_share",
-        "peer_bytes_per_s", "peer_latency_us", NULL};
+    static const char *const keys[] = {"pcie_generation", "pcie_width",       "latency_us",
+                                       "pageable_share",  "peer_bytes_per_s", "peer_latency_us",
+                                       "peer_both_share", "peer_load_ns",     NULL};
     struct pb_json at = pb_sim_read_optional(reader, root, "link");
     struct pb_sim_link_spec *link = &profile->link;
 
@@ -228,6 +228,8 @@ static void read_link(struct pb_sim_reader *reader, const struct pb_json *root,
     link->pageable_share = 0.5;
     link->peer_bytes_per_s = 2e11;
     link->peer_latency_us = 4.0;
+    link->peer_both_share = 1.0;
+    link->peer_load_ns = 500.0;
     if (reader->status != PB_OK || at.value == NULL)
         return;
     pb_sim_read_only(reader, &at, keys);
@@ -238,6 +240,8 @@ static void read_link(struct pb_sim_reader *reader, const struct pb_json *root,
     pb_sim_read_number_or(reader, &at, "pageable_share", 0.01, 1, &link->pageable_share);
     pb_sim_read_number_or(reader, &at, "peer_bytes_per_s", 1e6, 1e15, &link->peer_bytes_per_s);
     pb_sim_read_number_or(reader, &at, "peer_latency_us", 0, 1e6, &link->peer_latency_us);
+    pb_sim_read_number_or(reader, &at, "peer_both_share", 0.01, 1, &link->peer_both_share);
+    pb_sim_read_number_or(reader, &at, "peer_load_ns", 0, 1e9, &link->peer_load_ns);
 }
 
 static void read_parallel(struct pb_sim_reader *reader, const struct pb_json *root,

@@ -86,6 +86,10 @@ bool pb_sim_device_has_path(const struct pb_sim_device *device, enum pb_path pat
 /* Lets so many cycles of the device's own time pass; returns them in nanoseconds. */
 double pb_sim_device_pass(struct pb_sim_device *device, double cycles);
 
+/* link.c: a chase in a peer's memory, whatever chase_check.c has to say of it is said. */
+enum pb_status pb_sim_peer_chase(struct pb_sim_device *device, const struct pb_chase *chase,
+                                 struct pb_trace *trace, struct pb_error *err);
+
 /* Members of pb_device_sim, described in device.h. */
 enum pb_status pb_sim_chase(struct pb_device *device, const struct pb_chase *chase,
                             struct pb_trace *trace, struct pb_error *err);
