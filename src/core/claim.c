@@ -78,8 +78,11 @@ static bool name_owner_file(const char *target, unsigned long long number, char 
     return length > 0 && length < PATH_MAX;
 }
 
-/* The highest owner's number; 0: nobody owns it. */
-static unsigned long long highest_number(const char *target)
+/*
+ * The highest number of an owner file below `limit`; 0: there is none. Without a limit that is the
+ * owner's.
+ */
+static unsigned long long highest_number(const char *target, unsigned long long limit)
 {
     int folder = pb_folder_length(target);
     char start[PATH_MAX], name[PATH_MAX];
@@ -98,7 +101,7 @@ static unsigned long long highest_number(const char *target)
         if (strncmp(entry->d_name, start, (size_t)length) != 0 || *digits < '1' || *digits > '9')
             continue;
         number = strtoull(digits, &end, 10);
-        if (*end == '\0' && number > highest)
+        if (*end == '\0' && number < limit && number > highest)
             highest = number;
     }
     if (entries != NULL)
@@ -284,10 +287,27 @@ static enum pb_status place_owner(const struct pb_claim *claim, struct pb_error 
     return status;
 }
 
+/*
+ * Removes the files of all earlier owners, who must not take themselves for the owner any more: one
+ * that was killed while it took over has left two names of its own and its predecessor's file.
+ */
+static void remove_superseded(const struct pb_claim *claim)
+{
+    unsigned long long number = claim->number;
+    struct pb_partial partial;
+    char name[PATH_MAX];
+
+    while ((number = highest_number(claim->target, number)) > 0 &&
+           name_owner_file(claim->target, number, name)) {
+        pb_partial_prepare(name, &partial, NULL); /* removes what a dead process has left of it */
+        unlink(name);
+    }
+}
+
 /* One try; PB_NOT_FOUND: another was faster, or the owner is gone meanwhile: try again. */
 static enum pb_status try_to_take(struct pb_claim *claim, struct pb_error *err)
 {
-    unsigned long long highest = highest_number(claim->target);
+    unsigned long long highest = highest_number(claim->target, ULLONG_MAX);
     char name[PATH_MAX];
     struct timespec renewed;
     struct owner owner;
@@ -305,8 +325,8 @@ static enum pb_status try_to_take(struct pb_claim *claim, struct pb_error *err)
     status = place_owner(claim, err);
     if (status == PB_EXISTS)
         return PB_NOT_FOUND;
-    if (status == PB_OK && highest > 0 && highest_number(claim->target) == claim->number)
-        unlink(name);
+    if (status == PB_OK && highest_number(claim->target, ULLONG_MAX) == claim->number)
+        remove_superseded(claim);
     return status;
 }
 

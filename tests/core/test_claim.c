@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "core/claim.h"
+#include "core/partial.h"
 
 static int enter_folder(void **state)
 {
@@ -94,6 +95,36 @@ static void test_claim__dead_owner_is_replaced_at_once(void **state)
 }
 
 /* Slurm requeued the job while the first start of it, this process, still lives. */
+/*
+ * Killed while it took over: its owner file stands, under both of its names, beside that of its
+ * predecessor, who must not be the owner again when the next one has come.
+ */
+static void test_claim__killed_while_taking_over_leaves_nothing_behind(void **state)
+{
+    struct pb_claim *claim, *first;
+    char where[PB_WHERE_LENGTH], name[128];
+
+    (void)state;
+    pb_partial_where(where);
+    snprintf(name, sizeof(name), "..out.owner-2.partial-%s999999999", where);
+    setenv("SLURM_JOB_ID", "7", 1);
+    setenv("SLURM_RESTART_COUNT", "0", 1);
+    assert_int_equal(pb_claim_take("out", "first", &first, NULL), PB_OK);
+    setenv("SLURM_RESTART_COUNT", "1", 1);
+    leave_dead_owner();
+    assert_int_equal(link(".out.owner-2", name), 0);
+    assert_int_equal(close(open(".out.owner-1", O_WRONLY | O_CREAT, 0666)), 0);
+    setenv("SLURM_RESTART_COUNT", "2", 1);
+    assert_int_equal(pb_claim_take("out", "third", &claim, NULL), PB_OK);
+    assert_int_equal(pb_claim_check(first, NULL), PB_EXISTS);
+    assert_int_not_equal(access(".out.owner-1", F_OK), 0);
+    assert_int_not_equal(access(".out.owner-2", F_OK), 0);
+    assert_int_not_equal(access(name, F_OK), 0);
+    pb_claim_release(first);
+    pb_claim_release(claim);
+    assert_int_not_equal(access(".out.owner-3", F_OK), 0);
+}
+
 static void test_claim__requeued_job_takes_over_and_the_old_start_finds_out(void **state)
 {
     struct pb_error err = PB_ERROR_INIT;
@@ -185,6 +216,7 @@ int main(void)
         CASE(test_claim__released_leaves_nothing),
         CASE(test_claim__second_hears_who_holds_it),
         CASE(test_claim__dead_owner_is_replaced_at_once),
+        CASE(test_claim__killed_while_taking_over_leaves_nothing_behind),
         CASE(test_claim__requeued_job_takes_over_and_the_old_start_finds_out),
         CASE(test_claim__another_job_does_not_take_over),
         CASE(test_claim__silent_owner_elsewhere_is_replaced),
