@@ -60,7 +60,7 @@ struct pb_fleet_listener {
 void pb_fleet_listen(struct pb_fleet *fleet, const struct pb_fleet_listener *listener);
 
 /*
- * Adds an image. A test that is there already is replaced as pb_outcome_replaces() says; a fleet
+ * Adds an image. A test that is there already is replaced as pb_test_end_replaces() says; a fleet
  * row with the same rank is replaced. PB_CORRUPT: not an image of ours, or a damaged one; what was
  * in the file still is.
  */

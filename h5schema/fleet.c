@@ -279,20 +279,20 @@ enum pb_status pb_fleet_put_device(struct pb_fleet *fleet, const char *key,
     return status;
 }
 
-/* The outcome of a test that is there; missing where it does not say. */
-static enum pb_outcome outcome_of(hid_t location, const char *path)
+/* How a test that is there ended; missing where it does not say. */
+static struct pb_test_end end_of(hid_t location, const char *path)
 {
+    struct pb_test_end end = {.outcome = PB_TEST_MISSING};
     struct pb_test_row row = {.name = ""};
     hid_t group = H5I_INVALID_HID;
-    enum pb_outcome outcome = PB_TEST_MISSING;
 
     if (pb_h5_open_group(location, path, &group, NULL) != PB_OK)
-        return outcome;
+        return end;
     if (pb_h5_read_attributes(group, pb_schema_find("/devices/<key>/tests/<test>"), &row, NULL) ==
         PB_OK)
-        outcome = pb_outcome_parse(row.status);
+        end = (struct pb_test_end){pb_outcome_parse(row.status), row.concurrent_devices};
     H5Gclose(group);
-    return outcome;
+    return end;
 }
 
 /* Copies a test to `path` and attaches its scales; on failure nothing is at `path`. */
@@ -325,8 +325,7 @@ enum pb_status pb_fleet_copy_test(hid_t device, const char *name, hid_t source,
     snprintf(path, sizeof(path), "tests/%s", name);
     *taken_out = false;
     is_there = H5Lexists(device, path, H5P_DEFAULT) > 0;
-    if (is_there &&
-        !pb_outcome_replaces(name, outcome_of(source, source_path), outcome_of(device, path)))
+    if (is_there && !pb_test_end_replaces(end_of(source, source_path), end_of(device, path)))
         return PB_OK;
     status = copy_to(device, is_there ? incoming : path, source, source_path, err);
     if (status == PB_OK && is_there &&

@@ -25,7 +25,7 @@ enum pb_status pb_fleet_device_group(hid_t file, const char *key, hid_t *group_o
 
 /*
  * Copies test `name` from `source` (a location with the test under source_path) into the device's
- * group, unless the one that is there outranks it (pb_outcome_replaces()). *taken_out: whether it
+ * group, unless the one that is there outranks it (pb_test_end_replaces()). *taken_out: whether it
  * was. PB_CORRUPT: the source is damaged; what was there still is.
  */
 enum pb_status pb_fleet_copy_test(hid_t device, const char *name, hid_t source,

@@ -44,6 +44,7 @@ struct pb_test_row {
     double seconds;
     double overhead_cycles;
     int64_t sm_id;
+    int64_t concurrent_devices;
 };
 
 /* Attributes of the root. */

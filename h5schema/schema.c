@@ -97,6 +97,8 @@ static const struct pb_field test_fields[] = {
     FIELD(F64, pb_test_row, overhead_cycles, "overhead", "cycle",
           "between two stamps around the recording store alone"),
     FIELD(I64, pb_test_row, sm_id, "sm_id", "", "where it ran; -1: several, or not known"),
+    LATER(I64, pb_test_row, concurrent_devices, "concurrent_devices", "",
+          "devices of the node that were to run it at the same time; 0: it is not such a test"),
 };
 
 static const struct pb_field point_fields[] = {

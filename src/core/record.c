@@ -25,31 +25,22 @@ enum pb_outcome pb_outcome_parse(const char *name)
     return PB_TEST_MISSING;
 }
 
-static bool ends_in(const char *text, const char *end)
+/* How much an outcome says of the device. */
+static int weight(enum pb_outcome outcome)
 {
-    size_t length = strlen(text), tail = strlen(end);
-
-    return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
-/* How much an outcome tells of the device. */
-static int weight(const char *test, enum pb_outcome outcome)
-{
-    switch (outcome) {
-    case PB_TEST_OK:
-        return 3;
-    case PB_TEST_MISSING:
-        return 0;
-    case PB_TEST_UNSUPPORTED:
-        return ends_in(test, "_together") || ends_in(test, "_concurrent") ? 1 : 2;
-    default:
+    if (outcome == PB_TEST_OK)
         return 2;
-    }
+    return outcome == PB_TEST_MISSING ? 0 : 1;
 }
 
-bool pb_outcome_replaces(const char *test, enum pb_outcome later, enum pb_outcome earlier)
+bool pb_test_end_replaces(struct pb_test_end later, struct pb_test_end earlier)
 {
-    return weight(test, later) >= weight(test, earlier);
+    bool is_unknown = earlier.concurrent_devices == 0 && earlier.outcome != PB_TEST_MISSING;
+    int64_t devices = is_unknown ? 2 : earlier.concurrent_devices;
+
+    if (later.concurrent_devices > 0 && later.concurrent_devices < devices)
+        return false;
+    return weight(later.outcome) >= weight(earlier.outcome);
 }
 
 void pb_recording_clear(struct pb_recording *recording)

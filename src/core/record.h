@@ -95,6 +95,7 @@ struct pb_recording {
     double seconds;                  /* wall time */
     double overhead_cycles;          /* as measured when the probe opened the device */
     int64_t sm_id;                   /* -1: several, or not known */
+    int64_t concurrent_devices;      /* see struct pb_test_end */
     struct pb_series series;
     struct pb_matrix matrix;
 };
@@ -103,14 +104,21 @@ struct pb_recording {
 const char *pb_outcome_name(enum pb_outcome outcome);
 enum pb_outcome pb_outcome_parse(const char *name);
 
+/* How a test ended. */
+struct pb_test_end {
+    enum pb_outcome outcome;
+    /* Of a test that all devices of a node run at the same time: how many were to run it. 0: the
+       test is not of that kind, or an earlier version recorded it and did not say. */
+    int64_t concurrent_devices;
+};
+
 /*
- * The one rule for two outcomes of the same test of the same device, used wherever results meet:
- * does `later` replace `earlier`? ok replaces all, everything replaces missing, and of the rest the
- * later counts. But of a test that all devices of a node run at the same time (its name ends in
- * "_together" or "_concurrent") unsupported replaces no failure: that is what a device finds that
- * is measured alone, which is another, weaker test.
+ * The one rule for two ends of the same test of the same device, used wherever results meet: does
+ * `later` replace `earlier`? ok replaces all, everything replaces missing, and of the rest the
+ * later counts. But with fewer concurrent devices it is a weaker test, which replaces nothing; an
+ * earlier one that ran and does not say had at least two.
  */
-bool pb_outcome_replaces(const char *test, enum pb_outcome later, enum pb_outcome earlier);
+bool pb_test_end_replaces(struct pb_test_end later, struct pb_test_end earlier);
 
 /* Frees what the recording owns and zeroes it; NULL is allowed. */
 void pb_recording_clear(struct pb_recording *recording);

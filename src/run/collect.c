@@ -178,7 +178,9 @@ static enum pb_status recount_row(struct pb_fleet *fleet, size_t rank_count,
         return status;
     for (size_t i = 0; i < count && status == PB_OK; i++) {
         const struct pb_ledger_entry entry = pb_ledger_entry_of(
-            member, tests[i].name, pb_outcome_parse(tests[i].status), tests[i].message);
+            member, tests[i].name,
+            (struct pb_test_end){pb_outcome_parse(tests[i].status), tests[i].concurrent_devices},
+            tests[i].message);
 
         status = pb_ledger_record(&ledger, &entry, err);
     }

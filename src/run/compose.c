@@ -51,8 +51,11 @@ enum pb_status pb_compose_outcome(const char *key, const char *uuid,
                                   double seconds, const char *message, void **bytes_out,
                                   size_t *size_out, struct pb_error *err)
 {
-    struct pb_recording recording = {.outcome = outcome, .seconds = seconds, .sm_id = -1};
-    struct pb_test_note note = {.seconds = seconds};
+    struct pb_recording recording = {.outcome = outcome,
+                                     .seconds = seconds,
+                                     .sm_id = -1,
+                                     .concurrent_devices = spec->concurrent_devices};
+    struct pb_test_note note = {.seconds = seconds, .concurrent_devices = spec->concurrent_devices};
     struct pb_image image = {NULL, 0};
     enum pb_status status;
 

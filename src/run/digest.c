@@ -20,11 +20,11 @@ struct reading {
     uint64_t damaged_count;     /* sound frames with a damaged content */
 };
 
-static enum pb_status record(struct reading *reading, const char *test, enum pb_outcome outcome,
+static enum pb_status record(struct reading *reading, const char *test, struct pb_test_end end,
                              const char *message, struct pb_error *err)
 {
     const struct pb_ledger_entry entry =
-        pb_ledger_entry_of(&reading->plan.member, test, outcome, message);
+        pb_ledger_entry_of(&reading->plan.member, test, end, message);
 
     return pb_ledger_record(&reading->ledger, &entry, err);
 }
@@ -80,7 +80,9 @@ static enum pb_status add_missing_tests(struct reading *reading, const char *rea
         if (status == PB_OK)
             status = add_packed(reading->fleet, bytes, size, err);
         if (status == PB_OK)
-            status = record(reading, spec->name, PB_TEST_MISSING, reason, err);
+            status = record(reading, spec->name,
+                            (struct pb_test_end){PB_TEST_MISSING, spec->concurrent_devices}, reason,
+                            err);
     }
     return status;
 }
@@ -107,7 +109,8 @@ static enum pb_status close_plan(struct reading *reading, const char *reason, st
         if (status == PB_OK)
             status = add_missing_tests(reading, reason, err);
         if (status == PB_OK && reading->is_guessed)
-            status = record(reading, "plan", PB_TEST_MISSING, unknown, err);
+            status =
+                record(reading, "plan", (struct pb_test_end){PB_TEST_MISSING, 0}, unknown, err);
         pb_ledger_fill_row(&reading->ledger, &row);
         row.seconds = reading->has_ended ? reading->member.seconds : reading->seconds;
     }
@@ -182,7 +185,7 @@ static enum pb_status read_result(struct reading *reading, const struct pb_frame
         return PB_OK;
     }
     reading->seconds += note.seconds;
-    return record(reading, note.test, pb_outcome_parse(note.outcome), note.message, err);
+    return record(reading, note.test, pb_note_end(&note), note.message, err);
 }
 
 static enum pb_status visit(void *context, const struct pb_frame *frame, const void *bytes,

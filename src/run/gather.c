@@ -88,7 +88,7 @@ static enum pb_status check_identity(const struct pb_gather *gather, struct pb_e
     for (size_t i = 0; i < gather->ledger.count; i++) {
         const struct pb_ledger_entry *entry = &gather->ledger.items[i];
 
-        if (entry->outcome != PB_TEST_OK)
+        if (entry->end.outcome != PB_TEST_OK)
             continue;
         if (strcmp(entry->uuid, member->uuid) != 0)
             return refuse(member, entry->uuid, member->uuid, err);
@@ -110,7 +110,7 @@ static void find_done(struct pb_gather *gather)
         gather->is_done[i] = pb_ledger_is_done(&gather->ledger, plan->member.key, plan->member.uuid,
                                                plan->tests.specs[i].name, gather->node.count);
     for (size_t i = 0; i < plan->tests.count; i++)
-        if (plan->tests.specs[i].concurrent != 0)
+        if (plan->tests.specs[i].concurrent_devices != 0)
             pb_node_all(&gather->node, &gather->is_done[i], 1);
 }
 
@@ -261,18 +261,24 @@ static enum pb_status finish(struct pb_gather *gather, struct pb_summary *summar
     return PB_OK;
 }
 
-/* The ranks that share a node with this one. */
+/* The ranks that share a node with this one, which run its concurrent tests. */
 static enum pb_status find_node(struct pb_gather *gather, struct pb_error *err)
 {
+    const struct pb_test_list *tests = &gather->plan.tests;
     const struct pb_node_request request = {
         .measures = gather->measures,
         .host = gather->plan.member.host,
-        .tests = &gather->plan.tests,
+        .tests = tests,
         .supervisor = gather->supervisor,
         .deadline_seconds = gather->request->deadline_seconds,
     };
 
-    return pb_comm_agree(pb_node_open(&request, &gather->node, err), err);
+    enum pb_status status = pb_comm_agree(pb_node_open(&request, &gather->node, err), err);
+
+    for (size_t i = 0; i < tests->count; i++)
+        if (tests->specs[i].concurrent_devices != 0)
+            tests->specs[i].concurrent_devices = gather->node.count;
+    return status;
 }
 
 static void clear(struct pb_gather *gather)

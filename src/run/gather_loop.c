@@ -224,8 +224,8 @@ static void give_up(struct pb_gather *gather, const struct pb_error *err)
 /* Records how a test ended; what cannot be recorded keeps the file from being made. */
 static void record(struct pb_gather *gather, const struct pb_test_note *note)
 {
-    const struct pb_ledger_entry entry = pb_ledger_entry_of(
-        &gather->plan.member, note->test, pb_outcome_parse(note->outcome), note->message);
+    const struct pb_ledger_entry entry =
+        pb_ledger_entry_of(&gather->plan.member, note->test, pb_note_end(note), note->message);
     struct pb_error err = PB_ERROR_INIT;
 
     if (pb_ledger_record(&gather->ledger, &entry, &err) != PB_OK)

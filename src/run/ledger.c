@@ -15,9 +15,9 @@ void pb_ledger_clear(struct pb_ledger *ledger)
 }
 
 struct pb_ledger_entry pb_ledger_entry_of(const struct pb_member *row, const char *test,
-                                          enum pb_outcome outcome, const char *message)
+                                          struct pb_test_end end, const char *message)
 {
-    struct pb_ledger_entry entry = {.outcome = outcome};
+    struct pb_ledger_entry entry = {.end = end};
 
     PB_TEXT_SET(entry.key, row->key);
     PB_TEXT_SET(entry.uuid, row->uuid);
@@ -70,8 +70,8 @@ bool pb_ledger_is_done(const struct pb_ledger *ledger, const char *key, const ch
 {
     const struct pb_ledger_entry *entry = find(ledger, key, uuid, test);
 
-    return entry != NULL && entry->outcome == PB_TEST_OK &&
-           (entry->devices == 0 || entry->devices >= devices);
+    return entry != NULL && entry->end.outcome == PB_TEST_OK &&
+           (entry->end.concurrent_devices == 0 || entry->end.concurrent_devices >= devices);
 }
 
 enum pb_status pb_ledger_record(struct pb_ledger *ledger, const struct pb_ledger_entry *entry,
@@ -81,7 +81,7 @@ enum pb_status pb_ledger_record(struct pb_ledger *ledger, const struct pb_ledger
 
     if (old == NULL)
         return pb_ledger_append(ledger, entry, err);
-    if (pb_outcome_replaces(entry->test, entry->outcome, old->outcome))
+    if (pb_test_end_replaces(entry->end, old->end))
         *old = *entry;
     return PB_OK;
 }
@@ -129,11 +129,11 @@ void pb_ledger_fill_row(const struct pb_ledger *ledger, struct pb_member *row)
 
         if (!is_of(entry, row->key, row->uuid))
             continue;
-        row->tests_ok += entry->outcome == PB_TEST_OK;
-        row->tests_failed += badness(entry->outcome) > 0;
-        if (badness(entry->outcome) > badness(outcome)) {
+        row->tests_ok += entry->end.outcome == PB_TEST_OK;
+        row->tests_failed += badness(entry->end.outcome) > 0;
+        if (badness(entry->end.outcome) > badness(outcome)) {
             worst = entry;
-            outcome = entry->outcome;
+            outcome = entry->end.outcome;
         }
     }
     PB_TEXT_SET(row->status, pb_member_status_name(status_of_tests(outcome, row->tests_ok)));
@@ -160,27 +160,11 @@ enum pb_member_status pb_member_status_of(enum pb_status status)
 
 /* ---- from a fleet file ---- */
 
-/* The fewest devices that a recording says ran the test at the same time; 0: it does not say. */
-static int64_t fewest_devices(const struct pb_matrix *matrix)
-{
-    const struct pb_axis *last = matrix->rank == 0 ? NULL : &matrix->axes[matrix->rank - 1];
-    double fewest = 0;
-
-    for (size_t i = 0; last != NULL && last->labels != NULL && i < pb_matrix_size(matrix); i++) {
-        double value = matrix->values[i];
-
-        if (strcmp(last->labels[i % last->length], "devices") == 0 && value > 0 &&
-            (fewest == 0 || value < fewest))
-            fewest = value;
-    }
-    return fewest < INT32_MAX ? (int64_t)fewest : 0;
-}
-
 static enum pb_status add_test(struct pb_ledger *ledger, struct pb_reader *reader, const char *key,
                                const struct pb_device_info *info, const char *test,
                                struct pb_error *err)
 {
-    struct pb_ledger_entry entry = {.outcome = PB_TEST_OK};
+    struct pb_ledger_entry entry = {.test = ""};
     struct pb_recording recording;
     enum pb_status status = pb_reader_recording(reader, key, test, &recording, err);
 
@@ -191,8 +175,7 @@ static enum pb_status add_test(struct pb_ledger *ledger, struct pb_reader *reade
     PB_TEXT_SET(entry.model, info->model);
     PB_TEXT_SET(entry.test, test);
     PB_TEXT_SET(entry.message, recording.message);
-    entry.outcome = recording.outcome;
-    entry.devices = fewest_devices(&recording.matrix);
+    entry.end = (struct pb_test_end){recording.outcome, recording.concurrent_devices};
     pb_recording_clear(&recording);
     return pb_ledger_append(ledger, &entry, err);
 }
@@ -255,7 +238,7 @@ static enum pb_status visit(void *context, const struct pb_frame *frame, const v
                             size_t size, struct pb_error *err)
 {
     struct spool_reading *reading = context;
-    struct pb_ledger_entry entry = {.outcome = PB_TEST_OK};
+    struct pb_ledger_entry entry = {.test = ""};
     struct pb_test_note note;
 
     (void)bytes, (void)size;
@@ -269,8 +252,7 @@ static enum pb_status visit(void *context, const struct pb_frame *frame, const v
         PB_TEXT_SET(entry.model, reading->member.model);
     PB_TEXT_SET(entry.test, note.test);
     PB_TEXT_SET(entry.message, note.message);
-    entry.outcome = pb_outcome_parse(note.outcome);
-    entry.devices = note.devices;
+    entry.end = pb_note_end(&note);
     return pb_ledger_append(reading->ledger, &entry, err);
 }
 

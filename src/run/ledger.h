@@ -1,7 +1,7 @@
 /*
  * The ledger of a run: what is known of each test of each device, whoever said so: the fleet file
  * and the spools of earlier runs, the probe, or the end of the run. Resuming, merging and counting
- * all use it, so that one rule (pb_outcome_replaces()) decides between two outcomes of a test, and
+ * all use it, so that one rule (pb_test_end_replaces()) decides between two outcomes of a test, and
  * one place says which row of /fleet follows from the tests of a device.
  */
 #ifndef PB_RUN_LEDGER_H
@@ -21,8 +21,7 @@ struct pb_ledger_entry {
     char model[PB_TEXT_LENGTH]; /* empty: not known */
     char test[PB_NAME_LENGTH];
     char message[PB_MESSAGE_LENGTH];
-    enum pb_outcome outcome;
-    int64_t devices; /* the fewest that ran it at the same time; 0: not known, or it ran alone */
+    struct pb_test_end end;
 };
 
 /* Start from all zero. */
@@ -35,7 +34,7 @@ void pb_ledger_clear(struct pb_ledger *ledger);
 
 /* An entry for a test of the device of this row. */
 struct pb_ledger_entry pb_ledger_entry_of(const struct pb_member *row, const char *test,
-                                          enum pb_outcome outcome, const char *message);
+                                          struct pb_test_end end, const char *message);
 
 /* Adds an entry as it is, beside those there are: to be sent to whom it concerns. */
 enum pb_status pb_ledger_append(struct pb_ledger *ledger, const struct pb_ledger_entry *entry,

@@ -15,6 +15,7 @@
 
 /* Whoever knows the node's other GPUs: its answer to the READY frame that was just sent. */
 struct pb_others {
+    int64_t concurrent_devices; /* that run a concurrent test, this one among them */
     enum pb_status (*answer)(void *context, int64_t *count_out, struct pb_error *err);
     void *context;
 };

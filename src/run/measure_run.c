@@ -86,6 +86,16 @@ static enum pb_status await_links(void *context, const char *test, struct pb_err
     return await_others(context, &ready, &count, err);
 }
 
+/* How many devices of the node ran the test at the same time, or were to; 0: not such a test. */
+static int64_t concurrent_devices(const struct series *series, const struct pb_test *test)
+{
+    if (pb_test_link_use(test) != PB_LINKS_CONCURRENT)
+        return 0;
+    if (series->fewest > 0 || series->others == NULL)
+        return series->fewest > 0 ? series->fewest : 1;
+    return series->others->concurrent_devices;
+}
+
 /* Runs one test and gives what it has recorded to the packer. */
 static enum pb_status run_test(struct series *series, const struct pb_test *test,
                                enum pb_outcome *outcome_out, struct pb_error *err)
@@ -104,10 +114,11 @@ static enum pb_status run_test(struct series *series, const struct pb_test *test
     series->fewest = 0;
     pb_bench_run(series->bench, test, &recording, states, NULL); /* PB_LOST is an outcome, too */
 
+    recording.concurrent_devices = concurrent_devices(series, test);
     PB_TEXT_SET(note.outcome, pb_outcome_name(recording.outcome));
     PB_TEXT_SET(note.message, recording.message);
     note.seconds = recording.seconds;
-    note.devices = series->fewest;
+    note.concurrent_devices = recording.concurrent_devices;
     *outcome_out = recording.outcome;
     return pb_packer_put(series->packer, &note, &recording, states, err);
 }

@@ -42,7 +42,7 @@ struct member {
 /* clang-format off */
 static const struct member spec_members[] = {
     TEXT(pb_test_spec, name), TEXT(pb_test_spec, unit), TEXT(pb_test_spec, method),
-    LATER(pb_test_spec, concurrent), END};
+    LATER(pb_test_spec, concurrent_devices), END};
 
 static const struct member entry_members[] = {
     TEXT(pb_device_entry, uuid), TEXT(pb_device_entry, pci_bus_id), TEXT(pb_device_entry, model),
@@ -63,7 +63,7 @@ static const struct member refusal_members[] = {
 static const struct member test_members[] = {
     TEXT(pb_test_note, key), TEXT(pb_test_note, uuid), TEXT(pb_test_note, test),
     TEXT(pb_test_note, outcome), REAL(pb_test_note, seconds), TEXT(pb_test_note, message),
-    WHOLE(pb_test_note, test_count), LATER(pb_test_note, devices), END};
+    WHOLE(pb_test_note, test_count), LATER(pb_test_note, concurrent_devices), END};
 
 static const struct member ready_members[] = {
     WHOLE(pb_ready, kind), TEXT(pb_ready, test), WHOLE(pb_ready, tests),
@@ -283,6 +283,11 @@ enum pb_status pb_note_read_refusal(const char *note, struct pb_refusal *refusal
 char *pb_note_test(const struct pb_test_note *note)
 {
     return write_note(test_members, note);
+}
+
+struct pb_test_end pb_note_end(const struct pb_test_note *note)
+{
+    return (struct pb_test_end){pb_outcome_parse(note->outcome), note->concurrent_devices};
 }
 
 enum pb_status pb_note_read_test(const char *note, struct pb_test_note *note_out,

@@ -21,7 +21,9 @@ struct pb_test_spec {
     char name[PB_NAME_LENGTH];
     char unit[PB_NAME_LENGTH];
     char method[PB_TEXT_LENGTH];
-    int64_t concurrent; /* 1: all devices of a node run it at the same time; 0: also not known */
+    /* Of a test that all devices of a node run at the same time: their number; in a HELLO, which
+       does not know it, 1. 0: another test. */
+    int64_t concurrent_devices;
 };
 
 struct pb_test_list {
@@ -66,8 +68,8 @@ struct pb_test_note {
     char outcome[PB_NAME_LENGTH]; /* pb_outcome_name(), pb_member_status_name() */
     double seconds;
     char message[PB_MESSAGE_LENGTH];
-    int64_t test_count; /* of a DEVICE: tests that follow */
-    int64_t devices;    /* of a TEST: the fewest that ran it at the same time; 0: not known */
+    int64_t test_count;         /* of a DEVICE: tests that follow */
+    int64_t concurrent_devices; /* of a TEST; see struct pb_test_end */
 };
 
 enum pb_ready_kind {
@@ -115,6 +117,9 @@ struct pb_probe_order {
     struct pb_test_list tests;     /* run */
     int64_t count;                 /* go: devices that begin now; 0: not now */
 };
+
+/* How the test of a TEST ended. */
+struct pb_test_end pb_note_end(const struct pb_test_note *note);
 
 char *pb_note_hello(const struct pb_hello *hello);
 char *pb_note_opened(const struct pb_opened *opened);

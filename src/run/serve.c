@@ -102,7 +102,7 @@ static enum pb_status await_go(void *context, int64_t *count_out, struct pb_erro
 static enum pb_status run_tests(struct server *server, const struct pb_probe_order *order,
                                 struct pb_error *err)
 {
-    const struct pb_others others = {await_go, server};
+    struct pb_others others = {.answer = await_go, .context = server};
     const struct pb_sink sink = {take, server};
     const struct pb_test **tests;
     enum pb_status status = PB_OK;
@@ -113,10 +113,13 @@ static enum pb_status run_tests(struct server *server, const struct pb_probe_ord
     if (tests == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for %zu tests", order->tests.count);
     for (size_t i = 0; i < order->tests.count && status == PB_OK; i++) {
-        tests[i] = pb_test_find(order->tests.specs[i].name);
+        const struct pb_test_spec *spec = &order->tests.specs[i];
+
+        tests[i] = pb_test_find(spec->name);
         if (tests[i] == NULL)
-            status = pb_fail(err, PB_INVALID, "order: test \"%s\" is unknown",
-                             order->tests.specs[i].name);
+            status = pb_fail(err, PB_INVALID, "order: test \"%s\" is unknown", spec->name);
+        if (spec->concurrent_devices > 0)
+            others.concurrent_devices = spec->concurrent_devices;
     }
     if (status == PB_OK)
         status = pb_measure_run(&server->bench, order->key, tests, &sink, &others, err);

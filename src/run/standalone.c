@@ -88,8 +88,7 @@ static enum pb_status take(void *context, const struct pb_frame *frame, struct p
     if (status != PB_OK)
         return status;
     alone->finished++;
-    entry =
-        pb_ledger_entry_of(&alone->member, note.test, pb_outcome_parse(note.outcome), note.message);
+    entry = pb_ledger_entry_of(&alone->member, note.test, pb_note_end(&note), note.message);
     return pb_ledger_record(&alone->ledger, &entry, err);
 }
 
@@ -137,7 +136,8 @@ static enum pb_status take_missing(struct alone *alone, const char *reason, stru
 
     while (status == PB_OK && alone->measure.tests[alone->finished] != NULL) {
         const struct pb_test *test = alone->measure.tests[alone->finished];
-        struct pb_test_spec spec = {.concurrent = 0};
+        struct pb_test_spec spec = {.concurrent_devices =
+                                        pb_test_link_use(test) == PB_LINKS_CONCURRENT};
         void *bytes;
         size_t size;
 

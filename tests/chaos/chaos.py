@@ -154,18 +154,14 @@ class Run:
         self.alone = self.rng.random() < 0.15
         chaos.write_fleet(self.place, self.ranks)
 
-    def tests(self):
-        """Alone on its node a device cannot make up for a probe killed in a test of all of them."""
-        return TESTS if self.ranks > 1 else TESTS.replace(",host_link_together", "")
-
     def program(self, name):
         return os.path.join(self.chaos.programs, name)
 
     def command(self, resume, deadline=DEADLINE):
         if self.alone:
-            return [self.program("plumb-probe"), "--profile", PROFILE, "--tests", self.tests(), "-o", "f.h5"]
+            return [self.program("plumb-probe"), "--profile", PROFILE, "--tests", TESTS, "-o", "f.h5"]
         return (["mpirun", "-q", "-n", str(self.ranks), self.program("plumb-run"), "--fleet",
-                 "fleet.json", "--tests", self.tests(), "--deadline", str(deadline), "-o", "f.h5"] +
+                 "fleet.json", "--tests", TESTS, "--deadline", str(deadline), "-o", "f.h5"] +
                 (["--resume"] if resume else []))
 
     def reported(self):

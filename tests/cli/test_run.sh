@@ -468,6 +468,20 @@ END
     valid f.h5
 }
 
+# There the device alone is the whole node.
+crash_of_the_only_device_is_made_good_by_resuming() {
+    for fault in '"faults": {"0": ["crash@host_link_together"]},' ''; do
+        cat >fleet.json <<END
+{"seed": 7, "devices": [{"host": "n1", "profile": "gtx780", $fault "count": 1}]}
+END
+        [ -n "$fault" ] && ranks 3 1 --fleet fleet.json --tests $links -o f.h5 && continue
+        ranks 0 1 --fleet fleet.json --tests $links -o f.h5 --resume
+    done
+    has f.h5 '^test n1\.gpu0 host_link_together unsupported'
+    has f.h5 '^complete 1'
+    valid f.h5
+}
+
 two_resumes_of_one_output_do_not_meet() {
     write_fleet hang@bank_conflict
     start

@@ -9,7 +9,8 @@ static const char *const tests[] = {"first", "later", "third", "fourth"};
 static void add(struct pb_ledger *ledger, const struct pb_member *member, const char *test,
                 enum pb_outcome outcome, const char *message)
 {
-    const struct pb_ledger_entry entry = pb_ledger_entry_of(member, test, outcome, message);
+    const struct pb_ledger_entry entry =
+        pb_ledger_entry_of(member, test, (struct pb_test_end){outcome, 0}, message);
 
     assert_int_equal(pb_ledger_record(ledger, &entry, NULL), PB_OK);
 }

@@ -99,7 +99,7 @@ static void test_collect__another_rank_without_memory_leaves_nothing_behind(void
 }
 
 static const struct pb_ledger_entry entry = {
-    .key = "h.gpu1", .uuid = "GPU-b", .model = "T0", .test = "l2_capacity", .outcome = PB_TEST_OK};
+    .key = "h.gpu1", .uuid = "GPU-b", .model = "T0", .test = "l2_capacity", .end = {PB_TEST_OK, 0}};
 
 static void test_share_ledger__no_memory_at_one_rank_is_told_to_all(void **state)
 {

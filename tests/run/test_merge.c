@@ -354,7 +354,8 @@ static void test_merge__what_is_written_after_a_takeover_is_refused(void **state
 static void test_merge__worse_outcome_is_not_replaced_by_a_weaker_test(void **state)
 {
     struct place *place = *state;
-    struct pb_test_spec spec = {"a_together", "cycle", "m", 1};
+    const struct pb_test_spec of_node = {"a_together", "cycle", "m", 2},
+                              alone = {"a_together", "cycle", "m", 1};
     struct pb_member *rows;
     struct pb_spool *spool;
     size_t count;
@@ -363,8 +364,8 @@ static void test_merge__worse_outcome_is_not_replaced_by_a_weaker_test(void **st
     write_spool(place->dir, 0, "n.gpu0", "A", 0, false);
     write_spool(place->dir, 1, "n.gpu1", "B", TESTS_BOTH, true);
     assert_int_equal(pb_spool_open(place->dir, 2, 1, &spool, NULL), PB_OK);
-    append_outcome(spool, "n.gpu0", "A", &spec, PB_TEST_CRASHED);
-    append_outcome(spool, "n.gpu0", "A", &spec, PB_TEST_UNSUPPORTED);
+    append_outcome(spool, "n.gpu0", "A", &of_node, PB_TEST_CRASHED);
+    append_outcome(spool, "n.gpu0", "A", &alone, PB_TEST_UNSUPPORTED);
     pb_spool_close(spool);
     assert_int_equal(merge(place, place->dir, &notices, NULL), PB_OK);
     rows = read_rows(place, &count);
