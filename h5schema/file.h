@@ -140,6 +140,11 @@ enum pb_status pb_reader_recording(struct pb_reader *reader, const char *key, co
 enum pb_status pb_reader_findings(struct pb_reader *reader, struct pb_finding_row **rows_out,
                                   size_t *count_out, struct pb_error *err);
 
+/* /analysis/finding_members; PB_NOT_FOUND: the file has none. free() the rows. */
+enum pb_status pb_reader_finding_members(struct pb_reader *reader,
+                                         struct pb_finding_member **rows_out, size_t *count_out,
+                                         struct pb_error *err);
+
 /*
  * Hands on the rows of /analysis/parameters in their order, one at a time, so that their number is
  * no matter; an error of row() ends it. PB_NOT_FOUND: the file has none.
@@ -168,7 +173,8 @@ enum pb_status pb_reader_stored_bytes(struct pb_reader *reader, const char *key,
 /* ---- results and validation ---- */
 
 /*
- * Replace /analysis/parameters with /analysis/agreement, or /analysis/findings. The file is copied,
+ * Replace /analysis/parameters with /analysis/agreement, or /analysis/findings with
+ * /analysis/finding_members. The file is copied,
  * extended and renamed into place, so that raw data is never at risk.
  */
 enum pb_status pb_file_write_parameters(const char *path, const struct pb_parameter_row *rows,
@@ -187,8 +193,15 @@ struct pb_parameter_source {
 enum pb_status pb_file_write_parameters_from(const char *path,
                                              const struct pb_parameter_source *source,
                                              struct pb_error *err);
-enum pb_status pb_file_write_findings(const char *path, const struct pb_finding_row *rows,
-                                      size_t count, struct pb_error *err);
+
+struct pb_finding_tables {
+    const struct pb_finding_row *findings;
+    size_t finding_count;
+    const struct pb_finding_member *members;
+    size_t member_count;
+};
+enum pb_status pb_file_write_findings(const char *path, const struct pb_finding_tables *tables,
+                                      struct pb_error *err);
 
 /*
  * Walks the whole file, data included, and calls complain() with one line for each violation.

@@ -1,25 +1,26 @@
-/* /analysis/findings: what plumb-outliers found, written beside the raw data. */
+/* /analysis/findings and their members: what plumb-outliers found, beside the raw data. */
 #include "h5schema/extend.h"
 #include "h5schema/file.h"
 #include "h5schema/object.h"
 
-struct findings {
-    const struct pb_finding_row *rows;
-    size_t count;
-};
-
 static enum pb_status write_findings(hid_t analysis, void *context, struct pb_error *err)
 {
-    const struct findings *findings = context;
+    const struct pb_finding_tables *tables = context;
+    enum pb_status status =
+        pb_h5_write_rows(analysis, "findings", pb_schema_find("/analysis/findings"),
+                         tables->findings, tables->finding_count, err);
 
-    return pb_h5_write_rows(analysis, "findings", pb_schema_find("/analysis/findings"),
-                            findings->rows, findings->count, err);
+    if (status != PB_OK)
+        return status;
+    return pb_h5_write_rows(analysis, "finding_members",
+                            pb_schema_find("/analysis/finding_members"), tables->members,
+                            tables->member_count, err);
 }
 
-enum pb_status pb_file_write_findings(const char *path, const struct pb_finding_row *rows,
-                                      size_t count, struct pb_error *err)
+enum pb_status pb_file_write_findings(const char *path, const struct pb_finding_tables *tables,
+                                      struct pb_error *err)
 {
-    struct findings findings = {rows, count};
+    struct pb_finding_tables copy = *tables;
 
-    return pb_file_extend(path, write_findings, &findings, err);
+    return pb_file_extend(path, write_findings, &copy, err);
 }

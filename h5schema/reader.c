@@ -91,6 +91,21 @@ enum pb_status pb_reader_findings(struct pb_reader *reader, struct pb_finding_ro
     return PB_OK;
 }
 
+enum pb_status pb_reader_finding_members(struct pb_reader *reader,
+                                         struct pb_finding_member **rows_out, size_t *count_out,
+                                         struct pb_error *err)
+{
+    static const char path[] = "/analysis/finding_members";
+    void *rows = NULL;
+    enum pb_status status =
+        pb_h5_read_rows(reader->file, path, pb_schema_find(path), &rows, count_out, err);
+
+    if (status != PB_OK)
+        return name_file(reader, status, err);
+    *rows_out = rows;
+    return PB_OK;
+}
+
 /* Names under a group in alphabetical order; none where there is no such group. */
 static enum pb_status list_names(struct pb_reader *reader, const char *path,
                                  struct pb_key **names_out, size_t *count_out, struct pb_error *err)

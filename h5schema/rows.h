@@ -103,4 +103,10 @@ struct pb_finding_row {
     char advice[PB_MESSAGE_LENGTH];
 };
 
+/* A row of /analysis/finding_members: one device that a finding is about. */
+struct pb_finding_member {
+    uint64_t finding;           /* row of /analysis/findings */
+    char device[PB_KEY_LENGTH]; /* key */
+};
+
 #endif

@@ -198,6 +198,11 @@ static const struct pb_field finding_fields[] = {
     FIELD(TEXT, pb_finding_row, advice, "advice", "", "what to do"),
 };
 
+static const struct pb_field finding_member_fields[] = {
+    FIELD(U64, pb_finding_member, finding, "finding", "", "row of /analysis/findings"),
+    FIELD(TEXT, pb_finding_member, device, "device", "", "key"),
+};
+
 const struct pb_object pb_schema[] = {
     {"/", PB_OBJECT_GROUP, true, run_fields, COUNT(run_fields), sizeof(struct pb_run),
      "the run as a whole"},
@@ -225,6 +230,9 @@ const struct pb_object pb_schema[] = {
      sizeof(struct pb_agreement_row), "how much of the recorded accesses the parameters predict"},
     {"/analysis/findings", PB_OBJECT_TABLE, false, finding_fields, COUNT(finding_fields),
      sizeof(struct pb_finding_row), "what plumb-outliers found, worst first"},
+    {"/analysis/finding_members", PB_OBJECT_TABLE, false, finding_member_fields,
+     COUNT(finding_member_fields), sizeof(struct pb_finding_member),
+     "the devices that each finding is about, of any number"},
 };
 
 const size_t pb_schema_count = COUNT(pb_schema);

@@ -176,7 +176,7 @@ const struct pb_option pb_options[] = {
      .argument = "MEMORY",
      .type = PB_TYPE_WORD,
      .words = "l1 l2 l2_near l2_far readonly texture constant_l1 constant_l15 shared dram tlb_l1 "
-              "tlb_l2 tlb_l3 mshr clock sm host_link peer_link",
+              "tlb_l2 tlb_l3 mshr atomic bulk_copy cluster_shared clock sm host_link peer_link",
      .help = "Print only the parameters of this memory"},
     {.id = PB_OPTION_PARAMETER,
      .programs = PB_FOR(ANALYZE),
@@ -221,7 +221,7 @@ const struct pb_option pb_options[] = {
              "and of the whole fleet; may be given again",
      .is_repeatable = true},
     {.id = PB_OPTION_POLICY,
-     .programs = PB_FOR(OUTLIERS),
+     .programs = PB_FOR(OUTLIERS) | PB_FOR(REPORT),
      .letter = 'y',
      .name = "policy",
      .argument = "POLICY.json",

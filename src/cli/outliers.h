@@ -102,6 +102,10 @@ size_t pb_ruling_simulated(const struct pb_ruling *ruling);
 enum pb_status pb_ruling_rows(const struct pb_findings *findings, struct pb_finding_row **rows_out,
                               struct pb_error *err);
 
+/* Stores the findings, and the devices of each, in the fleet file. */
+enum pb_status pb_ruling_store(const struct pb_ruling *ruling, const char *path,
+                               struct pb_error *err);
+
 /* ---- outputs; what cannot be written shows in ferror(file) ---- */
 
 extern const struct pb_outlet_kind pb_ruling_json_kind, pb_ruling_hostlist_kind,

@@ -6,6 +6,7 @@
 #include "cli/hostlist.h"
 #include "cli/outliers.h"
 #include "core/text.h"
+#include "h5schema/file.h"
 
 static void fill_row(const struct pb_finding *finding, struct pb_finding_row *row)
 {
@@ -43,6 +44,50 @@ enum pb_status pb_ruling_rows(const struct pb_findings *findings, struct pb_find
         fill_row(&findings->items[i], &rows[i]);
     *rows_out = rows;
     return PB_OK;
+}
+
+/* The devices of each finding; one that is missing from the run has no key. */
+static size_t fill_members(const struct pb_ruling *ruling, struct pb_finding_member *members)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < ruling->findings.count; i++) {
+        const struct pb_members *of = &ruling->findings.items[i].members;
+
+        for (size_t k = 0; k < of->count; k++) {
+            const char *key = ruling->sheet.subjects[of->subjects[k]].key;
+
+            if (key[0] == '\0')
+                continue;
+            if (members != NULL) {
+                members[count].finding = i;
+                PB_TEXT_SET(members[count].device, key);
+            }
+            count++;
+        }
+    }
+    return count;
+}
+
+enum pb_status pb_ruling_store(const struct pb_ruling *ruling, const char *path,
+                               struct pb_error *err)
+{
+    size_t count = fill_members(ruling, NULL);
+    struct pb_finding_member *members = calloc(count + 1, sizeof(*members));
+    struct pb_finding_row *rows = NULL;
+    enum pb_status status =
+        members == NULL ? pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu devices", count)
+                        : pb_ruling_rows(&ruling->findings, &rows, err);
+
+    if (status == PB_OK) {
+        const struct pb_finding_tables tables = {rows, ruling->findings.count, members,
+                                                 fill_members(ruling, members)};
+
+        status = pb_file_write_findings(path, &tables, err);
+    }
+    free(rows);
+    free(members);
+    return status;
 }
 
 size_t pb_ruling_simulated(const struct pb_ruling *ruling)

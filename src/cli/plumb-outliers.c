@@ -272,21 +272,6 @@ static enum pb_status prepare(struct output *outputs, const struct pb_ruling *ru
     return status;
 }
 
-static enum pb_status keep_findings(const struct options *options, const struct pb_ruling *ruling,
-                                    struct pb_error *err)
-{
-    struct pb_finding_row *rows = NULL;
-    enum pb_status status;
-
-    if (options->read_only)
-        return PB_OK;
-    status = pb_ruling_rows(&ruling->findings, &rows, err);
-    if (status == PB_OK)
-        status = pb_file_write_findings(options->file, rows, ruling->findings.count, err);
-    free(rows);
-    return status;
-}
-
 static enum pb_status deliver(const struct options *options, const struct pb_ruling *ruling,
                               struct pb_error *err)
 {
@@ -299,8 +284,8 @@ static enum pb_status deliver(const struct options *options, const struct pb_rul
     bool speaks = true; /* unless standard output is taken */
     enum pb_status status = prepare(outputs, ruling, err);
 
-    if (status == PB_OK)
-        status = keep_findings(options, ruling, err);
+    if (status == PB_OK && !options->read_only)
+        status = pb_ruling_store(ruling, options->file, err);
     for (size_t i = 0; i < OUTPUT_COUNT; i++) {
         speaks = speaks && !is_standard_output(outputs[i].path);
         if (status == PB_OK)

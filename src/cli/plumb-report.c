@@ -12,7 +12,7 @@
 #include "cli/report_read.h"
 
 struct options {
-    const char *file, *output, *device;
+    const char *file, *output, *device, *policy;
 };
 
 static bool is_report(const char *head, size_t length)
@@ -39,7 +39,8 @@ static int run(const struct options *options)
     enum pb_status status = pb_outlet_open(options->output, &report_kind, &outlet, &err);
 
     if (status == PB_OK)
-        status = pb_report_read(options->file, options->device, announce, &input, &err);
+        status =
+            pb_report_read(options->file, options->device, options->policy, announce, &input, &err);
     if (status == PB_OK)
         status = pb_report_write(&input.report, &input.source, pb_outlet_file(outlet), &err);
     if (status == PB_OK)
@@ -62,6 +63,7 @@ int main(int argc, char **argv)
             .file = line.arguments[0],
             .output = pb_command_line_text(&line, PB_OPTION_OUTPUT),
             .device = pb_command_line_text(&line, PB_OPTION_DEVICE),
+            .policy = pb_command_line_text(&line, PB_OPTION_POLICY),
         };
 
         code = run(&options);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/verdict/exact_states.h"
 #include "cli/analyze_rows.h"
 #include "cli/analyze_workers.h"
 #include "cli/worker.h"
@@ -116,19 +117,27 @@ static enum pb_status fill_devices(struct pb_report_input *input, struct pb_erro
 
 /* ---- findings ---- */
 
+/* As plumb-outliers judges without a baseline. */
 static enum pb_status judge(struct pb_report_input *input, struct pb_error *err)
 {
     const struct pb_score_options rates = PB_SCORE_OPTIONS_DEFAULT;
     struct pb_ruling *ruling = &input->ruling;
-    enum pb_status status;
+    const struct pb_judge_options extras = {.policy = &ruling->policy,
+                                            .references = &ruling->references};
+    enum pb_status status = pb_references_load(&ruling->references, err);
 
     input->is_ruled = true;
     ruling->file = input->path;
-    status = pb_outliers_read(input->path, NULL, &ruling->run, &ruling->sheet, err);
     if (status == PB_OK)
+        status = pb_outliers_read(input->path, NULL, &ruling->run, &ruling->sheet, err);
+    if (status == PB_OK)
+        status = pb_exact_states_add(&ruling->sheet, NULL, err);
+    if (status == PB_OK) {
+        pb_policy_set_practical(&ruling->policy, &ruling->sheet);
         status = pb_score(&ruling->sheet, NULL, &rates, &ruling->scores, err);
+    }
     if (status == PB_OK)
-        status = pb_judge(&ruling->sheet, &ruling->scores, NULL, &ruling->findings, err);
+        status = pb_judge(&ruling->sheet, &ruling->scores, &extras, &ruling->findings, err);
     if (status == PB_OK)
         status = pb_ruling_rows(&ruling->findings, &input->rows, err);
     if (status == PB_OK)
@@ -146,7 +155,7 @@ static enum pb_report_severity severity_of(const char *word)
     return PB_REPORT_UNKNOWN;
 }
 
-/* Is this device one of those that the row speaks of? */
+/* Is this device one of those that the row is about? */
 static bool concerns(const struct pb_report_input *input, size_t row, size_t device)
 {
     const struct pb_finding_row *finding = &input->rows[row];
@@ -165,18 +174,32 @@ static bool concerns(const struct pb_report_input *input, size_t row, size_t dev
     return finding->host[0] != '\0' && strcmp(finding->host, what->host) == 0;
 }
 
+/* The devices that the file names for this row. */
+static size_t read_members_of(const struct pb_report_input *input, size_t row, size_t *members)
+{
+    size_t count = 0;
+
+    for (size_t k = 0; k < input->stored_count; k++)
+        for (size_t i = 0; input->stored[k].finding == row && i < input->report.device_count; i++)
+            if (strcmp(input->stored[k].device, input->devices[i].key) == 0 &&
+                count < input->report.device_count) {
+                members[count++] = i;
+                break;
+            }
+    return count;
+}
+
 static enum pb_status fill_members(const struct pb_report_input *input, size_t row,
                                    struct pb_report_finding *finding, struct pb_error *err)
 {
-    size_t count = 0;
-    size_t *members;
+    size_t *members = calloc(input->report.device_count + 1, sizeof(*members));
 
-    for (size_t i = 0; i < input->report.device_count; i++)
-        count += concerns(input, row, i);
-    members = calloc(count + 1, sizeof(*members));
     if (members == NULL)
         return no_memory(input, err);
     finding->members = members;
+    finding->member_count = read_members_of(input, row, members);
+    if (finding->member_count > 0)
+        return PB_OK;
     for (size_t i = 0; i < input->report.device_count; i++)
         if (concerns(input, row, i))
             members[finding->member_count++] = i;
@@ -222,15 +245,30 @@ static enum pb_status fill_findings(struct pb_report_input *input, struct pb_err
     return status;
 }
 
-static enum pb_status read_findings(struct pb_report_input *input,
-                                    void (*announce)(const char *path, size_t devices),
-                                    struct pb_error *err)
+/* The findings of the file, and the devices of each; files of before have only the former. */
+static enum pb_status read_stored(struct pb_report_input *input, struct pb_error *err)
 {
     enum pb_status status =
         pb_reader_findings(input->reader, &input->rows, &input->report.finding_count, err);
 
+    if (status != PB_OK)
+        return status;
+    status = pb_reader_finding_members(input->reader, &input->stored, &input->stored_count, err);
+    if (status != PB_NOT_FOUND)
+        return status;
+    *err = (struct pb_error)PB_ERROR_INIT;
+    return PB_OK;
+}
+
+/* A policy of its own means a judgement of its own. */
+static enum pb_status read_findings(struct pb_report_input *input, const char *policy,
+                                    void (*announce)(const char *path, size_t devices),
+                                    struct pb_error *err)
+{
+    enum pb_status status = policy != NULL ? PB_NOT_FOUND : read_stored(input, err);
+
     if (status == PB_NOT_FOUND) {
-        if (announce != NULL)
+        if (announce != NULL && policy == NULL)
             announce(input->path, input->key_count);
         pb_reader_close(input->reader); /* workers have readers of their own */
         input->reader = NULL;
@@ -570,7 +608,7 @@ static void describe_run(struct pb_report_input *input)
         (struct pb_report_source){input, load_recording, load_info, load_states, load_agreement};
 }
 
-enum pb_status pb_report_read(const char *path, const char *device,
+enum pb_status pb_report_read(const char *path, const char *device, const char *policy,
                               void (*announce)(const char *path, size_t devices),
                               struct pb_report_input *input_out, struct pb_error *err)
 {
@@ -578,7 +616,9 @@ enum pb_status pb_report_read(const char *path, const char *device,
     enum pb_status status;
 
     *input = (struct pb_report_input){.path = path};
-    status = pb_reader_open(path, &input->reader, err);
+    status = policy == NULL ? PB_OK : pb_policy_load(policy, &input->ruling.policy, err);
+    if (status == PB_OK)
+        status = pb_reader_open(path, &input->reader, err);
     if (status == PB_OK)
         status = pb_reader_run(input->reader, &input->run, err);
     if (status == PB_OK)
@@ -586,7 +626,7 @@ enum pb_status pb_report_read(const char *path, const char *device,
     if (status == PB_OK)
         status = fill_devices(input, err);
     if (status == PB_OK && device == NULL)
-        status = read_findings(input, announce, err);
+        status = read_findings(input, policy, announce, err);
     if (status == PB_OK)
         status = choose_detailed(input, device, err);
     if (status == PB_OK)
@@ -608,6 +648,8 @@ void pb_report_input_clear(struct pb_report_input *input)
             free(input->numbers[i]);
     }
     pb_findings_clear(&input->ruling.findings);
+    pb_policy_clear(&input->ruling.policy);
+    pb_references_clear(&input->ruling.references);
     pb_scores_clear(&input->ruling.scores);
     pb_sheet_clear(&input->ruling.sheet);
     free(input->numbers);
@@ -615,6 +657,7 @@ void pb_report_input_clear(struct pb_report_input *input)
     free(input->devices);
     free(input->detailed);
     free(input->rows);
+    free(input->stored);
     free(input->keys);
     free(input->members);
 }

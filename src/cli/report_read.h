@@ -16,8 +16,10 @@ struct pb_report_input {
     struct pb_member *members; /* [device_count], by node and slot */
     struct pb_key *keys;       /* devices that the file has, sorted */
     size_t key_count;
-    struct pb_finding_row *rows; /* [finding_count] */
-    struct pb_ruling ruling;     /* where the file had no findings */
+    struct pb_finding_row *rows;      /* [finding_count] */
+    struct pb_finding_member *stored; /* [stored_count] as the file has them */
+    size_t stored_count;
+    struct pb_ruling ruling; /* where the file had no findings */
     bool is_ruled;
     struct pb_report_device *devices;
     struct pb_report_finding *findings;
@@ -31,11 +33,12 @@ struct pb_report_input {
  * Reads all that a page needs.
  *
  * device    a page of it alone; NULL: of the fleet
+ * policy    judge by this file, whatever findings the fleet file has; NULL: by none
  * announce  told once before devices are analysed, which takes time; NULL: nobody is
  *
  * pb_report_input_clear() it, on failure too. PB_INVALID: no fleet file, or no such device.
  */
-enum pb_status pb_report_read(const char *path, const char *device,
+enum pb_status pb_report_read(const char *path, const char *device, const char *policy,
                               void (*announce)(const char *path, size_t devices),
                               struct pb_report_input *input_out, struct pb_error *err);
 

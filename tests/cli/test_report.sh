@@ -70,6 +70,38 @@ analysed_fleet_is_shown_as_judged() {
     grep -qE '<title>n1.gpu1: (WARNING|CRITICAL), pcie_link</title>' page.html || fail "no mark on the map"
 }
 
+# A finding of a node is about its devices, of which its row can name none.
+members_of_a_finding_are_read_from_the_file() {
+    slow='"0": ["pcie_width=4"], "1": ["pcie_width=4"], "2": ["pcie_width=4"], "3": ["pcie_width=4"]'
+    echo "{\"seed\": 3, \"devices\": [{\"host\": \"n1\", \"profile\": \"gtx780\", \"count\": 12},
+        {\"host\": \"n2\", \"profile\": \"gtx780\", \"count\": 4, \"faults\": {$slow}}]}" >fleet.json
+    ranks 0 16 --backend sim --fleet fleet.json --no-progress -o f.h5 \
+        --tests clock_overhead,clock_calibration,host_link,host_latency,shared_latency
+    run 0 "$bin/plumb-report" -o judged.html f.h5
+    run 0 "$bin/plumb-analyze" f.h5
+    "$bin/plumb-outliers" f.h5 >out.txt 2>err.txt || true
+    run 0 "$bin/plumb-check" f.h5
+    run 0 "$bin/plumb-report" -o stored.html f.h5
+    grep -oE '<title>n[0-9.gpu]+: [^<]*' judged.html >judged.txt || fail "no device is marked"
+    grep -oE '<title>n[0-9.gpu]+: [^<]*' stored.html >stored.txt || fail "no device is marked"
+    cmp judged.txt stored.txt || { diff judged.txt stored.txt; fail "other devices are marked"; }
+    [ "$(grep -c '^<title>n2.*pcie' stored.txt)" -eq 4 ] || { cat stored.txt; fail "expected n2"; }
+}
+
+# The site's policy makes a judgement of its own, whatever the file has.
+policy_is_applied() {
+    fleet f.h5
+    run 0 "$bin/plumb-analyze" f.h5
+    "$bin/plumb-outliers" f.h5 >out.txt 2>err.txt || true
+    echo '{"schema": 1, "muted": [{"cause": "pcie_link", "until": "2999-01-01",
+        "reason": "a riser"}]}' >policy.json
+    run 0 "$bin/plumb-report" --policy policy.json -o page.html f.h5
+    page page.html 300000
+    ! grep -qE '<title>n1.gpu1: (WARNING|CRITICAL), pcie_link' page.html || fail "still marked"
+    echo '{"schema": 1, "causes": {"pcie_link": {"severity": "RED"}}}' >policy.json
+    refuses 2 'policy.json.*expected OK, WARNING' --policy policy.json -o other.html f.h5
+}
+
 unanalysed_fleet_is_analysed_and_says_so() {
     fleet f.h5
     run 0 "$bin/plumb-report" -o page.html f.h5

@@ -128,6 +128,7 @@ static void test_hostile__no_result_is_written_into_another_file(void **state)
 {
     const struct pb_parameter_row parameter = {.memory = "l1"};
     const struct pb_finding_row finding = {.severity = "OK"};
+    const struct pb_finding_tables tables = {&finding, 1, NULL, 0};
     long long before = size_and_time("victim.h5");
     struct pb_error err = PB_ERROR_INIT;
 
@@ -135,7 +136,7 @@ static void test_hostile__no_result_is_written_into_another_file(void **state)
     hostile_write(&hostile_files[0], "hostile.h5"); /* external_analysis */
     assert_int_equal(pb_file_write_parameters("hostile.h5", &parameter, 1, &err), PB_CORRUPT);
     assert_non_null(strstr(err.message, "/analysis: expected a hard link, found an external link"));
-    assert_int_equal(pb_file_write_findings("hostile.h5", &finding, 1, &err), PB_CORRUPT);
+    assert_int_equal(pb_file_write_findings("hostile.h5", &tables, &err), PB_CORRUPT);
     assert_int_equal(size_and_time("victim.h5"), before);
 }
 

@@ -60,6 +60,9 @@ static int remove_file(void **state)
     return 0;
 }
 
+static const struct pb_finding_member members[] = {{0, "n03.gpu2"}, {0, "n03.gpu3"}};
+static const struct pb_finding_tables one = {&finding, 1, members, 2}, none = {NULL, 0, NULL, 0};
+
 static size_t read_findings(const char *path, struct pb_finding_row **rows_out)
 {
     struct pb_reader *reader;
@@ -81,7 +84,7 @@ static void test_findings__come_back_as_written(void **state)
     struct pb_finding_row *rows;
     size_t complaints = 1;
 
-    assert_int_equal(pb_file_write_findings(*state, &finding, 1, NULL), PB_OK);
+    assert_int_equal(pb_file_write_findings(*state, &one, NULL), PB_OK);
     assert_int_equal(read_findings(*state, &rows), 1);
     assert_memory_equal(rows, &finding, sizeof(finding));
     free(rows);
@@ -89,12 +92,27 @@ static void test_findings__come_back_as_written(void **state)
     assert_int_equal(complaints, 0);
 }
 
+static void test_findings__members_come_back_as_written(void **state)
+{
+    struct pb_finding_member *rows = NULL;
+    struct pb_reader *reader;
+    size_t count = 0;
+
+    assert_int_equal(pb_file_write_findings(*state, &one, NULL), PB_OK);
+    assert_int_equal(pb_reader_open(*state, &reader, NULL), PB_OK);
+    assert_int_equal(pb_reader_finding_members(reader, &rows, &count, NULL), PB_OK);
+    assert_int_equal(count, 2);
+    assert_memory_equal(rows, members, sizeof(members));
+    free(rows);
+    pb_reader_close(reader);
+}
+
 static void test_findings__none_is_an_empty_table(void **state)
 {
     struct pb_finding_row *rows;
 
-    assert_int_equal(pb_file_write_findings(*state, &finding, 1, NULL), PB_OK);
-    assert_int_equal(pb_file_write_findings(*state, NULL, 0, NULL), PB_OK);
+    assert_int_equal(pb_file_write_findings(*state, &one, NULL), PB_OK);
+    assert_int_equal(pb_file_write_findings(*state, &none, NULL), PB_OK);
     assert_int_equal(read_findings(*state, &rows), 0);
     free(rows);
 }
@@ -104,7 +122,7 @@ static void test_findings__and_parameters_do_not_replace_each_other(void **state
     const struct pb_parameter_row parameter = {.device = "n03.gpu2", .parameter = "size_bytes"};
     struct pb_finding_row *rows;
 
-    assert_int_equal(pb_file_write_findings(*state, &finding, 1, NULL), PB_OK);
+    assert_int_equal(pb_file_write_findings(*state, &one, NULL), PB_OK);
     assert_int_equal(pb_file_write_parameters(*state, &parameter, 1, NULL), PB_OK);
     assert_int_equal(read_findings(*state, &rows), 1);
     free(rows);
@@ -131,6 +149,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(test_findings__come_back_as_written),
+        CASE(test_findings__members_come_back_as_written),
         CASE(test_findings__none_is_an_empty_table),
         CASE(test_findings__and_parameters_do_not_replace_each_other),
         CASE(test_findings__absent_ones_are_not_found),
