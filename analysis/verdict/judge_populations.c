@@ -198,7 +198,10 @@ static bool is_about_other(const struct pb_verdict *verdict, size_t group_index,
     return true;
 }
 
-/* Do findings name nearly all of the smaller part already? Then it follows from their causes. */
+/*
+ * Do findings name nearly all of the smaller part already, by values of theirs? Then it follows
+ * from their causes. That a device lacks a number explains none of its others.
+ */
 static bool is_explained(const struct pb_verdict *verdict, const struct pb_members *smaller)
 {
     size_t explained = 0;
@@ -210,7 +213,8 @@ static bool is_explained(const struct pb_verdict *verdict, const struct pb_membe
             const struct pb_finding *finding = &verdict->findings.items[f];
 
             is_named =
-                finding->severity != PB_SEVERITY_UNKNOWN && finding->attribute[0] == '\0' &&
+                finding->severity != PB_SEVERITY_UNKNOWN && !isnan(finding->value) &&
+                finding->attribute[0] == '\0' &&
                 pb_finding_concerns(finding, verdict->sheet, verdict->scores, smaller->subjects[i]);
         }
         explained += is_named;

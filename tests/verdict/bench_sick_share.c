@@ -32,7 +32,7 @@ enum {
     KINDS = 8,
     STRENGTHS = 4,
     DEVICES_MAX = 64,
-    SHARES = 5,
+    SHARES = 6,
     SHIFTS = 4,
 };
 
@@ -76,7 +76,8 @@ struct trial {
 
 /* What was counted of all fleets of one share of sick devices. */
 struct tally {
-    size_t fleets, drains, ok, undetermined, listed;
+    size_t fleets, drains, ok, undetermined;
+    size_t to_list, listed; /* fleets of which 40% are sick from 1.5 on; listed on both sides */
     size_t counted, counted_named, healthy, healthy_named;
     size_t by_shift[SHIFTS], named_by_shift[SHIFTS];
 };
@@ -341,6 +342,16 @@ static bool are_both_listed(const struct trial *trial)
     return false;
 }
 
+/* Are so many sick by what can be seen that the fleet falls in two parts? */
+static bool has_clear_share(const struct trial *trial)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < trial->count; i++)
+        count += trial->devices[i].kind >= 0 && trial->shifts[i] >= COUNTED_FROM;
+    return (double)count >= EVEN_SHARE * (double)trial->count;
+}
+
 static void print_findings(const struct trial *trial, const char *title)
 {
     printf("  %s: %zu nodes of %zu, sick:", title, trial->nodes, trial->slots);
@@ -429,13 +440,13 @@ static bool is_healthy_named(const struct trial *trial)
 
 static void random_places(const struct rows *rows, size_t fleets, uint64_t seed)
 {
-    static const double limits[SHARES] = {0.05, 0.15, 0.25, EVEN_SHARE, 1.0};
+    static const double limits[SHARES] = {0.05, 0.15, 0.25, EVEN_SHARE, 0.5, 1.0};
     struct tally tallies[SHARES] = {{0}};
 
     for (size_t f = 0; f < fleets; f++) {
         static struct trial trial;
         struct tally *tally = tallies;
-        bool even, right;
+        bool even, right, is_clear;
 
         begin(&trial, seed + f);
         make_sick(&trial, 0.01 + 0.59 * fleet_uniform(&trial.random));
@@ -450,11 +461,13 @@ static void random_places(const struct rows *rows, size_t fleets, uint64_t seed)
         tally->drains += right;
         tally->ok += trial.findings.worst == PB_SEVERITY_OK;
         tally->undetermined += has_even(&trial);
-        tally->listed += are_both_listed(&trial);
+        is_clear = has_clear_share(&trial);
+        tally->to_list += is_clear;
+        tally->listed += is_clear && are_both_listed(&trial);
         count_devices(&trial, even, tally);
         if (verbose && ((!even && !right) || trial.findings.worst == PB_SEVERITY_OK))
             print_findings(&trial, "drain or exit");
-        if (verbose && even && !are_both_listed(&trial))
+        if (verbose && is_clear && !are_both_listed(&trial))
             print_findings(&trial, "not listed");
         if (verbose && is_healthy_named(&trial))
             print_findings(&trial, "healthy named");
@@ -466,12 +479,13 @@ static void random_places(const struct rows *rows, size_t fleets, uint64_t seed)
     for (size_t i = 0; i < SHARES; i++) {
         const struct tally *tally = &tallies[i];
 
-        printf("| below %.0f%% | %zu | %.2f%% of %zu | %zu of %zu | %.1f%% | %zu | %zu | %zu |",
-               100.0 * fmin(limits[i], 0.61), tally->fleets,
-               100.0 * (double)tally->counted_named / fmax(1.0, (double)tally->counted),
-               tally->counted, tally->healthy_named, tally->healthy,
-               100.0 * (double)tally->drains / fmax(1.0, (double)tally->fleets), tally->ok,
-               tally->undetermined, tally->listed);
+        printf(
+            "| below %.0f%% | %zu | %.2f%% of %zu | %zu of %zu | %.1f%% | %zu | %zu | %zu of %zu |",
+            100.0 * fmin(limits[i], 0.61), tally->fleets,
+            100.0 * (double)tally->counted_named / fmax(1.0, (double)tally->counted),
+            tally->counted, tally->healthy_named, tally->healthy,
+            100.0 * (double)tally->drains / fmax(1.0, (double)tally->fleets), tally->ok,
+            tally->undetermined, tally->listed, tally->to_list);
         for (size_t k = 0; k < SHIFTS; k++)
             printf(" %.1f%% of %zu |",
                    100.0 * (double)tally->named_by_shift[k] / fmax(1.0, (double)tally->by_shift[k]),

@@ -2,6 +2,7 @@
  * Fleets with many sick devices: all of them are named and drained, whatever level is blamed, and
  * what cannot be decided is UNKNOWN. Devices are measured once in the simulator, healthy and sick.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,6 +30,7 @@ struct bed {
     int kinds[DEVICES_MAX]; /* enum kind; -1: healthy */
     const char *drivers[DEVICES_MAX];
     const char *lots[DEVICES_MAX]; /* first digits of the serial number */
+    const char *withheld;          /* a number that the sick lack; NULL: none */
 };
 
 static void measure(size_t row, const char *fault, struct pb_sheet *row_out)
@@ -74,6 +76,7 @@ static void begin(struct bed *bed, size_t nodes, size_t slots)
 {
     bed->nodes = nodes;
     bed->slots = slots;
+    bed->withheld = NULL;
     for (size_t i = 0; i < nodes * slots; i++) {
         bed->kinds[i] = -1;
         bed->drivers[i] = "580.1";
@@ -99,6 +102,17 @@ static void scatter(struct bed *bed, size_t count, enum kind kind, uint64_t seed
     }
 }
 
+/* What is inferred may be undetermined for the sick alone. */
+static void withhold(struct bed *bed)
+{
+    size_t column = pb_sheet_find(&bed->fleet, bed->withheld);
+
+    assert_true(column < bed->fleet.metric_count);
+    for (size_t i = 0; i < bed->nodes * bed->slots; i++)
+        if (bed->kinds[i] >= 0)
+            bed->fleet.subjects[i].cells[column].value = NAN;
+}
+
 static void judge(struct bed *bed)
 {
     struct pb_error err = PB_ERROR_INIT;
@@ -118,6 +132,8 @@ static void judge(struct bed *bed)
         PB_TEXT_SET(subject->info.driver_version, bed->drivers[i]);
         snprintf(subject->info.serial, sizeof(subject->info.serial), "%s%05zu", bed->lots[i], i);
     }
+    if (bed->withheld != NULL)
+        withhold(bed);
     assert_int_equal(fleetbuild_judge(&bed->fleet, &bed->findings, &err), PB_OK);
 }
 
@@ -268,6 +284,21 @@ static void test_many_sick__half_and_more_cannot_be_determined(void **state)
             assert_false(bed->findings.items[k].drain);
         end(bed);
     }
+}
+
+/* Numbers that only the sick lack are listed, and excuse none of what was measured of them. */
+static void test_many_sick__missing_numbers_explain_no_population(void **state)
+{
+    struct bed *bed = *state;
+
+    begin(bed, 6, 6);
+    scatter(bed, 17, LATENCY, 73);
+    bed->withheld = "l2.size_bytes";
+    judge(bed);
+    assert_int_equal(bed->findings.worst, PB_SEVERITY_UNKNOWN);
+    assert_string_equal(bed->findings.items[0].cause, "two_populations");
+    assert_int_equal(bed->findings.items[0].members.count, 17);
+    end(bed);
 }
 
 static void test_many_sick__a_node_names_its_members(void **state)
@@ -445,6 +476,7 @@ int main(void)
         cmocka_unit_test(test_many_sick__three_of_eight_on_a_node_are_not_the_node),
         cmocka_unit_test(test_many_sick__a_quarter_is_one_population_with_its_members),
         cmocka_unit_test(test_many_sick__half_and_more_cannot_be_determined),
+        cmocka_unit_test(test_many_sick__missing_numbers_explain_no_population),
         cmocka_unit_test(test_many_sick__a_node_names_its_members),
         cmocka_unit_test(test_many_sick__a_slower_driver_is_one_finding_with_that_cause),
         cmocka_unit_test(test_many_sick__what_could_not_be_found_is_unknown),
