@@ -264,6 +264,31 @@ const struct pb_option pb_options[] = {
      .standard = "2",
      .help = "How far latencies, clocks and rates may lie apart"},
 
+    /* ---- tables for other programs ---- */
+    {.id = PB_OPTION_DEVICE,
+     .programs = PB_FOR(EXPORT),
+     .letter = 'd',
+     .name = "device",
+     .argument = "KEY",
+     .type = PB_TYPE_TEXT,
+     .standard = "all",
+     .help = "Export only this device, named HOST.gpuSLOT"},
+    {.id = PB_OPTION_TESTS,
+     .programs = PB_FOR(EXPORT),
+     .letter = 't',
+     .name = "tests",
+     .argument = "A,B,...",
+     .type = PB_TYPE_TESTS,
+     .standard = "all",
+     .help = "Export only these tests"},
+    {.id = PB_OPTION_OUTPUT,
+     .programs = PB_FOR(EXPORT),
+     .letter = 'o',
+     .name = "output",
+     .argument = "FOLDER",
+     .type = PB_TYPE_FOLDER,
+     .help = "The folder to write into; it is created where it does not exist"},
+
     /* ---- the page ---- */
     {.id = PB_OPTION_DEVICE,
      .programs = PB_FOR(REPORT),
@@ -531,6 +556,22 @@ const struct pb_command pb_commands[PB_PROGRAM_COUNT] = {
          .argument_count_min = 2,
          .argument_count_max = 2,
          .argument_words = "h5"},
+    [PB_PROGRAM_EXPORT] =
+        {.name = "plumb-export",
+         .arguments = "-o FOLDER FILE.h5",
+         .summary = "Writes the recordings of a fleet file as comma-separated values.",
+         .description =
+             "FOLDER/fleet.csv has a row for each rank. A folder for each device has tests.csv, "
+             "state.csv, and of each test TEST.points.csv (its chases), TEST.accesses.csv (every "
+             "access; `point` is the row of its chase, counted from 0) and TEST.matrix.csv (a row "
+             "for each measured cell). The first line of a table names its columns and their "
+             "units. Parameters are exported by plumb-analyze --csv.",
+         .exits = {{0, "written"}, {1, "failed"}, {2, "wrong command line or no fleet file"}},
+         .usage_code = PB_EXIT_USAGE,
+         .argument_count_min = 1,
+         .argument_count_max = 1,
+         .argument_words = "h5",
+         .needs_output = true},
     [PB_PROGRAM_REPORT] =
         {.name = "plumb-report",
          .arguments = "-o REPORT.html FILE.h5",

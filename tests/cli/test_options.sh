@@ -6,7 +6,7 @@ set -eu
 . "$(dirname "$0")/lib.sh"
 pages=$bin/../../share
 programs='plumb-probe plumb-run plumb-merge plumb-check plumb-analyze plumb-outliers plumb-report plumb-diff
-    plumb-model plumb-trace'
+    plumb-export plumb-model plumb-trace'
 
 every_option_is_in_help_page_and_completion() {
     for program in $programs; do
