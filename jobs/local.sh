@@ -74,7 +74,8 @@ measuring=
 "$build/src/cli/plumb-check" "$output"
 if [ $demo = no ]; then
     "$build/src/cli/plumb-analyze" "$output"
-else # one of many that are alike
+else # all are analysed, one of many that are alike is shown
+    "$build/src/cli/plumb-analyze" --summary "$output" >/dev/null
     "$build/src/cli/plumb-analyze" --device n1.gpu0 "$output"
 fi
 echo

@@ -2,6 +2,7 @@
 #include "cli/progress.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,46 @@ static void draw_summary(const struct pb_progress *progress, FILE *picture)
     draw_line(progress, picture, line);
 }
 
+/* How much of the run is done, by tests: 0 to 1. */
+static double done_share(const struct pb_progress *progress)
+{
+    double done = 0.0;
+
+    for (size_t i = 0; i < progress->rank_count; i++) {
+        const struct place *place = &progress->places[i];
+
+        if (place->ended)
+            done += 1.0;
+        else if (place->count > 0)
+            done += (double)(place->number - place->running) / (double)place->count;
+    }
+    return done / (double)progress->rank_count;
+}
+
+/*
+ * A bar and the time left. Tests take different times, so that it is an estimate; of the first
+ * twentieth none is made.
+ */
+static void draw_bar(const struct pb_progress *progress, FILE *picture)
+{
+    enum { BAR = 30 };
+    static const double least = 0.05;
+    double share = done_share(progress);
+    double elapsed = pb_time_monotonic_seconds() - progress->begun;
+    int full = (int)(share * BAR);
+    char bar[BAR + 1], line[128], left[64] = "";
+
+    for (int i = 0; i < BAR; i++)
+        bar[i] = i < full ? '#' : '-';
+    bar[BAR] = '\0';
+    if (share >= 1.0)
+        snprintf(left, sizeof(left), "done after %.0f s", elapsed);
+    else if (share >= least)
+        snprintf(left, sizeof(left), "about %.0f s left", ceil(elapsed * (1.0 - share) / share));
+    snprintf(line, sizeof(line), "[%s] %3.0f%%  %s", bar, floor(100.0 * share), left);
+    draw_line(progress, picture, line);
+}
+
 /* Takes our lines off the screen, so that others can be written there. */
 static void erase(struct pb_progress *progress)
 {
@@ -127,10 +168,11 @@ static void draw(struct pb_progress *progress)
     else
         for (size_t i = 0; i < lines; i++)
             draw_place(progress, picture, i);
+    draw_bar(progress, picture);
     if (fclose(picture) == 0 && text != NULL)
         fputs(text, stderr);
     free(text);
-    progress->drawn = lines;
+    progress->drawn = lines + 1;
     progress->last_draw = pb_time_monotonic_seconds();
 }
 

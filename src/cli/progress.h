@@ -1,6 +1,6 @@
 /*
- * Showing how far a job is, on standard error: on a terminal a line per rank that lives, elsewhere
- * a plain line for every test that ended.
+ * Showing how far a job is, on standard error: on a terminal a line per rank that lives, a bar and
+ * the time left; elsewhere a plain line for every test that ended.
  *
  * Limit: with more than PB_PROGRESS_LINES ranks the terminal shows a summary line instead.
  */

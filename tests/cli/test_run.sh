@@ -620,5 +620,21 @@ sixty_four_ranks_take_no_more_memory_than_eight() {
         fail "$eight kB with 8 ranks, $many kB with 64"
 }
 
+# A bar on a terminal, plain lines elsewhere.
+progress_has_a_bar_on_a_terminal_only() {
+    command -v script >/dev/null || exit 77
+    tests=clock_overhead,clock_calibration,shared_latency,l1_line
+    TERM=xterm script -qec "'$bin/plumb-probe' --profile gtx780 --tests $tests -o a.h5" /dev/null \
+        </dev/null >screen.txt 2>&1 || fail "plumb-probe on a terminal"
+    grep -q '\[#*-*\] *[0-9]*%' screen.txt || { cat screen.txt; fail "no bar"; }
+    grep -q '\[#\{30\}\] 100%  done after' screen.txt || { cat screen.txt; fail "no end"; }
+    TERM=dumb script -qec "'$bin/plumb-probe' --profile gtx780 --tests $tests -o b.h5" /dev/null \
+        </dev/null >dumb.txt 2>&1 || fail "plumb-probe on a dumb terminal"
+    ! grep -q '\[#' dumb.txt || fail "a bar on a terminal that cannot show one"
+    run 0 "$bin/plumb-probe" --profile gtx780 --tests $tests -o c.h5
+    ! grep -q '\[#' err.txt || fail "a bar where there is no terminal"
+    grep -q 'shared_latency ok' err.txt || { cat err.txt; fail "no plain line"; }
+}
+
 "$case_name"
 pass
