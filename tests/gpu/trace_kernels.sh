@@ -1,5 +1,5 @@
 #!/bin/sh
-# trace_kernels.sh BUILD OUT [all|held_out]: the proof of the tracer by hardware counters.
+# trace_kernels.sh BUILD OUT [all|held_out|held_out_2]: the proof of the tracer by hardware counters.
 #
 # Every kernel of plumb-trace-kernels runs under ncu with cold caches (--cache-control all), and under
 # plumb-trace on all SMs and on one. OUT gets
@@ -44,7 +44,7 @@ since() { echo "$1 $(now)" | awk '{printf "%.3f", $2 - $1}'; }
 echo "kernel,native_s,one_sm_s,all_sms_s,records,stream_bytes_per_record,file_bytes,native_kernel_s,traced_kernel_s" \
     >"$out/costs.csv"
 : >"$out/counted.csv"
-case $kind in all) names="$("$kernels" --list) large_copy" ;; *) names=$("$kernels" --list-held-out) ;; esac
+case $kind in all) names="$("$kernels" --list) large_copy" ;; held_out) names=$("$kernels" --list-held-out) ;; *) names=$("$kernels" --list-held-out-2) ;; esac
 for name in $names; do
     begin=$(now); CUDA_MODULE_LOADING=EAGER "$kernels" "$name" >"$out/native"; native=$(since "$begin")
     begin=$(now); "$trace" --kernel "^$name\$" --sms 1 -o "$out/one.h5" -- "$kernels" "$name" >/dev/null

@@ -13,8 +13,8 @@
  * Limit: the end of a launch is awaited inside of its callback. Where other threads call the driver
  * meanwhile, the program can hang (seen with four threads that launch at once).
  *
- * Not traced: kernels of CUDA graphs (counted), launches from the device, texture and constant
- * loads.
+ * The kernels of a CUDA graph are traced as launches of their own, all awaited at the end of the
+ * graph's launch. Not traced: launches from the device, texture and constant loads.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -120,6 +120,14 @@ static struct tracer tracer = {.stream_lock = PTHREAD_MUTEX_INITIALIZER,
 
 /* The launch that this thread has begun and not ended; NULL: none that is recorded. */
 static _Thread_local struct run *own_run;
+
+/* The CUDA graph that this thread launches, and its kernels that are recorded. */
+static _Thread_local struct {
+    Sanitizer_StreamHandle stream;
+    struct run *runs[RUNS_MAX];
+    size_t count;
+    bool lacks_kernels; /* some that were wanted are not recorded */
+} own_graph;
 
 /* Dynamic shared memory of the launch that this thread asks the driver for; -1: not known. */
 static _Thread_local int64_t shared_dynamic_bytes = -1;
@@ -615,8 +623,9 @@ static void note_skipped(const char *name)
     emit(PB_STREAM_SKIPPED, name, strlen(name) + 1, NULL, 0);
 }
 
-/* Sets the device's state up, in the order of the launch's own stream. */
-static bool prepare(struct run *run, const Sanitizer_LaunchData *data)
+/* Sets the device's state up, in the order of the stream of the launch, or of its graph. */
+static bool prepare(struct run *run, const Sanitizer_LaunchData *data,
+                    Sanitizer_StreamHandle stream)
 {
     uint32_t wanted = run->row.sms_wanted, rings = run->context->sm_count;
     struct pb_patch_launch launch = {.sms = run->sms,
@@ -628,11 +637,10 @@ static bool prepare(struct run *run, const Sanitizer_LaunchData *data)
                                      .rings_traced = wanted == 0 ? rings : wanted};
 
     reset_rings(run);
-    return succeeded(
-               tracer.api.sanitizerMemset(run->sms, 0, SM_SLOTS * sizeof(*run->sms), data->hStream),
-               "setting up a launch") &&
+    return succeeded(tracer.api.sanitizerMemset(run->sms, 0, SM_SLOTS * sizeof(*run->sms), stream),
+                     "setting up a launch") &&
            succeeded(tracer.api.sanitizerMemcpyHostToDeviceAsync(run->device, &launch,
-                                                                 sizeof(launch), data->hStream),
+                                                                 sizeof(launch), stream),
                      "setting up a launch") &&
            succeeded(tracer.api.sanitizerSetLaunchCallbackData(data->hLaunch, data->function,
                                                                data->hStream, run->device),
@@ -678,7 +686,8 @@ static bool is_selected(const Sanitizer_LaunchData *data)
 }
 
 /* The buffers that the launch records into; NULL: it is not traced. */
-static struct run *begin_traced(const Sanitizer_LaunchData *data, uint64_t number)
+static struct run *begin_traced(const Sanitizer_LaunchData *data, Sanitizer_StreamHandle stream,
+                                uint64_t number)
 {
     struct context *context = find_context(data->context);
     struct module *module = find_module(data->module);
@@ -695,7 +704,7 @@ static struct run *begin_traced(const Sanitizer_LaunchData *data, uint64_t numbe
     module->has_launched = true;
     fill_launch(data, number, module, run);
     emit(PB_STREAM_LAUNCH, &run->row, sizeof(run->row), NULL, 0);
-    if (!prepare(run, data)) {
+    if (!prepare(run, data, stream)) {
         set_state(run, RUN_FREE);
         return NULL;
     }
@@ -704,22 +713,37 @@ static struct run *begin_traced(const Sanitizer_LaunchData *data, uint64_t numbe
     return run;
 }
 
-static void on_launch_begin(const Sanitizer_LaunchData *data)
+/* Its patches get no place to write to. */
+static void leave_untraced(const Sanitizer_LaunchData *data)
 {
-    bool is_wanted;
+    tracer.api.sanitizerSetLaunchCallbackData(data->hLaunch, data->function, data->hStream, NULL);
+}
+
+/* stream: that the launch is ordered in. NULL: it is not traced; *is_wanted_out: it was to be. */
+static struct run *begin_launch(const Sanitizer_LaunchData *data, Sanitizer_StreamHandle stream,
+                                bool *is_wanted_out)
+{
+    struct run *run;
     uint64_t number;
 
     pthread_mutex_lock(&tracer.lock);
     number = tracer.launches++;
     pb_stream_header(tracer.stream)->launches = tracer.launches;
-    is_wanted = is_selected(data);
+    *is_wanted_out = is_selected(data);
     pthread_mutex_unlock(&tracer.lock);
+    run = *is_wanted_out ? begin_traced(data, stream, number) : NULL;
+    if (run == NULL)
+        leave_untraced(data);
+    return run;
+}
+
+static void on_launch_begin(const Sanitizer_LaunchData *data)
+{
+    bool is_wanted;
+
     if (own_run != NULL) /* a launch that the driver refused has no end */
         set_state(own_run, RUN_FREE);
-    own_run = is_wanted ? begin_traced(data, number) : NULL;
-    if (own_run == NULL)
-        tracer.api.sanitizerSetLaunchCallbackData(data->hLaunch, data->function, data->hStream,
-                                                  NULL);
+    own_run = begin_launch(data, data->hStream, &is_wanted);
 }
 
 static double seconds_since(const struct timespec *begin)
@@ -739,19 +763,19 @@ static uint32_t count_traced(const struct run *run)
     return wanted == 0 || used < wanted ? used : wanted;
 }
 
-static void on_launch_end(const Sanitizer_LaunchData *data, struct run *run)
+static void end_launch(struct run *run, Sanitizer_StreamHandle stream)
 {
     struct pb_stream_launch_end row = {.launch = run->row.launch};
     struct pb_patch_sm *sms = malloc(SM_SLOTS * sizeof(*sms));
     struct pb_patch_launch launch = {.lost = 0};
-    SanitizerResult result = tracer.api.sanitizerStreamSynchronize(data->hStream);
+    SanitizerResult result = tracer.api.sanitizerStreamSynchronize(stream);
 
     if (result == SANITIZER_SUCCESS)
-        result = tracer.api.sanitizerMemcpyDeviceToHost(&launch, run->device, sizeof(launch),
-                                                        data->hStream);
+        result =
+            tracer.api.sanitizerMemcpyDeviceToHost(&launch, run->device, sizeof(launch), stream);
     if (result == SANITIZER_SUCCESS && sms != NULL)
-        result = tracer.api.sanitizerMemcpyDeviceToHost(sms, run->sms, SM_SLOTS * sizeof(*sms),
-                                                        data->hStream);
+        result =
+            tracer.api.sanitizerMemcpyDeviceToHost(sms, run->sms, SM_SLOTS * sizeof(*sms), stream);
     pthread_mutex_lock(&tracer.lock);
     drain(run);
     drain_rest(run, result == SANITIZER_SUCCESS ? sms : NULL);
@@ -767,32 +791,80 @@ static void on_launch_end(const Sanitizer_LaunchData *data, struct run *run)
     free(sms);
 }
 
-/* Kernels of graphs are not traced: their patches get no place to write to. */
+/* ---- graphs ---- */
+
+static void on_graph_begin(const Sanitizer_GraphLaunchData *data)
+{
+    for (size_t i = 0; i < own_graph.count; i++) /* a launch that the driver refused */
+        set_state(own_graph.runs[i], RUN_FREE);
+    own_graph.stream = data->hStream;
+    own_graph.count = 0;
+    own_graph.lacks_kernels = false;
+}
+
+/* An upload runs nothing yet. The kernel may run in a stream of the driver's own, beside others. */
+static void on_graph_node(const Sanitizer_GraphNodeLaunchData *node)
+{
+    struct run *run;
+    bool is_wanted;
+
+    if (node->nodeType != CU_GRAPH_NODE_TYPE_KERNEL)
+        return;
+    if (node->isGraphUpload) {
+        leave_untraced(&node->launchData);
+        return;
+    }
+    shared_dynamic_bytes = -1;
+    run = begin_launch(&node->launchData, own_graph.stream, &is_wanted);
+    if (run == NULL) {
+        own_graph.lacks_kernels |= is_wanted;
+        return;
+    }
+    own_graph.runs[own_graph.count++] = run;
+    succeeded(tracer.api.sanitizerStreamSynchronize(own_graph.stream), "setting up a launch");
+}
+
+static void on_graph_end(void)
+{
+    for (size_t i = 0; i < own_graph.count; i++)
+        end_launch(own_graph.runs[i], own_graph.stream);
+    own_graph.count = 0;
+    pb_stream_header(tracer.stream)->untraced_graph_launches += own_graph.lacks_kernels;
+}
+
 static void on_graph(Sanitizer_CallbackId id, const void *data)
 {
-    const Sanitizer_GraphNodeLaunchData *node = data;
-
-    if (id == SANITIZER_CBID_GRAPHS_LAUNCH_BEGIN)
-        pb_stream_header(tracer.stream)->untraced_graph_launches++;
-    else if (id == SANITIZER_CBID_GRAPHS_NODE_LAUNCH_BEGIN &&
-             node->nodeType == CU_GRAPH_NODE_TYPE_KERNEL)
-        tracer.api.sanitizerSetLaunchCallbackData(
-            node->launchData.hLaunch, node->launchData.function, node->launchData.hStream, NULL);
+    switch (id) {
+    case SANITIZER_CBID_GRAPHS_LAUNCH_BEGIN:
+        on_graph_begin(data);
+        break;
+    case SANITIZER_CBID_GRAPHS_NODE_LAUNCH_BEGIN:
+        on_graph_node(data);
+        break;
+    case SANITIZER_CBID_GRAPHS_LAUNCH_END:
+        on_graph_end();
+        break;
+    default:
+        break;
+    }
 }
 
 /* ---- callbacks ---- */
 
 /* The driver's functions that launch, and the form of their arguments. */
+enum arguments { PLAIN, CONFIG /* the first one is a CUlaunchConfig */, NONE };
 static const struct {
     Sanitizer_CallbackId id;
-    bool has_config; /* the first argument is a CUlaunchConfig */
+    enum arguments arguments;
 } launch_functions[] = {
-    {SANITIZER_CBID_DRIVER_API_cuLaunchKernel, false},
-    {SANITIZER_CBID_DRIVER_API_cuLaunchKernel_ptsz, false},
-    {SANITIZER_CBID_DRIVER_API_cuLaunchCooperativeKernel, false},
-    {SANITIZER_CBID_DRIVER_API_cuLaunchCooperativeKernel_ptsz, false},
-    {SANITIZER_CBID_DRIVER_API_cuLaunchKernelEx, true},
-    {SANITIZER_CBID_DRIVER_API_cuLaunchKernelEx_ptsz, true},
+    {SANITIZER_CBID_DRIVER_API_cuLaunchKernel, PLAIN},
+    {SANITIZER_CBID_DRIVER_API_cuLaunchKernel_ptsz, PLAIN},
+    {SANITIZER_CBID_DRIVER_API_cuLaunchCooperativeKernel, PLAIN},
+    {SANITIZER_CBID_DRIVER_API_cuLaunchCooperativeKernel_ptsz, PLAIN},
+    {SANITIZER_CBID_DRIVER_API_cuLaunchKernelEx, CONFIG},
+    {SANITIZER_CBID_DRIVER_API_cuLaunchKernelEx_ptsz, CONFIG},
+    {SANITIZER_CBID_DRIVER_API_cuGraphLaunch, NONE},
+    {SANITIZER_CBID_DRIVER_API_cuGraphLaunch_ptsz, NONE},
 };
 enum { LAUNCH_FUNCTIONS = sizeof(launch_functions) / sizeof(launch_functions[0]) };
 
@@ -810,9 +882,10 @@ static void read_arguments(Sanitizer_CallbackId id, const Sanitizer_CallbackData
     if (data->functionParams == NULL)
         return;
     for (size_t i = 0; i < LAUNCH_FUNCTIONS; i++)
-        if (launch_functions[i].id == id)
-            shared_dynamic_bytes = launch_functions[i].has_config ? extended->config->sharedMemBytes
-                                                                  : arguments->shared_bytes;
+        if (launch_functions[i].id == id && launch_functions[i].arguments != NONE)
+            shared_dynamic_bytes = launch_functions[i].arguments == CONFIG
+                                       ? extended->config->sharedMemBytes
+                                       : arguments->shared_bytes;
 }
 
 static void on_driver_call(Sanitizer_CallbackId id, const Sanitizer_CallbackData *data)
@@ -869,7 +942,7 @@ static void SANITIZERAPI on_callback(void *unused, Sanitizer_CallbackDomain doma
         on_launch_begin(data);
     } else if (domain == SANITIZER_CB_DOMAIN_LAUNCH && id == SANITIZER_CBID_LAUNCH_END) {
         if (own_run != NULL)
-            on_launch_end(data, own_run);
+            end_launch(own_run, ((const Sanitizer_LaunchData *)data)->hStream);
         own_run = NULL;
     } else if (domain == SANITIZER_CB_DOMAIN_RESOURCE) {
         on_resource(id, data);
