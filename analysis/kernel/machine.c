@@ -13,29 +13,33 @@
  * Fermi and Kepler: N14 3.2 and 4.2, stores are handled by L2; from Maxwell on lines are allocated
  * when they are missed (a load that meets its line in flight is a hit: seen on an H200). From
  * Ampere on the requests of a GPC are merged before L2 (the "L2 Request Coalescer" of Nsight
- * Compute; seen on an H200). The number of GPCs is that of the largest chip of each.
+ * Compute; seen on an H200). The number of GPCs is that of the largest chip of each. From Hopper on
+ * L1 keeps lines that hit (segmented LRU, as an H200's does where lines of one set are loaded at
+ * random: tests/gpu/l1_replacement.cu).
  */
 static const struct pb_execution capabilities[] = {
     {120, 0, 1536, 24, 65536, 102400, 1024, false, PB_STORE_UPDATE, true, 12, NAN, false, NAN, 0.0,
-     0.0},
+     0.0, true, true},
     {100, 0, 2048, 32, 65536, 233472, 1024, false, PB_STORE_UPDATE, true, 8, NAN, false, NAN, 0.0,
-     0.0},
+     0.0, true, true},
     {90, 0, 2048, 32, 65536, 233472, 1024, false, PB_STORE_UPDATE, true, 8, NAN, false, NAN, 0.0,
-     0.0},
+     0.0, true, true},
     {89, 0, 1536, 24, 65536, 102400, 1024, false, PB_STORE_UPDATE, true, 12, NAN, false, NAN, 0.0,
-     0.0},
+     0.0, true, false},
     {86, 0, 1536, 16, 65536, 102400, 1024, false, PB_STORE_UPDATE, true, 7, NAN, false, NAN, 0.0,
-     0.0},
+     0.0, true, false},
     {80, 0, 2048, 32, 65536, 167936, 1024, false, PB_STORE_UPDATE, true, 8, NAN, false, NAN, 0.0,
-     0.0},
-    {75, 0, 1024, 16, 65536, 65536, 0, false, PB_STORE_UPDATE, false, 1, NAN, false, NAN, 0.0, 0.0},
-    {70, 0, 2048, 32, 65536, 98304, 0, false, PB_STORE_UPDATE, false, 1, NAN, false, NAN, 0.0, 0.0},
+     0.0, true, false},
+    {75, 0, 1024, 16, 65536, 65536, 0, false, PB_STORE_UPDATE, false, 1, NAN, false, NAN, 0.0, 0.0,
+     true, false},
+    {70, 0, 2048, 32, 65536, 98304, 0, false, PB_STORE_UPDATE, false, 1, NAN, false, NAN, 0.0, 0.0,
+     true, false},
     {50, 0, 2048, 32, 65536, 65536, 0, false, PB_STORE_INVALIDATE, false, 1, NAN, false, NAN, 0.0,
-     0.0},
+     0.0, false, false},
     {30, 0, 2048, 16, 65536, 49152, 0, true, PB_STORE_INVALIDATE, false, 1, NAN, false, NAN, 0.0,
-     0.0},
+     0.0, false, false},
     {20, 0, 1536, 8, 32768, 49152, 0, true, PB_STORE_INVALIDATE, false, 1, NAN, false, NAN, 0.0,
-     0.0},
+     0.0, false, false},
 };
 
 enum { CAPABILITY_COUNT = sizeof(capabilities) / sizeof(capabilities[0]), DEFAULT_CAPABILITY = 90 };
@@ -262,6 +266,8 @@ enum pb_status pb_machine_make(const struct pb_model_hierarchy *hierarchy,
         .shared_per_sm = execution->shared_per_sm,
         .shared_reserved_per_block = execution->shared_reserved_per_block,
         .l1_stores = execution->l1_stores,
+        .l1_answers_in_order = execution->l1_answers_in_order,
+        .l1_keeps_hits = execution->l1_keeps_hits,
         .l1.fills_on_arrival = execution->l1_fills_on_arrival,
         .mshr_per_sm = (uint32_t)hierarchy->mshr_per_sm,
         .line_cycles = execution->line_cycles,

@@ -78,6 +78,7 @@ struct recent {
 
 struct sm {
     struct level l1;
+    double answered; /* when the load before the next one is answered, where answers keep order */
     struct pb_model_mshr *mshr; /* NULL: no limit */
 };
 
@@ -94,7 +95,7 @@ struct pb_memory {
     struct pb_line_map requests[PB_GPCS_MAX];
     unsigned char gpc_sides[PB_GPCS_MAX];  /* of L2, on which each GPC is */
     unsigned char *gpcs;                   /* [sm_count] of which each SM is */
-    struct pb_model_level l1_drawn;        /* L1 with masks that were drawn in part */
+    struct pb_model_level l1;              /* as measured, and what is assumed beside it */
     struct recent (*recent)[RECENT_COUNT]; /* [sm_count * warp_slots] */
     gsl_rng *random;
     struct pb_instruction_counts *instructions;
@@ -156,32 +157,68 @@ static enum pb_status open_level(struct pb_memory *memory, const struct pb_machi
     else if (spec->shape.set_count > 0)
         status = pb_model_cache_create(&spec->shape, seed, &level->cache, err);
     else
-        status = pb_model_level_open(spec->draws_high_bits ? &memory->l1_drawn : spec->level,
+        status = pb_model_level_open(spec == &memory->machine->l1 ? &memory->l1 : spec->level,
                                      spec->fits_bytes, PB_MODEL_ASSUME, seed, &level->cache, err);
     if (status == PB_OK && !options->has_no_classes)
         status = open_ideal(spec, line_bytes, sector_bytes, &level->ideal, err);
     return status;
 }
 
+/* The bits of the set that an address bit changes. */
+static uint32_t column_of(const struct pb_model_shape *shape, unsigned address_bit)
+{
+    uint32_t column = 0;
+
+    for (size_t i = 0; i < shape->index_mask_count; i++)
+        column |= (uint32_t)(shape->index_masks[i] >> address_bit & 1) << i;
+    return column;
+}
+
+/* Do the address bits from one to another, as many as the set has, choose among all sets? */
+static bool spread_over_sets(const struct pb_model_shape *shape, unsigned first, unsigned last)
+{
+    uint32_t basis[PB_MODEL_MASKS_MAX] = {0}; /* by leading bit */
+
+    for (unsigned bit = first; bit <= last; bit++) {
+        uint32_t column = column_of(shape, bit);
+
+        while (column != 0 && basis[31 - __builtin_clz(column)] != 0)
+            column ^= basis[31 - __builtin_clz(column)];
+        if (column == 0)
+            return false;
+        basis[31 - __builtin_clz(column)] = column;
+    }
+    return true;
+}
+
 /*
  * Address bits above those that the index was resolved for belong to it, too, in a way that depends
- * on where pages lie: each gets a part in it that is drawn.
+ * on where pages lie: each gets a part in it that is drawn. As many neighbouring address bits as
+ * the set has choose among all sets, as those that were resolved do on an H100 and an H200: the
+ * index is there to spread rows of any power of two.
  */
-static enum pb_status draw_masks(const struct pb_machine_level *spec, uint64_t seed,
-                                 struct pb_model_level *drawn, struct pb_error *err)
+static enum pb_status draw_masks(struct pb_model_level *drawn, uint64_t seed, struct pb_error *err)
 {
+    struct pb_model_shape *shape = &drawn->shape;
     gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
+    unsigned count = (unsigned)shape->index_mask_count;
     uint64_t known = 1;
 
     if (random == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory for random numbers");
     gsl_rng_set(random, (unsigned long)seed + 1);
-    *drawn = *spec->level;
-    for (size_t i = 0; i < drawn->shape.index_mask_count; i++)
-        known |= drawn->shape.index_masks[i];
-    for (size_t i = 0; i < drawn->shape.index_mask_count; i++)
-        for (unsigned bit = 64 - (unsigned)__builtin_clzll(known); bit < ADDRESS_BITS; bit++)
-            drawn->shape.index_masks[i] |= (uint64_t)gsl_rng_uniform_int(random, 2) << bit;
+    for (size_t i = 0; i < count; i++)
+        known |= shape->index_masks[i];
+    for (unsigned bit = 64 - (unsigned)__builtin_clzll(known); bit < ADDRESS_BITS; bit++) {
+        bool is_spread = bit >= count && spread_over_sets(shape, bit + 1 - count, bit - 1);
+
+        do {
+            for (size_t i = 0; i < count; i++) {
+                shape->index_masks[i] &= ~(UINT64_C(1) << bit);
+                shape->index_masks[i] |= (uint64_t)gsl_rng_uniform_int(random, 2) << bit;
+            }
+        } while (is_spread && !spread_over_sets(shape, bit + 1 - count, bit));
+    }
     gsl_rng_free(random);
     return PB_OK;
 }
@@ -1016,6 +1053,10 @@ enum pb_status pb_memory_access(void *context, uint32_t sm_number, uint32_t warp
     }
     if (status != PB_OK || outcome->is_refused)
         return status;
+    if (memory->machine->l1_answers_in_order && instruction->kind == PB_KIND_LOAD && !is_bulk) {
+        sm->answered = fmax(sm->answered, outcome->ready_time);
+        outcome->ready_time = sm->answered;
+    }
     outcome->issue_time =
         fmax(outcome->issue_time,
              time + 1.0 + memory->machine->line_cycles * (double)(count > 0 ? count - 1 : 0));
@@ -1035,8 +1076,14 @@ static enum pb_status make_sms(struct pb_memory *memory, struct pb_error *err)
                     !memory->options.without[PB_EXTENSION_LATENCY];
     enum pb_status status = PB_OK;
 
+    if (machine->l1.level != NULL)
+        memory->l1 = *machine->l1.level;
+    if (!memory->l1.has_policy) {
+        memory->l1.shape.policy = machine->l1_keeps_hits ? PB_MODEL_KEEP_HITS : PB_MODEL_LRU;
+        memory->l1.has_policy = true;
+    }
     if (machine->l1.level != NULL && machine->l1.draws_high_bits)
-        status = draw_masks(&machine->l1, memory->options.seed, &memory->l1_drawn, err);
+        status = draw_masks(&memory->l1, memory->options.seed, err);
     for (uint32_t i = 0; i < memory->sm_count && status == PB_OK; i++) {
         if (machine->l1.level != NULL)
             status =

@@ -48,6 +48,8 @@ struct pb_machine {
     uint64_t shared_reserved_per_block;     /* bytes that the driver takes of each block */
     struct pb_machine_level l1, l2;
     enum pb_store_policy l1_stores;
+    bool l1_answers_in_order; /* a hit waits for the misses of its SM before it */
+    bool l1_keeps_hits;       /* PB_MODEL_KEEP_HITS where its policy is not determined, else LRU */
     struct pb_latency l1_hit, l2_hit, dram; /* in all, from the SM and back */
     /*
      * Halves of L2: an SM looks its own one up, and what it misses there comes from the other half

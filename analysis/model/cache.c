@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/order.h"
+
 enum {
     SEARCHED_WAYS_MAX = 16, /* of wider sets the lines are hashed */
     ADDRESS_BYTES = 8,
@@ -25,15 +27,15 @@ struct ends {
 struct line {
     struct link link;
     uint32_t sectors; /* there or in flight */
-    uint32_t has_hit; /* since it was filled; 0 or 1: the list that holds it */
+    uint32_t is_kept; /* 0 or 1: the list that holds it */
 };
 
 /* A set owns the slots [first, first + ways); `filled` of them have held a line. */
 struct set {
     uint32_t epoch; /* not the cache's: it is empty */
-    uint32_t first, ways, filled, holes;
+    uint32_t first, ways, filled, holes, kept;
     bool has_drawn;
-    struct ends ends[2]; /* of the lines that have not hit yet, and of the others (KEEP_HITS) */
+    struct ends ends[2]; /* of the lines that may go, and of those that are kept (KEEP_HITS) */
 };
 
 struct entry {
@@ -60,9 +62,9 @@ struct pb_model_cache {
     double *weights; /* cumulative */
     uint64_t random;
     bool has_drawn, is_short; /* a victim was drawn; the capacity was reached */
-    struct link *order;       /* [slots] of use over all sets, where capacity_lines limits them */
-    struct ends order_ends;
-    size_t held, slot_count;
+    uint64_t *turns;          /* [set_count] sets in the order in which they lose a line to others;
+                                 NULL: capacity_lines limits nothing */
+    size_t next_turn, held, slot_count;
 };
 
 static const char *const policy_names[PB_MODEL_POLICY_COUNT] = {"lru",    "fifo",     "plru",
@@ -211,7 +213,7 @@ static struct set *open_set(struct pb_model_cache *cache, size_t index)
     if (set->epoch == cache->epoch)
         return set;
     set->epoch = cache->epoch;
-    set->filled = set->holes = 0;
+    set->filled = set->holes = set->kept = 0;
     set->has_drawn = false;
     list_clear(&set->ends[0]);
     list_clear(&set->ends[1]);
@@ -334,28 +336,45 @@ static void remove_line(struct pb_model_cache *cache, struct set *set, uint32_t 
     if (cache->entries != NULL)
         hash_take(cache, cache->numbers[slot]);
     if (keeps_order(cache))
-        list_take(cache->lines, sizeof(*cache->lines), &set->ends[line->has_hit], slot);
-    if (cache->order != NULL)
-        list_take(cache->order, sizeof(*cache->order), &cache->order_ends, slot);
+        list_take(cache->lines, sizeof(*cache->lines), &set->ends[line->is_kept], slot);
+    set->kept -= line->is_kept;
     cache->held--;
 }
 
-/*
- * The whole is full though the set is not: the set's own oldest line makes room, of an empty set
- * the one used longest ago of all. A global order alone would lose every line of a loop that is
- * one line too long; an H200's L1 misses all of a loop only from one line more in each set on.
- */
-static void evict_oldest(struct pb_model_cache *cache, struct set *own,
-                         struct pb_model_lookup *lookup)
+/* The line that a set which is not full loses; it holds one at least. */
+static uint32_t choose_present(struct pb_model_cache *cache, struct set *set)
 {
-    uint32_t oldest = own->ends[0].oldest != NONE ? own->ends[0].oldest : own->ends[1].oldest;
-    uint32_t slot =
-        keeps_order(cache) && own->filled > own->holes ? oldest : cache->order_ends.oldest;
-    uint64_t line = cache->numbers[slot];
-    struct set *set = &cache->sets[pb_model_cache_set(cache, line << cache->line_shift)];
+    uint32_t way;
 
+    if (keeps_order(cache))
+        return set->ends[0].oldest != NONE ? set->ends[0].oldest : set->ends[1].oldest;
+    if (cache->shape.policy == PB_MODEL_PLRU)
+        way = follow_tree(tree_of(cache, set), set->ways) % set->filled;
+    else
+        way = draw_way(cache, set->filled);
+    while (cache->numbers[set->first + way] == ABSENT)
+        way = (way + 1) % set->filled;
+    return set->first + way;
+}
+
+/*
+ * The store of the data is full though the set is not: the sets lose a line in turn, each the one
+ * that its policy gives up. So an H200's L1 does: of loops that are too long it loses what this
+ * predicts, pass for pass (tests/gpu/l1_replacement.cu). The order of the sets is not known; it is
+ * none that loops over lines follow.
+ */
+static void evict_in_turn(struct pb_model_cache *cache, struct pb_model_lookup *lookup)
+{
+    struct set *set;
+    uint32_t slot;
+
+    do {
+        set = open_set(cache, (size_t)cache->turns[cache->next_turn]);
+        cache->next_turn = (cache->next_turn + 1) % cache->shape.set_count;
+    } while (set->filled == set->holes);
+    slot = choose_present(cache, set);
     lookup->has_evicted = true;
-    lookup->evicted_line = line;
+    lookup->evicted_line = cache->numbers[slot];
     cache->is_short = true;
     remove_line(cache, set, slot);
     cache->numbers[slot] = ABSENT;
@@ -374,41 +393,46 @@ static uint32_t place(struct pb_model_cache *cache, struct set *set, uint64_t nu
         lookup->evicted_line = cache->numbers[slot];
         remove_line(cache, set, slot);
     } else {
-        if (cache->order != NULL && cache->held == cache->shape.capacity_lines)
-            evict_oldest(cache, set, lookup);
+        if (cache->turns != NULL && cache->held == cache->shape.capacity_lines)
+            evict_in_turn(cache, lookup);
         set->filled += is_fresh;
         set->holes -= !is_fresh;
     }
     cache->numbers[slot] = number;
     cache->lines[slot].sectors = 0;
-    cache->lines[slot].has_hit = 0;
+    cache->lines[slot].is_kept = 0;
     if (cache->entries != NULL)
         hash_put(cache, number, slot);
     if (keeps_order(cache))
         list_append(cache->lines, sizeof(*cache->lines), &set->ends[0], slot);
-    if (cache->order != NULL)
-        list_append(cache->order, sizeof(*cache->order), &cache->order_ends, slot);
     cache->held++;
     return slot;
 }
 
-/* What a hit of the line changes in the order. */
-static void note_use(struct pb_model_cache *cache, struct set *set, uint32_t slot)
+static void move_line(struct pb_model_cache *cache, struct set *set, uint32_t slot,
+                      uint32_t is_kept)
 {
     struct line *line = &cache->lines[slot];
+
+    list_take(cache->lines, sizeof(*cache->lines), &set->ends[line->is_kept], slot);
+    set->kept += is_kept;
+    set->kept -= line->is_kept;
+    line->is_kept = is_kept;
+    list_append(cache->lines, sizeof(*cache->lines), &set->ends[is_kept], slot);
+}
+
+/* What a hit of the line changes in the order. */
+static void note_use(struct pb_model_cache *cache, struct set *set, uint32_t slot, uint32_t sectors)
+{
+    const struct line *line = &cache->lines[slot];
     enum pb_model_policy policy = cache->shape.policy;
 
-    if (policy == PB_MODEL_KEEP_HITS && !line->has_hit) {
-        list_take(cache->lines, sizeof(*cache->lines), &set->ends[0], slot);
-        line->has_hit = 1;
-        list_append(cache->lines, sizeof(*cache->lines), &set->ends[1], slot);
+    if (policy == PB_MODEL_KEEP_HITS && !line->is_kept && (line->sectors & sectors) != 0) {
+        if (set->kept == set->ways / 2 && set->kept > 0)
+            move_line(cache, set, set->ends[1].oldest, 0);
+        move_line(cache, set, slot, set->ways > 1);
     } else if (policy != PB_MODEL_FIFO && keeps_order(cache) && line->link.newer != NONE) {
-        list_take(cache->lines, sizeof(*cache->lines), &set->ends[line->has_hit], slot);
-        list_append(cache->lines, sizeof(*cache->lines), &set->ends[line->has_hit], slot);
-    }
-    if (cache->order != NULL && cache->order[slot].newer != NONE) {
-        list_take(cache->order, sizeof(*cache->order), &cache->order_ends, slot);
-        list_append(cache->order, sizeof(*cache->order), &cache->order_ends, slot);
+        move_line(cache, set, slot, line->is_kept);
     }
 }
 
@@ -453,7 +477,7 @@ void pb_model_cache_access(struct pb_model_cache *cache, uint64_t address, uint3
     }
     lookup.is_line_hit = lookup.slot != NONE;
     if (lookup.is_line_hit)
-        note_use(cache, set, lookup.slot);
+        note_use(cache, set, lookup.slot, sectors);
     else
         lookup.slot = place(cache, set, number, &lookup);
     if (cache->trees != NULL)
@@ -532,8 +556,7 @@ void pb_model_cache_clear(struct pb_model_cache *cache)
             cache->entries[i].epoch = 0;
         cache->epoch = 1;
     }
-    list_clear(&cache->order_ends);
-    cache->held = 0;
+    cache->held = cache->next_turn = 0;
     cache->has_drawn = cache->is_short = false;
 }
 
@@ -649,6 +672,18 @@ static bool make_weights(struct pb_model_cache *cache, const double *weights, si
     return cache->weights != NULL;
 }
 
+static bool make_turns(struct pb_model_cache *cache)
+{
+    size_t count = cache->shape.set_count;
+
+    cache->turns = malloc(count * sizeof(*cache->turns));
+    for (size_t i = 0; cache->turns != NULL && i < count; i++)
+        cache->turns[i] = i;
+    if (cache->turns != NULL)
+        pb_order_shuffle(cache->turns, count, 1);
+    return cache->turns != NULL;
+}
+
 static bool make_arrays(struct pb_model_cache *cache, const struct pb_model_shape *shape,
                         size_t widest)
 {
@@ -659,11 +694,9 @@ static bool make_arrays(struct pb_model_cache *cache, const struct pb_model_shap
     cache->lines = malloc(cache->slot_count * sizeof(*cache->lines));
     if (shape->policy == PB_MODEL_PLRU)
         cache->trees = malloc(shape->set_count * 2 * cache->leaves);
-    if (is_limited)
-        cache->order = malloc(cache->slot_count * sizeof(*cache->order));
     return cache->numbers != NULL && cache->lines != NULL &&
            (shape->policy != PB_MODEL_PLRU || cache->trees != NULL) &&
-           (!is_limited || cache->order != NULL) && make_sets(cache, shape) &&
+           (!is_limited || make_turns(cache)) && make_sets(cache, shape) &&
            (widest <= SEARCHED_WAYS_MAX || make_hash(cache)) &&
            (shape->index_mask_count == 0 || make_index(cache)) &&
            (shape->policy != PB_MODEL_WEIGHTED || make_weights(cache, shape->way_weights, widest));
@@ -714,6 +747,6 @@ void pb_model_cache_destroy(struct pb_model_cache *cache)
     free(cache->index);
     free(cache->trees);
     free(cache->weights);
-    free(cache->order);
+    free(cache->turns);
     free(cache);
 }

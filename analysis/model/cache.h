@@ -29,12 +29,17 @@ enum {
 
 /* Which line of a full set makes room for a missing one. The ways of a set fill in order. */
 enum pb_model_policy {
-    PB_MODEL_LRU,       /* the one not used for longest */
-    PB_MODEL_FIFO,      /* the one filled first */
-    PB_MODEL_PLRU,      /* tree-PLRU; where ways are no power of two, absent halves are skipped */
-    PB_MODEL_RANDOM,    /* all ways alike */
-    PB_MODEL_WEIGHTED,  /* by the weight of its way (M16 4.5) */
-    PB_MODEL_KEEP_HITS, /* LRU among the lines that have not hit yet, then among the others */
+    PB_MODEL_LRU,      /* the one not used for longest */
+    PB_MODEL_FIFO,     /* the one filled first */
+    PB_MODEL_PLRU,     /* tree-PLRU; where ways are no power of two, absent halves are skipped */
+    PB_MODEL_RANDOM,   /* all ways alike */
+    PB_MODEL_WEIGHTED, /* by the weight of its way (M16 4.5) */
+    /*
+     * Segmented LRU: a line of which a sector hit is kept; of more than half of the ways the one
+     * used longest ago goes back to the others, as their newest. The oldest of the others makes
+     * room.
+     */
+    PB_MODEL_KEEP_HITS,
     PB_MODEL_POLICY_COUNT
 };
 
@@ -56,8 +61,8 @@ struct pb_model_shape {
     const double *way_weights; /* [largest way count], PB_MODEL_WEIGHTED only */
     /*
      * Lines that the store of the data holds where that is less than sets x ways (a unified L1 less
-     * its carve-out); a line of the same set makes room then, or where that is empty the least
-     * recently used of all. 0: no such limit.
+     * its carve-out); the sets make room in turn then, each by its policy, in an order that no loop
+     * follows. 0: no such limit.
      */
     size_t capacity_lines;
 };
@@ -92,8 +97,8 @@ struct pb_model_lookup {
     bool is_line_hit;   /* the line was there, if without the sectors missed */
     /*
      * Whether chance had no part in it: no victim of this set was drawn since the cache was empty,
-     * and none was evicted because the capacity was short (how that is done is not known of any
-     * GPU). What was never loaded before misses all the same.
+     * and none was evicted because the capacity was short (the order of the sets is not known).
+     * What was never loaded before misses all the same.
      */
     bool is_certain;
     bool has_evicted;      /* another line made room */

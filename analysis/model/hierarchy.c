@@ -437,7 +437,7 @@ enum pb_status pb_model_level_open(const struct pb_model_level *level, uint64_t 
                                    struct pb_model_cache **cache_out, struct pb_error *err)
 {
     struct pb_model_shape shape = level->shape;
-    bool has_slack = !level->is_tlb && fits_bytes >= level->fits_bytes;
+    bool has_slack = !level->is_tlb && fits_bytes >= level->fits_bytes && gap == PB_MODEL_UNCERTAIN;
     size_t fits_lines, most_lines;
 
     if (shape.line_bytes == 0 || (fits_bytes == 0 && !level->has_sets))

@@ -218,7 +218,7 @@ static int report_nothing(const struct request *request, const struct pb_trace_s
     else
         fprintf(stderr, "%s: nothing was recorded: %s %s and launched no kernel%s\n", lead, name,
                 program->ending,
-                summary->graph_launches > 0 ? " but from CUDA graphs, which are not traced" : "");
+                summary->graph_launches > 0 ? " but in CUDA graphs, which were not traced" : "");
     return PB_EXIT_FAILED;
 }
 
@@ -231,7 +231,7 @@ static int report(const struct request *request, const struct pb_trace_summary *
            summary->records == 0 ? 0.0 : (double)summary->raw_bytes / (double)summary->records,
            summary->is_complete ? "complete" : "partial");
     if (summary->graph_launches > 0)
-        fprintf(stderr, "%s: %llu launches of CUDA graphs were not traced\n", lead,
+        fprintf(stderr, "%s: %llu launches of CUDA graphs were not traced as a whole\n", lead,
                 (unsigned long long)summary->graph_launches);
     if (program->exit_status != 0)
         fprintf(stderr, "%s: %s %s; what was recorded until then is in %s\n", lead,

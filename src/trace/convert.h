@@ -11,7 +11,7 @@
 struct pb_trace_summary {
     size_t contexts, kernels; /* kernels: launches in the trace file */
     uint64_t launches;        /* of the program, traced or not */
-    uint64_t graph_launches;  /* of CUDA graphs, which are not traced */
+    uint64_t graph_launches;  /* of CUDA graphs that were not traced as a whole */
     uint64_t records;
     int64_t lost_records; /* -1: not known */
     uint64_t raw_bytes;   /* of the streams */

@@ -33,7 +33,7 @@ struct pb_stream_header {
     int32_t write_errno;              /* of the first frame that could not be written; 0: none */
     uint64_t lost_records;            /* dropped because of that */
     uint64_t launches;                /* of all kernels */
-    uint64_t untraced_graph_launches; /* of CUDA graphs, which are not traced */
+    uint64_t untraced_graph_launches; /* of CUDA graphs, some of whose kernels are missing */
     char message[512];                /* the first thing that went wrong; empty: nothing */
 };
 

@@ -34,6 +34,15 @@ def read(path):
         return {row["kernel"]: row for row in csv.DictReader(file)}
 
 
+def counter(row, metric):
+    return int(float(row.get(metric) or -1))
+
+
+def requests(row):
+    """Loads that touched memory: an executed one that a predicate switches off in all lanes does not."""
+    return counter(row, "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum")
+
+
 def compare(counters_path, counted_path):
     counters, counted = read(counters_path), read(counted_path)
     bad = 0
@@ -46,7 +55,9 @@ def compare(counters_path, counted_path):
         different = []
         for ours, metric in PAIRS:
             count = int(found[ours]) + int(found[ALSO[ours]] if ours in ALSO else 0)
-            if count != int(float(row.get(metric) or -1)):
+            if ours == "loads" and count == requests(row) < counter(row, metric):
+                continue
+            if count != counter(row, metric):
                 different.append(f"{ours} {count} against {metric} {row.get(metric)}")
         loads = [text for text in different if text.startswith("load")]
         if loads:

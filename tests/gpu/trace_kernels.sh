@@ -65,4 +65,13 @@ for name in $names; do
             printf "%s,%s,%s,%s,%s,%s,%s,%s,%s\n", name, native, one, all, r, b, size, kernel_s, traced_s }' "$out/line" >>"$out/costs.csv"
 done
 rm -f "$out/one.h5" "$out/line" "$out/count" "$out/native" "$out/large_copy.h5"
+
+# A kernel in a CUDA graph counts what it counts as a launch of its own.
+for how in --graph ""; do
+    "$trace" -o "$out/graph.h5" -- "$kernels" $how column_copy >/dev/null || exit 1
+    "$build/tests/trace/plumb-trace-count" "$out/graph.h5" | tail -n 1 | cut -d, -f1-12 >"$out/counted$how"
+done
+rm -f "$out/graph.h5"
+cmp "$out/counted" "$out/counted--graph" || exit 1
+rm -f "$out/counted" "$out/counted--graph"
 python3 "$here/counters.py" --compare "$out/counters.csv" "$out/counted.csv"

@@ -11,7 +11,7 @@
  *   limit BYTES      no file may grow beyond that
  *   silent           no header's end mark
  *   message TEXT     what the library says went wrong
- *   graphs N         N launches of CUDA graphs
+ *   graphs N         N launches of CUDA graphs that are not traced
  *   torn             half a frame at the end
  */
 #include <signal.h>

@@ -121,7 +121,7 @@ nothing_to_trace() {
     trace 1 -- "$fake" context exit 9
     one_line 'ended with exit status 9 and launched no kernel'
     trace 1 -- "$fake" context graphs 3
-    one_line 'launched no kernel but from CUDA graphs, which are not traced'
+    one_line 'launched no kernel but in CUDA graphs, which were not traced'
     trace 1 -- "$fake" message 'compute-sanitizer cannot be loaded'
     one_line 'nothing was recorded: compute-sanitizer cannot be loaded'
     only
@@ -129,7 +129,7 @@ nothing_to_trace() {
 
 graphs_are_counted() {
     trace 0 -- "$fake" context launch first graphs 3
-    one_line '3 launches of CUDA graphs were not traced'
+    one_line '3 launches of CUDA graphs were not traced as a whole'
     only t.h5
 }
 
