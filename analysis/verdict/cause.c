@@ -1,7 +1,6 @@
 /* Reading the table of causes against a device's deviations; see cause.h. */
 #include "analysis/verdict/cause.h"
 
-#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +26,7 @@ static bool matches(const struct pb_sign *sign, const struct pb_metric *metric,
     return (sign->parts >> metric->part & 1) != 0 && (sign->domains >> metric->domain & 1) != 0 &&
            (sign->direction == PB_ANY_WAY ||
             (sign->direction == PB_UP) == (deviation->shift > 0)) &&
-           (sign->name == NULL || fnmatch(sign->name, metric->name, 0) == 0);
+           (metric->traits & sign->traits) == sign->traits;
 }
 
 static bool matches_any(const struct pb_sign *signs, size_t count, const struct pb_metric *metric,
@@ -49,7 +48,7 @@ bool pb_cause_expects(const struct pb_cause *cause, const struct pb_metric *metr
 static double size_of(const struct pb_metric *metric, const struct pb_deviation *deviation)
 {
     bool is_ratio = metric->domain != PB_DOMAIN_COUNT && metric->domain != PB_DOMAIN_STATE &&
-                    strncmp(metric->name, "throttle.", 9) != 0;
+                    (metric->traits & PB_TRAIT(THROTTLE)) == 0;
 
     return is_ratio && isfinite(deviation->shift) ? fabs(deviation->shift) : 0.0;
 }

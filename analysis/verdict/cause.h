@@ -46,8 +46,8 @@ enum pb_law {
 struct pb_sign {
     uint32_t parts, domains; /* bit masks of enum pb_part, enum pb_domain; 0: end of a list */
     enum pb_direction direction;
-    const char *name; /* as in a shell, `*` for anything; NULL: any */
-    enum pb_law law;  /* of what follows */
+    uint64_t traits; /* PB_TRAIT(), all of which the metric has; 0: any */
+    enum pb_law law; /* of what follows */
 };
 
 struct pb_cause {

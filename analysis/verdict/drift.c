@@ -11,7 +11,6 @@
 #include "analysis/verdict/baseline.h"
 #include "analysis/verdict/critical.h"
 #include "analysis/verdict/population.h"
-#include "analysis/verdict/repeat.h"
 
 /* Changes of so few devices do not excuse one of them: two sick of four would excuse each other. */
 enum { CHANGES_THAT_WIDEN = 8, MANY = 8192 };

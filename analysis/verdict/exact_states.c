@@ -11,32 +11,13 @@ enum { PEERS_LEAST = 4 };
 /* A model whose devices are wired in two ways has no right value. */
 static const double majority_share = 0.9;
 
-/* Adding an exact state is one row here. */
+/* Adding an exact state is one row here, and one of the catalogue. */
 static const struct row {
-    const char *state; /* metric of the sheet */
-    struct pb_metric missing;
+    const char *state, *missing; /* metrics */
 } rows[] = {
-    {"nvml.pcie_width",
-     {.name = "nvml.pcie_width_below_peers",
-      .unit = "lane",
-      .part = PB_PART_HOST_LINK,
-      .domain = PB_DOMAIN_COUNT,
-      .better = PB_BETTER_LOWER,
-      .quantum = 1.0}},
-    {"nvml.pcie_generation",
-     {.name = "nvml.pcie_generation_below_peers",
-      .unit = "generation",
-      .part = PB_PART_HOST_LINK,
-      .domain = PB_DOMAIN_COUNT,
-      .better = PB_BETTER_LOWER,
-      .quantum = 1.0}},
-    {"nvml.nvlinks_up",
-     {.name = "nvml.nvlinks_below_peers",
-      .unit = "link",
-      .part = PB_PART_PEER_LINK,
-      .domain = PB_DOMAIN_COUNT,
-      .better = PB_BETTER_LOWER,
-      .quantum = 1.0}},
+    {"nvml.pcie_width", "nvml.pcie_width_below_peers"},
+    {"nvml.pcie_generation", "nvml.pcie_generation_below_peers"},
+    {"nvml.nvlinks_up", "nvml.nvlinks_below_peers"},
 };
 
 /* How many devices of a model have that value; with NaN, how many have any. */
@@ -104,7 +85,7 @@ static enum pb_status add_row(struct pb_sheet *sheet, const struct pb_sheet *bas
             majority = majority_value(sheet, model = subject->info.model, metric);
         right = isfinite(majority) ? majority : past_value(baseline, uuids, subject, row->state);
         if (isfinite(right))
-            status = pb_sheet_set(sheet, i, &row->missing,
+            status = pb_sheet_set(sheet, i, &pb_metric_row_find(row->missing)->metric,
                                   (struct pb_cell){fmax(right - value, 0.0), 0.0, -1}, err);
     }
     return status;

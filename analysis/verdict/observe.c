@@ -11,49 +11,6 @@
 
 #include "analysis/verdict/observe_parts.h"
 
-struct pb_cell pb_cell_plain(double value)
-{
-    return (struct pb_cell){value, 0.0, -1};
-}
-
-void pb_observer_put(struct pb_observer *observer, const struct pb_metric_kind *kind,
-                     const char *test, const char *prefix, const char *name, struct pb_cell cell)
-{
-    struct pb_metric metric = {.part = kind->part,
-                               .domain = kind->domain,
-                               .better = kind->better,
-                               .quantum = kind->quantum,
-                               .practical = kind->practical};
-
-    if (observer->status != PB_OK || !isfinite(cell.value))
-        return;
-    snprintf(metric.name, sizeof(metric.name), "%s.%s", prefix, name);
-    PB_TEXT_SET(metric.unit, kind->unit);
-    PB_TEXT_SET(metric.test, test);
-    if (!isfinite(cell.noise))
-        cell.noise = 0.0;
-    observer->status =
-        pb_sheet_set(observer->sheet, observer->subject, &metric, cell, observer->err);
-}
-
-double pb_observer_median(struct pb_observer *observer, const struct pb_sample *sample,
-                          double *noise_out)
-{
-    struct pb_sample sorted = {NULL, 0, 0};
-    double low, high, median = NAN;
-
-    *noise_out = 0.0;
-    if (observer->status == PB_OK)
-        observer->status = pb_sample_sorted(sample, &sorted, observer->err);
-    if (observer->status == PB_OK && sorted.count > 0) {
-        median = pb_quantile(sorted.values, sorted.count, 0.5);
-        pb_median_interval(sorted.values, sorted.count, 0.68, &low, &high);
-        *noise_out = (high - low) / 2.0;
-    }
-    pb_sample_clear(&sorted);
-    return median;
-}
-
 /* "dram_latency hung; l2_line failed; …": as many as have room, and a word before them too. */
 static void note_missing(struct pb_observer *observer, const char *test, const char *how)
 {

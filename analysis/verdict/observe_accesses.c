@@ -24,13 +24,12 @@ static const double least_lap_ns = 200e3;
 
 static const struct class_kind {
     const char *name, *test; /* where most of them are */
-    enum pb_part part;
 } classes[PB_CLASS_COUNT] = {
-    [PB_CLASS_SHARED] = {"shared_hits", "shared_latency", PB_PART_SHARED},
-    [PB_CLASS_L1] = {"l1_hits", "l1_capacity", PB_PART_L1},
-    [PB_CLASS_L2] = {"l2_hits", "l2_capacity", PB_PART_L2},
-    [PB_CLASS_DRAM_NEAR] = {"dram_near", "dram_latency", PB_PART_DRAM},
-    [PB_CLASS_DRAM_FAR] = {"dram_far", "dram_latency", PB_PART_DRAM},
+    [PB_CLASS_SHARED] = {"shared_hits", "shared_latency"},
+    [PB_CLASS_L1] = {"l1_hits", "l1_capacity"},
+    [PB_CLASS_L2] = {"l2_hits", "l2_capacity"},
+    [PB_CLASS_DRAM_NEAR] = {"dram_near", "dram_latency"},
+    [PB_CLASS_DRAM_FAR] = {"dram_far", "dram_latency"},
 };
 
 /* Which points hold accesses of one class only. NULL: any. */
@@ -116,25 +115,16 @@ static void put_quantiles(struct pb_observer *observer, const struct class_kind 
     static const struct {
         const char *name;
         double fraction;
-        size_t least; /* accesses without which it is not told */
-        double practical;
+        size_t least; /* accesses without which it is not stated */
     } quantiles[] = {
-        {"q01", 0.01, 500, 0.10},     {"q10", 0.10, 200, 0.10}, {"q25", 0.25, 200, 0.10},
-        {"q75", 0.75, 200, 0.10},     {"q90", 0.90, 200, 0.10}, {"q99", 0.99, 1000, 0.15},
-        {"q999", 0.999, 10000, 0.25},
+        {"q01", 0.01, 500}, {"q10", 0.10, 200},  {"q25", 0.25, 200},     {"q75", 0.75, 200},
+        {"q90", 0.90, 200}, {"q99", 0.99, 1000}, {"q999", 0.999, 10000},
     };
 
     for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++) {
-        struct pb_metric_kind kind = {.unit = "median",
-                                      .part = class->part,
-                                      .domain = PB_DOMAIN_FRACTION,
-                                      .better = PB_BETTER_LOWER,
-                                      .quantum = cycle,
-                                      .practical = fmax(quantiles[i].practical, 1.5 * cycle)};
-
         if (sorted->count >= quantiles[i].least)
-            pb_observer_put(observer, &kind, class->test, class->name, quantiles[i].name,
-                            quantile_cell(sorted, quantiles[i].fraction));
+            pb_observer_put_coarse(observer, class->test, class->name, quantiles[i].name, cycle,
+                                   quantile_cell(sorted, quantiles[i].fraction));
     }
 }
 
@@ -146,11 +136,6 @@ static void put_tails(struct pb_observer *observer, const struct class_kind *cla
         double factor;
     } marks[] = {
         {"tail_fraction_1_125x", 1.125}, {"tail_fraction_1_5x", 1.5}, {"tail_fraction_3x", 3.0}};
-    struct pb_metric_kind kind = {.unit = "share",
-                                  .part = class->part,
-                                  .domain = PB_DOMAIN_FRACTION,
-                                  .better = PB_BETTER_LOWER,
-                                  .practical = 5e-4};
     double n = (double)sorted->count;
 
     for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
@@ -160,7 +145,7 @@ static void put_tails(struct pb_observer *observer, const struct class_kind *cla
 
         pb_sorted_range(sorted->values, sorted->count, mark, INFINITY, &first, &end);
         beyond = (double)(end - first);
-        pb_observer_put(observer, &kind, class->test, class->name, marks[i].name,
+        pb_observer_put(observer, class->test, class->name, marks[i].name,
                         (struct pb_cell){beyond / n, sqrt(beyond + 4.0) / n, -1});
     }
 }
@@ -184,14 +169,12 @@ static void put_class(struct pb_observer *observer, enum pb_access_class class)
 /* L2 that answers at two speeds within one run: the slowest test's median over the fastest's. */
 static void put_l2_states(struct pb_observer *observer)
 {
-    static const struct pb_metric_kind kind = {"ratio",         PB_PART_L2, PB_DOMAIN_FRACTION,
-                                               PB_BETTER_LOWER, 0.0,        0.05};
     struct pb_sample sorted = {NULL, 0, 0};
 
     if (observer->status == PB_OK && observer->l2_cycles.count > 1)
         observer->status = pb_sample_sorted(&observer->l2_cycles, &sorted, observer->err);
     if (sorted.count > 1)
-        pb_observer_put(observer, &kind, "l2_capacity", "l2_hits", "slowest_over_fastest_test",
+        pb_observer_put(observer, "l2_capacity", "l2_hits", "slowest_over_fastest_test",
                         pb_cell_plain(sorted.values[sorted.count - 1] / sorted.values[0]));
     pb_sample_clear(&sorted);
 }
@@ -199,14 +182,12 @@ static void put_l2_states(struct pb_observer *observer)
 /* A clock that differs between tests has changed on the way. */
 static void put_clock(struct pb_observer *observer)
 {
-    static const struct pb_metric_kind lowest = {
-        "ratio", PB_PART_CLOCK, PB_DOMAIN_FRACTION, PB_BETTER_HIGHER, 0.0, 0.02};
     struct pb_sample sorted = {NULL, 0, 0};
 
     if (observer->status == PB_OK && observer->lap_mhz.count > 1)
         observer->status = pb_sample_sorted(&observer->lap_mhz, &sorted, observer->err);
     if (sorted.count > 1)
-        pb_observer_put(observer, &lowest, "sm_latency", "clock", "lowest_over_highest",
+        pb_observer_put(observer, "sm_latency", "clock", "lowest_over_highest",
                         pb_cell_plain(sorted.values[0] / sorted.values[sorted.count - 1]));
     pb_sample_clear(&sorted);
 }

@@ -12,11 +12,6 @@
 #include "analysis/axes.h"
 #include "analysis/verdict/observe_parts.h"
 
-static const struct pb_metric_kind dram_rate = {"byte/s",         PB_PART_DRAM, PB_DOMAIN_RATE,
-                                                PB_BETTER_HIGHER, 0.0,          0.03};
-static const struct pb_metric_kind ratio = {"ratio",          PB_PART_DRAM, PB_DOMAIN_FRACTION,
-                                            PB_BETTER_HIGHER, 0.0,          0.03};
-
 static double largest(const double *values, size_t count, size_t *at_out)
 {
     double most = NAN;
@@ -51,9 +46,9 @@ static void put_throughput(struct pb_observer *observer, const struct pb_recordi
 
     if (matrix->rank != 3)
         return;
-    pb_observer_put(observer, &dram_rate, recording->name, recording->name, "peak",
+    pb_observer_put(observer, recording->name, recording->name, "peak",
                     pb_cell_plain(largest(matrix->values, pb_matrix_size(matrix), &at)));
-    pb_observer_put(observer, &dram_rate, recording->name, recording->name, "latency_bound",
+    pb_observer_put(observer, recording->name, recording->name, "latency_bound",
                     pb_cell_plain(matrix->values[0]));
 }
 
@@ -63,33 +58,25 @@ static void put_host_link(struct pb_observer *observer, const struct pb_recordin
     static const char *const names[4] = {"to_device_pageable", "to_device_pinned",
                                          "from_device_pageable", "from_device_pinned"};
     const struct pb_matrix *matrix = &recording->matrix;
-    struct pb_metric_kind kind = {.unit = "byte/s",
-                                  .part = PB_PART_HOST_LINK,
-                                  .domain = PB_DOMAIN_RATE,
-                                  .better = PB_BETTER_HIGHER};
     size_t at = 0, sizes = matrix->axes[2].length;
 
     if (matrix->rank != 3 || pb_matrix_size(matrix) != 4 * sizes)
         return;
-    for (size_t i = 0; i < 4; i++) {
-        kind.practical = i % 2 == 0 ? 0.35 : 0.06; /* pageable copies are the host's business too */
-        pb_observer_put(observer, &kind, recording->name, recording->name, names[i],
+    for (size_t i = 0; i < 4; i++)
+        pb_observer_put(observer, recording->name, recording->name, names[i],
                         pb_cell_plain(largest(matrix->values + i * sizes, sizes, &at)));
-    }
 }
 
 /* Direction × memory × quantity; the least of the repeats of pinned transfers. */
 static void put_host_latency(struct pb_observer *observer, const struct pb_recording *recording)
 {
-    static const struct pb_metric_kind kind = {
-        "ns", PB_PART_HOST_LINK, PB_DOMAIN_NS, PB_BETTER_LOWER, 0.0, 0.15};
     const struct pb_matrix *matrix = &recording->matrix;
 
     if (matrix->rank != 3 || pb_matrix_size(matrix) != 8)
         return;
-    pb_observer_put(observer, &kind, recording->name, recording->name, "to_device_pinned",
+    pb_observer_put(observer, recording->name, recording->name, "to_device_pinned",
                     pb_cell_plain(matrix->values[3]));
-    pb_observer_put(observer, &kind, recording->name, recording->name, "from_device_pinned",
+    pb_observer_put(observer, recording->name, recording->name, "from_device_pinned",
                     pb_cell_plain(matrix->values[7]));
 }
 
@@ -99,12 +86,6 @@ static void put_host_latency(struct pb_observer *observer, const struct pb_recor
  */
 static void put_peers(struct pb_observer *observer, const struct pb_recording *recording)
 {
-    static const struct pb_metric_kind median = {
-        "byte/s", PB_PART_PEER_LINK, PB_DOMAIN_RATE, PB_BETTER_HIGHER, 0.0, 0.20};
-    static const struct pb_metric_kind worst_kind = {
-        "byte/s", PB_PART_PEER_LINK, PB_DOMAIN_RATE, PB_BETTER_HIGHER, 0.0, 0.55};
-    static const struct pb_metric_kind delay = {
-        "ns", PB_PART_PEER_LINK, PB_DOMAIN_NS, PB_BETTER_LOWER, 0.0, 0.50};
     const struct pb_matrix *matrix = &recording->matrix;
     size_t peers = matrix->axes[0].length, worst = 0;
 
@@ -113,11 +94,11 @@ static void put_peers(struct pb_observer *observer, const struct pb_recording *r
     for (size_t i = 1; i < peers; i++)
         if (!(matrix->values[2 * i] >= matrix->values[2 * worst]))
             worst = i;
-    pb_observer_put(observer, &median, recording->name, recording->name, "median_peer",
+    pb_observer_put(observer, recording->name, recording->name, "median_peer",
                     pb_cell_plain(median_of(observer, matrix->values, peers, 2)));
-    pb_observer_put(observer, &worst_kind, recording->name, recording->name, "worst_peer",
+    pb_observer_put(observer, recording->name, recording->name, "worst_peer",
                     (struct pb_cell){matrix->values[2 * worst], 0.0, (int64_t)worst});
-    pb_observer_put(observer, &delay, recording->name, recording->name, "median_latency",
+    pb_observer_put(observer, recording->name, recording->name, "median_latency",
                     pb_cell_plain(median_of(observer, matrix->values + 1, peers, 2)));
 }
 
@@ -149,23 +130,19 @@ static double chase_median(struct pb_observer *observer, const struct pb_matrix 
 /* Peer × path × state × line, as stamped. */
 static void put_peer_chase(struct pb_observer *observer, const struct pb_recording *recording)
 {
-    static const struct pb_metric_kind kind = {
-        "cycle", PB_PART_PEER_LINK, PB_DOMAIN_CYCLES, PB_BETTER_LOWER, 4.0, 0.05};
     const struct pb_matrix *matrix = &recording->matrix;
 
     if (matrix->rank != 4)
         return;
-    pb_observer_put(observer, &kind, recording->name, recording->name, "warm",
+    pb_observer_put(observer, recording->name, recording->name, "warm",
                     pb_cell_plain(chase_median(observer, matrix, "global_cg", "warm")));
-    pb_observer_put(observer, &kind, recording->name, recording->name, "cold",
+    pb_observer_put(observer, recording->name, recording->name, "cold",
                     pb_cell_plain(chase_median(observer, matrix, "global_cg", "cold")));
 }
 
 /* Peer × way × streams: the most of each way, of the median peer. */
 static void put_peer_copy(struct pb_observer *observer, const struct pb_recording *recording)
 {
-    static const struct pb_metric_kind kind = {
-        "byte/s", PB_PART_PEER_LINK, PB_DOMAIN_RATE, PB_BETTER_HIGHER, 0.0, 0.20};
     static const char *const ways[] = {"from_peer", "to_peer", "both"};
     const struct pb_matrix *matrix = &recording->matrix;
     size_t streams = matrix->axes[2].length, at = 0;
@@ -185,7 +162,7 @@ static void put_peer_copy(struct pb_observer *observer, const struct pb_recordin
                 largest(matrix->values + (i * matrix->axes[1].length + place) * streams, streams,
                         &at),
                 observer->err);
-        pb_observer_put(observer, &kind, recording->name, recording->name, ways[way],
+        pb_observer_put(observer, recording->name, recording->name, ways[way],
                         pb_cell_plain(pb_observer_median(observer, &sample, &noise)));
         pb_sample_clear(&sample);
     }
@@ -200,19 +177,17 @@ static void put_sustain(struct pb_observer *observer, const struct pb_recording 
 
     if (matrix->rank != 2 || quarter == 0)
         return;
-    pb_observer_put(observer, &dram_rate, recording->name, recording->name, "throughput",
+    pb_observer_put(observer, recording->name, recording->name, "throughput",
                     pb_cell_plain(median_of(observer, matrix->values, rows, columns)));
     first = median_of(observer, matrix->values, quarter, columns);
     last = median_of(observer, matrix->values + (rows - quarter) * columns, quarter, columns);
-    pb_observer_put(observer, &ratio, recording->name, recording->name, "last_over_first",
+    pb_observer_put(observer, recording->name, recording->name, "last_over_first",
                     pb_cell_plain(last / first));
 }
 
 /* Sample × (cycles, ns): the clock of the second half over that of the first. */
 static void put_calibration(struct pb_observer *observer, const struct pb_recording *recording)
 {
-    static const struct pb_metric_kind kind = {"ratio",          PB_PART_CLOCK, PB_DOMAIN_FRACTION,
-                                               PB_BETTER_HIGHER, 0.0,           0.02};
     const struct pb_matrix *matrix = &recording->matrix;
     size_t rows = matrix->axes[0].length;
     const double *half, *end;
@@ -221,29 +196,19 @@ static void put_calibration(struct pb_observer *observer, const struct pb_record
         return;
     half = matrix->values + 2 * (rows / 2);
     end = matrix->values + 2 * (rows - 1);
-    pb_observer_put(observer, &kind, recording->name, recording->name, "second_over_first",
+    pb_observer_put(observer, recording->name, recording->name, "second_over_first",
                     pb_cell_plain((end[0] - half[0]) / (end[1] - half[1]) / (half[0] / half[1])));
 }
 
 /* Kernels' cycles over a grid: the median cell. */
 static void put_cycles(struct pb_observer *observer, const struct pb_recording *recording)
 {
-    static const struct {
-        const char *test;
-        enum pb_part part;
-    } tests[] = {{"sync", PB_PART_SM}, {"spill", PB_PART_L1}, {"coalesce", PB_PART_L2}};
-    struct pb_metric_kind kind = {
-        .unit = "cycle", .domain = PB_DOMAIN_CYCLES, .better = PB_BETTER_LOWER, .practical = 0.04};
     size_t count = pb_matrix_size(&recording->matrix);
 
-    for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-        if (strcmp(tests[i].test, recording->name) != 0 || count == 0)
-            continue;
-        kind.part = tests[i].part;
-        pb_observer_put(observer, &kind, recording->name, recording->name, "median",
+    if (count > 0)
+        pb_observer_put(observer, recording->name, recording->name, "median",
                         (struct pb_cell){median_of(observer, recording->matrix.values, count, 1),
                                          0.0, observer->chase_sm});
-    }
 }
 
 void pb_observe_matrix(struct pb_observer *observer, const struct pb_recording *recording)

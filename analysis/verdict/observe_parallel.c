@@ -18,8 +18,6 @@ enum { RANKS = 3, WRONG = 1 };
 /* Phase × SM × quantity: all phases together; the SM with the most is the place. */
 static void put_compute(struct pb_observer *observer, const struct pb_recording *recording)
 {
-    static const struct pb_metric_kind kind = {
-        "run", PB_PART_INTEGRITY, PB_DOMAIN_COUNT, PB_BETTER_LOWER, 1.0, 0.0};
     const struct pb_matrix *matrix = &recording->matrix;
     double wrong = 0.0, most = 0.0;
     int64_t place = -1;
@@ -40,7 +38,7 @@ static void put_compute(struct pb_observer *observer, const struct pb_recording 
             place = (int64_t)(i % sms);
         }
     }
-    pb_observer_put(observer, &kind, recording->name, "compute", "wrong_runs",
+    pb_observer_put(observer, recording->name, "compute", "wrong_runs",
                     (struct pb_cell){wrong, 0.0, place});
 }
 
@@ -73,8 +71,6 @@ static void put_readers(struct pb_observer *observer, const struct pb_recording 
                         const char *memory, struct reader *readers)
 {
     static const char *const ranks[RANKS] = {"slowest", "second_slowest", "third_slowest"};
-    static const struct pb_metric_kind kind = {"excess",        PB_PART_SM, PB_DOMAIN_FRACTION,
-                                               PB_BETTER_LOWER, 0.0,        0.03};
     const struct pb_matrix *matrix = &recording->matrix;
     size_t place = pb_axis_label(&matrix->axes[0], memory), words = matrix->axes[1].length;
     size_t sms = matrix->axes[2].length, best = words, count;
@@ -93,7 +89,7 @@ static void put_readers(struct pb_observer *observer, const struct pb_recording 
     count = read_row(matrix->values + (place * words + best) * sms, sms, readers);
     for (size_t i = 0; i < RANKS && 2 * i + 2 < count; i++) {
         snprintf(name, sizeof(name), "%s_read_%s", memory, ranks[i]);
-        pb_observer_put(observer, &kind, recording->name, "sm", name,
+        pb_observer_put(observer, recording->name, "sm", name,
                         (struct pb_cell){most / readers[i].value - 1.0, 0.0, readers[i].sm});
     }
 }

@@ -39,18 +39,13 @@ struct pb_observer {
     struct pb_error *err;
 };
 
-/* What all numbers of one kind have in common; the name is made for each. */
-struct pb_metric_kind {
-    const char *unit;
-    enum pb_part part;
-    enum pb_domain domain;
-    enum pb_better better;
-    double quantum, practical; /* as in struct pb_metric */
-};
+/* Puts a number of the catalogue's metric "PREFIX.NAME". Not finite: it is left out. */
+void pb_observer_put(struct pb_observer *observer, const char *test, const char *prefix,
+                     const char *name, struct pb_cell cell);
 
-/* Puts a number under "PREFIX.NAME". Not finite: it is left out. */
-void pb_observer_put(struct pb_observer *observer, const struct pb_metric_kind *kind,
-                     const char *test, const char *prefix, const char *name, struct pb_cell cell);
+/* The same of a number that moves by larger steps than the catalogue says. */
+void pb_observer_put_coarse(struct pb_observer *observer, const char *test, const char *prefix,
+                            const char *name, double quantum, struct pb_cell cell);
 
 /* A cell of the whole device whose noise is not known. */
 struct pb_cell pb_cell_plain(double value);

@@ -78,57 +78,37 @@ static double middle(const struct lap *laps, size_t count)
 
 /* Excess of the slowest ones over the median, as a share of it. */
 static void put_ranks(struct pb_observer *observer, const char *test, const char *what,
-                      const struct lap *laps, size_t count, double practical)
+                      const struct lap *laps, size_t count)
 {
     static const char *const ranks[RANKS] = {"slowest", "second_slowest", "third_slowest"};
-    struct pb_metric_kind kind = {.unit = "excess",
-                                  .part = PB_PART_SM,
-                                  .domain = PB_DOMAIN_FRACTION,
-                                  .better = PB_BETTER_LOWER,
-                                  .practical = practical};
     char name[PB_NAME_LENGTH];
 
     for (size_t i = 0; i < RANKS && 2 * i + 2 < count; i++) {
         snprintf(name, sizeof(name), "%s_%s", what, ranks[i]);
         pb_observer_put(
-            observer, &kind, test, "sm", name,
+            observer, test, "sm", name,
             (struct pb_cell){laps[i].value / middle(laps, count) - 1.0, 0.0, laps[i].sm});
     }
 }
 
 static void put_phase(struct pb_observer *observer, const struct pb_series *series,
-                      const char *phase, enum pb_part part, struct lap *laps)
+                      const char *phase, struct lap *laps)
 {
-    struct pb_metric_kind cycles = {.unit = "cycle",
-                                    .part = part,
-                                    .domain = PB_DOMAIN_CYCLES,
-                                    .better = PB_BETTER_LOWER,
-                                    .practical = 0.02};
-    struct pb_metric_kind ns = {.unit = "ns",
-                                .part = part,
-                                .domain = PB_DOMAIN_NS,
-                                .better = PB_BETTER_LOWER,
-                                .practical = 0.02};
-    struct pb_metric_kind spread = {.unit = "share",
-                                    .part = part,
-                                    .domain = PB_DOMAIN_FRACTION,
-                                    .better = PB_BETTER_NEITHER,
-                                    .practical = 0.02};
     size_t count = read_laps(series, phase, false, laps);
     double median = middle(laps, count);
     char name[PB_NAME_LENGTH];
 
-    put_ranks(observer, "sm_latency", phase, laps, count, 0.02);
+    put_ranks(observer, "sm_latency", phase, laps, count);
     snprintf(name, sizeof(name), "%s_cycles", phase);
-    pb_observer_put(observer, &cycles, "sm_latency", "sm_median", name, pb_cell_plain(median));
+    pb_observer_put(observer, "sm_latency", "sm_median", name, pb_cell_plain(median));
     snprintf(name, sizeof(name), "%s_spread", phase);
     if (count >= 4)
         pb_observer_put(
-            observer, &spread, "sm_latency", "sm_map", name,
+            observer, "sm_latency", "sm_map", name,
             pb_cell_plain((laps[count / 4].value - laps[count - 1 - count / 4].value) / median));
     count = read_laps(series, phase, true, laps);
     snprintf(name, sizeof(name), "%s_ns", phase);
-    pb_observer_put(observer, &ns, "sm_latency", "sm_median", name,
+    pb_observer_put(observer, "sm_latency", "sm_median", name,
                     pb_cell_plain(median * middle(laps, count)));
 }
 
@@ -141,24 +121,22 @@ static void put_caches(struct pb_observer *observer, const struct pb_series *ser
     for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
         size_t count = keep_fastest(laps, read_laps(series, phases[i], false, laps));
 
-        put_ranks(observer, "sm_caches", phases[i], laps, count, 0.02);
+        put_ranks(observer, "sm_caches", phases[i], laps, count);
     }
 }
 
 static void put_latency(struct pb_observer *observer, const struct pb_series *series,
                         struct lap *laps)
 {
-    static const struct pb_metric_kind share = {
-        "share", PB_PART_COMPANY, PB_DOMAIN_FRACTION, PB_BETTER_HIGHER, 0.0, 0.02};
     double sms = observer->witness->subject->info.sm_count;
     size_t count;
 
-    put_phase(observer, series, "l1", PB_PART_L1, laps);
-    put_phase(observer, series, "l2", PB_PART_L2, laps);
+    put_phase(observer, series, "l1", laps);
+    put_phase(observer, series, "l2", laps);
     count = read_laps(series, "l2", true, laps);
-    put_ranks(observer, "sm_latency", "clock", laps, count, 0.03);
+    put_ranks(observer, "sm_latency", "clock", laps, count);
     if (sms > 0.0)
-        pb_observer_put(observer, &share, "sm_latency", "sm_map", "measured_share",
+        pb_observer_put(observer, "sm_latency", "sm_map", "measured_share",
                         pb_cell_plain((double)count / sms));
 }
 

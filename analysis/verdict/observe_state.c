@@ -30,27 +30,21 @@ enum shape {
 struct state_metric {
     const char *name;
     enum shape shape;
-    double scale; /* of the value, to the unit */
-    int64_t bit;  /* a reason: how often it was set; 0: the shape of the field */
-    struct pb_metric_kind kind;
+    double scale;  /* of the value, to the unit */
+    int64_t bit;   /* a reason: how often it was set; 0: the shape of the field */
+    bool is_count; /* of samples with the reason; else their share */
 };
 
 enum { METRICS_PER_FIELD_MAX = 6 };
 
 static const struct state_metric metrics[PB_STATE_FIELD_COUNT][METRICS_PER_FIELD_MAX] = {
-#define METRIC(name, shape, scale, unit, part, domain, better, quantum, practical)                 \
+#define METRIC(name, shape, scale, unit, part, domain, better, quantum, practical, traits)         \
     {                                                                                              \
-        name, SHAPE_##shape, scale, 0,                                                             \
-        {                                                                                          \
-            unit, PB_PART_##part, PB_DOMAIN_##domain, PB_BETTER_##better, quantum, practical       \
-        }                                                                                          \
+        name, SHAPE_##shape, scale, 0, false                                                       \
     }
-#define REASON(name, bit, unit, part, domain, better, quantum, practical)                          \
+#define REASON(name, bit, unit, part, domain, better, quantum, practical, traits)                  \
     {                                                                                              \
-        name, SHAPE_LAST, 1.0, bit,                                                                \
-        {                                                                                          \
-            unit, PB_PART_##part, PB_DOMAIN_##domain, PB_BETTER_##better, quantum, practical       \
-        }                                                                                          \
+        name, SHAPE_LAST, 1.0, bit, PB_DOMAIN_##domain == PB_DOMAIN_COUNT                          \
     }
 #define NO_METRIC                                                                                  \
     {                                                                                              \
@@ -120,7 +114,7 @@ static double reason_of(const struct pb_witness *witness, enum pb_state_field fi
     }
     if (samples <= 0.0)
         return NAN;
-    return metric->kind.domain == PB_DOMAIN_COUNT ? set : set / samples;
+    return metric->is_count ? set : set / samples;
 }
 
 static void put_fields(struct pb_observer *observer)
@@ -134,8 +128,8 @@ static void put_fields(struct pb_observer *observer)
             double value = is_reason ? reason_of(observer->witness, field, metric)
                                      : metric->scale * shape_of(&range, metric->shape);
 
-            pb_observer_put(observer, &metric->kind, "", is_reason ? "throttle" : "nvml",
-                            metric->name, pb_cell_plain(value));
+            pb_observer_put(observer, "", is_reason ? "throttle" : "nvml", metric->name,
+                            pb_cell_plain(value));
         }
     }
 }
@@ -143,20 +137,18 @@ static void put_fields(struct pb_observer *observer)
 /* Clocks against what the device could do: under load an idle device's rest does not count. */
 static void put_clocks(struct pb_observer *observer)
 {
-    static const struct pb_metric_kind kind = {"ratio",          PB_PART_CLOCK, PB_DOMAIN_FRACTION,
-                                               PB_BETTER_HIGHER, 0.0,           0.02};
     const struct pb_device_info *info = &observer->witness->subject->info;
     struct range sm = range_of(observer->witness, PB_STATE_sm_clock_mhz);
     struct range memory = range_of(observer->witness, PB_STATE_memory_clock_mhz);
 
     if (info->sm_clock_max_mhz > 0.0) {
-        pb_observer_put(observer, &kind, "", "nvml", "sm_clock_most_over_max",
+        pb_observer_put(observer, "", "nvml", "sm_clock_most_over_max",
                         pb_cell_plain(sm.max / info->sm_clock_max_mhz));
-        pb_observer_put(observer, &kind, "", "nvml", "sm_clock_last_over_max",
+        pb_observer_put(observer, "", "nvml", "sm_clock_last_over_max",
                         pb_cell_plain(sm.last / info->sm_clock_max_mhz));
     }
     if (info->memory_clock_max_mhz > 0.0)
-        pb_observer_put(observer, &kind, "", "nvml", "memory_clock_over_max",
+        pb_observer_put(observer, "", "nvml", "memory_clock_over_max",
                         pb_cell_plain(memory.max / info->memory_clock_max_mhz));
 }
 
@@ -167,16 +159,9 @@ static void put_link_shortfalls(struct pb_observer *observer)
     static const struct {
         const char *name;
         enum pb_state_field field, field_max;
-        struct pb_metric_kind kind;
     } links[] = {
-        {"pcie_width_missing",
-         PB_STATE_pcie_width,
-         PB_STATE_pcie_width_max,
-         {"lane", PB_PART_HOST_LINK, PB_DOMAIN_COUNT, PB_BETTER_LOWER, 1.0, 0.0}},
-        {"pcie_generation_missing",
-         PB_STATE_pcie_generation,
-         PB_STATE_pcie_generation_max,
-         {"generation", PB_PART_HOST_LINK, PB_DOMAIN_COUNT, PB_BETTER_LOWER, 1.0, 0.0}},
+        {"pcie_width_missing", PB_STATE_pcie_width, PB_STATE_pcie_width_max},
+        {"pcie_generation_missing", PB_STATE_pcie_generation, PB_STATE_pcie_generation_max},
     };
 
     for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
@@ -185,20 +170,16 @@ static void put_link_shortfalls(struct pb_observer *observer)
         double missing =
             isnan(now.max) || isnan(possible.max) ? NAN : fmax(possible.max - now.max, 0.0);
 
-        pb_observer_put(observer, &links[i].kind, "", "nvml", links[i].name,
-                        pb_cell_plain(missing));
+        pb_observer_put(observer, "", "nvml", links[i].name, pb_cell_plain(missing));
     }
 }
 
 static void put_memory(struct pb_observer *observer)
 {
-    static const struct pb_metric_kind kind = {
-        "byte", PB_PART_CONFIGURATION, PB_DOMAIN_SIZE, PB_BETTER_NEITHER, 0.0, 0.01};
     uint64_t bytes = observer->witness->subject->info.memory_bytes;
 
     if (bytes > 0)
-        pb_observer_put(observer, &kind, "", "device", "memory_bytes",
-                        pb_cell_plain((double)bytes));
+        pb_observer_put(observer, "", "device", "memory_bytes", pb_cell_plain((double)bytes));
 }
 
 void pb_observe_states(struct pb_observer *observer)

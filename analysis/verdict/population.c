@@ -52,7 +52,7 @@ static bool is_absolute(enum pb_domain domain)
 
 bool pb_metric_is_tail(const struct pb_metric *metric)
 {
-    return metric->domain == PB_DOMAIN_FRACTION && strstr(metric->name, ".tail_fraction_") != NULL;
+    return (metric->traits & PB_TRAIT(TAIL_SHARE)) != 0;
 }
 
 double pb_metric_practical(const struct pb_metric *metric, double center)

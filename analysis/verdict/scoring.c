@@ -6,7 +6,6 @@
 
 #include "analysis/verdict/critical.h"
 #include "analysis/verdict/evidence.h"
-#include "analysis/verdict/repeat.h"
 
 enum { DOMAINS = PB_DOMAIN_STATE + 1, ALL_DOMAINS = (1 << DOMAINS) - 1 };
 

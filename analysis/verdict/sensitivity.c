@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "analysis/verdict/population.h"
-#include "analysis/verdict/repeat.h"
 
 static double in_practicals(const struct pb_sensitivity *sensitivity)
 {

@@ -64,11 +64,18 @@ static enum pb_status add_metric(struct pb_sheet *sheet, const struct pb_metric 
 {
     struct pb_metric *metrics = pb_with_room(sheet->metrics, sheet->metric_count,
                                              &sheet->metric_capacity, sizeof(*metrics));
+    const struct pb_metric_row *row = pb_metric_row_find(metric->name);
+    struct pb_metric *added;
 
     if (metrics == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for %zu metrics", sheet->metric_count + 1);
     sheet->metrics = metrics;
-    sheet->metrics[sheet->metric_count++] = *metric;
+    added = &sheet->metrics[sheet->metric_count++];
+    *added = *metric;
+    if (row != NULL) {
+        added->tolerance = row->metric.tolerance;
+        added->traits = row->metric.traits;
+    }
     return PB_OK;
 }
 
@@ -144,21 +151,8 @@ void pb_sheet_clear(struct pb_sheet *sheet)
     *sheet = (struct pb_sheet){0};
 }
 
-const char *pb_part_name(enum pb_part part)
+bool pb_repeat_compares(const struct pb_repeat *repeat, const struct pb_subject *a,
+                        const struct pb_subject *b)
 {
-    static const char *const names[PB_PART_COUNT] = {
-        "clock",         "sm",     "shared",  "l1",   "constant",
-        "texture",       "l2",     "tlb",     "dram", "host_link",
-        "peer_link",     "power",  "thermal", "ecc",  "integrity",
-        "configuration", "company"};
-
-    return (unsigned)part < PB_PART_COUNT ? names[part] : "unknown";
-}
-
-const char *pb_domain_name(enum pb_domain domain)
-{
-    static const char *const names[] = {"cycles",   "ns",    "rate", "size",
-                                        "fraction", "count", "state"};
-
-    return (unsigned)domain < sizeof(names) / sizeof(names[0]) ? names[domain] : "unknown";
+    return !repeat->same_tests || a->tests == b->tests;
 }

@@ -1,9 +1,8 @@
 /*
  * The sheet: every device of a fleet as one row of numbers, ready to be compared.
  *
- * A metric is one number that a healthy device shares with its peers: a latency, a rate, a tail, an
- * entry of a sorted per-SM map, a counter's step. What it was read from, and how far two readings
- * of one device lie apart, stay with it. Nothing here knows of files.
+ * What each number was read from, and how far two readings of one device lie apart, stay with it.
+ * Nothing here knows of files.
  */
 #ifndef PB_ANALYSIS_VERDICT_SHEET_H
 #define PB_ANALYSIS_VERDICT_SHEET_H
@@ -12,57 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/verdict/metric.h"
 #include "core/error.h"
 #include "core/identity.h"
-
-/* Which part of a device a metric speaks of. Causes are read from the parts that moved. */
-enum pb_part {
-    PB_PART_CLOCK,
-    PB_PART_SM,
-    PB_PART_SHARED,
-    PB_PART_L1,
-    PB_PART_CONSTANT,
-    PB_PART_TEXTURE,
-    PB_PART_L2,
-    PB_PART_TLB,
-    PB_PART_DRAM,
-    PB_PART_HOST_LINK,
-    PB_PART_PEER_LINK,
-    PB_PART_POWER,
-    PB_PART_THERMAL,
-    PB_PART_ECC,
-    PB_PART_INTEGRITY,
-    PB_PART_CONFIGURATION,
-    PB_PART_COMPANY, /* other processes on the device */
-    PB_PART_COUNT,
-};
-
-/* What kind of number it is: a clock fault moves ns and rates, not cycles. */
-enum pb_domain {
-    PB_DOMAIN_CYCLES,
-    PB_DOMAIN_NS,
-    PB_DOMAIN_RATE,     /* per second */
-    PB_DOMAIN_SIZE,     /* bytes, sets, ways: structure */
-    PB_DOMAIN_FRACTION, /* 0 … 1: tails, shares of misses */
-    PB_DOMAIN_COUNT,    /* errors, events: healthy is 0 */
-    PB_DOMAIN_STATE,    /* MHz, W, degC */
-};
-
-enum pb_better { PB_BETTER_LOWER, PB_BETTER_HIGHER, PB_BETTER_NEITHER };
-
-enum { PB_METRIC_NAME_LENGTH = 64 };
-
-struct pb_metric {
-    char name[PB_METRIC_NAME_LENGTH]; /* "l2.latency_cycles", "global_copy.peak_bytes_per_s" */
-    char unit[PB_NAME_LENGTH];
-    char test[PB_NAME_LENGTH]; /* where the evidence lies; empty: `state` */
-    enum pb_part part;
-    enum pb_domain domain;
-    enum pb_better better;
-    double quantum;   /* the smallest step this number can take; 0: none */
-    double practical; /* relative shift below which nobody would act; absolute for fractions,
-                         counts and states, in the metric's unit */
-};
 
 /* One number of one device. */
 struct pb_cell {
@@ -103,7 +54,8 @@ enum pb_status pb_sheet_add_subject(struct pb_sheet *sheet, const struct pb_subj
                                     size_t *subject_out, struct pb_error *err);
 
 /*
- * Sets one number; the metric is found by name and test, or added as it is given. A value that is
+ * Sets one number; the metric is found by name and test, or added as it is given, with tolerance
+ * and traits of the catalogue where that has it. A value that is
  * not finite is not measured. PB_INVALID: that metric is there with another unit, part or domain.
  */
 enum pb_status pb_sheet_set(struct pb_sheet *sheet, size_t subject, const struct pb_metric *metric,
@@ -127,7 +79,8 @@ void pb_sheet_drop(struct pb_sheet *sheet, const bool *is_dropped);
 /* Frees what the sheet owns and empties it; NULL is allowed. */
 void pb_sheet_clear(struct pb_sheet *sheet);
 
-const char *pb_part_name(enum pb_part part);
-const char *pb_domain_name(enum pb_domain domain);
+/* May two runs be compared in it? */
+bool pb_repeat_compares(const struct pb_repeat *repeat, const struct pb_subject *a,
+                        const struct pb_subject *b);
 
 #endif

@@ -12,7 +12,6 @@
 #include "analysis/verdict/baseline.h"
 #include "analysis/verdict/multiplicity.h"
 #include "analysis/verdict/population.h"
-#include "analysis/verdict/repeat.h"
 #include "analysis/verdict/room.h"
 
 enum { EXACT_MAX = 12, PEERS_LEAST = 4 };

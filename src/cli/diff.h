@@ -61,6 +61,7 @@ struct pb_difference {
     const struct pb_diff_value *a, *b; /* NULL where that side does not have the parameter */
     double change;                     /* B over A, less 1; NaN where they are not two numbers */
     double rank;                       /* |ln(B / A)|; infinite where that has no meaning */
+    double tolerance;                  /* of a measured quantity, relative; else 0 */
 };
 
 struct pb_differences {
@@ -73,8 +74,8 @@ struct pb_differences {
 /*
  * Compares two devices. Measured quantities (cycles, ns, MHz, bytes per second, ratios) differ
  * where their intervals do not meet and the values are apart by more than `tolerance` (relative, in
- * either direction); everything else where the stated intervals do not meet or the text is another
- * one. PB_NO_MEMORY.
+ * either direction; NaN: by the run-to-run tolerance of the metric catalogue); everything else
+ * where the stated intervals do not meet or the text is another one. PB_NO_MEMORY.
  */
 enum pb_status pb_diff_compare(const struct pb_diff_device *a, const struct pb_diff_device *b,
                                double tolerance, struct pb_differences *differences_out,

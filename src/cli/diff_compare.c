@@ -1,21 +1,34 @@
 /* What differs between two devices, and which devices of two files belong together; see diff.h. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/verdict/metric.h"
 #include "cli/diff.h"
+#include "core/quantity.h"
+
+/* Of measured quantities that are no metric. */
+static const double default_tolerance = 0.02;
 
 /* ---- one parameter ---- */
 
 /* Sizes, counts and masks are whole numbers of units that are not measured by a clock. */
 static bool is_measured(const struct pb_diff_value *value)
 {
-    static const char *const units[] = {"cycle", "ns", "MHz", "byte/s", "byte/cycle"};
+    return pb_quantity_is_measured(value->unit) ||
+           (isfinite(value->number) && value->number != floor(value->number));
+}
 
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-        if (strcmp(value->unit, units[i]) == 0)
-            return true;
-    return isfinite(value->number) && value->number != floor(value->number);
+/* How far two runs of one healthy device may lie apart in a parameter. */
+static double tolerance_of(const struct pb_diff_value *value)
+{
+    char name[PB_METRIC_NAME_LENGTH];
+    const struct pb_metric_row *row;
+
+    snprintf(name, sizeof(name), "%s.%s", value->memory, value->parameter);
+    row = pb_metric_row_find(name);
+    return row != NULL ? pb_repeat_of(&row->metric).warning : default_tolerance;
 }
 
 static double log_ratio(double a, double b)
@@ -51,20 +64,22 @@ static bool differ(const struct pb_diff_value *a, const struct pb_diff_value *b,
 {
     bool is_measure = (is_measured(a) || is_measured(b)) && strcmp(a->unit, b->unit) == 0;
 
-    *difference = (struct pb_difference){is_measure ? PB_DIFF_MEASURED : PB_DIFF_STRUCTURE, a, b,
-                                         NAN, INFINITY};
+    *difference = (struct pb_difference){
+        is_measure ? PB_DIFF_MEASURED : PB_DIFF_STRUCTURE, a, b, NAN, INFINITY, 0.0};
+    if (is_measure)
+        difference->tolerance = isnan(tolerance) ? tolerance_of(a) : tolerance;
     if (isfinite(a->number) && isfinite(b->number)) {
         difference->change = a->number != 0.0 ? b->number / a->number - 1.0 : INFINITY;
         difference->rank = log_ratio(a->number, b->number);
         if (a->low <= b->high && b->low <= a->high)
             return false;
-        return !is_measure || difference->rank > log1p(tolerance);
+        return !is_measure || difference->rank > log1p(difference->tolerance);
     }
     if (strcmp(a->text, b->text) == 0)
         return false;
     if (is_measure)
         difference->rank = compare_lists(a->text, b->text);
-    return !is_measure || difference->rank > log1p(tolerance);
+    return !is_measure || difference->rank > log1p(difference->tolerance);
 }
 
 /* ---- one pair of devices ---- */
@@ -118,7 +133,7 @@ enum pb_status pb_diff_compare(const struct pb_diff_device *a, const struct pb_d
 
     for (size_t i = 0; i < a->count && status == PB_OK; i++) {
         const struct pb_diff_value *value = &a->values[i], *other = find(b, value);
-        struct pb_difference difference = {PB_DIFF_ONLY_A, value, other, NAN, 0.0};
+        struct pb_difference difference = {PB_DIFF_ONLY_A, value, other, NAN, 0.0, 0.0};
 
         if (!is_determined(value))
             continue;
@@ -135,7 +150,7 @@ enum pb_status pb_diff_compare(const struct pb_diff_device *a, const struct pb_d
 
         if (is_determined(value) && !is_determined(other))
             status = add(&differences,
-                         &(struct pb_difference){PB_DIFF_ONLY_B, other, value, NAN, 0.0}, err);
+                         &(struct pb_difference){PB_DIFF_ONLY_B, other, value, NAN, 0.0, 0.0}, err);
     }
     if (status != PB_OK) {
         pb_differences_clear(&differences);

@@ -261,8 +261,8 @@ const struct pb_option pb_options[] = {
      .argument = "PERCENT",
      .type = PB_TYPE_PERCENT,
      .most = 1000,
-     .standard = "2",
-     .help = "How far latencies, clocks and rates may lie apart"},
+     .help = "How far latencies, clocks and rates may lie apart; without it each as far as runs of "
+             "one healthy device do (docs/metrics.md)"},
 
     /* ---- tables for other programs ---- */
     {.id = PB_OPTION_DEVICE,

@@ -13,13 +13,14 @@
 #include "cli/diff.h"
 #include "cli/outlet.h"
 #include "core/json.h"
+#include "core/quantity.h"
 #include "core/text.h"
 
 enum { EXIT_DIFFERENT = 1, EXIT_TROUBLE = 2 };
 
 struct options {
     const char *json;
-    double tolerance; /* relative */
+    double tolerance; /* relative; NaN: of each quantity its own */
 };
 
 /* What is compared, pair by pair. */
@@ -85,32 +86,31 @@ static void print_side(char letter, const struct pb_diff_side *side,
 
 enum { VALUE_WIDTH = 22 };
 
-/* Numbers with the digits that mean something; lists and words as they are stored. */
 static const char *text_of(const struct pb_diff_value *value, char *text, size_t size)
 {
     if (value == NULL || value->text == NULL)
         return "undetermined";
-    if (!isfinite(value->number) || value->number == floor(value->number))
-        return value->text;
-    snprintf(text, size, "%.6g", value->number);
+    if (isfinite(value->number))
+        pb_quantity_format(value->number, value->unit, text, size);
+    else
+        pb_quantity_format_list(value->text, value->unit, text, size);
     return text;
 }
 
 static void print_difference(const struct pb_difference *difference)
 {
     const struct pb_diff_value *named = difference->a != NULL ? difference->a : difference->b;
-    const char *unit = strcmp(named->unit, "1") == 0 ? "" : named->unit;
-    char change[PB_NAME_LENGTH] = "", number_a[PB_NAME_LENGTH], number_b[PB_NAME_LENGTH];
-    const char *a = text_of(difference->a, number_a, sizeof(number_a));
-    const char *b = text_of(difference->b, number_b, sizeof(number_b));
+    char change[PB_NAME_LENGTH] = "", text_a[PB_MESSAGE_LENGTH], text_b[PB_MESSAGE_LENGTH];
+    const char *a = text_of(difference->a, text_a, sizeof(text_a));
+    const char *b = text_of(difference->b, text_b, sizeof(text_b));
 
     if (isfinite(difference->change))
         snprintf(change, sizeof(change), "%+.1f%%", 100.0 * difference->change);
     printf("  %-12s  %-27s  ", named->memory, named->parameter);
     if (strlen(a) > VALUE_WIDTH || strlen(b) > VALUE_WIDTH)
-        printf("%s\n%*sA  %s\n%*sB  %s\n", unit, 16, "", a, 16, "", b);
+        printf("%s\n%*sA  %s\n%*sB  %s\n", change, 16, "", a, 16, "", b);
     else
-        printf("%-*s  %-*s  %-9s  %s\n", VALUE_WIDTH, a, VALUE_WIDTH, b, change, unit);
+        printf("%-*s  %-*s  %s\n", VALUE_WIDTH, a, VALUE_WIDTH, b, change);
 }
 
 static void print_pair(const struct comparison *comparison, size_t index)
@@ -121,8 +121,8 @@ static void print_pair(const struct comparison *comparison, size_t index)
     print_side('A', &comparison->a, &comparison->a.devices[pair->a]);
     print_side('B', &comparison->b, &comparison->b.devices[pair->b]);
     if (differences->count > 0)
-        printf("  %-12s  %-27s  %-*s  %-*s  %-9s  %s\n", "memory", "parameter", VALUE_WIDTH, "A",
-               VALUE_WIDTH, "B", "change", "unit");
+        printf("  %-12s  %-27s  %-*s  %-*s  %s\n", "memory", "parameter", VALUE_WIDTH, "A",
+               VALUE_WIDTH, "B", "change");
     for (size_t i = 0; i < differences->count; i++)
         print_difference(&differences->items[i]);
     printf("%zu of %zu parameters differ", differences->beyond, differences->compared);
@@ -150,14 +150,19 @@ static void print_missing(const struct comparison *comparison)
 static void print(const struct comparison *comparison, const struct options *options)
 {
     size_t pairs = comparison->count - comparison->missing;
+    char tolerance[PB_NAME_LENGTH];
 
     for (size_t i = 0; i < pairs; i++)
         if (comparison->differences[i].beyond > 0 || pairs == 1)
             print_pair(comparison, i);
     print_missing(comparison);
-    printf("%zu of %zu pairs of devices differ by more than %.3g%% in a measured quantity, or in "
+    if (isnan(options->tolerance))
+        PB_TEXT_SET(tolerance, "its run-to-run tolerance");
+    else
+        snprintf(tolerance, sizeof(tolerance), "%.3g%%", 100.0 * options->tolerance);
+    printf("%zu of %zu pairs of devices differ by more than %s in a measured quantity, or in "
            "structure; %zu devices have no counterpart\n",
-           comparison->different, pairs, 100.0 * options->tolerance, comparison->missing);
+           comparison->different, pairs, tolerance, comparison->missing);
 }
 
 /* ---- for programs ---- */
@@ -199,11 +204,12 @@ static json_t *describe_difference(const struct pb_difference *difference)
     static const char *const kinds[] = {"structure", "measured", "only_a", "only_b"};
     const struct pb_diff_value *named = difference->a != NULL ? difference->a : difference->b;
 
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "kind", kinds[difference->kind],
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "kind", kinds[difference->kind],
                      "memory", pb_json_of_text(named->memory), "parameter",
                      pb_json_of_text(named->parameter), "unit", pb_json_of_text(named->unit), "a",
                      describe_value(difference->a), "b", describe_value(difference->b), "change",
-                     number(difference->change));
+                     number(difference->change), "tolerance",
+                     number(difference->kind == PB_DIFF_MEASURED ? difference->tolerance : NAN));
 }
 
 static json_t *describe_pair(const struct comparison *comparison, size_t index)
@@ -231,7 +237,9 @@ static enum pb_status write_json(const struct comparison *comparison, const stru
     if (status != PB_OK)
         return status;
     file = pb_outlet_file(outlet);
-    fprintf(file, "%s\"tolerance\": %.6g, \"pairs\": [", opening, options->tolerance);
+    fprintf(file, "%s\"tolerance\": ", opening);
+    fprintf(file, isnan(options->tolerance) ? "null" : "%.6g", options->tolerance);
+    fputs(", \"pairs\": [", file);
     for (size_t i = 0; i < comparison->count && status == PB_OK; i++) {
         json_t *pair = describe_pair(comparison, i);
 
@@ -276,7 +284,7 @@ int main(int argc, char **argv)
     if (pb_command_begin(PB_PROGRAM_DIFF, argc, argv, &line, &code)) {
         const struct options options = {
             .json = pb_command_line_text(&line, PB_OPTION_JSON),
-            .tolerance = pb_command_line_real(&line, PB_OPTION_TOLERANCE, 2.0) / 100.0,
+            .tolerance = pb_command_line_real(&line, PB_OPTION_TOLERANCE, NAN) / 100.0,
         };
 
         code = run(&options, (const char *const *)line.arguments);

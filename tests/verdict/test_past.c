@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "analysis/verdict/repeat.h"
 #include "verdict/fleetbuild.h"
 #include "verdict/sickfleet.h"
 
@@ -290,10 +289,8 @@ static void test_past__instance_of_another_profile_is_another_device(void **stat
 
 static void test_repeat__sizes_are_ratios(void **state)
 {
-    static const struct pb_metric rate = {
-        .name = "host_link.to_device_pageable", .domain = PB_DOMAIN_RATE, .practical = 0.35};
-    static const struct pb_metric share = {
-        .name = "throttle.power_cap", .domain = PB_DOMAIN_FRACTION, .practical = 0.3};
+    const struct pb_metric rate = pb_metric_row_find("host_link.to_device_pageable")->metric;
+    const struct pb_metric share = pb_metric_row_find("throttle.power_cap")->metric;
 
     (void)state;
     assert_float_equal(pb_repeat_of(&rate).warning, 5.0, 0.0);

@@ -1,0 +1,63 @@
+/* What the parts of the observation share; see observe_parts.h. */
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "analysis/verdict/observe_parts.h"
+
+/* A shift that is less than so many steps may be rounding. */
+static const double practical_steps = 1.5;
+
+struct pb_cell pb_cell_plain(double value)
+{
+    return (struct pb_cell){value, 0.0, -1};
+}
+
+void pb_observer_put_coarse(struct pb_observer *observer, const char *test, const char *prefix,
+                            const char *name, double quantum, struct pb_cell cell)
+{
+    char full_name[PB_METRIC_NAME_LENGTH];
+    const struct pb_metric_row *row;
+    struct pb_metric metric;
+
+    if (observer->status != PB_OK || !isfinite(cell.value))
+        return;
+    snprintf(full_name, sizeof(full_name), "%s.%s", prefix, name);
+    row = pb_metric_row_find(full_name);
+    assert(row != NULL);
+    metric = row->metric;
+    PB_TEXT_SET(metric.name, full_name);
+    PB_TEXT_SET(metric.test, test);
+    if (quantum > 0.0) {
+        metric.quantum = quantum;
+        metric.practical = fmax(metric.practical, practical_steps * quantum);
+    }
+    if (!isfinite(cell.noise))
+        cell.noise = 0.0;
+    observer->status =
+        pb_sheet_set(observer->sheet, observer->subject, &metric, cell, observer->err);
+}
+
+void pb_observer_put(struct pb_observer *observer, const char *test, const char *prefix,
+                     const char *name, struct pb_cell cell)
+{
+    pb_observer_put_coarse(observer, test, prefix, name, 0.0, cell);
+}
+
+double pb_observer_median(struct pb_observer *observer, const struct pb_sample *sample,
+                          double *noise_out)
+{
+    struct pb_sample sorted = {NULL, 0, 0};
+    double low, high, median = NAN;
+
+    *noise_out = 0.0;
+    if (observer->status == PB_OK)
+        observer->status = pb_sample_sorted(sample, &sorted, observer->err);
+    if (observer->status == PB_OK && sorted.count > 0) {
+        median = pb_quantile(sorted.values, sorted.count, 0.5);
+        pb_median_interval(sorted.values, sorted.count, 0.68, &low, &high);
+        *noise_out = (high - low) / 2.0;
+    }
+    pb_sample_clear(&sorted);
+    return median;
+}
