@@ -18,7 +18,8 @@ enum {
     SEARCHED_LINES_MAX = 64,             /* lines of a set that may be just full */
     REFERENCE_MIN = 256,                 /* accesses that show a spread */
     FEW_LINES = 16,                      /* of an L2: a part of it that crowds no set */
-    AHEAD_BYTES = 8192                   /* from load to load, that a prefetch may follow */
+    AHEAD_BYTES = 8192,                  /* from load to load, that a prefetch may follow */
+    LOST_PER_WAY = 4                     /* misses of a lap for each line that is too many */
 };
 
 /* Of a spread that no chase showed: of the latency, and cycles. */
@@ -74,6 +75,7 @@ enum reason {
     OVERLAP,  /* the latencies of all answers overlap */
     LAUNCH,   /* what the level held before the launch */
     FOREIGN,  /* a set that is just full misses: the kernel has a line of its own there */
+    FULL,     /* the data store is full, and its sets lose lines in turn */
     ORDER,    /* the loads before the record */
     CROSSED,  /* which loads went another way */
     NO_MODEL, /* the path is not modelled */
@@ -86,6 +88,7 @@ static const char *const reason_names[FIRST_PARAMETER] = {
     "latency (levels overlap)",
     "contents before the launch",
     "a line of the kernel's own",
+    "order in which the sets of a full L1 lose lines",
     "order of the warm-up loads",
     "path of the warm-up loads",
     "path",
@@ -338,6 +341,8 @@ struct launch {
     bool is_unsettled;  /* this lap found what the next one need not find */
     uint32_t scattered; /* caches, as bits, of unknown sets that the chase may crowd */
     uint32_t scattered_tlbs;
+    uint64_t lost;      /* contradicted hits of the first cache */
+    uint64_t lost_line; /* of which they are; UINT64_MAX: of several */
     uint32_t roomy; /* caches, as bits, that no lap but the first, which is not recorded, asks */
 };
 
@@ -540,24 +545,46 @@ static bool is_just_full(const struct pb_model_cache *cache, const struct pb_mod
     return count == ways;
 }
 
-/* Of one set that is just full, contradicted hits say no more than that somebody else is in it. */
-static void excuse_foreign(const struct pb_replay *replay, size_t cache,
-                           const struct pb_point *point, const struct pb_sequence *sequence,
-                           struct pb_agreement_counts *counts)
+static void count_lost(struct launch *launch, uint64_t line)
 {
-    const struct pb_model_level *level = &replay->hierarchy->caches[cache];
-    size_t worst = 0;
+    launch->lost_line = launch->lost == 0 || launch->lost_line == line ? line : UINT64_MAX;
+    launch->lost++;
+}
 
-    if (!level->has_sets || level->is_chip_wide || replay->caches[cache] == NULL)
+/* Contradicted hits that have another reason than the parameters. */
+static void excuse(struct launch *launch, uint64_t accesses, enum reason reason,
+                   struct pb_agreement_counts *counts)
+{
+    counts->contradicted -= accesses;
+    counts->undetermined += accesses;
+    counts->by_reason[reason] += accesses;
+    launch->lost -= accesses;
+}
+
+/*
+ * Of one set that is just full, contradicted hits say no more than that somebody else is in it; so
+ * do those of one single line where the sets are not known.
+ */
+static void excuse_foreign(struct launch *launch, const struct pb_point *point,
+                           const struct pb_sequence *sequence, struct pb_agreement_counts *counts)
+{
+    const struct pb_replay *replay = launch->replay;
+    size_t cache = launch->way->caches[0], worst = 0;
+    const struct pb_model_level *level = &replay->hierarchy->caches[cache];
+
+    if (level->is_chip_wide || replay->caches[cache] == NULL || launch->lost == 0)
         return;
+    if (!level->has_sets) {
+        if (launch->lost_line != UINT64_MAX)
+            excuse(launch, launch->lost, FOREIGN, counts);
+        return;
+    }
     for (size_t set = 1; set < level->shape.set_count; set++)
         worst = replay->misses[set] > replay->misses[worst] ? set : worst;
     if (replay->misses[worst] == 0 ||
         !is_just_full(replay->caches[cache], level, worst, point, sequence))
         return;
-    counts->contradicted -= replay->misses[worst];
-    counts->undetermined += replay->misses[worst];
-    counts->by_reason[FOREIGN] += replay->misses[worst];
+    excuse(launch, replay->misses[worst], FOREIGN, counts);
 }
 
 static int compare_lines(const void *a, const void *b)
@@ -585,6 +612,37 @@ static enum pb_status list_lines(const struct pb_model_level *level, const struc
             lines[count++] = lines[i];
     *lines_out = lines;
     *count_out = count;
+    return PB_OK;
+}
+
+/*
+ * A store of data that holds fewer lines than the sets have ways loses lines of any set once it is
+ * full, each of which evicts another one when it comes back: some misses for each line that is too
+ * many, of which the kernel's own is one.
+ */
+static enum pb_status excuse_full(struct launch *launch, const struct pb_point *point,
+                                  const struct pb_sequence *sequence,
+                                  const struct pb_accesses *accesses,
+                                  struct pb_agreement_counts *counts, struct pb_error *err)
+{
+    const struct pb_replay *replay = launch->replay;
+    size_t cache = launch->way->caches[0], count = 0, ways, holds;
+    const struct pb_model_level *level = &replay->hierarchy->caches[cache];
+    uint64_t laps = accesses->count / sequence->period + 1, most, *lines = NULL;
+    enum pb_status status;
+
+    if (launch->lost == 0 || !level->has_sets || level->is_chip_wide || level->way_counts != NULL)
+        return PB_OK;
+    ways = level->shape.way_count;
+    holds = (size_t)(replay->fits[cache] / level->shape.line_bytes);
+    if (holds >= level->shape.set_count * ways)
+        return PB_OK;
+    status = list_lines(level, point, sequence, &lines, &count, err);
+    free(lines);
+    if (status != PB_OK || count < holds)
+        return status;
+    most = laps * (count + 1 - holds) * LOST_PER_WAY * ways;
+    excuse(launch, launch->lost < most ? launch->lost : most, FULL, counts);
     return PB_OK;
 }
 
@@ -767,21 +825,25 @@ static void run(struct launch *launch, struct launch *warm_launch, const struct 
     const struct pb_model_cache *first = launch->replay->caches[launch->way->caches[0]];
     const struct pb_model_level *level = &launch->replay->hierarchy->caches[launch->way->caches[0]];
     uint32_t *by_set = level->has_sets && !level->is_chip_wide ? launch->replay->misses : NULL;
+    uint64_t address = 0;
     bool is_steady = false;
     size_t slot = 0;
 
     for (uint64_t t = 0; t < end; t++) {
         if (!is_steady) {
-            uint64_t address = point->base_address + sequence->offset_bytes[slot];
-
+            address = point->base_address + sequence->offset_bytes[slot];
             lap[slot] = predict(t < sequence->warm ? warm_launch : launch, address);
             launch->last = warm_launch->last = address;
         }
         if (t >= sequence->warm &&
             compare(launch->route, &lap[slot],
                     pb_access_cycles(accesses, (size_t)(t - sequence->warm)), counts) &&
-            by_set != NULL && is_first_hit(&lap[slot]))
-            by_set[pb_model_cache_set(first, point->base_address + sequence->offset_bytes[slot])]++;
+            first != NULL && is_first_hit(&lap[slot])) {
+            address = point->base_address + sequence->offset_bytes[slot];
+            count_lost(launch, pb_model_cache_line(first, address));
+            if (by_set != NULL)
+                by_set[pb_model_cache_set(first, address)]++;
+        }
         if (++slot < sequence->period)
             continue;
         slot = 0;
@@ -846,8 +908,9 @@ static enum pb_status replay_known(struct pb_replay *replay, const char *test,
     if (warm.way != launch.way) /* neither sees all laps */
         launch.roomy = warm.roomy = 0;
     run(&launch, warm.way == launch.way ? &launch : &warm, point, sequence, accesses, counts);
-    excuse_foreign(replay, launch.way->caches[0], point, sequence, counts);
-    if (warm.way == launch.way &&
+    excuse_foreign(&launch, point, sequence, counts);
+    status = excuse_full(&launch, point, sequence, accesses, counts, err);
+    if (status == PB_OK && warm.way == launch.way &&
         counts->by_reason[replay->cache_reasons[launch.way->caches[0]]] > 0)
         status = demand_misses(&launch, point, sequence, accesses, counts, err);
     return status;

@@ -694,6 +694,8 @@ static enum pb_status note_reuse(struct pb_memory *memory, struct level *level,
     uint64_t distance = 0;
     enum pb_status status = PB_OK;
 
+    if (level->reuse != NULL && !level->spec->fills_on_arrival && options->observe == NULL)
+        return pb_model_reuse_count(level->reuse, line, memory->reuse, err);
     if (level->reuse != NULL) {
         if (level->spec->fills_on_arrival)
             distance = pb_model_reuse_distance(level->reuse, line);
@@ -985,8 +987,6 @@ static enum pb_status load(struct pb_memory *memory, struct sm *sm, uint32_t war
             return PB_OK;
     }
     outcome->ready_time = time;
-    for (size_t i = 0; i < count && sm->l1.reuse != NULL; i++)
-        pb_model_reuse_prefetch(sm->l1.reuse, pb_model_cache_line(sm->l1.cache, pieces[i].address));
     for (size_t i = 0; i < count && status == PB_OK; i++)
         status = load_piece(memory, sm, warp_slot, &pieces[i], counts, &issue, &outcome->ready_time,
                             err);
@@ -1212,10 +1212,17 @@ const struct pb_access_counts *pb_memory_allocations(const struct pb_memory *mem
     return memory->allocations;
 }
 
-struct pb_model_histogram *pb_memory_take_reuse(struct pb_memory *memory)
+enum pb_status pb_memory_take_reuse(struct pb_memory *memory, struct pb_model_histogram **reuse_out,
+                                    struct pb_error *err)
 {
-    struct pb_model_histogram *reuse = memory->reuse;
+    enum pb_status status = PB_OK;
 
+    for (uint32_t i = 0; i < memory->sm_count && status == PB_OK; i++)
+        if (memory->sms[i].l1.reuse != NULL)
+            status = pb_model_reuse_count_rest(memory->sms[i].l1.reuse, memory->reuse, err);
+    if (status != PB_OK)
+        return status;
+    *reuse_out = memory->reuse;
     memory->reuse = NULL;
-    return reuse;
+    return PB_OK;
 }

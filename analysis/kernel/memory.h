@@ -159,7 +159,8 @@ const struct pb_instruction_counts *pb_memory_instructions(const struct pb_memor
                                                            size_t *count_out);
 const struct pb_access_counts *pb_memory_allocations(const struct pb_memory *memory);
 
-/* The histogram over all SMs, where it was wanted; the caller's to free(). */
-struct pb_model_histogram *pb_memory_take_reuse(struct pb_memory *memory);
+/* The histogram over all SMs, where it was wanted; the caller's to free(). PB_NO_MEMORY */
+enum pb_status pb_memory_take_reuse(struct pb_memory *memory, struct pb_model_histogram **reuse_out,
+                                    struct pb_error *err);
 
 #endif

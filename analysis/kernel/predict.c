@@ -190,7 +190,7 @@ enum pb_status pb_predict(const struct pb_trace *trace, const struct pb_machine 
     if (status == PB_OK)
         status = collect(kernel, run.memory, &prediction, err);
     if (status == PB_OK && options->memory.wants_reuse)
-        prediction.reuse = pb_memory_take_reuse(run.memory);
+        status = pb_memory_take_reuse(run.memory, &prediction.reuse, err);
     pb_memory_destroy(run.memory);
     if (status != PB_OK)
         pb_prediction_clear(&prediction);

@@ -14,7 +14,8 @@ enum {
     BLOCK_WORDS = 7,
     BLOCK_MOMENTS = WORD_BITS * BLOCK_WORDS,
     BLOCKS_MIN = 4,
-    USES_MIN_BITS = 10
+    USES_MIN_BITS = 10,
+    WAITING_COUNT = 16 /* uses that are fetched ahead: what one waits for memory */
 };
 
 /* A line and its last use, 1 …; 0: this place is free. */
@@ -38,6 +39,8 @@ struct pb_model_reuse {
     uint32_t block_count;
     uint32_t now; /* the last moment; now / BLOCK_MOMENTS blocks are full of moments */
     size_t lines;
+    uint64_t waiting[WAITING_COUNT]; /* a ring of lines; use number u is at u % WAITING_COUNT */
+    size_t first_waiting, next_waiting;
 };
 
 static size_t home_of(const struct pb_model_reuse *reuse, uint64_t line)
@@ -223,11 +226,6 @@ static enum pb_status renumber(struct pb_model_reuse *reuse, struct pb_error *er
     return PB_OK;
 }
 
-void pb_model_reuse_prefetch(const struct pb_model_reuse *reuse, uint64_t line)
-{
-    __builtin_prefetch(&reuse->uses[home_of(reuse, line)], 1);
-}
-
 uint64_t pb_model_reuse_distance(const struct pb_model_reuse *reuse, uint64_t line)
 {
     const struct use *use = find(reuse, line);
@@ -315,4 +313,37 @@ void pb_model_histogram_add(struct pb_model_histogram *histogram, uint64_t dista
         histogram->cold++;
     else
         histogram->counts[pb_model_histogram_class(distance)]++;
+}
+
+static enum pb_status count_first(struct pb_model_reuse *reuse,
+                                  struct pb_model_histogram *histogram, struct pb_error *err)
+{
+    uint64_t distance, line = reuse->waiting[reuse->first_waiting++ % WAITING_COUNT];
+    enum pb_status status = pb_model_reuse_access(reuse, line, &distance, err);
+
+    if (status == PB_OK)
+        pb_model_histogram_add(histogram, distance);
+    return status;
+}
+
+enum pb_status pb_model_reuse_count(struct pb_model_reuse *reuse, uint64_t line,
+                                    struct pb_model_histogram *histogram, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    if (reuse->next_waiting - reuse->first_waiting == WAITING_COUNT)
+        status = count_first(reuse, histogram, err);
+    __builtin_prefetch(&reuse->uses[home_of(reuse, line)], 1);
+    reuse->waiting[reuse->next_waiting++ % WAITING_COUNT] = line;
+    return status;
+}
+
+enum pb_status pb_model_reuse_count_rest(struct pb_model_reuse *reuse,
+                                         struct pb_model_histogram *histogram, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    while (status == PB_OK && reuse->first_waiting < reuse->next_waiting)
+        status = count_first(reuse, histogram, err);
+    return status;
 }

@@ -26,10 +26,6 @@ void pb_model_reuse_destroy(struct pb_model_reuse *reuse); /* NULL is allowed */
 enum pb_status pb_model_reuse_access(struct pb_model_reuse *reuse, uint64_t line,
                                      uint64_t *distance_out, struct pb_error *err);
 
-/* Fetches what the use of a line will need: some ten accesses ahead, it hides the memory's latency.
- */
-void pb_model_reuse_prefetch(const struct pb_model_reuse *reuse, uint64_t line);
-
 /* The distance that using the line now would have, without using it. */
 uint64_t pb_model_reuse_distance(const struct pb_model_reuse *reuse, uint64_t line);
 
@@ -55,6 +51,17 @@ struct pb_model_histogram {
 };
 
 void pb_model_histogram_add(struct pb_model_histogram *histogram, uint64_t distance);
+
+/*
+ * Uses a line and counts its distance. It waits for some later uses meanwhile, so that the memory's
+ * latency is hidden; before any other call for these lines, pb_model_reuse_count_rest() counts what
+ * still waits. PB_NO_MEMORY loses the use.
+ */
+enum pb_status pb_model_reuse_count(struct pb_model_reuse *reuse, uint64_t line,
+                                    struct pb_model_histogram *histogram, struct pb_error *err);
+enum pb_status pb_model_reuse_count_rest(struct pb_model_reuse *reuse,
+                                         struct pb_model_histogram *histogram,
+                                         struct pb_error *err);
 
 /* The class of a distance, and the least distance of a class. */
 size_t pb_model_histogram_class(uint64_t distance);

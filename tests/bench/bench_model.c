@@ -13,7 +13,7 @@
 #include "analysis/model/mshr.h"
 #include "analysis/model/reuse.h"
 
-enum { ADDRESSES = 1 << 20, AHEAD = 8 };
+enum { ADDRESSES = 1 << 20 };
 
 static double now(void)
 {
@@ -59,23 +59,18 @@ static void time_cache(const char *name, const struct pb_model_shape *shape,
     pb_model_cache_destroy(cache);
 }
 
-static void time_reuse(const char *name, const uint64_t *addresses, size_t count, size_t ahead)
+static void time_reuse(const char *name, const uint64_t *addresses, size_t count)
 {
     struct pb_error err = PB_ERROR_INIT;
     struct pb_model_reuse *reuse = NULL;
     struct pb_model_histogram *histogram = calloc(1, sizeof(*histogram));
-    uint64_t distance;
     double start = now();
 
     if (histogram == NULL || pb_model_reuse_create(&reuse, &err) != PB_OK)
         exit(EXIT_FAILURE);
-    for (size_t i = 0; i < count; i++) {
-        if (ahead > 0)
-            pb_model_reuse_prefetch(reuse, addresses[(i + ahead) % ADDRESSES] / 128);
-        if (pb_model_reuse_access(reuse, addresses[i % ADDRESSES] / 128, &distance, &err) != PB_OK)
+    for (size_t i = 0; i < count; i++)
+        if (pb_model_reuse_count(reuse, addresses[i % ADDRESSES] / 128, histogram, &err) != PB_OK)
             exit(EXIT_FAILURE);
-        pb_model_histogram_add(histogram, distance);
-    }
     printf("%-44s %8.1f M/s  %zu lines\n", name, 1e-6 * (double)count / (now() - start),
            pb_model_reuse_lines(reuse));
     pb_model_reuse_destroy(reuse);
@@ -115,11 +110,9 @@ int main(int argc, char **argv)
     l1.capacity_lines = 1192;
     time_cache("the same, lru, beside a carve-out", &l1, addresses, count, 0);
     time_cache("4 x 512, modulo, lru, at random over 2x", &wide, addresses, count, 0);
-    time_reuse("reuse distances, at random", addresses, count, 0);
-    time_reuse("the same, with prefetch", addresses, count, AHEAD);
+    time_reuse("reuse distances, at random", addresses, count);
     make_addresses(addresses, 500000, 1);
     time_cache("15360 x 16, lru, at random over 2x", &l2, addresses, count, 0);
-    time_reuse("reuse distances, at random", addresses, count, 0);
-    time_reuse("the same, with prefetch", addresses, count, AHEAD);
+    time_reuse("reuse distances, at random", addresses, count);
     return EXIT_SUCCESS;
 }

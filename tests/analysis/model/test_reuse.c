@@ -107,7 +107,6 @@ static void use_of_both(struct pb_model_reuse *reuse, struct stack *stack, uint6
     bool is_new = place == stack->count;
     uint64_t expected = is_new ? PB_MODEL_COLD : place;
 
-    pb_model_reuse_prefetch(reuse, line);
     assert_int_equal(pb_model_reuse_distance(reuse, line), expected);
     assert_int_equal(use(reuse, line), expected);
     stack->count += is_new;
@@ -126,6 +125,33 @@ static void forget_of_both(struct pb_model_reuse *reuse, struct stack *stack, ui
     stack->count--;
     memmove(stack->lines + place, stack->lines + place + 1,
             (stack->count - place) * sizeof(stack->lines[0]));
+}
+
+static void test_reuse__counting_ahead_counts_the_same(void **state)
+{
+    enum { USES = 20000 };
+    struct pb_model_histogram *one = calloc(1, sizeof(*one)), *ahead = calloc(1, sizeof(*ahead));
+    struct pb_model_reuse *first = NULL, *second = NULL;
+    struct pb_error err = PB_ERROR_INIT;
+    uint64_t random = 11;
+
+    (void)state;
+    assert_non_null(one);
+    assert_non_null(ahead);
+    assert_int_equal(pb_model_reuse_create(&first, &err), PB_OK);
+    assert_int_equal(pb_model_reuse_create(&second, &err), PB_OK);
+    for (int i = 0; i < USES; i++) {
+        uint64_t line = next(&random) % 3000;
+
+        pb_model_histogram_add(one, use(first, line));
+        assert_int_equal(pb_model_reuse_count(second, line, ahead, &err), PB_OK);
+    }
+    assert_int_equal(pb_model_reuse_count_rest(second, ahead, &err), PB_OK);
+    assert_memory_equal(one, ahead, sizeof(*one));
+    pb_model_reuse_destroy(first);
+    pb_model_reuse_destroy(second);
+    free(one);
+    free(ahead);
 }
 
 /* Loops that grow and shrink, random uses, and lines that go, over many renumberings. */
@@ -239,6 +265,7 @@ int main(void)
         cmocka_unit_test(test_reuse__a_forgotten_line_is_cold),
         cmocka_unit_test(test_reuse__equals_the_definition),
         cmocka_unit_test(test_reuse__equals_a_stack),
+        cmocka_unit_test(test_reuse__counting_ahead_counts_the_same),
         cmocka_unit_test(test_reuse__lru_misses_are_the_distances_of_each_set),
         cmocka_unit_test(test_reuse__lru_caches_include_smaller_ones),
         cmocka_unit_test(test_histogram__classes_hold_what_they_say),
