@@ -75,6 +75,7 @@ enum reason {
     OVERLAP,  /* the latencies of all answers overlap */
     LAUNCH,   /* what the level held before the launch */
     FOREIGN,  /* a set that is just full misses: the kernel has a line of its own there */
+    BETWEEN,  /* of two levels that may answer: nearer or farther than either was seen to be */
     FULL,     /* the data store is full, and its sets lose lines in turn */
     ORDER,    /* the loads before the record */
     CROSSED,  /* which loads went another way */
@@ -88,6 +89,7 @@ static const char *const reason_names[FIRST_PARAMETER] = {
     "latency (levels overlap)",
     "contents before the launch",
     "a line of the kernel's own",
+    "latency (between two levels)",
     "order in which the sets of a full L1 lose lines",
     "order of the warm-up loads",
     "path of the warm-up loads",
@@ -469,6 +471,19 @@ static void count_undetermined(struct pb_agreement_counts *counts, uint64_t acce
     counts->by_reason[reason] += accesses;
 }
 
+/* Does a latency lie between those of the levels that were left open? */
+static bool is_between(const struct route *route, const struct prediction *prediction,
+                       double cycles)
+{
+    double low = INFINITY, high = 0.0;
+
+    for (uint32_t left = prediction->answers; left != 0; left &= left - 1) {
+        low = fmin(low, route->bands[__builtin_ctz(left)].low);
+        high = fmax(high, route->bands[__builtin_ctz(left)].high);
+    }
+    return prediction->is_open && low <= cycles && cycles <= high;
+}
+
 /* True when it contradicts. */
 static bool compare(const struct route *route, const struct prediction *prediction, double cycles,
                     struct pb_agreement_counts *counts)
@@ -477,6 +492,8 @@ static bool compare(const struct route *route, const struct prediction *predicti
 
     if (seen == 0) {
         count_undetermined(counts, 1, OUTLIER);
+    } else if ((seen & prediction->answers) == 0 && is_between(route, prediction, cycles)) {
+        count_undetermined(counts, 1, BETWEEN);
     } else if ((seen & prediction->answers) == 0) {
         counts->accesses++;
         counts->contradicted++;
