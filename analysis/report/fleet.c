@@ -312,7 +312,8 @@ void pb_fleet_write_drains(const struct pb_report *report, struct pb_page *page)
             count += write_drains_of(report, i, lines.file);
     if (count > 0)
         fputs("<h2 id=drain>To drain</h2>\n<p>Nothing has been done. A click on the lines selects "
-              "them all.</p>\n<pre tabindex=0 aria-label=\"Commands that drain the nodes\">",
+              "them all.</p>\n<pre tabindex=0 role=region aria-label=\"Commands that drain the "
+              "nodes\">",
               page->out);
     pb_buffer_close(page, &lines, count > 0 ? page->out : NULL);
     if (count > 0)

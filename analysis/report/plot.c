@@ -316,11 +316,15 @@ static void draw_labels_along(const struct drawing *at)
     for (size_t s = 0; s < at->plot->series_count; s++) {
         const struct pb_plot_series *series = &at->plot->series[s];
         size_t i = (size_t)((0.85 - 0.14 * (double)(s % 6)) * (double)series->count);
+        bool is_left; /* no room on the right */
+        double x;
 
         if (series->name == NULL || i >= series->count || !is_drawn(at->plot, series, i))
             continue;
-        snprintf(class, sizeof(class), "lb t%zu", s % COLOURS);
-        pb_frame_text(at->page->out, at_x(at, series->x[i]) + 6.0, at_y(at, series->y[i]) + 3.5,
+        x = at_x(at, series->x[i]);
+        is_left = x + 6.0 + pb_frame_text_width(series->name) > at->frame.width;
+        snprintf(class, sizeof(class), "lb t%zu%s", s % COLOURS, is_left ? " e" : "");
+        pb_frame_text(at->page->out, is_left ? x - 6.0 : x + 6.0, at_y(at, series->y[i]) + 3.5,
                       class, series->name);
     }
 }

@@ -10,7 +10,7 @@
  */
 const char *const pb_report_style[] = {
     ":root{--ink:#1b1f24;--soft:#57606a;--line:#d0d5db;--grid:#e7eaee;--page:#fff;--panel:#f5f7f9;"
-    "--accent:#0b5fa5;--tint:#e4eff9;--ok:#4d7f5f;--warn:#9a6200;--crit:#b3261e;--unk:#6b4c9a;"
+    "--accent:#0b5fa5;--tint:#e4eff9;--ok:#437254;--warn:#9a6200;--crit:#b3261e;--unk:#6b4c9a;"
     "--c0:#0b5fa5;--c1:#b8500a;--c2:#00775a;--c3:#93407d;--c4:#7a6a00;--c5:#5b5f66;--bg:#9aa3ad}\n"
     "@media(prefers-color-scheme:dark){:root{--ink:#e6e9ed;--soft:#a3adb8;--line:#3c444d;"
     "--grid:#2a3037;--page:#14181c;--panel:#1d2329;--accent:#6cb4f0;--tint:#1c3146;--ok:#84b897;"
@@ -60,6 +60,7 @@ const char *const pb_report_style[] = {
     ".c6{stroke:var(--bg);stroke-width:1.2}.dt.c6{stroke-width:4}.dt{stroke-dasharray:none}"
     ".br{stroke:none}.br.c0{fill:var(--c0)}.br.c1{fill:var(--c1)}.br.c6{fill:var(--bg)}"
     "svg .t0{fill:var(--c0)}svg .t1{fill:var(--c1)}svg .t2{fill:var(--c2)}svg .t3{fill:var(--c3)}"
+    ".lb,.rt{paint-order:stroke;stroke:var(--page);stroke-width:3px;stroke-linejoin:round}"
     "svg .t4{fill:var(--c4)}svg .t5{fill:var(--c5)}svg .t6{fill:var(--soft)}"
     ".hm{fill:var(--panel);stroke:var(--line)}image{image-rendering:pixelated}"
     "svg .hn{font-size:10px}svg .hn.lo{fill:#fff}svg .hn.hi{fill:#14181c}\n",
