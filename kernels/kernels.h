@@ -240,6 +240,7 @@ struct pb_kernel_stream {
     uint32_t kind, ilp, word_bytes;
     uint32_t cta_count, cta_size;
     uint32_t salt;
+    uint64_t queue; /* the cudaStream_t that it goes in; 0: the default one */
 };
 
 int pb_kernel_stream(const struct pb_kernel_stream *stream);

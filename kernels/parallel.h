@@ -91,6 +91,7 @@ struct pb_kernel_work {
     int32_t sm; /* alone; -1: all */
     uint32_t salt;
     uint32_t cta_count, shared_bytes;
+    uint64_t persisting_bytes; /* of data that L2 is asked to keep; 0: none */
 };
 /* cudaErrorInvalidValue: no such kind or word here. */
 int pb_kernel_work(const struct pb_kernel_work *work);

@@ -178,6 +178,6 @@ extern "C" int pb_kernel_stream(const struct pb_kernel_stream *stream)
         kernel = pb_pick_word<pb_write_pass>(stream);
     if (kernel == NULL)
         return (int)cudaErrorInvalidValue;
-    kernel<<<stream->cta_count, stream->cta_size>>>(*stream);
+    kernel<<<stream->cta_count, stream->cta_size, 0, (cudaStream_t)stream->queue>>>(*stream);
     return (int)cudaGetLastError();
 }

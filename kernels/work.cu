@@ -275,6 +275,26 @@ static pb_worker pb_pick_worker(enum pb_kernel_work_kind kind, uint32_t word_byt
     return readers[kind][word_bytes / 8];
 }
 
+/* With a window over the data where L2 is to keep it: all accesses in it are persisting. */
+static cudaError_t pb_launch_worker(pb_worker kernel, const struct pb_kernel_work *work)
+{
+    cudaLaunchAttribute keep = {};
+    cudaLaunchConfig_t config = {};
+
+    config.gridDim = dim3(work->cta_count);
+    config.blockDim = dim3(PB_WORK_THREADS);
+    config.dynamicSmemBytes = work->shared_bytes;
+    keep.id = cudaLaunchAttributeAccessPolicyWindow;
+    keep.val.accessPolicyWindow.base_ptr = (void *)work->data;
+    keep.val.accessPolicyWindow.num_bytes = work->persisting_bytes;
+    keep.val.accessPolicyWindow.hitRatio = 1.0f;
+    keep.val.accessPolicyWindow.hitProp = cudaAccessPropertyPersisting;
+    keep.val.accessPolicyWindow.missProp = cudaAccessPropertyNormal;
+    config.attrs = &keep;
+    config.numAttrs = work->persisting_bytes > 0 ? 1 : 0;
+    return cudaLaunchKernelEx(&config, kernel, *work);
+}
+
 extern "C" int pb_kernel_work(const struct pb_kernel_work *work)
 {
     pb_worker kernel = pb_pick_worker(work->kind, work->word_bytes);
@@ -285,6 +305,5 @@ extern "C" int pb_kernel_work(const struct pb_kernel_work *work)
                                     (int)work->shared_bytes);
     if (code != cudaSuccess)
         return (int)code;
-    kernel<<<work->cta_count, PB_WORK_THREADS, work->shared_bytes>>>(*work);
-    return (int)cudaGetLastError();
+    return (int)pb_launch_worker(kernel, work);
 }

@@ -11,17 +11,25 @@
  *   shared, l1, l2   read_bytes_per_cycle_per_sm: the best word, the median SM, while all read
  *   atomic           address_per_cycle, line_per_cycle, spread_per_cycle: additions of the whole
  *                    device, the median of the lines
+ *                    near_, far_latency_cycles, near_, far_per_cycle: of one SM, by the side of L2
+ *                    that is home to the line
+ *   l2               persisting_share, normal_share: of lines that L2 was asked to keep and of
+ *                    others, still there behind twice its size of other data
  *   bulk_copy        latency_cycles of the smallest copy; bytes_per_cycle_per_sm of the best size
  *   cluster_shared   latency_cycles, own_latency_cycles: medians over all pairs; bytes_per_cycle: a
  *                    list, by size of the cluster
  *   compute          wrong_runs; error_rate_limit: no error in n runs of all SMs together means a
- *                    rate below 3/n, at 95%
+ *                    rate below 3/n, at 95%; sustained_wrong_runs, sustained_error_rate_limit: of
+ *                    the runs under a lasting load
+ *   dram             sustained_wrong_words, sustained_error_rate_limit: of the words copied under
+ * it
  *
  * Source: facts 2.10 and 6.
  */
 #include "analysis/infer.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -319,6 +327,23 @@ static size_t find_far(const struct arrays *arrays, const double **lines_out)
     return most;
 }
 
+/*
+ * The mean: far lines are of two classes (about 455 and 530 cycles on an H200, nothing between), so
+ * that their median jumps with the share of either. Sorted.
+ */
+static void state_far_latency(struct pb_parameter *far, const double *lines, size_t count)
+{
+    double sum = 0.0;
+
+    for (size_t i = 0; i < count; i++)
+        sum += lines[i];
+    pb_parameter_set_number(
+        far,
+        (struct pb_estimate){sum / (double)count, pb_quantile(lines, count, 0.25),
+                             pb_quantile(lines, count, 0.75)},
+        confidence_of_one(), "loads of one SM, lines neither near nor in DRAM: mean of %zu", count);
+}
+
 static enum pb_status state_parts(const struct pb_case *at, const struct arrays *arrays,
                                   struct pb_error *err)
 {
@@ -336,8 +361,8 @@ static enum pb_status state_parts(const struct pb_case *at, const struct arrays 
     if (status != PB_OK)
         return status;
     pb_parameter_point_to(far, at->inference->tests[0]);
-    return state_median(far, lines, count, 1, "loads of one SM, lines neither near nor in DRAM",
-                        err);
+    state_far_latency(far, lines, count);
+    return PB_OK;
 }
 
 enum pb_status pb_infer_l2_whole(const struct pb_case *at, struct pb_error *err)
@@ -468,6 +493,135 @@ enum pb_status pb_infer_bulk_copy(const struct pb_case *at, struct pb_error *err
     return PB_OK;
 }
 
+/* Where sorted latencies fall into two classes: the first of the upper one; count: they do not. */
+static size_t split_sides(const double *sorted, size_t count)
+{
+    static const double gap_share = 0.15, least_share = 0.1;
+    size_t widest = count;
+    double most = 0.0;
+
+    for (size_t i = 1; i < count; i++)
+        if (sorted[i] - sorted[i - 1] > most) {
+            most = sorted[i] - sorted[i - 1];
+            widest = i;
+        }
+    if (count == 0 || most < gap_share * sorted[0] ||
+        (double)widest < least_share * (double)count ||
+        (double)(count - widest) < least_share * (double)count)
+        return count;
+    return widest;
+}
+
+/* Medians of the lines on one side of the limit: latency less overhead, and rate. */
+static enum pb_status state_side(const struct pb_case *at, const char *side, bool is_far,
+                                 double limit, struct pb_error *err)
+{
+    const struct pb_recording *recording = &at->recordings[0];
+    const struct pb_matrix *matrix = &recording->matrix;
+    size_t lines = matrix->axes[0].length, step = matrix->axes[1].length, count = 0;
+    double *latencies = malloc((2 * lines + 1) * sizeof(*latencies)), *rates = latencies + lines;
+    char name[PB_NAME_LENGTH];
+    enum pb_status status;
+
+    if (latencies == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu lines", lines);
+    for (size_t i = 0; i < lines; i++) {
+        const double *cell = matrix->values + i * step;
+
+        if (!isfinite(cell[0]) || (cell[0] >= limit) != is_far)
+            continue;
+        latencies[count] = cell[0] - recording->overhead_cycles;
+        rates[count++] = cell[1];
+    }
+    snprintf(name, sizeof(name), "%s_latency_cycles", side);
+    status = state_median(pb_case_answer(at, name), latencies, count, 1,
+                          "dependent additions of one SM, by line", err);
+    snprintf(name, sizeof(name), "%s_per_cycle", side);
+    if (status == PB_OK)
+        status = state_median(pb_case_answer(at, name), rates, count, 1,
+                              "additions of all threads of one SM, by line", err);
+    free(latencies);
+    return status;
+}
+
+enum pb_status pb_infer_atomic_sides(const struct pb_case *at, struct pb_error *err)
+{
+    static const struct pb_axis_wish wishes[] = {{"line", false}, {"quantity", true}};
+    const struct pb_matrix *matrix = &at->recordings[0].matrix;
+    enum pb_status status = pb_axes_check(matrix, wishes, 2, err);
+    double *sorted = NULL, limit = 0.0;
+    size_t count = 0, split = 0;
+
+    if (status == PB_OK && matrix->axes[1].length < 2)
+        return pb_fail(err, PB_NOT_FOUND, "no rates beside the latencies");
+    if (status == PB_OK)
+        status = copy_sorted(matrix->values, matrix->axes[0].length, matrix->axes[1].length,
+                             &sorted, &count, err);
+    if (status != PB_OK)
+        return status;
+    split = split_sides(sorted, count);
+    if (split < count)
+        limit = sorted[split];
+    free(sorted);
+    if (split == count)
+        return pb_fail(err, PB_NOT_FOUND,
+                       "the latencies of %zu lines do not fall into two classes: one side", count);
+    status = state_side(at, "near", false, limit, err);
+    return status == PB_OK ? state_side(at, "far", true, limit, err) : status;
+}
+
+/*
+ * Lines that are still in L2 behind twice its size of other data: of those that it was asked to
+ * keep, and of others. A line counts as kept where it takes less than the middle between the median
+ * without eviction and a load from DRAM.
+ */
+enum pb_status pb_infer_l2_persistence(const struct pb_case *at, struct pb_error *err)
+{
+    static const struct pb_axis_wish wishes[] = {{"access", true}, {"line", false}};
+    static const char *const accesses[] = {"persisting", "normal"};
+    static const char *const answers[] = {"persisting_share", "normal_share"};
+    const struct pb_recording *recording = &at->recordings[0];
+    const struct pb_matrix *matrix = &recording->matrix;
+    double dram = pb_parameters_number(at->parameters, "dram", "latency_cycles");
+    double limit, *sorted = NULL;
+    size_t alone, lines, count = 0;
+    enum pb_status status = pb_axes_check(matrix, wishes, 2, err);
+
+    if (status != PB_OK)
+        return status;
+    alone = pb_axis_label(&matrix->axes[0], "alone");
+    lines = matrix->axes[1].length;
+    if (!isfinite(dram) || alone == matrix->axes[0].length)
+        return pb_fail(err, PB_NOT_FOUND, "DRAM's latency or that without eviction is not known");
+    status = copy_sorted(matrix->values + alone * lines, lines, 1, &sorted, &count, err);
+    if (status != PB_OK)
+        return status;
+    limit = count == 0
+                ? NAN
+                : (pb_quantile(sorted, count, 0.5) + dram + recording->overhead_cycles) / 2.0;
+    free(sorted);
+    for (size_t i = 0; i < 2; i++) {
+        size_t row = pb_axis_label(&matrix->axes[0], accesses[i]), kept = 0, seen = 0;
+
+        for (size_t j = 0; j < lines && row < matrix->axes[0].length; j++) {
+            double value = matrix->values[row * lines + j];
+
+            seen += isfinite(value);
+            kept += value < limit;
+        }
+        if (seen == 0 || isnan(limit))
+            pb_parameter_set_none(pb_case_answer(at, answers[i]), "no %s accesses", accesses[i]);
+        else
+            pb_parameter_set_number(
+                pb_case_answer(at, answers[i]),
+                (struct pb_estimate){(double)kept / (double)seen, (double)kept / (double)seen,
+                                     (double)kept / (double)seen},
+                confidence_of_one(),
+                "of %zu lines, below %.0f cycles behind twice L2 of other data", seen, limit);
+    }
+    return PB_OK;
+}
+
 /* ---- shared memory of other SMs ---- */
 
 enum pb_status pb_infer_cluster_shared(const struct pb_case *at, struct pb_error *err)
@@ -518,13 +672,26 @@ enum pb_status pb_infer_cluster_shared_rate(const struct pb_case *at, struct pb_
 
 /* ---- the same computation ---- */
 
+/* n without an error: 3/n at 95% (the rule of three); with k: k + 2 sqrt(k) + 3. */
+static void state_errors(struct pb_parameter *errors, struct pb_parameter *limit, double wrong,
+                         double count, const char *what)
+{
+    double most = (wrong + 2.0 * sqrt(wrong) + 3.0) / count;
+
+    pb_parameter_set_number(errors, (struct pb_estimate){wrong, wrong, wrong}, confidence_of_one(),
+                            "of %.0f %s, compared bit by bit", count, what);
+    pb_parameter_set_number(limit, (struct pb_estimate){most, wrong / count, most}, 0.95,
+                            "%.0f errors in %.0f %s: the rate is lower, at 95%%", wrong, count,
+                            what);
+}
+
 enum pb_status pb_infer_compute(const struct pb_case *at, struct pb_error *err)
 {
     static const struct pb_axis_wish wishes[] = {
         {"phase", true}, {"sm", false}, {"quantity", true}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
     enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
-    double runs = 0.0, wrong = 0.0, limit;
+    double runs = 0.0, wrong = 0.0;
 
     if (status != PB_OK)
         return status;
@@ -538,13 +705,42 @@ enum pb_status pb_infer_compute(const struct pb_case *at, struct pb_error *err)
     }
     if (!(runs > 0.0))
         return pb_fail(err, PB_NOT_FOUND, "no SM has computed anything");
-    /* n runs without an error: 3/n at 95% (the rule of three); with k: k + 2 sqrt(k) + 3. */
-    limit = (wrong + 2.0 * sqrt(wrong) + 3.0) / runs;
-    pb_parameter_set_number(pb_case_answer(at, "wrong_runs"),
-                            (struct pb_estimate){wrong, wrong, wrong}, confidence_of_one(),
-                            "of %.0f runs of all SMs, compared bit by bit", runs);
-    pb_parameter_set_number(pb_case_answer(at, "error_rate_limit"),
-                            (struct pb_estimate){limit, wrong / runs, limit}, 0.95,
-                            "%.0f errors in %.0f runs: the rate is lower, at 95%%", wrong, runs);
+    state_errors(pb_case_answer(at, "wrong_runs"), pb_case_answer(at, "error_rate_limit"), wrong,
+                 runs, "runs of all SMs");
+    return PB_OK;
+}
+
+/* The sum of one quantity over all slices; NaN: the slices do not have it. */
+static double sum_of(const struct pb_matrix *matrix, const char *quantity)
+{
+    size_t columns = matrix->axes[1].length, column = pb_axis_label(&matrix->axes[1], quantity);
+    double sum = NAN;
+
+    for (size_t i = 0; i < matrix->axes[0].length && column < columns; i++) {
+        double value = matrix->values[i * columns + column];
+
+        if (isfinite(value))
+            sum = isnan(sum) ? value : sum + value;
+    }
+    return sum;
+}
+
+enum pb_status pb_infer_sustained(const struct pb_case *at, struct pb_error *err)
+{
+    static const struct pb_axis_wish wishes[] = {{"time", false}, {"quantity", true}};
+    bool is_compute = strcmp(at->inference->memory, "compute") == 0;
+    const struct pb_matrix *matrix = &at->recordings[0].matrix;
+    enum pb_status status = pb_axes_check(matrix, wishes, 2, err);
+    double count, wrong;
+
+    if (status != PB_OK)
+        return status;
+    count = sum_of(matrix, is_compute ? "computed" : "copied_words");
+    wrong = sum_of(matrix, is_compute ? "wrong_runs" : "wrong_words");
+    if (!(count > 0.0) || !isfinite(wrong))
+        return pb_fail(err, PB_NOT_FOUND, "nothing was compared under this load");
+    state_errors(pb_case_answer(at, at->inference->answers[0].name),
+                 pb_case_answer(at, at->inference->answers[1].name), wrong, count,
+                 is_compute ? "runs of all SMs" : "copied words");
     return PB_OK;
 }

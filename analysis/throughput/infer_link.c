@@ -9,8 +9,8 @@
  *               load_latency_cycles, load_dram_latency_cycles: of loads past L1 of lines in the
  *               peer's L2 and in none; plain_latency_cycles: of plain loads of lines in its L2, and
  *               again_latency_cycles, of lines that this SM has loaded before; to_bytes_per_s,
- *               both_bytes_per_s: copies to the peer, and both ways at once together, by as many
- *               streams as are fastest
+ *               both_bytes_per_s: copies to the peer, and both ways at once together, by the
+ *               fastest of copy engines and SMs
  *
  * Limit: one figure each (a median of repeats on the device) and so one piece of evidence.
  *
@@ -223,12 +223,12 @@ enum pb_status pb_infer_peer_chase(const struct pb_case *at, struct pb_error *er
     return status;
 }
 
-/* The best number of streams of each peer. */
+/* The fastest engine of each peer. */
 static void state_copies(struct pb_parameter *answer, const struct pb_matrix *matrix,
                          const char *way, const char *method)
 {
     size_t place = pb_axis_label(&matrix->axes[1], way), peers = matrix->axes[0].length;
-    size_t streams = matrix->axes[2].length;
+    size_t engines = matrix->axes[2].length;
     struct pb_estimate values[PB_LIST_MAX];
 
     if (place == matrix->axes[1].length || peers > PB_LIST_MAX) {
@@ -240,7 +240,7 @@ static void state_copies(struct pb_parameter *answer, const struct pb_matrix *ma
             matrix->values + i * pb_axes_step(matrix, 0) + place * pb_axes_step(matrix, 1);
         double best = cells[0];
 
-        for (size_t j = 1; j < streams; j++)
+        for (size_t j = 1; j < engines; j++)
             best = fmax(best, cells[j]);
         values[i] = (struct pb_estimate){best, best, best};
     }
@@ -249,16 +249,16 @@ static void state_copies(struct pb_parameter *answer, const struct pb_matrix *ma
 
 enum pb_status pb_infer_peer_copy(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"peer", true}, {"way", true}, {"streams", false}};
+    static const struct pb_axis_wish wishes[] = {{"peer", true}, {"way", true}, {"engine", true}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
     enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
 
     if (status != PB_OK)
         return status;
     state_copies(pb_case_answer(at, "to_bytes_per_s"), matrix, "to_peer",
-                 "copies to each other device, by as many streams as are fastest");
+                 "copies to each other device, by the fastest of copy engines and SMs");
     state_copies(pb_case_answer(at, "both_bytes_per_s"), matrix, "both",
-                 "copies from and to each other device at once, both counted, by as many streams "
-                 "as are fastest");
+                 "copies from and to each other device at once, both counted, by the fastest of "
+                 "copy engines and SMs");
     return PB_OK;
 }

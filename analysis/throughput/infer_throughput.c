@@ -1,7 +1,8 @@
 /*
  * Peaks of throughput and the shapes that reach them: of DRAM by copying, reading and writing, of
- * shared memory, of the host link. A row's first answer is the peak, its second the shape. DRAM's
- * rows have two more:
+ * shared memory, of the host link. A row's first answer is the peak, its second the shape. Where a
+ * row has several tests (words of 4 and of 16 bytes, arrays of several sizes), the fastest counts.
+ * DRAM's rows have two more:
  *   *_share   of the theoretical peak, where the driver tells it
  *   *_little  bytes that the best shape has in flight at most, by those that must be (Little's
  * law); below 1, what was measured cannot have come from DRAM, and the peak is open
@@ -23,7 +24,7 @@
 static const double plateau_share = 0.97, neighbour_share = 0.9;
 
 /* Launch shapes on one plateau are no more independent pieces of evidence than this. */
-enum { PIECES_MAX = 20, WORD_BYTES = 4 };
+enum { PIECES_MAX = 20 };
 
 /* Places of DRAM's further answers in its rows. */
 enum { SHARE = 2, LITTLE = 3 };
@@ -31,8 +32,9 @@ enum { SHARE = 2, LITTLE = 3 };
 /* Above the theoretical peak by more than rounding: something else than DRAM was measured. */
 static const double impossible_share = 1.02;
 
-/* The best cell of a matrix and what surrounds it. */
+/* The best cell of a test's matrix and what surrounds it. */
 struct peak {
+    const struct pb_recording *recording;
     size_t cell, seen;
     double value, plateau_median;
     size_t plateau_count;
@@ -94,10 +96,11 @@ static enum pb_status measure_plateau(const struct pb_matrix *matrix, struct pea
 }
 
 /* PB_NOT_FOUND: no cell holds a rate. */
-static enum pb_status find_peak(const struct pb_matrix *matrix, struct peak *peak_out,
+static enum pb_status find_peak(const struct pb_recording *recording, struct peak *peak_out,
                                 struct pb_error *err)
 {
-    struct peak peak = {.growth = 1.0};
+    const struct pb_matrix *matrix = &recording->matrix;
+    struct peak peak = {.recording = recording, .growth = 1.0};
     enum pb_status status;
 
     for (size_t i = 0; i < pb_matrix_size(matrix); i++) {
@@ -116,6 +119,26 @@ static enum pb_status find_peak(const struct pb_matrix *matrix, struct peak *pea
     status = measure_plateau(matrix, &peak, err);
     if (status == PB_OK)
         *peak_out = peak;
+    return status;
+}
+
+/* The fastest of the row's tests; where some have no rate, of the others. */
+static enum pb_status find_best(const struct pb_case *at, struct peak *peak_out,
+                                struct pb_error *err)
+{
+    enum pb_status status = find_peak(&at->recordings[0], peak_out, err);
+    struct peak other;
+
+    for (size_t i = 1; i < PB_INFERENCE_TESTS_MAX && at->inference->tests[i] != NULL; i++) {
+        const struct pb_matrix *matrix = &at->recordings[i].matrix;
+
+        if ((status != PB_OK && status != PB_NOT_FOUND) || matrix->rank == 0 ||
+            matrix->values == NULL || find_peak(&at->recordings[i], &other, NULL) != PB_OK)
+            continue;
+        if (status != PB_OK || other.value > peak_out->value)
+            *peak_out = other;
+        status = PB_OK;
+    }
     return status;
 }
 
@@ -153,7 +176,7 @@ static void describe_dram(const struct pb_case *at, double rate, char *text, siz
 {
     double theoretical = at->info->theoretical_bytes_per_s;
     double latency_ns = pb_parameters_number(at->parameters, "dram", "latency_ns");
-    double reads = read_share(at->inference->tests[0]);
+    double reads = read_share(at->inference->tests[0]); /* all of a row's tests do the same */
     int used = 0;
 
     if (theoretical > 0.0)
@@ -191,13 +214,21 @@ static double place_on(const struct pb_matrix *matrix, size_t cell, const char *
     return NAN;
 }
 
+/* Tests whose name ends in 16 move words of so many bytes, the others such of 4. */
+static double word_bytes(const struct peak *peak)
+{
+    size_t length = strlen(peak->recording->name);
+
+    return length > 2 && strcmp(peak->recording->name + length - 2, "16") == 0 ? 16.0 : 4.0;
+}
+
 /*
  * Bytes that the shape of a cell can have on their way at once, by those that its rate and the
- * latency ask for; NaN when something of it is not known. Words are of 4 bytes.
+ * latency ask for; NaN when something of it is not known.
  */
 static double little_of(const struct pb_case *at, const struct peak *peak)
 {
-    const struct pb_matrix *matrix = &at->recordings[0].matrix;
+    const struct pb_matrix *matrix = &peak->recording->matrix;
     double threads =
         place_on(matrix, peak->cell, "cta_count") * place_on(matrix, peak->cell, "cta_size");
     double room = (double)at->info->sm_count * at->info->max_threads_per_sm;
@@ -206,7 +237,7 @@ static double little_of(const struct pb_case *at, const struct peak *peak)
 
     if (room > 0.0)
         threads = fmin(threads, room);
-    return threads * place_on(matrix, peak->cell, "ilp") * WORD_BYTES /
+    return threads * place_on(matrix, peak->cell, "ilp") * word_bytes(peak) /
            (peak->value * reads * latency_ns * 1e-9);
 }
 
@@ -236,9 +267,9 @@ static enum pb_status check_dram(const struct pb_case *at, const struct peak *pe
     if (isfinite(little))
         pb_parameter_set_number(pb_case_answer(at, answers[LITTLE].name),
                                 (struct pb_estimate){little, little, little}, confidence,
-                                "M16 5.1: threads times ILP times %d bytes, by rate of reads times "
-                                "latency",
-                                WORD_BYTES);
+                                "M16 5.1: threads times ILP times %.0f bytes, by rate of reads "
+                                "times latency",
+                                word_bytes(peak));
     else
         pb_parameter_set_none(
             pb_case_answer(at, answers[LITTLE].name),
@@ -280,18 +311,34 @@ static enum pb_status check_possible(const struct pb_case *at, double rate, stru
                    rate, theoretical);
 }
 
+/*
+ * The evidence is the last of the row's tests that was measured, whichever was fastest: it tells
+ * which of them there were, so that a value is compared with others of as many.
+ */
+static void point_to_last(const struct pb_case *at)
+{
+    const struct pb_answer *answers = at->inference->answers;
+    size_t last = 0;
+
+    for (size_t i = 1; i < PB_INFERENCE_TESTS_MAX && at->inference->tests[i] != NULL; i++)
+        if (at->recordings[i].matrix.rank > 0)
+            last = i;
+    for (size_t i = 0; i < PB_INFERENCE_ANSWERS_MAX && answers[i].name != NULL; i++)
+        pb_parameter_point_to(pb_case_answer(at, answers[i].name), at->recordings[last].name);
+}
+
 enum pb_status pb_infer_throughput(const struct pb_case *at, struct pb_error *err)
 {
-    const struct pb_matrix *matrix = &at->recordings[0].matrix;
+    const struct pb_matrix *matrix;
     const struct pb_answer *answers = at->inference->answers;
     char limits[112], config[PB_TEXT_LENGTH];
     struct pb_votes votes = {0, 0};
-    struct peak peak = {0};
+    struct peak peak = {NULL};
     enum pb_status status;
 
-    if (matrix->rank == 0 || matrix->values == NULL)
+    if (at->recordings[0].matrix.rank == 0 || at->recordings[0].matrix.values == NULL)
         return pb_fail(err, PB_NOT_FOUND, "no throughput matrix was recorded");
-    status = find_peak(matrix, &peak, err);
+    status = find_best(at, &peak, err);
     if (status == PB_OK)
         status = check_possible(at, peak.value, err);
     if (status != PB_OK)
@@ -301,19 +348,22 @@ enum pb_status pb_infer_throughput(const struct pb_case *at, struct pb_error *er
     status = check_dram(at, &peak, pb_votes_confidence(&votes), err);
     if (status != PB_OK)
         return status;
+    matrix = &peak.recording->matrix;
     describe_limits(at, peak.value, limits, sizeof(limits));
     describe_cell(matrix, peak.cell, config, sizeof(config));
     pb_parameter_set_number(
         pb_case_answer(at, answers[0].name),
         (struct pb_estimate){peak.value, peak.plateau_median, most_of(at, &peak)},
-        pb_votes_confidence(&votes), "best of %zu shapes; %zu within 3%%%s%s", peak.seen,
-        peak.plateau_count,
+        pb_votes_confidence(&votes), "%s: best of %zu shapes; %zu within 3%%%s%s",
+        peak.recording->name, peak.seen, peak.plateau_count,
         peak.growth * plateau_share > 1.0 ? ", still rising at the largest"
         : peak.at_edge                    ? ", at the edge of the range"
                                           : "",
         limits);
-    pb_parameter_set_word(
-        pb_case_answer(at, answers[1].name), config, 1.0 / (double)peak.plateau_count,
-        "the fastest of %zu shapes; %zu within 3%% of it", peak.seen, peak.plateau_count);
+    pb_parameter_set_word(pb_case_answer(at, answers[1].name), config,
+                          1.0 / (double)peak.plateau_count,
+                          "%s: the fastest of %zu shapes; %zu within 3%% of it",
+                          peak.recording->name, peak.seen, peak.plateau_count);
+    point_to_last(at);
     return PB_OK;
 }

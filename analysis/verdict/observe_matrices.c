@@ -140,12 +140,12 @@ static void put_peer_chase(struct pb_observer *observer, const struct pb_recordi
                     pb_cell_plain(chase_median(observer, matrix, "global_cg", "cold")));
 }
 
-/* Peer × way × streams: the most of each way, of the median peer. */
+/* Peer × way × engine: the most of each way, of the median peer. */
 static void put_peer_copy(struct pb_observer *observer, const struct pb_recording *recording)
 {
     static const char *const ways[] = {"from_peer", "to_peer", "both"};
     const struct pb_matrix *matrix = &recording->matrix;
-    size_t streams = matrix->axes[2].length, at = 0;
+    size_t engines = matrix->axes[2].length, at = 0;
 
     if (matrix->rank != 3)
         return;
@@ -159,7 +159,7 @@ static void put_peer_copy(struct pb_observer *observer, const struct pb_recordin
         for (size_t i = 0; i < matrix->axes[0].length && observer->status == PB_OK; i++)
             observer->status = pb_sample_add(
                 &sample,
-                largest(matrix->values + (i * matrix->axes[1].length + place) * streams, streams,
+                largest(matrix->values + (i * matrix->axes[1].length + place) * engines, engines,
                         &at),
                 observer->err);
         pb_observer_put(observer, recording->name, recording->name, ways[way],

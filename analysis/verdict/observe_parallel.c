@@ -1,5 +1,6 @@
 /*
- * All SMs at once, by a few numbers: runs of the same computation that came out wrong, and the SMs
+ * All SMs at once, by a few numbers: runs of the same computation that came out wrong, in a test of
+ * their own and under a lasting load, and the SMs
  * that read least from their own shared memory and L1.
  *
  * Slow readers are told like the slowest SMs of sm_latency: by rank, against the device's own
@@ -40,6 +41,37 @@ static void put_compute(struct pb_observer *observer, const struct pb_recording 
     }
     pb_observer_put(observer, recording->name, "compute", "wrong_runs",
                     (struct pb_cell){wrong, 0.0, place});
+}
+
+/* Time × quantity: all slices together; the SM of the slice with most wrong runs is the place. */
+static void put_sustained(struct pb_observer *observer, const struct pb_recording *recording)
+{
+    static const struct pb_metric_kind kind = {
+        "run", PB_PART_INTEGRITY, PB_DOMAIN_COUNT, PB_BETTER_LOWER, 1.0, 0.0};
+    const struct pb_matrix *matrix = &recording->matrix;
+    double wrong = NAN, most = 0.0;
+    int64_t place = -1;
+    size_t columns, runs, sm;
+
+    if (matrix->rank != 2)
+        return;
+    columns = matrix->axes[1].length;
+    runs = pb_axis_label(&matrix->axes[1], "wrong_runs");
+    sm = pb_axis_label(&matrix->axes[1], "wrong_sm");
+    for (size_t i = 0; i < matrix->axes[0].length && runs < columns && sm < columns; i++) {
+        double value = matrix->values[i * columns + runs];
+
+        if (!isfinite(value))
+            continue;
+        wrong = isnan(wrong) ? value : wrong + value;
+        if (value > most) {
+            most = value;
+            place = (int64_t)matrix->values[i * columns + sm];
+        }
+    }
+    if (isfinite(wrong))
+        pb_observer_put(observer, &kind, recording->name, "compute", "sustained_wrong_runs",
+                        (struct pb_cell){wrong, 0.0, place});
 }
 
 /* What one SM reads. */
@@ -117,6 +149,8 @@ void pb_observe_parallel(struct pb_observer *observer, const struct pb_recording
         return;
     if (strcmp(recording->name, "compute_integrity") == 0)
         put_compute(observer, recording);
+    if (strcmp(recording->name, "sustain") == 0)
+        put_sustained(observer, recording);
     if (strcmp(recording->name, "read_peak") == 0)
         put_read_peak(observer, recording);
 }

@@ -13,12 +13,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "battery/compute.h"
 #include "battery/grid.h"
 #include "battery/tests.h"
 
-enum { PHASES = 2, QUANTITIES = 4, STEPS = 256, RUNS = 1024, RUNS_FULL = 16384, RESTED_SHARE = 8 };
+enum { PHASES = 2, QUANTITIES = 4, RUNS = 1024, RUNS_FULL = 16384, RESTED_SHARE = 8 };
 static const uint64_t operand_seed = UINT64_C(0x706c756d62626f62);
-static const uint32_t rest_us = 100;
+
+struct pb_compute pb_compute_runs(uint32_t runs, bool is_rested)
+{
+    return (struct pb_compute){.seed = operand_seed,
+                               .runs = runs,
+                               .steps = PB_COMPUTE_STEPS,
+                               .rest_us = is_rested ? PB_COMPUTE_REST_US : 0};
+}
 
 /* What most SMs came to: Boyer and Moore's vote. */
 static uint64_t majority(const uint64_t *checksums, size_t count)
@@ -37,29 +45,61 @@ static uint64_t majority(const uint64_t *checksums, size_t count)
     return kept;
 }
 
-/* Sums one phase up, SM by SM; returns how many runs differed. */
-static uint64_t count_wrong(const uint64_t *checksums, uint32_t runs, size_t sm_count,
-                            double *values)
+/* Adds a run up, SM by SM; returns how many SMs differed. */
+static uint64_t add_run(const uint64_t *row, size_t sm_count, struct pb_compute_sm *sms)
 {
-    uint64_t wrong = 0;
+    uint64_t right = majority(row, sm_count), wrong = 0;
 
     for (size_t sm = 0; sm < sm_count; sm++) {
-        uint64_t total = 0;
+        sms[sm].wrong += row[sm] != right;
+        sms[sm].checksum = sms[sm].checksum * UINT64_C(0x9e3779b97f4a7c15) + row[sm];
+        wrong += row[sm] != right;
+    }
+    return wrong;
+}
+
+enum pb_status pb_compute_compare(struct pb_bench *bench, const struct pb_compute *compute,
+                                  struct pb_compute_sm *sms_out, uint64_t *wrong_out,
+                                  struct pb_error *err)
+{
+    size_t sm_count = bench->info.sm_count;
+    uint64_t *checksums = malloc(compute->runs * sm_count * sizeof(*checksums));
+    enum pb_status status;
+
+    if (checksums == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %u runs", compute->runs);
+    status = bench->device->ops->compute(bench->device, compute, checksums, err);
+    *wrong_out = 0;
+    for (size_t sm = 0; sm < sm_count; sm++)
+        sms_out[sm] = (struct pb_compute_sm){0, 0};
+    for (uint32_t run = 0; run < compute->runs && status == PB_OK; run++)
+        *wrong_out += add_run(checksums + run * sm_count, sm_count, sms_out);
+    free(checksums);
+    return status;
+}
+
+/* One phase; values[sm_count][QUANTITIES] */
+static enum pb_status take_phase(struct pb_bench *bench, uint32_t runs, bool is_rested,
+                                 double *values, uint64_t *wrong_out, struct pb_error *err)
+{
+    struct pb_compute compute = pb_compute_runs(runs, is_rested);
+    size_t sm_count = bench->info.sm_count;
+    struct pb_compute_sm *sms = malloc(sm_count * sizeof(*sms));
+    enum pb_status status;
+
+    if (sms == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu SMs", sm_count);
+    status = pb_compute_compare(bench, &compute, sms, wrong_out, err);
+    for (size_t sm = 0; sm < sm_count && status == PB_OK; sm++) {
         double *quantities = values + sm * QUANTITIES;
 
         quantities[0] = runs;
-        quantities[1] = 0;
-        for (uint32_t run = 0; run < runs; run++) {
-            const uint64_t *row = checksums + (size_t)run * sm_count;
-
-            quantities[1] += row[sm] != majority(row, sm_count);
-            total = total * UINT64_C(0x9e3779b97f4a7c15) + row[sm];
-        }
-        quantities[2] = (double)(total >> 32);
-        quantities[3] = (double)(total & 0xffffffffu);
-        wrong += (uint64_t)quantities[1];
+        quantities[1] = (double)sms[sm].wrong;
+        quantities[2] = (double)(sms[sm].checksum >> 32);
+        quantities[3] = (double)(sms[sm].checksum & 0xffffffffu);
     }
-    return wrong;
+    free(sms);
+    return status;
 }
 
 /* Names the SM that was wrong most often. */
@@ -92,7 +132,7 @@ enum pb_status pb_test_compute_integrity(struct pb_bench *bench, struct pb_recor
     size_t sm_count = bench->info.sm_count;
     uint32_t runs = bench->battery == PB_FULL ? RUNS_FULL : RUNS;
     double *sms = malloc(sm_count * sizeof(*sms));
-    uint64_t *checksums = malloc(runs * sm_count * sizeof(*checksums)), wrong = 0;
+    uint64_t wrong = 0;
     const struct pb_grid_axis axes[] = {
         PB_GRID_LABELS("phase", "how the load goes", phases),
         {"sm", "", "streaming multiprocessor", sms, NULL, sm_count},
@@ -100,27 +140,22 @@ enum pb_status pb_test_compute_integrity(struct pb_bench *bench, struct pb_recor
     };
     enum pb_status status = PB_OK;
 
-    if (sms == NULL || checksums == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for %u runs", runs);
+    if (sms == NULL)
+        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu SMs", sm_count);
     for (size_t i = 0; i < sm_count && status == PB_OK; i++)
         sms[i] = (double)i;
     if (status == PB_OK)
         status = pb_grid_open(&recording->matrix, axes, 3, "by quantity",
                               "the same computation on every SM", err);
     for (size_t i = 0; i < PHASES && status == PB_OK; i++) {
-        struct pb_compute compute = {.seed = operand_seed,
-                                     .runs = i == 0 ? runs : runs / RESTED_SHARE,
-                                     .steps = STEPS,
-                                     .rest_us = i == 0 ? 0 : rest_us};
+        uint64_t here = 0;
 
-        status = bench->device->ops->compute(bench->device, &compute, checksums, err);
-        if (status == PB_OK)
-            wrong += count_wrong(checksums, compute.runs, sm_count,
-                                 recording->matrix.values + i * sm_count * QUANTITIES);
+        status = take_phase(bench, i == 0 ? runs : runs / RESTED_SHARE, i > 0,
+                            recording->matrix.values + i * sm_count * QUANTITIES, &here, err);
+        wrong += here;
     }
     if (wrong > 0)
         report_wrong(&recording->matrix, sm_count, wrong, recording);
-    free(checksums);
     free(sms);
     return status;
 }

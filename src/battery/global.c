@@ -4,6 +4,9 @@
  *   global_copy, global_read, global_write         words of 4 bytes
  *   global_copy16, global_read16, global_write16   words of 16 bytes
  *
+ *   large_copy16, large_read16, large_write16      the same over 4 GiB, in few shapes: starting a
+ *                                                  kernel and its last CTAs no longer count
+ *
  * Axes cta_count, cta_size, ilp. The array is far larger than L2, so that DRAM is what is measured.
  */
 #include <math.h>
@@ -26,18 +29,45 @@ static const double least_seconds = 4e-4;
 static const double enough_seconds = 1e-3;
 enum { PASSES_MAX = 16 };
 
-static enum pb_status open_grid(const struct pb_bench *bench, struct pb_matrix *matrix,
-                                const char *description, struct pb_error *err)
+/* Launch shapes: CTAs per SM, threads of a CTA, words in flight of a thread. */
+struct shapes {
+    const double *ctas, *sizes, *ilps;
+    size_t cta_count, size_count, ilp_count;
+};
+
+static const struct shapes all_shapes = {ctas_per_sm,
+                                         cta_sizes,
+                                         ilps,
+                                         CTA_STEPS,
+                                         sizeof(cta_sizes) / sizeof(cta_sizes[0]),
+                                         sizeof(ilps) / sizeof(ilps[0])};
+
+/* Few long-lived threads with much in flight, and many that move a word or so each. */
+static const double large_ctas[] = {4, 128}, large_sizes[] = {256}, large_ilps[] = {1, 8};
+static const struct shapes large_shapes = {large_ctas, large_sizes, large_ilps, 2, 1, 2};
+
+/* What a sweep is of. */
+struct sweep {
+    enum pb_stream_kind kind;
+    uint32_t word_bytes;
+    uint64_t bytes;
+    const struct shapes *shapes;
+    const char *description;
+};
+
+static enum pb_status open_grid(const struct pb_bench *bench, const struct shapes *shapes,
+                                struct pb_matrix *matrix, const char *description,
+                                struct pb_error *err)
 {
     double ctas[CTA_STEPS];
     const struct pb_grid_axis axes[] = {
-        PB_GRID_VALUES("cta_count", "", "thread blocks of the grid", ctas),
-        PB_GRID_VALUES("cta_size", "", "threads of a block", cta_sizes),
-        PB_GRID_VALUES("ilp", "", "words a thread moves at a time", ilps),
+        {"cta_count", "", "thread blocks of the grid", ctas, NULL, shapes->cta_count},
+        {"cta_size", "", "threads of a block", shapes->sizes, NULL, shapes->size_count},
+        {"ilp", "", "words a thread moves at a time", shapes->ilps, NULL, shapes->ilp_count},
     };
 
-    for (size_t i = 0; i < CTA_STEPS; i++)
-        ctas[i] = ctas_per_sm[i] * bench->info.sm_count;
+    for (size_t i = 0; i < shapes->cta_count; i++)
+        ctas[i] = shapes->ctas[i] * bench->info.sm_count;
     return pb_grid_open(matrix, axes, 3, "byte/s", description, err);
 }
 
@@ -100,66 +130,110 @@ static void keep_best(struct pb_bench *bench, const struct pb_stream *stream, do
     bench->best_copy_bytes_per_s = bytes_per_s;
 }
 
-static enum pb_status sweep(struct pb_bench *bench, enum pb_stream_kind kind, uint32_t word_bytes,
-                            const char *description, struct pb_recording *recording,
-                            struct pb_error *err)
+static enum pb_status take_all(struct pb_bench *bench, const struct sweep *sweep,
+                               struct pb_recording *recording, struct pb_error *err)
 {
+    bool is_short = sweep->kind == PB_STREAM_COPY && sweep->word_bytes == 4;
     struct pb_matrix *matrix = &recording->matrix;
-    enum pb_status status = open_grid(bench, matrix, description, err);
+    enum pb_status status = open_grid(bench, sweep->shapes, matrix, sweep->description, err);
 
     for (size_t i = 0; status == PB_OK && i < pb_matrix_size(matrix); i++) {
         size_t at[PB_MATRIX_RANK_MAX];
-        struct pb_stream stream = {.kind = kind,
-                                   .word_bytes = word_bytes,
-                                   .bytes = pb_stream_bytes(bench),
-                                   .repeats = kind == PB_STREAM_COPY && word_bytes == 4 ? 2 : 1,
+        struct pb_stream stream = {.kind = sweep->kind,
+                                   .word_bytes = sweep->word_bytes,
+                                   .bytes = sweep->bytes,
+                                   .repeats = is_short ? 2 : 1,
                                    .enough_seconds = enough_seconds};
 
         pb_grid_place(matrix, i, at);
         stream.cta_count = (uint32_t)matrix->axes[0].values[at[0]];
-        stream.cta_size = (uint32_t)cta_sizes[at[1]];
-        stream.ilp = (uint32_t)ilps[at[2]];
+        stream.cta_size = (uint32_t)matrix->axes[1].values[at[1]];
+        stream.ilp = (uint32_t)matrix->axes[2].values[at[2]];
         if (stream.cta_size > bench->info.max_threads_per_cta)
             continue;
         status =
             pb_grid_forgive(pb_stream_take(bench, &stream, recording, &matrix->values[i], err));
-        keep_best(bench, &stream, matrix->values[i]);
+        if (sweep->shapes == &all_shapes)
+            keep_best(bench, &stream, matrix->values[i]);
     }
     return status;
+}
+
+static enum pb_status sweep_all(struct pb_bench *bench, enum pb_stream_kind kind,
+                                uint32_t word_bytes, const char *description,
+                                struct pb_recording *recording, struct pb_error *err)
+{
+    const struct sweep sweep = {kind, word_bytes, pb_stream_bytes(bench), &all_shapes, description};
+
+    return take_all(bench, &sweep, recording, err);
+}
+
+/* 4 GiB, or an eighth of what is free. */
+static enum pb_status sweep_large(struct pb_bench *bench, enum pb_stream_kind kind,
+                                  const char *description, struct pb_recording *recording,
+                                  struct pb_error *err)
+{
+    const uint64_t most = (uint64_t)4 << 30, step = (uint64_t)1 << 20;
+    uint64_t room = bench->info.memory_free_bytes / 8 / step * step;
+    const struct sweep sweep = {kind, 16, room < most ? room : most, &large_shapes, description};
+
+    if (sweep.bytes <= pb_stream_bytes(bench))
+        return pb_fail(err, PB_UNSUPPORTED,
+                       "too little free memory for arrays larger than those of the other tests");
+    return take_all(bench, &sweep, recording, err);
 }
 
 enum pb_status pb_test_global_copy(struct pb_bench *bench, struct pb_recording *recording,
                                    struct pb_error *err)
 {
-    return sweep(bench, PB_STREAM_COPY, 4, "copy throughput, read and written", recording, err);
+    return sweep_all(bench, PB_STREAM_COPY, 4, "copy throughput, read and written", recording, err);
 }
 
 enum pb_status pb_test_global_read(struct pb_bench *bench, struct pb_recording *recording,
                                    struct pb_error *err)
 {
-    return sweep(bench, PB_STREAM_READ, 4, "read throughput", recording, err);
+    return sweep_all(bench, PB_STREAM_READ, 4, "read throughput", recording, err);
 }
 
 enum pb_status pb_test_global_write(struct pb_bench *bench, struct pb_recording *recording,
                                     struct pb_error *err)
 {
-    return sweep(bench, PB_STREAM_WRITE, 4, "write throughput", recording, err);
+    return sweep_all(bench, PB_STREAM_WRITE, 4, "write throughput", recording, err);
 }
 
 enum pb_status pb_test_global_copy16(struct pb_bench *bench, struct pb_recording *recording,
                                      struct pb_error *err)
 {
-    return sweep(bench, PB_STREAM_COPY, 16, "copy throughput, read and written", recording, err);
+    return sweep_all(bench, PB_STREAM_COPY, 16, "copy throughput, read and written", recording,
+                     err);
 }
 
 enum pb_status pb_test_global_read16(struct pb_bench *bench, struct pb_recording *recording,
                                      struct pb_error *err)
 {
-    return sweep(bench, PB_STREAM_READ, 16, "read throughput", recording, err);
+    return sweep_all(bench, PB_STREAM_READ, 16, "read throughput", recording, err);
 }
 
 enum pb_status pb_test_global_write16(struct pb_bench *bench, struct pb_recording *recording,
                                       struct pb_error *err)
 {
-    return sweep(bench, PB_STREAM_WRITE, 16, "write throughput", recording, err);
+    return sweep_all(bench, PB_STREAM_WRITE, 16, "write throughput", recording, err);
+}
+
+enum pb_status pb_test_large_copy16(struct pb_bench *bench, struct pb_recording *recording,
+                                    struct pb_error *err)
+{
+    return sweep_large(bench, PB_STREAM_COPY, "copy throughput, read and written", recording, err);
+}
+
+enum pb_status pb_test_large_read16(struct pb_bench *bench, struct pb_recording *recording,
+                                    struct pb_error *err)
+{
+    return sweep_large(bench, PB_STREAM_READ, "read throughput", recording, err);
+}
+
+enum pb_status pb_test_large_write16(struct pb_bench *bench, struct pb_recording *recording,
+                                     struct pb_error *err)
+{
+    return sweep_large(bench, PB_STREAM_WRITE, "write throughput", recording, err);
 }

@@ -4,6 +4,9 @@
  *   loaded_latency   axes memory, share, quantity: a chase in L2 and one in DRAM on one SM while
  * the others read the same memory at 0 to 100% of what they can. Quantities: median and 95%
  * quantile of the latency (cycles, less overhead), bytes per second that the others have read.
+ *   l2_persistence   axes access, line: latencies as stamped of about 1,024 lines of an array of an
+ * eighth of L2 that one SM has read by normal accesses (normal) or by such as ask L2 to keep it
+ * (persisting), before all SMs wrote twice the size of L2; alone: nobody wrote
  *   l2_whole         axes footprint, line: latencies as stamped of about 1,024 lines of an array
  * that this SM alone has read three times, from a quarter to twice the size of L2 that the driver
  * states. Where L2 has two halves, three plateaus appear: lines in the near half, in the far half,
@@ -130,6 +133,12 @@ static size_t choose_footprints(const struct pb_bench *bench, double *bytes_out)
     return count;
 }
 
+/* An odd number of lines apart, so that all sets and slices have their share. */
+static uint64_t whole_stride(uint64_t bytes)
+{
+    return ((bytes / WHOLE_LINES / LINE_BYTES - 1) | 1) * LINE_BYTES;
+}
+
 enum pb_status pb_test_l2_whole(struct pb_bench *bench, struct pb_recording *recording,
                                 struct pb_error *err)
 {
@@ -151,15 +160,52 @@ enum pb_status pb_test_l2_whole(struct pb_bench *bench, struct pb_recording *rec
                           "latency as stamped, overhead included", err);
     for (size_t i = 0; i < count && status == PB_OK; i++) {
         uint64_t bytes = (uint64_t)footprints[i];
-        /* an odd number of lines apart, so that all sets and slices have their share */
-        uint64_t stride = ((bytes / WHOLE_LINES / LINE_BYTES - 1) | 1) * LINE_BYTES;
         struct pb_loaded_chase chase = {.chase = {.path = PB_PATH_GLOBAL_CG,
                                                   .record = WHOLE_LINES,
                                                   .carveout_bytes = -1,
                                                   .sm = 0},
                                         .read_bytes = bytes};
 
-        status = take_loaded(bench, &chase, WHOLE_LINES, stride, latency, &unused, err);
+        status =
+            take_loaded(bench, &chase, WHOLE_LINES, whole_stride(bytes), latency, &unused, err);
+        for (size_t j = 0; j < WHOLE_LINES && status == PB_OK; j++)
+            recording->matrix.values[i * WHOLE_LINES + j] = latency[j];
+    }
+    return status;
+}
+
+enum pb_status pb_test_l2_persistence(struct pb_bench *bench, struct pb_recording *recording,
+                                      struct pb_error *err)
+{
+    static const char *const accesses[] = {"alone", "normal", "persisting"};
+    enum { ACCESSES = 3, L2_SHARE = 8, PERSISTING = 2 };
+    uint64_t bytes = bench->info.l2_bytes / L2_SHARE / PB_WORK_ARRAY_STEP * PB_WORK_ARRAY_STEP;
+    double lines[WHOLE_LINES], unused;
+    const struct pb_grid_axis axes[] = {
+        PB_GRID_LABELS("access", "how the array was read before", accesses),
+        PB_GRID_VALUES("line", "", "lines of the array, as they were loaded", lines),
+    };
+    uint32_t latency[WHOLE_LINES];
+    enum pb_status status;
+
+    if (bytes < WHOLE_LINES * LINE_BYTES)
+        return pb_fail(err, PB_UNSUPPORTED, "an L2 of %llu bytes: too small to sample",
+                       (unsigned long long)bench->info.l2_bytes);
+    for (size_t i = 0; i < WHOLE_LINES; i++)
+        lines[i] = (double)i;
+    status = pb_grid_open(&recording->matrix, axes, 2, "cycle",
+                          "latency as stamped, overhead included", err);
+    for (size_t i = 0; i < ACCESSES && status == PB_OK; i++) {
+        struct pb_loaded_chase chase = {.chase = {.path = PB_PATH_GLOBAL_CG,
+                                                  .record = WHOLE_LINES,
+                                                  .carveout_bytes = -1,
+                                                  .sm = 0},
+                                        .read_bytes = bytes,
+                                        .is_persisting = i == PERSISTING,
+                                        .evict_bytes = i > 0 ? 2 * bench->info.l2_bytes : 0};
+
+        status =
+            take_loaded(bench, &chase, WHOLE_LINES, whole_stride(bytes), latency, &unused, err);
         for (size_t j = 0; j < WHOLE_LINES && status == PB_OK; j++)
             recording->matrix.values[i * WHOLE_LINES + j] = latency[j];
     }

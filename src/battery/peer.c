@@ -1,13 +1,12 @@
 /*
- * Family link: the memory of the node's other GPUs, by one GPU at a time while the rest are at
- * rest.
+ * Family link: the memory of the node's other GPUs, by one GPU at a time while the rest do nothing.
  *
  *   peer_chase   axes peer (by PCI bus id), path, state, line: latency as stamped of 256 loads, by
  *                plain loads (global_ca) and by loads past L1 (global_cg). States: the lines in no
  *                cache (cold), in the owner's L2 (warm), and loaded by the same SM before (again).
- *   peer_copy    axes peer, way, streams: byte/s of copies from the peer, to it, and both at once,
- *                where both ways count; each way whole, and in 2 and 4 parts at the same time,
- * which several copy engines take
+ *   peer_copy    axes peer, way, engine: byte/s of copies from the peer, to it, and both at once,
+ *                where both ways count; by a copy engine, by several (each way in 4 parts at the
+ *                same time), and by a kernel on all SMs
  */
 #include <stdlib.h>
 
@@ -19,7 +18,7 @@
 enum { LINES = 256, STATES = 3, PATHS = 2 };
 static const uint64_t line_step_bytes = 4096 + 128; /* all slices alike, and one page */
 
-enum { WAYS = 3, COPY_BYTES = 256 << 20, COPY_REPEATS = 4 };
+enum { WAYS = 3, ENGINES = 3, STREAMS = 4, COPY_BYTES = 256 << 20, COPY_REPEATS = 4 };
 
 static const enum pb_path paths[PATHS] = {PB_PATH_GLOBAL_CA, PB_PATH_GLOBAL_CG};
 static const char *const states[STATES] = {"cold", "warm", "again"};
@@ -61,7 +60,6 @@ static enum pb_status chase_peer(struct pb_bench *bench, const char *uuid, doubl
     return status;
 }
 
-/* The device's memory may be out of reach for chases, but not for all peers and not silently. */
 enum pb_status pb_test_peer_chase(struct pb_bench *bench, struct pb_recording *recording,
                                   struct pb_error *err)
 {
@@ -100,8 +98,8 @@ enum pb_status pb_test_peer_chase(struct pb_bench *bench, struct pb_recording *r
 }
 
 /* A cell; wrong words are told by pb_link_take(). */
-static enum pb_status copy_cell(struct pb_bench *bench, const char *uuid, size_t way,
-                                double streams, struct pb_recording *recording, double *value_out,
+static enum pb_status copy_cell(struct pb_bench *bench, const char *uuid, size_t way, size_t engine,
+                                struct pb_recording *recording, double *value_out,
                                 struct pb_error *err)
 {
     static const enum pb_link_kind kinds[WAYS] = {PB_LINK_FROM_PEER, PB_LINK_TO_PEER,
@@ -110,7 +108,8 @@ static enum pb_status copy_cell(struct pb_bench *bench, const char *uuid, size_t
                                  .peer = uuid,
                                  .bytes = COPY_BYTES,
                                  .repeats = COPY_REPEATS,
-                                 .streams = (uint32_t)streams};
+                                 .streams = engine == 1 ? STREAMS : 1,
+                                 .by_sms = engine == 2};
     struct pb_link_result result;
     enum pb_status status = pb_link_take(bench, &link, recording, &result, err);
 
@@ -124,12 +123,12 @@ enum pb_status pb_test_peer_copy(struct pb_bench *bench, struct pb_recording *re
                                  struct pb_error *err)
 {
     static const char *const ways[WAYS] = {"from_peer", "to_peer", "both"};
-    static const double streams[] = {1, 2, 4};
+    static const char *const engines[ENGINES] = {"copy_engine", "copy_engines", "sms"};
     const char *labels[PB_LINK_PEERS_MAX];
     struct pb_grid_axis axes[] = {
         {.name = "peer"},
         PB_GRID_LABELS("way", "of the copies", ways),
-        PB_GRID_VALUES("streams", "", "parts of each way at the same time", streams),
+        PB_GRID_LABELS("engine", "what copies: one copy engine, several, or all SMs", engines),
     };
     struct pb_matrix *matrix = &recording->matrix;
     struct pb_grid_shortage shortage = PB_GRID_ENOUGH;
@@ -146,8 +145,8 @@ enum pb_status pb_test_peer_copy(struct pb_bench *bench, struct pb_recording *re
         size_t at[PB_MATRIX_RANK_MAX];
 
         pb_grid_place(matrix, i, at);
-        status = copy_cell(bench, peers[at[0]].uuid, at[1], streams[at[2]], recording,
-                           &matrix->values[i], &cause);
+        status = copy_cell(bench, peers[at[0]].uuid, at[1], at[2], recording, &matrix->values[i],
+                           &cause);
         status = pb_grid_forgive_shortage(&shortage, pb_grid_forgive(status), &cause, err);
     }
     free(peers);

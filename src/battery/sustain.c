@@ -5,6 +5,12 @@
  * (seconds of load at the slice's end) and quantity: throughput in byte/s, sm_clock and
  * memory_clock in MHz, power in W, temperature in degC, throttle_reasons as the driver's bit mask.
  *
+ * Behind each copy all SMs compute the same products of random matrices, in turn without a rest and
+ * with load and rest alternating. Quantities of a slice: computed, wrong_runs: runs of all SMs, and
+ * those that differ from the runs of most SMs; wrong_sm: the SM with most of them; copied_words,
+ * wrong_words: words of 4 bytes that were copied last, each compared with what belongs at its
+ * place, and those that differ.
+ *
  * 10 s of load in the full battery, 1 s in the others, or as the bench was told.
  */
 #include <math.h>
@@ -12,12 +18,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "battery/compute.h"
 #include "battery/grid.h"
 #include "battery/stream.h"
 #include "battery/tests.h"
 #include "core/time.h"
 
-enum { QUANTITIES = 6 };
+enum { STATE_QUANTITIES = 6, QUANTITIES = 11 };
+enum { COMPUTED = STATE_QUANTITIES, WRONG_RUNS, WRONG_SM, COPIED_WORDS, WRONG_WORDS };
+enum { RUNS = 128, RESTED_RUNS = 16 };
 
 static const double slice_seconds = 0.04, full_seconds = 10, standard_seconds = 1;
 
@@ -71,7 +80,72 @@ static enum pb_status add_row(struct pb_bench *bench, double seconds, double byt
     values[3] = state.power_w;
     values[4] = state.temperature_c;
     values[5] = state.throttle_reasons >= 0 ? (double)state.throttle_reasons : NAN;
+    for (size_t i = STATE_QUANTITIES; i < QUANTITIES; i++)
+        values[i] = NAN;
     return PB_OK;
+}
+
+/* Of the copy of a slice: its last pass was compared word by word. */
+static void note_copy(const struct pb_stream *stream, const struct pb_stream_result *result,
+                      double *values)
+{
+    values[COPIED_WORDS] = (double)(stream->bytes / sizeof(uint32_t));
+    values[WRONG_WORDS] = (double)result->mismatch_count;
+}
+
+/* By the clock; what the kernels take to start is not load. */
+static double seconds_of(const struct pb_bench *bench, const struct pb_compute *compute)
+{
+    const double cycles_per_step = 100.0;
+    double cycles = (double)compute->runs * compute->steps * cycles_per_step;
+
+    return (bench->info.sm_clock_max_mhz > 0 ? cycles * 1e-6 / bench->info.sm_clock_max_mhz : 0.0) +
+           1e-6 * compute->runs * compute->rest_us;
+}
+
+static void note_runs(const struct pb_bench *bench, const struct pb_compute *compute,
+                      const struct pb_compute_sm *sms, uint64_t wrong,
+                      struct pb_recording *recording, double *values)
+{
+    size_t worst = 0;
+
+    for (size_t sm = 1; sm < bench->info.sm_count; sm++)
+        if (sms[sm].wrong > sms[worst].wrong)
+            worst = sm;
+    values[COMPUTED] = (double)compute->runs * bench->info.sm_count;
+    values[WRONG_RUNS] = (double)wrong;
+    if (wrong == 0)
+        return;
+    values[WRONG_SM] = (double)worst;
+    snprintf(recording->message, sizeof(recording->message),
+             "%llu of %.0f runs of a computation differ from those of most SMs, most of them on SM "
+             "%zu",
+             (unsigned long long)wrong, values[COMPUTED], worst);
+}
+
+/* The computation of slice `number`; a device that has not all its SMs at once does without. */
+static enum pb_status compute_slice(struct pb_bench *bench, size_t number,
+                                    struct pb_recording *recording, double *values, double *passed,
+                                    struct pb_error *err)
+{
+    bool is_rested = number % 2 == 1;
+    struct pb_compute compute = pb_compute_runs(is_rested ? RESTED_RUNS : RUNS, is_rested);
+    struct pb_compute_sm *sms;
+    uint64_t wrong = 0;
+    enum pb_status status;
+
+    if ((bench->info.capabilities & PB_CAP_PARALLEL) == 0)
+        return PB_OK;
+    sms = malloc(bench->info.sm_count * sizeof(*sms));
+    if (sms == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "no memory for %u SMs", bench->info.sm_count);
+    status = pb_compute_compare(bench, &compute, sms, &wrong, err);
+    if (status == PB_OK) {
+        note_runs(bench, &compute, sms, wrong, recording, values);
+        *passed += seconds_of(bench, &compute);
+    }
+    free(sms);
+    return pb_grid_forgive(status);
 }
 
 /* A few likely shapes, where no test has looked for the best one yet. */
@@ -141,6 +215,11 @@ static enum pb_status load(struct pb_bench *bench, const struct pb_stream *strea
                      "%llu words were copied wrong after %.2f s",
                      (unsigned long long)result.mismatch_count, passed);
         status = add_row(bench, passed, (double)result.bytes_moved / result.seconds, rows, err);
+        if (status != PB_OK)
+            return status;
+        note_copy(stream, &result, rows->values[rows->count - 1]);
+        status = compute_slice(bench, rows->count - 1, recording, rows->values[rows->count - 1],
+                               &passed, err);
     }
     return status;
 }
@@ -149,10 +228,13 @@ static enum pb_status file_rows(const struct rows *rows, struct pb_matrix *matri
                                 struct pb_error *err)
 {
     static const char *const quantities[QUANTITIES] = {
-        "throughput", "sm_clock", "memory_clock", "power", "temperature", "throttle_reasons"};
+        "throughput",  "sm_clock",         "memory_clock", "power",
+        "temperature", "throttle_reasons", "computed",     "wrong_runs",
+        "wrong_sm",    "copied_words",     "wrong_words"};
     const struct pb_grid_axis axes[] = {
         {"time", "s", "seconds of load so far", rows->times, NULL, rows->count},
-        PB_GRID_LABELS("quantity", "byte/s, MHz, MHz, W, degC, bit mask", quantities),
+        PB_GRID_LABELS("quantity", "byte/s, MHz, MHz, W, degC, bit mask, runs, SM, words",
+                       quantities),
     };
     enum pb_status status;
 

@@ -64,6 +64,9 @@ pb_test_run pb_test_global_write;
 pb_test_run pb_test_global_copy16;
 pb_test_run pb_test_global_read16;
 pb_test_run pb_test_global_write16;
+pb_test_run pb_test_large_copy16;
+pb_test_run pb_test_large_read16;
+pb_test_run pb_test_large_write16;
 /* mshr.c */
 pb_test_run pb_test_mshr;
 pb_test_run pb_test_mshr_loads;
@@ -105,10 +108,12 @@ pb_test_run pb_test_memory_pattern;
 /* loaded.c */
 pb_test_run pb_test_loaded_latency;
 pb_test_run pb_test_l2_whole;
+pb_test_run pb_test_l2_persistence;
 /* work.c */
 pb_test_run pb_test_read_peak;
 pb_test_run pb_test_l2_read;
 pb_test_run pb_test_atomic_rate;
+pb_test_run pb_test_atomic_sides;
 pb_test_run pb_test_bulk_copy;
 /* cluster_shared.c */
 pb_test_run pb_test_cluster_shared;

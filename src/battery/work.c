@@ -7,8 +7,11 @@
  *   atomic_rate   axes pattern, line: additions per cycle of the whole device, all threads to one
  *                 address, to the words of one line, and each to a word of its own; by where in L2
  *                 the first word lies
- *   bulk_copy     axes size, quantity: cycles from the start of one asynchronous copy from L2 to
- *                 shared memory to its end, and byte per cycle of an SM while all copy
+ *   atomic_sides  axes line, quantity: an addition of SM 0 that waits for the one before (latency
+ * in cycles, overhead included), and additions per cycle of all its threads to that address while
+ * the other SMs rest; lines of both sides of L2, told by the latency bulk_copy     axes size,
+ * quantity: cycles from the start of one asynchronous copy from L2 to shared memory to its end, and
+ * byte per cycle of an SM while all copy
  */
 #include <stdlib.h>
 
@@ -18,7 +21,7 @@
 enum { L1_BYTES = 65536, SHARED_BYTES = 65536, L2_BYTES = 131072 };
 enum { REPEATS = 33, REPEATS_L2 = 9, REPEATS_ALONE = 5 };
 enum { WORDS = 3, MEMORIES = 3 };
-enum { PATTERNS = 3, LINES = 16, LINE_STEP_BYTES = 69 * 4096 + 128, ADDS = 5 };
+enum { PATTERNS = 3, LINES = 16, LINE_STEP_BYTES = 69 * 4096 + 128, ADDS = 5, SIDE_LINES = 64 };
 enum { COPIES = 33, COPIES_AT_ONCE = 8, SIZES = 7 };
 
 /* Runs the work; cycles_out[sm_count] */
@@ -168,6 +171,54 @@ enum pb_status pb_test_atomic_rate(struct pb_bench *bench, struct pb_recording *
         if (status == PB_OK)
             recording->matrix.values[i] =
                 (double)sm_count * PB_WORK_THREADS * ADDS / (double)largest(sms.cycles, sm_count);
+    }
+    close_sms(&sms);
+    return status;
+}
+
+enum pb_status pb_test_atomic_sides(struct pb_bench *bench, struct pb_recording *recording,
+                                    struct pb_error *err)
+{
+    static const char *const quantities[] = {"latency", "rate"};
+    const uint32_t sm = 0;
+    uint64_t offsets[SIDE_LINES];
+    uint32_t latency[SIDE_LINES];
+    double lines[SIDE_LINES];
+    struct sms sms = {NULL, NULL};
+    const struct pb_map map = {.touch = PB_TOUCH_ATOMIC,
+                               .offset_bytes = offsets,
+                               .offset_count = SIDE_LINES,
+                               .sms = &sm,
+                               .sm_count = 1,
+                               .warm = 2};
+    const struct pb_grid_axis axes[] = {
+        PB_GRID_VALUES("line", "byte", "offset of the word", lines),
+        PB_GRID_LABELS("quantity", "cycle, 1/cycle", quantities),
+    };
+    enum pb_status status = open_sms(bench, &sms, err);
+
+    for (size_t i = 0; i < SIDE_LINES; i++) {
+        offsets[i] = i * LINE_STEP_BYTES;
+        lines[i] = (double)offsets[i];
+    }
+    if (status == PB_OK)
+        status = pb_grid_open(&recording->matrix, axes, 2, "by quantity",
+                              "additions of one SM, by where the word lies", err);
+    if (status == PB_OK)
+        status = bench->device->ops->map(bench->device, &map, latency, err);
+    for (size_t i = 0; i < SIDE_LINES && status == PB_OK; i++) {
+        const struct pb_work work = {.kind = PB_WORK_ATOMIC,
+                                     .word_bytes = 4,
+                                     .repeats = ADDS,
+                                     .address_count = 1,
+                                     .offset_bytes = offsets[i],
+                                     .sm = sm};
+
+        status = take(bench, &work, sms.cycles, err);
+        recording->matrix.values[2 * i] = latency[i];
+        if (status == PB_OK)
+            recording->matrix.values[2 * i + 1] =
+                (double)PB_WORK_THREADS * ADDS / (double)sms.cycles[sm];
     }
     close_sms(&sms);
     return status;

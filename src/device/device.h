@@ -292,6 +292,7 @@ struct pb_link {
     uint64_t bytes;
     uint32_t repeats;
     uint32_t streams; /* with a peer: parts that each way is copied in at the same time; 0: one */
+    bool by_sms;      /* with a peer: a kernel copies, whole words of 16 bytes; else copy engines */
 };
 struct pb_link_result {
     double seconds; /* of one transfer: the median of the repeats */

@@ -105,17 +105,17 @@ static void test_link__of_chases_in_peers(void **state)
     device_clear(&device);
 }
 
-static void test_link__of_copies_takes_the_best_streams(void **state)
+static void test_link__of_copies_takes_the_fastest_engine(void **state)
 {
     static const char *const peers[] = {"a", "b"}, *const ways[] = {"from_peer", "to_peer", "both"};
-    static const double streams[] = {1, 2};
+    static const char *const engines[] = {"copy_engine", "sms"};
     struct device device = {0};
     struct pb_matrix *matrix = &device_record(&device, "peer_copy")->matrix;
 
     (void)state;
     pb_axis_set_labels(&matrix->axes[0], "peer", "", peers, 2, NULL);
     pb_axis_set_labels(&matrix->axes[1], "way", "", ways, 3, NULL);
-    pb_axis_set_values(&matrix->axes[2], "streams", "", "", streams, 2, NULL);
+    pb_axis_set_labels(&matrix->axes[2], "engine", "", engines, 2, NULL);
     assert_int_equal(pb_matrix_allocate(matrix, "", "", NULL), PB_OK);
     for (size_t i = 0; i < 12; i++)
         matrix->values[i] = (double)(i ^ 1);
@@ -133,7 +133,7 @@ int main(void)
         cmocka_unit_test(test_link__of_the_host_by_direction),
         cmocka_unit_test(test_link__of_peers_as_lists),
         cmocka_unit_test(test_link__of_chases_in_peers),
-        cmocka_unit_test(test_link__of_copies_takes_the_best_streams),
+        cmocka_unit_test(test_link__of_copies_takes_the_fastest_engine),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -177,6 +177,59 @@ static void test_l2_whole__near_part_far_part_and_dram(void **state)
     device_clear(&device);
 }
 
+/* Three near lines, two far ones. */
+static void test_atomics__by_the_side_that_is_home(void **state)
+{
+    static const char *const quantities[] = {"latency", "rate"};
+    static const double lines[] = {0, 1, 2, 3, 4};
+    static const double cells[] = {300, 0.6, 490, 0.5, 310, 0.62, 305, 0.61, 500, 0.51};
+    struct device device = {0};
+    struct pb_recording *recording = device_record(&device, "atomic_sides");
+
+    (void)state;
+    recording->overhead_cycles = OVERHEAD;
+    pb_axis_set_values(&recording->matrix.axes[0], "line", "byte", "", lines, 5, NULL);
+    pb_axis_set_labels(&recording->matrix.axes[1], "quantity", "", quantities, 2, NULL);
+    assert_int_equal(pb_matrix_allocate(&recording->matrix, "", "", NULL), PB_OK);
+    for (size_t i = 0; i < 10; i++)
+        recording->matrix.values[i] = cells[i];
+    device_infer(&device);
+    assert_value(&device, "atomic", "near_latency_cycles", 295);
+    assert_value(&device, "atomic", "far_latency_cycles", 490);
+    assert_float_equal(middle(&device, "atomic", "near_per_cycle"), 0.61, 1e-9);
+    assert_float_equal(middle(&device, "atomic", "far_per_cycle"), 0.51, 1e-9);
+    recording->matrix.values[2] = recording->matrix.values[8] = 320;
+    pb_parameters_clear(&device.parameters);
+    device_infer(&device);
+    assert_none(&device, "atomic", "far_latency_cycles", "one side");
+    device_clear(&device);
+}
+
+/* Slices of a load: some without a computation. */
+static void test_sustained__errors_of_all_slices(void **state)
+{
+    static const char *const quantities[] = {"computed", "wrong_runs", "copied_words",
+                                             "wrong_words"};
+    static const double times[] = {1, 2, 3};
+    static const double cells[] = {100, 0, 1000, 0, NAN, NAN, 1000, 0, 200, 4, 1000, 0};
+    struct device device = {0};
+    struct pb_matrix *matrix = &device_record(&device, "sustain")->matrix;
+
+    (void)state;
+    pb_axis_set_values(&matrix->axes[0], "time", "s", "", times, 3, NULL);
+    pb_axis_set_labels(&matrix->axes[1], "quantity", "", quantities, 4, NULL);
+    assert_int_equal(pb_matrix_allocate(matrix, "", "", NULL), PB_OK);
+    for (size_t i = 0; i < 12; i++)
+        matrix->values[i] = cells[i];
+    device_infer(&device);
+    assert_value(&device, "compute", "sustained_wrong_runs", 4);
+    assert_float_equal(middle(&device, "compute", "sustained_error_rate_limit"),
+                       (4.0 + 4.0 + 3.0) / 300.0, 1e-12);
+    assert_value(&device, "dram", "sustained_wrong_words", 0);
+    assert_float_equal(middle(&device, "dram", "sustained_error_rate_limit"), 3.0 / 3000.0, 1e-12);
+    device_clear(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +237,8 @@ int main(void)
         cmocka_unit_test(test_compute__no_error_bounds_the_rate_by_three_over_n),
         cmocka_unit_test(test_cluster_shared__own_and_others_apart),
         cmocka_unit_test(test_l2_whole__near_part_far_part_and_dram),
+        cmocka_unit_test(test_atomics__by_the_side_that_is_home),
+        cmocka_unit_test(test_sustained__errors_of_all_slices),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

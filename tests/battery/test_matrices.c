@@ -333,7 +333,7 @@ static void test_sustain__a_throttling_device_slows_down_in_time(void **state)
     struct pb_recording recording;
     struct pb_bench bench;
     const struct pb_matrix *matrix = &recording.matrix;
-    size_t rows;
+    size_t rows, columns;
 
     (void)state;
     rig_open("gtx780", "throttle=0.5@1", &bench);
@@ -342,11 +342,45 @@ static void test_sustain__a_throttling_device_slows_down_in_time(void **state)
     rows = matrix->axes[0].length;
     assert_true(rows >= 30); /* 10 a second */
     assert_true(matrix->axes[0].values[rows - 1] >= 3);
-    assert_true(matrix->values[(rows - 1) * 6 + 1] < 0.6 * matrix->values[1]); /* sm_clock */
-    assert_true(matrix->values[(rows - 1) * 6 + 5] > 0);                       /* reasons */
-    assert_true(isnan(matrix->values[2]));                                     /* not known */
+    columns = matrix->axes[1].length;
+    assert_true(matrix->values[(rows - 1) * columns + 1] < 0.6 * matrix->values[1]); /* sm_clock */
+    assert_true(matrix->values[(rows - 1) * columns + 5] > 0);                       /* reasons */
+    assert_true(isnan(matrix->values[2]));                                           /* not known */
     for (size_t i = 1; i < rows; i++)
         assert_true(matrix->axes[0].values[i] - matrix->axes[0].values[i - 1] <= 0.1);
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
+/* Of one sick SM, which every slice names that saw it; words are all compared. */
+static void test_sustain__compares_computations_and_words(void **state)
+{
+    struct pb_recording recording;
+    struct pb_bench bench;
+    const struct pb_matrix *matrix = &recording.matrix;
+    size_t rows, named = 0, at[2];
+
+    (void)state;
+    rig_open("h200", "compute_flip=17:0.05", &bench);
+    bench.sustain_seconds = 0.5;
+    rig_run(&bench, "sustain", &recording);
+    rows = matrix->axes[0].length;
+    for (size_t row = 0; row < rows; row++) {
+        at[0] = row;
+        at[1] = rig_label(&matrix->axes[1], "computed");
+        assert_float_equal(rig_value(matrix, at), 132 * (row % 2 == 0 ? 128 : 16), 0);
+        at[1] = rig_label(&matrix->axes[1], "wrong_words");
+        assert_float_equal(rig_value(matrix, at), 0, 0);
+        at[1] = rig_label(&matrix->axes[1], "copied_words");
+        assert_true(rig_value(matrix, at) >= 16 << 20);
+        at[1] = rig_label(&matrix->axes[1], "wrong_sm");
+        if (isnan(rig_value(matrix, at)))
+            continue;
+        assert_float_equal(rig_value(matrix, at), 17, 0);
+        named++;
+    }
+    assert_true(named > rows / 3);
+    assert_non_null(strstr(recording.message, "SM 17"));
     pb_recording_clear(&recording);
     pb_bench_close(&bench);
 }
@@ -408,6 +442,7 @@ int main(void)
         cmocka_unit_test(test_host_latency__the_least_is_not_above_the_median),
         cmocka_unit_test(test_peer_link__every_device_that_can_be_reached_has_values),
         cmocka_unit_test(test_sustain__a_throttling_device_slows_down_in_time),
+        cmocka_unit_test(test_sustain__compares_computations_and_words),
         cmocka_unit_test(test_memory_pattern__a_flipped_bit_is_told),
         cmocka_unit_test(test_memory_pattern__full_takes_all_that_is_free),
     };

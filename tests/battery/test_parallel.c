@@ -65,6 +65,58 @@ static void test_atomic_rate__by_pattern(void **state)
     pb_recording_clear(&recording);
 }
 
+/* The profile: 270 cycles to the near side, 414 to the far one, each by slice. */
+static void test_atomic_sides__near_and_far_lines(void **state)
+{
+    struct pb_recording recording;
+    const struct pb_matrix *matrix = &recording.matrix;
+    size_t near = 0, far = 0;
+
+    (void)state;
+    rig_record("h200", "atomic_sides", &recording);
+    for (size_t line = 0; line < matrix->axes[0].length; line++) {
+        double latency = cell(matrix, line, 0, 0) - 16;
+
+        near += latency > 250 && latency < 290;
+        far += latency > 394 && latency < 434;
+        assert_float_equal(cell(matrix, line, 1, 0), 0.67, 0.03);
+    }
+    assert_int_equal(near + far, matrix->axes[0].length);
+    assert_true(near > 10 && far > 10);
+    pb_recording_clear(&recording);
+}
+
+static double kept_share(const struct pb_matrix *matrix, const char *access)
+{
+    size_t row = rig_label(&matrix->axes[0], access), below = 0;
+
+    for (size_t line = 0; line < matrix->axes[1].length; line++)
+        below += cell(matrix, row, line, 0) < 400;
+    return (double)below / (double)matrix->axes[1].length;
+}
+
+static void test_l2_persistence__keeps_what_it_is_asked_to(void **state)
+{
+    struct pb_recording recording;
+
+    (void)state;
+    rig_record("h200", "l2_persistence", &recording);
+    assert_true(kept_share(&recording.matrix, "alone") > 0.99);
+    assert_true(kept_share(&recording.matrix, "normal") < 0.01);
+    assert_float_equal(kept_share(&recording.matrix, "persisting"), 0.7, 0.06);
+    pb_recording_clear(&recording);
+}
+
+static void test_large_read__is_that_of_dram(void **state)
+{
+    struct pb_recording recording;
+
+    (void)state;
+    rig_record("h200", "large_read16", &recording);
+    assert_float_equal(cell(&recording.matrix, 1, 0, 1), 3.89e12, 0.02e12);
+    pb_recording_clear(&recording);
+}
+
 static void test_cluster_shared__covers_every_sm(void **state)
 {
     struct pb_recording recording;
@@ -118,6 +170,9 @@ int main(void)
         cmocka_unit_test(test_loaded_latency__traffic_and_latency_rise_together),
         cmocka_unit_test(test_read_peak__is_the_profile_s),
         cmocka_unit_test(test_atomic_rate__by_pattern),
+        cmocka_unit_test(test_atomic_sides__near_and_far_lines),
+        cmocka_unit_test(test_l2_persistence__keeps_what_it_is_asked_to),
+        cmocka_unit_test(test_large_read__is_that_of_dram),
         cmocka_unit_test(test_cluster_shared__covers_every_sm),
         cmocka_unit_test(test_compute_integrity__names_the_sm),
     };

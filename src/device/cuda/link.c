@@ -79,6 +79,9 @@ static enum pb_status check_request(const struct pb_link *link, struct pb_error 
         return pb_fail(err, PB_INVALID,
                        "link: %" PRIu32 " streams: expected at most %d, with a peer", link->streams,
                        PB_LINK_STREAMS_MAX);
+    if (link->by_sms && (!is_with_peer(link) || link->streams > 1 || link->bytes % 16 != 0))
+        return pb_fail(err, PB_INVALID,
+                       "link: SMs copy with a peer, in one part, whole words of 16 bytes");
     return PB_OK;
 }
 
@@ -258,10 +261,28 @@ static void clean_up(struct run *run)
     pb_cuda_mapping_close(run->mapped);
 }
 
+/* One CTA on every SM, of half its threads: both ways find room at the same time. */
+static int start_kernel(const struct run *run, const struct part *part)
+{
+    const struct pb_kernel_stream copy = {.source = (uint64_t)(uintptr_t)part->from,
+                                          .target = (uint64_t)(uintptr_t)part->to,
+                                          .words = part->bytes / 16,
+                                          .kind = PB_KERNEL_COPY,
+                                          .ilp = 8,
+                                          .word_bytes = 16,
+                                          .cta_count = run->cuda->info.sm_count,
+                                          .cta_size = 1024,
+                                          .queue = (uint64_t)(uintptr_t)part->stream};
+
+    return pb_kernel_stream(&copy);
+}
+
 static int start_part(const struct run *run, const struct part *part)
 {
     int here = run->cuda->ordinal, there = run->peer_ordinal;
 
+    if (run->link->by_sms)
+        return start_kernel(run, part);
     if (run->mapped != NULL)
         return cudaMemcpyAsync(part->to, part->from, part->bytes, cudaMemcpyDeviceToDevice,
                                part->stream);

@@ -4,6 +4,8 @@
  *
  * Limit: the others leave one SM free, and that is where the chase runs, whichever it is.
  */
+#include <cuda_runtime_api.h>
+
 #include <inttypes.h>
 #include <stddef.h>
 
@@ -61,7 +63,9 @@ static enum pb_status read_array(struct pb_cuda_walk *walk, const struct pb_load
                                     .kind = PB_KERNEL_WORK_L2,
                                     .word_bytes = 16,
                                     .repeats = 1,
-                                    .sm = chase->chase.sm < 0 ? 0 : (int32_t)chase->chase.sm};
+                                    .sm = chase->chase.sm < 0 ? 0 : (int32_t)chase->chase.sm,
+                                    .persisting_bytes =
+                                        chase->is_persisting ? chase->read_bytes : 0};
 
     return pb_cuda_work_launch(walk->cuda, &launch, &ignored, err);
 }
@@ -182,6 +186,50 @@ static enum pb_status trace_beside(struct pb_cuda_walk *walk, const struct pb_lo
     return status;
 }
 
+/* Sets aside for persisting accesses what this L2 can, or gives it back. */
+static enum pb_status set_aside(struct pb_cuda_device *cuda, bool is_wanted, struct pb_error *err)
+{
+    int most = 0;
+    enum pb_status status = pb_cuda_status(
+        cuda, cudaDeviceGetAttribute(&most, cudaDevAttrMaxPersistingL2CacheSize, cuda->ordinal),
+        "cudaDeviceGetAttribute", "setting L2 aside", err);
+
+    if (status == PB_OK && most <= 0)
+        return pb_fail(err, PB_UNSUPPORTED, "GPU %d: L2 sets nothing aside", cuda->ordinal);
+    if (status == PB_OK && !is_wanted)
+        status = pb_cuda_status(cuda, cudaCtxResetPersistingL2Cache(),
+                                "cudaCtxResetPersistingL2Cache", "setting L2 aside", err);
+    if (status == PB_OK)
+        status = pb_cuda_status(
+            cuda, cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, is_wanted ? (size_t)most : 0),
+            "cudaDeviceSetLimit", "setting L2 aside", err);
+    return status;
+}
+
+/* The array, read by its SM; then what is to evict it; then the chase. */
+static enum pb_status trace_behind(struct pb_cuda_walk *walk, const struct pb_loaded_chase *chase,
+                                   const struct parts *parts, struct pb_trace *trace,
+                                   struct pb_error *err)
+{
+    struct pb_cuda_device *cuda = walk->cuda;
+    struct pb_error ignored = PB_ERROR_INIT;
+    enum pb_status status = PB_OK;
+
+    if (chase->evict_bytes > 0)
+        status = pb_cuda_reserve(cuda, &cuda->scratch, chase->evict_bytes, "evicting", err);
+    if (status == PB_OK && chase->is_persisting)
+        status = set_aside(cuda, true, err);
+    if (status == PB_OK)
+        status = read_array(walk, chase, parts, err);
+    if (status == PB_OK && chase->evict_bytes > 0)
+        status = pb_cuda_flush_by(cuda, cuda->scratch.address, chase->evict_bytes, err);
+    if (status == PB_OK)
+        status = trace_alone(walk, trace, chase->chase.sm, err);
+    if (chase->is_persisting)
+        set_aside(cuda, false, status == PB_OK ? err : &ignored);
+    return status;
+}
+
 static enum pb_status check_request(const struct pb_cuda_device *cuda,
                                     const struct pb_loaded_chase *chase, struct pb_error *err)
 {
@@ -194,6 +242,8 @@ static enum pb_status check_request(const struct pb_cuda_device *cuda,
         return pb_fail(err, PB_INVALID,
                        "loaded chase: expected a multiple of %d bytes, found %" PRIu64,
                        PB_WORK_ARRAY_STEP, chase->read_bytes);
+    if ((chase->is_persisting || chase->evict_bytes > 0) && chase->read_bytes == 0)
+        return pb_fail(err, PB_INVALID, "loaded chase: nothing was read that could be kept");
     if (chase->background != PB_BACKGROUND_NONE && cuda->info.sm_count < 2)
         return pb_fail(err, PB_UNSUPPORTED, "GPU %d: no SM beside the first", cuda->ordinal);
     return PB_OK;
@@ -224,9 +274,10 @@ enum pb_status pb_cuda_loaded_chase(struct pb_device *device, const struct pb_lo
                          walk.window, chase->chase.record);
     if (status == PB_OK && chase->background != PB_BACKGROUND_NONE)
         return trace_beside(&walk, chase, &parts, trace, background_out, err);
+    if (status == PB_OK && chase->read_bytes > 0)
+        return trace_behind(&walk, chase, &parts, trace, err);
     if (status == PB_OK)
-        status = chase->read_bytes > 0 ? read_array(&walk, chase, &parts, err)
-                                       : pb_cuda_walk_set_up(&walk, err);
+        status = pb_cuda_walk_set_up(&walk, err);
     if (status == PB_OK)
         status = trace_alone(&walk, trace, chase->chase.sm, err);
     return status;

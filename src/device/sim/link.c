@@ -88,7 +88,7 @@ static double transfer_seconds(const struct pb_sim_device *device, const struct 
     double bytes_per_s = spec->peer_bytes_per_s;
     double latency_us = spec->peer_latency_us * way_factor(device);
 
-    if (link->kind == PB_LINK_BOTH_PEER)
+    if (link->kind == PB_LINK_BOTH_PEER && !link->by_sms)
         bytes_per_s *= spec->peer_both_share;
     if (!is_with_peer(link)) {
         bytes_per_s = pcie_bytes_per_s(device) * (link->pinned ? 1.0 : spec->pageable_share);

@@ -91,6 +91,19 @@ static double whole_cycles(const struct pb_sim_device *device, uint64_t bytes, i
     return timing.dram_cycles;
 }
 
+/* Is this load's line still there after so much else was written? */
+static bool is_kept(struct pb_sim_device *device, const struct pb_loaded_chase *chase)
+{
+    size_t cache = last_cache(device->profile);
+
+    if (cache == device->profile->cache_count)
+        return false;
+    if (chase->evict_bytes < pb_sim_shape_bytes(&device->profile->caches[cache].shape))
+        return true;
+    return chase->is_persisting &&
+           pb_sim_random_unit(&device->random) < spec_of(device)->persisting_share;
+}
+
 enum pb_status pb_sim_loaded_chase(struct pb_device *base, const struct pb_loaded_chase *chase,
                                    struct pb_trace *trace, double *background_out,
                                    struct pb_error *err)
@@ -117,8 +130,13 @@ enum pb_status pb_sim_loaded_chase(struct pb_device *base, const struct pb_loade
         *background_out = background_rate(device, chase, &most);
         cycles *= loaded_factor(device, *background_out / most);
     }
+    if (chase->is_persisting && !(spec_of(device)->persisting_share > 0.0))
+        return pb_fail(err, PB_UNSUPPORTED, "loaded chase: L2 of %s sets nothing aside",
+                       device->profile->name);
     for (uint64_t i = 0; i < chase->chase.record; i++) {
-        double load = cycles + pb_sim_device_tail(device);
+        bool is_lost = chase->read_bytes > 0 && chase->evict_bytes > 0 && !is_kept(device, chase);
+        double load = (is_lost ? pb_sim_device_timing(device, sm).dram_cycles : cycles) +
+                      pb_sim_device_tail(device);
 
         trace->latency_cycles[i] = pb_sim_device_stamped(device, load);
         trace->index_bytes[i] =
@@ -174,6 +192,23 @@ static double additions_per_cycle(const struct pb_sim_device *device, const stru
     return rate * factor_of(device, PB_SIM_FAULT_ATOMIC_RATE);
 }
 
+/* One SM's additions to one address: a far one costs as much more as its latency. */
+static double side_factor(const struct pb_sim_device *device, const struct pb_work *work)
+{
+    const struct pb_sim_profile *profile = device->profile;
+    const struct pb_sim_sides_spec *sides = &profile->sides;
+    size_t cache = last_cache(profile);
+    uint64_t address = PB_SIM_ALLOCATION_ADDRESS + work->offset_bytes;
+    uint32_t gpc = pb_sim_sides_gpc(profile, work->sm > 0 ? (uint32_t)work->sm : 0);
+
+    if (work->sm < 0 || work->address_count > 1 || !(sides->far_latency_cycles > 0.0) ||
+        cache == profile->cache_count ||
+        pb_sim_sides_of_line(sides, address) == pb_sim_sides_of_gpc(sides, gpc))
+        return 1.0;
+    return 1.0 + spec_of(device)->atomic_far_cost *
+                     (sides->far_latency_cycles / profile->caches[cache].latency_cycles - 1.0);
+}
+
 static double work_cycles(const struct pb_sim_device *device, const struct pb_work *work,
                           double sms, int64_t sm)
 {
@@ -187,8 +222,9 @@ static double work_cycles(const struct pb_sim_device *device, const struct pb_wo
     case PB_WORK_SHARED:
         return profile->shared.latency_cycles + bytes / profile->shared.peak_bytes_per_cycle;
     case PB_WORK_ATOMIC:
-        return l2_cycles(device, sm) +
-               sms * PB_WORK_THREADS * work->repeats / additions_per_cycle(device, work);
+        return side_factor(device, work) *
+               (l2_cycles(device, sm) +
+                sms * PB_WORK_THREADS * work->repeats / additions_per_cycle(device, work));
     case PB_WORK_BULK:
         copy = l2_cycles(device, sm) + spec->bulk_overhead_cycles + work->word_bytes / alone;
         rate = fmin(work->depth * work->word_bytes / copy,
