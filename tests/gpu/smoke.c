@@ -265,6 +265,11 @@ static const struct item {
     {"shared", smoke_shared_streams},
     {"links", smoke_links},
     {"patterns", smoke_patterns},
+    {"works", smoke_works},
+    {"traffic", smoke_traffic},
+    {"computations", smoke_computations},
+    {"clusters_shared", smoke_clusters_shared},
+    {"peer_chases", smoke_peer_chases},
     {"refusals", refusals},
     {"state", state},
 };

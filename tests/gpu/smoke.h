@@ -65,4 +65,12 @@ void smoke_shared_streams(struct smoke *smoke);
 void smoke_links(struct smoke *smoke);
 void smoke_patterns(struct smoke *smoke);
 
+/* ---- smoke_parallel.c: all SMs at work, and the memory of other GPUs ---- */
+
+void smoke_works(struct smoke *smoke);
+void smoke_traffic(struct smoke *smoke);
+void smoke_computations(struct smoke *smoke);
+void smoke_clusters_shared(struct smoke *smoke);
+void smoke_peer_chases(struct smoke *smoke);
+
 #endif

@@ -231,9 +231,22 @@ static void peers(struct smoke *smoke)
         return;
     for (size_t i = 0; i < count; i++) {
         struct pb_link request = {.kind = PB_LINK_FROM_PEER, .peer = entries[i].uuid};
+        struct pb_link_result result = {0.0, 0.0, 1};
 
-        if (strcmp(entries[i].uuid, smoke->info.uuid) != 0)
-            link(smoke, &request, entries[i].uuid);
+        if (strcmp(entries[i].uuid, smoke->info.uuid) == 0)
+            continue;
+        link(smoke, &request, entries[i].uuid);
+        request.kind = PB_LINK_TO_PEER;
+        link(smoke, &request, "to it");
+        request.kind = PB_LINK_BOTH_PEER;
+        request.streams = 2;
+        link(smoke, &request, "both ways in two parts");
+        request.streams = 1;
+        request.by_sms = true;
+        request.bytes = 1u << 20;
+        request.repeats = 2;
+        if (smoke_could(smoke, smoke->ops->link(smoke->device, &request, &result, &smoke->err)))
+            smoke_require(smoke, result.mismatch_count == 0, "SMs copy both ways at once");
     }
     free(entries);
 }
