@@ -231,11 +231,14 @@ int pb_kernel_prefill(const struct pb_kernel_chain *chain, uint32_t cta_count);
 /* Writes `words` 16-byte words, so that L2 holds nothing else. */
 int pb_kernel_flush(uint64_t address, uint64_t words, uint32_t salt, uint32_t cta_count);
 
+enum { PB_KERNEL_STREAM_SUMS = 32 };
+
 enum pb_kernel_stream_kind { PB_KERNEL_COPY, PB_KERNEL_READ, PB_KERNEL_WRITE };
 
 /* One pass over `words` words of word_bytes; 32-bit word i of the data is pb_kernel_pattern(i). */
 struct pb_kernel_stream {
-    uint64_t source, target; /* read: target is uint32_t[1], the sum of all 32-bit words read */
+    uint64_t source, target; /* read: target is uint32_t[PB_KERNEL_STREAM_SUMS], which add up to all
+                                32-bit words read */
     uint64_t words;
     uint32_t kind, ilp, word_bytes;
     uint32_t cta_count, cta_size;

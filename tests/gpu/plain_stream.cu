@@ -1,7 +1,7 @@
 /*
  * The plainest streams over DRAM, as a reference for the peaks that the battery states: grid-stride
- * loops over 4 GiB by words of 16 bytes, copying, reading and writing, in a few launch shapes. Prints
- * a line for each kind: its name and the bytes per second of the fastest shape.
+ * loops over 4 GiB by words of 16 bytes, copying, reading and writing, in a few launch shapes.
+ * Prints a line for each kind: its name and the bytes per second of the fastest shape.
  */
 #include <cuda_runtime.h>
 

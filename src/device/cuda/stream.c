@@ -54,7 +54,8 @@ static enum pb_status set_up(struct run *run)
     enum pb_status status = pb_cuda_reserve(cuda, &cuda->arena, total, "a stream", run->err);
 
     if (status == PB_OK)
-        status = pb_cuda_reserve(cuda, &cuda->recording, sizeof(uint32_t), "a checksum", run->err);
+        status = pb_cuda_reserve(cuda, &cuda->recording, sizeof(uint32_t[PB_KERNEL_STREAM_SUMS]),
+                                 "a checksum", run->err);
     run->launch = (struct pb_kernel_stream){
         .source = cuda->arena.address,
         .target = cuda->arena.address,
@@ -107,8 +108,8 @@ static enum pb_status clear_sum(struct run *run)
 {
     if (run->launch.kind != PB_KERNEL_READ)
         return PB_OK;
-    return pb_cuda_zero(run->cuda, run->launch.target, sizeof(uint32_t), "preparing a checksum",
-                        run->err);
+    return pb_cuda_zero(run->cuda, run->launch.target, sizeof(uint32_t[PB_KERNEL_STREAM_SUMS]),
+                        "preparing a checksum", run->err);
 }
 
 /* Seconds between two events around so many passes, all of the sum being theirs. */
@@ -182,12 +183,14 @@ static enum pb_status count_mismatches(struct run *run, uint64_t *count_out)
 {
     struct pb_kernel_fault fault;
     uint64_t fault_address = 0;
-    uint32_t sum = 0;
+    uint32_t sums[PB_KERNEL_STREAM_SUMS] = {0}, sum = 0;
     enum pb_status status;
 
     if (run->launch.kind == PB_KERNEL_READ) {
-        status = pb_cuda_download(run->cuda, &sum, run->launch.target, sizeof(sum), "a checksum",
+        status = pb_cuda_download(run->cuda, sums, run->launch.target, sizeof(sums), "a checksum",
                                   run->err);
+        for (size_t i = 0; i < PB_KERNEL_STREAM_SUMS; i++)
+            sum += sums[i];
         *count_out = sum != expected_sum(run);
         return status;
     }
