@@ -26,7 +26,7 @@
 
 enum { STATE_QUANTITIES = 6, QUANTITIES = 11 };
 enum { COMPUTED = STATE_QUANTITIES, WRONG_RUNS, WRONG_SM, COPIED_WORDS, WRONG_WORDS };
-enum { RUNS = 128, RESTED_RUNS = 16 };
+enum { RUNS = 32, RESTED_RUNS = 16 };
 
 static const double slice_seconds = 0.04, full_seconds = 10, standard_seconds = 1;
 

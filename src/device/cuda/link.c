@@ -261,7 +261,7 @@ static void clean_up(struct run *run)
     pb_cuda_mapping_close(run->mapped);
 }
 
-/* One CTA on every SM, of half its threads: both ways find room at the same time. */
+/* One CTA on every SM, of half its registers at most: both ways find room at the same time. */
 static int start_kernel(const struct run *run, const struct part *part)
 {
     const struct pb_kernel_stream copy = {.source = (uint64_t)(uintptr_t)part->from,
@@ -271,7 +271,7 @@ static int start_kernel(const struct run *run, const struct part *part)
                                           .ilp = 8,
                                           .word_bytes = 16,
                                           .cta_count = run->cuda->info.sm_count,
-                                          .cta_size = 1024,
+                                          .cta_size = 512,
                                           .queue = (uint64_t)(uintptr_t)part->stream};
 
     return pb_kernel_stream(&copy);
