@@ -250,6 +250,8 @@ PB_METRIC("integrity.mismatches", "word", INTEGRITY, COUNT, LOWER, 1.0, 0.0, 0.0
           "wrong words, by all tests that check what they read")
 PB_METRIC("compute.wrong_runs", "run", INTEGRITY, COUNT, LOWER, 1.0, 0.0, 0.0, T(COMPUTE), "*",
           "runs of one computation with another result; from the recording, with the SM")
+PB_METRIC("compute.sustained_wrong_runs", "run", INTEGRITY, COUNT, LOWER, 1.0, 0.0, 0.0, T(COMPUTE),
+          "*", "the same under a lasting load; from the recording, with the SM")
 PB_METRIC("device.memory_bytes", "byte", CONFIGURATION, SIZE, NEITHER, 0.0, 0.01, 0.0, 0, "",
           "global memory")
 

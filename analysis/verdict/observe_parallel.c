@@ -1,7 +1,7 @@
 /*
  * All SMs at once, by a few numbers: runs of the same computation that came out wrong, in a test of
- * their own and under a lasting load, and the SMs
- * that read least from their own shared memory and L1.
+ * their own and under a lasting load, and the SMs that read least from their own shared memory and
+ * L1.
  *
  * Slow readers are told like the slowest SMs of sm_latency: by rank, against the device's own
  * median, with the SM as place.
@@ -46,8 +46,6 @@ static void put_compute(struct pb_observer *observer, const struct pb_recording 
 /* Time × quantity: all slices together; the SM of the slice with most wrong runs is the place. */
 static void put_sustained(struct pb_observer *observer, const struct pb_recording *recording)
 {
-    static const struct pb_metric_kind kind = {
-        "run", PB_PART_INTEGRITY, PB_DOMAIN_COUNT, PB_BETTER_LOWER, 1.0, 0.0};
     const struct pb_matrix *matrix = &recording->matrix;
     double wrong = NAN, most = 0.0;
     int64_t place = -1;
@@ -70,7 +68,7 @@ static void put_sustained(struct pb_observer *observer, const struct pb_recordin
         }
     }
     if (isfinite(wrong))
-        pb_observer_put(observer, &kind, recording->name, "compute", "sustained_wrong_runs",
+        pb_observer_put(observer, recording->name, "compute", "sustained_wrong_runs",
                         (struct pb_cell){wrong, 0.0, place});
 }
 
