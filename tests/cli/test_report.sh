@@ -45,6 +45,18 @@ recorded_h200_has_every_figure() {
     page fleet.html 300000 UNKNOWN insufficient_peers
 }
 
+# Simulated GTX 780 and 980: the figures of the papers, by their numbers.
+papers_figures_are_found() {
+    for profile in gtx780 gtx980; do
+        run 0 "$bin/plumb-probe" --profile $profile --no-progress -o f.h5
+        run 0 "$bin/plumb-analyze" --read-only --csv keys.csv f.h5
+        key=$(sed -n "2s/,.*//p" keys.csv)
+        run 0 "$bin/plumb-report" --device "$key" -o page.html f.h5
+        run 0 python3 "$here/papers.py" $profile page.html
+        rm f.h5 keys.csv
+    done
+}
+
 # The tests in which all SMs work at once.
 recorded_h200_has_the_figures_of_all_sms() {
     cp "$data/h200-parallel.h5" f.h5
