@@ -65,10 +65,17 @@ static enum pb_status check_unchanged(const char *path, const struct stat *then,
     return pb_fail(err, PB_EXISTS, "%s: was changed by another program meanwhile; try again", path);
 }
 
+/* What is written into the copy, in two steps; see pb_file_extend(). */
+struct extension {
+    enum pb_status (*extend)(hid_t analysis, void *context, struct pb_error *err);
+    enum pb_status (*finish)(hid_t analysis, const char *copy, void *context, struct pb_error *err);
+    void *context;
+};
+
 /* path: what people know the copy by. */
 static enum pb_status extend_copy(const char *path, const char *copy,
-                                  enum pb_status (*extend)(hid_t, void *, struct pb_error *),
-                                  void *context, struct pb_error *err)
+                                  const struct extension *extension, bool is_finish,
+                                  struct pb_error *err)
 {
     hid_t file = H5I_INVALID_HID, group = H5I_INVALID_HID;
     enum pb_status status = pb_h5_open_file(copy, true, &file, err);
@@ -78,10 +85,11 @@ static enum pb_status extend_copy(const char *path, const char *copy,
     status = pb_h5_open_group(file, "/analysis", &group, err);
     if (status == PB_NOT_FOUND) {
         group = H5Gcreate2(file, "analysis", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-        status = group >= 0 ? PB_OK : pb_h5_fail(err, PB_IO, "/analysis cannot be made");
+        status = group >= 0 ? PB_OK : pb_h5_fail(err, PB_IO, "/analysis cannot be created");
     }
     if (status == PB_OK) {
-        status = extend(group, context, err);
+        status = is_finish ? extension->finish(group, copy, extension->context, err)
+                           : extension->extend(group, extension->context, err);
         H5Gclose(group);
     }
     if (status != PB_OK)
@@ -93,8 +101,7 @@ static enum pb_status extend_copy(const char *path, const char *copy,
 
 /* The copy, extended and valid, takes the file's place. */
 static enum pb_status replace(const char *path, const struct pb_claim *claim,
-                              enum pb_status (*extend)(hid_t, void *, struct pb_error *),
-                              void *context, struct pb_error *err)
+                              const struct extension *extension, struct pb_error *err)
 {
     struct pb_partial partial;
     struct stat found;
@@ -104,7 +111,9 @@ static enum pb_status replace(const char *path, const struct pb_claim *claim,
         return status;
     status = copy_file(path, &partial, &found, err);
     if (status == PB_OK)
-        status = extend_copy(path, partial.name, extend, context, err);
+        status = extend_copy(path, partial.name, extension, false, err);
+    if (status == PB_OK && extension->finish != NULL)
+        status = extend_copy(path, partial.name, extension, true, err);
     if (status == PB_OK)
         status = pb_partial_validate(&partial, err);
     if (status == PB_OK)
@@ -119,8 +128,11 @@ static enum pb_status replace(const char *path, const struct pb_claim *claim,
 
 enum pb_status pb_file_extend(const char *path,
                               enum pb_status (*extend)(hid_t, void *, struct pb_error *),
+                              enum pb_status (*finish)(hid_t, const char *, void *,
+                                                       struct pb_error *),
                               void *context, struct pb_error *err)
 {
+    const struct extension extension = {extend, finish, context};
     struct pb_claim *claim = NULL;
     struct pb_run run;
     hid_t file;
@@ -131,7 +143,7 @@ enum pb_status pb_file_extend(const char *path,
     H5Fclose(file);
     status = pb_claim_take(path, "an analysis", &claim, err);
     if (status == PB_OK)
-        status = replace(path, claim, extend, context, err);
+        status = replace(path, claim, &extension, err);
     pb_claim_release(claim);
     return status;
 }

@@ -12,13 +12,14 @@
 #include "core/error.h"
 
 /*
- * Calls extend() with the copy's /analysis group, made when it is not there.
+ * Calls extend() with the copy's /analysis group, made when it is not there; then, with the copy
+ * written and opened again, finish() with the copy's name. NULL: nothing is left to do.
  * PB_INVALID: not a fleet file. PB_IO: it cannot be read, copied or replaced.
  */
-enum pb_status pb_file_extend(const char *path,
-                              enum pb_status (*extend)(hid_t analysis, void *context,
-                                                       struct pb_error *err),
-                              void *context, struct pb_error *err);
+enum pb_status pb_file_extend(
+    const char *path, enum pb_status (*extend)(hid_t analysis, void *context, struct pb_error *err),
+    enum pb_status (*finish)(hid_t analysis, const char *copy, void *context, struct pb_error *err),
+    void *context, struct pb_error *err);
 
 struct pb_partial;
 

@@ -173,12 +173,34 @@ enum pb_status pb_reader_stored_bytes(struct pb_reader *reader, const char *key,
 /* ---- results and validation ---- */
 
 /*
- * Replace /analysis/parameters with /analysis/agreement, or /analysis/findings with
+ * Replace /analysis/parameters with all that goes with them, or /analysis/findings with
  * /analysis/finding_members. The file is copied,
  * extended and renamed into place, so that raw data is never at risk.
  */
 enum pb_status pb_file_write_parameters(const char *path, const struct pb_parameter_row *rows,
                                         size_t count, struct pb_error *err);
+
+/* The metrics of a file's devices; pb_stored_metrics_clear() them. */
+struct pb_stored_metrics {
+    struct pb_analysed_device *devices; /* [device_count] */
+    struct pb_stored_metric *metrics;   /* [metric_count] */
+    struct pb_metric_value *values;     /* [value_count], device by device */
+    size_t device_count, metric_count, value_count;
+};
+
+void pb_stored_metrics_clear(struct pb_stored_metrics *stored); /* NULL is allowed */
+
+/*
+ * Reads /analysis/metrics and what goes with it. PB_NOT_FOUND: there are none, or by another
+ * version of the analysis. PB_INVALID: they were made from another content of the file, or changed
+ * since. Other errors: they are damaged.
+ */
+enum pb_status pb_reader_metrics(struct pb_reader *reader, const char *version,
+                                 struct pb_stored_metrics *stored_out, struct pb_error *err);
+
+/* Whether /analysis/parameters are by this version, from the file as it is; errors as above. */
+enum pb_status pb_reader_check_analysis(struct pb_reader *reader, const char *version,
+                                        struct pb_error *err);
 
 /* The same, row by row as they come, so that their number is no matter. */
 struct pb_parameter_source {
@@ -189,6 +211,9 @@ struct pb_parameter_source {
     /* The same for /analysis/agreement; NULL: what the file has of it goes. */
     enum pb_status (*next_agreement)(void *context, struct pb_agreement_row *rows, size_t room,
                                      size_t *count_out, struct pb_error *err);
+    /* What devices are compared by, and the version of the analysis; NULL: neither is stored. */
+    const struct pb_stored_metrics *metrics;
+    const char *version;
 };
 enum pb_status pb_file_write_parameters_from(const char *path,
                                              const struct pb_parameter_source *source,

@@ -22,5 +22,5 @@ enum pb_status pb_file_write_findings(const char *path, const struct pb_finding_
 {
     struct pb_finding_tables copy = *tables;
 
-    return pb_file_extend(path, write_findings, &copy, err);
+    return pb_file_extend(path, write_findings, NULL, &copy, err);
 }

@@ -2,6 +2,7 @@
 #include "h5schema/extend.h"
 #include "h5schema/file.h"
 #include "h5schema/fleet.h"
+#include "h5schema/metrics.h"
 #include "h5schema/object.h"
 
 #include <stdlib.h>
@@ -58,12 +59,26 @@ static enum pb_status replace(hid_t analysis, void *context, struct pb_error *er
     const struct pb_parameter_source *source = context;
     enum pb_status status;
 
+    pb_h5_drop_metrics(analysis);
     drop(analysis, "parameters");
     drop(analysis, "agreement");
     status = append_parameters(analysis, source, err);
     if (status == PB_OK && source->next_agreement != NULL)
         status = append_agreement(analysis, source, err);
+    if (status == PB_OK && source->metrics != NULL)
+        status = pb_h5_write_metrics(analysis, source->metrics, err);
     return status;
+}
+
+/* What the tables were made from can be read when they are written. */
+static enum pb_status add_source(hid_t analysis, const char *copy, void *context,
+                                 struct pb_error *err)
+{
+    const struct pb_parameter_source *source = context;
+
+    return source->metrics == NULL
+               ? PB_OK
+               : pb_h5_write_analysis_source(analysis, copy, source->metrics, source->version, err);
 }
 
 enum pb_status pb_file_write_parameters_from(const char *path,
@@ -72,7 +87,7 @@ enum pb_status pb_file_write_parameters_from(const char *path,
 {
     struct pb_parameter_source own = *source;
 
-    return pb_file_extend(path, replace, &own, err);
+    return pb_file_extend(path, replace, add_source, &own, err);
 }
 
 /* Rows that are there already, handed on a piece at a time. */
@@ -100,7 +115,7 @@ enum pb_status pb_file_write_parameters(const char *path, const struct pb_parame
                                         size_t count, struct pb_error *err)
 {
     struct rows left = {rows, count};
-    struct pb_parameter_source source = {&left, next_of_rows, NULL};
+    struct pb_parameter_source source = {&left, next_of_rows, NULL, NULL, NULL};
 
     return pb_file_write_parameters_from(path, &source, err);
 }

@@ -83,6 +83,38 @@ struct pb_agreement_row {
     uint64_t worst_accesses, worst_contradicted;
 };
 
+/* The row of /analysis/source: what the other tables of /analysis were made by, and from. */
+struct pb_analysis_source {
+    char version[PB_NAME_LENGTH]; /* of the analysis */
+    uint64_t input_digest;        /* of the file but for /analysis; see h5schema/metrics.c */
+    uint64_t metrics_digest;      /* of the rows of analysed_devices, metrics and metric_values */
+};
+
+/* A row of /analysis/analysed_devices: what the metrics of a device go with. */
+struct pb_analysed_device {
+    char device[PB_KEY_LENGTH];
+    char missing[PB_MESSAGE_LENGTH]; /* tests that did not end well, and how */
+    uint64_t outcomes;               /* how its tests ended: bit i for enum pb_outcome i */
+    uint64_t battery;                /* a digest of which tests were run */
+    double measured_seconds;         /* Unix time of its first state; 0: not known */
+};
+
+/* A row of /analysis/metrics: a number that devices are compared by. */
+struct pb_stored_metric {
+    char name[2 * PB_NAME_LENGTH];
+    char test[PB_NAME_LENGTH]; /* where the evidence lies; empty: the state */
+    char unit[PB_NAME_LENGTH];
+};
+
+/* A row of /analysis/metric_values: one number of one device. */
+struct pb_metric_value {
+    uint32_t device; /* row of analysed_devices */
+    uint32_t metric; /* row of metrics */
+    double value, noise;
+    double quantum; /* smallest step of this number where it is not the catalogue's; 0: it is */
+    int64_t place;  /* SM, address, peer, … that the number belongs to; -1: the whole device */
+};
+
 /* A row of /analysis/findings: one verdict, worst first. */
 struct pb_finding_row {
     char severity[PB_NAME_LENGTH]; /* OK, WARNING, CRITICAL, UNKNOWN */

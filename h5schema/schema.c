@@ -172,6 +172,42 @@ static const struct pb_field agreement_fields[] = {
           "how many of these are contradicted"),
 };
 
+static const struct pb_field source_fields[] = {
+    FIELD(TEXT, pb_analysis_source, version, "version", "", "of the analysis that wrote /analysis"),
+    FIELD(U64, pb_analysis_source, input_digest, "input_digest", "",
+          "of all bytes of the file that lie before /analysis; another one: analyse it again"),
+    FIELD(U64, pb_analysis_source, metrics_digest, "metrics_digest", "",
+          "of the rows of analysed_devices, metrics and metric_values"),
+};
+
+static const struct pb_field analysed_device_fields[] = {
+    FIELD(TEXT, pb_analysed_device, device, "device", "", "key"),
+    FIELD(TEXT, pb_analysed_device, missing, "missing", "",
+          "tests that did not end well, and how; empty: none"),
+    FIELD(U64, pb_analysed_device, outcomes, "outcomes", "", "bit mask of how its tests ended"),
+    FIELD(U64, pb_analysed_device, battery, "battery", "", "digest of which tests were run"),
+    FIELD(F64, pb_analysed_device, measured_seconds, "measured", "s",
+          "its first state, since 1970-01-01 UTC; 0: not known"),
+};
+
+static const struct pb_field stored_metric_fields[] = {
+    FIELD(TEXT, pb_stored_metric, name, "name", "", "as in docs/metrics.md"),
+    FIELD(TEXT, pb_stored_metric, test, "test", "", "where its evidence lies; empty: the state"),
+    FIELD(TEXT, pb_stored_metric, unit, "unit", "", "of value, noise and quantum"),
+};
+
+static const struct pb_field metric_value_fields[] = {
+    FIELD(U32, pb_metric_value, device, "device", "", "row of analysed_devices"),
+    FIELD(U32, pb_metric_value, metric, "metric", "", "row of metrics"),
+    FIELD(F64, pb_metric_value, value, "value", "", "in the metric's unit"),
+    FIELD(F64, pb_metric_value, noise, "noise", "",
+          "standard deviation between readings of this device; 0: not known"),
+    FIELD(F64, pb_metric_value, quantum, "quantum", "",
+          "smallest step, where it is not that of docs/metrics.md; 0: it is"),
+    FIELD(I64, pb_metric_value, place, "place", "",
+          "SM, address or peer that the number belongs to; -1: the whole device"),
+};
+
 static const struct pb_field finding_fields[] = {
     FIELD(TEXT, pb_finding_row, severity, "severity", "", "OK, WARNING, CRITICAL or UNKNOWN"),
     FIELD(TEXT, pb_finding_row, level, "level", "",
@@ -228,6 +264,16 @@ const struct pb_object pb_schema[] = {
      sizeof(struct pb_parameter_row), "what plumb-analyze inferred"},
     {"/analysis/agreement", PB_OBJECT_TABLE, false, agreement_fields, COUNT(agreement_fields),
      sizeof(struct pb_agreement_row), "how much of the recorded accesses the parameters predict"},
+    {"/analysis/source", PB_OBJECT_TABLE, false, source_fields, COUNT(source_fields),
+     sizeof(struct pb_analysis_source), "what /analysis was made by, and from"},
+    {"/analysis/analysed_devices", PB_OBJECT_TABLE, false, analysed_device_fields,
+     COUNT(analysed_device_fields), sizeof(struct pb_analysed_device),
+     "the devices that metric_values has numbers of"},
+    {"/analysis/metrics", PB_OBJECT_TABLE, false, stored_metric_fields, COUNT(stored_metric_fields),
+     sizeof(struct pb_stored_metric), "the numbers that devices are compared by"},
+    {"/analysis/metric_values", PB_OBJECT_TABLE, false, metric_value_fields,
+     COUNT(metric_value_fields), sizeof(struct pb_metric_value),
+     "a row for each number of each device, device by device"},
     {"/analysis/findings", PB_OBJECT_TABLE, false, finding_fields, COUNT(finding_fields),
      sizeof(struct pb_finding_row), "what plumb-outliers found, worst first"},
     {"/analysis/finding_members", PB_OBJECT_TABLE, false, finding_member_fields,

@@ -30,7 +30,7 @@ static struct pb_deviation from_peers(const struct pb_sheet *sheet, const struct
 {
     const struct pb_score *score = &scores->cells[subject * scores->metric_count + metric];
     const struct pb_norm *norm = &scores->norms[group * scores->metric_count + metric];
-    struct pb_cell cell = pb_sheet_cell(sheet, subject, metric);
+    struct pb_reading cell = pb_sheet_cell(sheet, subject, metric);
     bool is_event = sheet->metrics[metric].domain == PB_DOMAIN_COUNT && score->p <= 0.0;
 
     return (struct pb_deviation){.metric = metric,

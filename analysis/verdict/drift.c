@@ -84,7 +84,7 @@ static size_t read_past(struct drift *drift, size_t subject, const struct pb_rep
     pb_uuids_range(&drift->uuids, now->info.uuid, &first, &end);
     for (size_t i = first; i < end; i++) {
         size_t row = drift->uuids.items[i].subject;
-        struct pb_cell cell = pb_sheet_cell(drift->baseline, row, metric);
+        struct pb_reading cell = pb_sheet_cell(drift->baseline, row, metric);
 
         if (!isfinite(cell.value) ||
             strcmp(drift->baseline->subjects[row].info.model, now->info.model) != 0)
@@ -133,7 +133,7 @@ static size_t collect(struct drift *drift, const struct pb_group *group, size_t 
     changes->count = drift->residuals.count = 0;
     for (size_t i = 0; i < group->member_count; i++) {
         size_t subject = group->members[i], count, unlike;
-        struct pb_cell now = pb_sheet_cell(drift->sheet, subject, metric);
+        struct pb_reading now = pb_sheet_cell(drift->sheet, subject, metric);
         struct past past;
         double noise;
 

@@ -86,7 +86,7 @@ static enum pb_status add_row(struct pb_sheet *sheet, const struct pb_sheet *bas
         right = isfinite(majority) ? majority : past_value(baseline, uuids, subject, row->state);
         if (isfinite(right))
             status = pb_sheet_set(sheet, i, &pb_metric_row_find(row->missing)->metric,
-                                  (struct pb_cell){fmax(right - value, 0.0), 0.0, -1}, err);
+                                  (struct pb_reading){fmax(right - value, 0.0), 0.0, -1}, err);
     }
     return status;
 }

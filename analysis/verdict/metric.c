@@ -4,6 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+/* A shift that is less than so many steps may be rounding. */
+static const double practical_steps = 1.5;
+
 /* Against its own history CRITICAL stands so many times as far out as WARNING. */
 static const double critical_factor = 2.0;
 
@@ -67,6 +70,23 @@ const struct pb_metric_row *pb_metric_row_find(const char *name)
             return &pb_metric_rows[i];
     }
     return NULL;
+}
+
+enum pb_status pb_metric_make(const char *name, const char *test, double quantum,
+                              struct pb_metric *metric_out, struct pb_error *err)
+{
+    const struct pb_metric_row *row = pb_metric_row_find(name);
+
+    if (row == NULL)
+        return pb_fail(err, PB_INVALID, "metric %s: expected one of the catalogue", name);
+    *metric_out = row->metric;
+    PB_TEXT_SET(metric_out->name, name);
+    PB_TEXT_SET(metric_out->test, test);
+    if (quantum > 0.0) {
+        metric_out->quantum = quantum;
+        metric_out->practical = fmax(metric_out->practical, practical_steps * quantum);
+    }
+    return PB_OK;
 }
 
 struct pb_repeat pb_repeat_of(const struct pb_metric *metric)

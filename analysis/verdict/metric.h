@@ -122,6 +122,13 @@ extern const size_t pb_metric_row_count;
 const struct pb_metric_row *pb_metric_row_find(const char *name);
 
 /*
+ * The metric of that row, as a test measures it. quantum: the step of this device's numbers where
+ * that is larger than the catalogue's; 0: it is not. PB_INVALID: no such row.
+ */
+enum pb_status pb_metric_make(const char *name, const char *test, double quantum,
+                              struct pb_metric *metric_out, struct pb_error *err);
+
+/*
  * How far a healthy device may lie from what it was itself in one earlier run. Peers show how far
  * devices lie apart; one earlier run shows nothing of the kind, so these sizes are stated.
  */

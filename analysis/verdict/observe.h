@@ -15,6 +15,7 @@ struct pb_witness {
     const struct pb_recordings *recordings; /* where tests come from, one at a time */
     const char (*tests)[PB_KEY_LENGTH];     /* names of those that are there */
     size_t test_count;
+    const struct pb_parameters *parameters; /* inferred already; NULL: they are inferred now */
 };
 
 /*

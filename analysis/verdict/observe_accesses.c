@@ -98,14 +98,14 @@ void pb_observe_collect(struct pb_observer *observer, const struct pb_recording 
 }
 
 /* A quantile; half the distance of the quantiles two deviations around its rank. */
-static struct pb_cell quantile_cell(const struct pb_sample *sorted, double fraction)
+static struct pb_reading quantile_cell(const struct pb_sample *sorted, double fraction)
 {
     double n = (double)sorted->count, wobble = 2.0 * sqrt(fraction * (1.0 - fraction) / n);
     double low = pb_quantile(sorted->values, sorted->count, fmax(0.0, fraction - wobble));
     double high = pb_quantile(sorted->values, sorted->count, fmin(1.0, fraction + wobble));
 
-    return (struct pb_cell){pb_quantile(sorted->values, sorted->count, fraction),
-                            (high - low) / 4.0, -1};
+    return (struct pb_reading){pb_quantile(sorted->values, sorted->count, fraction),
+                               (high - low) / 4.0, -1};
 }
 
 /* cycle: one of them, as a share of the class' median */
@@ -146,7 +146,7 @@ static void put_tails(struct pb_observer *observer, const struct class_kind *cla
         pb_sorted_range(sorted->values, sorted->count, mark, INFINITY, &first, &end);
         beyond = (double)(end - first);
         pb_observer_put(observer, class->test, class->name, marks[i].name,
-                        (struct pb_cell){beyond / n, sqrt(beyond + 4.0) / n, -1});
+                        (struct pb_reading){beyond / n, sqrt(beyond + 4.0) / n, -1});
     }
 }
 
@@ -175,7 +175,7 @@ static void put_l2_states(struct pb_observer *observer)
         observer->status = pb_sample_sorted(&observer->l2_cycles, &sorted, observer->err);
     if (sorted.count > 1)
         pb_observer_put(observer, "l2_capacity", "l2_hits", "slowest_over_fastest_test",
-                        pb_cell_plain(sorted.values[sorted.count - 1] / sorted.values[0]));
+                        pb_reading_plain(sorted.values[sorted.count - 1] / sorted.values[0]));
     pb_sample_clear(&sorted);
 }
 
@@ -188,7 +188,7 @@ static void put_clock(struct pb_observer *observer)
         observer->status = pb_sample_sorted(&observer->lap_mhz, &sorted, observer->err);
     if (sorted.count > 1)
         pb_observer_put(observer, "sm_latency", "clock", "lowest_over_highest",
-                        pb_cell_plain(sorted.values[0] / sorted.values[sorted.count - 1]));
+                        pb_reading_plain(sorted.values[0] / sorted.values[sorted.count - 1]));
     pb_sample_clear(&sorted);
 }
 

@@ -58,8 +58,8 @@ void pb_observe_check(struct pb_observer *observer, const struct pb_recording *r
 void pb_observe_integrity(struct pb_observer *observer)
 {
     bool is_told = isfinite(observer->mismatch_address) && observer->mismatch_address < 9e18;
-    struct pb_cell cell = {observer->mismatches, 0.0,
-                           is_told ? (int64_t)observer->mismatch_address : -1};
+    struct pb_reading cell = {observer->mismatches, 0.0,
+                              is_told ? (int64_t)observer->mismatch_address : -1};
 
     if (observer->checked || observer->mismatches > 0.0)
         pb_observer_put(observer, "memory_pattern", "integrity", "mismatches", cell);

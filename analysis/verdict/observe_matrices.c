@@ -47,9 +47,9 @@ static void put_throughput(struct pb_observer *observer, const struct pb_recordi
     if (matrix->rank != 3)
         return;
     pb_observer_put(observer, recording->name, recording->name, "peak",
-                    pb_cell_plain(largest(matrix->values, pb_matrix_size(matrix), &at)));
+                    pb_reading_plain(largest(matrix->values, pb_matrix_size(matrix), &at)));
     pb_observer_put(observer, recording->name, recording->name, "latency_bound",
-                    pb_cell_plain(matrix->values[0]));
+                    pb_reading_plain(matrix->values[0]));
 }
 
 /* Direction × memory × bytes: the largest of each direction and memory. */
@@ -64,7 +64,7 @@ static void put_host_link(struct pb_observer *observer, const struct pb_recordin
         return;
     for (size_t i = 0; i < 4; i++)
         pb_observer_put(observer, recording->name, recording->name, names[i],
-                        pb_cell_plain(largest(matrix->values + i * sizes, sizes, &at)));
+                        pb_reading_plain(largest(matrix->values + i * sizes, sizes, &at)));
 }
 
 /* Direction × memory × quantity; the least of the repeats of pinned transfers. */
@@ -75,9 +75,9 @@ static void put_host_latency(struct pb_observer *observer, const struct pb_recor
     if (matrix->rank != 3 || pb_matrix_size(matrix) != 8)
         return;
     pb_observer_put(observer, recording->name, recording->name, "to_device_pinned",
-                    pb_cell_plain(matrix->values[3]));
+                    pb_reading_plain(matrix->values[3]));
     pb_observer_put(observer, recording->name, recording->name, "from_device_pinned",
-                    pb_cell_plain(matrix->values[7]));
+                    pb_reading_plain(matrix->values[7]));
 }
 
 /*
@@ -95,11 +95,11 @@ static void put_peers(struct pb_observer *observer, const struct pb_recording *r
         if (!(matrix->values[2 * i] >= matrix->values[2 * worst]))
             worst = i;
     pb_observer_put(observer, recording->name, recording->name, "median_peer",
-                    pb_cell_plain(median_of(observer, matrix->values, peers, 2)));
+                    pb_reading_plain(median_of(observer, matrix->values, peers, 2)));
     pb_observer_put(observer, recording->name, recording->name, "worst_peer",
-                    (struct pb_cell){matrix->values[2 * worst], 0.0, (int64_t)worst});
+                    (struct pb_reading){matrix->values[2 * worst], 0.0, (int64_t)worst});
     pb_observer_put(observer, recording->name, recording->name, "median_latency",
-                    pb_cell_plain(median_of(observer, matrix->values + 1, peers, 2)));
+                    pb_reading_plain(median_of(observer, matrix->values + 1, peers, 2)));
 }
 
 /* The median of one path and state over all peers and lines; both overheads are alike. */
@@ -135,9 +135,9 @@ static void put_peer_chase(struct pb_observer *observer, const struct pb_recordi
     if (matrix->rank != 4)
         return;
     pb_observer_put(observer, recording->name, recording->name, "warm",
-                    pb_cell_plain(chase_median(observer, matrix, "global_cg", "warm")));
+                    pb_reading_plain(chase_median(observer, matrix, "global_cg", "warm")));
     pb_observer_put(observer, recording->name, recording->name, "cold",
-                    pb_cell_plain(chase_median(observer, matrix, "global_cg", "cold")));
+                    pb_reading_plain(chase_median(observer, matrix, "global_cg", "cold")));
 }
 
 /* Peer × way × engine: the most of each way, of the median peer. */
@@ -163,7 +163,7 @@ static void put_peer_copy(struct pb_observer *observer, const struct pb_recordin
                         &at),
                 observer->err);
         pb_observer_put(observer, recording->name, recording->name, ways[way],
-                        pb_cell_plain(pb_observer_median(observer, &sample, &noise)));
+                        pb_reading_plain(pb_observer_median(observer, &sample, &noise)));
         pb_sample_clear(&sample);
     }
 }
@@ -178,11 +178,11 @@ static void put_sustain(struct pb_observer *observer, const struct pb_recording 
     if (matrix->rank != 2 || quarter == 0)
         return;
     pb_observer_put(observer, recording->name, recording->name, "throughput",
-                    pb_cell_plain(median_of(observer, matrix->values, rows, columns)));
+                    pb_reading_plain(median_of(observer, matrix->values, rows, columns)));
     first = median_of(observer, matrix->values, quarter, columns);
     last = median_of(observer, matrix->values + (rows - quarter) * columns, quarter, columns);
     pb_observer_put(observer, recording->name, recording->name, "last_over_first",
-                    pb_cell_plain(last / first));
+                    pb_reading_plain(last / first));
 }
 
 /* Sample × (cycles, ns): the clock of the second half over that of the first. */
@@ -196,8 +196,9 @@ static void put_calibration(struct pb_observer *observer, const struct pb_record
         return;
     half = matrix->values + 2 * (rows / 2);
     end = matrix->values + 2 * (rows - 1);
-    pb_observer_put(observer, recording->name, recording->name, "second_over_first",
-                    pb_cell_plain((end[0] - half[0]) / (end[1] - half[1]) / (half[0] / half[1])));
+    pb_observer_put(
+        observer, recording->name, recording->name, "second_over_first",
+        pb_reading_plain((end[0] - half[0]) / (end[1] - half[1]) / (half[0] / half[1])));
 }
 
 /* Kernels' cycles over a grid: the median cell. */
@@ -207,8 +208,8 @@ static void put_cycles(struct pb_observer *observer, const struct pb_recording *
 
     if (count > 0)
         pb_observer_put(observer, recording->name, recording->name, "median",
-                        (struct pb_cell){median_of(observer, recording->matrix.values, count, 1),
-                                         0.0, observer->chase_sm});
+                        (struct pb_reading){median_of(observer, recording->matrix.values, count, 1),
+                                            0.0, observer->chase_sm});
 }
 
 void pb_observe_matrix(struct pb_observer *observer, const struct pb_recording *recording)

@@ -40,7 +40,7 @@ static void put_compute(struct pb_observer *observer, const struct pb_recording 
         }
     }
     pb_observer_put(observer, recording->name, "compute", "wrong_runs",
-                    (struct pb_cell){wrong, 0.0, place});
+                    (struct pb_reading){wrong, 0.0, place});
 }
 
 /* Time × quantity: all slices together; the SM of the slice with most wrong runs is the place. */
@@ -120,7 +120,7 @@ static void put_readers(struct pb_observer *observer, const struct pb_recording 
     for (size_t i = 0; i < RANKS && 2 * i + 2 < count; i++) {
         snprintf(name, sizeof(name), "%s_read_%s", memory, ranks[i]);
         pb_observer_put(observer, recording->name, "sm", name,
-                        (struct pb_cell){most / readers[i].value - 1.0, 0.0, readers[i].sm});
+                        (struct pb_reading){most / readers[i].value - 1.0, 0.0, readers[i].sm});
     }
 }
 

@@ -43,15 +43,15 @@ static double highest(const struct pb_parameter *parameter, const struct pb_esti
     return strncmp(parameter->name, "peak", strlen("peak")) == 0 ? estimate->value : estimate->high;
 }
 
-static struct pb_cell cell_of(const struct pb_observer *observer, const struct pb_metric *metric,
-                              const struct pb_parameter *parameter,
-                              const struct pb_estimate *estimate)
+static struct pb_reading cell_of(const struct pb_observer *observer, const struct pb_metric *metric,
+                                 const struct pb_parameter *parameter,
+                                 const struct pb_estimate *estimate)
 {
     bool by_chase = metric->domain == PB_DOMAIN_CYCLES || metric->domain == PB_DOMAIN_NS;
     double noise = by_chase ? 0.0 : (highest(parameter, estimate) - estimate->low) / 4.0;
 
-    return (struct pb_cell){estimate->value, isfinite(noise) ? noise : 0.0,
-                            by_chase && !is_by_all_sms(parameter) ? observer->chase_sm : -1};
+    return (struct pb_reading){estimate->value, isfinite(noise) ? noise : 0.0,
+                               by_chase && !is_by_all_sms(parameter) ? observer->chase_sm : -1};
 }
 
 /* The catalogue's row of a parameter, where its value repeats; NULL: it is not compared. */
@@ -126,7 +126,14 @@ static void put_beyond_l2(struct pb_observer *observer, const struct pb_paramete
     if (isfinite(change) && change > 0.0)
         mhz *= change;
     pb_observer_put(observer, "dram_latency", "dram", "beyond_l2_ns",
-                    (struct pb_cell){1e3 * (dram - l2) / mhz, 0.0, observer->chase_sm});
+                    (struct pb_reading){1e3 * (dram - l2) / mhz, 0.0, observer->chase_sm});
+}
+
+static void put_all(struct pb_observer *observer, const struct pb_parameters *parameters)
+{
+    for (size_t i = 0; i < parameters->count; i++)
+        put_parameter(observer, &parameters->items[i]);
+    put_beyond_l2(observer, parameters);
 }
 
 void pb_observe_parameters(struct pb_observer *observer)
@@ -138,13 +145,15 @@ void pb_observe_parameters(struct pb_observer *observer)
 
     if (observer->status != PB_OK)
         return;
+    if (witness->parameters != NULL) {
+        put_all(observer, witness->parameters);
+        return;
+    }
     snprintf(place, sizeof(place), "/devices/%s", witness->subject->key);
     observer->status = pb_infer_device(&witness->subject->info, place, witness->recordings,
                                        &parameters, &analysed, observer->err);
     if (observer->status != PB_OK)
         return;
-    for (size_t i = 0; i < parameters.count; i++)
-        put_parameter(observer, &parameters.items[i]);
-    put_beyond_l2(observer, &parameters);
+    put_all(observer, &parameters);
     pb_parameters_clear(&parameters);
 }

@@ -41,14 +41,14 @@ struct pb_observer {
 
 /* Puts a number of the catalogue's metric "PREFIX.NAME". Not finite: it is left out. */
 void pb_observer_put(struct pb_observer *observer, const char *test, const char *prefix,
-                     const char *name, struct pb_cell cell);
+                     const char *name, struct pb_reading cell);
 
 /* The same of a number that moves by larger steps than the catalogue says. */
 void pb_observer_put_coarse(struct pb_observer *observer, const char *test, const char *prefix,
-                            const char *name, double quantum, struct pb_cell cell);
+                            const char *name, double quantum, struct pb_reading cell);
 
 /* A cell of the whole device whose noise is not known. */
-struct pb_cell pb_cell_plain(double value);
+struct pb_reading pb_reading_plain(double value);
 
 /* Order statistics of a sample: the median and half the width of its 68% interval; NaN: empty. */
 double pb_observer_median(struct pb_observer *observer, const struct pb_sample *sample,

@@ -87,7 +87,7 @@ static void put_ranks(struct pb_observer *observer, const char *test, const char
         snprintf(name, sizeof(name), "%s_%s", what, ranks[i]);
         pb_observer_put(
             observer, test, "sm", name,
-            (struct pb_cell){laps[i].value / middle(laps, count) - 1.0, 0.0, laps[i].sm});
+            (struct pb_reading){laps[i].value / middle(laps, count) - 1.0, 0.0, laps[i].sm});
     }
 }
 
@@ -100,16 +100,16 @@ static void put_phase(struct pb_observer *observer, const struct pb_series *seri
 
     put_ranks(observer, "sm_latency", phase, laps, count);
     snprintf(name, sizeof(name), "%s_cycles", phase);
-    pb_observer_put(observer, "sm_latency", "sm_median", name, pb_cell_plain(median));
+    pb_observer_put(observer, "sm_latency", "sm_median", name, pb_reading_plain(median));
     snprintf(name, sizeof(name), "%s_spread", phase);
     if (count >= 4)
         pb_observer_put(
             observer, "sm_latency", "sm_map", name,
-            pb_cell_plain((laps[count / 4].value - laps[count - 1 - count / 4].value) / median));
+            pb_reading_plain((laps[count / 4].value - laps[count - 1 - count / 4].value) / median));
     count = read_laps(series, phase, true, laps);
     snprintf(name, sizeof(name), "%s_ns", phase);
     pb_observer_put(observer, "sm_latency", "sm_median", name,
-                    pb_cell_plain(median * middle(laps, count)));
+                    pb_reading_plain(median * middle(laps, count)));
 }
 
 /* What every SM has of its own: one that is smaller misses, and so is slower. */
@@ -137,7 +137,7 @@ static void put_latency(struct pb_observer *observer, const struct pb_series *se
     put_ranks(observer, "sm_latency", "clock", laps, count);
     if (sms > 0.0)
         pb_observer_put(observer, "sm_latency", "sm_map", "measured_share",
-                        pb_cell_plain((double)count / sms));
+                        pb_reading_plain((double)count / sms));
 }
 
 void pb_observe_sms(struct pb_observer *observer, const struct pb_recording *recording)

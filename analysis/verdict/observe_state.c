@@ -129,7 +129,7 @@ static void put_fields(struct pb_observer *observer)
                                      : metric->scale * shape_of(&range, metric->shape);
 
             pb_observer_put(observer, "", is_reason ? "throttle" : "nvml", metric->name,
-                            pb_cell_plain(value));
+                            pb_reading_plain(value));
         }
     }
 }
@@ -143,13 +143,13 @@ static void put_clocks(struct pb_observer *observer)
 
     if (info->sm_clock_max_mhz > 0.0) {
         pb_observer_put(observer, "", "nvml", "sm_clock_most_over_max",
-                        pb_cell_plain(sm.max / info->sm_clock_max_mhz));
+                        pb_reading_plain(sm.max / info->sm_clock_max_mhz));
         pb_observer_put(observer, "", "nvml", "sm_clock_last_over_max",
-                        pb_cell_plain(sm.last / info->sm_clock_max_mhz));
+                        pb_reading_plain(sm.last / info->sm_clock_max_mhz));
     }
     if (info->memory_clock_max_mhz > 0.0)
         pb_observer_put(observer, "", "nvml", "memory_clock_over_max",
-                        pb_cell_plain(memory.max / info->memory_clock_max_mhz));
+                        pb_reading_plain(memory.max / info->memory_clock_max_mhz));
 }
 
 /* Of what the device and its slot could have at most: the best of the run, as a link that idles may
@@ -170,7 +170,7 @@ static void put_link_shortfalls(struct pb_observer *observer)
         double missing =
             isnan(now.max) || isnan(possible.max) ? NAN : fmax(possible.max - now.max, 0.0);
 
-        pb_observer_put(observer, "", "nvml", links[i].name, pb_cell_plain(missing));
+        pb_observer_put(observer, "", "nvml", links[i].name, pb_reading_plain(missing));
     }
 }
 
@@ -179,7 +179,7 @@ static void put_memory(struct pb_observer *observer)
     uint64_t bytes = observer->witness->subject->info.memory_bytes;
 
     if (bytes > 0)
-        pb_observer_put(observer, "", "device", "memory_bytes", pb_cell_plain((double)bytes));
+        pb_observer_put(observer, "", "device", "memory_bytes", pb_reading_plain((double)bytes));
 }
 
 void pb_observe_states(struct pb_observer *observer)

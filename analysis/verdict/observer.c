@@ -1,45 +1,33 @@
 /* What the parts of the observation share; see observe_parts.h. */
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
 #include "analysis/verdict/observe_parts.h"
 
-/* A shift that is less than so many steps may be rounding. */
-static const double practical_steps = 1.5;
-
-struct pb_cell pb_cell_plain(double value)
+struct pb_reading pb_reading_plain(double value)
 {
-    return (struct pb_cell){value, 0.0, -1};
+    return (struct pb_reading){value, 0.0, -1};
 }
 
 void pb_observer_put_coarse(struct pb_observer *observer, const char *test, const char *prefix,
-                            const char *name, double quantum, struct pb_cell cell)
+                            const char *name, double quantum, struct pb_reading cell)
 {
     char full_name[PB_METRIC_NAME_LENGTH];
-    const struct pb_metric_row *row;
     struct pb_metric metric;
 
     if (observer->status != PB_OK || !isfinite(cell.value))
         return;
     snprintf(full_name, sizeof(full_name), "%s.%s", prefix, name);
-    row = pb_metric_row_find(full_name);
-    assert(row != NULL);
-    metric = row->metric;
-    PB_TEXT_SET(metric.name, full_name);
-    PB_TEXT_SET(metric.test, test);
-    if (quantum > 0.0) {
-        metric.quantum = quantum;
-        metric.practical = fmax(metric.practical, practical_steps * quantum);
-    }
+    observer->status = pb_metric_make(full_name, test, quantum, &metric, observer->err);
     if (!isfinite(cell.noise))
         cell.noise = 0.0;
-    observer->status =
-        pb_sheet_set(observer->sheet, observer->subject, &metric, cell, observer->err);
+    if (observer->status == PB_OK)
+        observer->status =
+            pb_sheet_set(observer->sheet, observer->subject, &metric, cell, observer->err);
 }
 
 void pb_observer_put(struct pb_observer *observer, const char *test, const char *prefix,
-                     const char *name, struct pb_cell cell)
+                     const char *name, struct pb_reading cell)
 {
     pb_observer_put_coarse(observer, test, prefix, name, 0.0, cell);
 }

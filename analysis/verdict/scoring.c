@@ -22,7 +22,7 @@ static size_t norm_index(const struct pb_scoring *scoring, size_t group, size_t 
     return group * scoring->scores->metric_count + metric;
 }
 
-static void add_value(struct pb_column *column, struct pb_cell cell)
+static void add_value(struct pb_column *column, struct pb_reading cell)
 {
     if (!isfinite(cell.value))
         return;
@@ -57,7 +57,7 @@ static void gather(struct pb_scoring *scoring, const struct pb_group *group, siz
  * do not show how much more than counts healthy devices scatter: there its own noise remains.
  */
 static double null_noise(const struct pb_metric *metric, const struct pb_fit *fit,
-                         struct pb_cell cell, double center)
+                         struct pb_reading cell, double center)
 {
     double square = cell.noise * cell.noise, n;
 
@@ -71,7 +71,7 @@ static double null_noise(const struct pb_metric *metric, const struct pb_fit *fi
 /* Sigmas and shift of one value, and in *distance_out the sigmas less what rounding may have done.
  */
 static void standardize(const struct pb_metric *metric, const struct pb_fit *fit,
-                        struct pb_cell cell, struct pb_score *score, double *distance_out)
+                        struct pb_reading cell, struct pb_score *score, double *distance_out)
 {
     const struct pb_majority *part = pb_fit_part(fit, cell.value);
     double center = fit->is_event ? 0.0 : part->center, distance = fabs(cell.value - center);
@@ -112,7 +112,7 @@ static void fit_metric(struct pb_scoring *scoring, size_t group, size_t metric)
                              .drift_center = NAN,
                              .drift_detectable = NAN};
     for (size_t i = 0; i < members->member_count; i++) {
-        struct pb_cell cell = pb_sheet_cell(scoring->sheet, members->members[i], metric);
+        struct pb_reading cell = pb_sheet_cell(scoring->sheet, members->members[i], metric);
 
         if (isfinite(cell.value))
             standardize(described, fit, cell, score_at(scoring, members->members[i], metric),
@@ -141,7 +141,7 @@ static void set_nulls(const struct pb_norm *norm, const struct pb_fit *fit, stru
 
 /* p of one value. */
 static double probability(const struct pb_metric *metric, const struct pb_fit *fit,
-                          const struct nulls *nulls, struct pb_cell cell)
+                          const struct nulls *nulls, struct pb_reading cell)
 {
     const struct pb_majority *part = pb_fit_part(fit, cell.value);
     const struct pb_null *null = part == &fit->other ? &nulls->other : &nulls->majority;
@@ -175,7 +175,7 @@ static void judge_metric(struct pb_scoring *scoring, size_t group, size_t metric
         norm->warning_sigmas = pb_null_sigmas(&nulls.majority, scoring->options->warning_rate);
     }
     for (size_t i = 0; i < members->member_count; i++) {
-        struct pb_cell cell = pb_sheet_cell(scoring->sheet, members->members[i], metric);
+        struct pb_reading cell = pb_sheet_cell(scoring->sheet, members->members[i], metric);
 
         if (isfinite(cell.value))
             score_at(scoring, members->members[i], metric)->p =

@@ -8,7 +8,7 @@
 
 #include "analysis/verdict/room.h"
 
-static const struct pb_cell absent_cell = {NAN, 0.0, -1};
+static const struct pb_reading absent_cell = {NAN, 0.0, -1};
 
 enum pb_status pb_sheet_add_subject(struct pb_sheet *sheet, const struct pb_subject *subject,
                                     size_t *subject_out, struct pb_error *err)
@@ -83,7 +83,7 @@ static enum pb_status add_metric(struct pb_sheet *sheet, const struct pb_metric 
 static enum pb_status grow_cells(const struct pb_sheet *sheet, struct pb_subject *subject,
                                  struct pb_error *err)
 {
-    struct pb_cell *grown = realloc(subject->cells, sheet->metric_capacity * sizeof(*grown));
+    struct pb_reading *grown = realloc(subject->cells, sheet->metric_capacity * sizeof(*grown));
 
     if (grown == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for %zu numbers", sheet->metric_capacity);
@@ -94,8 +94,8 @@ static enum pb_status grow_cells(const struct pb_sheet *sheet, struct pb_subject
     return PB_OK;
 }
 
-enum pb_status pb_sheet_set(struct pb_sheet *sheet, size_t subject, const struct pb_metric *metric,
-                            struct pb_cell cell, struct pb_error *err)
+enum pb_status pb_sheet_add_metric(struct pb_sheet *sheet, const struct pb_metric *metric,
+                                   size_t *index_out, struct pb_error *err)
 {
     size_t at = match_next(sheet, metric);
     enum pb_status status = PB_OK;
@@ -111,16 +111,35 @@ enum pb_status pb_sheet_set(struct pb_sheet *sheet, size_t subject, const struct
                        pb_part_name(metric->part), pb_domain_name(metric->domain));
     if (at == sheet->metric_count)
         status = add_metric(sheet, metric, err);
-    if (status == PB_OK && at >= sheet->subjects[subject].cell_capacity)
-        status = grow_cells(sheet, &sheet->subjects[subject], err);
     if (status != PB_OK)
         return status;
     sheet->next_metric = at + 1;
-    sheet->subjects[subject].cells[at] = isfinite(cell.value) ? cell : absent_cell;
+    *index_out = at;
     return PB_OK;
 }
 
-struct pb_cell pb_sheet_cell(const struct pb_sheet *sheet, size_t subject, size_t metric)
+enum pb_status pb_sheet_put(struct pb_sheet *sheet, size_t subject, size_t metric,
+                            struct pb_reading cell, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    if (metric >= sheet->subjects[subject].cell_capacity)
+        status = grow_cells(sheet, &sheet->subjects[subject], err);
+    if (status == PB_OK)
+        sheet->subjects[subject].cells[metric] = isfinite(cell.value) ? cell : absent_cell;
+    return status;
+}
+
+enum pb_status pb_sheet_set(struct pb_sheet *sheet, size_t subject, const struct pb_metric *metric,
+                            struct pb_reading cell, struct pb_error *err)
+{
+    size_t at = 0;
+    enum pb_status status = pb_sheet_add_metric(sheet, metric, &at, err);
+
+    return status == PB_OK ? pb_sheet_put(sheet, subject, at, cell, err) : status;
+}
+
+struct pb_reading pb_sheet_cell(const struct pb_sheet *sheet, size_t subject, size_t metric)
 {
     const struct pb_subject *row = &sheet->subjects[subject];
 

@@ -16,7 +16,7 @@
 #include "core/identity.h"
 
 /* One number of one device. */
-struct pb_cell {
+struct pb_reading {
     double value;  /* NaN: not measured */
     double noise;  /* standard deviation of value between readings of this device; 0: not known */
     int64_t place; /* SM, address, peer, … that the number belongs to; -1: the whole device */
@@ -37,7 +37,7 @@ struct pb_subject {
     double measured_seconds;    /* Unix time of its first state; 0: not known */
     bool is_own_baseline;       /* the baseline held this very measurement, which was left out */
     struct pb_device_info info; /* zeroed when there is no device */
-    struct pb_cell *cells;      /* one per metric of the sheet */
+    struct pb_reading *cells;   /* one per metric of the sheet */
     size_t cell_capacity;
 };
 
@@ -59,10 +59,16 @@ enum pb_status pb_sheet_add_subject(struct pb_sheet *sheet, const struct pb_subj
  * not finite is not measured. PB_INVALID: that metric is there with another unit, part or domain.
  */
 enum pb_status pb_sheet_set(struct pb_sheet *sheet, size_t subject, const struct pb_metric *metric,
-                            struct pb_cell cell, struct pb_error *err);
+                            struct pb_reading cell, struct pb_error *err);
+
+/* The same in two steps, for many numbers of one metric: which one it is, then the number. */
+enum pb_status pb_sheet_add_metric(struct pb_sheet *sheet, const struct pb_metric *metric,
+                                   size_t *index_out, struct pb_error *err);
+enum pb_status pb_sheet_put(struct pb_sheet *sheet, size_t subject, size_t metric,
+                            struct pb_reading cell, struct pb_error *err);
 
 /* The cell, or one with a NaN value when it was never set. */
-struct pb_cell pb_sheet_cell(const struct pb_sheet *sheet, size_t subject, size_t metric);
+struct pb_reading pb_sheet_cell(const struct pb_sheet *sheet, size_t subject, size_t metric);
 
 /* The metric of that name, or metric_count. */
 size_t pb_sheet_find(const struct pb_sheet *sheet, const char *name);

@@ -165,6 +165,94 @@ enum pb_status pb_results_add(struct pb_results *results, const char *key, const
     return PB_OK;
 }
 
+/* ---- metrics ---- */
+
+/* The row of a metric, added where it is new. */
+static enum pb_status find_metric(struct pb_stored_metrics *stored, const struct pb_metric *metric,
+                                  size_t near, uint32_t *row_out, struct pb_error *err)
+{
+    struct pb_stored_metric row = {.name = ""}, *grown;
+
+    PB_TEXT_SET(row.name, metric->name);
+    PB_TEXT_SET(row.test, metric->test);
+    PB_TEXT_SET(row.unit, metric->unit);
+    /* Devices bring their metrics in one order: most often it is the one behind the last. */
+    for (size_t i = 0; i < stored->metric_count; i++) {
+        size_t at = (near + i) % stored->metric_count;
+
+        if (memcmp(&stored->metrics[at], &row, sizeof(row)) == 0) {
+            *row_out = (uint32_t)at;
+            return PB_OK;
+        }
+    }
+    grown = realloc(stored->metrics, (stored->metric_count + 1) * sizeof(*grown));
+    if (grown == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu metrics",
+                       stored->metric_count + 1);
+    stored->metrics = grown;
+    stored->metrics[stored->metric_count] = row;
+    *row_out = (uint32_t)stored->metric_count++;
+    return PB_OK;
+}
+
+static enum pb_status add_value(struct pb_results *results, const struct pb_metric *metric,
+                                struct pb_reading cell, size_t near, struct pb_error *err)
+{
+    struct pb_stored_metrics *stored = &results->metrics;
+    const struct pb_metric_row *row = pb_metric_row_find(metric->name);
+    struct pb_metric_value value = {.device = (uint32_t)(stored->device_count - 1),
+                                    .value = cell.value,
+                                    .noise = cell.noise,
+                                    .place = cell.place};
+    enum pb_status status = find_metric(stored, metric, near, &value.metric, err);
+
+    if (status != PB_OK)
+        return status;
+    if (row == NULL || row->metric.quantum != metric->quantum)
+        value.quantum = metric->quantum;
+    if (stored->value_count == results->value_capacity) {
+        size_t capacity = results->value_capacity == 0 ? 1024 : 2 * results->value_capacity;
+        struct pb_metric_value *grown = realloc(stored->values, capacity * sizeof(*grown));
+
+        if (grown == NULL)
+            return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu numbers", capacity);
+        stored->values = grown;
+        results->value_capacity = capacity;
+    }
+    stored->values[stored->value_count++] = value;
+    return PB_OK;
+}
+
+enum pb_status pb_results_add_metrics(struct pb_results *results, const struct pb_sheet *sheet,
+                                      struct pb_error *err)
+{
+    struct pb_stored_metrics *stored = &results->metrics;
+    struct pb_analysed_device *grown;
+    enum pb_status status = PB_OK;
+
+    if (sheet->subject_count == 0)
+        return PB_OK;
+    grown = realloc(stored->devices, (stored->device_count + 1) * sizeof(*grown));
+    if (grown == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu devices",
+                       stored->device_count + 1);
+    stored->devices = grown;
+    grown += stored->device_count++;
+    memset(grown, 0, sizeof(*grown));
+    PB_TEXT_SET(grown->device, sheet->subjects->key);
+    PB_TEXT_SET(grown->missing, sheet->subjects->missing);
+    grown->outcomes = sheet->subjects->endings;
+    grown->battery = sheet->subjects->tests;
+    grown->measured_seconds = sheet->subjects->measured_seconds;
+    for (size_t i = 0; i < sheet->metric_count && status == PB_OK; i++) {
+        struct pb_reading cell = pb_sheet_cell(sheet, 0, i);
+
+        if (isfinite(cell.value))
+            status = add_value(results, &sheet->metrics[i], cell, i, err);
+    }
+    return status;
+}
+
 void pb_results_set_info(struct pb_results *results, const struct pb_device_info *info)
 {
     results->devices[results->device_count - 1].info = *info;
@@ -200,6 +288,7 @@ void pb_results_clear(struct pb_results *results)
     if (results == NULL)
         return;
     free(results->devices);
+    pb_stored_metrics_clear(&results->metrics);
     if (results->rows != NULL)
         fclose(results->rows);
     if (results->agreement != NULL)

@@ -6,9 +6,10 @@
 
 #include "analysis/agreement/agreement.h"
 #include "analysis/parameter.h"
+#include "analysis/verdict/sheet.h"
 #include "core/error.h"
 #include "core/identity.h"
-#include "h5schema/rows.h"
+#include "h5schema/file.h"
 
 /* A device that was analysed. */
 struct pb_analysed {
@@ -28,6 +29,8 @@ struct pb_results {
     size_t device_count, parameter_count;
     FILE *agreement; /* likewise; as many rows of each device as it has replayed tests */
     size_t agreement_count;
+    struct pb_stored_metrics metrics; /* of all devices, 10 KiB each */
+    size_t value_capacity;
 };
 
 /* A parameter of a device as the fleet file keeps it. */
@@ -38,6 +41,10 @@ void pb_parameter_row_of(const char *key, const struct pb_parameter *parameter,
 enum pb_status pb_results_add(struct pb_results *results, const char *key, const char *model,
                               const struct pb_parameters *parameters,
                               const struct pb_agreement *agreement, struct pb_error *err);
+
+/* Adds the metrics of the one device of a sheet; one without a device has none. PB_NO_MEMORY. */
+enum pb_status pb_results_add_metrics(struct pb_results *results, const struct pb_sheet *sheet,
+                                      struct pb_error *err);
 void pb_results_set_info(struct pb_results *results, const struct pb_device_info *info); /* of the
                                                                                  last one */
 void pb_results_clear(struct pb_results *results); /* NULL is allowed */

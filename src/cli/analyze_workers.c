@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/inference.h"
+#include "analysis/verdict/observe.h"
 #include "cli/source.h"
 #include "cli/worker.h"
 
@@ -14,6 +15,7 @@ struct pb_workers {
     const char *path;
     const struct pb_key *keys;
     size_t count, next;
+    bool with_metrics;
     struct pb_worker workers[PB_WORKERS_MAX];
     size_t jobs;
 };
@@ -23,10 +25,43 @@ struct answer {
     enum pb_status status;
     char message[PB_ERROR_LENGTH], model[PB_TEXT_LENGTH];
     struct pb_device_info info;
-    size_t analysed, parameters, agreement;
+    size_t analysed, parameters, agreement, metrics;
+    bool has_metrics;
 };
 
-static enum pb_status analyse(struct pb_reader *reader, const char *key,
+/* What the device is compared by; nothing where it cannot be read, which whoever compares reports.
+ */
+static enum pb_status observe(struct pb_device_source *source, const struct pb_device_info *info,
+                              const struct pb_parameters *parameters, struct pb_sheet *sheet_out,
+                              struct pb_error *err)
+{
+    struct pb_recordings recordings = {source, pb_device_source_load};
+    struct pb_subject subject = {.info = *info};
+    struct pb_witness witness = {
+        .subject = &subject, .recordings = &recordings, .parameters = parameters};
+    struct pb_sheet sheet = {0};
+    struct pb_state *states = NULL;
+    struct pb_key *tests = NULL;
+    enum pb_status status;
+
+    PB_TEXT_SET(subject.key, source->key);
+    status = pb_reader_states(source->reader, source->key, &states, &witness.state_count, err);
+    if (status == PB_OK)
+        status = pb_reader_tests(source->reader, source->key, &tests, &witness.test_count, err);
+    witness.states = states;
+    witness.tests = (const char(*)[PB_KEY_LENGTH])tests;
+    if (status == PB_OK)
+        status = pb_observe(&sheet, &witness, err);
+    free(tests);
+    free(states);
+    if (status == PB_OK)
+        *sheet_out = sheet;
+    else
+        pb_sheet_clear(&sheet);
+    return status == PB_NO_MEMORY ? status : PB_OK;
+}
+
+static enum pb_status analyse(struct pb_reader *reader, const char *key, bool with_metrics,
                               struct pb_device_result *result_out, struct pb_error *err)
 {
     struct pb_device_source source = {.reader = reader, .key = key};
@@ -43,8 +78,11 @@ static enum pb_status analyse(struct pb_reader *reader, const char *key,
     if (status != PB_OK)
         return status;
     status = pb_agreement_measure(&result.parameters, &recordings, &result.agreement, err);
+    if (status == PB_OK && with_metrics)
+        status = observe(&source, &info, &result.parameters, &result.sheet, err);
     if (status != PB_OK) {
         pb_parameters_clear(&result.parameters);
+        pb_agreement_clear(&result.agreement);
         return status;
     }
     result.info = info;
@@ -52,6 +90,20 @@ static enum pb_status analyse(struct pb_reader *reader, const char *key,
              pb_backend_is_simulated(info.backend) ? ", simulated" : "");
     *result_out = result;
     return PB_OK;
+}
+
+/* The device's row of the sheet, then each metric and its cell. */
+static bool send_sheet(int pipe, const struct pb_sheet *sheet)
+{
+    bool is_sent = pb_worker_send(pipe, sheet->subjects, sizeof(*sheet->subjects));
+
+    for (size_t i = 0; i < sheet->metric_count && is_sent; i++) {
+        struct pb_reading cell = pb_sheet_cell(sheet, 0, i);
+
+        is_sent = pb_worker_send(pipe, &sheet->metrics[i], sizeof(sheet->metrics[i])) &&
+                  pb_worker_send(pipe, &cell, sizeof(cell));
+    }
+    return is_sent;
 }
 
 static bool send_answer(int pipe, enum pb_status status, const struct pb_device_result *result,
@@ -66,23 +118,26 @@ static bool send_answer(int pipe, enum pb_status status, const struct pb_device_
         answer.analysed = result->analysed;
         answer.parameters = result->parameters.count;
         answer.agreement = result->agreement.count;
+        answer.metrics = result->sheet.metric_count;
+        answer.has_metrics = result->sheet.subject_count > 0;
     }
     return pb_worker_send(pipe, &answer, sizeof(answer)) &&
            pb_worker_send(pipe, result->parameters.items,
                           answer.parameters * sizeof(*result->parameters.items)) &&
            pb_worker_send(pipe, result->agreement.tests,
-                          answer.agreement * sizeof(*result->agreement.tests));
+                          answer.agreement * sizeof(*result->agreement.tests)) &&
+           (!answer.has_metrics || send_sheet(pipe, &result->sheet));
 }
 
 /* One device by a reader of its own: what HDF5 keeps of a file's objects grows while it is open. */
-static enum pb_status open_and_analyse(const char *path, const char *key,
+static enum pb_status open_and_analyse(const char *path, const char *key, bool with_metrics,
                                        struct pb_device_result *result_out, struct pb_error *err)
 {
     struct pb_reader *reader = NULL;
     enum pb_status status = pb_reader_open(path, &reader, err);
 
     if (status == PB_OK)
-        status = analyse(reader, key, result_out, err);
+        status = analyse(reader, key, with_metrics, result_out, err);
     pb_reader_close(reader);
     return status;
 }
@@ -96,17 +151,19 @@ static void work(void *context, size_t first, int pipe)
 
     for (size_t i = first; i < workers->count && heard; i += workers->jobs) {
         struct pb_device_result result = {.analysed = 0};
-        enum pb_status status =
-            open_and_analyse(workers->path, workers->keys[i].text, &result, &err);
+        enum pb_status status = open_and_analyse(workers->path, workers->keys[i].text,
+                                                 workers->with_metrics, &result, &err);
 
         heard = send_answer(pipe, status, &result, &err) && status == PB_OK;
         pb_parameters_clear(&result.parameters);
         pb_agreement_clear(&result.agreement);
+        pb_sheet_clear(&result.sheet);
     }
 }
 
 enum pb_status pb_workers_start(const char *path, const struct pb_key *keys, size_t count,
-                                size_t jobs, struct pb_workers **workers_out, struct pb_error *err)
+                                size_t jobs, bool with_metrics, struct pb_workers **workers_out,
+                                struct pb_error *err)
 {
     struct pb_workers *workers = calloc(1, sizeof(*workers));
     enum pb_status status = PB_OK;
@@ -115,7 +172,8 @@ enum pb_status pb_workers_start(const char *path, const struct pb_key *keys, siz
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu workers", jobs);
     jobs = jobs > PB_WORKERS_MAX ? PB_WORKERS_MAX : jobs;
     jobs = jobs > count ? count : jobs;
-    *workers = (struct pb_workers){.path = path, .keys = keys, .count = count, .jobs = jobs};
+    *workers = (struct pb_workers){
+        .path = path, .keys = keys, .count = count, .jobs = jobs, .with_metrics = with_metrics};
     for (size_t i = 0; i < jobs && status == PB_OK; i++)
         status = pb_worker_start(workers->workers, i, work, workers, err);
     if (status != PB_OK) {
@@ -165,6 +223,33 @@ static enum pb_status take_agreement(struct pb_worker *worker, const struct answ
     return PB_OK;
 }
 
+static enum pb_status take_sheet(struct pb_worker *worker, const struct answer *answer,
+                                 struct pb_sheet *sheet_out, struct pb_error *err)
+{
+    struct pb_sheet sheet = {0};
+    struct pb_subject subject;
+    size_t row = 0;
+    enum pb_status status = pb_worker_receive(worker, &subject, sizeof(subject), err);
+
+    if (status == PB_OK)
+        status = pb_sheet_add_subject(&sheet, &subject, &row, err);
+    for (size_t i = 0; i < answer->metrics && status == PB_OK; i++) {
+        struct pb_metric metric;
+        struct pb_reading cell;
+
+        status = pb_worker_receive(worker, &metric, sizeof(metric), err);
+        if (status == PB_OK)
+            status = pb_worker_receive(worker, &cell, sizeof(cell), err);
+        if (status == PB_OK)
+            status = pb_sheet_set(&sheet, row, &metric, cell, err);
+    }
+    if (status == PB_OK)
+        *sheet_out = sheet;
+    else
+        pb_sheet_clear(&sheet);
+    return status;
+}
+
 enum pb_status pb_workers_next(struct pb_workers *workers, struct pb_device_result *result_out,
                                struct pb_error *err)
 {
@@ -181,7 +266,10 @@ enum pb_status pb_workers_next(struct pb_workers *workers, struct pb_device_resu
     if (status != PB_OK)
         return status;
     status = take_agreement(worker, &answer, &result.agreement, err);
+    if (status == PB_OK && answer.has_metrics)
+        status = take_sheet(worker, &answer, &result.sheet, err);
     if (status != PB_OK) {
+        pb_agreement_clear(&result.agreement);
         pb_parameters_clear(&result.parameters);
         return status;
     }

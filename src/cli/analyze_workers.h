@@ -7,10 +7,12 @@
 #ifndef PB_CLI_ANALYZE_WORKERS_H
 #define PB_CLI_ANALYZE_WORKERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "analysis/agreement/agreement.h"
 #include "analysis/parameter.h"
+#include "analysis/verdict/sheet.h"
 #include "core/error.h"
 #include "core/identity.h"
 #include "h5schema/file.h"
@@ -25,17 +27,20 @@ struct pb_device_result {
     struct pb_device_info info;      /* as the driver states it */
     struct pb_parameters parameters; /* for pb_parameters_clear() */
     struct pb_agreement agreement;   /* for pb_agreement_clear() */
+    struct pb_sheet sheet;           /* its metrics, where wanted; for pb_sheet_clear() */
     size_t analysed;                 /* recordings that could be read */
 };
 
 /*
  * Starts `jobs` workers (1 … PB_WORKERS_MAX, no more than devices) over keys[count] of the file.
- * The caller has it open nowhere, and keeps path and keys until pb_workers_stop().
+ * with_metrics: results have what devices are compared by, too. The caller has it open nowhere, and
+ * keeps path and keys until pb_workers_stop().
  *
  * PB_NO_MEMORY; PB_IO: no process or pipe
  */
 enum pb_status pb_workers_start(const char *path, const struct pb_key *keys, size_t count,
-                                size_t jobs, struct pb_workers **workers_out, struct pb_error *err);
+                                size_t jobs, bool with_metrics, struct pb_workers **workers_out,
+                                struct pb_error *err);
 
 /*
  * The next device's result, in the order of keys; to be called once for each.

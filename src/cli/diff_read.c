@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/version.h"
 #include "cli/analyze_rows.h"
 #include "cli/analyze_workers.h"
 #include "cli/diff.h"
@@ -92,7 +93,8 @@ static enum pb_status infer(struct pb_diff_side *side, struct pb_error *err)
             count++;
         }
     if (status == PB_OK && count > 0)
-        status = pb_workers_start(side->path, keys, count, pb_worker_processors(), &workers, err);
+        status =
+            pb_workers_start(side->path, keys, count, pb_worker_processors(), false, &workers, err);
     side->is_stored = count == 0;
     for (size_t i = 0, k = 0; i < side->count && status == PB_OK; i++) {
         struct pb_device_result result = {.analysed = 0};
@@ -301,6 +303,21 @@ static const char *split(struct pb_diff_side *side)
     return NULL;
 }
 
+/* The parameters that the file has, where they are by this analysis and from the file as it is. */
+static enum pb_status read_stored(struct pb_reader *reader, struct taker *taker,
+                                  struct pb_error *err)
+{
+    struct pb_error reason = PB_ERROR_INIT;
+    enum pb_status status = pb_reader_check_analysis(reader, pb_analysis_version(), &reason);
+
+    if (status == PB_OK)
+        status = pb_reader_parameters(reader, take_row, taker, &reason);
+    else if (status != PB_NO_MEMORY)
+        return PB_OK;
+    return status == PB_OK || status == PB_NOT_FOUND ? PB_OK
+                                                     : pb_fail(err, status, "%s", reason.message);
+}
+
 enum pb_status pb_diff_read(const char *name, struct pb_diff_side *side_out, struct pb_error *err)
 {
     struct pb_diff_side *side = side_out;
@@ -319,13 +336,8 @@ enum pb_status pb_diff_read(const char *name, struct pb_diff_side *side_out, str
         status = list_devices(reader, side, err);
     if (status == PB_OK && device != NULL)
         status = choose(side, device, &is_model, err);
-    if (status == PB_OK) {
-        status = pb_reader_parameters(reader, take_row, &taker, err);
-        if (status == PB_NOT_FOUND) {
-            *err = (struct pb_error)PB_ERROR_INIT;
-            status = PB_OK;
-        }
-    }
+    if (status == PB_OK)
+        status = read_stored(reader, &taker, err);
     pb_reader_close(reader);
     if (status == PB_OK)
         status = infer(side, err);

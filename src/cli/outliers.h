@@ -65,8 +65,10 @@ struct pb_ruling {
 };
 
 /*
- * Reads every device of a fleet file into a sheet, and a row for each rank without a device, with
- * as many processes as there are processors; each has one test of one device in memory at a time.
+ * Reads every device of a fleet file into a sheet, and a row for each rank without a device. What
+ * plumb-analyze has kept in the file is taken from there, as long as it is by this version and from
+ * the file as it is; other devices are inferred, by as many processes as there are processors; each
+ * has one test of one device in memory at a time. The file stays as it is.
  * pb_sheet_clear() the sheet, on failure too.
  *
  * announce  told before each rank how many have been read; NULL: nobody is

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/verdict/observe.h"
+#include "analysis/version.h"
 #include "cli/outliers.h"
 #include "cli/outliers_share.h"
 #include "cli/source.h"
@@ -19,6 +20,8 @@ struct source {
     struct pb_key *keys; /* sorted */
     size_t key_count;
     struct pb_sheet *sheet;
+    struct pb_stored_metrics stored; /* what the file has of its devices' metrics */
+    size_t *columns;                 /* [stored.metric_count] of the sheet; SIZE_MAX: not yet */
 };
 
 static int compare_keys(const void *a, const void *b)
@@ -97,6 +100,107 @@ static enum pb_status observe_device(struct source *source, struct pb_subject *s
     return status;
 }
 
+/* ---- numbers that the file has already ---- */
+
+/* The row of analysed_devices, which is sorted by key; NULL: it has none. */
+static const struct pb_analysed_device *find_stored(const struct source *source, const char *key)
+{
+    size_t first = 0, end = source->stored.device_count;
+
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        int order = strcmp(source->stored.devices[middle].device, key);
+
+        if (order == 0)
+            return &source->stored.devices[middle];
+        if (order < 0)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return NULL;
+}
+
+/* The first value of a device. */
+static size_t first_value(const struct pb_stored_metrics *stored, size_t device)
+{
+    size_t first = 0, end = stored->value_count;
+
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+
+        if (stored->values[middle].device < device)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+static enum pb_status put_stored(struct source *source, size_t subject,
+                                 const struct pb_metric_value *value, struct pb_error *err)
+{
+    const struct pb_stored_metric *stored = &source->stored.metrics[value->metric];
+    size_t *column = &source->columns[value->metric];
+    struct pb_metric metric;
+    enum pb_status status = PB_OK;
+
+    if (*column == SIZE_MAX) {
+        status = pb_metric_make(stored->name, stored->test, value->quantum, &metric, err);
+        if (status == PB_OK)
+            status = pb_sheet_add_metric(source->sheet, &metric, column, err);
+    }
+    return status != PB_OK
+               ? status
+               : pb_sheet_put(source->sheet, subject, *column,
+                              (struct pb_reading){value->value, value->noise, value->place}, err);
+}
+
+static enum pb_status add_stored(struct source *source, struct pb_subject *subject,
+                                 const struct pb_analysed_device *device, struct pb_error *err)
+{
+    const struct pb_stored_metrics *stored = &source->stored;
+    size_t number = (size_t)(device - stored->devices), row = 0;
+    enum pb_status status = pb_reader_device(source->reader, subject->key, &subject->info, err);
+
+    PB_TEXT_SET(subject->missing, device->missing);
+    subject->endings = (uint32_t)device->outcomes;
+    subject->tests = device->battery;
+    subject->measured_seconds = device->measured_seconds;
+    if (status == PB_OK)
+        status = pb_sheet_add_subject(source->sheet, subject, &row, err);
+    for (size_t i = first_value(stored, number);
+         i < stored->value_count && stored->values[i].device == number && status == PB_OK; i++)
+        status = put_stored(source, row, &stored->values[i], err);
+    return status;
+}
+
+/* Whether all devices need nothing but what is stored. */
+static bool is_complete(const struct source *source)
+{
+    for (size_t i = 0; i < source->key_count; i++)
+        if (find_stored(source, source->keys[i].text) == NULL)
+            return false;
+    return true;
+}
+
+/* What is missing, stale or damaged is inferred; only memory must suffice. */
+static enum pb_status read_stored(struct source *source, struct pb_error *err)
+{
+    struct pb_error reason = PB_ERROR_INIT;
+    enum pb_status status =
+        pb_reader_metrics(source->reader, pb_analysis_version(), &source->stored, &reason);
+
+    if (status == PB_NO_MEMORY)
+        return pb_fail(err, status, "%s", reason.message);
+    source->columns = calloc(source->stored.metric_count + 1, sizeof(*source->columns));
+    if (source->columns == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu metrics",
+                       source->stored.metric_count);
+    memset(source->columns, 0xff, source->stored.metric_count * sizeof(*source->columns));
+    return PB_OK;
+}
+
 /* A rank of /fleet, with its device if there is one. */
 static enum pb_status observe_member(struct source *source, const struct pb_member *member,
                                      struct pb_error *err)
@@ -108,8 +212,12 @@ static enum pb_status observe_member(struct source *source, const struct pb_memb
     PB_TEXT_SET(subject.host, member->host);
     PB_TEXT_SET(subject.status, member->status);
     PB_TEXT_SET(subject.message, member->message);
-    if (find_device(source, member->key) != NULL)
-        return observe_device(source, &subject, err);
+    if (find_device(source, member->key) != NULL) {
+        const struct pb_analysed_device *stored = find_stored(source, member->key);
+
+        return stored != NULL ? add_stored(source, &subject, stored, err)
+                              : observe_device(source, &subject, err);
+    }
     PB_TEXT_SET(subject.info.model, member->model);
     PB_TEXT_SET(subject.info.uuid, member->uuid);
     PB_TEXT_SET(subject.info.pci_bus_id, member->pci_bus_id);
@@ -150,6 +258,8 @@ static enum pb_status read_lists(struct source *source, struct pb_run *run_out,
         status = pb_reader_members(source->reader, &source->members, &source->member_count, err);
     if (status == PB_OK)
         status = pb_reader_devices(source->reader, &source->keys, &source->key_count, err);
+    if (status == PB_OK)
+        status = read_stored(source, err);
     pb_reader_close(source->reader);
     source->reader = NULL;
     if (status == PB_OK)
@@ -182,11 +292,15 @@ enum pb_status pb_outliers_read(const char *path,
 
     if (workers > source.member_count)
         workers = source.member_count;
+    if (is_complete(&source))
+        workers = 1; /* nothing is inferred */
     if (status == PB_OK) {
         status = pb_share_fill(workers, observe_share, &source, sheet, &cause);
         if (status != PB_OK)
             tell_of_file(path, status, &cause, err);
     }
+    pb_stored_metrics_clear(&source.stored);
+    free(source.columns);
     free(source.keys);
     free(source.members);
     return status;

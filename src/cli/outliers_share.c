@@ -17,7 +17,8 @@ struct share {
 
 /* ---- a worker's side: its verdict, its metrics, then each subject with all its cells ---- */
 
-static bool send_subject(int pipe, const struct pb_sheet *sheet, size_t row, struct pb_cell *cells)
+static bool send_subject(int pipe, const struct pb_sheet *sheet, size_t row,
+                         struct pb_reading *cells)
 {
     for (size_t i = 0; i < sheet->metric_count; i++)
         cells[i] = pb_sheet_cell(sheet, row, i);
@@ -30,7 +31,7 @@ static void work(void *context, size_t number, int pipe)
     const struct share *share = context;
     struct pb_sheet sheet = {0};
     struct pb_error err = PB_ERROR_INIT;
-    struct pb_cell *cells;
+    struct pb_reading *cells;
     bool heard;
 
     err.status = share->fill(share->context, number, share->count, &sheet, &err);
@@ -73,7 +74,7 @@ static enum pb_status open_answer(struct pb_worker *worker, struct pb_sheet *she
 
 /* The next subject of a worker whose sheet is `theirs`. cells[] has room for its metrics. */
 static enum pb_status join_subject(struct pb_worker *worker, const struct pb_sheet *theirs,
-                                   struct pb_cell *cells, struct pb_sheet *sheet,
+                                   struct pb_reading *cells, struct pb_sheet *sheet,
                                    struct pb_error *err)
 {
     struct pb_subject subject;
@@ -97,7 +98,7 @@ static enum pb_status join_subject(struct pb_worker *worker, const struct pb_she
 static enum pb_status join(struct share *share, struct pb_sheet *sheet, struct pb_error *err)
 {
     size_t subjects = 0, most = 0;
-    struct pb_cell *cells;
+    struct pb_reading *cells;
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < share->count; i++) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/version.h"
 #include "cli/analyze_report.h"
 #include "cli/analyze_rows.h"
 #include "cli/analyze_table.h"
@@ -71,6 +72,12 @@ static enum pb_status list_devices(struct analysis *analysis, const struct optio
     return status;
 }
 
+/* Results of all devices stay with the file. */
+static bool is_stored(const struct options *options)
+{
+    return !options->read_only && options->device == NULL;
+}
+
 static enum pb_status keep_result(struct analysis *analysis, const char *key,
                                   const struct pb_device_result *result, struct pb_error *err)
 {
@@ -84,6 +91,8 @@ static enum pb_status keep_result(struct analysis *analysis, const char *key,
                                 &result->agreement, err);
     if (status == PB_OK)
         pb_results_set_info(&analysis->results, &result->info);
+    if (status == PB_OK)
+        status = pb_results_add_metrics(&analysis->results, &result->sheet, err);
     analysis->empty += result->analysed == 0;
     return status;
 }
@@ -96,7 +105,7 @@ static enum pb_status analyse_devices(struct analysis *analysis, const struct op
 
     if (analysis->count > 0)
         status = pb_workers_start(options->file, analysis->keys, analysis->count, options->jobs,
-                                  &workers, err);
+                                  is_stored(options), &workers, err);
     for (size_t i = 0; i < analysis->count && status == PB_OK; i++) {
         struct pb_device_result result = {.analysed = 0};
 
@@ -107,6 +116,7 @@ static enum pb_status analyse_devices(struct analysis *analysis, const struct op
             status = keep_result(analysis, analysis->keys[i].text, &result, err);
         pb_parameters_clear(&result.parameters);
         pb_agreement_clear(&result.agreement);
+        pb_sheet_clear(&result.sheet);
     }
     pb_workers_stop(workers);
     return status;
@@ -157,10 +167,11 @@ static enum pb_status deliver(struct analysis *analysis, const struct options *o
 {
     struct pb_results *results = &analysis->results;
     struct row_source rows = {results, 0, 0};
-    struct pb_parameter_source source = {&rows, next_rows, next_agreement_rows};
+    struct pb_parameter_source source = {&rows, next_rows, next_agreement_rows, &results->metrics,
+                                         pb_analysis_version()};
     enum pb_status status = PB_OK;
 
-    if (!options->read_only && options->device == NULL)
+    if (is_stored(options))
         status = pb_file_write_parameters_from(options->file, &source, err);
     if (status == PB_OK && analysis->report != NULL) {
         status = pb_report_commit(analysis->report, err);

@@ -457,7 +457,7 @@ static enum pb_status infer_devices(struct pb_report_input *input, const struct 
 {
     struct pb_workers *workers = NULL;
     enum pb_status status =
-        pb_workers_start(input->path, keys, count, pb_worker_processors(), &workers, err);
+        pb_workers_start(input->path, keys, count, pb_worker_processors(), false, &workers, err);
 
     for (size_t i = 0; i < count && status == PB_OK; i++) {
         struct pb_device_result result = {.analysed = 0};

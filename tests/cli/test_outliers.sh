@@ -261,6 +261,31 @@ findings_and_parameters_live_side_by_side() {
     valid f.h5
 }
 
+# judged FOLDER: what is said of f.h5 there, but for when.
+judged() {
+    (cd "$1" && code=0 && "$bin/plumb-outliers" --read-only --json o.json f.h5 >out.txt 2>err.txt ||
+        code=$? && sed 's/"judged_at": "[^"]*"//' o.json >o.txt && cat err.txt >>o.txt &&
+        echo "ends with $code" >>o.txt)
+}
+
+# Metrics that plumb-analyze has kept are those that would be inferred, and stay behind a change.
+analysed_fleet_is_judged_alike() {
+    mkdir plain analysed
+    fleet f.h5 4 gtx780 2:dram_bandwidth=0.5
+    cp f.h5 plain
+    run 0 "$bin/plumb-analyze" f.h5
+    mv f.h5 analysed
+    judged plain
+    judged analysed
+    cmp plain/o.txt analysed/o.txt || fail "another verdict of the analysed file"
+    middle=$(($(wc -c <plain/f.h5) / 2))
+    for folder in plain analysed; do
+        printf 'XXXXXXXX' | dd of=$folder/f.h5 bs=1 seek=$middle conv=notrunc status=none
+        judged $folder
+    done
+    cmp plain/o.txt analysed/o.txt || fail "another verdict of a damaged file that was analysed"
+}
+
 read_only_changes_nothing() {
     fleet f.h5 2 gtx780
     before=$(cksum <f.h5)

@@ -345,7 +345,7 @@ static void test_prometheus__members_and_values_stand_beside_states(void **state
     const char *text;
 
     assert_int_equal(
-        pb_sheet_set(&scene->ruling.sheet, 2, &clock, (struct pb_cell){1980.0, 0.0, -1}, NULL),
+        pb_sheet_set(&scene->ruling.sheet, 2, &clock, (struct pb_reading){1980.0, 0.0, -1}, NULL),
         PB_OK);
     text = write_out(scene, pb_ruling_write_prometheus);
     assert_has(text, "plumb_finding_device{host=\"n02\",device=\"n02.gpu1\",place=\"n02\","

@@ -22,7 +22,7 @@ static enum pb_status add_device(struct pb_sheet *sheet, size_t i, struct pb_err
     static const struct pb_metric common = {.name = "common", .unit = "ns"};
     static const struct pb_metric rare = {.name = "rare", .unit = "byte"};
     struct pb_subject subject = {.rank = (int64_t)i};
-    struct pb_cell cell = {100.0 + (double)i, 0.5, (int64_t)i};
+    struct pb_reading cell = {100.0 + (double)i, 0.5, (int64_t)i};
     size_t row;
     enum pb_status status;
 
@@ -56,8 +56,8 @@ static void test_share__any_number_of_workers_fills_the_same_sheet(void **state)
         assert_int_equal(sheet.subject_count, DEVICES);
         assert_int_equal(sheet.metric_count, 2);
         for (size_t i = 0; i < DEVICES; i++) {
-            struct pb_cell common = pb_sheet_cell(&sheet, i, pb_sheet_find(&sheet, "common"));
-            struct pb_cell rare = pb_sheet_cell(&sheet, i, pb_sheet_find(&sheet, "rare"));
+            struct pb_reading common = pb_sheet_cell(&sheet, i, pb_sheet_find(&sheet, "common"));
+            struct pb_reading rare = pb_sheet_cell(&sheet, i, pb_sheet_find(&sheet, "rare"));
 
             assert_int_equal(sheet.subjects[i].rank, i);
             assert_true(common.value == 100.0 + (double)i && common.noise == 0.5);

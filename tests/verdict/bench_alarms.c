@@ -64,7 +64,7 @@ static void spread_anew(struct pb_sheet *fleet, size_t subject, struct fleet_ran
 {
     for (size_t m = 0; m < fleet->metric_count; m++) {
         const struct pb_metric *metric = &fleet->metrics[m];
-        struct pb_cell cell = pb_sheet_cell(fleet, subject, m);
+        struct pb_reading cell = pb_sheet_cell(fleet, subject, m);
 
         if (metric->domain > PB_DOMAIN_RATE || !isfinite(cell.value))
             continue;

@@ -121,7 +121,7 @@ static void spread_anew(struct pb_sheet *sheet, size_t subject, struct fleet_ran
 {
     for (size_t m = 0; m < sheet->metric_count; m++) {
         const struct pb_metric *metric = &sheet->metrics[m];
-        struct pb_cell cell = pb_sheet_cell(sheet, subject, m);
+        struct pb_reading cell = pb_sheet_cell(sheet, subject, m);
 
         if (metric->domain > PB_DOMAIN_RATE || !isfinite(cell.value))
             continue;

@@ -135,7 +135,7 @@ void fleet_make(const struct fleet_plan *plan, uint64_t seed, struct pb_sheet *s
             double value =
                 number_of(plan, &kinds[j % KINDS], node_factors, device_factors, &random);
 
-            if (pb_sheet_set(sheet_out, i, &metric, (struct pb_cell){value, 0.0, -1}, NULL) !=
+            if (pb_sheet_set(sheet_out, i, &metric, (struct pb_reading){value, 0.0, -1}, NULL) !=
                 PB_OK)
                 fail("a number was refused");
         }
@@ -144,7 +144,7 @@ void fleet_make(const struct fleet_plan *plan, uint64_t seed, struct pb_sheet *s
 
 void fleet_shift(struct pb_sheet *sheet, size_t subject, size_t metric, double by)
 {
-    struct pb_cell cell = pb_sheet_cell(sheet, subject, metric);
+    struct pb_reading cell = pb_sheet_cell(sheet, subject, metric);
 
     cell.value += by;
     if (pb_sheet_set(sheet, subject, &sheet->metrics[metric], cell, NULL) != PB_OK)

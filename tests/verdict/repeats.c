@@ -38,7 +38,7 @@ static void write_cells(const struct repeats_run *run, const char *name, FILE *f
     size_t metric = pb_sheet_find(&run->sheet, name);
 
     for (size_t i = 0; i < run->sheet.subject_count; i++) {
-        struct pb_cell cell = pb_sheet_cell(&run->sheet, i, metric);
+        struct pb_reading cell = pb_sheet_cell(&run->sheet, i, metric);
 
         if (!isfinite(cell.value))
             fputs("\t-", file);
@@ -132,9 +132,9 @@ static void read_subject(struct repeats *repeats, char *const *words)
     must(pb_sheet_add_subject(&run->sheet, &subject, &at, &err), &err);
 }
 
-static struct pb_cell read_cell(const char *word)
+static struct pb_reading read_cell(const char *word)
 {
-    struct pb_cell cell = {NAN, 0.0, -1};
+    struct pb_reading cell = {NAN, 0.0, -1};
     char *end = NULL;
 
     if (strcmp(word, "-") == 0)
@@ -160,7 +160,7 @@ static void read_metric(struct repeats *repeats, char *const *words, size_t coun
     PB_TEXT_SET(metric.test, strcmp(words[2], "-") == 0 ? "" : words[2]);
     for (size_t r = 0; r < repeats->count; r++) {
         for (size_t i = 0; i < repeats->runs[r].sheet.subject_count; i++) {
-            struct pb_cell cell;
+            struct pb_reading cell;
 
             if (at == count)
                 give_up(path, "a number is missing");
@@ -213,7 +213,7 @@ void repeats_add(const struct pb_sheet *run, const char *alias, struct pb_sheet 
         }
         must(pb_sheet_add_subject(sheet, &subject, &at, &err), &err);
         for (size_t m = 0; m < run->metric_count; m++) {
-            struct pb_cell cell = pb_sheet_cell(run, i, m);
+            struct pb_reading cell = pb_sheet_cell(run, i, m);
 
             if (isfinite(cell.value))
                 must(pb_sheet_set(sheet, at, &run->metrics[m], cell, &err), &err);

@@ -51,7 +51,7 @@ const struct pb_score *rig_at(const struct rig *rig, size_t subject, size_t metr
 
 void rig_set(struct rig *rig, size_t subject, size_t metric, double value)
 {
-    struct pb_cell cell = {value, 0.0, -1};
+    struct pb_reading cell = {value, 0.0, -1};
 
     assert_int_equal(pb_sheet_set(&rig->sheet, subject, &rig->sheet.metrics[metric], cell, NULL),
                      PB_OK);

@@ -187,7 +187,7 @@ void put(struct pb_sheet *sheet, size_t subject, const char *name, double value)
     struct pb_error err = PB_ERROR_INIT;
 
     assert_int_equal(pb_sheet_set(sheet, subject, &normal_of(name)->metric,
-                                  (struct pb_cell){value, 0.0, -1}, &err),
+                                  (struct pb_reading){value, 0.0, -1}, &err),
                      PB_OK);
 }
 

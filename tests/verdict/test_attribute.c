@@ -35,7 +35,7 @@ static void make_fleet(int nodes, int slots, double factor[][SLOTS_MAX], struct 
     for (int node = 0; node < nodes; node++) {
         for (int slot = 0; slot < slots; slot++) {
             struct pb_subject subject = {.slot = slot};
-            struct pb_cell cell = {healthy_cycles(node, slot) * factor[node][slot], 0.1, -1};
+            struct pb_reading cell = {healthy_cycles(node, slot) * factor[node][slot], 0.1, -1};
             size_t at;
 
             snprintf(subject.host, sizeof(subject.host), "n%02d", node + 1);

@@ -21,8 +21,8 @@ static const struct pb_metric links = {.name = "nvml.nvlinks_up",
 
 static void set_links(struct pb_sheet *sheet, size_t subject, double count)
 {
-    assert_int_equal(pb_sheet_set(sheet, subject, &links, (struct pb_cell){count, 0.0, -1}, NULL),
-                     PB_OK);
+    assert_int_equal(
+        pb_sheet_set(sheet, subject, &links, (struct pb_reading){count, 0.0, -1}, NULL), PB_OK);
 }
 
 static double missing_of(const struct pb_sheet *sheet, size_t subject)

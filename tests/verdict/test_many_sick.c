@@ -388,7 +388,7 @@ static void test_many_sick__what_could_not_be_found_is_unknown(void **state)
     metric = pb_sheet_find(&bed->fleet, "global_copy.peak");
     for (size_t i = 0; i < 24; i++) {
         struct pb_metric copy = bed->fleet.metrics[metric];
-        struct pb_cell cell = pb_sheet_cell(&bed->fleet, i, metric);
+        struct pb_reading cell = pb_sheet_cell(&bed->fleet, i, metric);
 
         cell.value *= 1.0 + 0.2 * ((double)(i * 7 % 24) / 23.0 - 0.5);
         assert_int_equal(pb_sheet_set(&bed->fleet, i, &copy, cell, &err), PB_OK);

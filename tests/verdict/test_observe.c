@@ -78,7 +78,7 @@ static void observe(struct dummy *dummy)
         pb_recording_clear(&dummy->recordings[i]);
 }
 
-static struct pb_cell cell_of(const struct pb_sheet *sheet, const char *name)
+static struct pb_reading cell_of(const struct pb_sheet *sheet, const char *name)
 {
     size_t metric = pb_sheet_find(sheet, name);
 

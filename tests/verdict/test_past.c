@@ -199,8 +199,8 @@ static void test_past__one_step_of_rounding_is_no_drift(void **state)
 }
 
 /* What one device is told whose only number was `before` and is `now`. */
-static enum pb_severity judge_number(const struct pb_metric *metric, struct pb_cell now,
-                                     const struct pb_metric *past, struct pb_cell before)
+static enum pb_severity judge_number(const struct pb_metric *metric, struct pb_reading now,
+                                     const struct pb_metric *past, struct pb_reading before)
 {
     struct pb_sheet sheet = {0}, baseline = {0};
     struct pb_findings findings = {0};
@@ -233,7 +233,7 @@ static void test_past__few_accesses_prove_no_tail(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct pb_cell before = {0.0, cases[i].noise, -1}, now = {0.004, cases[i].noise, -1};
+        struct pb_reading before = {0.0, cases[i].noise, -1}, now = {0.004, cases[i].noise, -1};
 
         assert_int_equal(judge_number(&metric, now, &metric, before), cases[i].severity);
     }
@@ -256,7 +256,7 @@ static void test_past__another_test_is_another_measurement(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(pasts) / sizeof(pasts[0]); i++) {
-        struct pb_cell before = {94.0, 0.0, -1}, now = {123.0, 0.0, -1};
+        struct pb_reading before = {94.0, 0.0, -1}, now = {123.0, 0.0, -1};
         struct pb_metric past = metric;
 
         PB_TEXT_SET(past.test, pasts[i].test);

@@ -65,10 +65,10 @@ static void set_late(struct pb_sheet *sheet, size_t subject, double late)
                                             .better = PB_BETTER_LOWER,
                                             .practical = 5e-4};
 
-    assert_int_equal(pb_sheet_set(sheet, subject, &metric,
-                                  (struct pb_cell){late / 50000.0, sqrt(late + 4.0) / 50000.0, -1},
-                                  NULL),
-                     PB_OK);
+    assert_int_equal(
+        pb_sheet_set(sheet, subject, &metric,
+                     (struct pb_reading){late / 50000.0, sqrt(late + 4.0) / 50000.0, -1}, NULL),
+        PB_OK);
 }
 
 /* 45 late accesses where healthy devices have 2 to 8: more than any of them, whatever the noise of
@@ -198,7 +198,7 @@ static void test_score__a_metric_that_few_have_is_not_critical(void **state)
 static void test_score__a_reading_that_does_not_repeat_proves_nothing(void **state)
 {
     struct rig *rig = *state;
-    struct pb_cell cell;
+    struct pb_reading cell;
 
     rig_make(&rig->sheet, 64, 11);
     cell = pb_sheet_cell(&rig->sheet, 10, DRAM_NS);
@@ -257,7 +257,7 @@ static void test_sheet__numbers_in_any_order_find_their_metric(void **state)
 
         assert_int_equal(pb_sheet_add_subject(&rig->sheet, &subject, &row, NULL), PB_OK);
         for (size_t j = 0; j < 3; j++) {
-            struct pb_cell cell = {(double)(10 * i + orders[i][j]), 0.0, -1};
+            struct pb_reading cell = {(double)(10 * i + orders[i][j]), 0.0, -1};
 
             snprintf(metric.name, sizeof(metric.name), "metric%zu", orders[i][j]);
             assert_int_equal(pb_sheet_set(&rig->sheet, i, &metric, cell, NULL), PB_OK);
@@ -268,7 +268,7 @@ static void test_sheet__numbers_in_any_order_find_their_metric(void **state)
     }
     assert_int_equal(rig->sheet.metric_count, 3);
     metric.domain = PB_DOMAIN_RATE; /* metric2 is there with another domain */
-    assert_int_equal(pb_sheet_set(&rig->sheet, 0, &metric, (struct pb_cell){1.0, 0.0, -1}, NULL),
+    assert_int_equal(pb_sheet_set(&rig->sheet, 0, &metric, (struct pb_reading){1.0, 0.0, -1}, NULL),
                      PB_INVALID);
 }
 

@@ -79,7 +79,7 @@ static void make(struct history *history, size_t devices, size_t runs, double no
                 if (m == 0 && drift != NULL)
                     value *= 1.0 + drift[i] * (double)run;
                 assert_int_equal(
-                    pb_sheet_set(sheet, at, &metric, (struct pb_cell){value, 0.0, -1}, NULL),
+                    pb_sheet_set(sheet, at, &metric, (struct pb_reading){value, 0.0, -1}, NULL),
                     PB_OK);
             }
         }

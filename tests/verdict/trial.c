@@ -91,7 +91,7 @@ void trial_expect_well(struct trial *trial, const char *title)
 void trial_plant(struct pb_sheet *sheet, size_t subject, const struct plant *plant)
 {
     size_t metric = pb_sheet_find(sheet, plant->name);
-    struct pb_cell cell = pb_sheet_cell(sheet, subject, metric);
+    struct pb_reading cell = pb_sheet_cell(sheet, subject, metric);
     struct pb_error err = PB_ERROR_INIT;
 
     if (!isfinite(cell.value))
