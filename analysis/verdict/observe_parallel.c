@@ -69,7 +69,7 @@ static void put_sustained(struct pb_observer *observer, const struct pb_recordin
     }
     if (isfinite(wrong))
         pb_observer_put(observer, recording->name, "compute", "sustained_wrong_runs",
-                        (struct pb_cell){wrong, 0.0, place});
+                        (struct pb_reading){wrong, 0.0, place});
 }
 
 /* What one SM reads. */
