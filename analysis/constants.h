@@ -20,4 +20,33 @@
 #define PB_NOISE_SPIKE_SHARE     1e-3
 #define PB_NOISE_SPIKE_SHARE_MIN 1e-4
 
+/*
+ * TLB levels. What a parameter of a hypothesis costs in log likelihood: half the logarithm of the
+ * number of accesses (BIC), 3e5 to 1e6, and as much again, since accesses of a chase are not
+ * independent. Calibrated on drawn devices 4000000 to 4000149.
+ */
+#define PB_TLB_PARAMETER_PRICE 12.0
+
+/* Hypotheses whose log likelihoods differ by less predict the same: odds of 20. */
+#define PB_TLB_SAME_GAIN 3.0
+
+/* Share of lines that take what no line of the reference takes. */
+#define PB_TLB_OTHER_LINES 1e-2
+
+/* All lines are alike where so many of the reference lie within the noise: the rest are spikes. */
+#define PB_TLB_UNIFORM_SHARE 0.9
+
+/* As many lines as this part of L2 holds surely stay there; the least share of loads that miss it.
+ */
+#define PB_TLB_L2_PART       8.0
+#define PB_TLB_L2_MISS_SHARE 1e-3
+
+/* Coverages of an entry for which sets are tried, those that explain most with one set. */
+#define PB_TLB_COVERAGES_TRIED 3
+#define PB_TLB_COVERAGE_SHARE  0.5 /* of the best one's gain */
+#define PB_TLB_INDEX_SHARE     0.9 /* likewise, of the index with too many bits */
+
+/* A structure that predicts so many of the places that clearly begin to miss needs no other. */
+#define PB_TLB_EXPLAINED 0.99
+
 #endif

@@ -1,0 +1,499 @@
+/* Likelihoods of the accesses of chases over pages; see evidence.h. */
+#include "analysis/tlb/evidence.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/constants.h"
+
+enum {
+    HITS_PAGES = 8, /* as many surely hit every TLB of every GPU known */
+    ENDS = 5,       /* chases at either end of a scan that tell what a line takes */
+    BASES_MAX = 4,  /* candidates for what a line takes */
+    BELOW = 64      /* cycles below a line's that tables reach */
+};
+
+/* Log likelihood of an access by its cycles above the line and the levels before: hit, or miss. */
+struct table {
+    float hit[PB_TLB_CYCLES_MAX + BELOW], miss[PB_TLB_CYCLES_MAX + BELOW];
+};
+
+static int ascending(const void *a, const void *b)
+{
+    const double *left = a, *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
+static double median_of(double *values, size_t count)
+{
+    qsort(values, count, sizeof(*values), ascending);
+    return values[count / 2];
+}
+
+/*
+ * Places of few pages, which surely hit, each a class of its own; or where all lines are alike, the
+ * reference: sets of two or three ways may miss with few pages. PB_NO_MEMORY.
+ */
+static enum pb_status estimate_noise(const struct pb_tlb_scans *scans, struct pb_noise *noise,
+                                     struct pb_error *err)
+{
+    struct pb_noise_evidence deviations = {NULL, 0, 0};
+    struct pb_noise of_reference;
+    enum pb_status status = PB_OK;
+
+    for (size_t s = 0; s < scans->count && status == PB_OK; s++) {
+        const struct pb_tlb_scan *scan = &scans->items[s];
+
+        for (size_t place = 0; place < HITS_PAGES && place < scan->place_count; place++) {
+            double cycles[4 * HITS_PAGES];
+            size_t count = 0;
+
+            for (size_t w = 0; w < scan->chase_count && scan->pages[w] <= HITS_PAGES; w++) {
+                double here = *pb_tlb_cycles(scan, place, w);
+
+                if (!isnan(here) && count < sizeof(cycles) / sizeof(cycles[0]))
+                    cycles[count++] = here;
+            }
+            if (status == PB_OK)
+                status = pb_noise_add(&deviations, cycles, count, err);
+        }
+    }
+    if (status == PB_OK)
+        pb_noise_fit(&deviations, noise);
+    pb_noise_evidence_clear(&deviations);
+    if (status != PB_OK)
+        return status;
+    status = pb_noise_add(&deviations, scans->reference.values, scans->reference.count, err);
+    if (status == PB_OK)
+        pb_noise_fit(&deviations, &of_reference);
+    if (status == PB_OK && of_reference.spread_cycles < noise->spread_cycles)
+        *noise = of_reference;
+    pb_noise_evidence_clear(&deviations);
+    return status;
+}
+
+/* The reference's latencies, each spread by the noise. */
+static void estimate_base(const struct pb_sample *reference, struct pb_tlb_evidence *evidence)
+{
+    static const double floor_share = PB_TLB_OTHER_LINES / PB_TLB_CYCLES_MAX;
+    double *density = evidence->log_base, all = (double)reference->count;
+    size_t near = 0;
+
+    for (size_t i = 0; i < PB_TLB_CYCLES_MAX; i++)
+        density[i] = floor_share;
+    for (size_t i = 0; i < reference->count; i++) {
+        int at = (int)lround(reference->values[i]);
+
+        near += fabs(reference->values[i] - evidence->base_cycles) <= evidence->noise.spread_cycles;
+        for (int k = at - PB_NOISE_REACH + 1; k < at + PB_NOISE_REACH; k++)
+            if (k >= 0 && k < PB_TLB_CYCLES_MAX)
+                density[k] += exp(pb_noise_log(&evidence->noise, k - at)) / all;
+    }
+    for (size_t i = 0; i < PB_TLB_CYCLES_MAX; i++)
+        density[i] = log(density[i]);
+    evidence->is_uniform = (double)near >= PB_TLB_UNIFORM_SHARE * all;
+}
+
+static void add_cache(struct pb_tlb_evidence *evidence, double cycles)
+{
+    double step = cycles - evidence->base_cycles;
+
+    for (size_t i = 0; i < evidence->cache_count; i++)
+        if (fabs(step - evidence->cache_cycles[i]) <= 1.0)
+            return;
+    if (step > evidence->noise.spread_cycles && evidence->cache_count < PB_TLB_CACHES_MAX)
+        evidence->cache_cycles[evidence->cache_count++] = step;
+}
+
+/* What lines take that do not stay in the cache of the reference, as other tests have it. */
+static void read_caches(const struct pb_parameters *parameters, struct pb_tlb_evidence *evidence)
+{
+    const struct pb_parameter *miss = pb_parameters_find(parameters, "l2", "miss_latency_cycles");
+    double hit = pb_parameters_number(parameters, "l2", "latency_cycles");
+    double size = pb_parameters_number(parameters, "l2", "size_bytes");
+    double line = pb_parameters_number(parameters, "l2", "line_bytes");
+
+    add_cache(evidence, pb_parameters_number(parameters, "dram", "latency_cycles"));
+    if (miss != NULL && miss->kind == PB_VALUE_NUMBER) {
+        add_cache(evidence, miss->numbers[0].value);
+        add_cache(evidence, miss->numbers[0].low);
+        add_cache(evidence, miss->numbers[0].high);
+    }
+    if (evidence->is_uniform)
+        add_cache(evidence, hit);
+    evidence->fits_pages = 0;
+    if (size >= 1.0 &&
+        !(evidence->is_uniform && hit - evidence->base_cycles > evidence->noise.spread_cycles))
+        evidence->fits_pages = (uint64_t)(size / (line >= 1.0 ? line : 128.0) / PB_TLB_L2_PART);
+}
+
+static enum pb_status allocate(struct pb_tlb_evidence *evidence, struct pb_error *err)
+{
+    const struct pb_tlb_scans *scans = evidence->scans;
+
+    evidence->gain = calloc(scans->count, sizeof(*evidence->gain));
+    for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++) {
+        evidence->onset_pages[i] = calloc(scans->count, sizeof(*evidence->onset_pages[i]));
+        if (evidence->onset_pages[i] == NULL)
+            return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu scans", scans->count);
+    }
+    for (size_t s = 0; s < scans->count && evidence->gain != NULL; s++) {
+        const struct pb_tlb_scan *scan = &scans->items[s];
+
+        evidence->gain[s] =
+            malloc(scan->place_count * (scan->chase_count + 1) * sizeof(*evidence->gain[s]));
+        for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++) {
+            evidence->onset_pages[i][s] =
+                malloc(scan->page_count * sizeof(*evidence->onset_pages[i][s]));
+            if (evidence->onset_pages[i][s] == NULL || evidence->gain[s] == NULL)
+                return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages",
+                               scan->page_count);
+        }
+    }
+    return evidence->gain == NULL
+               ? pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu scans", scans->count)
+               : PB_OK;
+}
+
+void pb_tlb_evidence_clear(struct pb_tlb_evidence *evidence)
+{
+    size_t count = evidence->scans == NULL ? 0 : evidence->scans->count;
+
+    for (size_t s = 0; s < count; s++) {
+        if (evidence->gain != NULL)
+            free(evidence->gain[s]);
+        for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++)
+            if (evidence->onset_pages[i] != NULL)
+                free(evidence->onset_pages[i][s]);
+    }
+    free(evidence->gain);
+    for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++)
+        free(evidence->onset_pages[i]);
+    memset(evidence, 0, sizeof(*evidence));
+}
+
+enum pb_status pb_tlb_evidence_open(const struct pb_tlb_scans *scans,
+                                    const struct pb_parameters *parameters,
+                                    struct pb_tlb_evidence *evidence_out, struct pb_error *err)
+{
+    struct pb_tlb_evidence *evidence = evidence_out;
+    struct pb_sample sorted = {NULL, 0, 0};
+    enum pb_status status;
+
+    memset(evidence, 0, sizeof(*evidence));
+    evidence->scans = scans;
+    status = estimate_noise(scans, &evidence->noise, err);
+    if (status == PB_OK)
+        status = pb_sample_sorted(&scans->reference, &sorted, err);
+    if (status == PB_OK) {
+        evidence->base_cycles = pb_noise_locate(&evidence->noise, sorted.values, sorted.count);
+        estimate_base(&sorted, evidence);
+        read_caches(parameters, evidence);
+        status = allocate(evidence, err);
+    }
+    pb_sample_clear(&sorted);
+    if (status != PB_OK)
+        pb_tlb_evidence_clear(evidence);
+    return status;
+}
+
+uint32_t pb_tlb_lookup_pages(const struct pb_tlb_evidence *evidence, size_t scan, size_t page)
+{
+    if (evidence->position == 0)
+        return (uint32_t)page + 1;
+    return evidence->onset_pages[evidence->position - 1][scan][page];
+}
+
+/* What the levels found so far add to a load of a chase. */
+static double known_cycles(const struct pb_tlb_evidence *evidence, size_t scan, size_t place,
+                           uint32_t pages)
+{
+    double sum = 0.0;
+
+    for (size_t i = 0; i < evidence->level_count; i++)
+        if (evidence->onset_pages[i][scan][place] <= pages)
+            sum += evidence->penalty_cycles[i];
+    return sum;
+}
+
+/* Cycles of a place less what the known levels add: the median of the first or last chases. */
+static double end_of(const struct pb_tlb_evidence *evidence, size_t s, size_t place, bool is_last)
+{
+    const struct pb_tlb_scan *scan = &evidence->scans->items[s];
+    double cycles[ENDS];
+    size_t count = 0;
+
+    for (size_t i = 0; i < scan->chase_count && count < ENDS; i++) {
+        size_t w = is_last ? scan->chase_count - 1 - i : i;
+        double here = *pb_tlb_cycles(scan, place, w);
+
+        if (!isnan(here))
+            cycles[count++] = here - known_cycles(evidence, s, place, scan->pages[w]);
+    }
+    return count == 0 ? NAN : median_of(cycles, count);
+}
+
+/* What the line of a place may take. */
+static size_t find_bases(const struct pb_tlb_evidence *evidence, size_t scan, size_t place,
+                         double penalty_cycles, double bases[BASES_MAX])
+{
+    double first, last;
+
+    if (evidence->is_uniform) {
+        bases[0] = evidence->base_cycles;
+        return 1;
+    }
+    first = end_of(evidence, scan, place, false);
+    last = end_of(evidence, scan, place, true);
+    bases[0] = first;
+    bases[1] = first - penalty_cycles;
+    bases[2] = last;
+    bases[3] = last - penalty_cycles;
+    return isnan(first) ? 0 : BASES_MAX;
+}
+
+bool pb_tlb_is_cache_step(const struct pb_tlb_evidence *evidence, double penalty_cycles)
+{
+    for (size_t i = 0; i < evidence->cache_count; i++)
+        if (fabs(penalty_cycles - evidence->cache_cycles[i]) <= evidence->noise.spread_cycles + 1.0)
+            return true;
+    return false;
+}
+
+/* Excess of every looked-up access over what is known, counted by cycles. */
+static void count_excess(const struct pb_tlb_evidence *evidence, double *counts)
+{
+    for (size_t s = 0; s < evidence->scans->count; s++) {
+        const struct pb_tlb_scan *scan = &evidence->scans->items[s];
+
+        for (size_t place = 0; place < scan->place_count; place++) {
+            uint32_t lookup = pb_tlb_lookup_pages(evidence, s, place);
+            double base = evidence->base_cycles;
+
+            if (lookup > scan->page_count)
+                continue;
+            if (!evidence->is_uniform)
+                base = end_of(evidence, s, place, false);
+            for (size_t w = scan->first_chase[lookup]; w < scan->chase_count; w++) {
+                double here = *pb_tlb_cycles(scan, place, w) - base -
+                              known_cycles(evidence, s, place, scan->pages[w]);
+
+                if (here >= 0.0 && here < PB_TLB_CYCLES_MAX - 1.0)
+                    counts[(int)lround(here)]++;
+            }
+        }
+    }
+}
+
+/* Of loads that miss no further level, those that miss a cache. */
+static double share_of_caches(const struct pb_tlb_evidence *evidence, const double *counts)
+{
+    int half = (int)(evidence->noise.spread_cycles / 2.0) + 1;
+    double hits = 1.0, misses = 0.0;
+
+    for (int i = 0; i <= half; i++)
+        hits += counts[i];
+    for (size_t k = 0; k < evidence->cache_count; k++)
+        for (int i = (int)evidence->cache_cycles[k] - half;
+             i <= (int)evidence->cache_cycles[k] + half && i < PB_TLB_CYCLES_MAX; i++)
+            misses += i > half ? counts[i] : 0.0;
+    return fmax(PB_TLB_L2_MISS_SHARE, fmin(0.5, misses / (hits + misses)));
+}
+
+static bool is_known_step(const struct pb_tlb_evidence *evidence, double cycles, double apart)
+{
+    for (size_t i = 0; i < evidence->step_count; i++)
+        if (fabs(evidence->step_cycles[i] - cycles) <= apart)
+            return true;
+    return false;
+}
+
+/* Adds the peaks of counts[PB_TLB_CYCLES_MAX] from `least` on, spread by `half`, up to `most`. */
+static enum pb_status add_peaks(struct pb_tlb_evidence *evidence, const double *counts, int half,
+                                int least, size_t most, struct pb_error *err)
+{
+    double *sums = calloc(2 * PB_TLB_CYCLES_MAX, sizeof(*sums)), *left = sums + PB_TLB_CYCLES_MAX;
+
+    if (sums == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %d cycles",
+                       (int)PB_TLB_CYCLES_MAX);
+    for (int i = half; i + half < PB_TLB_CYCLES_MAX; i++)
+        for (int k = i - half; k <= i + half; k++)
+            sums[i] += counts[k] * (half + 1 - abs(k - i));
+    for (int i = least; i < PB_TLB_CYCLES_MAX; i++)
+        left[i] = sums[i];
+    while (evidence->step_count < most) {
+        int best = 1;
+
+        for (int i = 1; i + 1 < PB_TLB_CYCLES_MAX; i++)
+            best = left[i] > left[best] ? i : best;
+        if (left[best] <= 0.0)
+            break;
+        if (sums[best] < sums[best - 1] || sums[best] < sums[best + 1] || /* a slope */
+            is_known_step(evidence, best, half)) {
+            left[best] = 0.0;
+            continue;
+        }
+        evidence->step_share[evidence->step_count] = sums[best];
+        evidence->step_cycles[evidence->step_count++] = best;
+        for (int i = best - 2 * half; i <= best + 2 * half; i++)
+            if (i >= 0 && i < PB_TLB_CYCLES_MAX)
+                left[i] = 0.0;
+    }
+    free(sums);
+    return PB_OK;
+}
+
+enum pb_status pb_tlb_propose_steps(struct pb_tlb_evidence *evidence, struct pb_error *err)
+{
+    double *counts = calloc(PB_TLB_CYCLES_MAX, sizeof(*counts)), all = 0.0;
+    double most = 0.0;
+    int half = (int)(evidence->noise.spread_cycles / 2.0) + 1;
+    enum pb_status status;
+
+    if (counts == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %d cycles",
+                       (int)PB_TLB_CYCLES_MAX);
+    count_excess(evidence, counts);
+    evidence->cache_share = share_of_caches(evidence, counts);
+    evidence->step_count = 0;
+    status = add_peaks(evidence, counts, half, 2 * half + 2, 8, err);
+    if (evidence->position < evidence->level_count) {
+        evidence->step_count = 0;
+        most = evidence->is_uniform ? 0.0 : evidence->penalty_cycles[0] / 2.0;
+    }
+    for (double step = half + 1; status == PB_OK && step < most; step *= 1.3) {
+        if (evidence->step_count == PB_TLB_STEPS_MAX)
+            break;
+        evidence->step_share[evidence->step_count] = 1.0;
+        evidence->step_cycles[evidence->step_count++] = floor(step);
+    }
+    for (size_t i = 0; i < evidence->step_count; i++)
+        all += evidence->step_share[i];
+    for (size_t i = 0; i < evidence->step_count; i++)
+        evidence->step_share[i] /= all;
+    free(counts);
+    return status;
+}
+
+/* One line of a table: an access so many cycles above its line. */
+static double log_of(const struct pb_tlb_evidence *evidence, double excess)
+{
+    double share = evidence->cache_count > 0 ? evidence->cache_share : 0.0;
+    double sum = (1.0 - share) * exp(pb_noise_log(&evidence->noise, excess));
+
+    for (size_t i = 0; i < evidence->cache_count; i++)
+        sum += share / (double)evidence->cache_count *
+               exp(pb_noise_log(&evidence->noise, excess - evidence->cache_cycles[i]));
+    return log(sum);
+}
+
+/*
+ * A miss may be one of the levels behind as well: then it takes one of the longer steps, each with
+ * the share that it has of all loads. What a cache takes by itself is as likely of a hit.
+ */
+static void fill_table(const struct pb_tlb_evidence *evidence, double penalty, struct table *table)
+{
+    double steps[PB_TLB_STEPS_MAX], shares[PB_TLB_STEPS_MAX], all = 0.0;
+    size_t count = 0;
+
+    for (size_t k = 0; k < evidence->step_count; k++) {
+        double step = evidence->step_cycles[k];
+
+        if (step != penalty && evidence->position < evidence->level_count)
+            continue; /* what lies behind is known */
+        if (step < penalty || (step > penalty && pb_tlb_is_cache_step(evidence, step)))
+            continue;
+        steps[count] = step;
+        shares[count] = evidence->step_share[k];
+        all += shares[count++];
+    }
+    for (size_t k = 0; k < count; k++)
+        shares[k] /= all;
+    for (int i = 0; i < PB_TLB_CYCLES_MAX + BELOW; i++) {
+        double excess = i - BELOW, miss = 0.0;
+
+        for (size_t k = 0; k < count; k++)
+            miss += shares[k] * exp(log_of(evidence, excess - steps[k]));
+        table->hit[i] = (float)log_of(evidence, excess);
+        table->miss[i] = (float)log(miss);
+    }
+}
+
+static size_t table_row(double excess)
+{
+    double at = excess + BELOW + 0.5;
+
+    if (at < 0.0)
+        return 0;
+    return at < PB_TLB_CYCLES_MAX + BELOW ? (size_t)at : PB_TLB_CYCLES_MAX + BELOW - 1;
+}
+
+/* With a line that takes `base`: adds the better of what is there and this. log_miss[] scratch. */
+static void weigh_base(const struct pb_tlb_evidence *evidence, const struct table *table, size_t s,
+                       size_t place, double base, float *log_at)
+{
+    const struct pb_tlb_scan *scan = &evidence->scans->items[s];
+    size_t row = base < 0.0                     ? 0
+                 : base < PB_TLB_CYCLES_MAX - 1 ? (size_t)(base + 0.5)
+                                                : PB_TLB_CYCLES_MAX - 1;
+    double sum = evidence->is_uniform ? 0.0 : evidence->log_base[row], misses = 0.0;
+
+    for (size_t w = 0; w < scan->chase_count; w++) {
+        double cycles = *pb_tlb_cycles(scan, place, w);
+
+        if (!isnan(cycles))
+            misses += table->miss[table_row(cycles - base -
+                                            known_cycles(evidence, s, place, scan->pages[w]))];
+    }
+    for (size_t w = 0; w <= scan->chase_count; w++) {
+        float here = (float)(sum + misses);
+        double cycles = w < scan->chase_count ? *pb_tlb_cycles(scan, place, w) : NAN;
+
+        if (here > log_at[w])
+            log_at[w] = here;
+        if (!isnan(cycles)) {
+            size_t at = table_row(cycles - base - known_cycles(evidence, s, place, scan->pages[w]));
+
+            misses -= table->miss[at];
+            sum += table->hit[at];
+        }
+    }
+}
+
+static double weigh_place(struct pb_tlb_evidence *evidence, const struct table *table, size_t s,
+                          size_t place, double penalty_cycles)
+{
+    const struct pb_tlb_scan *scan = &evidence->scans->items[s];
+    float *gain = evidence->gain[s] + place * (scan->chase_count + 1), most = 0.0F;
+    uint32_t lookup = pb_tlb_lookup_pages(evidence, s, place);
+    size_t count = scan->chase_count;
+    double bases[BASES_MAX];
+    size_t base_count = 0;
+
+    if (lookup <= scan->page_count)
+        base_count = find_bases(evidence, s, place, penalty_cycles, bases);
+    for (size_t w = 0; w <= count; w++)
+        gain[w] = base_count == 0 ? 0.0F : -INFINITY;
+    for (size_t i = 0; i < base_count; i++)
+        weigh_base(evidence, table, s, place, bases[i], gain);
+    for (size_t w = 0; w <= count; w++)
+        gain[w] -= gain[count];
+    for (size_t w = base_count == 0 ? count : scan->first_chase[lookup]; w < count; w++)
+        most = gain[w] > most ? gain[w] : most;
+    return most;
+}
+
+double pb_tlb_weigh(struct pb_tlb_evidence *evidence, double penalty_cycles)
+{
+    struct table table;
+    double most = 0.0;
+
+    fill_table(evidence, penalty_cycles, &table);
+    for (size_t s = 0; s < evidence->scans->count; s++)
+        for (size_t place = 0; place < evidence->scans->items[s].place_count; place++)
+            most += weigh_place(evidence, &table, s, place, penalty_cycles);
+    return most;
+}

@@ -1,0 +1,89 @@
+/*
+ * What the accesses of chases over pages speak for: the log likelihood that a place begins to miss
+ * a TLB level with a chase of so many pages, under the noise model (analysis/noise.h).
+ *
+ * A load takes what its line takes, the penalties of the levels that it misses, and noise. What
+ * lines take is spread as in the reference, which needs one translation: with near and far halves
+ * of L2 a line is compared with itself, and one that misses in every chase speaks for nothing.
+ */
+#ifndef PB_ANALYSIS_TLB_EVIDENCE_H
+#define PB_ANALYSIS_TLB_EVIDENCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/noise.h"
+#include "analysis/tlb/scans.h"
+
+enum {
+    PB_TLB_FOUND_MAX = 3,
+    PB_TLB_CYCLES_MAX = 4096,
+    PB_TLB_STEPS_MAX = 12,
+    PB_TLB_CACHES_MAX = 5
+};
+
+/* With so many pages or more every chase of a scan ends before. */
+#define PB_TLB_NEVER UINT32_MAX
+
+struct pb_tlb_evidence {
+    const struct pb_tlb_scans *scans;
+    struct pb_noise noise;
+    double base_cycles;                     /* of most lines */
+    bool is_uniform;                        /* of all lines */
+    double log_base[PB_TLB_CYCLES_MAX];     /* log density of what lines take */
+    double cache_cycles[PB_TLB_CACHES_MAX]; /* what other caches, and DRAM, take more */
+    size_t cache_count;
+    double cache_share;  /* of loads that take one of them */
+    uint64_t fits_pages; /* lines of so many pages surely stay in L2 */
+    size_t level_count;  /* found so far */
+    size_t position;     /* of the level looked for: level_count, or 0: before all of these */
+    double penalty_cycles[PB_TLB_FOUND_MAX];  /* of each */
+    uint32_t **onset_pages[PB_TLB_FOUND_MAX]; /* [scan][page] with which it begins to miss */
+    /* What loads take more than these levels explain, the commonest first; shares of all such loads
+     */
+    double step_cycles[PB_TLB_STEPS_MAX], step_share[PB_TLB_STEPS_MAX];
+    size_t step_count;
+    float **gain; /* [scan][place][chase_count + 1], of the step looked at last */
+};
+
+/*
+ * Estimates the noise, and what lines take.
+ *
+ * scans      must outlive the evidence
+ * parameters  what is stated of L2 and DRAM
+ *
+ * PB_NO_MEMORY
+ */
+enum pb_status pb_tlb_evidence_open(const struct pb_tlb_scans *scans,
+                                    const struct pb_parameters *parameters,
+                                    struct pb_tlb_evidence *evidence_out, struct pb_error *err);
+void pb_tlb_evidence_clear(struct pb_tlb_evidence *evidence);
+
+/* With which pages a page of a scan is looked up in the level looked for: it misses those before.
+ */
+uint32_t pb_tlb_lookup_pages(const struct pb_tlb_evidence *evidence, size_t scan, size_t page);
+
+/*
+ * Latency steps that another level may make, the commonest first: what loads that miss all levels
+ * found so far take more than these explain. Fills evidence->steps. PB_NO_MEMORY.
+ */
+enum pb_status pb_tlb_propose_steps(struct pb_tlb_evidence *evidence, struct pb_error *err);
+
+/*
+ * Fills `gain` for a level with such a penalty: by how much the log likelihood of all accesses of a
+ * place grows when it misses from that chase on. Returns what the best chase of every place by
+ * itself would gain: no structure gains more.
+ */
+double pb_tlb_weigh(struct pb_tlb_evidence *evidence, double penalty_cycles);
+
+static inline const float *pb_tlb_gain(const struct pb_tlb_evidence *evidence, size_t scan,
+                                       size_t place)
+{
+    return evidence->gain[scan] + place * (evidence->scans->items[scan].chase_count + 1);
+}
+
+/* Is this latency step one of the caches', or DRAM's? */
+bool pb_tlb_is_cache_step(const struct pb_tlb_evidence *evidence, double penalty_cycles);
+
+#endif

@@ -1,0 +1,461 @@
+/*
+ * TLB levels: page_bytes, entry_count, entry_span_bytes, reach_bytes, sets, index and penalty of
+ * tlb_l1 to tlb_l3, by one comparison of hypotheses.
+ *
+ * Level by level, every latency step that loads show is tried with every structure
+ * (structure.h) under one noise model (evidence.h); the likeliest of all becomes the next level,
+ * unless its gain does not pay for its parameters: then there is none. A step of a cache behind L2
+ * is no level. An interval holds what the accesses cannot tell from the value.
+ *
+ * Limit: levels that are replaced in order (LRU), that reach farther than those before.
+ *
+ * Source: M16 section 4.4 for the chases, N14 section 5.1 for the index.
+ */
+#include "analysis/tlb/infer_levels.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/constants.h"
+#include "analysis/statistics/sample.h"
+#include "analysis/tlb/structure.h"
+
+/* A level that was found. */
+struct level {
+    struct pb_tlb_structure best;
+    struct pb_estimate entries, coverage, sets, ways; /* the best's, and what is as likely */
+    struct pb_estimate penalty;
+    double confidence;
+    size_t seen, agreeing;
+};
+
+struct levels {
+    struct level items[PB_TLB_FOUND_MAX];
+    size_t count;
+};
+
+static void widen(struct pb_estimate *estimate, double low, double high)
+{
+    estimate->low = fmin(estimate->low, low);
+    estimate->high = fmax(estimate->high, high);
+}
+
+/* As likely as the best, for an interval. */
+static bool is_as_likely(const struct pb_tlb_ranking *ranking, size_t i)
+{
+    return ranking->items[i].score >= ranking->items[ranking->best].score - PB_TLB_SAME_GAIN;
+}
+
+/*
+ * Of hypotheses that predict the same, that of the largest coverage, with the fewest sets: entries
+ * that cover less would do as well where the level before hides them.
+ */
+static size_t choose(const struct pb_tlb_ranking *ranking)
+{
+    double most = ranking->items[ranking->best].score - 1e-3;
+    size_t best = ranking->best;
+
+    for (size_t i = 0; i < ranking->count; i++) {
+        const struct pb_tlb_structure *here = &ranking->items[i], *chosen = &ranking->items[best];
+
+        if (here->score >= most && (here->coverage_bytes > chosen->coverage_bytes ||
+                                    (here->coverage_bytes == chosen->coverage_bytes &&
+                                     here->set_count < chosen->set_count)))
+            best = i;
+    }
+    return best;
+}
+
+static void summarise(const struct pb_tlb_ranking *ranking, struct level *level)
+{
+    const struct pb_tlb_structure *best;
+    double all = 0.0, same = 0.0, entries, sets, coverage;
+
+    level->best = ranking->items[choose(ranking)];
+    best = &level->best;
+    entries = pb_tlb_entry_count(best);
+    sets = (double)best->set_count;
+    coverage = (double)best->coverage_bytes;
+    level->entries = (struct pb_estimate){entries, entries, entries};
+    level->coverage = (struct pb_estimate){coverage, coverage, coverage};
+    level->sets = (struct pb_estimate){sets, sets, sets};
+    level->ways = (struct pb_estimate){best->ways[0], best->ways[0], best->ways[0]};
+    for (size_t i = 0; i < ranking->count; i++) {
+        const struct pb_tlb_structure *here = &ranking->items[i];
+        double count = pb_tlb_entry_count(here), odds = exp(here->score - best->score);
+
+        all += odds;
+        same += count == entries && here->set_count == best->set_count ? odds : 0.0;
+        if (!is_as_likely(ranking, i))
+            continue;
+        widen(&level->entries, count,
+              here->is_equal ? (double)here->ways_high * (double)here->set_count : count);
+        widen(&level->coverage, (double)here->coverage_bytes, (double)here->coverage_bytes);
+        widen(&level->sets, (double)here->set_count, (double)here->set_count);
+        if (here->is_equal)
+            widen(&level->ways, here->ways[0], here->ways_high);
+    }
+    level->confidence = same / all;
+}
+
+/*
+ * Lines that L2 cannot keep miss it page by page, as pages do that have an entry each: where the
+ * step is that of such a miss, it is.
+ */
+static bool is_cache(const struct pb_tlb_evidence *evidence, const struct pb_tlb_ranking *ranking)
+{
+    static const uint64_t page_bytes = (uint64_t)2 << 20;
+    const struct pb_tlb_structure *best = &ranking->items[ranking->best];
+
+    return pb_tlb_is_cache_step(evidence, ranking->penalty_cycles) &&
+           best->coverage_bytes <= page_bytes &&
+           pb_tlb_entry_count(best) > (double)evidence->fits_pages;
+}
+
+/* A latency step, and the most that any structure could gain with it. */
+struct step {
+    double cycles, bound;
+};
+
+static int by_bound(const void *a, const void *b)
+{
+    const struct step *left = a, *right = b;
+
+    return (left->bound < right->bound) - (left->bound > right->bound);
+}
+
+/* The likeliest of all steps and structures for the next level; count 0: none is. */
+static enum pb_status find_level(struct pb_tlb_evidence *evidence, struct pb_tlb_ranking *best,
+                                 struct pb_tlb_ranking *scratch, struct pb_error *err)
+{
+    struct step steps[PB_TLB_STEPS_MAX];
+    enum pb_status status = pb_tlb_propose_steps(evidence, err);
+    size_t count = status == PB_OK ? evidence->step_count : 0;
+    double score = 0.0;
+
+    best->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        steps[i].cycles = evidence->step_cycles[i];
+        steps[i].bound = pb_tlb_weigh(evidence, steps[i].cycles) - 3.0 * PB_TLB_PARAMETER_PRICE;
+    }
+    qsort(steps, count, sizeof(steps[0]), by_bound);
+    for (size_t i = 0; i < count && status == PB_OK && steps[i].bound > score; i++) {
+        double bound = pb_tlb_weigh(evidence, steps[i].cycles);
+
+        status = pb_tlb_rank(evidence, steps[i].cycles, bound, scratch, err);
+        if (status != PB_OK || scratch->count == 0 || is_cache(evidence, scratch))
+            continue;
+        if (scratch->items[scratch->best].score > score) {
+            *best = *scratch;
+            score = best->items[best->best].score;
+        }
+    }
+    return status;
+}
+
+/* Adds the likeliest level at a position, 0 or behind all; *found_out: there is one. */
+static enum pb_status add_level(struct pb_tlb_evidence *evidence, size_t position,
+                                struct pb_tlb_ranking rankings[2], struct levels *levels,
+                                bool *found_out, struct pb_error *err)
+{
+    struct pb_tlb_check check;
+    struct level level;
+    enum pb_status status;
+
+    *found_out = false;
+    evidence->position = position;
+    status = find_level(evidence, &rankings[0], &rankings[1], err);
+    if (status != PB_OK || rankings[0].count == 0)
+        return status;
+    summarise(&rankings[0], &level);
+    status = pb_tlb_adopt(evidence, &level.best, rankings[0].penalty_cycles, &check, err);
+    if (status != PB_OK)
+        return status;
+    *found_out = 2 * check.agreeing >= check.seen; /* else it is in no order that is known */
+    if (!*found_out) {
+        pb_tlb_drop(evidence);
+        return PB_OK;
+    }
+    level.confidence *= ((double)check.agreeing + 1.0) / ((double)check.seen + 2.0);
+    level.seen = check.seen;
+    level.agreeing = check.agreeing;
+    for (size_t i = levels->count; i > position; i--)
+        levels->items[i] = levels->items[i - 1];
+    levels->items[position] = level;
+    levels->count++;
+    return PB_OK;
+}
+
+/*
+ * Level by level behind those found, then before them: where lines take different times, a small
+ * first step shows only once the larger ones are known.
+ */
+static enum pb_status find_levels(struct pb_tlb_evidence *evidence, struct levels *levels,
+                                  struct pb_error *err)
+{
+    struct pb_tlb_ranking *rankings = malloc(2 * sizeof(*rankings));
+    enum pb_status status = PB_OK;
+    bool found = true;
+
+    if (rankings == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating hypotheses");
+    while (status == PB_OK && found && levels->count < PB_TLB_FOUND_MAX)
+        status = add_level(evidence, levels->count, rankings, levels, &found, err);
+    found = levels->count > 0;
+    while (status == PB_OK && found && levels->count < PB_TLB_FOUND_MAX)
+        status = add_level(evidence, 0, rankings, levels, &found, err);
+    free(rankings);
+    return status;
+}
+
+/* How many levels a load misses. */
+static size_t missed(const struct pb_tlb_evidence *evidence, size_t s, size_t place, uint32_t pages)
+{
+    size_t count = 0;
+
+    while (count < evidence->level_count && evidence->onset_pages[count][s][place] <= pages)
+        count++;
+    return count;
+}
+
+/* The median of a place's loads that miss so many levels; NaN: fewer than three. */
+static double median_of(const struct pb_tlb_evidence *evidence, size_t s, size_t place,
+                        size_t levels, double *scratch)
+{
+    const struct pb_tlb_scan *scan = &evidence->scans->items[s];
+    size_t count = 0;
+
+    for (size_t w = 0; w < scan->chase_count; w++) {
+        double cycles = *pb_tlb_cycles(scan, place, w);
+
+        if (!isnan(cycles) && missed(evidence, s, place, scan->pages[w]) == levels)
+            scratch[count++] = cycles;
+    }
+    return count < 3 ? NAN : pb_noise_locate(&evidence->noise, scratch, count);
+}
+
+/* What a line takes longer where it misses the level, over all lines that show both. PB_NO_MEMORY.
+ */
+static enum pb_status measure_penalty(const struct pb_tlb_evidence *evidence, size_t level,
+                                      double *scratch, struct pb_estimate *penalty,
+                                      struct pb_error *err)
+{
+    struct pb_sample steps = {NULL, 0, 0}, sorted = {NULL, 0, 0};
+    enum pb_status status = PB_OK;
+
+    for (size_t s = 0; s < evidence->scans->count; s++) {
+        for (size_t place = 0; place < evidence->scans->items[s].place_count; place++) {
+            double hit = median_of(evidence, s, place, level, scratch), miss;
+
+            if (evidence->is_uniform && level == 0)
+                hit = evidence->base_cycles;
+            miss = isnan(hit) ? NAN : median_of(evidence, s, place, level + 1, scratch);
+            if (!isnan(miss) && status == PB_OK)
+                status = pb_sample_add(&steps, miss - hit, err);
+        }
+    }
+    if (status == PB_OK)
+        status = pb_sample_sorted(&steps, &sorted, err);
+    *penalty =
+        (struct pb_estimate){evidence->penalty_cycles[level],
+                             evidence->penalty_cycles[level] - evidence->noise.spread_cycles,
+                             evidence->penalty_cycles[level] + evidence->noise.spread_cycles};
+    if (status == PB_OK && sorted.count >= 3) {
+        penalty->value = pb_quantile(sorted.values, sorted.count, 0.5);
+        pb_median_interval(sorted.values, sorted.count, 0.95, &penalty->low, &penalty->high);
+    }
+    pb_sample_clear(&sorted);
+    pb_sample_clear(&steps);
+    return status;
+}
+
+static enum pb_status measure_penalties(const struct pb_tlb_evidence *evidence,
+                                        struct levels *levels, struct pb_error *err)
+{
+    size_t chases = 0;
+    double *scratch;
+    enum pb_status status = PB_OK;
+
+    for (size_t s = 0; s < evidence->scans->count; s++)
+        if (evidence->scans->items[s].chase_count > chases)
+            chases = evidence->scans->items[s].chase_count;
+    scratch = malloc((chases + 1) * sizeof(*scratch));
+    if (scratch == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu chases", chases);
+    for (size_t i = 0; i < levels->count && status == PB_OK; i++)
+        status = measure_penalty(evidence, i, scratch, &levels->items[i].penalty, err);
+    free(scratch);
+    return status;
+}
+
+static struct pb_parameter *answer(const struct pb_case *at, size_t level, const char *name)
+{
+    const char memory[] = {'t', 'l', 'b', '_', 'l', (char)('1' + level), '\0'};
+
+    return pb_parameters_find(at->parameters, memory, name);
+}
+
+static bool is_exact(struct pb_estimate estimate)
+{
+    return estimate.low == estimate.high;
+}
+
+/* Entry number modulo a power of two: its masks. Returns how many. */
+static size_t modulo_masks(const struct pb_tlb_structure *best, uint64_t masks[PB_TLB_PARITIES_MAX])
+{
+    size_t count = 0;
+
+    while (count < PB_TLB_PARITIES_MAX && ((size_t)1 << count) < best->set_count) {
+        masks[count] = best->coverage_bytes << count;
+        count++;
+    }
+    return ((size_t)1 << count) == best->set_count ? count : 0;
+}
+
+static void state_none(const struct pb_case *at, size_t i, const char *reason)
+{
+    pb_parameter_set_none(answer(at, i, "index_kind"), "%s", reason);
+    pb_parameter_set_none(answer(at, i, "index_masks"), "%s", reason);
+}
+
+static void state_index(const struct pb_case *at, size_t i, const struct level *level)
+{
+    const struct pb_tlb_structure *best = &level->best;
+    uint64_t masks[PB_TLB_PARITIES_MAX], all = 0;
+    bool is_modulo = true;
+    size_t count;
+
+    if (best->set_count == 1) {
+        state_none(at, i, "one set needs no index");
+    } else if (!is_exact(level->sets) || !is_exact(level->coverage)) {
+        state_none(at, i, "several numbers of sets or coverages of an entry are as likely");
+    } else if (best->is_guessed) {
+        state_none(at, i, "too few set conflicts were observed to resolve every bit of the index");
+    } else if (!best->is_equal) {
+        state_none(at, i, "sets of unequal size: neither a modulo nor parities of address bits");
+    } else if (best->mask_count == 0) {
+        count = modulo_masks(best, masks);
+        pb_parameter_set_word(answer(at, i, "index_kind"), "modulo", level->confidence,
+                              "the entry's number modulo %zu", best->set_count);
+        if (count == 0)
+            pb_parameter_set_none(answer(at, i, "index_masks"),
+                                  "entry's number modulo %zu: no power of two, no masks",
+                                  best->set_count);
+        else
+            pb_parameter_set_masks(answer(at, i, "index_masks"), masks, count, level->confidence,
+                                   "the lowest bits of the entry's number");
+    } else {
+        for (size_t k = 0; k < best->mask_count; k++) {
+            masks[k] = best->masks[k] * best->coverage_bytes;
+            all |= best->masks[k];
+            is_modulo &= (best->masks[k] & best->resolved) == (uint64_t)1 << k;
+        }
+        if ((all & ~best->resolved) == 0)
+            pb_parameter_set_masks(answer(at, i, "index_masks"), masks, best->mask_count,
+                                   level->confidence,
+                                   "reduced basis over the address bits of the passes, %#llx; any "
+                                   "other basis of the same space is the same index",
+                                   (unsigned long long)(best->resolved * best->coverage_bytes));
+        else
+            pb_parameter_set_none(
+                answer(at, i, "index_masks"),
+                "not resolved: address bits %#llx of the index change only together with others at "
+                "this run's array address",
+                (unsigned long long)((all & ~best->resolved) * best->coverage_bytes));
+        if ((all & ~best->resolved) == 0 || !is_modulo)
+            pb_parameter_set_word(answer(at, i, "index_kind"), is_modulo ? "modulo" : "xor",
+                                  level->confidence,
+                                  "parities of the address bits of the passes, %#llx",
+                                  (unsigned long long)(best->resolved * best->coverage_bytes));
+        else
+            pb_parameter_set_none(answer(at, i, "index_kind"), "index_masks is undetermined");
+    }
+}
+
+static void state_ways(const struct pb_case *at, size_t i, const struct level *level)
+{
+    const struct pb_tlb_structure *best = &level->best;
+    struct pb_estimate list[PB_LIST_MAX];
+
+    if (best->is_equal) {
+        pb_parameter_set_number(answer(at, i, "way_counts"), level->ways, level->confidence,
+                                "LRU: sets that overflow miss as a whole; %zu of %zu places as "
+                                "predicted",
+                                level->agreeing, level->seen);
+        return;
+    }
+    for (size_t set = 0; set < best->set_count; set++)
+        list[set] = (struct pb_estimate){best->ways[set], best->ways[set], best->ways[set]};
+    pb_parameter_set_list(answer(at, i, "way_counts"), list, best->set_count, level->confidence,
+                          "LRU: sets that overflow miss as a whole, in the order of the entry's "
+                          "number modulo %.0f; %zu of %zu places as predicted",
+                          level->entries.value, level->agreeing, level->seen);
+}
+
+static void state_level(const struct pb_case *at, size_t i, const struct level *level)
+{
+    double coverage = level->coverage.value, confidence = level->confidence;
+    double page = fmin(coverage, (double)((uint64_t)2 << 20));
+    struct pb_estimate reach = {level->entries.value * coverage,
+                                level->entries.low * level->coverage.low,
+                                level->entries.high * coverage};
+
+    if (is_exact(level->coverage))
+        reach.low = level->entries.low * coverage;
+    pb_parameter_set_number(answer(at, i, "entry_count"), level->entries, confidence,
+                            "likeliest of all structures: log likelihood %.0f above none; %zu of "
+                            "%zu places begin to miss as predicted",
+                            level->best.gain, level->agreeing, level->seen);
+    pb_parameter_set_number(answer(at, i, "entry_span_bytes"), level->coverage, confidence,
+                            "pages that hit and miss together, over all strides");
+    pb_parameter_set_number(answer(at, i, "reach_bytes"), reach, confidence,
+                            "entries by what each covers");
+    pb_parameter_set_number(answer(at, i, "page_bytes"), (struct pb_estimate){page, 0.0, coverage},
+                            confidence / 2.0,
+                            "what an entry covers, at most 2 MiB; smaller pages do the same");
+    pb_parameter_set_number(answer(at, i, "set_count"), level->sets, confidence,
+                            "likeliest of all structures");
+    pb_parameter_set_number(answer(at, i, "penalty_cycles"), level->penalty, confidence,
+                            "M16 4.4: what a line takes longer where it misses this level");
+    state_ways(at, i, level);
+    state_index(at, i, level);
+}
+
+enum pb_status pb_infer_tlb_levels(const struct pb_case *at, struct pb_error *err)
+{
+    static const char *const names[] = {"page_bytes",  "entry_count", "entry_span_bytes",
+                                        "reach_bytes", "set_count",   "way_counts",
+                                        "index_kind",  "index_masks", "penalty_cycles"};
+    struct pb_tlb_scans scans = {.items = NULL};
+    struct pb_tlb_evidence evidence = {.scans = NULL};
+    struct levels levels = {.count = 0};
+    char reason[PB_MESSAGE_LENGTH];
+    enum pb_status status = pb_tlb_scans_read(at->recordings, 2, &scans, err);
+
+    if (status == PB_OK)
+        status = pb_tlb_drop_conflicts(&scans, at->parameters, err);
+    if (status == PB_OK)
+        status = pb_tlb_evidence_open(&scans, at->parameters, &evidence, err);
+    if (status == PB_OK)
+        status = find_levels(&evidence, &levels, err);
+    if (status == PB_OK)
+        status = measure_penalties(&evidence, &levels, err);
+    if (status == PB_OK)
+        snprintf(reason, sizeof(reason),
+                 "no such level: chases over up to %llu MiB show %zu levels",
+                 (unsigned long long)(scans.most_bytes >> 20), levels.count);
+    else
+        snprintf(reason, sizeof(reason), "%.200s", err->message);
+    for (size_t i = 0; i < PB_TLB_FOUND_MAX && status != PB_NO_MEMORY; i++) {
+        if (i < levels.count && status == PB_OK)
+            state_level(at, i, &levels.items[i]);
+        for (size_t k = 0; k < sizeof(names) / sizeof(names[0]) && i >= levels.count; k++)
+            pb_parameter_set_none(answer(at, i, names[k]), "%s", reason);
+    }
+    pb_tlb_evidence_clear(&evidence);
+    pb_tlb_scans_clear(&scans);
+    return status == PB_NO_MEMORY ? status : PB_OK;
+}

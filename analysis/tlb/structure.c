@@ -1,0 +1,817 @@
+/* Scoring structures of a TLB level; see structure.h. */
+#include "analysis/tlb/structure.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/cache/gf2.h"
+#include "analysis/constants.h"
+
+enum { COVERAGES_MAX = 24, SETS_MODULO_MAX = 16, WAYS_MAX = 8192, ENTRY_BYTES = 6 };
+
+/* Log odds of what need not be kept. */
+static const double UNLIKELY = 30.0;
+
+/* An entry as a scan comes to it: looked up from a chase of so many pages on, by this page. */
+struct unit {
+    uint64_t entry;
+    uint32_t lookup_pages, page;
+};
+
+/* The entries of all scans, if they cover so much each; by rising lookup_pages. */
+struct units {
+    uint64_t coverage_bytes;
+    struct unit **items; /* [scan] */
+    size_t *count;       /* [scan] */
+    size_t most;
+};
+
+/* Room for scoring, and what is scored. */
+struct scorer {
+    struct pb_tlb_evidence *evidence;
+    struct units units;
+    uint16_t parities[ENTRY_BYTES][256];
+    struct unit *ordered;  /* of one scan, set by set */
+    uint32_t *set_of;      /* of its units */
+    uint32_t *begin;       /* [sets + 1] of ordered */
+    double *by_onset;      /* [2][chase_count + 1] of one set */
+    double *by_ways;       /* [WAYS_MAX + 1] all sets with as many ways */
+    const float **rows;    /* [pages] gains of the recorded units of a set, */
+    uint32_t *onset_pages; /* [pages] predicted of one scan */
+    uint32_t *rank;        /* [pages] and their places in its order */
+    unsigned char *seen;   /* [PB_TLB_UNEQUAL_MAX][PB_TLB_UNEQUAL_MAX] */
+    struct pb_tlb_ranking *ranking;
+};
+
+uint32_t pb_tlb_ways_of(const struct pb_tlb_structure *structure, size_t set)
+{
+    return structure->ways[structure->is_equal ? 0 : set];
+}
+
+double pb_tlb_entry_count(const struct pb_tlb_structure *structure)
+{
+    double sum = 0.0;
+
+    if (structure->is_equal)
+        return (double)structure->ways[0] * (double)structure->set_count;
+    for (size_t i = 0; i < structure->set_count; i++)
+        sum += structure->ways[i];
+    return sum;
+}
+
+/* Parities of all values of each byte of an entry number, for each bit of the set. */
+static void tabulate(struct scorer *scorer, const struct pb_tlb_structure *structure)
+{
+    for (size_t byte = 0; byte < ENTRY_BYTES && structure->mask_count > 0; byte++) {
+        for (uint64_t value = 0; value < 256; value++) {
+            uint16_t set = 0;
+
+            for (size_t i = 0; i < structure->mask_count; i++)
+                set |=
+                    (uint16_t)(__builtin_parityll(structure->masks[i] & value << (8 * byte)) << i);
+            scorer->parities[byte][value] = set;
+        }
+    }
+}
+
+static size_t set_of(const struct scorer *scorer, const struct pb_tlb_structure *structure,
+                     uint64_t entry)
+{
+    size_t set = 0;
+
+    if (!structure->is_equal)
+        return structure->set_at[entry % structure->entry_count];
+    if (structure->mask_count == 0)
+        return (size_t)(entry % structure->set_count);
+    for (size_t byte = 0; byte < ENTRY_BYTES; byte++)
+        set ^= scorer->parities[byte][entry >> (8 * byte) & 255];
+    return set;
+}
+
+static int by_lookup(const void *a, const void *b)
+{
+    const struct unit *left = a, *right = b;
+
+    if (left->lookup_pages != right->lookup_pages)
+        return left->lookup_pages < right->lookup_pages ? -1 : 1;
+    return (left->page > right->page) - (left->page < right->page);
+}
+
+/* The entries of one scan; those that no chase looks up are left out. */
+static size_t list_units(const struct pb_tlb_evidence *evidence, size_t s, uint64_t coverage_bytes,
+                         struct unit *units)
+{
+    const struct pb_tlb_scan *scan = &evidence->scans->items[s];
+    bool is_sorted = true;
+    size_t count = 0;
+
+    for (size_t page = 0; page < scan->page_count && units != NULL; page++) {
+        uint64_t entry = (scan->base_address + page * scan->stride_bytes) / coverage_bytes;
+        uint32_t lookup = pb_tlb_lookup_pages(evidence, s, page);
+        struct unit *unit = &units[count];
+
+        if (lookup > scan->page_count)
+            continue;
+        if (count > 0 && units[count - 1].entry == entry) {
+            if (lookup < units[count - 1].lookup_pages)
+                units[count - 1] = (struct unit){entry, lookup, (uint32_t)page};
+        } else {
+            *unit = (struct unit){entry, lookup, (uint32_t)page};
+            count++;
+        }
+        is_sorted &= count < 2 || units[count - 2].lookup_pages <= units[count - 1].lookup_pages;
+    }
+    if (!is_sorted)
+        qsort(units, count, sizeof(*units), by_lookup);
+    return count;
+}
+
+static void list_all(struct scorer *scorer, uint64_t coverage_bytes)
+{
+    scorer->units.coverage_bytes = coverage_bytes;
+    scorer->units.most = 0;
+    for (size_t s = 0; s < scorer->evidence->scans->count; s++) {
+        size_t count = list_units(scorer->evidence, s, coverage_bytes, scorer->units.items[s]);
+
+        scorer->units.count[s] = count;
+        scorer->units.most = count > scorer->units.most ? count : scorer->units.most;
+    }
+    scorer->units.most = scorer->units.most < WAYS_MAX ? scorer->units.most : WAYS_MAX;
+}
+
+/* Puts the units of a scan set by set, each in order of lookups. */
+static void order_units(struct scorer *scorer, const struct pb_tlb_structure *structure, size_t s)
+{
+    const struct unit *units = scorer->units.items[s];
+    size_t count = scorer->units.count[s];
+
+    if (s == 0)
+        tabulate(scorer, structure);
+    memset(scorer->begin, 0, (structure->set_count + 1) * sizeof(*scorer->begin));
+    for (size_t i = 0; i < count; i++) {
+        scorer->set_of[i] = (uint32_t)set_of(scorer, structure, units[i].entry);
+        scorer->begin[scorer->set_of[i] + 1]++;
+    }
+    for (size_t set = 0; set < structure->set_count; set++)
+        scorer->begin[set + 1] += scorer->begin[set];
+    for (size_t i = 0; i < count; i++)
+        scorer->ordered[scorer->begin[scorer->set_of[i]]++] = units[i];
+    for (size_t set = structure->set_count; set > 0; set--)
+        scorer->begin[set] = scorer->begin[set - 1];
+    scorer->begin[0] = 0;
+}
+
+/* Units of one set, for every number of ways that they overflow: what they gain is added up. */
+static double sum_set(struct scorer *scorer, const struct pb_tlb_structure *structure, size_t s,
+                      size_t set)
+{
+    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
+    const struct unit *units = scorer->ordered + scorer->begin[set];
+    size_t count = scorer->begin[set + 1] - scorer->begin[set], recorded = 0;
+    double rest = 0.0, own = 0.0;
+
+    for (size_t i = 0; i < count; i++) { /* those looked up after the overflow miss at once */
+        if (units[i].page >= scan->place_count)
+            continue;
+        scorer->rows[recorded] = pb_tlb_gain(scorer->evidence, s, units[i].page);
+        scorer->rank[recorded] = (uint32_t)i;
+        rest += scorer->rows[recorded++][scan->first_chase[units[i].lookup_pages]];
+    }
+    for (size_t ways = 1, before = 0; ways < count && ways <= scorer->units.most; ways++) {
+        size_t onset = scan->first_chase[units[ways].lookup_pages];
+        double sum;
+
+        for (; before < recorded && scorer->rank[before] <= ways; before++)
+            rest -=
+                scorer->rows[before][scan->first_chase[units[scorer->rank[before]].lookup_pages]];
+        sum = rest;
+        for (size_t i = 0; i < before; i++)
+            sum += scorer->rows[i][onset];
+        scorer->by_ways[ways] += sum;
+        own += !structure->is_equal && ways == structure->ways[set] ? sum : 0.0;
+    }
+    return own;
+}
+
+/* The same of one set that has more units than there are chases. */
+static void sum_large_set(struct scorer *scorer, size_t s, const struct unit *units, size_t count)
+{
+    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
+    double *sum = scorer->by_onset, *later = sum + scan->chase_count + 1, rest = 0.0;
+
+    memset(sum, 0, 2 * (scan->chase_count + 1) * sizeof(*sum));
+    for (size_t i = 0; i < count; i++) {
+        const float *gain = pb_tlb_gain(scorer->evidence, s, units[i].page);
+        size_t first = scan->first_chase[units[i].lookup_pages];
+
+        if (units[i].page >= scan->place_count)
+            continue;
+        later[first] += gain[first];
+        for (size_t o = first; o < scan->chase_count; o++)
+            sum[o] += gain[o];
+    }
+    for (size_t o = scan->chase_count; o > 0; o--) {
+        rest += later[o];
+        sum[o - 1] += rest;
+    }
+    for (size_t ways = 1; ways < count && ways <= scorer->units.most; ways++)
+        scorer->by_ways[ways] += sum[scan->first_chase[units[ways].lookup_pages]];
+}
+
+/* What all sets gain: where they are equal by_ways, by any number of ways; else with their own. */
+static double sum_structure(struct scorer *scorer, const struct pb_tlb_structure *structure)
+{
+    const struct pb_tlb_scans *scans = scorer->evidence->scans;
+    size_t most = scorer->units.most;
+    double own = 0.0;
+
+    memset(scorer->by_ways, 0, (most + 1) * sizeof(*scorer->by_ways));
+    for (size_t s = 0; s < scans->count; s++) {
+        order_units(scorer, structure, s);
+        for (size_t set = 0; set < structure->set_count; set++) {
+            const struct unit *units = scorer->ordered + scorer->begin[set];
+            size_t count = scorer->begin[set + 1] - scorer->begin[set];
+
+            if (count > 2 * scans->items[s].chase_count && structure->is_equal)
+                sum_large_set(scorer, s, units, count);
+            else if (count > 1)
+                own += sum_set(scorer, structure, s, set);
+        }
+    }
+    return own;
+}
+
+/* The ways that gain most, the fewest of those; *high_out the most. */
+static double best_ways(const double *by_ways, size_t most, uint32_t *ways_out, uint32_t *high_out)
+{
+    double best = 0.0;
+
+    *ways_out = (uint32_t)most;
+    *high_out = (uint32_t)most;
+    for (size_t ways = 1; ways < most; ways++) {
+        if (by_ways[ways] <= best)
+            continue;
+        best = by_ways[ways];
+        *ways_out = (uint32_t)ways;
+    }
+    *high_out = *ways_out;
+    while (*high_out + 1 < most && by_ways[*high_out + 1] >= best - PB_TLB_SAME_GAIN)
+        ++*high_out;
+    while (*ways_out > 1 && by_ways[*ways_out - 1] >= best - PB_TLB_SAME_GAIN)
+        --*ways_out;
+    return best;
+}
+
+/* Keeps those within UNLIKELY of the best. */
+static void drop_unlikely(struct pb_tlb_ranking *ranking)
+{
+    double least = ranking->items[ranking->best].score - UNLIKELY;
+    size_t kept = 0, best = ranking->best;
+
+    for (size_t i = 0; i < ranking->count; i++) {
+        if (ranking->items[i].score < least)
+            continue;
+        if (i == ranking->best)
+            best = kept;
+        ranking->items[kept++] = ranking->items[i];
+    }
+    ranking->best = best;
+    ranking->count = kept;
+}
+
+static void add_hypothesis(struct scorer *scorer, struct pb_tlb_structure *structure,
+                           double parameters)
+{
+    struct pb_tlb_ranking *ranking = scorer->ranking;
+
+    structure->coverage_bytes = scorer->units.coverage_bytes;
+    structure->score = structure->gain - PB_TLB_PARAMETER_PRICE * parameters;
+    if (structure->score <= 0.0 ||
+        (ranking->count > 0 && structure->score < ranking->items[ranking->best].score - UNLIKELY))
+        return;
+    if (ranking->count == PB_TLB_HYPOTHESES_MAX)
+        drop_unlikely(ranking);
+    if (ranking->count == PB_TLB_HYPOTHESES_MAX)
+        return;
+    ranking->items[ranking->count] = *structure;
+    if (structure->score > ranking->items[ranking->best].score)
+        ranking->best = ranking->count;
+    ranking->count++;
+}
+
+/* Sets of equal ways, as many as gain most. Returns the gain. */
+static double score_index(struct scorer *scorer, const struct pb_tlb_structure *index)
+{
+    struct pb_tlb_structure equal = *index;
+
+    equal.is_equal = true;
+    sum_structure(scorer, &equal);
+    equal.gain = best_ways(scorer->by_ways, scorer->units.most, &equal.ways[0], &equal.ways_high);
+    add_hypothesis(scorer, &equal, 3.0 + (index->set_count > 1) + (double)index->mask_count);
+    return equal.gain;
+}
+
+/* The chase with which a place begins to miss, where it is clearly one; the chase count: it is not.
+ */
+static size_t clear_onset(const struct pb_tlb_evidence *evidence, size_t s, size_t place)
+{
+    const struct pb_tlb_scan *scan = &evidence->scans->items[s];
+    const float *gain = pb_tlb_gain(evidence, s, place);
+    uint32_t lookup = pb_tlb_lookup_pages(evidence, s, place);
+    size_t best = scan->chase_count;
+    double most = 0.0, next = 0.0;
+
+    if (lookup > scan->page_count)
+        return best;
+    for (size_t w = scan->first_chase[lookup]; w < scan->chase_count; w++) {
+        if (gain[w] > most) {
+            next = most;
+            most = gain[w];
+            best = w;
+        } else if (gain[w] > next) {
+            next = gain[w];
+        }
+    }
+    return most - next >= PB_TLB_SAME_GAIN ? best : scan->chase_count;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const uint64_t *left = a, *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
+/* Adds what was seen more than once: a page whose first miss a spike hides is no evidence. */
+static void add_differences(uint64_t *differences, size_t count, struct pb_gf2_span *same)
+{
+    qsort(differences, count, sizeof(*differences), by_value);
+    for (size_t i = 1; i < count; i++)
+        if (differences[i] == differences[i - 1] &&
+            (i == 1 || differences[i] != differences[i - 2]))
+            pb_gf2_add(same, differences[i]);
+}
+
+/* The page that was added to the chase with which a place begins to miss; 0: not clear. */
+static size_t find_cause(const struct pb_tlb_evidence *evidence, size_t s, size_t place)
+{
+    const struct pb_tlb_scan *scan = &evidence->scans->items[s];
+    size_t onset = clear_onset(evidence, s, place), added;
+
+    if (onset == scan->chase_count || onset == 0 ||
+        scan->pages[onset] != scan->pages[onset - 1] + 1)
+        return 0;
+    added = scan->pages[onset] - 1;
+    return added > place ? added : 0;
+}
+
+static uint64_t entry_of(const struct scorer *scorer, size_t s, size_t page)
+{
+    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
+
+    return (scan->base_address + page * scan->stride_bytes) / scorer->units.coverage_bytes;
+}
+
+/*
+ * Places that begin to miss with the page that was added share its set (N14 5.1). Tried are all
+ * pages, or those alone of which that was seen: other address bits are then of no index.
+ * PB_NO_MEMORY.
+ */
+static enum pb_status learn(struct scorer *scorer, size_t s, bool seen_only,
+                            struct pb_gf2_span *tried, struct pb_gf2_span *same,
+                            struct pb_error *err)
+{
+    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
+    uint64_t *differences, first = 0;
+    size_t count = 0;
+
+    if (scan->stride_bytes < scorer->units.coverage_bytes)
+        return PB_OK;
+    differences = malloc((scan->place_count + 1) * sizeof(*differences));
+    if (differences == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu places", scan->place_count);
+    for (size_t page = 1; page < scan->page_count && !seen_only; page++)
+        pb_gf2_add(tried, entry_of(scorer, s, page) ^ entry_of(scorer, s, 0));
+    for (size_t place = 0; place < scan->place_count; place++) {
+        size_t added = find_cause(scorer->evidence, s, place);
+
+        if (added == 0)
+            continue;
+        differences[count++] = entry_of(scorer, s, place) ^ entry_of(scorer, s, added);
+        if (first == 0)
+            first = entry_of(scorer, s, place);
+        pb_gf2_add(tried, entry_of(scorer, s, place) ^ first);
+        pb_gf2_add(tried, entry_of(scorer, s, added) ^ first);
+    }
+    add_differences(differences, count, same);
+    free(differences);
+    return PB_OK;
+}
+
+/* Half as many sets: bits i and j become one, or bit i is dropped where j is i. */
+static struct pb_tlb_structure halve(const struct pb_tlb_structure *index, size_t i, size_t j)
+{
+    struct pb_tlb_structure half = *index;
+
+    if (i != j)
+        half.masks[j] ^= half.masks[i];
+    for (size_t k = i; k + 1 < half.mask_count; k++)
+        half.masks[k] = half.masks[k + 1];
+    half.mask_count--;
+    half.set_count /= 2;
+    return half;
+}
+
+/* The best of the indexes with half as many sets, bits dropped before bits joined. */
+static struct pb_tlb_structure best_half(struct scorer *scorer,
+                                         const struct pb_tlb_structure *index, double *gain_out)
+{
+    struct pb_tlb_structure best = *index;
+
+    *gain_out = -INFINITY;
+    for (size_t apart = 0; apart < index->mask_count; apart++) {
+        for (size_t i = 0; i + apart < index->mask_count; i++) {
+            struct pb_tlb_structure half = halve(index, i, i + apart);
+            double gain;
+
+            half.is_guessed = true;
+            gain = score_index(scorer, &half);
+            if (gain <= *gain_out)
+                continue;
+            *gain_out = gain;
+            best = half;
+        }
+    }
+    return best;
+}
+
+/*
+ * Where too few pages were seen to share a set, the index has more bits than the level's: half the
+ * sets are tried as long as they gain as much. Returns the gain.
+ */
+static double coarsen(struct scorer *scorer, struct pb_tlb_structure index, double bound)
+{
+    const struct pb_tlb_ranking *ranking = scorer->ranking;
+    double gain = score_index(scorer, &index), most = gain, next;
+
+    if (gain < PB_TLB_COVERAGE_SHARE * bound ||
+        (ranking->count > 0 && gain < PB_TLB_INDEX_SHARE * ranking->items[ranking->best].gain))
+        return gain;
+    while (index.mask_count > 1) {
+        index = best_half(scorer, &index, &next);
+        if (next < most - PB_TLB_SAME_GAIN)
+            break;
+        most = fmax(most, next);
+    }
+    return most;
+}
+
+/*
+ * Indexes of parities of address bits, from pages that begin to miss together: in plain memory, in
+ * the block that is mapped again and again, or in both, whose arrays lie far apart.
+ */
+static enum pb_status score_parities(struct scorer *scorer, double bound, struct pb_error *err)
+{
+    const struct pb_tlb_scans *scans = scorer->evidence->scans;
+    enum { SEEN, PLAIN, REMAPPED, BOTH, KINDS };
+    enum pb_status status = PB_OK;
+    double gain = 0.0;
+
+    for (int kind = SEEN;
+         kind < KINDS && status == PB_OK && (kind <= PLAIN || gain < PB_TLB_EXPLAINED * bound);
+         kind++) {
+        struct pb_gf2_span tried = {.rank = 0}, same = {.rank = 0};
+        struct pb_tlb_structure index = {.set_count = 1};
+        uint64_t masks[64];
+
+        for (size_t s = 0; s < scans->count && status == PB_OK; s++)
+            if (kind == BOTH || (scans->items[s].remapped_bytes > 0) == (kind == REMAPPED))
+                status = learn(scorer, s, kind == SEEN, &tried, &same, err);
+        if (status != PB_OK || same.rank == 0 || tried.rank > PB_TLB_PARITIES_MAX + same.rank ||
+            tried.rank == same.rank)
+            continue;
+        index.mask_count = pb_gf2_masks(&tried, &same, masks);
+        index.set_count = (size_t)1 << index.mask_count;
+        index.resolved = pb_gf2_told(&tried);
+        memcpy(index.masks, masks, index.mask_count * sizeof(masks[0]));
+        gain = coarsen(scorer, index, bound);
+    }
+    return status;
+}
+
+/* Joins the sets of two rests of the entry count. */
+static void join(uint8_t set_at[PB_TLB_UNEQUAL_MAX], size_t count, size_t a, size_t b)
+{
+    uint8_t from = set_at[a] > set_at[b] ? set_at[a] : set_at[b];
+    uint8_t to = set_at[a] > set_at[b] ? set_at[b] : set_at[a];
+
+    for (size_t i = 0; i < count; i++)
+        set_at[i] = set_at[i] == from ? to : set_at[i];
+}
+
+/* Numbers sets in the order of their entries, and counts their ways; false: too many, or equal. */
+static bool number_sets(struct pb_tlb_structure *structure)
+{
+    uint8_t number[PB_TLB_UNEQUAL_MAX];
+
+    memset(number, UINT8_MAX, sizeof(number));
+    for (size_t i = 0; i < structure->entry_count; i++) {
+        uint8_t *set = &number[structure->set_at[i]];
+
+        if (*set == UINT8_MAX) {
+            if (structure->set_count == PB_LIST_MAX)
+                return false;
+            *set = (uint8_t)structure->set_count++;
+        }
+        structure->ways[*set]++;
+        structure->set_at[i] = *set;
+    }
+    for (size_t set = 1; set < structure->set_count; set++)
+        if (structure->ways[set] != structure->ways[0])
+            return true;
+    return false;
+}
+
+/*
+ * Sets of unequal ways, as of Fermi's to Maxwell's second TLBs (M16 4.4): entries are dealt to the
+ * sets so that as many in a row as the level holds fill all of them. With each page beyond, the set
+ * that it belongs to begins to miss, as many pages as it has ways: pages that were seen to share a
+ * set so often are joined.
+ */
+static void score_unequal(struct scorer *scorer, uint32_t entry_count, unsigned seen_least)
+{
+    struct pb_tlb_structure structure = {.entry_count = entry_count};
+    static const uint32_t most = PB_TLB_UNEQUAL_MAX - 1;
+    unsigned char *seen;
+
+    if (entry_count < 2 || entry_count > most)
+        return;
+    seen = scorer->seen;
+    memset(seen, 0, (size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX);
+    for (size_t i = 0; i < entry_count; i++)
+        structure.set_at[i] = (uint8_t)i;
+    for (size_t s = 0; s < scorer->evidence->scans->count; s++) {
+        const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
+
+        for (size_t place = 0;
+             place < scan->place_count && scan->stride_bytes >= scorer->units.coverage_bytes;
+             place++) {
+            size_t added = find_cause(scorer->evidence, s, place), a, b;
+
+            if (added == 0)
+                continue;
+            a = (size_t)(entry_of(scorer, s, place) % entry_count);
+            b = (size_t)(entry_of(scorer, s, added) % entry_count);
+            if (a > b) {
+                size_t swap = a;
+
+                a = b;
+                b = swap;
+            }
+            if (++seen[a * PB_TLB_UNEQUAL_MAX + b] == seen_least)
+                join(structure.set_at, entry_count, a, b);
+        }
+    }
+    if (!number_sets(&structure))
+        return;
+    structure.gain = sum_structure(scorer, &structure);
+    add_hypothesis(scorer, &structure, 4.0 + (double)structure.set_count);
+}
+
+/* The fewest pages in a row, an entry each, with which several places begin to miss, less one. */
+static uint32_t fits_in_a_row(const struct scorer *scorer)
+{
+    uint32_t fits = 0;
+
+    for (size_t s = 0; s < scorer->evidence->scans->count; s++) {
+        const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
+        uint32_t counts[PB_TLB_UNEQUAL_MAX] = {0};
+
+        if (scan->stride_bytes != scorer->units.coverage_bytes)
+            continue;
+        for (size_t place = 0; place < scan->place_count; place++) {
+            size_t onset = clear_onset(scorer->evidence, s, place);
+
+            if (onset < scan->chase_count && scan->pages[onset] < PB_TLB_UNEQUAL_MAX)
+                counts[scan->pages[onset]]++;
+        }
+        for (uint32_t pages = 1; pages < PB_TLB_UNEQUAL_MAX; pages++)
+            if (counts[pages] > 1 && (fits == 0 || pages - 1 < fits)) {
+                fits = pages - 1;
+                break;
+            }
+    }
+    return fits;
+}
+
+static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
+{
+    const struct pb_tlb_scans *scans = scorer->evidence->scans;
+    size_t pages = 0, chases = 0;
+
+    scorer->units.items = calloc(scans->count, sizeof(struct unit *));
+    scorer->units.count = calloc(scans->count, sizeof(*scorer->units.count));
+    for (size_t s = 0; s < scans->count && scorer->units.items != NULL; s++) {
+        const struct pb_tlb_scan *scan = &scans->items[s];
+
+        pages = scan->page_count > pages ? scan->page_count : pages;
+        chases = scan->chase_count > chases ? scan->chase_count : chases;
+        scorer->units.items[s] = malloc(scan->page_count * sizeof(struct unit));
+        if (scorer->units.items[s] == NULL)
+            return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages",
+                           scan->page_count);
+    }
+    scorer->ordered = calloc(pages + 1, sizeof(*scorer->ordered));
+    scorer->rows = malloc((pages + 1) * sizeof(*scorer->rows));
+    scorer->onset_pages = malloc((pages + 1) * sizeof(*scorer->onset_pages));
+    scorer->rank = malloc((pages + 1) * sizeof(*scorer->rank));
+    scorer->set_of = malloc((pages + 1) * sizeof(*scorer->set_of));
+    scorer->begin = malloc((((size_t)1 << PB_TLB_PARITIES_MAX) + 2) * sizeof(*scorer->begin));
+    scorer->by_onset = malloc(2 * (chases + 1) * sizeof(*scorer->by_onset));
+    scorer->by_ways = malloc((WAYS_MAX + 1) * sizeof(*scorer->by_ways));
+    scorer->seen = malloc((size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX);
+    if (scorer->units.items == NULL || scorer->units.count == NULL || scorer->ordered == NULL ||
+        scorer->rows == NULL || scorer->rank == NULL || scorer->onset_pages == NULL ||
+        scorer->set_of == NULL || scorer->begin == NULL || scorer->by_onset == NULL ||
+        scorer->by_ways == NULL || scorer->seen == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages", pages);
+    return PB_OK;
+}
+
+static void release(struct scorer *scorer)
+{
+    for (size_t s = 0; s < scorer->evidence->scans->count && scorer->units.items != NULL; s++)
+        free(scorer->units.items[s]);
+    free(scorer->units.items);
+    free(scorer->units.count);
+    free(scorer->ordered);
+    free(scorer->rows);
+    free(scorer->rank);
+    free(scorer->onset_pages);
+    free(scorer->set_of);
+    free(scorer->begin);
+    free(scorer->by_onset);
+    free(scorer->by_ways);
+    free(scorer->seen);
+}
+
+/* The pages with which every page of a scan begins to miss. */
+static void predict_onsets(struct scorer *scorer, const struct pb_tlb_structure *structure,
+                           size_t s, uint32_t *onset_pages)
+{
+    for (size_t page = 0; page < scorer->evidence->scans->items[s].page_count; page++)
+        onset_pages[page] = PB_TLB_NEVER;
+    order_units(scorer, structure, s);
+    for (size_t set = 0; set < structure->set_count; set++) {
+        const struct unit *units = scorer->ordered + scorer->begin[set];
+        size_t count = scorer->begin[set + 1] - scorer->begin[set];
+        uint32_t ways = pb_tlb_ways_of(structure, set);
+
+        for (size_t i = 0; i < count && ways < count; i++)
+            onset_pages[units[i].page] = units[i].lookup_pages > units[ways].lookup_pages
+                                             ? units[i].lookup_pages
+                                             : units[ways].lookup_pages;
+    }
+}
+
+static void check(const struct pb_tlb_evidence *evidence, size_t s, const uint32_t *onset_pages,
+                  struct pb_tlb_check *check)
+{
+    const struct pb_tlb_scan *scan = &evidence->scans->items[s];
+
+    for (size_t place = 0; place < scan->place_count; place++) {
+        size_t seen = clear_onset(evidence, s, place), predicted = scan->chase_count;
+
+        if (seen == scan->chase_count)
+            continue;
+        if (onset_pages[place] <= scan->page_count)
+            predicted = scan->first_chase[onset_pages[place]];
+        check->seen++;
+        check->agreeing += seen == predicted;
+    }
+}
+
+/* Does the best structure so far predict nearly every place of which it is clear when it misses?
+ */
+static bool is_explained(struct scorer *scorer)
+{
+    const struct pb_tlb_ranking *ranking = scorer->ranking;
+    struct pb_tlb_check sum = {0, 0};
+
+    if (ranking->count == 0 ||
+        ranking->items[ranking->best].coverage_bytes != scorer->units.coverage_bytes)
+        return false;
+    for (size_t s = 0; s < scorer->evidence->scans->count; s++) {
+        predict_onsets(scorer, &ranking->items[ranking->best], s, scorer->onset_pages);
+        check(scorer->evidence, s, scorer->onset_pages, &sum);
+    }
+    return (double)sum.agreeing >= PB_TLB_EXPLAINED * (double)sum.seen;
+}
+
+/* A coverage and what one set of it gains. */
+struct coverage {
+    uint64_t bytes;
+    double gain;
+};
+
+static int by_gain(const void *a, const void *b)
+{
+    const struct coverage *left = a, *right = b;
+
+    if (left->gain != right->gain)
+        return left->gain < right->gain ? 1 : -1;
+    return (left->bytes < right->bytes) - (left->bytes > right->bytes);
+}
+
+/* One set of every coverage; then, where that leaves much unexplained, sets of the best ones. */
+static enum pb_status score_all(struct scorer *scorer, double bound, struct pb_error *err)
+{
+    const struct pb_tlb_scans *scans = scorer->evidence->scans;
+    struct coverage coverages[COVERAGES_MAX];
+    struct pb_tlb_structure one = {.set_count = 1};
+    enum pb_status status = PB_OK;
+    size_t count = 0;
+
+    for (uint64_t bytes = scans->least_stride_bytes;
+         count < COVERAGES_MAX && bytes <= scans->most_bytes; bytes *= 2) {
+        list_all(scorer, bytes);
+        coverages[count++] = (struct coverage){bytes, score_index(scorer, &one)};
+    }
+    qsort(coverages, count, sizeof(coverages[0]), by_gain);
+    if (count == 0 || coverages[0].gain >= bound - PB_TLB_PARAMETER_PRICE)
+        return PB_OK;
+    for (size_t i = 0, tried = 0; i < count && tried < PB_TLB_COVERAGES_TRIED; i++) {
+        if (i > 0 && coverages[i].gain == coverages[i - 1].gain) /* no chase tells them apart */
+            continue;
+        if (coverages[i].gain < PB_TLB_COVERAGE_SHARE * coverages[0].gain)
+            break;
+        tried++;
+        list_all(scorer, coverages[i].bytes);
+        for (size_t sets = 2; sets <= SETS_MODULO_MAX; sets++)
+            score_index(scorer, &(struct pb_tlb_structure){.set_count = sets});
+        for (unsigned seen = 1; seen <= 2; seen++)
+            score_unequal(scorer, fits_in_a_row(scorer), seen);
+        if (!is_explained(scorer))
+            status = score_parities(scorer, bound, err);
+        if (status != PB_OK || is_explained(scorer))
+            break;
+    }
+    return status;
+}
+
+enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycles, double bound,
+                           struct pb_tlb_ranking *ranking_out, struct pb_error *err)
+{
+    struct scorer scorer = {.evidence = evidence, .ranking = ranking_out};
+    enum pb_status status;
+
+    ranking_out->penalty_cycles = penalty_cycles;
+    ranking_out->count = ranking_out->best = 0;
+    status = allocate(&scorer, err);
+    if (status == PB_OK)
+        status = score_all(&scorer, bound, err);
+    release(&scorer);
+    return status;
+}
+
+enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
+                            const struct pb_tlb_structure *structure, double penalty_cycles,
+                            struct pb_tlb_check *check_out, struct pb_error *err)
+{
+    struct scorer scorer = {.evidence = evidence};
+    enum pb_status status = allocate(&scorer, err);
+
+    *check_out = (struct pb_tlb_check){0, 0};
+    if (status == PB_OK) {
+        uint32_t **onset_pages = evidence->onset_pages[evidence->level_count];
+
+        pb_tlb_weigh(evidence, penalty_cycles);
+        list_all(&scorer, structure->coverage_bytes);
+        for (size_t s = 0; s < evidence->scans->count; s++) {
+            predict_onsets(&scorer, structure, s, onset_pages[s]);
+            check(evidence, s, onset_pages[s], check_out);
+        }
+        for (size_t i = evidence->level_count; i > evidence->position; i--) {
+            evidence->onset_pages[i] = evidence->onset_pages[i - 1];
+            evidence->penalty_cycles[i] = evidence->penalty_cycles[i - 1];
+        }
+        evidence->onset_pages[evidence->position] = onset_pages;
+        evidence->penalty_cycles[evidence->position] = penalty_cycles;
+        evidence->level_count++;
+    }
+    release(&scorer);
+    return status;
+}
+
+void pb_tlb_drop(struct pb_tlb_evidence *evidence)
+{
+    uint32_t **onset_pages = evidence->onset_pages[evidence->position];
+
+    evidence->level_count--;
+    for (size_t i = evidence->position; i < evidence->level_count; i++) {
+        evidence->onset_pages[i] = evidence->onset_pages[i + 1];
+        evidence->penalty_cycles[i] = evidence->penalty_cycles[i + 1];
+    }
+    evidence->onset_pages[evidence->level_count] = onset_pages;
+}

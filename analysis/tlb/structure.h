@@ -1,0 +1,73 @@
+/*
+ * Hypotheses of one TLB level: what an entry covers, sets and ways, the index, LRU in each set; and
+ * how well each predicts which places miss with which chase.
+ *
+ * A chase loads its pages in order, pass after pass. So with an LRU, a set misses all of its
+ * entries from the chase on with which more of them are looked up than it has ways, and none
+ * before; of several pages of an entry only the first one can miss. What one level misses is looked
+ * up in the next.
+ */
+#ifndef PB_ANALYSIS_TLB_STRUCTURE_H
+#define PB_ANALYSIS_TLB_STRUCTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/parameter.h"
+#include "analysis/tlb/evidence.h"
+
+enum { PB_TLB_PARITIES_MAX = 12, PB_TLB_UNEQUAL_MAX = 256, PB_TLB_HYPOTHESES_MAX = 128 };
+
+struct pb_tlb_structure {
+    uint64_t coverage_bytes; /* of an entry */
+    size_t set_count;
+    uint64_t masks[PB_TLB_PARITIES_MAX]; /* of entry numbers: bit i of the set is a parity */
+    size_t mask_count;                   /* 0: entry number modulo sets, */
+    uint64_t resolved;                   /* bits of entry numbers that the chases tell apart */
+    bool is_guessed;                     /* other parities predict as much */
+    uint32_t entry_count; /* or where sets have unequal ways, set_at[its rest by these] */
+    uint8_t set_at[PB_TLB_UNEQUAL_MAX];
+    bool is_equal; /* all sets have ways[0] */
+    uint32_t ways[PB_LIST_MAX];
+    uint32_t ways_high; /* where is_equal: up to so many predict the same */
+    double gain;        /* log likelihood above that of no level at all */
+    double score;       /* the same, less the price of the parameters */
+};
+
+/* All hypotheses that were scored with one latency step, in no order; the best of them. */
+struct pb_tlb_ranking {
+    double penalty_cycles;
+    struct pb_tlb_structure items[PB_TLB_HYPOTHESES_MAX];
+    size_t count, best;
+};
+
+/*
+ * Scores structures of a level with that penalty, by the accesses that miss the levels before, as
+ * pb_tlb_weigh() has just weighed them. ranking_out->count is 0 where no structure is better than
+ * none.
+ *
+ * bound  what pb_tlb_weigh() said: no structure gains more
+ *
+ * PB_NO_MEMORY
+ */
+enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycles, double bound,
+                           struct pb_tlb_ranking *ranking_out, struct pb_error *err);
+
+/* Places of which it is clear with which chase they begin to miss, and those predicted so. */
+struct pb_tlb_check {
+    size_t seen, agreeing;
+};
+
+/* Makes the structure a known level of the evidence, at evidence->position. PB_NO_MEMORY. */
+enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
+                            const struct pb_tlb_structure *structure, double penalty_cycles,
+                            struct pb_tlb_check *check_out, struct pb_error *err);
+
+/* Takes the level back that was adopted last. */
+void pb_tlb_drop(struct pb_tlb_evidence *evidence);
+
+uint32_t pb_tlb_ways_of(const struct pb_tlb_structure *structure, size_t set);
+double pb_tlb_entry_count(const struct pb_tlb_structure *structure);
+
+#endif

@@ -1,0 +1,184 @@
+/* TLB levels by one comparison of hypotheses: drawn devices, and what they lack. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "analysis/blind/profile.h"
+#include "analysis/inference.h"
+#include "analysis/selected.h"
+#include "analysis/tlb/infer_levels.h"
+#include "battery/battery.h"
+
+/* What other tests would say of the caches. */
+static void declare_caches(const struct blind_profile *profile, struct pb_parameters *parameters)
+{
+    const struct blind_cache *l2 = &profile->caches[BLIND_L2];
+    const struct {
+        const char *memory, *name;
+        double value;
+    } known[] = {{"l2", "latency_cycles", l2->latency_cycles},
+                 {"l2", "size_bytes", (double)blind_cache_bytes(l2)},
+                 {"l2", "line_bytes", (double)l2->line_bytes},
+                 {"dram", "latency_cycles", profile->dram_cycles}};
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        double value = known[i].value;
+
+        assert_int_equal(
+            pb_parameters_declare(parameters, known[i].memory, known[i].name, "", "", NULL), PB_OK);
+        pb_parameter_set_number(pb_parameters_find(parameters, known[i].memory, known[i].name),
+                                (struct pb_estimate){value, value, value}, 0.9, "drawn");
+    }
+}
+
+static void declare_levels(struct pb_parameters *parameters)
+{
+    for (const struct pb_inference *row = pb_inferences; row->memory != NULL; row++)
+        for (size_t i = 0; strncmp(row->memory, "tlb_l", 5) == 0 && i < PB_INFERENCE_ANSWERS_MAX &&
+                           row->answers[i].name != NULL;
+             i++)
+            assert_int_equal(pb_parameters_declare(parameters, row->memory, row->answers[i].name,
+                                                   row->answers[i].unit, "", NULL),
+                             PB_OK);
+}
+
+static void measure(const struct blind_profile *profile, struct pb_recording recordings_out[2])
+{
+    char folder[] = "/tmp/plumb-levels-XXXXXX", path[64];
+    struct pb_device_request request = {.profile = path, .seed = 1};
+    const struct pb_test **chosen = NULL;
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_state states[2];
+    struct pb_bench bench;
+
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/profile.json", folder);
+    assert_int_equal(blind_write(profile, path), 0);
+    assert_int_equal(pb_battery_select(PB_STANDARD, "tlb_reach,tlb_alias", &chosen, &err), PB_OK);
+    if (pb_bench_open(&pb_device_sim, &request, PB_STANDARD, &bench, &err) != PB_OK)
+        fail_msg("%s", err.message);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(pb_bench_run(&bench, chosen[i], &recordings_out[i], states, &err), PB_OK);
+    pb_bench_close(&bench);
+    free(chosen);
+    remove(path);
+    rmdir(folder);
+}
+
+static void infer(const struct blind_profile *profile, struct pb_parameters *parameters_out)
+{
+    struct pb_recording recordings[2] = {0};
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_case at = {pb_inferences, NULL, recordings, parameters_out};
+
+    memset(parameters_out, 0, sizeof(*parameters_out));
+    declare_caches(profile, parameters_out);
+    declare_levels(parameters_out);
+    measure(profile, recordings);
+    assert_int_equal(pb_infer_tlb_levels(&at, &err), PB_OK);
+    pb_recording_clear(&recordings[0]);
+    pb_recording_clear(&recordings[1]);
+}
+
+static void assert_level(const struct pb_parameters *parameters, size_t i,
+                         const struct blind_tlb *tlb)
+{
+    const char memory[] = {'t', 'l', 'b', '_', 'l', (char)('1' + i), '\0'};
+    double entries = blind_tlb_entries(tlb), ways[BLIND_SETS_MAX];
+    bool equal = true;
+
+    assert_number(parameters, memory, "entry_count", entries, 0.0);
+    assert_number(parameters, memory, "entry_span_bytes", (double)tlb->span_bytes, 0.0);
+    assert_number(parameters, memory, "reach_bytes", entries * (double)tlb->span_bytes, 0.0);
+    assert_number(parameters, memory, "set_count", (double)tlb->sets, 0.0);
+    assert_number(parameters, memory, "penalty_cycles", tlb->penalty_cycles, 2.0);
+    for (size_t set = 0; tlb->mask_count == 0 && set < tlb->sets; set++) {
+        ways[set] = tlb->ways[set];
+        equal &= tlb->ways[set] == tlb->ways[0];
+    }
+    assert_numbers(parameters, memory, "way_counts",
+                   tlb->mask_count > 0 ? (double[]){tlb->ways[0]} : ways, equal ? 1 : tlb->sets,
+                   0.0);
+}
+
+/* All levels of a drawn device exactly, and none that it lacks. */
+static void assert_recovered(uint64_t seed)
+{
+    struct pb_parameters parameters;
+    struct blind_profile profile;
+    size_t count = 0;
+
+    blind_draw(seed, &profile);
+    infer(&profile, &parameters);
+    for (; count < BLIND_TLBS && profile.tlbs[count].span_bytes > 0; count++)
+        assert_level(&parameters, count, &profile.tlbs[count]);
+    for (; count < BLIND_TLBS; count++) {
+        const char memory[] = {'t', 'l', 'b', '_', 'l', (char)('1' + count), '\0'};
+
+        assert_open(&parameters, memory, "reach_bytes", "no such level");
+    }
+    pb_parameters_clear(&parameters);
+}
+
+/* Pages of 64 KiB: every load of the wider strides has an entry of its own. */
+static void test_levels__small_pages_are_found(void **state)
+{
+    (void)state;
+    assert_recovered(4000006);
+}
+
+static void test_levels__three_levels_are_found(void **state)
+{
+    (void)state;
+    assert_recovered(4000032);
+}
+
+/* As M16's second level: entries are dealt to sets of unequal ways. */
+static void test_levels__unequal_sets_are_found(void **state)
+{
+    (void)state;
+    assert_recovered(1000001);
+}
+
+static void test_levels__hashed_sets_are_found(void **state)
+{
+    (void)state;
+    assert_recovered(2000007);
+}
+
+/* Neither DRAM's step, nor that of a fourth cache, nor spikes are a level. */
+static void test_levels__caches_and_spikes_are_none(void **state)
+{
+    struct pb_parameters parameters;
+    struct blind_profile profile;
+
+    (void)state;
+    blind_draw(4000042, &profile);
+    assert_int_equal(profile.tlbs[0].span_bytes, 0);
+    infer(&profile, &parameters);
+    assert_open(&parameters, "tlb_l1", "reach_bytes", "no such level");
+    assert_open(&parameters, "tlb_l1", "penalty_cycles", "no such level");
+    pb_parameters_clear(&parameters);
+    assert_recovered(4000002);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_levels__small_pages_are_found),
+        cmocka_unit_test(test_levels__three_levels_are_found),
+        cmocka_unit_test(test_levels__unequal_sets_are_found),
+        cmocka_unit_test(test_levels__hashed_sets_are_found),
+        cmocka_unit_test(test_levels__caches_and_spikes_are_none),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
