@@ -90,7 +90,7 @@ class Job:
         elif pids:
             pids = [rng.choice(pids)]
         pause = rng.uniform(0.05, 1.0)
-        stays_stopped = kind == "probe" and rng.random() < 0.3
+        stays_stopped = rng.random() < 0.3 and kind == "probe" and bool(members["rank"])
         if not pids:
             return
         self.struck.append((kind, name))
