@@ -519,12 +519,13 @@ static enum pb_status state_side(const struct pb_case *at, const char *side, boo
     const struct pb_recording *recording = &at->recordings[0];
     const struct pb_matrix *matrix = &recording->matrix;
     size_t lines = matrix->axes[0].length, step = matrix->axes[1].length, count = 0;
-    double *latencies = malloc((2 * lines + 1) * sizeof(*latencies)), *rates = latencies + lines;
+    double *latencies = malloc((2 * lines + 1) * sizeof(*latencies)), *rates;
     char name[PB_NAME_LENGTH];
     enum pb_status status;
 
     if (latencies == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for %zu lines", lines);
+    rates = latencies + lines;
     for (size_t i = 0; i < lines; i++) {
         const double *cell = matrix->values + i * step;
 

@@ -1,6 +1,7 @@
 /* Likelihoods of the accesses of chases over pages; see evidence.h. */
 #include "analysis/tlb/evidence.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,7 @@ static enum pb_status estimate_noise(const struct pb_tlb_scans *scans, struct pb
                                      struct pb_error *err)
 {
     struct pb_noise_evidence deviations = {NULL, 0, 0};
-    struct pb_noise of_reference;
+    struct pb_noise of_reference = {0};
     enum pb_status status = PB_OK;
 
     for (size_t s = 0; s < scans->count && status == PB_OK; s++) {
@@ -314,11 +315,12 @@ static bool is_known_step(const struct pb_tlb_evidence *evidence, double cycles,
 static enum pb_status add_peaks(struct pb_tlb_evidence *evidence, const double *counts, int half,
                                 int least, size_t most, struct pb_error *err)
 {
-    double *sums = calloc(2 * PB_TLB_CYCLES_MAX, sizeof(*sums)), *left = sums + PB_TLB_CYCLES_MAX;
+    double *sums = calloc(2 * PB_TLB_CYCLES_MAX, sizeof(*sums)), *left;
 
     if (sums == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %d cycles",
                        (int)PB_TLB_CYCLES_MAX);
+    left = sums + PB_TLB_CYCLES_MAX;
     for (int i = half; i + half < PB_TLB_CYCLES_MAX; i++)
         for (int k = i - half; k <= i + half; k++)
             sums[i] += counts[k] * (half + 1 - abs(k - i));
@@ -418,7 +420,7 @@ static void fill_table(const struct pb_tlb_evidence *evidence, double penalty, s
         for (size_t k = 0; k < count; k++)
             miss += shares[k] * exp(log_of(evidence, excess - steps[k]));
         table->hit[i] = (float)log_of(evidence, excess);
-        table->miss[i] = (float)log(miss);
+        table->miss[i] = (float)log(fmax(miss, DBL_MIN));
     }
 }
 

@@ -131,7 +131,7 @@ static int by_bound(const void *a, const void *b)
 static enum pb_status find_level(struct pb_tlb_evidence *evidence, struct pb_tlb_ranking *best,
                                  struct pb_tlb_ranking *scratch, struct pb_error *err)
 {
-    struct step steps[PB_TLB_STEPS_MAX];
+    struct step steps[PB_TLB_STEPS_MAX] = {{0.0, 0.0}};
     enum pb_status status = pb_tlb_propose_steps(evidence, err);
     size_t count = status == PB_OK ? evidence->step_count : 0;
     double score = 0.0;

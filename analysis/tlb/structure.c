@@ -728,7 +728,7 @@ static int by_gain(const void *a, const void *b)
 static enum pb_status score_all(struct scorer *scorer, double bound, struct pb_error *err)
 {
     const struct pb_tlb_scans *scans = scorer->evidence->scans;
-    struct coverage coverages[COVERAGES_MAX];
+    struct coverage coverages[COVERAGES_MAX] = {{0, 0.0}};
     struct pb_tlb_structure one = {.set_count = 1};
     enum pb_status status = PB_OK;
     size_t count = 0;

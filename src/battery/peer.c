@@ -43,7 +43,7 @@ static enum pb_status chase_peer(struct pb_bench *bench, const char *uuid, doubl
                                  struct pb_error *err)
 {
     uint64_t offsets[LINES], indices[LINES];
-    uint32_t latency[LINES];
+    uint32_t latency[LINES] = {0};
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < LINES; i++)
