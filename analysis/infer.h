@@ -10,10 +10,8 @@ enum pb_status pb_infer_clock_rate(const struct pb_case *at, struct pb_error *er
 /* infer_capacity.c: of the row's memory, any cache */
 enum pb_status pb_infer_capacity(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_carveout(const struct pb_case *at, struct pb_error *err);
-/* infer_line.c: likewise */
-enum pb_status pb_infer_line(const struct pb_case *at, struct pb_error *err);
-/* infer_sets.c: likewise */
-enum pb_status pb_infer_sets(const struct pb_case *at, struct pb_error *err);
+/* infer_geometry.c: likewise; tests are those of line, sets and capacity */
+enum pb_status pb_infer_geometry(const struct pb_case *at, struct pb_error *err);
 /* infer_policy.c: likewise */
 enum pb_status pb_infer_policy(const struct pb_case *at, struct pb_error *err);
 /* infer_latency.c */

@@ -136,6 +136,8 @@ static enum pb_status run_row(struct pb_case *at, const struct pb_recordings *so
         read += status == PB_OK;
         if (status != PB_OK && status != PB_NO_MEMORY && row->tests[loaded][0] == '?') {
             pb_recording_clear(&recordings[loaded]);
+            recordings[loaded].outcome = PB_TEST_MISSING;
+            PB_TEXT_SET(recordings[loaded].message, err->message);
             status = PB_OK;
         }
         loaded++;

@@ -11,9 +11,10 @@
     {                                                                                              \
         {"line_bytes", "byte"}, {"sector_bytes", "byte"}, {"fetch_bytes", "byte"},                 \
     }
-#define SETS_ANSWERS                                                                               \
+#define GEOMETRY_ANSWERS                                                                           \
     {                                                                                              \
-        {"set_count", ""}, {"way_counts", ""}, {"index_kind", ""}, {"index_masks", ""},            \
+        {"line_bytes", "byte"}, {"sector_bytes", "byte"}, {"fetch_bytes", "byte"},                 \
+            {"set_count", ""}, {"way_counts", ""}, {"index_kind", ""}, {"index_masks", ""},        \
     }
 #define POLICY_ANSWERS                                                                             \
     {                                                                                              \
@@ -48,8 +49,7 @@ const struct pb_inference pb_inferences[] = {
     {"clock", {"clock_overhead"}, {{"overhead_cycles", "cycle"}}, pb_infer_clock_overhead},
     {"clock", {"clock_calibration"}, {{"sm_mhz", "MHz"}}, pb_infer_clock_rate},
     {"l1", {"l1_capacity"}, CAPACITY_ANSWERS, pb_infer_capacity},
-    {"l1", {"l1_line"}, LINE_ANSWERS, pb_infer_line},
-    {"l1", {"l1_sets"}, SETS_ANSWERS, pb_infer_sets},
+    {"l1", {"?l1_line", "?l1_sets", "?l1_capacity"}, GEOMETRY_ANSWERS, pb_infer_geometry},
     {"l1", {"l1_policy"}, POLICY_ANSWERS, pb_infer_policy},
     {"l1",
      {"l1_carveout"},
@@ -57,25 +57,33 @@ const struct pb_inference pb_inferences[] = {
      pb_infer_carveout},
     {"l2", {"l2_capacity"}, CAPACITY_ANSWERS, pb_infer_capacity},
     {"l2", {"sm_latency"}, {{NULL, NULL}}, pb_infer_l2_over_sms},
-    {"l2", {"l2_line"}, LINE_ANSWERS, pb_infer_line},
-    {"l2", {"l2_sets"}, SETS_ANSWERS, pb_infer_sets},
+    {"l2", {"?l2_line", "?l2_sets", "?l2_capacity"}, GEOMETRY_ANSWERS, pb_infer_geometry},
     {"l2", {"l2_map"}, {{"side_sm_counts", ""}, {"crossing_cycles", "cycle"}}, pb_infer_l2_sides},
     {"l2_near", {"l2_map"}, {{"latency_cycles", "cycle"}}, pb_infer_l2_side},
     {"l2_far", {"l2_map"}, {{"latency_cycles", "cycle"}}, pb_infer_l2_side},
     {"readonly", {"readonly_capacity"}, CAPACITY_ANSWERS, pb_infer_capacity},
-    {"readonly", {"readonly_line"}, LINE_ANSWERS, pb_infer_line},
-    {"readonly", {"readonly_sets"}, SETS_ANSWERS, pb_infer_sets},
+    {"readonly",
+     {"?readonly_line", "?readonly_sets", "?readonly_capacity"},
+     GEOMETRY_ANSWERS,
+     pb_infer_geometry},
     {"readonly", {"readonly_policy"}, POLICY_ANSWERS, pb_infer_policy},
     {"texture", {"texture_capacity"}, CAPACITY_ANSWERS, pb_infer_capacity},
-    {"texture", {"texture_line"}, LINE_ANSWERS, pb_infer_line},
-    {"texture", {"texture_sets"}, SETS_ANSWERS, pb_infer_sets},
+    {"texture",
+     {"?texture_line", "?texture_sets", "?texture_capacity"},
+     GEOMETRY_ANSWERS,
+     pb_infer_geometry},
     {"texture", {"texture_policy"}, POLICY_ANSWERS, pb_infer_policy},
     {"constant_l1", {"constant_capacity"}, CAPACITY_ANSWERS, pb_infer_capacity},
-    {"constant_l1", {"constant_line"}, LINE_ANSWERS, pb_infer_line},
-    {"constant_l1", {"constant_sets"}, SETS_ANSWERS, pb_infer_sets},
+    {"constant_l1",
+     {"?constant_line", "?constant_sets", "?constant_capacity"},
+     GEOMETRY_ANSWERS,
+     pb_infer_geometry},
     {"constant_l1", {"constant_policy"}, POLICY_ANSWERS, pb_infer_policy},
     {"constant_l15", {"constant_l15_capacity"}, CAPACITY_ANSWERS, pb_infer_constant15},
-    {"constant_l15", {"constant_l15_line"}, LINE_ANSWERS, pb_infer_line},
+    {"constant_l15",
+     {"?constant_l15_line", "?constant_l15_sets", "?constant_l15_capacity"},
+     LINE_ANSWERS,
+     pb_infer_geometry},
     {"dram", {"dram_latency"}, LATENCY_ANSWERS, pb_infer_dram_latency},
     {"l2", {"dram_latency"}, {{NULL, NULL}}, pb_infer_l2_misses_over_sms},
     {"dram",

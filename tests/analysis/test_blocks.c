@@ -1,4 +1,4 @@
-/* The building blocks of the inference: samples, modes, intervals, alignment, slopes. */
+/* The building blocks of the inference: samples, modes, intervals, slopes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "analysis/confidence.h"
-#include "analysis/statistics/alignment.h"
 #include "analysis/statistics/modes.h"
 #include "analysis/statistics/resample.h"
 #include "analysis/statistics/sample.h"
@@ -205,42 +204,6 @@ static void test_bootstrap_median__holds_the_median_and_narrows(void **state)
     pb_sample_clear(&sample);
 }
 
-static void test_alignment__survives_strays_but_not_structure(void **state)
-{
-    uint64_t address[64];
-
-    (void)state;
-    for (uint64_t i = 0; i < 64; i++)
-        address[i] = 128 * (i + 1);
-    assert_int_equal(pb_alignment_find(address, 64).bytes, 128);
-    address[7] += 32;
-    address[9] += 8;
-    assert_int_equal(pb_alignment_find(address, 64).bytes, 128);
-    assert_int_equal(pb_alignment_find(address, 64).agreeing, 62);
-    for (uint64_t i = 0; i < 64; i += 4)
-        address[i] = 128 * i + 32;
-    assert_int_equal(pb_alignment_find(address, 64).bytes, 32);
-}
-
-static void test_alignment__what_comes_again_is_no_stray(void **state)
-{
-    uint64_t once[] = {256, 512, 768, 1056, 1312}, again[] = {256, 512, 1056, 1312, 1056, 1312};
-
-    (void)state;
-    assert_int_equal(pb_alignment_of_repeated(once, 5, 128), 128);
-    assert_int_equal(pb_alignment_of_repeated(again, 6, 128), 32);
-}
-
-static void test_alignment__says_nothing_of_nothing(void **state)
-{
-    const uint64_t zeros[8] = {0}, one[1] = {4096};
-
-    (void)state;
-    assert_int_equal(pb_alignment_find(zeros, 8).bytes, 0);
-    assert_int_equal(pb_alignment_find(zeros, 0).bytes, 0);
-    assert_int_equal(pb_alignment_find(one, 1).bytes, 0);
-}
-
 static void test_slope__outliers_do_not_move_it_and_drift_shows(void **state)
 {
     double x[64], y[64];
@@ -303,9 +266,6 @@ int main(void)
         cmocka_unit_test(test_modes__broad_bells_are_two),
         cmocka_unit_test(test_modes__bulk_leaves_a_stray_mode_out),
         cmocka_unit_test(test_bootstrap_median__holds_the_median_and_narrows),
-        cmocka_unit_test(test_alignment__survives_strays_but_not_structure),
-        cmocka_unit_test(test_alignment__what_comes_again_is_no_stray),
-        cmocka_unit_test(test_alignment__says_nothing_of_nothing),
         cmocka_unit_test(test_slope__outliers_do_not_move_it_and_drift_shows),
         cmocka_unit_test(test_slope__time_that_stands_still_is_refused),
         cmocka_unit_test(test_votes__follow_the_rule_of_succession),

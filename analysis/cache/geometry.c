@@ -1,0 +1,533 @@
+/* The likelihood of recorded accesses under the geometry of a cache; see geometry.h. */
+#include "analysis/cache/geometry.h"
+
+#include <gsl/gsl_sf_gamma.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/trace.h"
+
+/*
+ * Prior of the rate at which loads contradict a right hypothesis: Beta(1/2, 200), a median of one
+ * in 900. Spikes of the drawn devices are at most one load in 200.
+ */
+static const double rate_prior_wrong = 0.5, rate_prior_right = 200.0;
+
+/* No more of the loads are noise than this: what contradicts more often contradicts. */
+static const double rate_most = 0.05;
+
+/* A miss looks like a hit by accident only: no noise makes loads faster. */
+static const double rate_of_fast_misses = 0.002;
+
+/* Of a pass that was recorded in pieces, each of which is another run, the same line may miss in
+ * all or in none: what is lacking then says next to nothing. */
+static const double lacking_in_pieces = 0.1;
+
+void pb_cache_chases_clear(struct pb_cache_chases *chases)
+{
+    free(chases->items);
+    free(chases->missing);
+    free(chases->seen);
+    free(chases->background);
+    *chases = (struct pb_cache_chases){.count = 0};
+}
+
+static bool begins_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* Chases after the cache has filled; false: the phase is none. */
+static bool kind_of(const struct pb_point *point, size_t count, enum pb_chase_kind *kind_out)
+{
+    static const char *const sweeps[] = {"overflow", "stride", "bisect", "confirm", "sampled"};
+
+    if (point->stride_bytes == 0 || point->footprint_bytes < point->stride_bytes)
+        return false;
+    *kind_out = PB_CHASE_CONFLICT;
+    if (begins_with(point->phase, "conflict"))
+        return count >= 2;
+    *kind_out = begins_with(point->order, "sequential") &&
+                        count >= point->footprint_bytes / point->stride_bytes
+                    ? PB_CHASE_SWEEP
+                    : PB_CHASE_PART;
+    for (size_t i = 0; i < sizeof(sweeps) / sizeof(sweeps[0]); i++)
+        if (strncmp(point->phase, sweeps[i], PB_NAME_LENGTH) == 0)
+            return count > 0;
+    return false;
+}
+
+static enum pb_load_class observe(const struct pb_level *level, double cycles)
+{
+    if (pb_band_holds(level->classes.hit, cycles))
+        return PB_OBSERVED_HIT;
+    return pb_band_holds(level->classes.miss, cycles) ? PB_OBSERVED_MISS : PB_OBSERVED_NEITHER;
+}
+
+static void add_chase(const struct pb_level *level, const struct pb_point *point,
+                      enum pb_chase_kind kind, struct pb_cache_chases *chases, unsigned char *seen)
+{
+    struct pb_accesses walk = pb_point_accesses(level->series, point);
+    uint64_t added = point->footprint_bytes - point->stride_bytes;
+    bool has_added = kind == PB_CHASE_CONFLICT;
+    struct pb_cache_chase chase = {.kind = kind,
+                                   .base = point->base_address,
+                                   .stride_bytes = point->stride_bytes,
+                                   .array_bytes = has_added ? (walk.count - 1) * point->stride_bytes
+                                                            : point->footprint_bytes,
+                                   .added = point->base_address + added,
+                                   .offset_bytes = walk.index_bytes,
+                                   .seen = seen,
+                                   .count = walk.count,
+                                   .first_missing = chases->missing_count,
+                                   .is_shuffled = begins_with(point->phase, "conflict_shuffled"),
+                                   .in_pieces = point->window < walk.count};
+
+    for (size_t i = 0; i < walk.count; i++) {
+        double cycles = pb_access_cycles(&walk, i);
+
+        seen[i] = (unsigned char)observe(level, cycles);
+        /* the added line may lie in a page of its own: slow by more than the cache's miss */
+        if (has_added && walk.index_bytes[i] == added) {
+            chase.added_missed |= cycles >= level->classes.miss.low;
+        } else if (seen[i] == PB_OBSERVED_MISS) {
+            chase.misses++;
+            if (has_added)
+                chases->missing[chases->missing_count++] =
+                    point->base_address + walk.index_bytes[i];
+        }
+    }
+    chases->items[chases->count++] = chase;
+    chases->of_kind[kind]++;
+}
+
+/* Room for so many chases and accesses more; what points into the old room is moved. */
+static enum pb_status reserve(struct pb_cache_chases *chases, size_t points, size_t accesses,
+                              size_t used, struct pb_error *err)
+{
+    struct pb_cache_chase *items =
+        realloc(chases->items, (chases->count + points + 1) * sizeof(*items));
+    uint64_t *missing;
+    unsigned char *seen;
+
+    if (items != NULL)
+        chases->items = items;
+    missing = realloc(chases->missing, (chases->missing_count + accesses + 1) * sizeof(*missing));
+    if (missing != NULL)
+        chases->missing = missing;
+    seen = malloc(used + accesses + 1);
+    if (items == NULL || missing == NULL || seen == NULL) {
+        free(seen);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu accesses", accesses);
+    }
+    if (used > 0)
+        memcpy(seen, chases->seen, used);
+    for (size_t i = 0, at = 0; i < chases->count; i++) {
+        chases->items[i].seen = seen + at;
+        at += chases->items[i].count;
+    }
+    free(chases->seen);
+    chases->seen = seen;
+    return PB_OK;
+}
+
+enum pb_status pb_cache_chases_add(const struct pb_level *level, struct pb_cache_chases *chases,
+                                   struct pb_error *err)
+{
+    struct pb_pick pick = {level->way->path, "trace", NULL};
+    const struct pb_point *point;
+    enum pb_chase_kind kind;
+    size_t points = 0, accesses = 0, used = 0;
+    enum pb_status status;
+
+    for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL; points++)
+        accesses += pb_point_accesses(level->series, point).count;
+    for (size_t i = 0; i < chases->count; i++)
+        used += chases->items[i].count;
+    status = reserve(chases, points, accesses, used, err);
+    if (status != PB_OK)
+        return status;
+    for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;) {
+        size_t count = pb_point_accesses(level->series, point).count;
+
+        if (!kind_of(point, count, &kind))
+            continue;
+        add_chase(level, point, kind, chases, chases->seen + used);
+        used += count;
+    }
+    return PB_OK;
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const uint64_t *left = a, *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
+/* Lines that are added next to each other show the sets; one alone at a single bit shows that bit.
+ */
+static void find_far_bits(struct pb_cache_chases *chases)
+{
+    for (size_t i = 0; i < chases->count; i++) {
+        struct pb_cache_chase *chase = &chases->items[i];
+        uint64_t offset = chase->added - chase->base;
+        bool is_followed = false;
+
+        if (chase->kind != PB_CHASE_CONFLICT || (offset & (offset - 1)) != 0)
+            continue;
+        for (size_t k = 0; k < chases->count && !is_followed; k++)
+            is_followed = chases->items[k].kind == PB_CHASE_CONFLICT &&
+                          chases->items[k].added == chase->added + chase->stride_bytes;
+        chase->far_bit = is_followed ? 0 : offset;
+    }
+}
+
+enum pb_status pb_cache_chases_finish(struct pb_cache_chases *chases, struct pb_error *err)
+{
+    size_t count = chases->missing_count, least = chases->of_kind[PB_CHASE_CONFLICT] / 2 + 1;
+    uint64_t *sorted = malloc((count + 1) * sizeof(*sorted));
+
+    if (sorted == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu misses", count);
+    memcpy(sorted, chases->missing, count * sizeof(*sorted));
+    qsort(sorted, count, sizeof(*sorted), by_address);
+    for (size_t i = 0, next; i < count; i = next) {
+        for (next = i + 1; next < count && sorted[next] == sorted[i];)
+            next++;
+        if (next - i >= least)
+            sorted[chases->background_count++] = sorted[i];
+    }
+    chases->background = sorted;
+    find_far_bits(chases);
+    for (size_t i = 0; i < chases->count; i++)
+        for (size_t k = 0;
+             chases->items[i].kind == PB_CHASE_CONFLICT && k < chases->items[i].misses; k++)
+            chases->items[i].background += pb_cache_chases_is_background(
+                chases, chases->missing[chases->items[i].first_missing + k]);
+    return PB_OK;
+}
+
+bool pb_cache_chases_is_background(const struct pb_cache_chases *chases, uint64_t address)
+{
+    return chases->background_count > 0 &&
+           bsearch(&address, chases->background, chases->background_count,
+                   sizeof(*chases->background), by_address) != NULL;
+}
+
+uint64_t pb_geometry_set(const struct pb_geometry *geometry, uint64_t address)
+{
+    uint64_t set = 0;
+
+    if (geometry->sets == 1)
+        return 0;
+    if (geometry->index == PB_INDEX_MODULO)
+        return address / geometry->line_bytes % geometry->sets;
+    for (size_t i = 0; i < geometry->mask_count; i++)
+        set |= (uint64_t)__builtin_parityll(address & geometry->masks[i]) << i;
+    return set;
+}
+
+uint64_t pb_geometry_bytes(const struct pb_geometry *geometry)
+{
+    return geometry->sets * geometry->ways * geometry->line_bytes;
+}
+
+/* Log of the chance of so many of n, at a rate of Beta(a, b). */
+static double log_beta_binomial(double count, double n, double a, double b)
+{
+    return gsl_sf_lnbeta(count + a, n - count + b) - gsl_sf_lnbeta(a, b);
+}
+
+/* Of loads that contradict. */
+static double log_noise(double wrong, double count)
+{
+    if (wrong > rate_most * (count + rate_prior_right))
+        return wrong * log(rate_most) + (count - wrong) * log1p(-rate_most);
+    return log_beta_binomial(wrong, count, rate_prior_wrong, rate_prior_right);
+}
+
+double pb_geometry_log_likelihood(const struct pb_geometry_fit *fit)
+{
+    return fit->open + log_noise((double)fit->hits_wrong, (double)fit->hits) +
+           log(rate_of_fast_misses) * (double)(fit->misses_wrong + fit->lacking);
+}
+
+/* Lines by set of an array, and of those the ones that missed. */
+struct sets {
+    uint32_t *lines, *missed; /* [geometry->sets] */
+    size_t overfull;
+};
+
+static enum pb_status sets_open(const struct pb_geometry *geometry, struct sets *sets,
+                                struct pb_error *err)
+{
+    sets->lines = calloc(2 * geometry->sets, sizeof(*sets->lines));
+    if (sets->lines == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %llu sets",
+                       (unsigned long long)geometry->sets);
+    sets->missed = sets->lines + geometry->sets;
+    return PB_OK;
+}
+
+/* Every line that the array's loads touch, or that is prefetched behind its end. */
+static void fill_sets(const struct pb_geometry *geometry, uint64_t base, uint64_t bytes,
+                      uint64_t stride, struct sets *sets)
+{
+    uint64_t line = geometry->line_bytes, step = stride > line ? stride : line;
+    uint64_t first = stride > line ? base : base / line * line;
+
+    bytes += geometry->prefetch_bytes;
+    memset(sets->lines, 0, 2 * geometry->sets * sizeof(*sets->lines));
+    sets->overfull = 0;
+    if (geometry->sets == 1) {
+        sets->lines[0] = (uint32_t)((base + bytes - first + step - 1) / step);
+        sets->overfull = sets->lines[0] > geometry->ways;
+        return;
+    }
+    for (uint64_t address = first; address < base + bytes; address += step)
+        sets->overfull += ++sets->lines[pb_geometry_set(geometry, address)] == geometry->ways + 1;
+}
+
+/* How many lines that are too many for their sets did not miss in a pass. */
+static size_t count_lacking(const struct pb_geometry *geometry, const struct sets *sets)
+{
+    size_t lacking = 0;
+
+    for (uint64_t set = 0; set < geometry->sets && sets->overfull > 0; set++)
+        if (sets->lines[set] > geometry->ways + sets->missed[set])
+            lacking += sets->lines[set] - geometry->ways - sets->missed[set];
+    return lacking;
+}
+
+/* Where a chase is: in a line's loads, one after the other. */
+struct visit {
+    uint64_t line, sector; /* numbers */
+    bool has_missed;       /* the line, at its first load */
+};
+
+/*
+ * Open loads, and those of them that missed, by what the open load before did: in order, sets that
+ * follow each other do alike where the policy draws nothing, so that only changes are news.
+ */
+struct coin {
+    size_t open[2], missed[2];
+    bool before;
+};
+
+/*
+ * One load. All sectors of a line whose set is overfull are open alike, however long lines are:
+ * sets that follow each other behave alike, so that a line of several true ones must gain nothing
+ * by it. But the sectors of one visit share its line's outcome, where nothing is prefetched.
+ */
+static void take_load(const struct pb_geometry *geometry, uint64_t address, bool missed,
+                      bool is_open, struct visit *visit, struct pb_geometry_fit *fit,
+                      struct coin *coin)
+{
+    uint64_t line = address / geometry->line_bytes, sector = address / geometry->sector_bytes;
+    bool is_same = line == visit->line, is_new = sector != visit->sector;
+
+    if (is_new && is_open) {
+        coin->open[coin->before]++;
+        coin->missed[coin->before] += missed;
+        coin->before = missed;
+    }
+    if (is_new && is_same && visit->has_missed) {
+        fit->misses += !geometry->hides_misses;
+        fit->misses_wrong += !geometry->hides_misses && !missed;
+    } else if (!is_new || !is_open || (is_same && !geometry->hides_misses)) {
+        fit->hits++;
+        fit->hits_wrong += missed;
+    }
+    if (!is_same)
+        visit->has_missed = missed;
+    visit->line = line;
+    visit->sector = sector;
+}
+
+/* The loads of a pass, sets[] filled; missed[] counts those lines of each set. */
+static void score_loads(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
+                        bool all_open, struct sets *sets, struct pb_geometry_fit *fit)
+{
+    struct visit visit = {UINT64_MAX, UINT64_MAX, false};
+    struct coin coin = {{0, 0}, {0, 0}, false};
+    uint64_t own = 0;
+
+    for (size_t i = 0; i < chase->count; i++) {
+        uint64_t address = chase->base + chase->offset_bytes[i];
+        bool missed = chase->seen[i] == PB_OBSERVED_MISS, is_new;
+        uint64_t set;
+
+        if (chase->seen[i] == PB_OBSERVED_NEITHER) { /* it may have been a miss */
+            if (!all_open)
+                sets->missed[pb_geometry_set(geometry, address)]++;
+            visit.line = visit.sector = UINT64_MAX;
+            continue;
+        }
+        is_new = address / geometry->line_bytes != visit.line;
+        if (!all_open && is_new)
+            own = pb_geometry_set(geometry, address);
+        set = all_open ? 0 : own;
+        sets->missed[set] += is_new && missed;
+        take_load(geometry, address, missed, all_open || sets->lines[set] > geometry->ways, &visit,
+                  fit, &coin);
+    }
+    for (size_t i = 0; i < 2; i++)
+        fit->open += log_beta_binomial((double)coin.missed[i], (double)coin.open[i], 1.0, 1.0);
+}
+
+static void score_sweep(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
+                        struct sets *sets, struct pb_geometry_fit *fit)
+{
+    bool is_whole = chase->kind == PB_CHASE_SWEEP;
+    bool all_open = !is_whole || geometry->index == PB_INDEX_UNKNOWN;
+    double lacking;
+
+    if (is_whole)
+        fill_sets(geometry, chase->base, chase->array_bytes, chase->stride_bytes, sets);
+    if (is_whole && !all_open && sets->overfull == 0) {
+        fit->hits += chase->count;
+        fit->hits_wrong += chase->misses;
+        return;
+    }
+    score_loads(chase, geometry, all_open, sets, fit);
+    if (!is_whole || (all_open && geometry->sets > 1))
+        return;
+    if (geometry->hides_misses && chase->misses > 0)
+        return; /* what is lacking may have been prefetched */
+    lacking = (double)count_lacking(geometry, sets);
+    fit->lacking +=
+        (size_t)(chase->in_pieces && chase->misses > 0 ? lacking_in_pieces * lacking : lacking);
+}
+
+enum { CROWDED_MAX = 320 };
+
+/* Open loads of conflicts, which share one rate by the order of the array. */
+struct pool {
+    size_t open[2], missed[2];
+};
+
+/* Loads of other sectors of a line that a conflict's stride steps over. */
+static uint64_t sectors_each(const struct pb_cache_chase *chase, const struct pb_geometry *geometry)
+{
+    uint64_t step =
+        chase->stride_bytes > geometry->sector_bytes ? chase->stride_bytes : geometry->sector_bytes;
+
+    return geometry->line_bytes > step ? geometry->line_bytes / step : 1;
+}
+
+/* The sets that the added line overfills, and with it what is prefetched behind it. */
+struct crowded {
+    uint64_t set[CROWDED_MAX], lines; /* lines of the array in them */
+    size_t count;
+    uint64_t lacking; /* misses that the added line must cause */
+};
+
+static struct crowded crowd(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
+                            const struct sets *sets)
+{
+    uint64_t line = geometry->line_bytes, end = (chase->base + chase->array_bytes - 1) / line;
+    struct crowded crowded = {.count = 0};
+
+    for (uint64_t at = chase->added / line * line;
+         at <= chase->added + geometry->prefetch_bytes && crowded.count < CROWDED_MAX; at += line) {
+        uint64_t set = pb_geometry_set(geometry, at);
+        uint64_t filled = sets->lines[set] + (at / line > end);
+
+        if (filled <= geometry->ways)
+            continue;
+        crowded.set[crowded.count++] = set;
+        crowded.lines += sets->lines[set];
+        crowded.lacking += geometry->hides_misses ? 0 : filled - geometry->ways;
+    }
+    return crowded;
+}
+
+static bool is_crowded(const struct crowded *crowded, uint64_t set)
+{
+    for (size_t i = 0; i < crowded->count; i++)
+        if (crowded->set[i] == set)
+            return true;
+    return false;
+}
+
+/* sets[] hold the array's lines. */
+static void score_conflict(const struct pb_cache_chases *chases, const struct pb_cache_chase *chase,
+                           const struct pb_geometry *geometry, const struct sets *sets,
+                           struct pool *pool, struct pb_geometry_fit *fit)
+{
+    bool all_open = geometry->index == PB_INDEX_UNKNOWN;
+    bool by_line = !chase->is_shuffled && !geometry->hides_misses;
+    size_t lines = 0;
+    uint64_t before = UINT64_MAX, each = sectors_each(chase, geometry);
+    struct crowded crowded = crowd(chase, geometry, sets);
+    size_t open = all_open ? chase->count - 1 : crowded.lines * each, missed = 0, other = 0;
+
+    for (size_t i = 0; i < chase->misses; i++) {
+        uint64_t address = chases->missing[chase->first_missing + i];
+        uint64_t line = address / geometry->line_bytes;
+        uint64_t set = pb_geometry_set(geometry, address);
+        bool is_own = all_open || is_crowded(&crowded, set);
+        bool is_open = is_own || sets->lines[set] > geometry->ways;
+
+        if (!is_own && pb_cache_chases_is_background(chases, address))
+            continue;
+        other += !is_open;
+        fit->elsewhere += is_open && !is_own;
+        missed += is_open;
+        lines += is_open && line != before;
+        before = line;
+    }
+    if (by_line && each > 1) { /* the array may end in the midst of a line */
+        fit->misses += lines * each - lines;
+        fit->misses_wrong += lines * each > missed + each ? lines * each - missed - each : 0;
+    }
+    if (sets->overfull > 0 && !all_open)
+        open += missed; /* the array itself is too much for other sets */
+    open = open < missed ? missed : open;
+    pool->open[chase->is_shuffled] += open;
+    pool->missed[chase->is_shuffled] += missed;
+    fit->hits += chase->count - 1 > open ? chase->count - 1 - open : 0;
+    fit->hits_wrong += other;
+    if (!all_open && crowded.lacking > lines + chase->added_missed)
+        fit->lacking += crowded.lacking - lines - chase->added_missed;
+    if (!all_open && crowded.count == 0 && chase->added_missed) {
+        fit->hits++;
+        fit->hits_wrong++;
+    }
+}
+
+enum pb_status pb_geometry_score(const struct pb_cache_chases *chases,
+                                 const struct pb_geometry *geometry, enum pb_chase_kind kind,
+                                 uint64_t most_bytes, size_t every, struct pb_geometry_fit *fit,
+                                 struct pb_error *err)
+{
+    struct pool pool = {{0, 0}, {0, 0}};
+    const struct pb_cache_chase *filled = NULL;
+    struct sets sets;
+    enum pb_status status = sets_open(geometry, &sets, err);
+
+    size_t seen = 0;
+
+    for (size_t i = 0; status == PB_OK && i < chases->count; i++) {
+        const struct pb_cache_chase *chase = &chases->items[i];
+
+        if (chase->kind != kind || chase->array_bytes > most_bytes || seen++ % every != 0)
+            continue;
+        if (kind != PB_CHASE_CONFLICT) {
+            score_sweep(chase, geometry, &sets, fit);
+            continue;
+        }
+        if (filled == NULL || filled->array_bytes != chase->array_bytes ||
+            filled->base != chase->base)
+            fill_sets(geometry, chase->base, chase->array_bytes, chase->stride_bytes, &sets);
+        filled = chase;
+        score_conflict(chases, chase, geometry, &sets, &pool, fit);
+    }
+    for (size_t i = 0; i < 2; i++)
+        fit->open += log_beta_binomial((double)pool.missed[i], (double)pool.open[i], 1.0, 1.0);
+    if (status == PB_OK)
+        free(sets.lines);
+    return status;
+}

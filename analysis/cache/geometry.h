@@ -1,0 +1,113 @@
+/*
+ * What a set-associative cache is, as one hypothesis: line, sector, sets, ways, index and how
+ * far it prefetches. And how likely every recorded access is, if the
+ * cache is that.
+ *
+ * A hypothesis divides the loads of a chase in steady state into three kinds:
+ *   hit    the line's set has no more lines than ways, or the sector was loaded just before
+ *   miss   another sector of a line that has just missed
+ *   open   the first load of a line whose set has more lines than ways: its policy decides. Of such
+ *          a set at least as many lines miss in every pass as it has lines too many
+ * Loads that contradict it are noise at a rate that is not known (a beta prior, integrated out),
+ * and so is the share of open loads that miss. No policy is assumed: those are compared afterwards,
+ * over the lines of one set (replacement.h).
+ *
+ * Source: N14 section 5.1 (a line more than fits shows its set); M16 section 4.2.
+ */
+#ifndef PB_ANALYSIS_CACHE_GEOMETRY_H
+#define PB_ANALYSIS_CACHE_GEOMETRY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/cache/level.h"
+
+enum pb_load_class { PB_OBSERVED_HIT, PB_OBSERVED_MISS, PB_OBSERVED_NEITHER };
+
+enum pb_chase_kind {
+    PB_CHASE_SWEEP,    /* a whole pass over an array, by one stride */
+    PB_CHASE_PART,     /* a part of one: only neighbouring loads say something */
+    PB_CHASE_CONFLICT, /* an array that fits, and one line more */
+    PB_CHASE_KINDS
+};
+
+struct pb_cache_chase {
+    enum pb_chase_kind kind;
+    uint64_t base, stride_bytes;
+    uint64_t array_bytes;         /* without the line more */
+    uint64_t added;               /* its address */
+    uint64_t far_bit;             /* the single bit of its offset that no other line has, or 0 */
+    const uint64_t *offset_bytes; /* [count] */
+    const unsigned char *seen;    /* [count] enum pb_load_class */
+    size_t count, misses;         /* of a conflict, without the added line's */
+    size_t background;            /* of the misses: of lines that miss whatever is added */
+    size_t first_missing;         /* of a conflict: addresses [misses] in pb_cache_chases.missing */
+    bool added_missed, is_shuffled, in_pieces;
+};
+
+/* Chases of one cache. */
+struct pb_cache_chases {
+    struct pb_cache_chase *items;
+    size_t count, of_kind[PB_CHASE_KINDS];
+    uint64_t *missing;
+    size_t missing_count;
+    unsigned char *seen;
+    uint64_t *background; /* lines that miss in most conflicts, whatever is added; ascending */
+    size_t background_count;
+};
+
+/* Adds the steady chases of a recording; several may be added. PB_NO_MEMORY. */
+enum pb_status pb_cache_chases_add(const struct pb_level *level, struct pb_cache_chases *chases,
+                                   struct pb_error *err);
+void pb_cache_chases_clear(struct pb_cache_chases *chases);
+
+/*
+ * When all are added: finds far bits, and the lines that miss whether or not the added one is of
+ * their set: the array itself is too much for it (an H200's hash depends on where the array lies),
+ * or a line of the kernel's own is there. PB_NO_MEMORY.
+ */
+enum pb_status pb_cache_chases_finish(struct pb_cache_chases *chases, struct pb_error *err);
+bool pb_cache_chases_is_background(const struct pb_cache_chases *chases, uint64_t address);
+
+enum { PB_GEOMETRY_MASKS_MAX = 24 };
+
+enum pb_geometry_index {
+    PB_INDEX_UNKNOWN, /* any line may displace any other one; one set */
+    PB_INDEX_MODULO,  /* line number modulo sets; of one set: fully associative */
+    PB_INDEX_XOR
+};
+
+struct pb_geometry {
+    uint64_t line_bytes, sector_bytes;
+    uint64_t prefetch_bytes; /* behind what misses while sets are overfull */
+    bool hides_misses;       /* what should miss may have been prefetched */
+    enum pb_geometry_index index;
+    uint64_t sets, ways;
+    uint64_t masks[PB_GEOMETRY_MASKS_MAX];
+    size_t mask_count;
+};
+
+uint64_t pb_geometry_set(const struct pb_geometry *geometry, uint64_t address);
+uint64_t pb_geometry_bytes(const struct pb_geometry *geometry);
+
+/* What the accesses are under a hypothesis. */
+struct pb_geometry_fit {
+    double open;             /* log likelihood of the open loads */
+    size_t hits, hits_wrong; /* loads that must hit, and those of them that missed */
+    size_t misses, misses_wrong;
+    size_t elsewhere; /* misses of conflicts in other sets that the array overfills */
+    size_t lacking;   /* misses that an overfull set should have shown */
+};
+
+/* Adds every so manieth chase of one kind, of those over arrays of at most so many bytes.
+ * PB_NO_MEMORY. */
+enum pb_status pb_geometry_score(const struct pb_cache_chases *chases,
+                                 const struct pb_geometry *geometry, enum pb_chase_kind kind,
+                                 uint64_t most_bytes, size_t every, struct pb_geometry_fit *fit,
+                                 struct pb_error *err);
+
+/* Of all that was added up. */
+double pb_geometry_log_likelihood(const struct pb_geometry_fit *fit);
+
+#endif

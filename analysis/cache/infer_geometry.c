@@ -1,0 +1,782 @@
+/*
+ * line_bytes, sector_bytes, fetch_bytes, set_count, way_counts, index_kind and index_masks of a
+ * cache: one hypothesis (geometry.h), the likeliest of those that its recordings suggest
+ * (propose.h).
+ *
+ * Where no conflicts were recorded (a large L2 is sampled) or no index explains them, only the line
+ * is stated: by the addresses where hits turn into misses and back, which are multiples of the
+ * line, and by passes with longer strides, in which every line must be touched while they miss.
+ *
+ * Source: N14 section 5.1; M16 sections 4.2 (stages 1 and 2), 4.3 and 4.5.
+ */
+#include "analysis/infer.h"
+
+#include <gsl/gsl_sf_gamma.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/cache/fetch.h"
+#include "analysis/cache/propose.h"
+#include "analysis/confidence.h"
+
+/*
+ * Loads of one chase depend on each other more than the model says: log likelihoods count for a
+ * quarter (calibrated: see docs/parameters.md).
+ */
+static const double independence = 0.25;
+
+/* Where lines are prefetched, which of them were there before is not modelled. */
+static const double independence_prefetched = 0.004;
+
+/* A hypothesis whose share of the likelihood is above this belongs to the interval. */
+static const double possible_share = 0.01;
+
+/* An index that leaves more of the misses unexplained than this is none. */
+static const double unexplained_share = 0.25;
+
+/* Hypotheses of each line that are scored by all chases. */
+enum { FINALISTS = 4, PIECES_MAX = 60, FIRST_WORK = 8192, LAST_WORK = 262144 };
+
+/* Sets of more lines than this are known of no cache that compares all of them at once. */
+enum { COMPARED_AT_ONCE = 128 };
+
+/* Fewer places show no line; of lines that lack so many misses none is the cache's. */
+enum { PLACES_MIN = 5, LACKING_MIN = 4, LINE_MAX = 1024 };
+
+/* Of places: agreement of the rest of the evidence is not counted. */
+static const double line_agreement = 0.98;
+
+/* Places where hits and misses meet by noise, at most: a spike makes two of them. */
+static const double noise_most = 0.4;
+
+/* No sector is smaller: what L2 fetches in this unit, it keeps in it. */
+static const uint64_t least_sector_bytes = 32;
+
+enum { SOURCES = 3 }; /* tests of the row: line, sets, capacity */
+
+/* All that is known of one cache. */
+struct scene {
+    struct pb_cache_chases chases;
+    struct pb_geometry_hints hints;
+    struct pb_hypotheses hypotheses;
+    struct pb_fetch fetch;
+    uint64_t most_bytes; /* of the arrays that count: longer ones fill the store */
+};
+
+static void state_fetch(const struct pb_case *at, const struct pb_fetch *fetch)
+{
+    struct pb_parameter *sector = pb_case_answer(at, "sector_bytes");
+    struct pb_parameter *both[2] = {pb_case_answer(at, "fetch_bytes"), sector};
+    double bytes = (double)fetch->sector_bytes;
+    struct pb_votes votes = {0, 0};
+
+    pb_votes_add_share(&votes, fetch->agreeing, fetch->predicted, PIECES_MAX / 2);
+    for (size_t i = 0; i < 2; i++) {
+        if (fetch->sector_bytes == 0)
+            pb_parameter_set_none(both[i],
+                                  "%zu misses in %zu loads of a cold pass have no common distance",
+                                  fetch->misses, fetch->loads);
+        else if (fetch->sector_bytes <= fetch->step_bytes)
+            pb_parameter_set_none(both[i],
+                                  "sweep resolution too coarse: misses lie no further apart than "
+                                  "the stride of the cold pass, %llu bytes",
+                                  (unsigned long long)fetch->step_bytes);
+        else
+            pb_parameter_set_number(both[i], (struct pb_estimate){bytes, bytes, bytes},
+                                    fetch->posterior * pb_votes_confidence(&votes),
+                                    "cold passes from both ends by %llu bytes: %zu of %zu misses "
+                                    "as predicted, with a prefetch of %llu bytes",
+                                    (unsigned long long)fetch->step_bytes, fetch->agreeing,
+                                    fetch->predicted, (unsigned long long)fetch->prefetch_bytes);
+    }
+    if (strcmp(at->inference->memory, "l2") == 0 && fetch->sector_bytes > least_sector_bytes)
+        pb_parameter_set_number(
+            sector, (struct pb_estimate){bytes, (double)least_sector_bytes, bytes},
+            fetch->posterior * pb_votes_confidence(&votes) / 2.0,
+            "a cold miss brings in %.0f bytes; smaller sectors, several of which come at once, "
+            "would look the same",
+            bytes);
+}
+
+static int by_likelihood(const void *a, const void *b)
+{
+    const struct pb_hypothesis *left = a, *right = b;
+
+    return (left->log_likelihood < right->log_likelihood) -
+           (left->log_likelihood > right->log_likelihood);
+}
+
+static enum pb_status add_score(const struct scene *scene, struct pb_hypothesis *hypothesis,
+                                enum pb_chase_kind kind, size_t every, struct pb_error *err)
+{
+    double before = pb_geometry_log_likelihood(&hypothesis->fit);
+    enum pb_status status = pb_geometry_score(&scene->chases, &hypothesis->geometry, kind,
+                                              scene->most_bytes, every, &hypothesis->fit, err);
+
+    hypothesis->log_likelihood += pb_geometry_log_likelihood(&hypothesis->fit) - before;
+    return status;
+}
+
+/* Only so many of the conflicts that all hypotheses together take so many misses and passes. */
+static size_t every_of(const struct scene *scene, size_t work)
+{
+    enum { PASS_WORK = 8 }; /* of a pass without a miss */
+
+    return 1 +
+           (scene->chases.missing_count + PASS_WORK * scene->chases.of_kind[PB_CHASE_CONFLICT]) /
+               work;
+}
+
+/* Only the best few of each line. */
+static void keep_finalists(struct pb_hypotheses *hypotheses)
+{
+    size_t kept = 0, of_line[64] = {0};
+
+    qsort(hypotheses->items, hypotheses->count, sizeof(*hypotheses->items), by_likelihood);
+    for (size_t i = 0; i < hypotheses->count; i++) {
+        size_t *seen = &of_line[__builtin_ctzll(hypotheses->items[i].geometry.line_bytes)];
+
+        if (++*seen <= FINALISTS)
+            hypotheses->items[kept++] = hypotheses->items[i];
+    }
+    hypotheses->count = kept;
+}
+
+/* The arrays of the conflicts: those that fill the cache, and where they were taken shorter ones.
+ */
+static void span_arrays(const struct scene *scene, uint64_t *least_out, uint64_t *most_out)
+{
+    *least_out = UINT64_MAX;
+    *most_out = 0;
+    for (size_t i = 0; i < scene->chases.count; i++) {
+        const struct pb_cache_chase *chase = &scene->chases.items[i];
+
+        if (chase->kind != PB_CHASE_CONFLICT)
+            continue;
+        *least_out = chase->array_bytes < *least_out ? chase->array_bytes : *least_out;
+        *most_out = chase->array_bytes > *most_out ? chase->array_bytes : *most_out;
+    }
+}
+
+/* Misses of conflicts over arrays of at most so many bytes. */
+static size_t count_misses(const struct scene *scene, uint64_t most_bytes)
+{
+    size_t misses = 0;
+
+    for (size_t i = 0; i < scene->chases.count; i++)
+        if (scene->chases.items[i].kind == PB_CHASE_CONFLICT &&
+            scene->chases.items[i].array_bytes <= most_bytes)
+            misses += scene->chases.items[i].misses - scene->chases.items[i].background;
+    return misses;
+}
+
+/*
+ * An L1 that shares its store with shared memory may be full before its sets are: then whatever is
+ * added displaces a line, of any set. The sets are what shorter arrays show, which leave room in
+ * the store; do they explain the longer ones, too?
+ */
+static enum pb_status find_store(struct scene *scene, uint64_t least, struct pb_error *err)
+{
+    struct pb_geometry_fit fit = {.open = 0.0};
+    size_t wrong, misses = count_misses(scene, UINT64_MAX);
+    enum pb_status status = pb_geometry_score(&scene->chases, &scene->hypotheses.items[0].geometry,
+                                              PB_CHASE_CONFLICT, UINT64_MAX, 1, &fit, err);
+
+    wrong = fit.hits_wrong + fit.misses_wrong + fit.lacking;
+    scene->most_bytes = (double)wrong > unexplained_share * (double)misses ? least : UINT64_MAX;
+    return status;
+}
+
+static void sort(struct pb_hypotheses *hypotheses)
+{
+    if (hypotheses->count > 1)
+        qsort(hypotheses->items, hypotheses->count, sizeof(*hypotheses->items), by_likelihood);
+}
+
+static enum pb_status score_finalists(struct scene *scene, struct pb_error *err)
+{
+    size_t every = every_of(scene, LAST_WORK);
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; i < scene->hypotheses.count && status == PB_OK; i++) {
+        struct pb_hypothesis *hypothesis = &scene->hypotheses.items[i];
+
+        hypothesis->log_likelihood -= pb_geometry_log_likelihood(&hypothesis->fit);
+        hypothesis->fit = (struct pb_geometry_fit){.open = 0.0};
+        hypothesis->log_likelihood += pb_geometry_log_likelihood(&hypothesis->fit);
+        status = add_score(scene, hypothesis, PB_CHASE_CONFLICT, every, err);
+        if (status == PB_OK)
+            status = add_score(scene, hypothesis, PB_CHASE_SWEEP, 1, err);
+    }
+    return status;
+}
+
+/* Sorts all hypotheses by their likelihood: first by the shorter arrays' conflicts alone. */
+static enum pb_status score_all(struct scene *scene, struct pb_error *err)
+{
+    struct pb_hypotheses *hypotheses = &scene->hypotheses;
+    size_t every = every_of(scene, FIRST_WORK);
+    uint64_t least, most;
+    enum pb_status status = pb_geometry_propose(&scene->chases, &scene->hints, hypotheses, err);
+
+    span_arrays(scene, &least, &most);
+    scene->most_bytes = least;
+    for (size_t i = 0; i < hypotheses->count && status == PB_OK; i++)
+        status = add_score(scene, &hypotheses->items[i], PB_CHASE_CONFLICT, every, err);
+    if (status != PB_OK || hypotheses->count == 0)
+        return status;
+    keep_finalists(hypotheses);
+    scene->most_bytes = UINT64_MAX;
+    if (least < most)
+        status = find_store(scene, least, err);
+    if (status == PB_OK)
+        status = score_finalists(scene, err);
+    sort(hypotheses);
+    return status;
+}
+
+/* The share of the likelihood of all hypotheses that are like the best one in one number. */
+static double share_of(const struct pb_hypotheses *hypotheses,
+                       uint64_t (*number)(const struct pb_geometry *), uint64_t value)
+{
+    double share =
+        hypotheses->items[0].geometry.prefetch_bytes > 0 ? independence_prefetched : independence;
+    double best = hypotheses->items[0].log_likelihood, sum = 0.0, alike = 0.0;
+
+    for (size_t i = 0; i < hypotheses->count; i++) {
+        double weight = exp(share * (hypotheses->items[i].log_likelihood - best));
+
+        sum += weight;
+        alike += number(&hypotheses->items[i].geometry) == value ? weight : 0.0;
+    }
+    return alike / sum;
+}
+
+static uint64_t line_of(const struct pb_geometry *geometry)
+{
+    return geometry->line_bytes;
+}
+
+static uint64_t sets_of(const struct pb_geometry *geometry)
+{
+    return geometry->sets;
+}
+
+static uint64_t ways_of(const struct pb_geometry *geometry)
+{
+    return geometry->ways;
+}
+
+static uint64_t index_of(const struct pb_geometry *geometry)
+{
+    return (uint64_t)geometry->index;
+}
+
+static uint64_t masks_of(const struct pb_geometry *geometry)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < geometry->mask_count; i++)
+        sum = sum * 31 + geometry->masks[i];
+    return geometry->index == PB_INDEX_MODULO ? geometry->sets : sum;
+}
+
+/* A number with the interval of all hypotheses that are possible. */
+static void state_number(struct pb_parameter *answer, const struct pb_hypotheses *hypotheses,
+                         uint64_t (*number)(const struct pb_geometry *), double agreement,
+                         const char *method)
+{
+    uint64_t value = number(&hypotheses->items[0].geometry);
+    struct pb_estimate estimate = {(double)value, (double)value, (double)value};
+
+    for (size_t i = 1; i < hypotheses->count; i++) {
+        double other = (double)number(&hypotheses->items[i].geometry);
+
+        if (share_of(hypotheses, number, (uint64_t)other) < possible_share)
+            continue;
+        estimate.low = fmin(estimate.low, other);
+        estimate.high = fmax(estimate.high, other);
+    }
+    pb_parameter_set_number(answer, estimate, agreement * share_of(hypotheses, number, value), "%s",
+                            method);
+}
+
+/* Misses that the best hypothesis explains, and all of them. */
+static void count_explained(const struct scene *scene, size_t *explained_out, size_t *all_out)
+{
+    const struct pb_geometry_fit *fit = &scene->hypotheses.items[0].fit;
+    size_t wrong = fit->hits_wrong + fit->misses_wrong + fit->lacking + fit->elsewhere;
+
+    *all_out = fit->lacking;
+    for (size_t i = 0; i < scene->chases.count; i++)
+        if (scene->chases.items[i].kind != PB_CHASE_PART &&
+            scene->chases.items[i].array_bytes <= scene->most_bytes)
+            *all_out += scene->chases.items[i].misses - scene->chases.items[i].background;
+    *explained_out = *all_out > wrong ? *all_out - wrong : 0;
+}
+
+/* Bits that single pairs show are believed where noise makes so few pairs that none of them is. */
+static bool is_noise_rare(const struct scene *scene, size_t thin)
+{
+    enum { MANY_PAIRS = 100 };
+    static const double noise_share = 0.02;
+    double noise = (double)scene->hypotheses.items[0].fit.hits_wrong;
+    double pairs = (double)scene->chases.missing_count;
+
+    return pairs >= MANY_PAIRS && (double)thin * noise <= noise_share * pairs;
+}
+
+static void state_masks(const struct pb_case *at, const struct scene *scene, double agreement)
+{
+    const struct pb_geometry *best = &scene->hypotheses.items[0].geometry;
+    struct pb_parameter *masks = pb_case_answer(at, "index_masks");
+    struct pb_far_bits far = pb_geometry_far_bits(&scene->chases);
+    uint64_t masks_out[64], bits = UINT64_MAX;
+    const char *how = "reduced basis over the address bits of the chases; any other basis of the "
+                      "same space is the same index";
+    size_t count = 0;
+
+    if (best->index == PB_INDEX_MODULO && (best->sets & (best->sets - 1)) != 0) {
+        pb_parameter_set_none(masks, "line number modulo %llu: no power of two, no masks",
+                              (unsigned long long)best->sets);
+        return;
+    }
+    if (best->index == PB_INDEX_XOR && scene->most_bytes < UINT64_MAX) {
+        far = (struct pb_far_bits){far.shown | far.unseen | far.thin, 0, 0};
+        bits = ~far.shown;
+        how = "reduced basis over the address bits of the array; higher bits depend on where pages "
+              "lie";
+    }
+    if (is_noise_rare(scene, (size_t)__builtin_popcountll(far.thin)))
+        far.thin = 0;
+    if ((far.unseen | far.thin) != 0 && best->index == PB_INDEX_XOR) {
+        pb_parameter_set_none(masks,
+                              "%d far lines conflicted with none, and %d with a single other one: "
+                              "whether their address bits belong to the index is not certain",
+                              __builtin_popcountll(far.unseen), __builtin_popcountll(far.thin));
+        return;
+    }
+    for (uint64_t set = 1; best->index == PB_INDEX_MODULO && set < best->sets; set *= 2)
+        masks_out[count++] = set * best->line_bytes;
+    for (size_t i = 0; i < best->mask_count; i++)
+        masks_out[count++] = best->masks[i] & bits;
+    pb_parameter_set_masks(masks, masks_out, count,
+                           agreement * share_of(&scene->hypotheses, masks_of, masks_of(best)), "%s",
+                           how);
+}
+
+/* What the tags hold; where the store of the data is smaller, a bound of the size. */
+static void state_size(const struct pb_case *at, const struct scene *scene, double agreement,
+                       const char *method)
+{
+    const struct pb_geometry *best = &scene->hypotheses.items[0].geometry;
+    struct pb_parameter *size =
+        pb_parameters_find(at->parameters, at->inference->memory, "size_bytes");
+    double bytes = (double)pb_geometry_bytes(best);
+
+    if (size == NULL)
+        return;
+    if (scene->most_bytes == UINT64_MAX && best->prefetch_bytes == 0)
+        state_number(size, &scene->hypotheses, pb_geometry_bytes, agreement, method);
+    else if (size->kind == PB_VALUE_NUMBER && bytes > size->numbers[0].high)
+        pb_parameter_doubt(size, size->numbers[0].low, bytes, "what the sets could hold");
+}
+
+static void state_geometry(const struct pb_case *at, const struct scene *scene)
+{
+    const struct pb_hypotheses *hypotheses = &scene->hypotheses;
+    const struct pb_geometry *best = &hypotheses->items[0].geometry;
+    struct pb_votes votes = {0, 0};
+    size_t explained, all;
+    char method[PB_MESSAGE_LENGTH];
+    double agreement;
+
+    count_explained(scene, &explained, &all);
+    pb_votes_add_share(&votes, explained, all, PIECES_MAX);
+    agreement = pb_votes_confidence(&votes);
+    snprintf(
+        method, sizeof(method),
+        "likeliest of %zu geometries: %llu sets of %llu lines of %llu bytes explain %zu of %zu "
+        "misses in %zu passes with one line more and %zu sweeps",
+        hypotheses->count, (unsigned long long)best->sets, (unsigned long long)best->ways,
+        (unsigned long long)best->line_bytes, explained, all,
+        scene->chases.of_kind[PB_CHASE_CONFLICT], scene->chases.of_kind[PB_CHASE_SWEEP]);
+    state_number(pb_case_answer(at, "line_bytes"), hypotheses, line_of, agreement, method);
+    state_number(pb_case_answer(at, "set_count"), hypotheses, sets_of, agreement, method);
+    state_number(pb_case_answer(at, "way_counts"), hypotheses, ways_of, agreement, method);
+    state_size(at, scene, agreement, method);
+    if (best->sets == 1) {
+        pb_parameter_set_none(pb_case_answer(at, "index_kind"), "one set needs no index");
+        pb_parameter_set_none(pb_case_answer(at, "index_masks"), "one set needs no index");
+        return;
+    }
+    pb_parameter_set_word(pb_case_answer(at, "index_kind"),
+                          best->index == PB_INDEX_MODULO ? "modulo" : "xor",
+                          agreement * share_of(hypotheses, index_of, index_of(best)), "%s", method);
+    state_masks(at, scene, agreement);
+}
+
+/* Does the best hypothesis explain what misses? One set explains anything that misses. */
+static bool is_explained(const struct scene *scene, size_t *explained_out, size_t *all_out)
+{
+    const struct pb_geometry *best = &scene->hypotheses.items[0].geometry;
+    size_t laps = scene->chases.of_kind[PB_CHASE_CONFLICT];
+
+    count_explained(scene, explained_out, all_out);
+    if (best->index == PB_INDEX_UNKNOWN)
+        return false;
+    if ((double)*explained_out < (1.0 - unexplained_share) * (double)*all_out)
+        return false;
+    return best->ways <= COMPARED_AT_ONCE || 2 * scene->chases.missing_count > laps * best->ways;
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const uint64_t *left = a, *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
+static size_t count_loads(const struct pb_cache_chases *chases)
+{
+    size_t loads = 0;
+
+    for (size_t i = 0; i < chases->count; i++)
+        loads += chases->items[i].kind == PB_CHASE_CONFLICT ? 0 : chases->items[i].count;
+    return loads;
+}
+
+/*
+ * Of places only what lies within so many bytes counts, and each of these no more than so often:
+ * sets repeat, and so do the ends of arrays.
+ */
+enum { PLACES_UNIT = 4096, OFTEN = 4 };
+
+/* The places of one chase: first loads of sectors that are not like those of the sector before. */
+static size_t add_places(const struct pb_cache_chase *chase, const struct pb_geometry_hints *hints,
+                         uint64_t *places)
+{
+    uint64_t unit =
+        hints->sector_bytes > chase->stride_bytes ? hints->sector_bytes : chase->stride_bytes;
+    uint64_t before = UINT64_MAX, prefetched = 0;
+    unsigned char seen = PB_OBSERVED_NEITHER;
+    size_t count = 0;
+
+    for (size_t i = 0; i < chase->count; i++) {
+        uint64_t here = chase->base + chase->offset_bytes[i], sector = here / unit;
+        bool is_next = sector == before + 1, is_covered = here < prefetched;
+
+        if (sector == before)
+            continue;
+        if (chase->seen[i] == PB_OBSERVED_MISS)
+            prefetched = (sector + 1) * unit + hints->prefetch_bytes;
+        /* behind what was prefetched a line may be missing in its midst */
+        if (is_next && seen != PB_OBSERVED_NEITHER && chase->seen[i] != PB_OBSERVED_NEITHER &&
+            seen != chase->seen[i] &&
+            (hints->prefetch_bytes == 0 ||
+             (chase->seen[i] == PB_OBSERVED_MISS && !is_covered && here - unit >= prefetched)))
+            places[count++] = here;
+        before = sector;
+        seen = chase->seen[i];
+    }
+    return count;
+}
+
+static enum pb_status list_places(const struct pb_cache_chases *chases,
+                                  const struct pb_geometry_hints *hints, uint64_t **places_out,
+                                  size_t *count_out, struct pb_error *err)
+{
+    uint64_t *places = malloc((count_loads(chases) + 1) * sizeof(*places));
+    size_t count = 0, kept = 0, of_place = 0;
+    uint64_t last = 0;
+
+    if (places == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu places",
+                       count_loads(chases));
+    for (size_t i = 0; i < chases->count; i++)
+        if (chases->items[i].kind != PB_CHASE_CONFLICT)
+            count += add_places(&chases->items[i], hints, places + count);
+    qsort(places, count, sizeof(*places), by_address);
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || places[i] != last) {
+            last = places[i];
+            places[kept++] = last % PLACES_UNIT;
+        }
+    count = kept;
+    kept = 0;
+    qsort(places, count, sizeof(*places), by_address);
+    for (size_t i = 0; i < count; i++) {
+        of_place = i > 0 && places[i] == last ? of_place + 1 : 1;
+        last = places[i];
+        if (of_place <= OFTEN)
+            places[kept++] = last;
+    }
+    *places_out = places;
+    *count_out = kept;
+    return PB_OK;
+}
+
+/* Log likelihood of the places under a line: multiples of it, but for noise that lies anywhere. */
+static double likelihood_of_places(const uint64_t *places, size_t count, uint64_t unit,
+                                   uint64_t line, size_t *multiples_out)
+{
+    double noise;
+    size_t multiples = 0;
+
+    for (size_t i = 0; i < count; i++)
+        multiples += places[i] % line == 0;
+    *multiples_out = multiples;
+    noise = ((double)(count - multiples) + 0.5) / ((double)count + 10.0);
+    noise = fmin(noise, noise_most);
+    return (double)multiples * log((1.0 - noise) * (double)line / (double)unit) +
+           (double)(count - multiples) * log(noise);
+}
+
+/*
+ * How many misses passes over an eighth more than fits, or over longer arrays, lack that a line of
+ * this length must have, whatever the index.
+ */
+static enum pb_status count_lacking(const struct scene *scene, uint64_t line, size_t *lacking_out,
+                                    struct pb_error *err)
+{
+    const struct pb_geometry geometry = {
+        .line_bytes = line,
+        .sector_bytes = line,
+        .prefetch_bytes = scene->hints.prefetch_bytes,
+        .index = PB_INDEX_UNKNOWN,
+        .sets = 1,
+        .ways = scene->hints.fits_bytes > 0 ? scene->hints.fits_bytes / line + 1 : UINT32_MAX};
+    struct pb_geometry_fit fit = {.open = 0.0};
+    enum pb_status status =
+        pb_geometry_score(&scene->chases, &geometry, PB_CHASE_SWEEP, UINT64_MAX, 1, &fit, err);
+
+    *lacking_out = fit.lacking;
+    return status;
+}
+
+/* The lines that are possible, by their likelihood; *bound_out is the first that passes exclude. */
+static enum pb_status list_lines(const struct scene *scene, const uint64_t *places, size_t count,
+                                 uint64_t least, struct pb_hypotheses *lines, uint64_t *bound_out,
+                                 struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    *bound_out = 0;
+    for (uint64_t line = least; status == PB_OK && line <= LINE_MAX; line *= 2) {
+        struct pb_hypothesis hypothesis = {.geometry = {.line_bytes = line}};
+        size_t lacking, multiples;
+
+        status = count_lacking(scene, line, &lacking, err);
+        if (status == PB_OK && lacking >= LACKING_MIN && line > least) {
+            *bound_out = line;
+            break;
+        }
+        hypothesis.log_likelihood = likelihood_of_places(places, count, least, line, &multiples) +
+                                    pb_geometry_prior_of_line(line);
+        if (status == PB_OK)
+            status = pb_hypotheses_add(lines, &hypothesis, err);
+    }
+    sort(lines);
+    return status;
+}
+
+/* The line that all places keep to: nothing is left to noise. */
+static double line_without_noise(const uint64_t *places, size_t count, uint64_t line)
+{
+    for (size_t i = 0; i < count && line > 1; i++)
+        while (places[i] % line != 0)
+            line /= 2;
+    return (double)line;
+}
+
+static void state_line_alone(struct pb_parameter *answer, const struct pb_hypotheses *lines,
+                             const uint64_t *places, size_t count, uint64_t least, uint64_t bound)
+{
+    uint64_t line = lines->count > 0 ? lines->items[0].geometry.line_bytes : 0;
+    size_t multiples = 0;
+    char method[PB_MESSAGE_LENGTH];
+
+    if (count < PLACES_MIN && bound > least) { /* passes by longer strides alone */
+        double most = (double)bound / 2.0;
+
+        pb_parameter_set_number(answer, (struct pb_estimate){most, (double)least, most}, 0.5,
+                                "the longest line of which no pass by longer strides lacks misses; "
+                                "%zu boundaries between hits and misses",
+                                count);
+        return;
+    }
+    if (count < PLACES_MIN || line == 0 || share_of(lines, line_of, line) < 0.5) {
+        pb_parameter_set_none(answer,
+                              "only %zu boundaries between hits and misses, which may be multiples "
+                              "of %llu bytes by chance",
+                              count, (unsigned long long)line);
+        return;
+    }
+    likelihood_of_places(places, count, least, line, &multiples);
+    snprintf(method, sizeof(method),
+             "%zu of %zu places where hits and misses meet are multiples of it; passes by longer "
+             "strides exclude lines from %llu bytes on",
+             multiples, count, (unsigned long long)bound);
+    state_number(answer, lines, line_of, line_agreement, method);
+    if (multiples < count)
+        pb_parameter_doubt(answer, line_without_noise(places, count, line), answer->numbers[0].high,
+                           "less where the other places are no noise");
+}
+
+/* The line alone, where no index explains conflicts. */
+static enum pb_status infer_line_alone(const struct pb_case *at, struct scene *scene,
+                                       struct pb_error *err)
+{
+    uint64_t least = scene->hints.sector_bytes > least_sector_bytes ? scene->hints.sector_bytes
+                                                                    : least_sector_bytes;
+    struct pb_hypotheses lines = {NULL, 0, 0};
+    uint64_t *places = NULL, bound = 0;
+    size_t count = 0;
+    enum pb_status status = list_places(&scene->chases, &scene->hints, &places, &count, err);
+
+    if (status == PB_OK && count < PLACES_MIN && scene->hints.prefetch_bytes > 0) {
+        free(places); /* some prefetch at first use only */
+        places = NULL;
+        scene->hints.prefetch_bytes = 0;
+        status = list_places(&scene->chases, &scene->hints, &places, &count, err);
+    }
+    if (status == PB_OK)
+        status = list_lines(scene, places, count, least, &lines, &bound, err);
+    if (status == PB_OK)
+        state_line_alone(pb_case_answer(at, "line_bytes"), &lines, places, count, least, bound);
+    free(places);
+    pb_hypotheses_clear(&lines);
+    return status;
+}
+
+/* The recordings of line, sets and capacity, each if it was made. */
+struct levels {
+    struct pb_level items[SOURCES];
+    bool has[SOURCES];
+    double miss_low; /* the least that a miss takes in any of them */
+};
+
+static enum pb_status open_levels(const struct pb_case *at, struct levels *levels,
+                                  struct pb_error *err)
+{
+    enum pb_status last = PB_NOT_FOUND;
+    bool any = false;
+
+    pb_fail(err, PB_NOT_FOUND, "no chase was recorded");
+    for (size_t i = 0; i < SOURCES; i++) {
+        struct pb_case one = *at;
+        enum pb_status status;
+
+        one.recordings = &at->recordings[i];
+        if (one.recordings->series.point_count == 0)
+            continue;
+        status = pb_level_open_classified(&one, &levels->items[i], err);
+        if (status == PB_NO_MEMORY)
+            return status;
+        levels->has[i] = status == PB_OK;
+        last = status != PB_OK ? status : last;
+        if (status != PB_OK)
+            continue;
+        levels->miss_low = fmin(levels->miss_low, levels->items[i].classes.miss.low);
+        any = true;
+    }
+    return any ? PB_OK : last;
+}
+
+static enum pb_status read_scene(const struct pb_case *at, struct scene *scene,
+                                 struct pb_error *err)
+{
+    struct levels levels = {.miss_low = INFINITY};
+    enum pb_status status = open_levels(at, &levels, err);
+
+    for (size_t i = 0; i < SOURCES && status == PB_OK; i++) {
+        if (!levels.has[i])
+            continue;
+        if (i == 0)
+            scene->fetch = pb_fetch_find(&levels.items[i]);
+        levels.items[i].classes.miss.low =
+            fmax(levels.miss_low, levels.items[i].classes.hit.high + 1.0);
+        status = pb_cache_chases_add(&levels.items[i], &scene->chases, err);
+    }
+    for (size_t i = 0; i < SOURCES; i++)
+        if (levels.has[i])
+            pb_level_clear(&levels.items[i]);
+    return status;
+}
+
+static enum pb_status infer_from(const struct pb_case *at, struct scene *scene,
+                                 struct pb_error *err)
+{
+    const struct pb_parameter *size =
+        pb_parameters_find(at->parameters, at->inference->memory, "size_bytes");
+    size_t explained = 0, all = 0;
+    enum pb_status status;
+
+    state_fetch(at, &scene->fetch);
+    scene->hints.sector_bytes = scene->fetch.sector_bytes;
+    scene->hints.prefetch_bytes = scene->fetch.prefetch_bytes;
+    if (size != NULL && size->kind == PB_VALUE_NUMBER)
+        scene->hints.fits_bytes = (uint64_t)size->numbers[0].value;
+    if (scene->chases.of_kind[PB_CHASE_CONFLICT] > 0) {
+        status = pb_cache_chases_finish(&scene->chases, err);
+        if (status == PB_OK)
+            status = score_all(scene, err);
+        if (status != PB_OK)
+            return status;
+        if (scene->hypotheses.count > 0 && is_explained(scene, &explained, &all)) {
+            state_geometry(at, scene);
+            return PB_OK;
+        }
+    }
+    if (at->recordings[0].outcome == PB_TEST_OK)
+        status = infer_line_alone(at, scene, err);
+    else
+        status = PB_OK;
+    if (status != PB_OK)
+        return status;
+    if (scene->chases.of_kind[PB_CHASE_CONFLICT] == 0)
+        return pb_fail(err, PB_NOT_FOUND,
+                       "the recording has no timed passes over one line more than fits");
+    return pb_fail(err, PB_NOT_FOUND,
+                   "no index explains the set conflicts: the best one %zu of "
+                   "%zu misses",
+                   explained, all);
+}
+
+/* What a test that was not recorded leaves undetermined, and why. */
+static void give_reasons(const struct pb_case *at)
+{
+    static const struct {
+        const char *name;
+        size_t source;
+    } answers[] = {{"line_bytes", 0}, {"sector_bytes", 0}, {"fetch_bytes", 0}, {"set_count", 1},
+                   {"way_counts", 1}, {"index_kind", 1},   {"index_masks", 1}};
+
+    for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+        const struct pb_recording *recording = &at->recordings[answers[i].source];
+        struct pb_parameter *answer =
+            pb_parameters_find(at->parameters, at->inference->memory, answers[i].name);
+
+        if (answer != NULL && recording->outcome != PB_TEST_OK)
+            pb_parameter_set_none(answer, "%s", recording->message);
+        else if (answer != NULL)
+            pb_parameter_point_to(answer, recording->name);
+    }
+}
+
+enum pb_status pb_infer_geometry(const struct pb_case *at, struct pb_error *err)
+{
+    struct scene scene = {.most_bytes = UINT64_MAX};
+    enum pb_status status;
+
+    give_reasons(at);
+    status = read_scene(at, &scene, err);
+
+    if (status == PB_OK)
+        status = infer_from(at, &scene, err);
+    pb_hypotheses_clear(&scene.hypotheses);
+    pb_cache_chases_clear(&scene.chases);
+    return status;
+}

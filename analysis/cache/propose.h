@@ -1,0 +1,50 @@
+/* Hypotheses for the geometry of a cache: what its recorded conflicts and its edge suggest. */
+#ifndef PB_ANALYSIS_CACHE_PROPOSE_H
+#define PB_ANALYSIS_CACHE_PROPOSE_H
+
+#include "analysis/cache/geometry.h"
+
+struct pb_hypothesis {
+    struct pb_geometry geometry;
+    struct pb_geometry_fit fit;
+    double log_likelihood; /* prior included */
+};
+
+struct pb_hypotheses {
+    struct pb_hypothesis *items;
+    size_t count, capacity;
+};
+
+/* Adds a copy of an item. PB_NO_MEMORY. */
+enum pb_status pb_hypotheses_add(struct pb_hypotheses *hypotheses,
+                                 const struct pb_hypothesis *hypothesis, struct pb_error *err);
+void pb_hypotheses_clear(struct pb_hypotheses *hypotheses);
+
+/* What is known before: of the cold passes and of the footprint sweep. */
+struct pb_geometry_hints {
+    uint64_t sector_bytes, prefetch_bytes; /* sector 0: not known */
+    bool hides_misses;                     /* something is prefetched */
+    uint64_t fits_bytes;                   /* the largest footprint that fits; 0: not known */
+};
+
+/*
+ * Every line from the sector to 1 KiB; of each, every modulo that makes a whole number of ways of
+ * what fits, and every xor that the conflicts leave at some share of noise: the masks whose parity
+ * is even in all pairs of conflicting lines but that share, all of them by one Walsh-Hadamard
+ * transform. Bits that single far lines show join each mask by the majority of their pairs.
+ * PB_NO_MEMORY.
+ */
+enum pb_status pb_geometry_propose(const struct pb_cache_chases *chases,
+                                   const struct pb_geometry_hints *hints,
+                                   struct pb_hypotheses *hypotheses, struct pb_error *err);
+
+/* Log prior of a line: caches of GPUs and CPUs have lines of up to 128 bytes, few longer ones. */
+double pb_geometry_prior_of_line(uint64_t line_bytes);
+
+/* Pairs of the far lines: how many of the address bits beyond the array were shown by so many. */
+struct pb_far_bits {
+    uint64_t shown, unseen, thin; /* bits: by several pairs, by none, by a single one */
+};
+struct pb_far_bits pb_geometry_far_bits(const struct pb_cache_chases *chases);
+
+#endif

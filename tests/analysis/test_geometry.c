@@ -1,0 +1,195 @@
+/*
+ * Geometries of caches with known truth: a toy set-associative cache is walked over an array that
+ * fits and one line more, and the likeliest hypothesis must be the toy.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/device.h"
+#include "analysis/synthetic.h"
+
+enum { BASE = 1 << 30, HIT = 200, MISS = 450, LINES_MAX = 4096, FAR_FIRST = 20, FAR_LAST = 25 };
+
+/* A toy cache, and how it loses lines. */
+struct toy {
+    uint64_t line_bytes, sets, ways;
+    uint64_t masks[8]; /* of the address; none: line number modulo sets */
+    size_t mask_count;
+    size_t victims;    /* of a set in each pass, random; 0: all, as LRU loses them */
+    double noise;      /* share of hits that look like misses */
+    bool has_no_index; /* what misses has nothing to do with addresses */
+};
+
+static uint64_t set_of(const struct toy *toy, uint64_t address)
+{
+    uint64_t set = 0;
+
+    if (toy->mask_count == 0)
+        return address / toy->line_bytes % toy->sets;
+    for (size_t i = 0; i < toy->mask_count; i++)
+        set |= (uint64_t)__builtin_parityll(address & toy->masks[i]) << i;
+    return set;
+}
+
+static bool is_noise(const struct toy *toy, struct synthetic_noise *noise)
+{
+    return (double)synthetic_random(noise, 1000000) < 1e6 * toy->noise;
+}
+
+/* The lines of the added one's set, or so many victims of it. */
+static void miss_some(const struct toy *toy, struct synthetic_noise *noise, uint64_t lines,
+                      uint64_t added, bool *missed)
+{
+    uint64_t members[LINES_MAX], count = 0;
+
+    for (uint64_t i = 0; i < lines; i++)
+        if (toy->has_no_index ||
+            set_of(toy, BASE + i * toy->line_bytes) == set_of(toy, BASE + added))
+            members[count++] = i;
+    if (count < toy->ways)
+        return;
+    for (uint64_t i = 0; toy->victims == 0 && i < count; i++)
+        missed[members[i]] = true;
+    for (size_t i = 0; i < toy->victims; i++)
+        missed[members[synthetic_random(noise, count)]] = true;
+}
+
+static void add_pass(struct pb_series *series, const struct toy *toy, struct synthetic_noise *noise,
+                     const char *phase, uint64_t added)
+{
+    uint64_t lines = toy->sets * toy->ways;
+    static uint32_t latency[LINES_MAX + 1];
+    static uint64_t index[LINES_MAX + 1];
+    bool missed[LINES_MAX] = {false};
+    struct pb_point point = {.footprint_bytes = added + toy->line_bytes,
+                             .stride_bytes = toy->line_bytes,
+                             .base_address = BASE,
+                             .count = lines + 1,
+                             .window = lines + 1,
+                             .overhead_cycles = noise->overhead_cycles,
+                             .sm_id = -1};
+
+    PB_TEXT_SET(point.path, "global_cg");
+    PB_TEXT_SET(point.order, "given");
+    PB_TEXT_SET(point.mode, "trace");
+    PB_TEXT_SET(point.phase, phase);
+    miss_some(toy, noise, lines, added, missed);
+    for (uint64_t i = 0; i <= lines; i++) {
+        bool misses = i == lines || missed[i] || is_noise(toy, noise);
+
+        index[i] = i < lines ? i * toy->line_bytes : added;
+        latency[i] = synthetic_latency(noise, misses ? MISS : HIT);
+    }
+    assert_int_equal(pb_series_append(series, &point, latency, index, NULL), PB_OK);
+}
+
+/* Passes with lines behind the array, and with far ones. */
+static void record(struct device *device, const struct toy *toy)
+{
+    struct synthetic_noise noise = {14, 2, 0.0, 0, 7};
+    struct pb_series *series = &device_record(device, "l2_sets")->series;
+    uint64_t lines = toy->sets * toy->ways;
+
+    synthetic_constant(series, &noise, "global_cg", "reference", HIT, 1024);
+    synthetic_constant(series, &noise, "global_cg", "miss", MISS, 1024);
+    for (unsigned bit = FAR_FIRST; bit <= FAR_LAST; bit++)
+        for (int again = 0; again < 3; again++)
+            add_pass(series, toy, &noise, "conflict", (uint64_t)1 << bit);
+    for (uint64_t i = 0; i < 240; i++)
+        add_pass(series, toy, &noise, "conflict", (lines + i) * toy->line_bytes);
+    device_infer(device);
+}
+
+static void assert_geometry(const struct toy *toy)
+{
+    struct device device = {0};
+
+    record(&device, toy);
+    assert_value(&device, "l2", "set_count", (double)toy->sets);
+    assert_value(&device, "l2", "way_counts", (double)toy->ways);
+    assert_string_equal(device_parameter(&device, "l2", "index_kind")->word,
+                        toy->mask_count > 0 ? "xor" : "modulo");
+    assert_true(device_parameter(&device, "l2", "set_count")->confidence > 0.8);
+    device_clear(&device);
+}
+
+static void test_geometry__a_modulo_of_any_number_of_sets(void **state)
+{
+    static const uint64_t sets[] = {4, 12, 21, 48};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
+        assert_geometry(&(struct toy){.line_bytes = 128, .sets = sets[i], .ways = 4});
+}
+
+static void test_geometry__parities_of_near_and_far_address_bits(void **state)
+{
+    static const struct toy toy = {.line_bytes = 128,
+                                   .sets = 16,
+                                   .ways = 4,
+                                   .masks = {0x101080, 0x200100, 0x800200, 0x400400},
+                                   .mask_count = 4};
+    struct device device = {0};
+    const struct pb_parameter *masks;
+
+    (void)state;
+    assert_geometry(&toy);
+    record(&device, &toy);
+    masks = device_parameter(&device, "l2", "index_masks");
+    assert_int_equal(masks->number_count, 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal((uint64_t)masks->numbers[i].value, toy.masks[i]);
+    device_clear(&device);
+}
+
+/* Of 24 ways two at a time: what misses together is little of a set. */
+static void test_geometry__few_victims_at_a_time_show_the_sets(void **state)
+{
+    (void)state;
+    assert_geometry(&(struct toy){.line_bytes = 32, .sets = 47, .ways = 24, .victims = 2});
+}
+
+static void test_geometry__noise_breaks_no_index(void **state)
+{
+    (void)state;
+    assert_geometry(&(struct toy){.line_bytes = 128, .sets = 36, .ways = 7, .noise = 0.002});
+    assert_geometry(&(struct toy){.line_bytes = 128,
+                                  .sets = 8,
+                                  .ways = 8,
+                                  .masks = {0x480, 0x900, 0x200},
+                                  .mask_count = 3,
+                                  .noise = 0.005});
+}
+
+/* Any line may miss: no index has more of the likelihood than none at all. */
+static void test_geometry__victims_of_any_set_show_none(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record(&device,
+           &(struct toy){
+               .line_bytes = 128, .sets = 64, .ways = 8, .victims = 6, .has_no_index = true});
+    assert_none(&device, "l2", "set_count", "no index explains the set conflicts");
+    assert_none(&device, "l2", "index_kind", "no index explains the set conflicts");
+    device_clear(&device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_geometry__a_modulo_of_any_number_of_sets),
+        cmocka_unit_test(test_geometry__parities_of_near_and_far_address_bits),
+        cmocka_unit_test(test_geometry__few_victims_at_a_time_show_the_sets),
+        cmocka_unit_test(test_geometry__noise_breaks_no_index),
+        cmocka_unit_test(test_geometry__victims_of_any_set_show_none),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
