@@ -592,7 +592,8 @@ static double line_without_noise(const uint64_t *places, size_t count, uint64_t 
 }
 
 static void state_line_alone(struct pb_parameter *answer, const struct pb_hypotheses *lines,
-                             const uint64_t *places, size_t count, uint64_t least, uint64_t bound)
+                             const uint64_t *places, size_t count, uint64_t least, uint64_t bound,
+                             bool may_be_sector)
 {
     uint64_t line = lines->count > 0 ? lines->items[0].geometry.line_bytes : 0;
     size_t multiples = 0;
@@ -620,6 +621,9 @@ static void state_line_alone(struct pb_parameter *answer, const struct pb_hypoth
              "strides exclude lines from %llu bytes on",
              multiples, count, (unsigned long long)bound);
     state_number(answer, lines, line_of, line_agreement, method);
+    if (may_be_sector && line == least)
+        pb_parameter_doubt(answer, answer->numbers[0].low, answer->numbers[0].high,
+                           "where lines are prefetched in part, places show the sector");
     if (multiples < count)
         pb_parameter_doubt(answer, line_without_noise(places, count, line), answer->numbers[0].high,
                            "less where the other places are no noise");
@@ -632,6 +636,7 @@ static enum pb_status infer_line_alone(const struct pb_case *at, struct scene *s
     uint64_t least = scene->hints.sector_bytes > least_sector_bytes ? scene->hints.sector_bytes
                                                                     : least_sector_bytes;
     struct pb_hypotheses lines = {NULL, 0, 0};
+    bool may_be_sector = scene->hints.prefetch_bytes > 0 || scene->hints.sector_bytes == 0;
     uint64_t *places = NULL, bound = 0;
     size_t count = 0;
     enum pb_status status = list_places(&scene->chases, &scene->hints, &places, &count, err);
@@ -645,7 +650,8 @@ static enum pb_status infer_line_alone(const struct pb_case *at, struct scene *s
     if (status == PB_OK)
         status = list_lines(scene, places, count, least, &lines, &bound, err);
     if (status == PB_OK)
-        state_line_alone(pb_case_answer(at, "line_bytes"), &lines, places, count, least, bound);
+        state_line_alone(pb_case_answer(at, "line_bytes"), &lines, places, count, least, bound,
+                         may_be_sector);
     free(places);
     pb_hypotheses_clear(&lines);
     return status;
