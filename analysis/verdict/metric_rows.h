@@ -119,7 +119,7 @@ CACHE_METRICS("l2", L2, DRAM, "l2_whole") /* of one SM's lines, 478 to 527 cycle
 SIZE_METRIC("l2.prefetch_bytes", L2, 0, "what is fetched ahead")
 RATE_METRIC("l2.read_bytes_per_cycle_per_sm", "byte/cycle", L2, 0.03, 0.0, 0, "all SMs at once")
 CYCLES_METRIC("l2.crossing_cycles", L2, 0.0, 0, "", "from one partition of L2 to the other")
-PB_METRIC("l2.loaded_knee_share", "share", L2, FRACTION, HIGHER, 0.0, 0.10, 0.0, T(LOAD_KNEE), "",
+PB_METRIC("l2.loaded_knee_share", "share", L2, FRACTION, HIGHER, 0.0, 0.12, 0.0, T(LOAD_KNEE), "",
           "share of the peak rate from which on latency rises")
 SIZE_METRIC("l2_near.size_bytes", L2, 0, "capacity of the near partition")
 CYCLES_METRIC("l2_near.latency_cycles", L2, 0.0, 0, "l2_whole", "hit in the near partition")
