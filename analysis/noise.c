@@ -81,9 +81,10 @@ void pb_noise_fit(struct pb_noise_evidence *evidence, struct pb_noise *noise_out
     double bins[BINS] = {0.0}, width = 1.0, jitter = 0.0, all = (double)evidence->count;
     struct pb_noise noise;
 
-    qsort(evidence->deviations, evidence->count, sizeof(*evidence->deviations), ascending);
-    if (evidence->count > 0)
+    if (evidence->count > 0) {
+        qsort(evidence->deviations, evidence->count, sizeof(*evidence->deviations), ascending);
         width = half_width(evidence->deviations, evidence->count);
+    }
     jitter = count_bins(evidence, PB_NOISE_JITTER_WIDTHS * width, bins);
     noise.spike_share = fmax((all - jitter + PB_NOISE_SPIKES_BEFORE) /
                                  (all + PB_NOISE_SPIKES_BEFORE / PB_NOISE_SPIKE_SHARE),
