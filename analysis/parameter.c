@@ -98,7 +98,7 @@ void pb_parameter_set_number(struct pb_parameter *parameter, struct pb_estimate 
     parameter->number_count = 1;
 }
 
-void pb_parameter_doubt(struct pb_parameter *parameter, double low, double high, const char *why)
+void pb_parameter_widen(struct pb_parameter *parameter, double low, double high, const char *why)
 {
     char method[sizeof(parameter->method)];
 

@@ -76,7 +76,7 @@ void pb_parameter_set_number(struct pb_parameter *parameter, struct pb_estimate 
  * What a parameter has that is one number, in an interval from low to high, and half as sure; why
  * is added to its method. Any other stays as it is.
  */
-void pb_parameter_doubt(struct pb_parameter *parameter, double low, double high, const char *why);
+void pb_parameter_widen(struct pb_parameter *parameter, double low, double high, const char *why);
 void pb_parameter_set_list(struct pb_parameter *parameter, const struct pb_estimate *estimates,
                            size_t count, double confidence, const char *method, ...)
     __attribute__((format(printf, 5, 6)));

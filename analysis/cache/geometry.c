@@ -401,7 +401,7 @@ static void score_sweep(const struct pb_cache_chase *chase, const struct pb_geom
         (size_t)(chase->in_pieces && chase->misses > 0 ? lacking_in_pieces * lacking : lacking);
 }
 
-enum { CROWDED_MAX = 320 };
+enum { CONFLICTS_MAX = 320 };
 
 /* Open loads of conflicts, which share one rate by the order of the array. */
 struct pool {
@@ -418,36 +418,38 @@ static uint64_t sectors_each(const struct pb_cache_chase *chase, const struct pb
 }
 
 /* The sets that the added line overfills, and with it what is prefetched behind it. */
-struct crowded {
-    uint64_t set[CROWDED_MAX], lines; /* lines of the array in them */
+struct set_conflicts {
+    uint64_t set[CONFLICTS_MAX], lines; /* lines of the array in them */
     size_t count;
     uint64_t lacking; /* misses that the added line must cause */
 };
 
-static struct crowded crowd(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
-                            const struct sets *sets)
+static struct set_conflicts find_conflicts(const struct pb_cache_chase *chase,
+                                           const struct pb_geometry *geometry,
+                                           const struct sets *sets)
 {
     uint64_t line = geometry->line_bytes, end = (chase->base + chase->array_bytes - 1) / line;
-    struct crowded crowded = {.count = 0};
+    struct set_conflicts conflicts = {.count = 0};
 
     for (uint64_t at = chase->added / line * line;
-         at <= chase->added + geometry->prefetch_bytes && crowded.count < CROWDED_MAX; at += line) {
+         at <= chase->added + geometry->prefetch_bytes && conflicts.count < CONFLICTS_MAX;
+         at += line) {
         uint64_t set = pb_geometry_set(geometry, at);
         uint64_t filled = sets->lines[set] + (at / line > end);
 
         if (filled <= geometry->ways)
             continue;
-        crowded.set[crowded.count++] = set;
-        crowded.lines += sets->lines[set];
-        crowded.lacking += geometry->hides_misses ? 0 : filled - geometry->ways;
+        conflicts.set[conflicts.count++] = set;
+        conflicts.lines += sets->lines[set];
+        conflicts.lacking += geometry->hides_misses ? 0 : filled - geometry->ways;
     }
-    return crowded;
+    return conflicts;
 }
 
-static bool is_crowded(const struct crowded *crowded, uint64_t set)
+static bool has_conflict(const struct set_conflicts *conflicts, uint64_t set)
 {
-    for (size_t i = 0; i < crowded->count; i++)
-        if (crowded->set[i] == set)
+    for (size_t i = 0; i < conflicts->count; i++)
+        if (conflicts->set[i] == set)
             return true;
     return false;
 }
@@ -461,14 +463,14 @@ static void score_conflict(const struct pb_cache_chases *chases, const struct pb
     bool by_line = !chase->is_shuffled && !geometry->hides_misses;
     size_t lines = 0;
     uint64_t before = UINT64_MAX, each = sectors_each(chase, geometry);
-    struct crowded crowded = crowd(chase, geometry, sets);
-    size_t open = all_open ? chase->count - 1 : crowded.lines * each, missed = 0, other = 0;
+    struct set_conflicts conflicts = find_conflicts(chase, geometry, sets);
+    size_t open = all_open ? chase->count - 1 : conflicts.lines * each, missed = 0, other = 0;
 
     for (size_t i = 0; i < chase->misses; i++) {
         uint64_t address = chases->missing[chase->first_missing + i];
         uint64_t line = address / geometry->line_bytes;
         uint64_t set = pb_geometry_set(geometry, address);
-        bool is_own = all_open || is_crowded(&crowded, set);
+        bool is_own = all_open || has_conflict(&conflicts, set);
         bool is_open = is_own || sets->lines[set] > geometry->ways;
 
         if (!is_own && pb_cache_chases_is_background(chases, address))
@@ -490,9 +492,9 @@ static void score_conflict(const struct pb_cache_chases *chases, const struct pb
     pool->missed[chase->is_shuffled] += missed;
     fit->hits += chase->count - 1 > open ? chase->count - 1 - open : 0;
     fit->hits_wrong += other;
-    if (!all_open && crowded.lacking > lines + chase->added_missed)
-        fit->lacking += crowded.lacking - lines - chase->added_missed;
-    if (!all_open && crowded.count == 0 && chase->added_missed) {
+    if (!all_open && conflicts.lacking > lines + chase->added_missed)
+        fit->lacking += conflicts.lacking - lines - chase->added_missed;
+    if (!all_open && conflicts.count == 0 && chase->added_missed) {
         fit->hits++;
         fit->hits_wrong++;
     }

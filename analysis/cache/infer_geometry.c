@@ -381,7 +381,7 @@ static void state_size(const struct pb_case *at, const struct scene *scene, doub
     if (scene->most_bytes == UINT64_MAX && best->prefetch_bytes == 0)
         state_number(size, &scene->hypotheses, pb_geometry_bytes, agreement, method);
     else if (size->kind == PB_VALUE_NUMBER && bytes > size->numbers[0].high)
-        pb_parameter_doubt(size, size->numbers[0].low, bytes, "what the sets could hold");
+        pb_parameter_widen(size, size->numbers[0].low, bytes, "what the sets could hold");
 }
 
 static void state_geometry(const struct pb_case *at, const struct scene *scene)
@@ -622,10 +622,10 @@ static void state_line_alone(struct pb_parameter *answer, const struct pb_hypoth
              multiples, count, (unsigned long long)bound);
     state_number(answer, lines, line_of, line_agreement, method);
     if (may_be_sector && line == least)
-        pb_parameter_doubt(answer, answer->numbers[0].low, answer->numbers[0].high,
+        pb_parameter_widen(answer, answer->numbers[0].low, answer->numbers[0].high,
                            "where lines are prefetched in part, places show the sector");
     if (multiples < count)
-        pb_parameter_doubt(answer, line_without_noise(places, count, line), answer->numbers[0].high,
+        pb_parameter_widen(answer, line_without_noise(places, count, line), answer->numbers[0].high,
                            "less where the other places are no noise");
 }
 

@@ -7,7 +7,9 @@
  * unless its gain does not pay for its parameters: then there is none. A step of a cache behind L2
  * is no level. An interval holds what the accesses cannot tell from the value.
  *
- * Limit: levels that are replaced in order (LRU), that reach farther than those before.
+ * Limit: levels that are replaced in order (LRU), that reach farther than those before. The table
+ * of inferences (analysis/table.c) still names infer_tlb.c: on devices drawn for the purpose this
+ * one states more values, and more wrong ones. Tests alone call it.
  *
  * Source: M16 section 4.4 for the chases, N14 section 5.1 for the index.
  */

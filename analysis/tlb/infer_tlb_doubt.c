@@ -13,7 +13,7 @@ static void widen(const struct pb_case *at, const char *name, double low, double
 {
     struct pb_parameter *answer = pb_case_answer(at, name);
 
-    pb_parameter_doubt(answer, low * answer->numbers[0].low, high * answer->numbers[0].high, why);
+    pb_parameter_widen(answer, low * answer->numbers[0].low, high * answer->numbers[0].high, why);
 }
 
 /* Do nearly all entries of this walk miss? Of several pages of an entry only the first one may. */
