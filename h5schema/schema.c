@@ -106,7 +106,7 @@ static const struct pb_field point_fields[] = {
           "global_ca, global_cg, readonly, texture, texture_2d, constant, shared; none: stamps "
           "alone"),
     FIELD(TEXT, pb_point, order, "order", "",
-          "sequential, random, random_in_pages, given, warp or stamp"),
+          "sequential, random, random_in_pages, random_words, given, warp or stamp"),
     FIELD(TEXT, pb_point, mode, "mode", "", "trace: every access stamped; lap: one timed run"),
     FIELD(TEXT, pb_point, phase, "phase", "", "why this point was measured"),
     FIELD(U64, pb_point, footprint_bytes, "footprint", "byte", "size of the walked array"),
@@ -125,6 +125,18 @@ static const struct pb_field point_fields[] = {
     FIELD(U64, pb_point, base_address, "base", "byte", "device address of offset 0"),
     FIELD(U64, pb_point, repeat, "repeat", "", "0, 1, … of otherwise equal points"),
     FIELD(I64, pb_point, sm_id, "sm_id", "", "-1: not known"),
+    LATER(U64, pb_point, slots, "slots", "",
+          "that the chase links to one cycle; 0: neither this nor the next columns are known"),
+    LATER(U64, pb_point, is_cold, "cold", "",
+          "1: no cache and no TLB held anything at the launch (simulated devices)"),
+    LATER(U64, pb_point, is_flushed, "flushed", "",
+          "1: L2 was filled with other data before the launch"),
+    LATER(U64, pb_point, is_prefilled, "prefilled", "",
+          "1: every slot was read once, in order, past L1, before the launch (and after flushing)"),
+    LATER(TEXT, pb_point, warm_path, "warm_path", "", "of the warm loads but the first own_warm"),
+    LATER(U64, pb_point, own_warm, "own_warm", "", "warm loads by the point's own path, the first"),
+    LATER(U64, pb_point, alias_bytes, "alias", "byte",
+          "size of the one block that is mapped over and over; 0: plain memory"),
 };
 
 static const struct pb_field latency_fields[] = {

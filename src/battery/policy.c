@@ -147,21 +147,26 @@ static enum pb_status check_overflow(struct pb_bench *bench, const struct pb_sea
     return PB_OK;
 }
 
-/* The first words of all lines, so many of each as a sector surely has; returns their number. */
-static size_t list_words(const struct pb_search *search, const uint64_t *lines, size_t count,
-                         uint64_t *offsets)
+/* Words of a line: so many as a sector surely has. */
+static size_t words_of(const struct pb_search *search)
 {
-    size_t words = search->stride_bytes / 8 < LINE_WORDS ? search->stride_bytes / 8 : LINE_WORDS;
-
-    for (size_t i = 0; i < words * count; i++)
-        offsets[i] =
-            (lines != NULL ? lines[i % count] : i % count * search->stride_bytes) + 8 * (i / count);
-    return words * count;
+    return search->stride_bytes / 8 < LINE_WORDS ? search->stride_bytes / 8 : LINE_WORDS;
 }
 
-/* One more walk over the array and the line after it; offsets has room for all their words. */
+/* The first words of the members' lines; returns their number. */
+static size_t list_words(const struct pb_search *search, const struct members *members,
+                         uint64_t *offsets)
+{
+    size_t count = members->count, words = words_of(search) * count;
+
+    for (size_t i = 0; i < words; i++)
+        offsets[i] = members->offset_bytes[i % count] + 8 * (i / count);
+    return words;
+}
+
+/* One more walk over the array and the line after it. */
 static struct pb_walk member_walk(const struct pb_bench *bench, const struct pb_search *search,
-                                  const struct members *members, uint32_t repeat, uint64_t *offsets)
+                                  const struct members *members, uint32_t repeat)
 {
     bool ordered = repeat < ORDERED_LAPS;
     struct pb_walk walk = {.path = search->target->path,
@@ -176,11 +181,9 @@ static struct pb_walk member_walk(const struct pb_bench *bench, const struct pb_
 
     if (ordered)
         return walk;
-    walk.order = PB_ORDER_GIVEN;
-    walk.offset_bytes = offsets;
-    walk.offset_count = list_words(search, NULL, members->lines, offsets);
-    walk.warm = walk.offset_count;
-    pb_order_shuffle(offsets, walk.offset_count, repeat);
+    walk.order = PB_ORDER_WORDS;
+    walk.words = words_of(search);
+    walk.warm = pb_walk_slots(&walk);
     return walk;
 }
 
@@ -189,16 +192,15 @@ static struct pb_walk member_walk(const struct pb_bench *bench, const struct pb_
  * *fits_out: it all fits.
  */
 static enum pb_status find_members(struct pb_bench *bench, const struct pb_search *search,
-                                   struct members *members, uint64_t *offsets,
-                                   struct pb_recording *recording, bool *fits_out,
-                                   struct pb_error *err)
+                                   struct members *members, struct pb_recording *recording,
+                                   bool *fits_out, struct pb_error *err)
 {
     bool overflow = false;
     uint64_t loads = 0;
 
     for (uint32_t quiet = 0, repeat = 0; repeat < MEMBER_LAPS && loads < MEMBER_LOADS && !overflow;
          repeat++) {
-        struct pb_walk walk = member_walk(bench, search, members, repeat, offsets);
+        struct pb_walk walk = member_walk(bench, search, members, repeat);
         struct pb_walk_result result;
         enum pb_status status = pb_walk_take(bench, &walk, recording, &result, err);
 
@@ -220,15 +222,15 @@ static enum pb_status find_members(struct pb_bench *bench, const struct pb_searc
 
 /* By an array at the edge, or one that is a few lines longer: where the last line's set shows. */
 static enum pb_status find_set(struct pb_bench *bench, const struct pb_search *search,
-                               struct members *members, uint64_t *offsets,
-                               struct pb_recording *recording, struct pb_error *err)
+                               struct members *members, struct pb_recording *recording,
+                               struct pb_error *err)
 {
     enum pb_status status = PB_OK;
     bool fits = true;
 
     for (size_t more = 1; status == PB_OK && fits && more <= EDGE_LINES; more++) {
         start_with(members, edge_lines(search) + more);
-        status = find_members(bench, search, members, offsets, recording, &fits, err);
+        status = find_members(bench, search, members, recording, &fits, err);
     }
     if (status == PB_OK && fits)
         return pb_fail(err, PB_NOT_FOUND, "up to %d lines more than fits make no other miss again",
@@ -260,14 +262,14 @@ static enum pb_status take_random(struct pb_bench *bench, const struct pb_search
                                   const struct members *members, uint64_t *offsets,
                                   struct pb_recording *recording, struct pb_error *err)
 {
-    size_t count = list_words(search, members->offset_bytes, members->count, offsets);
+    size_t count = list_words(search, members, offsets);
     struct pb_walk walk = cold_walk(search, members, "random", offsets, count);
 
     walk.record = RANDOM_LAPS * count;
     for (walk.repeat = 0; walk.repeat < RANDOM_REPEATS; walk.repeat++) {
         enum pb_status status;
 
-        list_words(search, members->offset_bytes, members->count, offsets);
+        list_words(search, members, offsets);
         walk.seed = bench->seed + walk.repeat;
         pb_order_shuffle(offsets, count, walk.seed);
         status = pb_walk_take(bench, &walk, recording, NULL, err);
@@ -281,7 +283,7 @@ static enum pb_status take_set(struct pb_bench *bench, const struct pb_search *s
                                struct members *members, uint64_t *offsets,
                                struct pb_recording *recording, struct pb_error *err)
 {
-    enum pb_status status = find_set(bench, search, members, offsets, recording, err);
+    enum pb_status status = find_set(bench, search, members, recording, err);
 
     if (status == PB_OK)
         status = take_victims(bench, search, members, offsets, recording, err);

@@ -7,17 +7,19 @@
 #include "core/order.h"
 
 static const char *const order_names[] = {
-    [PB_ORDER_SEQUENTIAL] = "sequential",
-    [PB_ORDER_RANDOM] = "random",
-    [PB_ORDER_PAGES] = "random_in_pages",
+    [PB_ORDER_SEQUENTIAL] = "sequential", [PB_ORDER_RANDOM] = "random",
+    [PB_ORDER_PAGES] = "random_in_pages", [PB_ORDER_WORDS] = "random_words",
     [PB_ORDER_GIVEN] = "given",
 };
 
 uint64_t pb_walk_slots(const struct pb_walk *walk)
 {
+    uint64_t strides;
+
     if (walk->order == PB_ORDER_GIVEN)
         return walk->offset_count;
-    return (walk->footprint_bytes + walk->stride_bytes - 1) / walk->stride_bytes;
+    strides = (walk->footprint_bytes + walk->stride_bytes - 1) / walk->stride_bytes;
+    return walk->order == PB_ORDER_WORDS ? strides * walk->words : strides;
 }
 
 static uint64_t *make_offsets(const struct pb_walk *walk, size_t count)
@@ -31,8 +33,10 @@ static uint64_t *make_offsets(const struct pb_walk *walk, size_t count)
         memcpy(offsets, walk->offset_bytes, count * sizeof(*offsets));
         return offsets;
     }
+    pb_order_list_words(offsets, count, walk->order == PB_ORDER_WORDS ? count / walk->words : count,
+                        walk->stride_bytes);
     for (size_t i = 0; i < count; i++)
-        offsets[i] = walk->base_bytes + i * walk->stride_bytes;
+        offsets[i] += walk->base_bytes;
     if (walk->order == PB_ORDER_PAGES)
         fixed = pb_order_pages_first(offsets, count, walk->base_bytes);
     if (walk->order != PB_ORDER_SEQUENTIAL)
@@ -68,6 +72,13 @@ static void describe_point(const struct pb_bench *bench, const struct pb_walk *w
     point->base_address = trace->base_address + walk->base_bytes;
     point->repeat = walk->repeat;
     point->sm_id = trace->sm_id;
+    point->slots = chase->offset_count;
+    point->is_cold = trace->is_cold;
+    point->is_flushed = chase->flush;
+    point->is_prefilled = chase->prefill;
+    PB_TEXT_SET(point->warm_path, pb_path_name(chase->cross ? chase->warm_path : chase->path));
+    point->own_warm = chase->cross ? chase->own_warm : 0;
+    point->alias_bytes = chase->alias_bytes;
 }
 
 /* Moves values until none before `rank` is larger and none behind it smaller (Hoare's FIND). */

@@ -14,6 +14,7 @@ enum pb_order {
     PB_ORDER_SEQUENTIAL,
     PB_ORDER_RANDOM, /* one cycle through all slots, drawn with the walk's seed */
     PB_ORDER_PAGES,  /* the first slot of every 2 MiB, then the others at random: warm TLBs */
+    PB_ORDER_WORDS,  /* `words` words of every stride, shuffled with the walk's seed */
     PB_ORDER_GIVEN,  /* offset_bytes, as they stand */
 };
 
@@ -25,6 +26,7 @@ struct pb_walk {
     uint64_t base_bytes;                    /* where the array begins; not of PB_ORDER_GIVEN */
     uint64_t warm;                          /* loads; PB_WALK_LAP: one whole lap */
     uint64_t record, timed;                 /* loads; PB_WALK_LAP likewise; one of them is 0 */
+    uint64_t words;                         /* of PB_ORDER_WORDS */
     uint64_t seed, repeat;
     bool prefill, flush;
     int64_t carveout_bytes;       /* shared memory set aside; 0: the least that works */

@@ -36,3 +36,9 @@ size_t pb_order_pages_first(uint64_t *offsets, size_t count, uint64_t base_bytes
     }
     return pages;
 }
+
+void pb_order_list_words(uint64_t *offsets, size_t count, size_t strides, uint64_t stride_bytes)
+{
+    for (size_t i = 0; i < count; i++)
+        offsets[i] = i % strides * stride_bytes + 8 * (i / strides);
+}

@@ -21,4 +21,10 @@ void pb_order_shuffle(uint64_t *offsets, size_t count, uint64_t seed);
  */
 size_t pb_order_pages_first(uint64_t *offsets, size_t count, uint64_t base_bytes);
 
+/*
+ * Lists words of 8 bytes: the first of every stride, then the second of every one, and so on; of
+ * "random_words", before they are shuffled.
+ */
+void pb_order_list_words(uint64_t *offsets, size_t count, size_t strides, uint64_t stride_bytes);
+
 #endif

@@ -43,6 +43,17 @@ struct pb_point {
     uint64_t base_address;   /* device address of offset 0 */
     uint64_t repeat;         /* 0, 1, … for points that differ in nothing else */
     int64_t sm_id;           /* -1: not known */
+    /*
+     * What went before the recorded loads. slots == 0: the point is of an earlier version, which
+     * did not say, and the rest of this is not known either.
+     */
+    uint64_t slots;                 /* that the chase links to one cycle */
+    uint64_t is_cold;               /* 1: no cache and no TLB held anything at the launch */
+    uint64_t is_flushed;            /* 1: L2 was filled with other data before the launch */
+    uint64_t is_prefilled;          /* 1: then every slot was read once, in order, past L1 */
+    char warm_path[PB_NAME_LENGTH]; /* of the warm loads, but the first own_warm of them */
+    uint64_t own_warm;              /* 0: all of them go by warm_path */
+    uint64_t alias_bytes;           /* one block of this size makes up the array; 0: plain memory */
 };
 
 /* Points and all their accesses, concatenated. */

@@ -142,6 +142,7 @@ struct pb_trace {
     uint64_t base_address;   /* of offset 0, without what is in slack_bytes */
     uint64_t carveout_bytes; /* as configured */
     int64_t sm_id;
+    bool is_cold; /* no cache and no TLB held anything at the launch, before any prefill */
 };
 
 #include "device/parallel.h"

@@ -216,6 +216,40 @@ static void test_policy__lru_always_misses_in_laps_and_not_at_random(void **stat
     pb_recording_clear(&recording);
 }
 
+/* What a replay needs of the loads before the record is in the point. */
+static void test_points__say_what_went_before(void **state)
+{
+    struct pb_recording recording;
+    const struct pb_point *point;
+    size_t words = 0, at = 0;
+
+    (void)state;
+    rig_record("gtx980", "cache_sharing", &recording);
+    point = rig_find(&recording, "evict_readonly", "global_ca");
+    assert_string_equal(point->warm_path, "readonly");
+    assert_true(point->is_cold && point->is_prefilled && !point->is_flushed);
+    assert_true(point->own_warm > 0 && point->own_warm < point->warm);
+    assert_int_equal(point->slots, point->footprint_bytes / point->stride_bytes);
+    pb_recording_clear(&recording);
+
+    rig_record("gtx980", "l2_line", &recording);
+    point = rig_find(&recording, "cold", "global_cg");
+    assert_true(point->is_flushed && !point->is_prefilled);
+    assert_string_equal(point->warm_path, "global_cg");
+    pb_recording_clear(&recording);
+
+    rig_record("gtx560ti", "l1_policy", &recording);
+    while ((point = rig_next(&recording, "members", NULL, &at)) != NULL) {
+        if (strcmp(point->order, "random_words") != 0)
+            continue;
+        assert_int_equal(point->slots % (point->footprint_bytes / point->stride_bytes), 0);
+        assert_int_equal(point->warm, point->slots);
+        words++;
+    }
+    assert_true(words > 0);
+    pb_recording_clear(&recording);
+}
+
 /* M16 4.3: Kepler's read-only data and textures share a cache; Fermi's L1 and textures do not. */
 static void test_sharing__pairs_of_the_paper(void **state)
 {
@@ -363,6 +397,7 @@ int main(void)
         cmocka_unit_test(test_policy__fermi_set_is_five_lines_that_miss_unevenly),
         cmocka_unit_test(test_policy__edge_that_is_a_little_low_shows_the_same_set),
         cmocka_unit_test(test_policy__lru_always_misses_in_laps_and_not_at_random),
+        cmocka_unit_test(test_points__say_what_went_before),
         cmocka_unit_test(test_sharing__pairs_of_the_paper),
         cmocka_unit_test(test_sharing__lines_evict_others_of_their_cache_only),
         cmocka_unit_test(test_texture_2d__a_miss_brings_two_rows),

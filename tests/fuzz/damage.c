@@ -107,15 +107,18 @@ static void damage_word(char *field, struct fuzz_bytes *bytes)
 
 static void damage_point(struct pb_point *point, struct fuzz_bytes *bytes)
 {
-    uint64_t *const numbers[] = {&point->footprint_bytes, &point->stride_bytes, &point->first,
-                                 &point->count,           &point->warm,         &point->window,
-                                 &point->timed,           &point->total_cycles, &point->seed,
-                                 &point->carveout_bytes,  &point->base_address, &point->repeat};
-    char *const words[] = {point->path, point->order, point->mode, point->phase};
+    uint64_t *const numbers[] = {
+        &point->footprint_bytes, &point->stride_bytes, &point->first,
+        &point->count,           &point->warm,         &point->window,
+        &point->timed,           &point->total_cycles, &point->seed,
+        &point->carveout_bytes,  &point->base_address, &point->repeat,
+        &point->slots,           &point->is_cold,      &point->is_flushed,
+        &point->is_prefilled,    &point->own_warm,     &point->alias_bytes};
+    char *const words[] = {point->path, point->order, point->mode, point->phase, point->warm_path};
 
     switch (fuzz_choose(bytes, 6)) {
     case 0:
-        damage_word(words[fuzz_choose(bytes, 4)], bytes);
+        damage_word(words[fuzz_choose(bytes, sizeof(words) / sizeof(words[0]))], bytes);
         break;
     case 1:
         point->overhead_cycles = odd_real(bytes);

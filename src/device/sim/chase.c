@@ -363,6 +363,7 @@ enum pb_status pb_sim_chase(struct pb_device *base, const struct pb_chase *chase
     trace->base_address = walk.base_address;
     trace->carveout_bytes = carveout_of(chase);
     trace->sm_id = chase->sm > 0 ? chase->sm : 0;
+    trace->is_cold = true;
     pb_sim_memory_turn(device->memory, 1.0);
     pb_sim_device_pass(device, walk.cycles);
     return PB_OK;
