@@ -6,7 +6,8 @@
  *   plumb-trace-kernels --list       the names
  *   plumb-trace-kernels all          every kernel, in the order of the list
  *   plumb-trace-kernels --list-held-out, held_out   the same of kernels that the model was not
- *                                    developed with; --list-held-out-2, held_out_2: of later ones
+ *                                    developed with; --list-held-out-2, held_out_2 and
+ *                                    --list-held-out-3, held_out_3: of later ones
  *   plumb-trace-kernels large_copy   a million accesses, which is not in the list
  *   plumb-trace-kernels dynamic_shared   4,096 bytes of dynamic shared memory, not in the list
  * either
@@ -607,6 +608,157 @@ __global__ void two_tables(float *m)
     m[B + thread_index()] = sum;
 }
 
+/*
+ * Held out for the third time: again other kinds of access, predicted before their counters were
+ * seen.
+ */
+
+/* A cross of radius 2 over 512 x 128 with a border, from tiles of 36 x 12 in shared memory. */
+__global__ void cross_tiled(float *m)
+{
+    __shared__ float tile[12][36];
+    int first = blockIdx.y * 8 * 516 + blockIdx.x * 32, thread = threadIdx.y * 32 + threadIdx.x;
+    float sum = 0;
+
+    for (int i = thread; i < 12 * 36; i += 256)
+        tile[i / 36][i % 36] = m[A + first + i / 36 * 516 + i % 36];
+    __syncthreads();
+    for (int i = -2; i <= 2; i++)
+        sum +=
+            tile[threadIdx.y + 2 + i][threadIdx.x + 2] + tile[threadIdx.y + 2][threadIdx.x + 2 + i];
+    m[B + first + (threadIdx.y + 2) * 516 + threadIdx.x + 2] = sum;
+}
+
+/* Words of 16 bytes from rows 272 bytes apart, then of 8 bytes at random in the same 340 KiB. */
+__global__ void gather_wide(float *m)
+{
+    const float4 *rows = (const float4 *)(m + A);
+    const float2 *pairs = (const float2 *)(m + A);
+    uint32_t thread = (uint32_t)thread_index();
+    float sum = 0;
+
+    for (uint32_t i = 0; i < 20; i++) {
+        float4 word = rows[(thread * 5 + i * 64) % 1280 * 17 + i % 16];
+
+        sum += word.x + word.w;
+    }
+    for (uint32_t i = 0; i < 12; i++)
+        sum += pairs[mix(thread * 12 + i) % (1280 * 34)].y;
+    m[B + thread] = sum;
+}
+
+/* Each of twelve warps follows pointers of its own through 24 KiB, every lane from another place.
+ */
+__global__ void warp_chains(float *m)
+{
+    const uint32_t *words = (const uint32_t *)(m + B);
+    uint32_t first = (uint32_t)thread_index() / 32 * 6144, at = threadIdx.x % 32 * 191;
+
+#pragma unroll 1
+    for (int i = 0; i < 64; i++)
+        at = words[first + at] % 6144;
+    m[C + thread_index()] = (float)at;
+}
+
+/* 176 KiB in a loop by two warps, each line again 24 lines later, while 200 KiB more come once. */
+__global__ void loop_with_echo(float *m)
+{
+    int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    float sum = 0;
+
+#pragma unroll 1
+    for (int pass = 0; pass < 4; pass++)
+#pragma unroll 1
+        for (int i = warp; i < 1408; i += 2) {
+            sum += m[A + i * 32 + lane];
+            sum += m[A + (i + 1384) % 1408 * 32 + lane];
+            if (i % 4 < 2)
+                sum += m[C + (pass * 400 + i / 4) * 32 + lane];
+        }
+    m[B + thread_index()] = sum;
+}
+
+/* Sums over tiles that go round the CTAs, then the same tiles backwards for the scan itself. */
+__global__ void cyclic_scan(float *m)
+{
+    __shared__ float sums[256];
+    float sum = 0;
+
+    for (int tile = 0; tile < 40; tile++)
+        sum += m[A + (tile * (int)gridDim.x + (int)blockIdx.x) * 256 + (int)threadIdx.x];
+    sums[threadIdx.x] = sum;
+    __syncthreads();
+    sum = sums[(threadIdx.x + 1) % 256];
+    for (int tile = 39; tile >= 0; tile--) {
+        int at = (tile * (int)gridDim.x + (int)blockIdx.x) * 256 + (int)threadIdx.x;
+
+        sum += m[A + at];
+        m[C + at] = sum;
+    }
+}
+
+/* A half-warp for each segment, of 3 to 66 floats, whose ends are read from a table. */
+__global__ void segmented_sum(float *m)
+{
+    const uint32_t *words = (const uint32_t *)(m + B);
+    int segment = thread_index() / 16, lane = (int)threadIdx.x % 16;
+    int begin = segment * 66 + (int)(words[segment] % 32);
+    int end = (segment + 1) * 66 + (int)(words[segment + 1] % 32);
+    float sum = 0;
+
+    for (int i = begin + lane; i < end; i += 16)
+        sum += m[A + i];
+    for (int distance = 8; distance > 0; distance /= 2)
+        sum += __shfl_down_sync(0xffffffffu, sum, distance, 16);
+    if (lane == 0)
+        m[C + segment] = sum;
+}
+
+/* A thread for each of 192 systems of 48 unknowns a CTA: down the rows, and back up. */
+__global__ void tridiagonal(float *m)
+{
+    int first = (int)blockIdx.x * 192 * 48 + (int)threadIdx.x;
+    float upper = 0, right = 0;
+
+    for (int row = 0; row < 48; row++) {
+        int at = first + row * 192;
+        float scale = 1.0f / (4.0f + m[A + at] * upper);
+
+        upper = m[C + at] * scale;
+        right = (m[D + at] + right) * scale;
+        m[B + at] = upper;
+        m[B + (1 << 20) + at] = right;
+    }
+    for (int row = 46; row >= 0; row--) {
+        int at = first + row * 192;
+
+        right = m[B + (1 << 20) + at] + m[B + at] * right;
+        m[A + at] = right;
+    }
+}
+
+/* Keys in order, each looked for in a table of 192 KiB, from its place on until a key fits. */
+__global__ void hash_join(float *m)
+{
+    const uint32_t *words = (const uint32_t *)(m + B);
+    const uint2 *table = (const uint2 *)(m + B + (1 << 20));
+    uint32_t found = 0;
+
+    for (int i = thread_index(); i < 24576; i += (int)(gridDim.x * blockDim.x)) {
+        uint32_t key = words[i], at = mix(key) % 24576;
+
+        for (int probe = 0; probe < 6; probe++) {
+            uint2 entry = table[(at + (uint32_t)probe) % 24576];
+
+            if (entry.x % 3 == key % 3) {
+                found += entry.y;
+                break;
+            }
+        }
+    }
+    m[C + thread_index()] = (float)found;
+}
+
 /* A million accesses, for what tracing costs: named, not in the list. */
 __global__ void large_copy(float *m)
 {
@@ -689,6 +841,16 @@ static const struct test held_out_2[] = {
     {"fir_by_three", fir_by_three, dim3(48), dim3(128)},
     {"two_tables", two_tables, dim3(4), dim3(128)},
 };
+static const struct test held_out_3[] = {
+    {"cross_tiled", cross_tiled, dim3(16, 16), dim3(32, 8)},
+    {"gather_wide", gather_wide, dim3(8), dim3(128)},
+    {"warp_chains", warp_chains, dim3(6), dim3(384)},
+    {"loop_with_echo", loop_with_echo, dim3(2), dim3(64)},
+    {"cyclic_scan", cyclic_scan, dim3(24), dim3(256)},
+    {"segmented_sum", segmented_sum, dim3(40), dim3(256)},
+    {"tridiagonal", tridiagonal, dim3(6), dim3(192)},
+    {"hash_join", hash_join, dim3(8), dim3(192)},
+};
 static const struct test unlisted[] = {
     {"large_copy", large_copy, dim3(65536), dim3(256)},
     {"dynamic_shared", dynamic_shared, dim3(4), dim3(256), 4096},
@@ -703,6 +865,7 @@ static const struct {
     {"all", "--list", tests, test_count},
     {"held_out", "--list-held-out", held_out, sizeof(held_out) / sizeof(held_out[0])},
     {"held_out_2", "--list-held-out-2", held_out_2, sizeof(held_out_2) / sizeof(held_out_2[0])},
+    {"held_out_3", "--list-held-out-3", held_out_3, sizeof(held_out_3) / sizeof(held_out_3[0])},
 };
 
 /* The same words everywhere: hashes in B, floats near 1 elsewhere. */
