@@ -313,7 +313,7 @@ signal_to_every_rank_keeps_what_is_measured() {
 # As Slurm does it to mpirun, which passes the signal on, has an exit code of its own, and kills what
 # has not ended after a second, or after this many: it always waits as long.
 signal_to_mpirun_keeps_what_is_measured() {
-    export OMPI_MCA_odls_base_sigkill_timeout=4
+    export OMPI_MCA_odls_base_sigkill_timeout=10
     start_job_to_be_stopped
     kill -TERM $job
     code=0
