@@ -1,5 +1,6 @@
 #!/bin/sh
-# trace_kernels.sh BUILD OUT [all|held_out|held_out_2]: the proof of the tracer by hardware counters.
+# trace_kernels.sh BUILD OUT [all|held_out|held_out_2|held_out_3]: the proof of the tracer by
+# hardware counters. COSTS=no leaves costs.csv out, and the runs that are for it alone.
 #
 # Every kernel of plumb-trace-kernels runs under ncu with cold caches (--cache-control all), and under
 # plumb-trace on all SMs and on one. OUT gets
@@ -12,6 +13,7 @@ set -u
 build=$1
 out=$2
 kind=${3:-all}
+costs=${COSTS:-yes}
 here=$(cd "$(dirname "$0")" && pwd)
 kernels=$build/tests/gpu/plumb-trace-kernels
 trace=$build/src/cli/plumb-trace
@@ -41,14 +43,20 @@ python3 "$here/counters.py" "$out/ncu.log" >"$out/counters.csv" || { tail -n 5 "
 now() { date +%s.%N; }
 since() { echo "$1 $(now)" | awk '{printf "%.3f", $2 - $1}'; }
 
-echo "kernel,native_s,one_sm_s,all_sms_s,records,stream_bytes_per_record,file_bytes,native_kernel_s,traced_kernel_s" \
+[ "$costs" = no ] || echo "kernel,native_s,one_sm_s,all_sms_s,records,stream_bytes_per_record,file_bytes,native_kernel_s,traced_kernel_s" \
     >"$out/costs.csv"
 : >"$out/counted.csv"
-case $kind in all) names="$("$kernels" --list) large_copy" ;; held_out) names=$("$kernels" --list-held-out) ;; *) names=$("$kernels" --list-held-out-2) ;; esac
+case $kind in
+all) names="$("$kernels" --list) large_copy" ;;
+*) names=$("$kernels" "--list-$(echo "$kind" | tr _ -)") ;;
+esac
 for name in $names; do
-    begin=$(now); CUDA_MODULE_LOADING=EAGER "$kernels" "$name" >"$out/native"; native=$(since "$begin")
-    begin=$(now); "$trace" --kernel "^$name\$" --sms 1 -o "$out/one.h5" -- "$kernels" "$name" >/dev/null
-    one=$(since "$begin")
+    if [ "$costs" = yes ]; then
+        begin=$(now); CUDA_MODULE_LOADING=EAGER "$kernels" "$name" >"$out/native"; native=$(since "$begin")
+        begin=$(now)
+        "$trace" --kernel "^$name\$" --sms 1 -o "$out/one.h5" -- "$kernels" "$name" >/dev/null
+        one=$(since "$begin")
+    fi
     begin=$(now)
     "$trace" --kernel "^$name\$" -o "$out/$name.h5" -- "$kernels" "$name" >"$out/line"
     code=$?
@@ -57,6 +65,7 @@ for name in $names; do
     "$build/tests/trace/plumb-trace-count" "$out/$name.h5" >"$out/count"
     [ -s "$out/counted.csv" ] || head -n 1 "$out/count" >"$out/counted.csv"
     tail -n 1 "$out/count" >>"$out/counted.csv"
+    [ "$costs" = yes ] || continue
     awk -v name="$name" -v native="$native" -v one="$one" -v all="$all" \
         -v kernel_s="$(awk '{print $2}' "$out/native")" \
         -v traced_s="$(tail -n 1 "$out/count" | awk -F, '{print $NF}')" \
