@@ -81,6 +81,7 @@ struct pb_agreement_row {
     uint64_t parameter_accesses;    /* how many lack just that */
     uint64_t worst_point;           /* row of the test's points: the chase that agrees least */
     uint64_t worst_accesses, worst_contradicted;
+    char reasons[PB_MESSAGE_LENGTH]; /* all that they lack, with shares; empty: not known */
 };
 
 /* The row of /analysis/source: what the other tables of /analysis were made by, and from. */

@@ -182,6 +182,8 @@ static const struct pb_field agreement_fields[] = {
     FIELD(U64, pb_agreement_row, worst_accesses, "worst_accesses", "", "accesses of that chase"),
     FIELD(U64, pb_agreement_row, worst_contradicted, "worst_contradicted", "",
           "how many of these are contradicted"),
+    LATER(TEXT, pb_agreement_row, reasons, "reasons", "",
+          "all that the undetermined ones lack, each with its share of the accesses, most first"),
 };
 
 static const struct pb_field source_fields[] = {

@@ -1,6 +1,7 @@
 /* The replay of a device's tests; see agreement.h. */
 #include "analysis/agreement/agreement.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,13 +100,32 @@ static bool is_worse(const struct pb_agreement_test *row, const struct pb_agreem
            (double)row->worst_contradicted * (double)own->accesses;
 }
 
+static void add_reason(struct pb_agreement_test *to, const char *name, uint64_t accesses)
+{
+    size_t at = 0;
+
+    while (at + 1 < PB_AGREEMENT_REASONS && to->reasons[at].accesses > 0 &&
+           strcmp(to->reasons[at].name, name) != 0)
+        at++;
+    if (to->reasons[at].accesses == 0)
+        PB_TEXT_SET(to->reasons[at].name, name);
+    else if (strcmp(to->reasons[at].name, name) != 0)
+        PB_TEXT_SET(to->reasons[at].name, "other reasons");
+    to->reasons[at].accesses += accesses;
+    for (; at > 0 && to->reasons[at].accesses > to->reasons[at - 1].accesses; at--) {
+        struct pb_agreement_reason more = to->reasons[at];
+
+        to->reasons[at] = to->reasons[at - 1];
+        to->reasons[at - 1] = more;
+    }
+}
+
 static enum pb_status replay_test(struct pb_replay *replay, const char *test,
                                   const struct pb_series *series, struct pb_agreement_test *row_out,
                                   struct pb_error *err)
 {
     struct pb_agreement_counts sum = {.accesses = 0};
     struct pb_agreement_test row = {.accesses = 0};
-    size_t most = 0;
 
     PB_TEXT_SET(row.test, test);
     for (size_t i = 0; i < series->point_count; i++) {
@@ -122,10 +142,8 @@ static enum pb_status replay_test(struct pb_replay *replay, const char *test,
         add(&sum, &own);
     }
     for (size_t i = 1; i < PB_REASONS_MAX; i++)
-        most = sum.by_reason[i] > sum.by_reason[most] ? i : most;
-    if (sum.by_reason[most] > 0)
-        PB_TEXT_SET(row.missing, pb_replay_reason(replay, most));
-    row.missing_accesses = sum.by_reason[most];
+        if (sum.by_reason[i] > 0)
+            add_reason(&row, pb_replay_reason(replay, i), sum.by_reason[i]);
     row.accesses = sum.accesses;
     row.agreed = sum.agreed;
     row.contradicted = sum.contradicted;
@@ -187,6 +205,34 @@ void pb_agreement_clear(struct pb_agreement *agreement)
     *agreement = (struct pb_agreement){NULL, 0};
 }
 
+void pb_agreement_add(struct pb_agreement_test *to, const struct pb_agreement_test *from)
+{
+    to->accesses += from->accesses;
+    to->agreed += from->agreed;
+    to->contradicted += from->contradicted;
+    to->undetermined += from->undetermined;
+    for (size_t i = 0; i < PB_AGREEMENT_REASONS && from->reasons[i].accesses > 0; i++)
+        add_reason(to, from->reasons[i].name, from->reasons[i].accesses);
+}
+
+void pb_agreement_describe_reasons(const struct pb_agreement_test *test, char *text, size_t size)
+{
+    size_t length = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < PB_AGREEMENT_REASONS && test->reasons[i].accesses > 0; i++) {
+        char part[PB_TEXT_LENGTH + 32];
+        size_t more = (size_t)snprintf(
+            part, sizeof(part), "%s%s %.3g%%", i > 0 ? ", " : "", test->reasons[i].name,
+            100.0 * (double)test->reasons[i].accesses / (double)test->accesses);
+
+        if (length + more >= size)
+            return;
+        memcpy(text + length, part, more + 1);
+        length += more;
+    }
+}
+
 struct pb_agreement_test pb_agreement_total(const struct pb_agreement *agreement)
 {
     struct pb_agreement_test total = {.accesses = 0};
@@ -196,14 +242,7 @@ struct pb_agreement_test pb_agreement_total(const struct pb_agreement *agreement
         const struct pb_agreement_test *row = &agreement->tests[i];
         double share = (double)row->contradicted / (double)row->accesses;
 
-        total.accesses += row->accesses;
-        total.agreed += row->agreed;
-        total.contradicted += row->contradicted;
-        total.undetermined += row->undetermined;
-        if (row->missing_accesses > total.missing_accesses) {
-            total.missing_accesses = row->missing_accesses;
-            PB_TEXT_SET(total.missing, row->missing);
-        }
+        pb_agreement_add(&total, row);
         if (share > worst) {
             worst = share;
             PB_TEXT_SET(total.test, row->test);

@@ -8,14 +8,22 @@
 #include "analysis/inference.h"
 #include "analysis/parameter.h"
 
+enum { PB_AGREEMENT_REASONS = 16 };
+
+/* Why accesses are undetermined: a parameter, "l2.policy", or what is in no file. */
+struct pb_agreement_reason {
+    char name[PB_TEXT_LENGTH];
+    uint64_t accesses;
+};
+
 /* One test; plain data, which processes may pass on as bytes. */
 struct pb_agreement_test {
     char test[PB_NAME_LENGTH];
     uint64_t accesses, agreed, contradicted, undetermined;
-    char missing[PB_TEXT_LENGTH]; /* what most of the undetermined ones lack; empty: there are none
-                                   */
-    uint64_t missing_accesses;    /* how many lack just that */
-    uint64_t worst_point;         /* row of `points`: the chase that agrees least */
+    /* Of the undetermined ones, most first; accesses of 0: no more. They sum up to `undetermined`,
+       but for what the last one that there is room for leaves out. */
+    struct pb_agreement_reason reasons[PB_AGREEMENT_REASONS];
+    uint64_t worst_point; /* row of `points`: the chase that agrees least */
     uint64_t worst_accesses, worst_contradicted;
 };
 
@@ -39,5 +47,11 @@ void pb_agreement_clear(struct pb_agreement *agreement); /* NULL is allowed */
 
 /* The sum of all rows; its test is empty, its worst chase that of the test named there. */
 struct pb_agreement_test pb_agreement_total(const struct pb_agreement *agreement);
+
+/* Adds another one's accesses and reasons; the test and its worst chase stay. */
+void pb_agreement_add(struct pb_agreement_test *to, const struct pb_agreement_test *from);
+
+/* "l2.policy 20.1%, contents before the launch 3.2%": shares of all accesses, as many as fit. */
+void pb_agreement_describe_reasons(const struct pb_agreement_test *test, char *text, size_t size);
 
 #endif

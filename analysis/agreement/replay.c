@@ -35,7 +35,7 @@ enum preparation {
     FILLED,  /* all that it can: every slot was loaded once */
 };
 
-/* What a file does not say of a chase, but the battery always does (docs/battery.md). */
+/* What older files do not say of a chase, but the battery always did (docs/battery.md). */
 struct habit {
     const char *test, *phase; /* NULL: any */
     enum preparation l2;      /* before the launch */
@@ -109,6 +109,13 @@ struct route {
     uint32_t all;
     uint32_t answers[CYCLES_MAX]; /* by latency */
 };
+
+/* Where the caches find a word: an array may be one block that is mapped over and over. */
+static uint64_t line_address(const struct pb_point *point, uint64_t offset_bytes)
+{
+    return point->base_address +
+           (point->alias_bytes > 0 ? offset_bytes % point->alias_bytes : offset_bytes);
+}
 
 /* What one load must be answered by, and why it is not one answer. */
 struct prediction {
@@ -337,11 +344,11 @@ struct launch {
     struct pb_replay *replay;
     const struct pb_model_route *way;
     const struct route *route;
-    enum preparation l2;
-    uint64_t laps;      /* that are complete */
-    uint64_t last;      /* address of the load before; UINT64_MAX: none */
-    bool is_unsettled;  /* this lap found what the next one need not find */
-    uint32_t scattered; /* caches, as bits, of unknown sets that the chase may crowd */
+    enum preparation l2, tlbs;
+    uint64_t laps;            /* that are complete */
+    uint64_t last, last_line; /* addresses of the load before; UINT64_MAX: none */
+    bool is_unsettled;        /* this lap found what the next one need not find */
+    uint32_t scattered;       /* caches, as bits, of unknown sets that the chase may crowd */
     uint32_t scattered_tlbs;
     uint64_t lost;      /* contradicted hits of the first cache */
     uint64_t lost_line; /* of which they are; UINT64_MAX: of several */
@@ -391,7 +398,7 @@ static uint32_t translate(struct launch *launch, uint64_t address, uint8_t *reas
         (launch->scattered_tlbs & 1) == 0)
         return 1;
     for (; t + 1 < launch->route->tlbs; t++) {
-        enum finding found = look_up(launch, replay->tlbs[t], address, UNKNOWN,
+        enum finding found = look_up(launch, replay->tlbs[t], address, launch->tlbs,
                                      (launch->scattered_tlbs >> t & 1) != 0);
 
         if (found == OPEN_LAUNCH && *reason == NO_REASON)
@@ -420,23 +427,24 @@ static enum finding ask_cache(const struct launch *launch, size_t cache, uint64_
     found = look_up(launch, launch->replay->caches[cache], address, before, is_scattered);
 
     /* What runs ahead of loads in order brings lines that nobody has loaded yet. */
-    return found == MISSES && level->prefetch_bytes > 0 && address > launch->last &&
-                   address - launch->last <= AHEAD_BYTES
+    return found == MISSES && level->prefetch_bytes > 0 && address > launch->last_line &&
+                   address - launch->last_line <= AHEAD_BYTES
                ? OPEN_PARAMETER
                : found;
 }
 
-static struct prediction predict(struct launch *launch, uint64_t address)
+/* page, line: the address as TLBs and as caches see it. */
+static struct prediction predict(struct launch *launch, uint64_t page, uint64_t line)
 {
     struct prediction prediction = {0, NO_REASON, false};
     uint32_t levels = 0, missed = 1;
     size_t c = 0;
 
     if (launch->route->tlbs > 1)
-        missed = translate(launch, address, &prediction.reason);
+        missed = translate(launch, page, &prediction.reason);
     for (; c < launch->way->count; c++) {
         size_t cache = launch->way->caches[c];
-        enum finding found = ask_cache(launch, cache, address);
+        enum finding found = ask_cache(launch, cache, line);
 
         if (found != MISSES)
             levels |= UINT32_C(1) << c;
@@ -546,7 +554,7 @@ static bool is_just_full(const struct pb_model_cache *cache, const struct pb_mod
     size_t count = 0;
 
     for (size_t i = 0; i < sequence->period && count <= ways; i++) {
-        uint64_t address = point->base_address + sequence->offset_bytes[i], line;
+        uint64_t address = line_address(point, sequence->offset_bytes[i]), line;
         size_t at = 0;
 
         if (pb_model_cache_set(cache, address) != set)
@@ -622,7 +630,7 @@ static enum pb_status list_lines(const struct pb_model_level *level, const struc
     if (lines == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu lines", sequence->period);
     for (size_t i = 0; i < sequence->period; i++)
-        lines[i] = (point->base_address + sequence->offset_bytes[i]) / level->shape.line_bytes;
+        lines[i] = line_address(point, sequence->offset_bytes[i]) / level->shape.line_bytes;
     qsort(lines, sequence->period, sizeof(*lines), compare_lines);
     for (size_t i = 0; i < sequence->period; i++)
         if (count == 0 || lines[count - 1] != lines[i])
@@ -735,7 +743,7 @@ static const struct habit *find_habit(const char *test, const char *phase)
 }
 
 /* Two families prepare L2 by the path: what comes from DRAM past L1, comes from L2 through it. */
-static enum preparation preparation_of(const char *test, const struct pb_point *point)
+static enum preparation former_preparation(const char *test, const struct pb_point *point)
 {
     const struct habit *habit = find_habit(test, point->phase);
     bool is_past_l1 = strcmp(point->path, "global_cg") == 0;
@@ -743,6 +751,13 @@ static enum preparation preparation_of(const char *test, const struct pb_point *
     if (strcmp(test, "prefetch") == 0)
         return is_past_l1 ? FLUSHED : FILLED;
     return habit != NULL ? habit->l2 : UNKNOWN;
+}
+
+static enum preparation preparation_of(const char *test, const struct pb_point *point)
+{
+    if (point->slots == 0)
+        return former_preparation(test, point);
+    return point->is_prefilled != 0 ? FILLED : point->is_flushed != 0 ? FLUSHED : UNKNOWN;
 }
 
 /* The part of memory that a chase walks. */
@@ -832,6 +847,36 @@ static enum pb_status make_room(struct pb_replay *replay, size_t period, struct 
     return PB_OK;
 }
 
+/* Every slot is read once, past L1, as before a launch on a device that held nothing. */
+static void prefill(struct launch *launch, const struct pb_point *point,
+                    const struct pb_sequence *sequence)
+{
+    uint8_t reason = NO_REASON;
+
+    for (size_t slot = 0; slot < sequence->period; slot++) {
+        uint64_t offset = sequence->offset_bytes[slot];
+        enum finding found = MISSES;
+
+        if (launch->route->tlbs > 1)
+            translate(launch, point->base_address + offset, &reason);
+        for (size_t c = 0; c < launch->way->count && found == MISSES; c++)
+            if (launch->replay->hierarchy->caches[launch->way->caches[c]].is_chip_wide)
+                found = ask_cache(launch, launch->way->caches[c], line_address(point, offset));
+        launch->last = point->base_address + offset;
+        launch->last_line = line_address(point, offset);
+    }
+    launch->is_unsettled = false;
+}
+
+/* The launch that load t is one of: of warm loads, some may go another way. */
+static struct launch *launch_at(uint64_t t, struct launch *launch, struct launch *warm_launch,
+                                const struct pb_point *point, const struct pb_sequence *sequence)
+{
+    bool is_own = point->slots > 0 && t < point->own_warm;
+
+    return t < sequence->warm && !is_own ? warm_launch : launch;
+}
+
 /* Replays the launch; compares from load `warm` on. */
 static void run(struct launch *launch, struct launch *warm_launch, const struct pb_point *point,
                 const struct pb_sequence *sequence, const struct pb_accesses *accesses,
@@ -848,15 +893,18 @@ static void run(struct launch *launch, struct launch *warm_launch, const struct 
 
     for (uint64_t t = 0; t < end; t++) {
         if (!is_steady) {
-            address = point->base_address + sequence->offset_bytes[slot];
-            lap[slot] = predict(t < sequence->warm ? warm_launch : launch, address);
-            launch->last = warm_launch->last = address;
+            uint64_t page = point->base_address + sequence->offset_bytes[slot];
+
+            address = line_address(point, sequence->offset_bytes[slot]);
+            lap[slot] = predict(launch_at(t, launch, warm_launch, point, sequence), page, address);
+            launch->last = warm_launch->last = page;
+            launch->last_line = warm_launch->last_line = address;
         }
         if (t >= sequence->warm &&
             compare(launch->route, &lap[slot],
                     pb_access_cycles(accesses, (size_t)(t - sequence->warm)), counts) &&
             first != NULL && is_first_hit(&lap[slot])) {
-            address = point->base_address + sequence->offset_bytes[slot];
+            address = line_address(point, sequence->offset_bytes[slot]);
             count_lost(launch, pb_model_cache_line(first, address));
             if (by_set != NULL)
                 by_set[pb_model_cache_set(first, address)]++;
@@ -887,6 +935,29 @@ static bool continues(const struct pb_series *series, size_t i)
            strncmp(point->order, "given", PB_NAME_LENGTH) == 0;
 }
 
+static const char *warm_path_of(const char *test, const struct pb_point *point)
+{
+    const struct habit *habit;
+
+    if (point->slots > 0)
+        return point->warm_path;
+    habit = find_habit(test, point->phase);
+    return habit != NULL && habit->warm_path != NULL ? habit->warm_path : point->path;
+}
+
+/* Did warm loads go a way that no file of that version tells, or one without a model? */
+static bool is_crossed(const struct pb_replay *replay, const char *test,
+                       const struct pb_point *point)
+{
+    enum pb_model_path path = pb_model_path_parse(point->warm_path);
+    const struct habit *habit;
+
+    if (point->slots > 0)
+        return path == PB_MODEL_PATH_COUNT || replay->hierarchy->routes[path].count == 0;
+    habit = find_habit(test, point->phase);
+    return habit != NULL && habit->is_open;
+}
+
 static struct launch launch_of(struct pb_replay *replay, enum pb_model_path path,
                                enum preparation l2)
 {
@@ -896,7 +967,9 @@ static struct launch launch_of(struct pb_replay *replay, enum pb_model_path path
                            .way = &replay->hierarchy->routes[path],
                            .route = &replay->routes[path],
                            .l2 = l2,
-                           .last = UINT64_MAX};
+                           .tlbs = UNKNOWN,
+                           .last = UINT64_MAX,
+                           .last_line = UINT64_MAX};
 }
 
 static enum pb_status replay_known(struct pb_replay *replay, const char *test,
@@ -906,12 +979,17 @@ static enum pb_status replay_known(struct pb_replay *replay, const char *test,
                                    struct pb_agreement_counts *counts, struct pb_error *err)
 {
     const struct pb_point *point = &series->points[i];
-    const struct habit *habit = find_habit(test, point->phase);
-    struct launch launch = launch_of(replay, path, preparation_of(test, point)), warm = launch;
+    enum pb_model_path warm_path = pb_model_path_parse(warm_path_of(test, point));
+    bool is_cold = point->is_cold != 0 && (point->is_prefilled == 0 || !sequence->is_part);
+    struct launch launch = launch_of(replay, path, is_cold ? FLUSHED : preparation_of(test, point));
+    struct launch warm = launch;
     enum pb_status status = PB_OK;
 
-    if (habit != NULL && habit->warm_path != NULL)
-        warm = launch_of(replay, pb_model_path_parse(habit->warm_path), launch.l2);
+    if (is_cold)
+        launch.tlbs = FLUSHED;
+    if (warm_path != path)
+        warm = launch_of(replay, warm_path, launch.l2);
+    warm.tlbs = launch.tlbs;
     if (!continues(series, i))
         status = begin_launch(replay, point->carveout_bytes, err);
     if (status == PB_OK)
@@ -924,6 +1002,8 @@ static enum pb_status replay_known(struct pb_replay *replay, const char *test,
     note_scattered(&warm, point, sequence);
     if (warm.way != launch.way) /* neither sees all laps */
         launch.roomy = warm.roomy = 0;
+    if (is_cold && point->is_prefilled != 0 && !continues(series, i))
+        prefill(&launch, point, sequence);
     run(&launch, warm.way == launch.way ? &launch : &warm, point, sequence, accesses, counts);
     excuse_foreign(&launch, point, sequence, counts);
     status = excuse_full(&launch, point, sequence, accesses, counts, err);
@@ -940,8 +1020,7 @@ enum pb_status pb_replay_point(struct pb_replay *replay, const char *test,
     const struct pb_point *point = &series->points[i];
     struct pb_accesses accesses = pb_point_accesses(series, point);
     enum pb_model_path path = pb_model_path_parse(point->path);
-    const struct habit *habit = find_habit(test, point->phase);
-    struct pb_sequence sequence = {NULL, 0, 0, false, false};
+    struct pb_sequence sequence = {.offset_bytes = NULL};
     enum pb_status status;
 
     if (accesses.count == 0)
@@ -950,7 +1029,7 @@ enum pb_status pb_replay_point(struct pb_replay *replay, const char *test,
         count_undetermined(counts, accesses.count, NO_MODEL);
         return PB_OK;
     }
-    if (habit != NULL && habit->is_open) {
+    if (is_crossed(replay, test, point)) {
         count_undetermined(counts, accesses.count, CROSSED);
         return PB_OK;
     }

@@ -34,12 +34,13 @@ static bool fits(const struct pb_sequence *sequence, const struct pb_accesses *a
     return true;
 }
 
-static void sweep(const struct pb_point *point, struct pb_sequence *sequence)
+/* strides: slots_of() */
+static void sweep(const struct pb_point *point, uint64_t strides, struct pb_sequence *sequence)
 {
     size_t fixed = 0;
 
-    for (size_t i = 0; i < sequence->period; i++)
-        sequence->offset_bytes[i] = i * point->stride_bytes;
+    pb_order_list_words(sequence->offset_bytes, sequence->period, (size_t)strides,
+                        point->stride_bytes);
     if (is_order(point, "random_in_pages"))
         fixed = pb_order_pages_first(sequence->offset_bytes, sequence->period, 0);
     if (!is_order(point, "sequential"))
@@ -104,20 +105,24 @@ static enum pb_status allocate(struct pb_sequence *sequence, uint64_t period, st
 static enum pb_status try_sweep(const struct pb_point *point, const struct pb_accesses *accesses,
                                 struct pb_sequence *sequence, struct pb_error *err)
 {
-    uint64_t slots = slots_of(point);
+    uint64_t strides = slots_of(point), slots = strides;
     enum pb_status status;
 
-    if (slots == 0 || slots > slots_max)
+    if (is_order(point, "random_words"))
+        slots = point->slots;
+    if (strides == 0 || slots == 0 || slots > slots_max)
         return PB_OK;
     status = allocate(sequence, slots, err);
     if (status != PB_OK)
         return status;
     if (is_order(point, "given")) {
+        if (point->slots > 0 && point->slots != slots)
+            return PB_OK;
         sequence->is_known = lay_out(point, accesses, sequence);
         sequence->is_laid_out = sequence->is_known && accesses->count < slots;
         return PB_OK;
     }
-    sweep(point, sequence);
+    sweep(point, strides, sequence);
     sequence->is_known = fits(sequence, accesses);
     return PB_OK;
 }
@@ -154,18 +159,22 @@ static enum pb_status see_lines(const struct pb_point *point, const struct pb_ac
     return PB_OK;
 }
 
-/* From the record alone: all of the launch where nothing came before, else a lap of it. */
+/*
+ * From the record alone: all of the launch where nothing came before, else a lap of it, whose
+ * length the point says or repeated slots show.
+ */
 static enum pb_status try_record(const struct pb_point *point, const struct pb_accesses *accesses,
                                  struct pb_sequence *sequence, struct pb_error *err)
 {
-    size_t lap = period_of(accesses);
-    bool is_lap = lap < accesses->count;
+    bool is_said = point->slots > 0 && point->slots <= accesses->count;
+    size_t lap = is_said ? (size_t)point->slots : period_of(accesses);
+    bool is_lap = is_said || lap < accesses->count;
     enum pb_status status = allocate(sequence, lap, err);
 
     if (status != PB_OK)
         return status;
     wrap(accesses, sequence);
-    if (!is_lap && sequence->warm > 0 && lap > 0 && sequence->warm % lap == 0)
+    if (!is_lap && point->slots == 0 && sequence->warm > 0 && lap > 0 && sequence->warm % lap == 0)
         status = see_lines(point, accesses, &is_lap, err);
     sequence->is_known = is_lap && fits(sequence, accesses);
     return status;
@@ -177,7 +186,8 @@ enum pb_status pb_sequence_make(const struct pb_point *point, const struct pb_ac
     struct pb_sequence sequence = {.warm = point->warm};
     enum pb_status status = PB_OK;
 
-    if (!is_order(point, "given") || period_of(accesses) == accesses->count)
+    if (!is_order(point, "given") || (point->slots > 0 ? point->slots > accesses->count
+                                                       : period_of(accesses) == accesses->count))
         status = try_sweep(point, accesses, &sequence, err);
     if (status == PB_OK && !sequence.is_known)
         status = try_record(point, accesses, &sequence, err);
@@ -187,6 +197,7 @@ enum pb_status pb_sequence_make(const struct pb_point *point, const struct pb_ac
             memcpy(sequence.offset_bytes, accesses->index_bytes,
                    accesses->count * sizeof(*sequence.offset_bytes));
         sequence.is_known = sequence.warm == 0;
+        sequence.is_part = point->slots > accesses->count;
         sequence.warm = 0;
     }
     if (status != PB_OK) {
@@ -202,5 +213,5 @@ void pb_sequence_clear(struct pb_sequence *sequence)
     if (sequence == NULL)
         return;
     free(sequence->offset_bytes);
-    *sequence = (struct pb_sequence){NULL, 0, 0, false, false};
+    *sequence = (struct pb_sequence){.offset_bytes = NULL};
 }

@@ -23,6 +23,7 @@ struct pb_sequence {
     /* Of some loads only the stride they lie in is known: enough for TLBs, not for sets of lines.
      */
     bool is_laid_out;
+    bool is_part; /* the chase links more slots, which neither columns nor the record show */
 };
 
 /*

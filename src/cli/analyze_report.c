@@ -110,20 +110,24 @@ static json_t *describe(const struct pb_parameter *parameter)
     return object;
 }
 
-/* {"accesses": …, "agreed": …, "contradicted": …, "undetermined": …, "parameter": …, "worst": {…}}
- */
+/* {"accesses": …, "agreed": …, "contradicted": …, "undetermined": …, "parameter": …, "reasons":
+ * {NAME: accesses, …}, "worst": {…}} */
 static json_t *describe_test(const struct pb_agreement_test *test)
 {
-    json_t *object = json_object(), *worst = json_object();
+    json_t *object = json_object(), *worst = json_object(), *reasons = json_object();
+    const struct pb_agreement_reason *most = &test->reasons[0];
 
     json_object_set_new(object, "accesses", json_integer((json_int_t)test->accesses));
     json_object_set_new(object, "agreed", json_integer((json_int_t)test->agreed));
     json_object_set_new(object, "contradicted", json_integer((json_int_t)test->contradicted));
     json_object_set_new(object, "undetermined", json_integer((json_int_t)test->undetermined));
     json_object_set_new(object, "parameter",
-                        test->missing[0] == '\0' ? json_null() : json_string(test->missing));
-    json_object_set_new(object, "parameter_accesses",
-                        json_integer((json_int_t)test->missing_accesses));
+                        most->accesses == 0 ? json_null() : json_string(most->name));
+    json_object_set_new(object, "parameter_accesses", json_integer((json_int_t)most->accesses));
+    for (size_t i = 0; i < PB_AGREEMENT_REASONS && test->reasons[i].accesses > 0; i++)
+        json_object_set_new(reasons, test->reasons[i].name,
+                            json_integer((json_int_t)test->reasons[i].accesses));
+    json_object_set_new(object, "reasons", reasons);
     json_object_set_new(worst, "point", json_integer((json_int_t)test->worst_point));
     json_object_set_new(worst, "accesses", json_integer((json_int_t)test->worst_accesses));
     json_object_set_new(worst, "contradicted", json_integer((json_int_t)test->worst_contradicted));

@@ -121,14 +121,15 @@ static enum pb_status write_agreement(struct pb_results *results, const char *ke
                                        .agreed = test->agreed,
                                        .contradicted = test->contradicted,
                                        .undetermined = test->undetermined,
-                                       .parameter_accesses = test->missing_accesses,
+                                       .parameter_accesses = test->reasons[0].accesses,
                                        .worst_point = test->worst_point,
                                        .worst_accesses = test->worst_accesses,
                                        .worst_contradicted = test->worst_contradicted};
 
         PB_TEXT_SET(row.device, key);
         PB_TEXT_SET(row.test, test->test);
-        PB_TEXT_SET(row.parameter, test->missing);
+        PB_TEXT_SET(row.parameter, test->reasons[0].name);
+        pb_agreement_describe_reasons(test, row.reasons, sizeof(row.reasons));
         if (fwrite(&row, sizeof(row), 1, results->agreement) != 1)
             return pb_fail(err, PB_IO, "temporary file of the agreement: %s", strerror(errno));
     }

@@ -272,7 +272,7 @@ static enum pb_status print_determined(const struct pb_results *results, const s
 
 /* Over a model's devices: how much of their accesses the parameters predict. */
 struct agreement {
-    double accesses, agreed, contradicted, undetermined;
+    struct pb_agreement_test sum;
     const struct pb_analysed *worst; /* the device with the largest share contradicted */
 };
 
@@ -284,17 +284,14 @@ static double share_contradicted(const struct pb_analysed *device)
 static struct agreement join_agreement(const struct pb_results *results, const struct pb_view *view,
                                        size_t first)
 {
-    struct agreement all = {0.0, 0.0, 0.0, 0.0, NULL};
+    struct agreement all = {.worst = NULL};
 
     for (size_t i = 0; i < results->device_count; i++) {
         const struct pb_analysed *device = &results->devices[i];
 
         if (!is_together(results, view, first, i) || device->total.accesses == 0)
             continue;
-        all.accesses += (double)device->total.accesses;
-        all.agreed += (double)device->total.agreed;
-        all.contradicted += (double)device->total.contradicted;
-        all.undetermined += (double)device->total.undetermined;
+        pb_agreement_add(&all.sum, &device->total);
         if (all.worst == NULL || share_contradicted(device) > share_contradicted(all.worst))
             all.worst = device;
     }
@@ -307,17 +304,20 @@ static void print_agreement(const struct pb_results *results, const struct pb_vi
 {
     struct agreement all = join_agreement(results, view, first);
     const struct pb_agreement_test *worst;
-    char device[4 * PB_KEY_LENGTH];
+    char device[4 * PB_KEY_LENGTH], reasons[PB_MESSAGE_LENGTH];
+    double accesses = (double)all.sum.accesses;
 
     if (all.worst == NULL)
         return;
     worst = &all.worst->total;
+    pb_agreement_describe_reasons(&all.sum, reasons, sizeof(reasons));
     fprintf(file,
-            "agreement: %.2f%% of %.0f recorded accesses as predicted, %.2f%% undetermined%s%s, "
+            "agreement: %.2f%% of %.0f recorded accesses as predicted, %.2f%% undetermined%s%s%s, "
             "%.3f%% contradicted",
-            100.0 * all.agreed / all.accesses, all.accesses,
-            100.0 * all.undetermined / all.accesses, worst->missing[0] != '\0' ? ": most for " : "",
-            worst->missing, 100.0 * all.contradicted / all.accesses);
+            100.0 * (double)all.sum.agreed / accesses, accesses,
+            100.0 * (double)all.sum.undetermined / accesses, reasons[0] != '\0' ? " (" : "",
+            reasons, reasons[0] != '\0' ? ")" : "",
+            100.0 * (double)all.sum.contradicted / accesses);
     PB_TEXT_ESCAPE(device, all.worst->key);
     if (worst->contradicted > 0)
         fprintf(file, "; most in %s%s%s", worst->test, devices > 1 ? " of " : "",
