@@ -44,7 +44,7 @@ const struct pb_figure pb_figures[] = {
      "Caches",
      "Cold walk, word by word",
      PB_FROM_TESTS,
-     {"l1_line", "l2_line", "readonly_line", "texture_line", "constant_line"},
+     {"l1_line", "l2_line", "readonly_line", "texture_line", "constant_line", "constant_l15_line"},
      "Latency of each load of a first walk through an empty cache (M16 4.2, stage 2): every slow "
      "load fetches what the fast ones after it hit.",
      pb_figure_words},
@@ -56,6 +56,14 @@ const struct pb_figure pb_figures[] = {
      "An array that fills the cache and one line more: which lines then miss share a set with it "
      "(N14 5.1). A dot is a line that missed; lines of one set form the pattern of the index.",
      pb_figure_sets},
+    {"index",
+     "Caches",
+     "Bits of the set index",
+     PB_FROM_PARAMETERS,
+     {NULL},
+     "Which address bits choose the set of a line: each index bit is the parity of the bits marked "
+     "1 (N14 5.1). And what follows for strided loops, as N14 checks it.",
+     pb_figure_index},
     {"victims",
      "Caches",
      "Replacement",
@@ -64,6 +72,14 @@ const struct pb_figure pb_figures[] = {
      "Walks over one line more than a set has ways (M16 4.5), a row each: dark is a miss. Under "
      "LRU all loads miss; where some hit, the victims follow another rule, or chance.",
      pb_figure_victims},
+    {"texture_2d",
+     "Caches",
+     "Textures of two dimensions",
+     PB_FROM_TESTS,
+     {"texture_2d"},
+     "Cold walks along rows and down columns of a texture: how wide and how high is what a miss "
+     "brings; and whether a cache holds a strip of many rows as well as whole rows (F13 3.4.1).",
+     pb_figure_texture_2d},
     {"sharing",
      "Caches",
      "Which paths share a cache",
@@ -137,7 +153,7 @@ const struct pb_figure pb_figures[] = {
      "Throughput",
      "DRAM copy",
      PB_FROM_TESTS,
-     {"global_copy", "global_copy16"},
+     {"global_copy", "global_copy16", "large_copy16"},
      "Throughput over CTAs and CTA size, for each number of independent accesses of a thread "
      "(ILP; M16 5.1).",
      pb_figure_throughput},
@@ -145,7 +161,7 @@ const struct pb_figure pb_figures[] = {
      "Throughput",
      "DRAM read",
      PB_FROM_TESTS,
-     {"global_read", "global_read16"},
+     {"global_read", "global_read16", "large_read16"},
      "Throughput over CTAs and CTA size, for each number of independent accesses of a thread "
      "(ILP; M16 5.1).",
      pb_figure_throughput},
@@ -153,7 +169,7 @@ const struct pb_figure pb_figures[] = {
      "Throughput",
      "DRAM write",
      PB_FROM_TESTS,
-     {"global_write", "global_write16"},
+     {"global_write", "global_write16", "large_write16"},
      "Throughput over CTAs and CTA size, for each number of independent accesses of a thread "
      "(ILP; M16 5.1).",
      pb_figure_throughput},

@@ -77,6 +77,9 @@ const char *pb_figure_prefetch(const struct pb_figure_case *at);
 const char *pb_figure_accesses(const struct pb_figure_case *at);
 const char *pb_figure_saavedra(const struct pb_figure_case *at);
 const char *pb_figure_wong(const struct pb_figure_case *at);
+/* figures_geometry.c */
+const char *pb_figure_index(const struct pb_figure_case *at);
+const char *pb_figure_texture_2d(const struct pb_figure_case *at);
 /* figures_throughput.c */
 const char *pb_figure_throughput(const struct pb_figure_case *at);
 const char *pb_figure_banks(const struct pb_figure_case *at);

@@ -162,18 +162,35 @@ static enum pb_outcome outcome_of(enum pb_status status)
 /* Says in words what a device would need for a test. */
 static enum pb_status refuse(uint32_t missing, struct pb_error *err)
 {
-    static const char *const names[] = {
-        "clocks",           "global loads", "loads past L1",   "read-only loads",
-        "textures",         "constants",    "shared memory",   "streams",
-        "2D textures",      "bursts",       "atomics",         "kernel studies",
-        "host link",        "peers",        "memory patterns", "aliased mappings",
-        "clusters of CTAs", "pairs of SMs"};
+    static const char *const names[] = {"clocks",
+                                        "global loads",
+                                        "loads past L1",
+                                        "read-only loads",
+                                        "textures",
+                                        "constants",
+                                        "shared memory",
+                                        "streams",
+                                        "2D textures",
+                                        "bursts",
+                                        "atomics",
+                                        "kernel studies",
+                                        "host link",
+                                        "peers",
+                                        "memory patterns",
+                                        "aliased mappings",
+                                        "clusters of CTAs",
+                                        "pairs of SMs",
+                                        "tests of all SMs at once",
+                                        "shared memory of other SMs",
+                                        "asynchronous bulk copies"};
 
+    _Static_assert(1u << (sizeof(names) / sizeof(names[0]) - 1) == PB_CAP_BULK,
+                   "every capability has a name");
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if ((missing >> i & 1) != 0)
             return pb_fail(err, PB_UNSUPPORTED, "this device or its backend offers no %s",
                            names[i]);
-    return pb_fail(err, PB_UNSUPPORTED, "this device lacks capability 0x%x", missing);
+    return pb_fail(err, PB_INVALID, "expected a known capability, found 0x%x", missing);
 }
 
 static enum pb_status run_checked(struct pb_bench *bench, const struct pb_test *test,

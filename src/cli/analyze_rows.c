@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/version.h"
+
 static void format_number(double value, bool is_mask, char *text, size_t size)
 {
     if (is_mask)
@@ -295,4 +297,18 @@ void pb_results_clear(struct pb_results *results)
     if (results->agreement != NULL)
         fclose(results->agreement);
     memset(results, 0, sizeof(*results));
+}
+
+enum pb_status pb_stored_parameters(struct pb_reader *reader,
+                                    enum pb_status (*row)(void *context,
+                                                          const struct pb_parameter_row *row,
+                                                          struct pb_error *err),
+                                    void *context, struct pb_error *err)
+{
+    struct pb_error reason = PB_ERROR_INIT;
+    enum pb_status status = pb_reader_check_analysis(reader, pb_analysis_version(), &reason);
+
+    if (status == PB_OK)
+        return pb_reader_parameters(reader, row, context, err);
+    return pb_fail(err, status == PB_NO_MEMORY ? status : PB_NOT_FOUND, "%s", reason.message);
 }

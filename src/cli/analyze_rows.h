@@ -56,6 +56,17 @@ enum pb_status pb_results_read_agreement(const struct pb_results *results, size_
                                          size_t count, struct pb_agreement_row *rows_out,
                                          struct pb_error *err);
 
+/*
+ * Hands on the rows that a file has stored, where they are by this version of the analysis and from
+ * the file as it is. PB_NOT_FOUND: there are none that hold, and err says why; else errors of
+ * row().
+ */
+enum pb_status pb_stored_parameters(struct pb_reader *reader,
+                                    enum pb_status (*row)(void *context,
+                                                          const struct pb_parameter_row *row,
+                                                          struct pb_error *err),
+                                    void *context, struct pb_error *err);
+
 /* Writes them as comma-separated values to a file, or to standard output for "-". */
 enum pb_status pb_results_write_csv(const struct pb_results *results, const char *path,
                                     struct pb_error *err);

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/version.h"
 #include "cli/analyze_rows.h"
 #include "cli/analyze_workers.h"
 #include "cli/diff.h"
@@ -303,17 +302,13 @@ static const char *split(struct pb_diff_side *side)
     return NULL;
 }
 
-/* The parameters that the file has, where they are by this analysis and from the file as it is. */
+/* What the file does not have, or no more, is inferred. */
 static enum pb_status read_stored(struct pb_reader *reader, struct taker *taker,
                                   struct pb_error *err)
 {
     struct pb_error reason = PB_ERROR_INIT;
-    enum pb_status status = pb_reader_check_analysis(reader, pb_analysis_version(), &reason);
+    enum pb_status status = pb_stored_parameters(reader, take_row, taker, &reason);
 
-    if (status == PB_OK)
-        status = pb_reader_parameters(reader, take_row, taker, &reason);
-    else if (status != PB_NO_MEMORY)
-        return PB_OK;
     return status == PB_OK || status == PB_NOT_FOUND ? PB_OK
                                                      : pb_fail(err, status, "%s", reason.message);
 }

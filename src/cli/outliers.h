@@ -80,6 +80,23 @@ enum pb_status pb_outliers_read(const char *path,
                                 struct pb_run *run_out, struct pb_sheet *sheet,
                                 struct pb_error *err);
 
+/* What a fleet is judged by, and compared with. */
+struct pb_ruling_options {
+    const char *policy;                        /* a site's; NULL: none */
+    const struct pb_pasts *baseline, *history; /* NULL: none */
+    void (*announce)(const char *path, size_t done,
+                     size_t count); /* as pb_outliers_read() has it */
+};
+
+/*
+ * Judges a fleet file. pb_ruling_clear() the ruling, on failure too; what the options point to must
+ * outlive it. Errors are those of pb_outliers_read(), pb_policy_load() and pb_references_load();
+ * PB_INVALID: a baseline without any model of the fleet.
+ */
+enum pb_status pb_ruling_make(const char *file, const struct pb_ruling_options *options,
+                              struct pb_ruling *ruling_out, struct pb_error *err);
+void pb_ruling_clear(struct pb_ruling *ruling);
+
 /* A node that should take no more work, and the worst finding that says so. */
 struct pb_drain {
     const char *host;

@@ -4,19 +4,14 @@
  * Reads, judges, and only then writes: every output appears whole or stays as it was. Speaks
  * Nagios: whatever could not be judged is UNKNOWN, never OK.
  */
-#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/verdict/baseline.h"
-#include "analysis/verdict/exact_states.h"
-#include "analysis/verdict/trend.h"
 #include "cli/command_line.h"
 #include "cli/outliers.h"
-#include "h5schema/file.h"
 
 enum { EXIT_UNKNOWN = PB_SEVERITY_UNKNOWN };
 
@@ -94,151 +89,16 @@ static void clear_progress(void)
         fputs("\r\033[K", stderr);
 }
 
-static enum pb_status read_fleet(const char *path, struct pb_run *run_out, struct pb_sheet *sheet,
-                                 struct pb_error *err)
-{
-    enum pb_status status =
-        pb_outliers_read(path, isatty(STDERR_FILENO) ? show_progress : NULL, run_out, sheet, err);
-
-    clear_progress();
-    return status;
-}
-
-/* Does a baseline, of which these subjects are, have any device of a model that the fleet has? */
-static enum pb_status check_baseline(const struct pb_sheet *fleet, const struct pb_sheet *base,
-                                     size_t first, const char *path, struct pb_error *err)
-{
-    const char *model = "none";
-
-    for (size_t i = first; i < base->subject_count; i++) {
-        const char *known = base->subjects[i].info.model;
-
-        for (size_t j = 0; j < fleet->subject_count; j++)
-            if (known[0] != '\0' && strcmp(fleet->subjects[j].info.model, known) == 0)
-                return PB_OK;
-        if (known[0] != '\0')
-            model = known;
-    }
-    return pb_fail(err, PB_INVALID, "%s: expected a model of the fleet, found none (but %s)", path,
-                   model);
-}
-
-/* All of them into one sheet: the last row of a device counts where only one does. */
-static enum pb_status read_pasts(const struct pb_pasts *pasts, struct pb_sheet *sheet_out,
-                                 struct pb_error *err)
-{
-    enum pb_status status = PB_OK;
-
-    for (size_t i = 0; i < pasts->count && status == PB_OK; i++) {
-        size_t first = sheet_out->subject_count;
-        struct pb_run run;
-
-        status = read_fleet(pasts->paths[i], &run, sheet_out, err);
-        for (size_t k = first; k < sheet_out->subject_count; k++)
-            sheet_out->subjects[k].run = i;
-    }
-    return status;
-}
-
-/* Each file of a baseline must have something to say of the fleet. */
-static enum pb_status check_baselines(const struct pb_pasts *pasts, const struct pb_sheet *fleet,
-                                      const struct pb_sheet *base, struct pb_error *err)
-{
-    enum pb_status status = PB_OK;
-
-    if (pasts->count == 0)
-        return PB_OK;
-    for (size_t first = 0; first < base->subject_count && status == PB_OK;) {
-        size_t run = base->subjects[first].run;
-
-        status = check_baseline(fleet, base, first, pasts->paths[run], err);
-        while (first < base->subject_count && base->subjects[first].run == run)
-            first++;
-    }
-    return status;
-}
-
-/* May anything be CRITICAL because of its peers? */
-static bool has_enough_peers(const struct pb_scores *scores)
-{
-    for (size_t i = 0; i < scores->group_count; i++)
-        if (scores->groups[i].sufficient)
-            return true;
-    return false;
-}
-
-/* What a fleet is compared with. */
-struct past {
-    struct pb_sheet base, history;
-    struct pb_trends trends;
-};
-
-/* Of a history tonight's own file is no part; of a baseline it is a finding. */
-static enum pb_status read_past(const struct options *options, struct pb_sheet *sheet,
-                                struct past *past, struct pb_error *err)
-{
-    enum pb_status status = read_pasts(&options->history, &past->history, err);
-
-    if (status == PB_OK)
-        status = pb_baseline_drop_copies(sheet, &past->history, err);
-    for (size_t i = 0; i < sheet->subject_count; i++)
-        sheet->subjects[i].is_own_baseline = false;
-    if (status == PB_OK)
-        status = read_pasts(&options->pasts, &past->base, err);
-    if (status == PB_OK)
-        status = check_baselines(&options->pasts, sheet, &past->base, err);
-    if (status == PB_OK)
-        status = pb_baseline_drop_copies(sheet, &past->base, err);
-    return status;
-}
-
-static enum pb_status score(const struct options *options, struct pb_ruling *ruling,
-                            struct past *past, struct pb_error *err)
-{
-    const struct pb_score_options rates = PB_SCORE_OPTIONS_DEFAULT;
-    const struct pb_sheet *base = options->pasts.count == 0 ? NULL : &past->base;
-    enum pb_status status = pb_exact_states_add(&ruling->sheet, base, err);
-
-    pb_policy_set_practical(&ruling->policy, &ruling->sheet);
-    if (status == PB_OK)
-        status = pb_score(&ruling->sheet, base, &rates, &ruling->scores, err);
-    if (status != PB_OK)
-        return status;
-    if (options->history.count > 0)
-        status = pb_trends_find(&ruling->sheet, &past->history, &ruling->scores,
-                                rates.critical_rate, &past->trends, err);
-    ruling->evenness = pb_evenness_of(&ruling->sheet, &ruling->scores);
-    ruling->false_alarm_rate = has_enough_peers(&ruling->scores) ? rates.critical_rate : NAN;
-    return status;
-}
-
 static enum pb_status judge(const struct options *options, struct pb_ruling *ruling,
                             struct pb_error *err)
 {
-    struct past past = {0};
-    const struct pb_judge_options extras = {.policy = &ruling->policy,
-                                            .baseline = &past.base,
-                                            .trends = &past.trends,
-                                            .references = &ruling->references};
-    enum pb_status status =
-        options->policy == NULL ? PB_OK : pb_policy_load(options->policy, &ruling->policy, err);
+    const struct pb_ruling_options how = {.policy = options->policy,
+                                          .baseline = &options->pasts,
+                                          .history = &options->history,
+                                          .announce = isatty(STDERR_FILENO) ? show_progress : NULL};
+    enum pb_status status = pb_ruling_make(options->file, &how, ruling, err);
 
-    if (status == PB_OK)
-        status = pb_references_load(&ruling->references, err);
-    if (status == PB_OK)
-        status = read_fleet(options->file, &ruling->run, &ruling->sheet, err);
-    if (status == PB_OK)
-        status = read_past(options, &ruling->sheet, &past, err);
-    if (status == PB_OK)
-        status = score(options, ruling, &past, err);
-    if (status == PB_OK)
-        status = pb_judge(&ruling->sheet, &ruling->scores, &extras, &ruling->findings, err);
-    ruling->status = ruling->findings.worst;
-    if (ruling->findings.judged == 0 && ruling->status != PB_SEVERITY_CRITICAL)
-        ruling->status = PB_SEVERITY_UNKNOWN;
-    pb_trends_clear(&past.trends);
-    pb_sheet_clear(&past.history);
-    pb_sheet_clear(&past.base);
+    clear_progress();
     return status;
 }
 
@@ -301,11 +161,10 @@ static enum pb_status deliver(const struct options *options, const struct pb_rul
 static int run(const struct pb_command_line *line)
 {
     struct options options = {0};
-    struct pb_ruling ruling = {.file = line->arguments[0]};
+    struct pb_ruling ruling = {0};
     struct pb_error err = PB_ERROR_INIT;
     enum pb_status status = read_options(line, &options, &err);
 
-    ruling.pasts = options.pasts;
     if (status == PB_OK)
         status = check_outputs(&options, &err);
     if (status == PB_OK)
@@ -314,11 +173,7 @@ static int run(const struct pb_command_line *line)
         status = deliver(&options, &ruling, &err);
     if (status != PB_OK)
         pb_command_print_error(PB_PROGRAM_OUTLIERS, &err);
-    pb_findings_clear(&ruling.findings);
-    pb_policy_clear(&ruling.policy);
-    pb_references_clear(&ruling.references);
-    pb_scores_clear(&ruling.scores);
-    pb_sheet_clear(&ruling.sheet);
+    pb_ruling_clear(&ruling);
     pb_pasts_clear(&options.pasts);
     pb_pasts_clear(&options.history);
     return status == PB_OK ? (int)ruling.status : EXIT_UNKNOWN;

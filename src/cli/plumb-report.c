@@ -22,12 +22,12 @@ static bool is_report(const char *head, size_t length)
 
 static const struct pb_outlet_kind report_kind = {"a page of plumb-report", is_report};
 
-static void announce(const char *path, size_t devices)
+static void announce(const char *path, const char *lacking, size_t devices)
 {
     fprintf(stderr,
-            "plumb-report: %s is not analysed yet: analysing %zu device%s (plumb-analyze and "
-            "plumb-outliers would keep the results in it)\n",
-            path, devices, devices == 1 ? "" : "s");
+            "plumb-report: %s holds no %s: analysing %zu device%s (plumb-analyze and "
+            "plumb-outliers would store the results in it)\n",
+            path, lacking, devices, devices == 1 ? "" : "s");
 }
 
 /* The place of the page is claimed first: nothing is analysed for a page that has none. */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/verdict/exact_states.h"
 #include "cli/analyze_rows.h"
 #include "cli/analyze_workers.h"
 #include "cli/worker.h"
@@ -118,26 +117,13 @@ static enum pb_status fill_devices(struct pb_report_input *input, struct pb_erro
 /* ---- findings ---- */
 
 /* As plumb-outliers judges without a baseline. */
-static enum pb_status judge(struct pb_report_input *input, struct pb_error *err)
+static enum pb_status judge(struct pb_report_input *input, const char *policy, struct pb_error *err)
 {
-    const struct pb_score_options rates = PB_SCORE_OPTIONS_DEFAULT;
+    const struct pb_ruling_options how = {.policy = policy};
     struct pb_ruling *ruling = &input->ruling;
-    const struct pb_judge_options extras = {.policy = &ruling->policy,
-                                            .references = &ruling->references};
-    enum pb_status status = pb_references_load(&ruling->references, err);
+    enum pb_status status = pb_ruling_make(input->path, &how, ruling, err);
 
     input->is_ruled = true;
-    ruling->file = input->path;
-    if (status == PB_OK)
-        status = pb_outliers_read(input->path, NULL, &ruling->run, &ruling->sheet, err);
-    if (status == PB_OK)
-        status = pb_exact_states_add(&ruling->sheet, NULL, err);
-    if (status == PB_OK) {
-        pb_policy_set_practical(&ruling->policy, &ruling->sheet);
-        status = pb_score(&ruling->sheet, NULL, &rates, &ruling->scores, err);
-    }
-    if (status == PB_OK)
-        status = pb_judge(&ruling->sheet, &ruling->scores, &extras, &ruling->findings, err);
     if (status == PB_OK)
         status = pb_ruling_rows(&ruling->findings, &input->rows, err);
     if (status == PB_OK)
@@ -262,18 +248,17 @@ static enum pb_status read_stored(struct pb_report_input *input, struct pb_error
 
 /* A policy of its own means a judgement of its own. */
 static enum pb_status read_findings(struct pb_report_input *input, const char *policy,
-                                    void (*announce)(const char *path, size_t devices),
-                                    struct pb_error *err)
+                                    pb_report_announce *announce, struct pb_error *err)
 {
     enum pb_status status = policy != NULL ? PB_NOT_FOUND : read_stored(input, err);
 
     if (status == PB_NOT_FOUND) {
         if (announce != NULL && policy == NULL)
-            announce(input->path, input->key_count);
+            announce(input->path, "verdict", input->key_count);
         pb_reader_close(input->reader); /* workers have readers of their own */
         input->reader = NULL;
         *err = (struct pb_error)PB_ERROR_INIT;
-        status = judge(input, err);
+        status = judge(input, policy, err);
         if (status == PB_OK)
             status = pb_reader_open(input->path, &input->reader, err);
     }
@@ -501,8 +486,7 @@ static void fill_columns(struct pb_report_input *input)
 }
 
 static enum pb_status infer(struct pb_report_input *input, struct keeper *keeper,
-                            void (*announce)(const char *path, size_t devices),
-                            struct pb_error *err)
+                            pb_report_announce *announce, struct pb_error *err)
 {
     struct pb_key *keys = calloc(input->report.device_count + 1, sizeof(*keys));
     size_t count;
@@ -512,7 +496,7 @@ static enum pb_status infer(struct pb_report_input *input, struct keeper *keeper
         return no_memory(input, err);
     count = list_unanalysed(input, keys);
     if (announce != NULL && !input->is_ruled)
-        announce(input->path, count);
+        announce(input->path, "parameters by this version of the analysis", count);
     pb_reader_close(input->reader);
     input->reader = NULL;
     if (count > 0)
@@ -523,12 +507,11 @@ static enum pb_status infer(struct pb_report_input *input, struct keeper *keeper
     return status;
 }
 
-static enum pb_status read_parameters(struct pb_report_input *input,
-                                      void (*announce)(const char *path, size_t devices),
+static enum pb_status read_parameters(struct pb_report_input *input, pb_report_announce *announce,
                                       struct pb_error *err)
 {
     struct keeper keeper = {input, 0};
-    enum pb_status status = pb_reader_parameters(input->reader, keep_row, &keeper, err);
+    enum pb_status status = pb_stored_parameters(input->reader, keep_row, &keeper, err);
 
     if (status == PB_NOT_FOUND) {
         *err = (struct pb_error)PB_ERROR_INIT;
@@ -609,16 +592,14 @@ static void describe_run(struct pb_report_input *input)
 }
 
 enum pb_status pb_report_read(const char *path, const char *device, const char *policy,
-                              void (*announce)(const char *path, size_t devices),
-                              struct pb_report_input *input_out, struct pb_error *err)
+                              pb_report_announce *announce, struct pb_report_input *input_out,
+                              struct pb_error *err)
 {
     struct pb_report_input *input = input_out;
     enum pb_status status;
 
     *input = (struct pb_report_input){.path = path};
-    status = policy == NULL ? PB_OK : pb_policy_load(policy, &input->ruling.policy, err);
-    if (status == PB_OK)
-        status = pb_reader_open(path, &input->reader, err);
+    status = pb_reader_open(path, &input->reader, err);
     if (status == PB_OK)
         status = pb_reader_run(input->reader, &input->run, err);
     if (status == PB_OK)
@@ -647,11 +628,7 @@ void pb_report_input_clear(struct pb_report_input *input)
         if (input->numbers != NULL)
             free(input->numbers[i]);
     }
-    pb_findings_clear(&input->ruling.findings);
-    pb_policy_clear(&input->ruling.policy);
-    pb_references_clear(&input->ruling.references);
-    pb_scores_clear(&input->ruling.scores);
-    pb_sheet_clear(&input->ruling.sheet);
+    pb_ruling_clear(&input->ruling);
     free(input->numbers);
     free(input->findings);
     free(input->devices);

@@ -29,18 +29,21 @@ struct pb_report_input {
     struct pb_report_source source;
 };
 
+/* Called before devices are analysed because the file lacks something. */
+typedef void pb_report_announce(const char *path, const char *lacking, size_t devices);
+
 /*
  * Reads all that a page needs.
  *
  * device    a page of it alone; NULL: of the fleet
  * policy    judge by this file, whatever findings the fleet file has; NULL: by none
- * announce  told once before devices are analysed, which takes time; NULL: nobody is
+ * announce  called before devices are analysed, which takes time; NULL: not
  *
  * pb_report_input_clear() it, on failure too. PB_INVALID: no fleet file, or no such device.
  */
 enum pb_status pb_report_read(const char *path, const char *device, const char *policy,
-                              void (*announce)(const char *path, size_t devices),
-                              struct pb_report_input *input_out, struct pb_error *err);
+                              pb_report_announce *announce, struct pb_report_input *input_out,
+                              struct pb_error *err);
 
 void pb_report_input_clear(struct pb_report_input *input);
 

@@ -45,16 +45,24 @@ recorded_h200_has_every_figure() {
     page fleet.html 300000 UNKNOWN insufficient_peers
 }
 
-# Simulated GTX 780 and 980: the figures of the papers, by their numbers.
-papers_figures_are_found() {
-    for profile in gtx780 gtx980; do
-        run 0 "$bin/plumb-probe" --profile $profile --no-progress -o f.h5
+# shows_papers_figures PROFILE...: on the pages of these simulated GPUs, by their numbers.
+shows_papers_figures() {
+    for profile; do
+        run 0 "$bin/plumb-probe" --profile "$profile" --no-progress -o f.h5
         run 0 "$bin/plumb-analyze" --read-only --csv keys.csv f.h5
         key=$(sed -n "2s/,.*//p" keys.csv)
         run 0 "$bin/plumb-report" --device "$key" -o page.html f.h5
-        run 0 python3 "$here/papers.py" $profile page.html
+        run 0 python3 "$here/papers.py" "$profile" page.html "$here/../../docs/report.md"
         rm f.h5 keys.csv
     done
+}
+
+papers_figures_are_found() {
+    shows_papers_figures gtx780 gtx980
+}
+
+papers_figures_of_fermi_are_found() {
+    shows_papers_figures gtx560ti gtx470
 }
 
 # The tests in which all SMs work at once.
@@ -117,8 +125,22 @@ policy_is_applied() {
 unanalysed_fleet_is_analysed_and_says_so() {
     fleet f.h5
     run 0 "$bin/plumb-report" -o page.html f.h5
-    grep -q 'f.h5 is not analysed yet: analysing 4 devices' err.txt || fail "no word about it"
+    grep -q 'f.h5 holds no verdict: analysing 4 devices' err.txt || fail "no word about it"
     page page.html 300000 n1.gpu1 pcie_link
+}
+
+# Parameters of an earlier content of the file are none: what is shown is of the file as it is.
+changed_recordings_are_analysed_again() {
+    run 0 "$bin/plumb-probe" --profile gtx780 --battery quick --no-progress -o f.h5
+    run 0 "$bin/plumb-analyze" f.h5
+    run 0 "$bin/plumb-analyze" --read-only --csv keys.csv f.h5
+    key=$(sed -n "2s/,.*//p" keys.csv)
+    run 0 "$bin/plumb-report" --device "$key" -o page.html f.h5
+    [ ! -s err.txt ] || fail "expected no word about an analysis that was there"
+    "$helpers/rot" f.h5 "$key" global_copy || fail "it cannot be damaged"
+    run 0 "$bin/plumb-report" --device "$key" -o page.html f.h5
+    grep -q 'f.h5 holds no parameters by this version of the analysis: analysing 1 device ' err.txt ||
+        fail "parameters of another content were shown"
 }
 
 # A page of plain structures whose every text is markup, quotes or control characters.

@@ -1,0 +1,162 @@
+/* From fleet files to a ruling: reading, scoring, judging; see outliers.h. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/verdict/baseline.h"
+#include "analysis/verdict/exact_states.h"
+#include "analysis/verdict/trend.h"
+#include "cli/outliers.h"
+
+/* Does a baseline, of which these subjects are, have any device of a model that the fleet has? */
+static enum pb_status check_baseline(const struct pb_sheet *fleet, const struct pb_sheet *base,
+                                     size_t first, const char *path, struct pb_error *err)
+{
+    const char *model = "none";
+
+    for (size_t i = first; i < base->subject_count; i++) {
+        const char *known = base->subjects[i].info.model;
+
+        for (size_t j = 0; j < fleet->subject_count; j++)
+            if (known[0] != '\0' && strcmp(fleet->subjects[j].info.model, known) == 0)
+                return PB_OK;
+        if (known[0] != '\0')
+            model = known;
+    }
+    return pb_fail(err, PB_INVALID, "%s: expected a model of the fleet, found none (but %s)", path,
+                   model);
+}
+
+/* All of them into one sheet: the last row of a device counts where only one does. */
+static enum pb_status read_pasts(const struct pb_pasts *pasts,
+                                 const struct pb_ruling_options *options,
+                                 struct pb_sheet *sheet_out, struct pb_error *err)
+{
+    size_t count = pasts == NULL ? 0 : pasts->count;
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; i < count && status == PB_OK; i++) {
+        size_t first = sheet_out->subject_count;
+        struct pb_run run;
+
+        status = pb_outliers_read(pasts->paths[i], options->announce, &run, sheet_out, err);
+        for (size_t k = first; k < sheet_out->subject_count; k++)
+            sheet_out->subjects[k].run = i;
+    }
+    return status;
+}
+
+/* Each file of a baseline must have something to say of the fleet. */
+static enum pb_status check_baselines(const struct pb_pasts *pasts, const struct pb_sheet *fleet,
+                                      const struct pb_sheet *base, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    if (pasts == NULL || pasts->count == 0)
+        return PB_OK;
+    for (size_t first = 0; first < base->subject_count && status == PB_OK;) {
+        size_t run = base->subjects[first].run;
+
+        status = check_baseline(fleet, base, first, pasts->paths[run], err);
+        while (first < base->subject_count && base->subjects[first].run == run)
+            first++;
+    }
+    return status;
+}
+
+/* May anything be CRITICAL because of its peers? */
+static bool has_enough_peers(const struct pb_scores *scores)
+{
+    for (size_t i = 0; i < scores->group_count; i++)
+        if (scores->groups[i].sufficient)
+            return true;
+    return false;
+}
+
+/* What a fleet is compared with. */
+struct past {
+    struct pb_sheet base, history;
+    struct pb_trends trends;
+};
+
+/* Of a history tonight's own file is no part; of a baseline it is a finding. */
+static enum pb_status read_past(const struct pb_ruling_options *options, struct pb_sheet *sheet,
+                                struct past *past, struct pb_error *err)
+{
+    enum pb_status status = read_pasts(options->history, options, &past->history, err);
+
+    if (status == PB_OK)
+        status = pb_baseline_drop_copies(sheet, &past->history, err);
+    for (size_t i = 0; i < sheet->subject_count; i++)
+        sheet->subjects[i].is_own_baseline = false;
+    if (status == PB_OK)
+        status = read_pasts(options->baseline, options, &past->base, err);
+    if (status == PB_OK)
+        status = check_baselines(options->baseline, sheet, &past->base, err);
+    if (status == PB_OK)
+        status = pb_baseline_drop_copies(sheet, &past->base, err);
+    return status;
+}
+
+static enum pb_status score(const struct pb_ruling_options *options, struct pb_ruling *ruling,
+                            struct past *past, struct pb_error *err)
+{
+    const struct pb_score_options rates = PB_SCORE_OPTIONS_DEFAULT;
+    const struct pb_sheet *base = ruling->pasts.count == 0 ? NULL : &past->base;
+    enum pb_status status = pb_exact_states_add(&ruling->sheet, base, err);
+
+    pb_policy_set_practical(&ruling->policy, &ruling->sheet);
+    if (status == PB_OK)
+        status = pb_score(&ruling->sheet, base, &rates, &ruling->scores, err);
+    if (status != PB_OK)
+        return status;
+    if (options->history != NULL && options->history->count > 0)
+        status = pb_trends_find(&ruling->sheet, &past->history, &ruling->scores,
+                                rates.critical_rate, &past->trends, err);
+    ruling->evenness = pb_evenness_of(&ruling->sheet, &ruling->scores);
+    ruling->false_alarm_rate = has_enough_peers(&ruling->scores) ? rates.critical_rate : NAN;
+    return status;
+}
+
+enum pb_status pb_ruling_make(const char *file, const struct pb_ruling_options *options,
+                              struct pb_ruling *ruling_out, struct pb_error *err)
+{
+    struct pb_ruling *ruling = ruling_out;
+    struct past past = {0};
+    const struct pb_judge_options extras = {.policy = &ruling->policy,
+                                            .baseline = &past.base,
+                                            .trends = &past.trends,
+                                            .references = &ruling->references};
+    enum pb_status status;
+
+    *ruling = (struct pb_ruling){.file = file};
+    if (options->baseline != NULL)
+        ruling->pasts = *options->baseline;
+    status =
+        options->policy == NULL ? PB_OK : pb_policy_load(options->policy, &ruling->policy, err);
+    if (status == PB_OK)
+        status = pb_references_load(&ruling->references, err);
+    if (status == PB_OK)
+        status = pb_outliers_read(file, options->announce, &ruling->run, &ruling->sheet, err);
+    if (status == PB_OK)
+        status = read_past(options, &ruling->sheet, &past, err);
+    if (status == PB_OK)
+        status = score(options, ruling, &past, err);
+    if (status == PB_OK)
+        status = pb_judge(&ruling->sheet, &ruling->scores, &extras, &ruling->findings, err);
+    ruling->status = ruling->findings.worst;
+    if (ruling->findings.judged == 0 && ruling->status != PB_SEVERITY_CRITICAL)
+        ruling->status = PB_SEVERITY_UNKNOWN;
+    pb_trends_clear(&past.trends);
+    pb_sheet_clear(&past.history);
+    pb_sheet_clear(&past.base);
+    return status;
+}
+
+void pb_ruling_clear(struct pb_ruling *ruling)
+{
+    pb_findings_clear(&ruling->findings);
+    pb_policy_clear(&ruling->policy);
+    pb_references_clear(&ruling->references);
+    pb_scores_clear(&ruling->scores);
+    pb_sheet_clear(&ruling->sheet);
+}
