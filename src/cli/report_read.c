@@ -437,6 +437,42 @@ static size_t list_unanalysed(const struct pb_report_input *input, struct pb_key
     return count;
 }
 
+/* The agreement of a device that is shown, beside what others have. */
+static enum pb_status keep_agreement(struct pb_report_input *input,
+                                     const struct pb_results *results, struct pb_error *err)
+{
+    size_t count = input->agreement_count + results->agreement_count;
+    struct pb_agreement_row *rows = realloc(input->agreement, (count + 1) * sizeof(*rows));
+    enum pb_status status;
+
+    if (rows == NULL)
+        return no_memory(input, err);
+    input->agreement = rows;
+    if (results->agreement_count == 0)
+        return PB_OK;
+    status = pb_results_read_agreement(results, 0, results->agreement_count,
+                                       &rows[input->agreement_count], err);
+    if (status == PB_OK)
+        input->agreement_count = count;
+    return status;
+}
+
+static enum pb_status keep_results(struct keeper *keeper, const struct pb_results *results,
+                                   struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+    struct pb_parameter_row row;
+
+    for (size_t k = 0; status == PB_OK && k < results->parameter_count; k++) {
+        status = pb_results_read(results, k, 1, &row, err);
+        if (status == PB_OK)
+            status = keep_row(keeper, &row, err);
+    }
+    if (status == PB_OK && is_shown(keeper->input, keeper->device))
+        status = keep_agreement(keeper->input, results, err);
+    return status;
+}
+
 static enum pb_status infer_devices(struct pb_report_input *input, const struct pb_key *keys,
                                     size_t count, struct keeper *keeper, struct pb_error *err)
 {
@@ -447,17 +483,13 @@ static enum pb_status infer_devices(struct pb_report_input *input, const struct 
     for (size_t i = 0; i < count && status == PB_OK; i++) {
         struct pb_device_result result = {.analysed = 0};
         struct pb_results results = {0};
-        struct pb_parameter_row row;
 
         status = pb_workers_next(workers, &result, err);
         if (status == PB_OK)
             status = pb_results_add(&results, keys[i].text, result.model, &result.parameters,
                                     &result.agreement, err);
-        for (size_t k = 0; status == PB_OK && k < result.parameters.count; k++) {
-            status = pb_results_read(&results, k, 1, &row, err);
-            if (status == PB_OK)
-                status = keep_row(keeper, &row, err);
-        }
+        if (status == PB_OK)
+            status = keep_results(keeper, &results, err);
         pb_results_clear(&results);
         pb_parameters_clear(&result.parameters);
         pb_agreement_clear(&result.agreement);
@@ -499,6 +531,7 @@ static enum pb_status infer(struct pb_report_input *input, struct keeper *keeper
         announce(input->path, "parameters by this version of the analysis", count);
     pb_reader_close(input->reader);
     input->reader = NULL;
+    input->is_inferred = true;
     if (count > 0)
         status = infer_devices(input, keys, count, keeper, err);
     if (status == PB_OK)
@@ -548,6 +581,22 @@ static enum pb_status load_states(void *context, size_t device, struct pb_state 
     return pb_reader_states(input->reader, input->devices[device].key, states_out, count_out, err);
 }
 
+/* What was inferred for this page goes with the parameters that it shows. */
+static enum pb_status list_agreement(const struct pb_report_input *input, const char *key,
+                                     struct pb_agreement_row **rows_out, size_t *count_out,
+                                     struct pb_error *err)
+{
+    if (!input->is_inferred)
+        return pb_reader_agreement(input->reader, key, rows_out, count_out, err);
+    *rows_out = calloc(input->agreement_count + 1, sizeof(**rows_out));
+    if (*rows_out == NULL)
+        return no_memory(input, err);
+    for (size_t i = 0; i < input->agreement_count; i++)
+        if (strcmp(input->agreement[i].device, key) == 0)
+            (*rows_out)[(*count_out)++] = input->agreement[i];
+    return PB_OK;
+}
+
 static enum pb_status load_agreement(void *context, size_t device,
                                      struct pb_report_agreement **rows_out, size_t *count_out,
                                      struct pb_error *err)
@@ -556,8 +605,7 @@ static enum pb_status load_agreement(void *context, size_t device,
     struct pb_agreement_row *rows = NULL;
     struct pb_report_agreement *copies;
     size_t count = 0;
-    enum pb_status status =
-        pb_reader_agreement(input->reader, input->devices[device].key, &rows, &count, err);
+    enum pb_status status = list_agreement(input, input->devices[device].key, &rows, &count, err);
 
     if (status != PB_OK)
         return status;
@@ -629,6 +677,7 @@ void pb_report_input_clear(struct pb_report_input *input)
             free(input->numbers[i]);
     }
     pb_ruling_clear(&input->ruling);
+    free(input->agreement);
     free(input->numbers);
     free(input->findings);
     free(input->devices);

@@ -21,6 +21,9 @@ struct pb_report_input {
     size_t stored_count;
     struct pb_ruling ruling; /* where the file had no findings */
     bool is_ruled;
+    bool is_inferred; /* parameters and agreement are of this run of the program */
+    struct pb_agreement_row *agreement; /* [agreement_count] where they are, of the shown devices */
+    size_t agreement_count;
     struct pb_report_device *devices;
     struct pb_report_finding *findings;
     double **numbers; /* [finding_count] of the metric, by device; NULL: from no parameter */

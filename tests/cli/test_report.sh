@@ -36,8 +36,8 @@ recorded_h200_has_every_figure() {
     [ "$(cksum <f.h5)" = "$sum" ] || fail "the fleet file was changed"
     page page.html 1500000 "Memory hierarchy as measured" undetermined "NVIDIA H200" "241 KiB"
     for figure in hierarchy ladder footprint carveout words sets victims sharing tlb patterns \
-        accesses prefetch saavedra wong copy read write shared banks mshr host_link sms slices \
-        sm_pairs jumps sync coalesce spill sustained states; do
+        accesses prefetch saavedra wong copy read write shared banks mshr host_link agreement sms \
+        slices sm_pairs jumps sync coalesce spill sustained states; do
         grep -q "<figure id=\"f0-$figure\"" page.html || fail "no figure $figure"
     done
     grep -q '<li><b>Peer matrix of the node</b>: ' page.html || fail "no reason for what is missing"
@@ -45,24 +45,29 @@ recorded_h200_has_every_figure() {
     page fleet.html 300000 UNKNOWN insufficient_peers
 }
 
-# shows_papers_figures PROFILE...: on the pages of these simulated GPUs, by their numbers.
+# shows_papers_figures PROFILE: on the page of this simulated GPU, by their numbers.
 shows_papers_figures() {
-    for profile; do
-        run 0 "$bin/plumb-probe" --profile "$profile" --no-progress -o f.h5
-        run 0 "$bin/plumb-analyze" --read-only --csv keys.csv f.h5
-        key=$(sed -n "2s/,.*//p" keys.csv)
-        run 0 "$bin/plumb-report" --device "$key" -o page.html f.h5
-        run 0 python3 "$here/papers.py" "$profile" page.html "$here/../../docs/report.md"
-        rm f.h5 keys.csv
-    done
+    run 0 "$bin/plumb-probe" --profile "$1" --no-progress -o f.h5
+    run 0 "$bin/plumb-analyze" --csv keys.csv f.h5
+    key=$(sed -n "2s/,.*//p" keys.csv)
+    run 0 "$bin/plumb-report" --device "$key" -o page.html f.h5
+    run 0 python3 "$here/papers.py" "$1" page.html "$here/../../docs/report.md"
 }
 
-papers_figures_are_found() {
-    shows_papers_figures gtx780 gtx980
+papers_figures_of_gtx470() {
+    shows_papers_figures gtx470
 }
 
-papers_figures_of_fermi_are_found() {
-    shows_papers_figures gtx560ti gtx470
+papers_figures_of_gtx560ti() {
+    shows_papers_figures gtx560ti
+}
+
+papers_figures_of_gtx780() {
+    shows_papers_figures gtx780
+}
+
+papers_figures_of_gtx980() {
+    shows_papers_figures gtx980
 }
 
 # The tests in which all SMs work at once.
