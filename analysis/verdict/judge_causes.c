@@ -9,10 +9,8 @@
 
 #include "analysis/verdict/cause.h"
 #include "analysis/verdict/judge.h"
+#include "analysis/verdict/population.h"
 #include "analysis/verdict/room.h"
-
-/* From this share of a group on, which of the devices are right cannot be determined. */
-#define EVEN_SHARE 0.4
 
 enum { EVEN_DEVICES_MIN = 4 };
 
@@ -206,7 +204,7 @@ static size_t count_against(const struct work *work, bool past)
 static bool is_even(const struct work *work, size_t affected)
 {
     return affected >= EVEN_DEVICES_MIN &&
-           (double)affected >= EVEN_SHARE * (double)work->group->member_count &&
+           (double)affected >= PB_EVEN_SHARE * (double)work->group->member_count &&
            2 * count_against(work, false) <= affected;
 }
 

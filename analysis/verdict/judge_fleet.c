@@ -22,14 +22,33 @@ static void word_odd(const struct pb_subject *subject, enum pb_attribute attribu
                                             : "give it the configuration of its peers");
 }
 
-/* Has a finding named this value already, as what deviating devices have in common? */
+/* Is it the value of all these devices? */
+static bool have_all(const struct pb_verdict *verdict, const struct pb_members *members,
+                     enum pb_attribute attribute, const char *text)
+{
+    char other[PB_TEXT_LENGTH];
+
+    for (size_t i = 0; i < members->count; i++) {
+        pb_attribute_text(&verdict->sheet->subjects[members->subjects[i]].info, attribute, other);
+        if (strcmp(other, text) != 0)
+            return false;
+    }
+    return members->count > 0;
+}
+
+/* Has a finding named this value already, as what deviating devices have in common, or those that
+   they were compared with? */
 static bool is_reported(const struct pb_verdict *verdict, enum pb_attribute attribute,
                         const char *text)
 {
-    for (size_t i = 0; i < verdict->findings.count; i++)
-        if (strcmp(verdict->findings.items[i].attribute, pb_attribute_name(attribute)) == 0 &&
-            strcmp(verdict->findings.items[i].attribute_value, text) == 0)
+    for (size_t i = 0; i < verdict->findings.count; i++) {
+        const struct pb_finding *finding = &verdict->findings.items[i];
+
+        if (strcmp(finding->attribute, pb_attribute_name(attribute)) == 0 &&
+            (strcmp(finding->attribute_value, text) == 0 ||
+             have_all(verdict, &finding->counterparts, attribute, text)))
             return true;
+    }
     return false;
 }
 

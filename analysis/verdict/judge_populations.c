@@ -10,12 +10,13 @@
 
 #include "analysis/verdict/critical.h"
 #include "analysis/verdict/judge.h"
+#include "analysis/verdict/partition.h"
 #include "analysis/verdict/population.h"
 
-/* Two metrics show the same two populations where they place so many of the devices alike. */
-#define SAME_SHARE 0.8
+/* Of the devices of one part: so many are named by findings whose causes explain the partition. */
+#define EXPLAINED_SHARE 0.8
 
-enum { SIDE_UNKNOWN = -1, SIDE_MAJORITY, SIDE_OTHER, COMPARED_MIN = 8 };
+enum { COMPARED_MIN = 8 };
 
 void pb_finding_configuration(const struct pb_device_info *info, enum pb_attribute attribute,
                               struct pb_finding *finding)
@@ -61,97 +62,9 @@ void pb_finding_undetermined(size_t members, size_t others, struct pb_finding *f
 
 /* ---- one group in two parts ---- */
 
-/* Devices of a group in two parts, and the metrics that show it. */
-struct partition {
-    signed char *sides; /* per member; SIDE_OTHER: those that the finding is about */
-    size_t lead;        /* the metric whose parts lie farthest apart, in scales */
-    size_t metrics;
-};
-
-struct partitions {
-    struct partition *items;
-    size_t count;
-};
-
 static const struct pb_norm *norm_of(const struct pb_verdict *verdict, size_t group, size_t metric)
 {
     return &verdict->scores->norms[group * verdict->scores->metric_count + metric];
-}
-
-static double apart_of(const struct pb_norm *norm)
-{
-    return fabs(norm->split_other - norm->center) / norm->scale;
-}
-
-/* Of the two, the finding is about the worse one; the smaller where neither is. */
-static bool is_other_meant(const struct pb_metric *metric, const struct pb_norm *norm,
-                           size_t others, size_t known)
-{
-    bool is_higher = norm->split_other > norm->center;
-
-    if (metric->better == PB_BETTER_NEITHER)
-        return 2 * others <= known;
-    return is_higher == (metric->better == PB_BETTER_LOWER);
-}
-
-static void read_sides(const struct pb_verdict *verdict, size_t group_index, size_t metric,
-                       signed char *sides)
-{
-    const struct pb_group *group = &verdict->scores->groups[group_index];
-    const struct pb_norm *norm = norm_of(verdict, group_index, metric);
-    bool other_is_high = norm->split_other > norm->center;
-    size_t others = 0, known = 0;
-
-    for (size_t i = 0; i < group->member_count; i++) {
-        double value = pb_sheet_cell(verdict->sheet, group->members[i], metric).value;
-
-        sides[i] = SIDE_UNKNOWN;
-        if (isnan(value))
-            continue;
-        sides[i] = (value > norm->split_boundary) == other_is_high ? SIDE_OTHER : SIDE_MAJORITY;
-        others += sides[i] == SIDE_OTHER;
-        known++;
-    }
-    if (!is_other_meant(&verdict->sheet->metrics[metric], norm, others, known))
-        for (size_t i = 0; i < group->member_count; i++)
-            sides[i] = (signed char)(sides[i] == SIDE_UNKNOWN ? SIDE_UNKNOWN : 1 - sides[i]);
-}
-
-static bool are_same(const signed char *a, const signed char *b, size_t count)
-{
-    size_t known = 0, alike = 0;
-
-    for (size_t i = 0; i < count; i++)
-        if (a[i] != SIDE_UNKNOWN && b[i] != SIDE_UNKNOWN) {
-            known++;
-            alike += a[i] == b[i];
-        }
-    return (double)alike >= SAME_SHARE * (double)known;
-}
-
-/* Adds a metric to the partition that it shows. sides: of that metric; taken over when it is new.
- */
-static void add_metric(const struct pb_verdict *verdict, size_t group, size_t metric,
-                       struct partitions *partitions, signed char *sides)
-{
-    size_t count = verdict->scores->groups[group].member_count;
-    struct partition *partition = partitions->items;
-    struct partition *end = partition + partitions->count;
-
-    while (partition < end && !are_same(partition->sides, sides, count))
-        partition++;
-    if (partition == end) {
-        *partition = (struct partition){sides, metric, 1};
-        partitions->count++;
-        return;
-    }
-    partition->metrics++;
-    if (apart_of(norm_of(verdict, group, metric)) >
-        apart_of(norm_of(verdict, group, partition->lead))) {
-        partition->lead = metric;
-        memcpy(partition->sides, sides, count);
-    }
-    free(sides);
 }
 
 static void word_parts(const struct pb_metric *metric, const struct pb_norm *norm, bool is_other,
@@ -162,69 +75,105 @@ static void word_parts(const struct pb_metric *metric, const struct pb_norm *nor
     finding->value = is_other ? norm->split_other : norm->center;
     finding->expected = is_other ? norm->center : norm->split_other;
     finding->shift = pb_metric_shift(metric, finding->value, finding->expected);
-    finding->sigmas = copysign(apart_of(norm), finding->shift);
+    finding->sigmas =
+        copysign(fabs(norm->split_other - norm->center) / norm->scale, finding->shift);
     finding->peers = norm->peers;
     snprintf(finding->summary, sizeof(finding->summary), "%s is about %.4g or about %.4g %s",
              metric->name, finding->value, finding->expected, metric->unit);
     PB_TEXT_SET(finding->evidence_path, "/devices");
 }
 
-/* Rows of the sheet of one side, ascending. */
-static size_t list_side(const struct pb_group *group, const signed char *sides, int side,
+/* Rows of the sheet of one part, in the order of the group. */
+static size_t list_part(const struct pb_group *group, const signed char *parts, int part,
                         size_t *rows)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < group->member_count; i++)
-        if (sides[i] == side)
+        if (parts[i] == part)
             rows[count++] = group->members[i];
     return count;
 }
 
-/* Is the side that the finding is about the one which is not the majority? */
+/* Is the part that the finding is about the one which is not the majority? */
 static bool is_about_other(const struct pb_verdict *verdict, size_t group_index,
-                           const struct partition *partition)
+                           const struct pb_partition *partition)
 {
     const struct pb_group *group = &verdict->scores->groups[group_index];
     const struct pb_norm *norm = norm_of(verdict, group_index, partition->lead);
     bool other_is_high = norm->split_other > norm->center;
+    size_t known = 0, others = 0;
 
-    for (size_t i = 0; i < group->member_count; i++)
-        if (partition->sides[i] == SIDE_OTHER) {
-            double value = pb_sheet_cell(verdict->sheet, group->members[i], partition->lead).value;
+    for (size_t i = 0; i < group->member_count; i++) {
+        double value = pb_sheet_cell(verdict->sheet, group->members[i], partition->lead).value;
 
-            return (value > norm->split_boundary) == other_is_high;
-        }
-    return true;
+        if (partition->parts[i] != PB_PART_WORSE || isnan(value))
+            continue;
+        known++;
+        others += (value > norm->split_boundary) == other_is_high;
+    }
+    return 2 * others > known;
+}
+
+static bool is_member(const struct pb_members *members, size_t row)
+{
+    for (size_t i = 0; i < members->count; i++)
+        if (members->subjects[i] == row)
+            return true;
+    return false;
 }
 
 /*
- * Do findings name nearly all of the smaller part already, by values of theirs? Then it follows
- * from their causes. That a device lacks a number explains none of its others.
+ * Do findings name nearly all of one part already, by values of theirs? Then it follows from their
+ * causes. That a device lacks a number explains none of its others.
  */
-static bool is_explained(const struct pb_verdict *verdict, const struct pb_members *smaller)
+static bool is_explained(const struct pb_verdict *verdict, const struct pb_members *part)
 {
     size_t explained = 0;
 
-    for (size_t i = 0; i < smaller->count; i++) {
+    for (size_t i = 0; i < part->count; i++) {
         bool is_named = false;
 
         for (size_t f = 0; f < verdict->findings.count && !is_named; f++) {
             const struct pb_finding *finding = &verdict->findings.items[f];
 
-            is_named =
-                finding->severity != PB_SEVERITY_UNKNOWN && !isnan(finding->value) &&
-                finding->attribute[0] == '\0' &&
-                pb_finding_concerns(finding, verdict->sheet, verdict->scores, smaller->subjects[i]);
+            is_named = finding->severity != PB_SEVERITY_UNKNOWN && !isnan(finding->value) &&
+                       finding->attribute[0] == '\0' &&
+                       is_member(&finding->members, part->subjects[i]);
         }
         explained += is_named;
     }
-    return (double)explained >= SAME_SHARE * (double)smaller->count;
+    return (double)explained >= EXPLAINED_SHARE * (double)part->count;
+}
+
+/* Does a finding list these two parts already, by a cause that near half of the group has? */
+static bool is_reported(const struct pb_verdict *verdict, const struct pb_members *one,
+                        const struct pb_members *other)
+{
+    size_t count = one->count + other->count;
+
+    for (size_t f = 0; f < verdict->findings.count; f++) {
+        const struct pb_finding *finding = &verdict->findings.items[f];
+        size_t alike = 0, held = 0;
+
+        if (finding->counterparts.count == 0)
+            continue;
+        for (size_t i = 0; i < one->count; i++)
+            alike += is_member(&finding->members, one->subjects[i]);
+        for (size_t i = 0; i < other->count; i++)
+            held += is_member(&finding->members, other->subjects[i]);
+        if (alike + held == 0)
+            continue;
+        alike += other->count - held;
+        if ((double)(2 * alike > count ? alike : count - alike) >= PB_SAME_SHARE * (double)count)
+            return true;
+    }
+    return false;
 }
 
 static enum pb_status report_partition(struct pb_verdict *verdict, size_t group_index,
                                        const struct pb_layout *layout,
-                                       const struct partition *partition)
+                                       const struct pb_partition *partition)
 {
     const struct pb_group *group = &verdict->scores->groups[group_index];
     struct pb_finding finding = pb_finding_blank(PB_SEVERITY_UNKNOWN, PB_LEVEL_POPULATION);
@@ -236,16 +185,16 @@ static enum pb_status report_partition(struct pb_verdict *verdict, size_t group_
     if (rows == NULL)
         return pb_fail(verdict->err, PB_NO_MEMORY, "out of memory listing %zu devices",
                        group->member_count);
-    members.count = list_side(group, partition->sides, SIDE_OTHER, rows);
+    members.count = list_part(group, partition->parts, PB_PART_WORSE, rows);
     counterparts = (struct pb_members){rows + members.count, 0};
-    counterparts.count = list_side(group, partition->sides, SIDE_MAJORITY, counterparts.subjects);
+    counterparts.count = list_part(group, partition->parts, PB_PART_REST, counterparts.subjects);
     word_parts(&verdict->sheet->metrics[partition->lead],
                norm_of(verdict, group_index, partition->lead),
                is_about_other(verdict, group_index, partition), &finding);
     PB_TEXT_SET(finding.place, group->name);
     finding.group = group_index + 1;
     finding.metrics = partition->metrics;
-    attribute = pb_attribute_separating(layout, partition->sides, &first);
+    attribute = pb_attribute_separating(layout, partition->parts, &first);
     snprintf(finding.evidence, sizeof(finding.evidence), "%zu numbers fall in the same two parts%s",
              partition->metrics,
              attribute == PB_ATTRIBUTE_COUNT
@@ -256,50 +205,27 @@ static enum pb_status report_partition(struct pb_verdict *verdict, size_t group_
                                  &finding);
     if (!pb_attribute_is_setting(attribute))
         pb_finding_undetermined(members.count, counterparts.count, &finding);
-    status = is_explained(verdict, members.count < counterparts.count ? &members : &counterparts)
+    status = is_explained(verdict, &members) || is_explained(verdict, &counterparts) ||
+                     is_reported(verdict, &members, &counterparts)
                  ? PB_OK
                  : pb_verdict_add(verdict, &finding, &members, &counterparts);
     free(rows);
     return status;
 }
 
-static enum pb_status collect_partitions(const struct pb_verdict *verdict, size_t group,
-                                         struct partitions *partitions)
-{
-    size_t count = verdict->scores->groups[group].member_count;
-
-    partitions->items = calloc(verdict->scores->metric_count + 1, sizeof(*partitions->items));
-    if (partitions->items == NULL)
-        return pb_fail(verdict->err, PB_NO_MEMORY, "out of memory for the populations of a group");
-    for (size_t m = 0; m < verdict->scores->metric_count; m++) {
-        signed char *sides;
-
-        if (!norm_of(verdict, group, m)->split)
-            continue;
-        sides = malloc(count + 1);
-        if (sides == NULL)
-            return pb_fail(verdict->err, PB_NO_MEMORY, "out of memory for %zu devices", count);
-        read_sides(verdict, group, m, sides);
-        add_metric(verdict, group, m, partitions, sides);
-    }
-    return PB_OK;
-}
-
 static enum pb_status judge_group(struct pb_verdict *verdict, size_t group)
 {
-    struct partitions partitions = {0};
+    struct pb_partitions partitions;
     struct pb_layout layout = {0};
-    enum pb_status status = collect_partitions(verdict, group, &partitions);
+    enum pb_status status =
+        pb_partitions_read(verdict->sheet, verdict->scores, group, &partitions, verdict->err);
 
     if (status == PB_OK && partitions.count > 0)
         status =
             pb_layout_make(verdict->sheet, &verdict->scores->groups[group], &layout, verdict->err);
-    for (size_t i = 0; i < partitions.count; i++) {
-        if (status == PB_OK)
-            status = report_partition(verdict, group, &layout, &partitions.items[i]);
-        free(partitions.items[i].sides);
-    }
-    free(partitions.items);
+    for (size_t i = 0; i < partitions.count && status == PB_OK; i++)
+        status = report_partition(verdict, group, &layout, &partitions.items[i]);
+    pb_partitions_clear(&partitions);
     pb_layout_clear(&layout);
     return status;
 }

@@ -142,6 +142,14 @@ static void list_causes(const struct share *share, char *text, size_t size)
                                    share->tallies.items[i].cause, share->tallies.items[i].count);
 }
 
+static bool has_cause(const struct share *share, const char *cause)
+{
+    for (size_t i = 0; i < share->tallies.count; i++)
+        if (strcmp(share->tallies.items[i].cause, cause) == 0)
+            return true;
+    return false;
+}
+
 static enum pb_status report(const struct share *share, const struct pb_members *members,
                              const struct pb_members *others)
 {
@@ -161,10 +169,13 @@ static enum pb_status report(const struct share *share, const struct pb_members 
     finding.group = (size_t)(share->group - share->verdict->scores->groups) + 1;
     finding.peers = others->count;
     list_causes(share, causes, sizeof(causes));
-    snprintf(finding.summary, sizeof(finding.summary),
-             "%zu of %zu devices are anomalous; they were compared with the other %zu (devices by "
-             "cause: %s)",
-             members->count, members->count + others->count, others->count, causes);
+    snprintf(
+        finding.summary, sizeof(finding.summary),
+        "%zu of %zu devices are anomalous%s; they were compared with the other %zu (devices by "
+        "cause: %s)",
+        members->count, members->count + others->count,
+        has_cause(share, "two_populations") ? " or the worse part of two populations" : "",
+        others->count, causes);
     snprintf(finding.evidence, sizeof(finding.evidence),
              "the findings of each cause; %zu of the devices are anomalous by errors or by their "
              "own history, which needs no peers",

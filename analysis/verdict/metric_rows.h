@@ -24,9 +24,12 @@
  * a peak lies, how MSHRs bend a curve), or differs legitimately (disabled SMs).
  */
 
-/* Structure has steps: its practical size is small only against halves and doubles. */
+/* Structure has steps: its practical size is small only against halves and doubles. A larger cache
+   than the peers' is no defect. */
 #define SIZE_METRIC(name, component, traits, description)                                          \
     PB_METRIC(name, "byte", component, SIZE, NEITHER, 32.0, 0.04, 0.0, traits, "", description)
+#define CAPACITY_METRIC(name, component, description)                                              \
+    PB_METRIC(name, "byte", component, SIZE, HIGHER, 32.0, 0.04, 0.0, 0, "", description)
 #define COUNT_METRIC(name, unit, component, description)                                           \
     PB_METRIC(name, unit, component, SIZE, NEITHER, 1.0, 0.04, 0.0, 0, "", description)
 #define CYCLES_METRIC(name, component, tolerance, traits, varies, description)                     \
@@ -40,7 +43,7 @@
 
 /* What a miss costs is a property of the level behind. */
 #define CACHE_METRICS(memory, component, behind, varies)                                           \
-    SIZE_METRIC(memory ".size_bytes", component, 0, "capacity")                                    \
+    CAPACITY_METRIC(memory ".size_bytes", component, "capacity")                                   \
     SIZE_METRIC(memory ".line_bytes", component, 0, "length of a line")                            \
     SIZE_METRIC(memory ".sector_bytes", component, 0, "length of a sector")                        \
     SIZE_METRIC(memory ".fetch_bytes", component, 0, "what one miss brings")                       \
@@ -111,7 +114,7 @@ CYCLES_METRIC("clock.overhead_cycles", CLOCK, 0.0, 0, "", "between two time stam
 RATE_METRIC("clock.sm_mhz", "MHz", CLOCK, 0.01, 0.0125, 0, "SM clock; healthy ones step by 15 MHz")
 
 CACHE_METRICS("l1", L1, L2, "")
-SIZE_METRIC("l1.carveout_size_bytes", L1, 0, "capacity beside each amount of shared memory")
+CAPACITY_METRIC("l1.carveout_size_bytes", L1, "capacity beside each amount of shared memory")
 SIZE_METRIC("l1.prefetch_bytes", L1, 0, "what is fetched ahead")
 RATE_METRIC("l1.read_bytes_per_cycle_per_sm", "byte/cycle", L1, 0.03, 0.0, 0, "all SMs at once")
 
@@ -121,7 +124,7 @@ RATE_METRIC("l2.read_bytes_per_cycle_per_sm", "byte/cycle", L2, 0.03, 0.0, 0, "a
 CYCLES_METRIC("l2.crossing_cycles", L2, 0.0, 0, "", "from one partition of L2 to the other")
 PB_METRIC("l2.loaded_knee_share", "share", L2, FRACTION, HIGHER, 0.0, 0.12, 0.0, T(LOAD_KNEE), "",
           "share of the peak rate from which on latency rises")
-SIZE_METRIC("l2_near.size_bytes", L2, 0, "capacity of the near partition")
+CAPACITY_METRIC("l2_near.size_bytes", L2, "capacity of the near partition")
 CYCLES_METRIC("l2_near.latency_cycles", L2, 0.0, 0, "l2_whole", "hit in the near partition")
 CYCLES_METRIC("l2_far.latency_cycles", L2, 0.0, 0, "l2_whole", "hit in the far partition")
 
@@ -275,6 +278,7 @@ PB_METRIC("nvml.nvlinks_below_peers", "link", PEER_LINK, COUNT, LOWER, 1.0, 0.0,
           "NVLinks below nine tenths of the model's devices")
 
 #undef SIZE_METRIC
+#undef CAPACITY_METRIC
 #undef COUNT_METRIC
 #undef CYCLES_METRIC
 #undef NS_METRIC

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EVEN_SHARE        0.4   /* of the values: neither population is plainly the majority */
-#define BETTER_SHARE      0.25  /* so many that are better than the rest are no oddity */
 #define SPLIT_SCALES      8.0   /* that the populations lie apart at least, … */
 #define SPLIT_SCALES_FEW  128.0 /* … and more by this over the number of values */
 #define PRACTICAL_SHARE   0.1
@@ -127,7 +125,7 @@ static bool is_population(const struct pb_majority *majority, const double *sort
     double share = (double)away / (double)count;
 
     if (count < PB_SPLIT_MIN || held < PB_POPULATION_MIN ||
-        !(share >= EVEN_SHARE || (side->is_better && share >= BETTER_SHARE)))
+        !(share >= PB_EVEN_SHARE || (side->is_better && share >= PB_BETTER_SHARE)))
         return false;
     return fabs(sorted[side->first + held / 2] - majority->center) >= scales * majority->scale;
 }
@@ -151,6 +149,18 @@ static void fit_second(const struct pb_metric *metric, double noise, const doubl
                     least_scale(metric, noise, sorted[(side->first + side->end) / 2]), &fit->other);
 }
 
+static void sort_column(struct pb_column *column)
+{
+    memcpy(column->sorted, column->values, column->count * sizeof(*column->sorted));
+    gsl_sort(column->sorted, 1, column->count);
+}
+
+/* Is the scale that of values which lie more than a step apart? */
+static bool is_measured(const struct pb_metric *metric, const struct pb_majority *majority)
+{
+    return majority->spread > majority->floor && majority->spread > metric->quantum;
+}
+
 void pb_fit_column(const struct pb_metric *metric, struct pb_column *column, struct pb_fit *fit_out)
 {
     double noise = typical_noise(column), middle;
@@ -162,14 +172,37 @@ void pb_fit_column(const struct pb_metric *metric, struct pb_column *column, str
     fit_out->is_event = metric->domain == PB_DOMAIN_COUNT;
     if (column->count < PB_POPULATION_MIN)
         return;
-    memcpy(column->sorted, column->values, column->count * sizeof(*column->sorted));
-    gsl_sort(column->sorted, 1, column->count);
+    sort_column(column);
     middle = column->sorted[column->count / 2];
     fit_out->is_event &= middle <= 0.0;
     pb_majority_fit(column->sorted, column->count, least_scale(metric, noise, middle), majority);
-    fit_out->measured = majority->spread > majority->floor && majority->spread > metric->quantum;
+    fit_out->measured = is_measured(metric, majority);
     if (metric->domain != PB_DOMAIN_COUNT)
         fit_second(metric, noise, column->sorted, column->count, fit_out);
+}
+
+static void fit_part(const struct pb_metric *metric, double noise, const double *sorted,
+                     size_t count, struct pb_majority *majority_out)
+{
+    pb_majority_fit(sorted, count, least_scale(metric, noise, sorted[count / 2]), majority_out);
+}
+
+void pb_fit_divide(const struct pb_metric *metric, struct pb_column *column, double boundary,
+                   struct pb_fit *fit)
+{
+    double noise = typical_noise(column);
+    size_t low = 0;
+
+    sort_column(column);
+    while (low < column->count && column->sorted[low] <= boundary)
+        low++;
+    fit->split = true;
+    fit->boundary = boundary;
+    fit->other_is_high = 2 * low >= column->count;
+    fit_part(metric, noise, column->sorted, low, fit->other_is_high ? &fit->majority : &fit->other);
+    fit_part(metric, noise, column->sorted + low, column->count - low,
+             fit->other_is_high ? &fit->other : &fit->majority);
+    fit->measured = is_measured(metric, &fit->majority);
 }
 
 const struct pb_majority *pb_fit_part(const struct pb_fit *fit, double value)

@@ -20,6 +20,11 @@ enum {
     PB_SPLIT_MIN = 8       /* values without which nothing is called split */
 };
 
+/* Shares of a group from which on it cannot be told which part is the healthy one: near half, or
+ * fewer that are better, for healthy devices do not become faster: the majority may be the sick. */
+#define PB_EVEN_SHARE   0.4
+#define PB_BETTER_SHARE 0.25
+
 /* The values of one metric in one group: the group's own first, then the baseline's. */
 struct pb_column {
     double *values, *noise; /* noise 0: not known */
@@ -64,6 +69,13 @@ double pb_metric_shift(const struct pb_metric *metric, double value, double cent
  */
 void pb_fit_column(const struct pb_metric *metric, struct pb_column *column,
                    struct pb_fit *fit_out);
+
+/*
+ * Divides a fitted column at a boundary that other evidence gives: what lies above and below it are
+ * two populations from then on. Each side should have PB_POPULATION_MIN values.
+ */
+void pb_fit_divide(const struct pb_metric *metric, struct pb_column *column, double boundary,
+                   struct pb_fit *fit);
 
 /* The population that a value is measured against. */
 const struct pb_majority *pb_fit_part(const struct pb_fit *fit, double value);

@@ -251,6 +251,22 @@ static enum pb_status make_groups(struct pb_scoring *scoring, struct pb_error *e
     return PB_OK;
 }
 
+/* Splits the metrics of all groups that now turn out to fall in two. Every round splits some, so
+   there is a last one. */
+static enum pb_status divide(struct pb_scoring *scoring, bool *divided_out, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    *divided_out = false;
+    for (size_t i = 0; i < scoring->scores->group_count && status == PB_OK; i++) {
+        bool is_divided;
+
+        status = pb_scoring_divide(scoring, i, &is_divided, err);
+        *divided_out |= is_divided;
+    }
+    return status;
+}
+
 enum pb_status pb_score(const struct pb_sheet *sheet, const struct pb_sheet *baseline,
                         const struct pb_score_options *options, struct pb_scores *scores_out,
                         struct pb_error *err)
@@ -264,8 +280,11 @@ enum pb_status pb_score(const struct pb_sheet *sheet, const struct pb_sheet *bas
         status = make_groups(&scoring, err);
     for (size_t i = 0; i < scores.group_count && status == PB_OK; i++)
         status = pb_scoring_group(&scoring, i, err);
-    if (status == PB_OK)
+    for (bool is_divided = true; is_divided && status == PB_OK;) {
         status = judge(&scoring, err);
+        if (status == PB_OK)
+            status = divide(&scoring, &is_divided, err);
+    }
     if (status == PB_OK && baseline != NULL)
         status = pb_drift_score(sheet, baseline, options, &scores, err);
     if (status == PB_OK)

@@ -1,11 +1,14 @@
 /* Sigmas and p of every device of a group; see scoring.h. */
 #include "analysis/verdict/scoring.h"
 
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics.h>
 #include <math.h>
 #include <stdint.h>
 
 #include "analysis/verdict/critical.h"
 #include "analysis/verdict/evidence.h"
+#include "analysis/verdict/partition.h"
 
 enum { DOMAINS = PB_DOMAIN_STATE + 1, ALL_DOMAINS = (1 << DOMAINS) - 1 };
 
@@ -88,16 +91,15 @@ static void standardize(const struct pb_metric *metric, const struct pb_fit *fit
                         : 0.0;
 }
 
-static void fit_metric(struct pb_scoring *scoring, size_t group, size_t metric)
+/* Norms, sigmas and shifts by the fit of the column that is gathered. */
+static void use_fit(struct pb_scoring *scoring, size_t group, size_t metric)
 {
     const struct pb_metric *described = &scoring->sheet->metrics[metric];
     const struct pb_group *members = &scoring->scores->groups[group];
-    struct pb_fit *fit = &scoring->fits[norm_index(scoring, group, metric)];
+    const struct pb_fit *fit = &scoring->fits[norm_index(scoring, group, metric)];
     struct pb_norm *norm = &scoring->scores->norms[norm_index(scoring, group, metric)];
     double distance;
 
-    gather(scoring, members, metric);
-    pb_fit_column(described, &scoring->column, fit);
     *norm = (struct pb_norm){.peers = scoring->column.count,
                              .majority = fit->majority.count,
                              .center = fit->majority.center,
@@ -118,6 +120,14 @@ static void fit_metric(struct pb_scoring *scoring, size_t group, size_t metric)
             standardize(described, fit, cell, score_at(scoring, members->members[i], metric),
                         &distance);
     }
+}
+
+static void fit_metric(struct pb_scoring *scoring, size_t group, size_t metric)
+{
+    gather(scoring, &scoring->scores->groups[group], metric);
+    pb_fit_column(&scoring->sheet->metrics[metric], &scoring->column,
+                  &scoring->fits[norm_index(scoring, group, metric)]);
+    use_fit(scoring, group, metric);
 }
 
 /* The null distributions of a metric's populations. */
@@ -183,20 +193,15 @@ static void judge_metric(struct pb_scoring *scoring, size_t group, size_t metric
     }
 }
 
-enum pb_status pb_scoring_group(struct pb_scoring *scoring, size_t group, struct pb_error *err)
+/* The p of all devices of a group, its metrics being fitted. */
+static enum pb_status judge_group(struct pb_scoring *scoring, size_t group, struct pb_error *err)
 {
     const struct pb_sheet *sheet = scoring->sheet;
-    const struct pb_group *members = &scoring->scores->groups[group];
     const struct pb_fit *fits = &scoring->fits[norm_index(scoring, group, 0)];
     struct pb_evidence overall;
     enum pb_status status =
-        pb_column_reserve(&scoring->column, members->member_count + members->baseline_count, err);
+        pb_evidence_read(sheet, scoring->scores, group, fits, ALL_DOMAINS, &overall, err);
 
-    if (status != PB_OK)
-        return status;
-    for (size_t metric = 0; metric < sheet->metric_count; metric++)
-        fit_metric(scoring, group, metric);
-    status = pb_evidence_read(sheet, scoring->scores, group, fits, ALL_DOMAINS, &overall, err);
     for (int domain = 0; domain < DOMAINS && status == PB_OK; domain++) {
         struct pb_evidence evidence;
 
@@ -209,5 +214,143 @@ enum pb_status pb_scoring_group(struct pb_scoring *scoring, size_t group, struct
             if (sheet->metrics[metric].domain == (enum pb_domain)domain)
                 judge_metric(scoring, group, metric, &evidence);
     }
+    return status;
+}
+
+enum pb_status pb_scoring_group(struct pb_scoring *scoring, size_t group, struct pb_error *err)
+{
+    const struct pb_group *members = &scoring->scores->groups[group];
+    enum pb_status status =
+        pb_column_reserve(&scoring->column, members->member_count + members->baseline_count, err);
+
+    if (status != PB_OK)
+        return status;
+    for (size_t metric = 0; metric < scoring->sheet->metric_count; metric++)
+        fit_metric(scoring, group, metric);
+    return judge_group(scoring, group, err);
+}
+
+/* ---- division ---- */
+
+/* May this metric still be divided? Events need no peers. */
+static bool is_whole(const struct pb_scoring *scoring, size_t group, size_t metric)
+{
+    const struct pb_fit *fit = &scoring->fits[norm_index(scoring, group, metric)];
+
+    return !fit->split && fit->count >= PB_SPLIT_MIN && isfinite(fit->majority.center) &&
+           scoring->sheet->metrics[metric].domain != PB_DOMAIN_COUNT;
+}
+
+/* The middle one of those that deviate to one side; NaN: none do. */
+static double deviating_center(struct pb_scoring *scoring, size_t group, size_t metric, bool high)
+{
+    const struct pb_group *members = &scoring->scores->groups[group];
+    double center = scoring->fits[norm_index(scoring, group, metric)].majority.center;
+    double *values = scoring->column.sorted;
+    size_t count = 0;
+
+    for (size_t i = 0; i < members->member_count; i++) {
+        double value = pb_sheet_cell(scoring->sheet, members->members[i], metric).value;
+
+        if (score_at(scoring, members->members[i], metric)->severity != PB_SEVERITY_OK &&
+            (value > center) == high)
+            values[count++] = value;
+    }
+    if (count == 0)
+        return NAN;
+    gsl_sort(values, 1, count);
+    return gsl_stats_median_from_sorted_data(values, 1, count);
+}
+
+/* Of the values gathered: how many lie beyond the boundary. */
+static size_t count_beyond(const struct pb_column *column, double boundary, bool high)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < column->count; i++)
+        count += high ? column->values[i] > boundary : column->values[i] <= boundary;
+    return count;
+}
+
+/* Are the deviating devices, and what lies nearer to them than to the majority, so many that they
+   may be the healthy ones? */
+static bool is_part(struct pb_scoring *scoring, size_t group, size_t metric, bool high,
+                    double *boundary_out)
+{
+    const struct pb_fit *fit = &scoring->fits[norm_index(scoring, group, metric)];
+    enum pb_better better = scoring->sheet->metrics[metric].better;
+    bool is_better = better == (high ? PB_BETTER_HIGHER : PB_BETTER_LOWER);
+    size_t beyond;
+
+    *boundary_out = (fit->majority.center + deviating_center(scoring, group, metric, high)) / 2.0;
+    if (isnan(*boundary_out))
+        return false;
+    beyond = count_beyond(&scoring->column, *boundary_out, high);
+    return beyond >= PB_POPULATION_MIN && scoring->column.count - beyond >= PB_POPULATION_MIN &&
+           (double)beyond >=
+               (is_better ? PB_BETTER_SHARE : PB_EVEN_SHARE) * (double)scoring->column.count;
+}
+
+static void divide_at(struct pb_scoring *scoring, size_t group, size_t metric, double boundary)
+{
+    pb_fit_divide(&scoring->sheet->metrics[metric], &scoring->column, boundary,
+                  &scoring->fits[norm_index(scoring, group, metric)]);
+    use_fit(scoring, group, metric);
+}
+
+static bool divide_by_deviations(struct pb_scoring *scoring, size_t group)
+{
+    bool is_divided = false;
+
+    for (size_t m = 0; m < scoring->sheet->metric_count; m++) {
+        double boundary;
+
+        if (!is_whole(scoring, group, m))
+            continue;
+        gather(scoring, &scoring->scores->groups[group], m);
+        if (!is_part(scoring, group, m, true, &boundary) &&
+            !is_part(scoring, group, m, false, &boundary))
+            continue;
+        divide_at(scoring, group, m, boundary);
+        is_divided = true;
+    }
+    return is_divided;
+}
+
+static bool divide_by_partition(struct pb_scoring *scoring, size_t group,
+                                const struct pb_partition *partition)
+{
+    const struct pb_group *members = &scoring->scores->groups[group];
+    bool is_divided = false;
+
+    if (!pb_partition_is_undecided(partition, members->member_count))
+        return false;
+    for (size_t m = 0; m < scoring->sheet->metric_count; m++) {
+        double boundary;
+
+        if (!is_whole(scoring, group, m) ||
+            !pb_partition_is_in(scoring->sheet, members, partition, m, &boundary))
+            continue;
+        gather(scoring, members, m);
+        divide_at(scoring, group, m, boundary);
+        is_divided = true;
+    }
+    return is_divided;
+}
+
+enum pb_status pb_scoring_divide(struct pb_scoring *scoring, size_t group, bool *divided_out,
+                                 struct pb_error *err)
+{
+    struct pb_partitions partitions;
+    bool is_divided = divide_by_deviations(scoring, group);
+    enum pb_status status =
+        pb_partitions_read(scoring->sheet, scoring->scores, group, &partitions, err);
+
+    for (size_t i = 0; i < partitions.count && status == PB_OK; i++)
+        is_divided |= divide_by_partition(scoring, group, &partitions.items[i]);
+    pb_partitions_clear(&partitions);
+    if (status == PB_OK && is_divided)
+        status = judge_group(scoring, group, err);
+    *divided_out = is_divided;
     return status;
 }

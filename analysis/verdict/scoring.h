@@ -27,4 +27,16 @@ struct pb_scoring {
  */
 enum pb_status pb_scoring_group(struct pb_scoring *scoring, size_t group, struct pb_error *err);
 
+/*
+ * Divides metrics of a group, after their severities are known, and scores its devices anew. Where
+ * those that deviate, with all that lie nearer to them than to the majority, are so many that
+ * either part may be the healthy one, the metric is split, though they lie nearer than would prove
+ * two populations by itself. So is one in which the parts of an undecided partition lie apart.
+ * Each value is then measured against its own part: nobody deviates for belonging to one.
+ *
+ * divided_out  whether there was such a metric; then multiplicity is to be applied again
+ */
+enum pb_status pb_scoring_divide(struct pb_scoring *scoring, size_t group, bool *divided_out,
+                                 struct pb_error *err);
+
 #endif

@@ -16,10 +16,11 @@
 #include "verdict/fleet.h"
 #include "verdict/fleetbuild.h"
 
-enum { DEVICES_MAX = 64, HEALTHY = 64, SICK = 36, KINDS = 2 };
-enum kind { LATENCY, BANDWIDTH };
+enum { DEVICES_MAX = 64, HEALTHY = 64, SICK = 36, KINDS = 4 };
+enum kind { LATENCY, BANDWIDTH, CLOCK, SMALL_L1 };
 
-static const char *const specs[KINDS] = {"dram_latency=1.06", "dram_bandwidth=0.95"};
+static const char *const specs[KINDS] = {"dram_latency=1.06", "dram_bandwidth=0.95", "clock=0.96",
+                                         "l1_size=0.75"};
 
 /* Rows by host, so that no device is another's copy. */
 struct bed {
@@ -173,6 +174,24 @@ static void expect_named_and_drained(const struct bed *bed)
         assert_int_equal(drained[node], wanted[node]);
 }
 
+/* The finding of that cause; any other that names a device fails the test. */
+static const struct pb_finding *expect_only(const struct bed *bed, const char *cause)
+{
+    const struct pb_finding *found = NULL;
+
+    for (size_t i = 0; i < bed->findings.count; i++) {
+        const struct pb_finding *finding = &bed->findings.items[i];
+
+        if (finding->members.count == 0)
+            continue;
+        if (found != NULL || strcmp(finding->cause, cause) != 0)
+            fail_msg("%s: %s", finding->cause, finding->summary);
+        found = finding;
+    }
+    assert_non_null(found);
+    return found;
+}
+
 static size_t count_level(const struct bed *bed, enum pb_level level)
 {
     size_t count = 0;
@@ -284,6 +303,68 @@ static void test_many_sick__half_and_more_cannot_be_determined(void **state)
             assert_false(bed->findings.items[k].drain);
         end(bed);
     }
+}
+
+/*
+ * A fleet in which more than half of the clocks are low: which part is right cannot be told, so
+ * nobody of either is named beside the one finding that lists both, though DRAM's cycles and ns
+ * move opposite ways and by less than its clock does.
+ */
+static void test_many_sick__nobody_is_named_beside_two_populations(void **state)
+{
+    static const size_t nodes[] = {5, 3, 7}, sick[] = {23, 14, 33};
+    struct bed *bed = *state;
+
+    for (size_t i = 0; i < 3; i++) {
+        const struct pb_finding *finding;
+
+        begin(bed, nodes[i], 8);
+        scatter(bed, sick[i], CLOCK, 90 + i);
+        judge(bed);
+        finding = expect_only(bed, "two_populations");
+        assert_int_equal(finding->severity, PB_SEVERITY_UNKNOWN);
+        assert_int_equal(finding->members.count, sick[i]);
+        assert_int_equal(finding->counterparts.count, 8 * nodes[i] - sick[i]);
+        for (size_t k = 0; k < 8 * nodes[i]; k++)
+            assert_int_equal(holds(&finding->members, k), bed->kinds[k] >= 0);
+        end(bed);
+    }
+}
+
+/* More than half have an L1 that is too small: the whole ones are no anomaly. */
+static void test_many_sick__whole_caches_are_not_anomalous(void **state)
+{
+    struct bed *bed = *state;
+    const struct pb_finding *finding;
+
+    begin(bed, 2, 8);
+    scatter(bed, 10, SMALL_L1, 93);
+    judge(bed);
+    finding = expect_only(bed, "two_populations");
+    assert_int_equal(finding->members.count, 10);
+    assert_int_equal(finding->counterparts.count, 6);
+    end(bed);
+}
+
+/* Two populations and another fault: one finding lists all that are sick by either. */
+static void test_many_sick__two_populations_and_a_fault_are_summed_up(void **state)
+{
+    struct bed *bed = *state;
+    const struct pb_finding *sum = NULL;
+
+    begin(bed, 6, 8);
+    scatter(bed, 21, CLOCK, 94);
+    scatter(bed, 4, LATENCY, 95);
+    judge(bed);
+    for (size_t i = 0; i < bed->findings.count; i++)
+        if (strcmp(bed->findings.items[i].cause, "many_anomalous") == 0)
+            sum = &bed->findings.items[i];
+    assert_non_null(sum);
+    assert_int_equal(sum->members.count, 25);
+    assert_int_equal(sum->counterparts.count, 23);
+    for (size_t i = 0; i < 48; i++)
+        assert_int_equal(holds(&sum->members, i), bed->kinds[i] >= 0);
+    end(bed);
 }
 
 /* Numbers that only the sick lack are listed, and excuse none of what was measured of them. */
@@ -476,6 +557,9 @@ int main(void)
         cmocka_unit_test(test_many_sick__three_of_eight_on_a_node_are_not_the_node),
         cmocka_unit_test(test_many_sick__a_quarter_is_one_population_with_its_members),
         cmocka_unit_test(test_many_sick__half_and_more_cannot_be_determined),
+        cmocka_unit_test(test_many_sick__nobody_is_named_beside_two_populations),
+        cmocka_unit_test(test_many_sick__whole_caches_are_not_anomalous),
+        cmocka_unit_test(test_many_sick__two_populations_and_a_fault_are_summed_up),
         cmocka_unit_test(test_many_sick__missing_numbers_explain_no_population),
         cmocka_unit_test(test_many_sick__a_node_names_its_members),
         cmocka_unit_test(test_many_sick__a_slower_driver_is_one_finding_with_that_cause),
