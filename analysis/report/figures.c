@@ -62,7 +62,8 @@ const struct pb_figure pb_figures[] = {
      PB_FROM_PARAMETERS,
      {NULL},
      "Which address bits choose the set of a line: each index bit is the parity of the bits marked "
-     "1 (N14 5.1). And what follows for strided loops, as N14 checks it.",
+     "1 (N14 5.1). And what follows for two loops over the same strided lines: at a miss rate of "
+     "50% the second loop hits, as N14 checks it.",
      pb_figure_index},
     {"victims",
      "Caches",

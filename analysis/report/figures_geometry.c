@@ -102,14 +102,16 @@ static void draw_strides(const struct pb_figure_case *at, const char *memory,
     double *values = pb_page_numbers(at->page, (LOADS_LOG_MAX - 1) * STRIDES);
     const char *strides[STRIDES], *loads[LOADS_LOG_MAX - 1];
     struct pb_heat_map map = {
-        .title = pb_page_text(at->page, "%s: miss rate of two strided loops, predicted", memory),
-        .description = "50%: the second loop hits; 100%: a set gets more lines than it has ways.",
+        .title = pb_page_text(at->page, "%s: two strided loops, predicted", memory),
+        .description =
+            "Miss rate of both; 50%: the second one hits; 100%: a set gets more lines than it "
+            "has ways.",
         .x = {.label = "Stride", .unit = "", .names = strides, .name_count = STRIDES},
         .y = {.label = "Loads", .unit = "", .names = loads, .name_count = LOADS_LOG_MAX - 1},
         .values = values,
         .columns = STRIDES,
         .rows = LOADS_LOG_MAX - 1,
-        .label = "Misses of both loops",
+        .label = "Miss rate",
         .unit = "%",
         .low = 0.0,
         .high = 100.0,

@@ -248,23 +248,41 @@ static double height_of(const struct pb_figure_case *at, const struct box *box)
     return 30.0 + height;
 }
 
+/* Of a list with a unit, a number for each peer or side, the range. */
+static void format_range(const struct pb_figure_case *at,
+                         const struct pb_report_parameter *parameter, char *text, size_t size)
+{
+    double low = INFINITY, high = -INFINITY, *numbers = NULL;
+    size_t count = pb_figure_list(at, parameter->memory, parameter->name, &numbers);
+    char least[32], largest[32];
+
+    for (size_t i = 0; i < count; i++) {
+        low = fmin(low, numbers[i]);
+        high = fmax(high, numbers[i]);
+    }
+    pb_quantity(least, sizeof(least), low, parameter->unit);
+    pb_quantity(largest, sizeof(largest), high, parameter->unit);
+    if (strcmp(least, largest) == 0)
+        snprintf(text, size, "%s", least);
+    else
+        snprintf(text, size, "%s to %s", least, largest);
+}
+
 /* The value as people read it; lists and words are cut to fit. */
-static void format_value(const struct pb_report_parameter *parameter, char *text, size_t size,
+static void format_value(const struct pb_figure_case *at,
+                         const struct pb_report_parameter *parameter, char *text, size_t size,
                          size_t room)
 {
-    if (parameter->value[0] == '\0') {
+    if (parameter->value[0] == '\0')
         snprintf(text, size, "undetermined");
-    } else if (isfinite(parameter->number)) {
+    else if (isfinite(parameter->number))
         pb_quantity(text, size, parameter->number, parameter->unit);
-    } else if (parameter->value[0] == '[' && strchr(parameter->value, ',') == NULL) {
-        double number = NAN;
-
-        sscanf(parameter->value, "[%lf", &number); /* a list of one */
-        pb_quantity(text, size, number, parameter->unit);
-    } else {
+    else if (parameter->value[0] == '[' &&
+             (parameter->unit[0] != '\0' || strchr(parameter->value, ',') == NULL))
+        format_range(at, parameter, text, size);
+    else
         snprintf(text, size, "%.*s%s", (int)room, parameter->value,
                  strlen(parameter->value) > room ? "…" : "");
-    }
 }
 
 static void draw_rect(FILE *out, const char *class, double x, double y, double w, double h)
@@ -309,7 +327,7 @@ static void draw_row(const struct pb_figure_case *at, const struct box *box, con
     if (parameter == NULL)
         return;
     is_latency = strncmp(parameter->name, "latency", 7) == 0;
-    format_value(parameter, text, sizeof(text), (size_t)((w - 90.0) / 6.2));
+    format_value(at, parameter, text, sizeof(text), (size_t)((w - 90.0) / 6.2));
     *y += line_height;
     pb_frame_text(out, x + 10.0, *y, "hl", row->label);
     pb_frame_text(out, x + w - 10.0, *y,

@@ -104,7 +104,7 @@ def check_fermi(parameters):  # figures 10 and 11
 
 def check_hash():  # N14's figures 6 and 7
     assert bits("l1") == [{7, 13}, {8, 14}, {9, 15}, {10, 17}, {11, 19}]
-    head, *rows = tables("index")["l1: miss rate of two strided loops, predicted"]
+    head, *rows = tables("index")["l1: two strided loops, predicted"]
     column = head.index("2^12")  # bits 12 to 18: four of them are in the index, four ways each
     assert [row[0] for row in rows if row[column] == "50"] == ["4", "8", "16", "32", "64"]
 

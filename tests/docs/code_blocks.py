@@ -7,6 +7,8 @@ promtool, if it is there). A second word behind sh is a condition:
     gpu, slurm, install   needs hardware, a cluster, or changes the machine: only its syntax is checked
     any other             a program: where it is missing, only the syntax is checked
 
+A picture with `<!-- made by COMMAND -->` below it must be what the command prints; --update makes it anew.
+
 In every sh block the options of plumb's programs must exist. Blocks of text are output, or with the
 second word `usage` a synopsis, whose options are checked. Output with a command behind `text` must be
 what the command prints, digit for digit; --update replaces it. A block of no kind is an error.
@@ -25,6 +27,7 @@ document = pathlib.Path(sys.argv[3]).resolve()
 update = "--update" in sys.argv[4:]
 wrong = []
 SYNTAX_ONLY = {"gpu", "slurm", "install"}
+MADE = re.compile(r"^!\[[^]]*\]\(([^)]*)\)\n<!-- made by (.*?) -->", re.M | re.S)
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.M | re.S)
 
 
@@ -136,6 +139,15 @@ def check_output(where, command, text, folder):
     return found
 
 
+def check_picture(where, name, command, folder):
+    found = must(where, ["sh", "-c", command], folder)
+    path = document.parent / name
+    if update:
+        path.write_text(found)
+    elif not path.exists() or path.read_text() != found:
+        wrong.append(f"{where}: {name} is not what `{command}` prints; code_blocks.py --update makes it")
+
+
 def main():
     text = document.read_text()
     parts, python, last = [], "", 0
@@ -162,6 +174,9 @@ def main():
                 last = block.end(2)
             elif kind not in ("text", "ini"):
                 wrong.append(f"{where}: ```{block.group(1)} is no kind of block; see CONTRIBUTING.md")
+        for picture in MADE.finditer(text):
+            where = f"{document.name}:{text.count(chr(10), 0, picture.start()) + 1}"
+            check_picture(where, picture.group(1), " ".join(picture.group(2).split()), folder)
         if python and run(["/usr/bin/python3", "-c", "import h5py, xarray"], folder).returncode == 0:
             must(f"{document.name}, Python", ["/usr/bin/python3", "-c", python], folder)
     if update and last:

@@ -17,10 +17,12 @@ MISTAKES = {"of no kind": ("", "plumb-run"), "option": ("sh gpu", "plumb-run --f
             "output": ("text plumb-check --version", "plumb-check 99.9"),
             "json": ("json", '{"devices": [{"host": "n1", "profile": "none", "count": 1}]}'),
             "python": ("python", "assert False")}
-for name, (kind, body) in MISTAKES.items():
+PAGES = {name: f"```{kind}\n{body}\n```\n" for name, (kind, body) in MISTAKES.items()}
+PAGES["picture"] = "![A picture](none.svg)\n<!-- made by echo drawn -->\n"
+for name, body in PAGES.items():
     with tempfile.TemporaryDirectory() as folder:
         page = pathlib.Path(folder) / "page.md"
-        page.write_text(f"# A page\n\n```{kind}\n{body}\n```\n")
+        page.write_text(f"# A page\n\n{body}")
         done = subprocess.run([sys.executable, "-B", pathlib.Path(__file__).parent / "code_blocks.py",
                                checkout, programs, page], capture_output=True, text=True)
         assert done.returncode == 1 and "page.md" in done.stdout, (name, done)

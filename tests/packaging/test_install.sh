@@ -33,6 +33,15 @@ plumb-analyze --read-only "$folder/one.h5" | grep -q 'latency_cycles' || fail "n
 plumb-outliers --read-only "$folder/one.h5" >verdict.txt || true
 grep -q simulated verdict.txt || fail "no verdict"
 
+# A link in a module path finds the prefix of the file that it leads to.
+if command -v modulecmd >/dev/null; then
+    mkdir -p modules/plumb
+    ln -s "$folder/moved/share/plumb/modulefiles/plumb" modules/plumb/test
+    prefix=$(MODULEPATH=$folder/modules && export MODULEPATH && unset PLUMB_ROOT &&
+        eval "$(modulecmd sh load plumb)" && echo "$PLUMB_ROOT")
+    [ "$prefix" = "$folder/moved" ] || fail "the module's prefix is '$prefix'"
+fi
+
 "$cmake" -E env DESTDIR="$folder/stage" "$cmake" -P "$build/uninstall.cmake" >log ||
     { cat log; fail "uninstall"; }
 left=$(find "$folder/stage" -type f -o -type d -name 'plumb*' ! -path '*/opt/plumb' | head)
