@@ -118,7 +118,7 @@ static void full_miss_of_sets(struct device *device)
     static const double far_off = 0.25;
 
     for (size_t i = 0; i < CACHES; i++) {
-        struct pb_parameter *full = stated(device, caches[i], "all_miss_bytes");
+        struct pb_parameter *full = stated(device, caches[i], "full_miss_bytes");
         const struct pb_parameter *policy = stated(device, caches[i], "policy");
         double sets = number(device, caches[i], "set_count");
         double line = number(device, caches[i], "line_bytes");
@@ -221,7 +221,7 @@ static void pages_of_entries(struct device *device)
 {
     for (size_t i = 0; i < TLBS; i++) {
         struct pb_parameter *page = stated(device, tlbs[i], "page_bytes");
-        double coverage = number(device, tlbs[i], "entry_span_bytes");
+        double coverage = number(device, tlbs[i], "entry_coverage_bytes");
 
         if (page != NULL && coverage > 0.0)
             widen(device, page, coverage, "one entry may be one page");
@@ -255,7 +255,7 @@ static void groups_of_sms(struct device *device)
 {
     static const struct {
         const char *memory, *name;
-    } lists[] = {{"l2", "side_sm_counts"}, {"sm", "group_sm_counts"}};
+    } lists[] = {{"l2", "partition_sm_counts"}, {"sm", "sm_group_sizes"}};
 
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
         struct pb_parameter *list = stated(device, lists[i].memory, lists[i].name);

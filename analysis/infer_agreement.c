@@ -1,5 +1,5 @@
 /*
- * One cache, one answer: paths that share a cache (shares_with) were measured one by one. Their
+ * One cache, one answer: paths that share a cache (same_cache_as) were measured one by one. Their
  * sizes become one interval, which holds what each path saw; what they state of sets and policy
  * stands where they agree, is taken away from both where they do not, and holds for both where one
  * of them alone could show it.
@@ -17,7 +17,7 @@ enum { PATHS = sizeof(paths) / sizeof(paths[0]) };
 /* Does `memory` say that it shares its cache with `other`? Its word is a list of memories. */
 static bool says(const struct pb_parameters *parameters, const char *memory, const char *other)
 {
-    const struct pb_parameter *word = pb_parameters_find(parameters, memory, "shares_with");
+    const struct pb_parameter *word = pb_parameters_find(parameters, memory, "same_cache_as");
     const char *found = word != NULL && word->kind == PB_VALUE_WORD ? word->word : "";
     size_t length = strlen(other);
 
@@ -86,8 +86,8 @@ static void adopt(struct pb_parameter *to, const struct pb_parameter *from, doub
 /* How sure it is that both paths go through one cache. */
 static double sharing_of(const struct pb_parameters *parameters, const char *a, const char *b)
 {
-    return fmin(pb_parameters_find(parameters, a, "shares_with")->confidence,
-                pb_parameters_find(parameters, b, "shares_with")->confidence);
+    return fmin(pb_parameters_find(parameters, a, "same_cache_as")->confidence,
+                pb_parameters_find(parameters, b, "same_cache_as")->confidence);
 }
 
 /* Where only one path states the first of `names`, all of them hold for the other one as well. */
@@ -127,7 +127,7 @@ enum pb_status pb_infer_agreement(const struct pb_case *at, struct pb_error *err
 {
     static const char *const sets[] = {"set_count", "way_counts", "index_kind", "index_masks",
                                        NULL};
-    static const char *const policy[] = {"policy", "victim_probabilities", NULL};
+    static const char *const policy[] = {"policy", "way_eviction_probabilities", NULL};
     const struct pb_parameters *parameters = at->parameters;
 
     (void)err;

@@ -23,7 +23,7 @@ static const double drift_notice = 1e-3;
 static enum pb_status stamp_cost(const struct pb_series *series, const char *phase,
                                  struct pb_latency *cost_out, struct pb_error *err)
 {
-    struct pb_pick pick = {NULL, "trace", phase};
+    struct pb_pick pick = {NULL, "traced", phase};
     struct pb_sample cycles, none = {NULL, 0, 0};
     enum pb_status status = pb_trace_collect(series, &pick, &cycles, err);
 

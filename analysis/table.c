@@ -4,7 +4,7 @@
 /* Every cache is asked the same by two tests. */
 #define CAPACITY_ANSWERS                                                                           \
     {                                                                                              \
-        {"size_bytes", "byte"}, {"all_miss_bytes", "byte"}, {"latency_cycles", "cycle"},           \
+        {"size_bytes", "byte"}, {"full_miss_bytes", "byte"}, {"latency_cycles", "cycle"},          \
             {"latency_ns", "ns"}, {"miss_latency_cycles", "cycle"},                                \
     }
 #define LINE_ANSWERS                                                                               \
@@ -18,11 +18,11 @@
     }
 #define POLICY_ANSWERS                                                                             \
     {                                                                                              \
-        {"policy", ""}, {"victim_probabilities", ""},                                              \
+        {"policy", ""}, {"way_eviction_probabilities", ""},                                        \
     }
 #define TLB_ANSWERS                                                                                \
     {                                                                                              \
-        {"page_bytes", "byte"}, {"entry_count", ""}, {"entry_span_bytes", "byte"},                 \
+        {"page_bytes", "byte"}, {"entry_count", ""}, {"entry_coverage_bytes", "byte"},             \
             {"reach_bytes", "byte"}, {"set_count", ""}, {"way_counts", ""}, {"index_kind", ""},    \
             {"index_masks", ""}, {"penalty_cycles", "cycle"},                                      \
     }
@@ -38,7 +38,7 @@
     }
 #define SHARING_ANSWERS                                                                            \
     {                                                                                              \
-        {"shares_with", ""}, {"shares_room_with", ""},                                             \
+        {"same_cache_as", ""}, {"shares_capacity_with", ""},                                       \
     }
 #define LATENCY_ANSWERS                                                                            \
     {                                                                                              \
@@ -58,7 +58,10 @@ const struct pb_inference pb_inferences[] = {
     {"l2", {"l2_capacity"}, CAPACITY_ANSWERS, pb_infer_capacity},
     {"l2", {"sm_latency"}, {{NULL, NULL}}, pb_infer_l2_over_sms},
     {"l2", {"?l2_line", "?l2_sets", "?l2_capacity"}, GEOMETRY_ANSWERS, pb_infer_geometry},
-    {"l2", {"l2_map"}, {{"side_sm_counts", ""}, {"crossing_cycles", "cycle"}}, pb_infer_l2_sides},
+    {"l2",
+     {"l2_map"},
+     {{"partition_sm_counts", ""}, {"crossing_cycles", "cycle"}},
+     pb_infer_l2_sides},
     {"l2_near", {"l2_map"}, {{"latency_cycles", "cycle"}}, pb_infer_l2_side},
     {"l2_far", {"l2_map"}, {{"latency_cycles", "cycle"}}, pb_infer_l2_side},
     {"readonly", {"readonly_capacity"}, CAPACITY_ANSWERS, pb_infer_capacity},
@@ -88,33 +91,36 @@ const struct pb_inference pb_inferences[] = {
     {"l2", {"dram_latency"}, {{NULL, NULL}}, pb_infer_l2_misses_over_sms},
     {"dram",
      {"global_copy", "?global_copy16", "?large_copy16"},
-     {{"peak_bytes_per_s", "byte/s"}, {"best_config", ""}, {"peak_share", ""}, {"peak_little", ""}},
+     {{"peak_bytes_per_s", "byte/s"},
+      {"best_config", ""},
+      {"peak_efficiency", ""},
+      {"littles_law_ratio", ""}},
      pb_infer_throughput},
     {"dram",
      {"global_read", "?global_read16", "?large_read16"},
      {{"read_peak_bytes_per_s", "byte/s"},
       {"read_best_config", ""},
-      {"read_peak_share", ""},
-      {"read_peak_little", ""}},
+      {"read_peak_efficiency", ""},
+      {"read_littles_law_ratio", ""}},
      pb_infer_throughput},
     {"dram",
      {"global_write", "?global_write16", "?large_write16"},
      {{"write_peak_bytes_per_s", "byte/s"},
       {"write_best_config", ""},
-      {"write_peak_share", ""},
-      {"write_peak_little", ""}},
+      {"write_peak_efficiency", ""},
+      {"write_littles_law_ratio", ""}},
      pb_infer_throughput},
     {"l1", {"cache_sharing"}, SHARING_ANSWERS, pb_infer_sharing},
     {"readonly", {"cache_sharing"}, SHARING_ANSWERS, pb_infer_sharing},
     {"texture", {"cache_sharing"}, SHARING_ANSWERS, pb_infer_sharing},
     {"l1", {"cache_sharing"}, {{NULL, NULL}}, pb_infer_agreement},
     {"l1",
-     {"l1_bases", "?l1_capacity", "?readonly_capacity"},
-     {{"onset_bytes", "byte"}},
+     {"l1_alignment", "?l1_capacity", "?readonly_capacity"},
+     {{"first_miss_bytes", "byte"}},
      pb_infer_onsets},
-    {"tlb_l1", {"tlb_reach", "?tlb_alias"}, TLB_ANSWERS, pb_infer_tlb},
-    {"tlb_l2", {"tlb_reach", "?tlb_alias"}, TLB_ANSWERS, pb_infer_tlb},
-    {"tlb_l3", {"tlb_reach", "?tlb_alias"}, TLB_ANSWERS, pb_infer_tlb},
+    {"tlb_l1", {"tlb_reach", "?tlb_remap"}, TLB_ANSWERS, pb_infer_tlb},
+    {"tlb_l2", {"tlb_reach", "?tlb_remap"}, TLB_ANSWERS, pb_infer_tlb},
+    {"tlb_l3", {"tlb_reach", "?tlb_remap"}, TLB_ANSWERS, pb_infer_tlb},
     {"sm", {"sm_misses"}, {{NULL, NULL}}, pb_infer_misses_over_sms},
     {"sm", {"sm_misses"}, {{NULL, NULL}}, pb_infer_translations_over_sms},
     {"l1", {"latency_pattern"}, {{"pattern_cycles", "cycle"}}, pb_infer_pattern},
@@ -145,10 +151,10 @@ const struct pb_inference pb_inferences[] = {
       {"misalign_slowdown", ""}},
      pb_infer_coalesce},
     {"sm", {"spill"}, {{"spill_variables", ""}, {"spill_slowdown", ""}}, pb_infer_spill},
-    {"l1", {"jump_global"}, {{"jump_line_bytes", "byte"}}, pb_infer_jump},
-    {"texture", {"jump_texture"}, {{"jump_line_bytes", "byte"}}, pb_infer_jump},
-    {"constant_l1", {"jump_constant"}, {{"jump_line_bytes", "byte"}}, pb_infer_jump},
-    {"shared", {"jump_shared"}, {{"jump_line_bytes", "byte"}}, pb_infer_jump},
+    {"l1", {"jump_global"}, {{"stride_knee_bytes", "byte"}}, pb_infer_jump},
+    {"texture", {"jump_texture"}, {{"stride_knee_bytes", "byte"}}, pb_infer_jump},
+    {"constant_l1", {"jump_constant"}, {{"stride_knee_bytes", "byte"}}, pb_infer_jump},
+    {"shared", {"jump_shared"}, {{"stride_knee_bytes", "byte"}}, pb_infer_jump},
     {"sm",
      {"sm_clusters", "?l2_map", "?sm_pairs"},
      {{"gpc_count", ""}, {"gpc_sm_counts", ""}},
@@ -157,9 +163,9 @@ const struct pb_inference pb_inferences[] = {
      {"?sm_pairs", "?sm_clusters"},
      {{"tpc_count", ""}, {"tpc_sm_counts", ""}},
      pb_infer_tpcs},
-    {"sm", {"l2_map"}, {{"group_sm_counts", ""}}, pb_infer_sm_groups},
-    {"l2", {"l2_map"}, {{"line_group_count", ""}, {"slice_count", ""}}, pb_infer_slices},
-    {"mshr", {"mshr"}, {{"per_warp", ""}, {"per_sm", ""}}, pb_infer_mshr},
+    {"sm", {"l2_map"}, {{"sm_group_sizes", ""}}, pb_infer_sm_groups},
+    {"l2", {"l2_map"}, {{"address_group_count", ""}, {"slice_count", ""}}, pb_infer_slices},
+    {"mshr", {"mshr"}, {{"outstanding_per_warp", ""}, {"outstanding_per_sm", ""}}, pb_infer_mshr},
     {"host_link",
      {"host_link"},
      {{"peak_bytes_per_s", "byte/s"}, {"best_config", ""}},
@@ -169,8 +175,8 @@ const struct pb_inference pb_inferences[] = {
      {{"to_latency_ns", "ns"}, {"from_latency_ns", "ns"}},
      pb_infer_host_latency},
     {"host_link",
-     {"host_link_together"},
-     {{"to_together_bytes_per_s", "byte/s"}, {"from_together_bytes_per_s", "byte/s"}},
+     {"host_link_concurrent"},
+     {{"to_concurrent_bytes_per_s", "byte/s"}, {"from_concurrent_bytes_per_s", "byte/s"}},
      pb_infer_host_together},
     {"peer_link", {"peer_link"}, {{"bytes_per_s", "byte/s"}, {"latency_ns", "ns"}}, pb_infer_peers},
     {"peer_link",
@@ -185,8 +191,8 @@ const struct pb_inference pb_inferences[] = {
      {{"to_bytes_per_s", "byte/s"}, {"both_bytes_per_s", "byte/s"}},
      pb_infer_peer_copy},
     {"peer_link",
-     {"peer_link_together"},
-     {{"together_bytes_per_s", "byte/s"}},
+     {"peer_link_concurrent"},
+     {{"concurrent_bytes_per_s", "byte/s"}},
      pb_infer_peers_together},
     {"l2",
      {"loaded_latency"},
@@ -234,11 +240,11 @@ const struct pb_inference pb_inferences[] = {
      {{"wrong_runs", "run"}, {"error_rate_limit", "1/run"}},
      pb_infer_compute},
     {"compute",
-     {"sustain"},
+     {"sustained_load"},
      {{"sustained_wrong_runs", "run"}, {"sustained_error_rate_limit", "1/run"}},
      pb_infer_sustained},
     {"dram",
-     {"sustain"},
+     {"sustained_load"},
      {{"sustained_wrong_words", "word"}, {"sustained_error_rate_limit", "1/word"}},
      pb_infer_sustained},
     {.memory = NULL},

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/identity.h"
+#include "h5schema/file.h"
 #include "h5schema/object.h"
 #include "h5schema/open.h"
 
@@ -263,6 +264,44 @@ static enum pb_status copy_dataset(hid_t from, const char *name, hid_t to, struc
     return status;
 }
 
+/* Is the file of a location of an older version of the schema? */
+static bool is_former(hid_t location)
+{
+    hid_t file = H5Iget_file_id(location), attribute;
+    int64_t version = PB_SCHEMA_VERSION;
+
+    if (pb_h5_open_attribute(file, "schema_version", &attribute, NULL) == PB_OK) {
+        H5Aread(attribute, H5T_NATIVE_INT64, &version);
+        H5Aclose(attribute);
+    }
+    H5Fclose(file);
+    return version < PB_SCHEMA_VERSION;
+}
+
+/* Points by the names of this version. */
+static enum pb_status rewrite_points(hid_t from, hid_t to, struct pb_error *err)
+{
+    const struct pb_object *object = pb_schema_find("/devices/<key>/tests/<test>/points");
+    void *rows = NULL;
+    size_t count = 0;
+    enum pb_status status = pb_h5_read_rows(from, "points", object, &rows, &count, err);
+
+    if (status == PB_OK)
+        status = pb_h5_write_rows(to, "points", object, rows, count, err);
+    free(rows);
+    return status;
+}
+
+/* The attribute that names the test, likewise. */
+static enum pb_status rewrite_name(hid_t from, hid_t to, struct pb_error *err)
+{
+    struct pb_test_row row;
+    enum pb_status status =
+        pb_h5_read_attributes(from, pb_schema_find("/devices/<key>/tests/<test>"), &row, err);
+
+    return status == PB_OK ? pb_h5_write_text(to, "name", row.name, err) : status;
+}
+
 enum pb_status pb_h5_copy_test(hid_t from, const char *path, hid_t to, const char *name,
                                struct pb_error *err)
 {
@@ -270,16 +309,22 @@ enum pb_status pb_h5_copy_test(hid_t from, const char *path, hid_t to, const cha
     struct pb_key *names = NULL;
     size_t count = 0;
     enum pb_status status = pb_h5_open_group(from, path, &source, err);
+    bool former;
 
     if (status != PB_OK)
         return status;
+    former = is_former(source);
     status = pb_h5_list(source, path, &names, &count, err);
     if (status == PB_OK && (copy = H5Gcreate2(to, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) < 0)
         status = pb_h5_fail(err, PB_IO, "%s cannot be made", name);
     if (status == PB_OK)
         status = copy_attributes(source, copy, err);
+    if (status == PB_OK && former)
+        status = rewrite_name(source, copy, err);
     for (size_t i = 0; i < count && status == PB_OK; i++)
-        status = copy_dataset(source, names[i].text, copy, err);
+        status = former && strcmp(names[i].text, "points") == 0
+                     ? rewrite_points(source, copy, err)
+                     : copy_dataset(source, names[i].text, copy, err);
     free(names);
     if (copy >= 0)
         H5Gclose(copy);

@@ -9,7 +9,8 @@
 
 /*
  * Makes the group `name` in `to` from the group `path` in `from`: its attributes and datasets,
- * their chunks as they are stored, each verified by its Fletcher-32 checksum. What refers to other
+ * their chunks as they are stored, each verified by its Fletcher-32 checksum; names of an older
+ * version of the schema become those of this one. What refers to other
  * objects (the attachments and labels of dimensions) is left to pb_h5_attach_scales().
  *
  * Not H5Ocopy(): where it fails, HDF5 1.10's frees what it never had, and so a full disk or a

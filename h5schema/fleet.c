@@ -32,10 +32,11 @@ enum pb_status pb_fleet_open_file(const char *path, hid_t *file_out, struct pb_r
         H5Fclose(file);
         return pb_error_prefix(err, "%s: expected a fleet file, found other HDF5", path);
     }
-    if (run_out->schema_version != PB_SCHEMA_VERSION) {
+    if (!pb_schema_is_read(run_out->schema_version)) {
         H5Fclose(file);
-        return pb_fail(err, PB_INVALID, "%s: expected schema version %d, found %lld", path,
-                       PB_SCHEMA_VERSION, (long long)run_out->schema_version);
+        return pb_fail(err, PB_INVALID, "%s: expected schema version %d to %d, found %lld", path,
+                       PB_SCHEMA_VERSION_FIRST, PB_SCHEMA_VERSION,
+                       (long long)run_out->schema_version);
     }
     *file_out = file;
     return PB_OK;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/former.h"
 #include "h5schema/file.h"
 #include "h5schema/matrix.h"
 #include "h5schema/object.h"
@@ -179,13 +180,15 @@ enum pb_status pb_image_open(const void *bytes, size_t size, hid_t *file_out,
     if (status != PB_OK)
         return status;
     status = pb_h5_read_attributes(file, &label_object, label_out, err);
-    if (status == PB_OK && label_out->schema_version != PB_SCHEMA_VERSION)
-        status = pb_fail(err, PB_INVALID, "image: expected schema version %d, found %lld",
-                         PB_SCHEMA_VERSION, (long long)label_out->schema_version);
+    if (status == PB_OK && !pb_schema_is_read(label_out->schema_version))
+        status = pb_fail(err, PB_INVALID, "image: expected schema version %d to %d, found %lld",
+                         PB_SCHEMA_VERSION_FIRST, PB_SCHEMA_VERSION,
+                         (long long)label_out->schema_version);
     if (status != PB_OK) {
         H5Fclose(file);
         return status;
     }
+    pb_name_update(PB_NAME_OF_TEST, label_out->name, sizeof(label_out->name));
     *file_out = file;
     return PB_OK;
 }

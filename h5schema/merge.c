@@ -221,7 +221,7 @@ static enum pb_status join_test(struct pb_fleet *fleet, struct pb_reader *reader
     bool is_sound = verify_test(reader, key, test, &cause) == PB_OK;
     enum pb_status status = PB_OK;
 
-    snprintf(path, sizeof(path), "tests/%s", test);
+    pb_h5_test_path(source, "tests", test, path, sizeof(path));
     if (is_sound)
         status = pb_fleet_copy_test(device, test, source, path, &taken, &cause);
     if (is_sound && status == PB_OK)

@@ -262,5 +262,6 @@ enum pb_status pb_h5_read_attributes(hid_t group, const struct pb_object *object
         if (status != PB_OK)
             return status;
     }
+    pb_schema_update(object, record_out, 1);
     return PB_OK;
 }

@@ -2,10 +2,12 @@
 #include "h5schema/open.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/former.h"
 #include "h5schema/object.h"
 
 enum { PATH_LENGTH = 4 * PB_KEY_LENGTH };
@@ -407,6 +409,21 @@ enum pb_status pb_h5_open_group(hid_t location, const char *path, hid_t *group_o
     }
     *group_out = group;
     return PB_OK;
+}
+
+void pb_h5_test_path(hid_t location, const char *folder, const char *test, char *path_out,
+                     size_t size)
+{
+    const char *before = pb_name_before(PB_NAME_OF_TEST, test);
+    hid_t group;
+
+    snprintf(path_out, size, "%s/%s", folder, before == NULL ? test : before);
+    if (before == NULL)
+        return;
+    if (pb_h5_open_group(location, path_out, &group, NULL) == PB_OK)
+        H5Gclose(group);
+    else
+        snprintf(path_out, size, "%s/%s", folder, test);
 }
 
 enum pb_status pb_h5_open_dataset(hid_t location, const char *path, hid_t *dataset_out,

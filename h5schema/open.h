@@ -47,6 +47,13 @@ enum pb_status pb_h5_open_dataset(hid_t location, const char *path, hid_t *datas
                                   struct pb_error *err);
 
 /*
+ * The path of a test's group below `folder`: by its name, or by the one of version 1 where the file
+ * has that.
+ */
+void pb_h5_test_path(hid_t location, const char *folder, const char *test, char *path_out,
+                     size_t size);
+
+/*
  * To be called once before a dataset is read: refuses chunks that are missing, which HDF5 would
  * take for zeros, and chunks that went by a filter. Reads every chunk as it is stored. PB_CORRUPT.
  */

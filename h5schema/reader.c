@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/former.h"
 #include "h5schema/fleet.h"
 #include "h5schema/matrix.h"
 #include "h5schema/object.h"
@@ -135,13 +136,25 @@ enum pb_status pb_reader_devices(struct pb_reader *reader, struct pb_key **keys_
     return list_names(reader, "/devices", keys_out, count_out, err);
 }
 
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
 enum pb_status pb_reader_tests(struct pb_reader *reader, const char *key, struct pb_key **names_out,
                                size_t *count_out, struct pb_error *err)
 {
     char path[2 * PB_KEY_LENGTH];
 
+    enum pb_status status;
+
     snprintf(path, sizeof(path), "/devices/%s/tests", key);
-    return list_names(reader, path, names_out, count_out, err);
+    status = list_names(reader, path, names_out, count_out, err);
+    for (size_t i = 0; status == PB_OK && i < *count_out; i++)
+        pb_name_update(PB_NAME_OF_TEST, (*names_out)[i].text, sizeof((*names_out)[i].text));
+    if (status == PB_OK)
+        qsort(*names_out, *count_out, sizeof(**names_out), compare_names);
+    return status;
 }
 
 enum pb_status pb_reader_device(struct pb_reader *reader, const char *key,
@@ -282,6 +295,15 @@ enum pb_status pb_h5_read_test(hid_t group, struct pb_recording *recording_out,
     return PB_OK;
 }
 
+static void find_test(const struct pb_reader *reader, const char *key, const char *test,
+                      char *path_out, size_t size)
+{
+    char folder[2 * PB_KEY_LENGTH];
+
+    snprintf(folder, sizeof(folder), "/devices/%s/tests", key);
+    pb_h5_test_path(reader->file, folder, test, path_out, size);
+}
+
 enum pb_status pb_reader_recording(struct pb_reader *reader, const char *key, const char *test,
                                    struct pb_recording *recording_out, struct pb_error *err)
 {
@@ -289,7 +311,7 @@ enum pb_status pb_reader_recording(struct pb_reader *reader, const char *key, co
     hid_t group;
     enum pb_status status;
 
-    snprintf(path, sizeof(path), "/devices/%s/tests/%s", key, test);
+    find_test(reader, key, test, path, sizeof(path));
     status = pb_h5_open_group(reader->file, path, &group, err);
     if (status != PB_OK)
         return name_file(reader, status, err);
@@ -310,7 +332,7 @@ enum pb_status pb_reader_stored_bytes(struct pb_reader *reader, const char *key,
     hid_t group;
     enum pb_status status;
 
-    snprintf(path, sizeof(path), "/devices/%s/tests/%s", key, test);
+    find_test(reader, key, test, path, sizeof(path));
     status = pb_h5_open_group(reader->file, path, &group, err);
     if (status != PB_OK)
         return name_file(reader, status, err);

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/former.h"
 #include "core/identity.h"
 #include "h5schema/field.h"
 #include "h5schema/rows.h"
@@ -107,7 +108,8 @@ static const struct pb_field point_fields[] = {
           "alone"),
     FIELD(TEXT, pb_point, order, "order", "",
           "sequential, random, random_in_pages, random_words, given, warp or stamp"),
-    FIELD(TEXT, pb_point, mode, "mode", "", "trace: every access stamped; lap: one timed run"),
+    FIELD(TEXT, pb_point, mode, "mode", "",
+          "traced: every access stamped; timed: all of them as one"),
     FIELD(TEXT, pb_point, phase, "phase", "", "why this point was measured"),
     FIELD(U64, pb_point, footprint_bytes, "footprint", "byte", "size of the walked array"),
     FIELD(U64, pb_point, stride_bytes, "stride", "byte", "between neighbours in address order"),
@@ -115,7 +117,7 @@ static const struct pb_field point_fields[] = {
     FIELD(U64, pb_point, count, "count", "", "its accesses in latency and index"),
     FIELD(U64, pb_point, warm, "warm", "", "loads before the record, in the same launch"),
     FIELD(U64, pb_point, window, "window", "", "accesses recorded without a break"),
-    FIELD(U64, pb_point, timed, "timed", "", "loads of a lap"),
+    FIELD(U64, pb_point, timed, "timed", "", "loads of a timed pass"),
     FIELD(U64, pb_point, total_cycles, "cycles", "cycle", "of the timed loads, SM clock"),
     FIELD(F64, pb_point, total_ns, "nanoseconds", "ns", "of the timed loads, global timer"),
     FIELD(F64, pb_point, overhead_cycles, "overhead", "cycle",
@@ -296,6 +298,42 @@ const struct pb_object pb_schema[] = {
 };
 
 const size_t pb_schema_count = COUNT(pb_schema);
+
+/* The columns whose texts are names that version 1 had others for. */
+static const struct {
+    const char *object, *field;
+    enum pb_name_kind kind;
+} named_fields[] = {
+    {"/devices/<key>/state", "test", PB_NAME_OF_TEST},
+    {"/devices/<key>/tests/<test>", "name", PB_NAME_OF_TEST},
+    {"/devices/<key>/tests/<test>/points", "mode", PB_NAME_OF_MODE},
+    {"/analysis/parameters", "parameter", PB_NAME_OF_PARAMETER},
+    {"/analysis/agreement", "test", PB_NAME_OF_TEST},
+    {"/analysis/agreement", "parameter", PB_NAME_OF_PARAMETER},
+};
+
+bool pb_schema_is_read(int64_t version)
+{
+    return version >= PB_SCHEMA_VERSION_FIRST && version <= PB_SCHEMA_VERSION;
+}
+
+static void update_field(const struct pb_object *object, const char *name, enum pb_name_kind kind,
+                         char *records, size_t count)
+{
+    for (size_t i = 0; i < object->field_count; i++) {
+        const struct pb_field *field = &object->fields[i];
+
+        for (size_t k = 0; strcmp(field->name, name) == 0 && k < count; k++)
+            pb_name_update(kind, records + k * object->record_size + field->offset, field->size);
+    }
+}
+
+void pb_schema_update(const struct pb_object *object, void *records, size_t count)
+{
+    for (size_t i = 0; i < COUNT(named_fields); i++)
+        if (strcmp(object->path, named_fields[i].object) == 0)
+            update_field(object, named_fields[i].field, named_fields[i].kind, records, count);
+}
 
 const struct pb_object *pb_schema_find(const char *path)
 {

@@ -11,7 +11,10 @@
 
 #include "core/record.h"
 
-enum { PB_SCHEMA_VERSION = 1 };
+enum {
+    PB_SCHEMA_VERSION = 2,
+    PB_SCHEMA_VERSION_FIRST = 1, /* the oldest that is read; its names: core/former.h */
+};
 
 enum pb_field_type {
     PB_FIELD_TEXT,
@@ -51,6 +54,12 @@ struct pb_object {
 
 extern const struct pb_object pb_schema[];
 extern const size_t pb_schema_count;
+
+/* Whether files of this version are read. */
+bool pb_schema_is_read(int64_t version);
+
+/* Gives the texts of records that were read the names of this version; see core/former.h. */
+void pb_schema_update(const struct pb_object *object, void *records, size_t count);
 
 /* The object with this exact pattern; a programming error if there is none. */
 const struct pb_object *pb_schema_find(const char *path);

@@ -1,6 +1,7 @@
 /* Prints SCHEMA.md from the schema table; a test compares it with the file in the tree. */
 #include <stdio.h>
 
+#include "core/former.h"
 #include "h5schema/memtrace.h"
 #include "h5schema/schema.h"
 
@@ -37,6 +38,23 @@ static void print_objects(const struct pb_object *objects, size_t count)
         print_object(&objects[i]);
 }
 
+/* What readers of files of version 1 need to know. */
+static void print_former_names(void)
+{
+    static const char *const kinds[] = {[PB_NAME_OF_TEST] = "test",
+                                        [PB_NAME_OF_MODE] = "`mode` of points",
+                                        [PB_NAME_OF_PARAMETER] = "parameter"};
+
+    printf("\n## Names of version 1\n\n"
+           "Version 2 has the layout of version 1 and other names. plumb reads both, and writes "
+           "version 2. A file of\nversion 1 that was analysed since has new names in `/analysis` "
+           "and old ones elsewhere, so that a reader\nbest takes either name in every file.\n\n"
+           "| what | version 1 | version 2 |\n|---|---|---|\n");
+    for (size_t i = 0; i < pb_former_name_count; i++)
+        printf("| %s | `%s` | `%s` |\n", kinds[pb_former_names[i].kind], pb_former_names[i].before,
+               pb_former_names[i].now);
+}
+
 int main(void)
 {
     printf("# The fleet file, version %d\n\n"
@@ -48,6 +66,7 @@ int main(void)
            "`file.h`) holds one device, test or row in the same\nlayout.\n",
            PB_SCHEMA_VERSION);
     print_objects(pb_schema, pb_schema_count);
+    print_former_names();
     printf("\n# The trace file, version %d\n\n"
            "What `plumb-trace` writes and `plumb-model` reads: HDF5 of the same kind, with these "
            "objects.\n",

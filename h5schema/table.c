@@ -309,5 +309,7 @@ enum pb_status pb_h5_read_range(hid_t dataset, const char *name, const struct pb
     H5Tclose(type);
     H5Sclose(memory_space);
     H5Sclose(space);
+    if (status == PB_OK)
+        pb_schema_update(object, rows, count);
     return status;
 }

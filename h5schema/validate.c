@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/former.h"
 #include "core/text.h"
 #include "h5schema/fleet.h"
 #include "h5schema/matrix.h"
@@ -129,7 +130,7 @@ static void check_test(struct walk *walk, hid_t group, const char *path)
         complain(walk, "%s: %s", path, err.message);
         return;
     }
-    if (strcmp(recording.name, test) != 0)
+    if (strcmp(recording.name, pb_name_now(PB_NAME_OF_TEST, test)) != 0)
         complain(walk, "%s: its name attribute says \"%s\"", path, recording.name);
     if (recording.outcome == PB_TEST_OK && recording.series.point_count == 0 &&
         recording.matrix.rank == 0)

@@ -8,7 +8,7 @@
 #include "analysis/agreement/replay.h"
 
 /* Tests whose reference chases show how latencies spread; they are read first. */
-static const char *const references[] = {"l2_capacity", "dram_latency", "tlb_reach", "tlb_alias"};
+static const char *const references[] = {"l2_capacity", "dram_latency", "tlb_reach", "tlb_remap"};
 
 /* Tests of chases through the hierarchy, in the battery's order. */
 static const char *const tests[] = {
@@ -16,7 +16,7 @@ static const char *const tests[] = {
     "l1_line",
     "l1_sets",
     "l1_policy",
-    "l1_bases",
+    "l1_alignment",
     "l1_carveout",
     "l2_capacity",
     "l2_line",
@@ -42,7 +42,7 @@ static const char *const tests[] = {
     "dram_latency",
     "latency_pattern",
     "tlb_reach",
-    "tlb_alias",
+    "tlb_remap",
     "prefetch",
     "jump_global",
     "jump_texture",

@@ -1095,8 +1095,8 @@ static enum pb_status sort_picked(const struct pb_series *series, const struct p
 enum pb_status pb_replay_calibrate(struct pb_replay *replay, const struct pb_series *series,
                                    struct pb_error *err)
 {
-    static const struct pb_pick hits = {"global_cg", "trace", "reference"};
-    static const struct pb_pick cold = {"global_cg", "trace", "near"};
+    static const struct pb_pick hits = {"global_cg", "traced", "reference"};
+    static const struct pb_pick cold = {"global_cg", "traced", "near"};
     struct pb_sample sorted;
     enum pb_status status = sort_picked(series, &hits, &sorted, err);
 

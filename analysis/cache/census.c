@@ -116,7 +116,7 @@ enum pb_status pb_census_read(const struct pb_series *series, const char *phase,
                               enum pb_measure measure, struct pb_census *census,
                               struct pb_error *err)
 {
-    struct pb_pick pick = {NULL, "trace", phase};
+    struct pb_pick pick = {NULL, "traced", phase};
     const struct pb_point *point;
     enum pb_status status = PB_OK;
 

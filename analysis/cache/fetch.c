@@ -22,7 +22,7 @@ struct comparison {
 static void compare(const struct pb_level *level, const char *phase, uint64_t sector,
                     uint64_t prefetch, struct comparison *comparison)
 {
-    struct pb_pick pick = {level->way->path, "trace", phase};
+    struct pb_pick pick = {level->way->path, "traced", phase};
     const struct pb_point *point;
 
     for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;) {
@@ -62,7 +62,7 @@ static double log_rate(size_t wrong, size_t count)
 static uint64_t common_distance(const struct pb_level *level, struct pb_fetch *fetch)
 {
     enum { DISTANCES = 512 };
-    struct pb_pick pick = {level->way->path, "trace", "cold"};
+    struct pb_pick pick = {level->way->path, "traced", "cold"};
     size_t seen[DISTANCES + 1] = {0}, best = 0;
     const struct pb_point *point;
 
@@ -96,7 +96,7 @@ static uint64_t common_distance(const struct pb_level *level, struct pb_fetch *f
 /* Misses of the pass from the end. */
 static size_t count_back(const struct pb_level *level)
 {
-    struct pb_pick pick = {level->way->path, "trace", "backward"};
+    struct pb_pick pick = {level->way->path, "traced", "backward"};
     const struct pb_point *point;
     size_t misses = 0;
 

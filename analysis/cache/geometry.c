@@ -135,7 +135,7 @@ static enum pb_status reserve(struct pb_cache_chases *chases, size_t points, siz
 enum pb_status pb_cache_chases_add(const struct pb_level *level, struct pb_cache_chases *chases,
                                    struct pb_error *err)
 {
-    struct pb_pick pick = {level->way->path, "trace", NULL};
+    struct pb_pick pick = {level->way->path, "traced", NULL};
     const struct pb_point *point;
     enum pb_chase_kind kind;
     size_t points = 0, accesses = 0, used = 0;

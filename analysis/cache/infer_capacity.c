@@ -1,5 +1,5 @@
 /*
- * size_bytes, all_miss_bytes, latency_cycles, latency_ns and miss_latency_cycles of a cache.
+ * size_bytes, full_miss_bytes, latency_cycles, latency_ns and miss_latency_cycles of a cache.
  *
  * The size is the largest footprint without misses in its steady state; all miss where no larger
  * footprint misses more often. Where the device's sets fill unevenly, as by a hashed index, misses
@@ -105,7 +105,7 @@ static double scatter_of_laps(const struct sweep *sweep, double reference)
  */
 static double expect_strays(const struct pb_level *level)
 {
-    struct pb_pick pick = {level->way->path, "trace", NULL};
+    struct pb_pick pick = {level->way->path, "traced", NULL};
     struct pb_band miss = level->classes.miss, gap = {level->classes.hit.high, miss.low};
     double strays = 0.5, accesses = 1.0;
     const struct pb_point *point;
@@ -225,7 +225,7 @@ static void state_size(const struct pb_case *at, const struct pb_onset *onset,
                        uint64_t carveout_bytes)
 {
     struct pb_parameter *answer = pb_case_answer(at, "size_bytes");
-    struct pb_parameter *all_miss = pb_case_answer(at, "all_miss_bytes");
+    struct pb_parameter *all_miss = pb_case_answer(at, "full_miss_bytes");
     double fits = (double)onset->fits_bytes, overflow = (double)onset->overflow_bytes;
     struct pb_estimate bytes = {fits, (double)onset->least_bytes, (double)onset->most_bytes};
     struct pb_votes votes = {0, 0};
@@ -275,7 +275,7 @@ static enum pb_status infer_size(const struct pb_case *at, const struct pb_level
     if (status != PB_NOT_FOUND)
         return status;
     pb_parameter_set_none(pb_case_answer(at, "size_bytes"), "%s", err->message);
-    pb_parameter_set_none(pb_case_answer(at, "all_miss_bytes"), "%s", err->message);
+    pb_parameter_set_none(pb_case_answer(at, "full_miss_bytes"), "%s", err->message);
     return PB_OK;
 }
 
@@ -305,7 +305,7 @@ static enum pb_status infer_misses(const struct pb_case *at, const struct pb_lev
 enum pb_status pb_infer_capacity(const struct pb_case *at, struct pb_error *err)
 {
     double sm_mhz = pb_parameters_number(at->parameters, "clock", "sm_mhz");
-    struct pb_pick reference = {NULL, "lap", "reference"};
+    struct pb_pick reference = {NULL, "timed", "reference"};
     struct pb_sample laps = {NULL, 0, 0};
     struct pb_latency hit;
     struct pb_level level;

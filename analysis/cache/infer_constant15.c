@@ -78,7 +78,7 @@ enum pb_status pb_infer_constant15(const struct pb_case *at, struct pb_error *er
                               "holds at least as many",
                               (unsigned long long)largest);
         pb_parameter_set_none(
-            pb_case_answer(at, "all_miss_bytes"),
+            pb_case_answer(at, "full_miss_bytes"),
             "not observable: all %llu bytes of constant memory fit, so that nothing misses",
             (unsigned long long)largest);
     }

@@ -18,7 +18,7 @@ enum { KINDS_MAX = 16 };
 static enum pb_status measure(const struct pb_series *series, const char *path, const char *phase,
                               struct pb_latency *latency_out, struct pb_error *err)
 {
-    struct pb_pick traces = {path, "trace", phase}, timed = {path, "lap", phase};
+    struct pb_pick traces = {path, "traced", phase}, timed = {path, "timed", phase};
     struct pb_sample cycles = {NULL, 0, 0}, laps = {NULL, 0, 0};
     enum pb_status status = pb_trace_collect(series, &traces, &cycles, err);
 
@@ -84,7 +84,7 @@ static double share_warm(const struct pb_sample *first, const struct pb_sample *
 static enum pb_status find_warm(const struct pb_series *series, double *share_out,
                                 struct pb_error *err)
 {
-    static const struct pb_pick pages = {NULL, "trace", "pages"};
+    static const struct pb_pick pages = {NULL, "traced", "pages"};
     struct pb_sample cycles = {NULL, 0, 0}, first = cycles, second = cycles;
     enum pb_status status = pb_trace_collect(series, &pages, &cycles, err);
 
@@ -122,7 +122,7 @@ static enum pb_status keep_lowest(struct pb_sample *cycles, struct pb_error *err
 static enum pb_status measure_near(const struct pb_series *series, double warm,
                                    struct pb_latency *near_out, struct pb_error *err)
 {
-    static const struct pb_pick near = {NULL, "trace", "near"};
+    static const struct pb_pick near = {NULL, "traced", "near"};
     struct pb_sample cycles = {NULL, 0, 0}, no_laps = cycles;
     enum pb_status status;
 

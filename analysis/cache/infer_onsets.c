@@ -1,17 +1,17 @@
 /*
- * onset_bytes: where misses begin by where the array begins; and what limits the cache there.
+ * first_miss_bytes: where misses begin by where the array begins; and what limits the cache there.
  *
  * An index that hashes addresses fills the sets unevenly, so the first set overflows sooner or
- * later (l1_bases). Where the index is known it foretells which lines of which walks miss. Walks
- * that miss although no set has too many lines say that something else is full: the store of the
- * data, which may hold fewer lines than the sets have room for, as beside a carve-out of shared
+ * later (l1_alignment). Where the index is known it foretells which lines of which walks miss.
+ * Walks that miss although no set has too many lines say that something else is full: the store of
+ * the data, which may hold fewer lines than the sets have room for, as beside a carve-out of shared
  * memory. The largest footprint that fits is then the size itself.
  *
  * One line that is none of the walk's may stay in a set, as the one that the kernel practises on
  * does where lines that have hit are kept: then the lines of a set that is just full miss, all of
  * them and no others. Such walks say nothing of the cache.
  *
- * Textures may lie in the same store under tags of their own (shares_room_with). Where fewer of
+ * Textures may lie in the same store under tags of their own (shares_capacity_with). Where fewer of
  * their lines fit, others took the rest, as those that hold textures' own place for practice: the
  * size is then up to the store's.
  *
@@ -137,8 +137,8 @@ static enum pb_status add_walk(const struct pb_point *point, const struct pb_acc
 static enum pb_status read_walks(const struct pb_series *series, const char *path, size_t source,
                                  struct view *view, struct pb_error *err)
 {
-    struct pb_pick reference = {path, "trace", "reference"}, miss = {path, "trace", "miss"},
-                   any = {path, "trace", NULL};
+    struct pb_pick reference = {path, "traced", "reference"}, miss = {path, "traced", "miss"},
+                   any = {path, "traced", NULL};
     struct pb_sample hits = {NULL, 0, 0}, misses = {NULL, 0, 0};
     struct pb_classes classes;
     const struct pb_point *point;
@@ -243,8 +243,8 @@ static void widen_textures(const struct pb_parameters *parameters)
     struct pb_parameter *size = pb_parameters_find(parameters, "texture", "size_bytes");
     struct pb_estimate bytes;
 
-    if (!says_l1(parameters, "texture", "shares_room_with") ||
-        says_l1(parameters, "texture", "shares_with") || store == NULL || size == NULL ||
+    if (!says_l1(parameters, "texture", "shares_capacity_with") ||
+        says_l1(parameters, "texture", "same_cache_as") || store == NULL || size == NULL ||
         store->kind != PB_VALUE_NUMBER || size->kind != PB_VALUE_NUMBER ||
         store->numbers[0].high <= size->numbers[0].high)
         return;
@@ -259,7 +259,7 @@ static void widen_textures(const struct pb_parameters *parameters)
 static void state_onset(const struct pb_case *at, const struct view *view, size_t starts,
                         const struct pb_estimate *onset)
 {
-    struct pb_parameter *answer = pb_case_answer(at, "onset_bytes");
+    struct pb_parameter *answer = pb_case_answer(at, "first_miss_bytes");
 
     if (view->is_known && view->walks > 0)
         pb_parameter_set_number(answer, *onset, confidence_of(view),
@@ -274,7 +274,7 @@ static void state_onset(const struct pb_case *at, const struct view *view, size_
 
 enum pb_status pb_infer_onsets(const struct pb_case *at, struct pb_error *err)
 {
-    bool shared = says_l1(at->parameters, "readonly", "shares_with");
+    bool shared = says_l1(at->parameters, "readonly", "same_cache_as");
     struct view view = {.start_count = 0};
     struct pb_estimate onset;
     uint64_t store;

@@ -115,9 +115,9 @@ static const double usual_ways = 8.0;
 static bool all_miss(const struct pb_case *at, const char *memory, const char *phase)
 {
     double entries = pb_parameters_number(at->parameters, memory, "entry_count");
-    double span = pb_parameters_number(at->parameters, memory, "entry_span_bytes");
+    double span = pb_parameters_number(at->parameters, memory, "entry_coverage_bytes");
     double ways = pb_parameters_number(at->parameters, memory, "way_counts");
-    struct pb_pick pick = {NULL, "trace", phase};
+    struct pb_pick pick = {NULL, "traced", phase};
     size_t next = 0;
     const struct pb_point *point = pb_point_next(&at->recordings[0].series, &pick, &next);
 
@@ -222,7 +222,7 @@ static void restate_laps(const struct pb_case *at, struct pb_census *census,
 
 enum pb_status pb_infer_l2_over_sms(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_pick timed = {"global_cg", "lap", "l2"};
+    static const struct pb_pick timed = {"global_cg", "timed", "l2"};
     struct pb_census census = {.sms = {NULL, 0, 0}};
     struct pb_sample sorted = {NULL, 0, 0};
     enum pb_status status = pb_lap_collect(&at->recordings[0].series, &timed, &census.sms, err);
@@ -239,7 +239,7 @@ enum pb_status pb_infer_l2_over_sms(const struct pb_case *at, struct pb_error *e
 /* How many SMs the walks of DRAM ran on; the column is in no order. */
 static size_t count_sms(const struct pb_series *series)
 {
-    static const struct pb_pick near = {NULL, "trace", "near"};
+    static const struct pb_pick near = {NULL, "traced", "near"};
     const struct pb_point *point;
     int64_t last = -1;
     size_t count = 0;

@@ -1,9 +1,9 @@
 /*
- * policy and victim_probabilities of a cache: which hypothesis explains the chases over the lines
- * of one set (replacement.h), and how often each way was the victim.
+ * policy and way_eviction_probabilities of a cache: which hypothesis explains the chases over the
+ * lines of one set (replacement.h), and how often each way was the victim.
  *
- * victim_probabilities is a list by way, in the order in which an empty set fills; shares of all
- * victims with 95% intervals (Jeffreys). It is stated for random and weighted policies.
+ * way_eviction_probabilities is a list by way, in the order in which an empty set fills; shares of
+ * all victims with 95% intervals (Jeffreys). It is stated for random and weighted policies.
  *
  * Limit: with two ways, lru and plru are the same; it is then called lru.
  *
@@ -75,7 +75,7 @@ static void state_probabilities(struct pb_parameter *answer, const struct pb_rep
 static void state_policy(const struct pb_case *at, const struct pb_replacement *fit, uint32_t ways)
 {
     struct pb_parameter *answer = pb_case_answer(at, "policy");
-    struct pb_parameter *victims = pb_case_answer(at, "victim_probabilities");
+    struct pb_parameter *victims = pb_case_answer(at, "way_eviction_probabilities");
     struct pb_votes votes = {0, 0};
     double posterior, confidence;
     enum pb_policy best = judge(fit, ways, &posterior);

@@ -100,7 +100,7 @@ static const struct pb_point *find_walk(const struct pb_series *series,
                                         const struct filling *filling, const char *phase,
                                         uint64_t least_bytes, const struct pb_point *after)
 {
-    struct pb_pick pick = {filling->path, "trace", phase};
+    struct pb_pick pick = {filling->path, "traced", phase};
     const struct pb_point *point, *found = NULL;
     size_t at = 0;
 

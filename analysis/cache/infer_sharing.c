@@ -1,5 +1,6 @@
 /*
- * shares_with: which paths go through one cache. shares_room_with: which take each other's room.
+ * same_cache_as: which paths go through one cache. shares_capacity_with: which take each other's
+ * room.
  *
  * An array loaded by one path hits by another exactly when both use the same cache. What a hit and
  * a miss look like by a path, its own warm and cold walks tell. Where lines loaded by another path
@@ -31,7 +32,7 @@ enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 static enum pb_status read_classes(const struct pb_series *series, const char *path,
                                    struct pb_classes *classes_out, struct pb_error *err)
 {
-    struct pb_pick warm = {path, "trace", path}, cold = {path, "trace", "none"};
+    struct pb_pick warm = {path, "traced", path}, cold = {path, "traced", "none"};
     struct pb_sample hits = {NULL, 0, 0}, misses = {NULL, 0, 0};
     enum pb_status status = pb_trace_collect(series, &warm, &hits, err);
 
@@ -48,7 +49,7 @@ static enum pb_status read_classes(const struct pb_series *series, const char *p
 static double share_of_hits(const struct pb_series *series, const struct pb_classes *classes,
                             const char *path, const char *warm)
 {
-    struct pb_pick pick = {path, "trace", warm};
+    struct pb_pick pick = {path, "traced", warm};
     struct pb_tally sum = {0, 0, 0};
     const struct pb_point *point;
 
@@ -67,7 +68,7 @@ static double share_left(const struct pb_series *series, const struct pb_classes
                          const char *path, const char *other)
 {
     char phase[PB_NAME_LENGTH];
-    struct pb_pick pick = {path, "trace", phase};
+    struct pb_pick pick = {path, "traced", phase};
     size_t hits = 0, accesses = 0;
     const struct pb_point *point;
 
@@ -82,11 +83,11 @@ static double share_left(const struct pb_series *series, const struct pb_classes
     return accesses == 0 ? NAN : (double)hits / (double)accesses;
 }
 
-/* shares_room_with, where lines of the path itself are seen to evict each other. */
+/* shares_capacity_with, where lines of the path itself are seen to evict each other. */
 static void state_room(const struct pb_case *at, const struct pb_series *series,
                        const struct pb_classes *classes, const char *path)
 {
-    struct pb_parameter *answer = pb_case_answer(at, "shares_room_with");
+    struct pb_parameter *answer = pb_case_answer(at, "shares_capacity_with");
     double own = share_left(series, classes, path, path);
     char list[PB_TEXT_LENGTH] = "", shares[PB_TEXT_LENGTH] = "";
     struct pb_votes votes = {0, 0};
@@ -132,7 +133,7 @@ static void state_room(const struct pb_case *at, const struct pb_series *series,
 enum pb_status pb_infer_sharing(const struct pb_case *at, struct pb_error *err)
 {
     const struct pb_series *series = &at->recordings[0].series;
-    struct pb_parameter *answer = pb_case_answer(at, "shares_with");
+    struct pb_parameter *answer = pb_case_answer(at, "same_cache_as");
     char list[PB_TEXT_LENGTH] = "", shares[PB_TEXT_LENGTH] = "";
     const char *path = NULL;
     struct pb_classes classes;

@@ -29,7 +29,7 @@ static const struct pb_level_path *find_way(const char *memory)
 /* Does the path really go through the cache? PB_NOT_FOUND: it is no faster than the way past it. */
 static enum pb_status check_cached(const struct pb_level *level, struct pb_error *err)
 {
-    struct pb_pick pick = {level->way->past, "trace", "reference"};
+    struct pb_pick pick = {level->way->past, "traced", "reference"};
     struct pb_sample past = {NULL, 0, 0}, past_sorted = {NULL, 0, 0}, hits_sorted = {NULL, 0, 0};
     enum pb_status status = pb_trace_collect(level->series, &pick, &past, err);
 
@@ -78,7 +78,7 @@ static bool is_steady(const struct pb_point *point)
 static enum pb_status collect_slowest(const struct pb_level *level, struct pb_sample *slow_out,
                                       struct pb_error *err)
 {
-    struct pb_pick pick = {level->way->path, "trace", NULL};
+    struct pb_pick pick = {level->way->path, "traced", NULL};
     struct pb_sample slow = {NULL, 0, 0};
     const struct pb_point *point;
     struct pb_band hit;
@@ -110,7 +110,7 @@ static enum pb_status collect_slowest(const struct pb_level *level, struct pb_sa
 /* Walks in random order leave the pages that a TLB holds: their misses have no upper edge. */
 static bool has_random_walks(const struct pb_level *level)
 {
-    struct pb_pick pick = {level->way->path, "trace", "bisect"};
+    struct pb_pick pick = {level->way->path, "traced", "bisect"};
     const struct pb_point *point;
     size_t at = 0;
 
@@ -155,7 +155,7 @@ static bool add_class(struct pb_level *level, const struct pb_sample *sample)
  */
 static enum pb_status classify(struct pb_level *level, struct pb_error *err)
 {
-    struct pb_pick pick = {level->way->path, "trace", "miss"};
+    struct pb_pick pick = {level->way->path, "traced", "miss"};
     struct pb_sample slowest = {NULL, 0, 0};
     enum pb_status status = pb_trace_collect(level->series, &pick, &level->misses, err);
     double miss_low = INFINITY;
@@ -183,7 +183,7 @@ enum pb_status pb_level_open(const struct pb_case *at, struct pb_level *level_ou
 {
     struct pb_level level = {.way = find_way(at->inference->memory),
                              .series = &at->recordings[0].series};
-    struct pb_pick pick = {NULL, "trace", "reference"};
+    struct pb_pick pick = {NULL, "traced", "reference"};
     enum pb_status status;
 
     if (level.way == NULL)

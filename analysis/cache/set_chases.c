@@ -23,8 +23,8 @@ void pb_set_chases_clear(struct pb_set_chases *chases)
 
 static bool is_chase(const struct pb_level *level, const struct pb_point *point)
 {
-    struct pb_pick victim = {level->way->path, "trace", "victim"};
-    struct pb_pick random = {level->way->path, "trace", "random"};
+    struct pb_pick victim = {level->way->path, "traced", "victim"};
+    struct pb_pick random = {level->way->path, "traced", "random"};
 
     return point->stride_bytes > 0 &&
            (pb_point_matches(point, &victim) || pb_point_matches(point, &random));

@@ -145,10 +145,8 @@ static enum pb_status read_policy(const struct source *from, struct pb_model_lev
                                   struct pb_error *err)
 {
     const struct pb_parameter *policy = stated(from, "policy"),
-                              *weights = stated(from, "victim_probabilities");
+                              *weights = stated(from, "way_eviction_probabilities");
 
-    if (weights == NULL)
-        weights = stated(from, "way_eviction_probabilities");
     level->shape.policy = PB_MODEL_RANDOM;
     if (policy == NULL || pb_model_policy_parse(policy->word) == PB_MODEL_POLICY_COUNT) {
         note_missing(from, level, "policy");
@@ -212,9 +210,7 @@ static enum pb_status read_tlb(const struct source *from, struct pb_model_level 
 
     PB_TEXT_SET(level->memory, from->memory);
     level->is_tlb = true;
-    level->shape.line_bytes = count_of(from, "entry_span_bytes");
-    if (level->shape.line_bytes == 0)
-        level->shape.line_bytes = count_of(from, "entry_coverage_bytes");
+    level->shape.line_bytes = count_of(from, "entry_coverage_bytes");
     if (!is_power_of_two(level->shape.line_bytes)) {
         note_missing(from, level, "entry_coverage_bytes");
         level->shape.line_bytes = 0;
@@ -240,8 +236,6 @@ static bool names(const struct pb_parameters *parameters, const char *memory, co
     const struct pb_parameter *word = stated(&from, "same_cache_as");
     size_t length = strlen(other);
 
-    if (word == NULL)
-        word = stated(&from, "shares_with");
     for (const char *at = word == NULL ? NULL : strstr(word->word, other); at != NULL;
          at = strstr(at + length, other))
         if ((at == word->word || at[-1] == ' ') && (at[length] == '\0' || at[length] == ' '))
@@ -348,12 +342,8 @@ static void read_latencies(const struct pb_parameters *parameters,
         if (hierarchy->caches[i].is_chip_wide)
             hierarchy->caches[i].far_latency = latency_of(&far, "latency_cycles");
     hierarchy->dram = latency_of(&dram, "latency_cycles");
-    hierarchy->mshr_per_sm = (size_t)count_of(&mshr, "per_sm");
-    hierarchy->mshr_per_warp = (size_t)count_of(&mshr, "per_warp");
-    if (hierarchy->mshr_per_sm == 0)
-        hierarchy->mshr_per_sm = (size_t)count_of(&mshr, "outstanding_per_sm");
-    if (hierarchy->mshr_per_warp == 0)
-        hierarchy->mshr_per_warp = (size_t)count_of(&mshr, "outstanding_per_warp");
+    hierarchy->mshr_per_sm = (size_t)count_of(&mshr, "outstanding_per_sm");
+    hierarchy->mshr_per_warp = (size_t)count_of(&mshr, "outstanding_per_warp");
 }
 
 enum pb_status pb_model_hierarchy_from_parameters(const struct pb_parameters *parameters,

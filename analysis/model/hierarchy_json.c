@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/former.h"
+
 enum { SETS_MAX = 1 << 24, WAYS_MAX = 1 << 20, LIST_MAX = 1 << 16 };
 
 /* "0x80" */
@@ -150,7 +152,8 @@ static enum pb_status read_memory(const struct pb_json *memory, const char *name
         enum pb_status status = pb_json_member(memory, key, true, &object, err);
 
         if (status == PB_OK)
-            status = pb_parameters_declare(parameters, name, key, "", "", err);
+            status = pb_parameters_declare(parameters, name, pb_name_now(PB_NAME_OF_PARAMETER, key),
+                                           "", "", err);
         if (status == PB_OK)
             status = read_parameter(&object, &parameters->items[parameters->count - 1], err);
         if (status != PB_OK)

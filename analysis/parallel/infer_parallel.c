@@ -272,7 +272,7 @@ static void state_whole(const struct pb_case *at, const struct arrays *arrays)
                                 "from DRAM",
                                 arrays->row_count);
     pb_parameter_point_to(answer, at->inference->tests[0]);
-    answer = pb_parameters_find(at->parameters, "l2", "all_miss_bytes");
+    answer = pb_parameters_find(at->parameters, "l2", "full_miss_bytes");
     if (answer != NULL)
         pb_parameter_set_none(answer, "some lines of the largest array, %.0f bytes, still hit",
                               arrays->sizes[arrays->row_count - 1]);

@@ -101,7 +101,7 @@ const struct pb_figure pb_figures[] = {
      "TLBs",
      "TLB steps",
      PB_FROM_TESTS,
-     {"tlb_reach", "tlb_remap", "tlb_alias"},
+     {"tlb_reach", "tlb_remap"},
      "Median latency of one load in each page over the bytes that the pages span (M16 4.4): each "
      "step is a TLB level that no longer holds all translations.",
      pb_figure_tlb},
@@ -261,7 +261,7 @@ const struct pb_figure pb_figures[] = {
      "State",
      "Sustained load",
      PB_FROM_TESTS,
-     {"sustained_load", "sustain"},
+     {"sustained_load"},
      "Throughput, clocks, power and temperature along a lasting copy.",
      pb_figure_sustained},
     {"states",

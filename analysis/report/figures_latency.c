@@ -286,7 +286,6 @@ static void draw_victims(const struct pb_figure_case *at, const struct pb_record
 /* How often each way was evicted, where chance decides. */
 static void draw_probabilities(const struct pb_figure_case *at, const char *memory)
 {
-    static const char *const names[] = {"way_eviction_probabilities", "victim_probabilities"};
     struct pb_plot_series bars = {.mark = PB_MARK_BARS};
     struct pb_plot plot = {.x = {.label = "Way, in the order of filling", .unit = ""},
                            .y = {.label = "Share of evictions", .unit = "", .from_zero = true},
@@ -295,8 +294,7 @@ static void draw_probabilities(const struct pb_figure_case *at, const char *memo
                            .reference = NAN};
     double *shares = NULL, *ways;
 
-    for (size_t i = 0; i < 2 && bars.count == 0; i++)
-        bars.count = pb_figure_list(at, memory, names[i], &shares);
+    bars.count = pb_figure_list(at, memory, "way_eviction_probabilities", &shares);
     ways = pb_page_numbers(at->page, bars.count);
     for (size_t i = 0; ways != NULL && i < bars.count; i++)
         ways[i] = (double)(i + 1);

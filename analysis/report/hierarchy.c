@@ -9,13 +9,13 @@
 #include "analysis/report/figures.h"
 #include "analysis/report/frame.h"
 
-enum { ROWS_MAX = 9, NAMES_MAX = 2 };
+enum { ROWS_MAX = 9 };
 
 static const double width = 960.0, margin = 12.0, gap = 10.0, line_height = 15.0;
 
-/* A line of a box: a parameter, under its present and its former name. */
+/* A line of a box: a parameter. */
 struct row {
-    const char *label, *names[NAMES_MAX];
+    const char *label, *name;
 };
 
 struct box {
@@ -30,62 +30,61 @@ static const struct box sm_boxes[] = {
      "Shared memory",
      1.0,
      1,
-     {{"latency", {"latency_cycles"}},
-      {"banks", {"banks"}},
-      {"bank width", {"bank_bytes"}},
-      {"throughput", {"peak_bytes_per_cycle_per_sm"}}}},
+     {{"latency", "latency_cycles"},
+      {"banks", "banks"},
+      {"bank width", "bank_bytes"},
+      {"throughput", "peak_bytes_per_cycle_per_sm"}}},
     {"l1",
      "L1 data cache",
      1.0,
      1,
-     {{"size", {"size_bytes"}},
-      {"latency", {"latency_cycles"}},
-      {"line", {"line_bytes"}},
-      {"sector", {"sector_bytes"}},
-      {"sets", {"set_count"}},
-      {"ways", {"way_counts"}},
-      {"index", {"index_kind"}},
-      {"policy", {"policy"}}}},
+     {{"size", "size_bytes"},
+      {"latency", "latency_cycles"},
+      {"line", "line_bytes"},
+      {"sector", "sector_bytes"},
+      {"sets", "set_count"},
+      {"ways", "way_counts"},
+      {"index", "index_kind"},
+      {"policy", "policy"}}},
     {"readonly",
      "Read-only path",
      1.0,
      1,
-     {{"size", {"size_bytes"}},
-      {"latency", {"latency_cycles"}},
-      {"line", {"line_bytes"}},
-      {"sets", {"set_count"}},
-      {"ways", {"way_counts"}},
-      {"policy", {"policy"}},
-      {"cache of", {"same_cache_as", "shares_with"}}}},
+     {{"size", "size_bytes"},
+      {"latency", "latency_cycles"},
+      {"line", "line_bytes"},
+      {"sets", "set_count"},
+      {"ways", "way_counts"},
+      {"policy", "policy"},
+      {"cache of", "same_cache_as"}}},
     {"texture",
      "Texture path",
      1.0,
      1,
-     {{"size", {"size_bytes"}},
-      {"latency", {"latency_cycles"}},
-      {"line", {"line_bytes"}},
-      {"sets", {"set_count"}},
-      {"ways", {"way_counts"}},
-      {"policy", {"policy"}},
-      {"cache of", {"same_cache_as", "shares_with"}}}},
+     {{"size", "size_bytes"},
+      {"latency", "latency_cycles"},
+      {"line", "line_bytes"},
+      {"sets", "set_count"},
+      {"ways", "way_counts"},
+      {"policy", "policy"},
+      {"cache of", "same_cache_as"}}},
     {"constant_l1",
      "Constant L1",
      1.0,
      1,
-     {{"size", {"size_bytes"}},
-      {"latency", {"latency_cycles"}},
-      {"line", {"line_bytes"}},
-      {"sets", {"set_count"}},
-      {"ways", {"way_counts"}},
-      {"policy", {"policy"}}}},
+     {{"size", "size_bytes"},
+      {"latency", "latency_cycles"},
+      {"line", "line_bytes"},
+      {"sets", "set_count"},
+      {"ways", "way_counts"},
+      {"policy", "policy"}}},
 };
 
 #define TLB_ROWS                                                                                   \
     {                                                                                              \
-        {"entries", {"entry_count"}},                                                              \
-            {"of an entry", {"entry_coverage_bytes", "entry_span_bytes"}},                         \
-            {"reach", {"reach_bytes"}}, {"sets", {"set_count"}}, {"ways", {"way_counts"}},         \
-            {"miss adds", {"penalty_cycles"}},                                                     \
+        {"entries", "entry_count"}, {"of an entry", "entry_coverage_bytes"},                       \
+            {"reach", "reach_bytes"}, {"sets", "set_count"}, {"ways", "way_counts"},               \
+            {"miss adds", "penalty_cycles"},                                                       \
     }
 
 static const struct box tlb_boxes[] = {
@@ -96,16 +95,15 @@ static const struct box tlb_boxes[] = {
      "Constant L1.5",
      1.0,
      1,
-     {{"size", {"size_bytes"}},
-      {"latency", {"latency_cycles"}},
-      {"line", {"line_bytes"}},
-      {"sets", {"set_count"}}}},
+     {{"size", "size_bytes"},
+      {"latency", "latency_cycles"},
+      {"line", "line_bytes"},
+      {"sets", "set_count"}}},
     {"mshr",
      "Outstanding misses",
      1.0,
      1,
-     {{"per warp", {"outstanding_per_warp", "per_warp"}},
-      {"per SM", {"outstanding_per_sm", "per_sm"}}}},
+     {{"per warp", "outstanding_per_warp"}, {"per SM", "outstanding_per_sm"}}},
 };
 
 static const struct box l2_boxes[] = {
@@ -113,16 +111,16 @@ static const struct box l2_boxes[] = {
      "L2",
      1.7,
      2,
-     {{"size", {"size_bytes"}},
-      {"latency", {"latency_cycles"}},
-      {"line", {"line_bytes"}},
-      {"sector", {"sector_bytes"}},
-      {"sets", {"set_count"}},
-      {"ways", {"way_counts"}},
-      {"policy", {"policy"}},
-      {"slices", {"slice_count"}}}},
-    {"l2_near", "Near half", 1.0, 1, {{"size", {"size_bytes"}}, {"latency", {"latency_cycles"}}}},
-    {"l2_far", "Far half", 1.0, 1, {{"latency", {"latency_cycles"}}}},
+     {{"size", "size_bytes"},
+      {"latency", "latency_cycles"},
+      {"line", "line_bytes"},
+      {"sector", "sector_bytes"},
+      {"sets", "set_count"},
+      {"ways", "way_counts"},
+      {"policy", "policy"},
+      {"slices", "slice_count"}}},
+    {"l2_near", "Near half", 1.0, 1, {{"size", "size_bytes"}, {"latency", "latency_cycles"}}},
+    {"l2_far", "Far half", 1.0, 1, {{"latency", "latency_cycles"}}},
 };
 
 static const struct box memory_boxes[] = {
@@ -130,23 +128,19 @@ static const struct box memory_boxes[] = {
      "DRAM",
      1.7,
      2,
-     {{"latency", {"latency_cycles"}},
-      {"in time", {"latency_ns"}},
-      {"copy", {"peak_bytes_per_s"}},
-      {"read", {"read_peak_bytes_per_s"}},
-      {"write", {"write_peak_bytes_per_s"}}}},
+     {{"latency", "latency_cycles"},
+      {"in time", "latency_ns"},
+      {"copy", "peak_bytes_per_s"},
+      {"read", "read_peak_bytes_per_s"},
+      {"write", "write_peak_bytes_per_s"}}},
     {"host_link",
      "Host link",
      1.0,
      1,
-     {{"throughput", {"peak_bytes_per_s"}},
-      {"to device", {"to_latency_ns"}},
-      {"from device", {"from_latency_ns"}}}},
-    {"peer_link",
-     "Peer link",
-     1.0,
-     1,
-     {{"throughput", {"bytes_per_s"}}, {"latency", {"latency_ns"}}}},
+     {{"throughput", "peak_bytes_per_s"},
+      {"to device", "to_latency_ns"},
+      {"from device", "from_latency_ns"}}},
+    {"peer_link", "Peer link", 1.0, 1, {{"throughput", "bytes_per_s"}, {"latency", "latency_ns"}}},
 };
 
 struct band {
@@ -168,19 +162,6 @@ static const struct band bands[] = {
 };
 enum { BANDS = sizeof(bands) / sizeof(bands[0]) };
 
-static const struct pb_report_parameter *parameter_of(const struct pb_figure_case *at,
-                                                      const char *memory, const struct row *row)
-{
-    for (size_t i = 0; i < NAMES_MAX && row->names[i] != NULL; i++) {
-        const struct pb_report_parameter *parameter =
-            pb_figure_parameter(at, memory, row->names[i]);
-
-        if (parameter != NULL)
-            return parameter;
-    }
-    return NULL;
-}
-
 static bool is_point(const struct pb_report_parameter *parameter)
 {
     return !isfinite(parameter->number) || !isfinite(parameter->low) ||
@@ -193,7 +174,8 @@ static bool has_value(const struct pb_figure_case *at, const struct box *box)
 {
     for (const struct row *row = box->rows; row < box->rows + ROWS_MAX && row->label != NULL;
          row++) {
-        const struct pb_report_parameter *parameter = parameter_of(at, box->memory, row);
+        const struct pb_report_parameter *parameter =
+            pb_figure_parameter(at, box->memory, (row)->name);
 
         if (parameter != NULL && parameter->value[0] != '\0')
             return true;
@@ -205,7 +187,8 @@ static const char *reason_of(const struct pb_figure_case *at, const struct box *
 {
     for (const struct row *row = box->rows; row < box->rows + ROWS_MAX && row->label != NULL;
          row++) {
-        const struct pb_report_parameter *parameter = parameter_of(at, box->memory, row);
+        const struct pb_report_parameter *parameter =
+            pb_figure_parameter(at, box->memory, (row)->name);
 
         if (parameter != NULL && parameter->reason[0] != '\0')
             return parameter->reason;
@@ -217,7 +200,7 @@ static const char *reason_of(const struct pb_figure_case *at, const struct box *
 static double row_height(const struct pb_figure_case *at, const struct box *box,
                          const struct row *row)
 {
-    const struct pb_report_parameter *parameter = parameter_of(at, box->memory, row);
+    const struct pb_report_parameter *parameter = pb_figure_parameter(at, box->memory, (row)->name);
 
     if (parameter == NULL)
         return 0.0;
@@ -319,7 +302,7 @@ static void draw_folded(FILE *out, double x, double y, double room, const char *
 static void draw_row(const struct pb_figure_case *at, const struct box *box, const struct row *row,
                      double x, double *y, double w)
 {
-    const struct pb_report_parameter *parameter = parameter_of(at, box->memory, row);
+    const struct pb_report_parameter *parameter = pb_figure_parameter(at, box->memory, (row)->name);
     FILE *out = at->page->out;
     bool is_latency;
     char text[PB_MESSAGE_LENGTH];
@@ -492,8 +475,6 @@ static const char *band_title(const struct pb_figure_case *at, const struct band
         describe_sm(at, text, sizeof(text));
         return pb_page_text(at->page, "%s", text);
     }
-    if (sides == NULL)
-        sides = pb_figure_parameter(at, "l2", "side_sm_counts");
     if (sides == NULL || sides->value[0] == '\0')
         return "L2 cache";
     return pb_page_text(at->page, "L2 cache · SMs on its sides: %.60s", sides->value);

@@ -228,7 +228,7 @@ struct curve {
 /* Laps of phase "wong", each size once, in rising order as they were taken. */
 static void read_curve(const struct pb_series *series, struct curve *curve_out)
 {
-    static const struct pb_pick pick = {NULL, "lap", "wong"};
+    static const struct pb_pick pick = {NULL, "timed", "wong"};
     const struct pb_point *point;
     struct curve *curve = curve_out;
     size_t at = 0;

@@ -1,5 +1,5 @@
 /*
- * jump_line_bytes of the row's memory: its lines, level by level, as F13's jumps show them.
+ * stride_knee_bytes of the row's memory: its lines, level by level, as F13's jumps show them.
  *
  * After a large jump, which misses everywhere, a small jump of s bytes hits the first level that
  * has brought the line in which it ends; where small jumps of s bytes become slower, the lines of
@@ -67,7 +67,7 @@ static enum pb_status read_jumps(const struct pb_series *series, const struct pb
 static enum pb_status read_all(const struct pb_series *series, struct jumps *jumps_out,
                                size_t *count_out, struct pb_error *err)
 {
-    static const struct pb_pick pick = {NULL, "trace", "jump"};
+    static const struct pb_pick pick = {NULL, "traced", "jump"};
     const struct pb_point *point;
     enum pb_status status = PB_OK;
     size_t at = 0, count = 0;
@@ -156,7 +156,7 @@ static enum pb_status state_lines(const struct pb_case *at, const struct jumps *
                        "nothing is cached or everything is prefetched",
                        (unsigned long long)jumps[0].bytes,
                        (unsigned long long)jumps[count - 1].bytes, steps.levels);
-    pb_parameter_set_list(pb_case_answer(at, "jump_line_bytes"), steps.lines, steps.count,
+    pb_parameter_set_list(pb_case_answer(at, "stride_knee_bytes"), steps.lines, steps.count,
                           pb_votes_confidence(&steps.votes),
                           "F13 3.4.1: small jumps of %llu to %llu bytes after cold large ones take "
                           "%s cycles",

@@ -48,7 +48,7 @@ static enum pb_status measure_stride(const struct pb_series *series, const struc
 static enum pb_status read_strides(const struct pb_series *series, struct pb_stride *strides_out,
                                    size_t *count_out, struct pb_error *err)
 {
-    struct pb_pick pick = {"shared", "trace", "word4"};
+    struct pb_pick pick = {"shared", "traced", "word4"};
     const struct pb_point *point;
     size_t at = 0, count = 0;
 

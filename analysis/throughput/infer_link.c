@@ -2,8 +2,8 @@
  * The links of a device, alone and while the node's other devices use theirs.
  *
  *   host_link   to_latency_ns, from_latency_ns: of 4 bytes to and from the device, pinned memory;
- *               to_together_bytes_per_s, from_together_bytes_per_s: throughput in company
- *   peer_link   bytes_per_s, latency_ns, together_bytes_per_s: lists, a number for each other
+ *               to_concurrent_bytes_per_s, from_concurrent_bytes_per_s: throughput in company
+ *   peer_link   bytes_per_s, latency_ns, concurrent_bytes_per_s: lists, a number for each other
  *               device, in the order of their PCI bus ids in the recording; null: not reached
  *
  *               load_latency_cycles, load_dram_latency_cycles: of loads past L1 of lines in the
@@ -84,7 +84,8 @@ enum pb_status pb_infer_host_latency(const struct pb_case *at, struct pb_error *
 enum pb_status pb_infer_host_together(const struct pb_case *at, struct pb_error *err)
 {
     static const char *const directions[] = {"to_device", "from_device"};
-    static const char *const answers[] = {"to_together_bytes_per_s", "from_together_bytes_per_s"};
+    static const char *const answers[] = {"to_concurrent_bytes_per_s",
+                                          "from_concurrent_bytes_per_s"};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
     enum pb_status status = check_host(matrix, err);
 
@@ -147,7 +148,7 @@ enum pb_status pb_infer_peers_together(const struct pb_case *at, struct pb_error
     enum pb_status status = check_peers(matrix, err);
 
     if (status == PB_OK)
-        state_peers(pb_case_answer(at, "together_bytes_per_s"), matrix, "throughput",
+        state_peers(pb_case_answer(at, "concurrent_bytes_per_s"), matrix, "throughput",
                     "transfers of 64 MiB from each other device while all transfer");
     return status;
 }

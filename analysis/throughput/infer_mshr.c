@@ -1,5 +1,5 @@
 /*
- * mshr.per_warp and mshr.per_sm: how many misses are under way at once.
+ * mshr.outstanding_per_warp and mshr.outstanding_per_sm: how many misses are under way at once.
  *
  * Loads that find no free register wait for the oldest one. Of every number of registers the times
  * of all bursts follow, played through load by load; stated is the number that foretells them best,
@@ -209,7 +209,7 @@ static unsigned per_warp_of(const struct pb_parameter *answer)
 enum pb_status pb_infer_mshr(const struct pb_case *at, struct pb_error *err)
 {
     static const char *const traffics[TRAFFICS] = {"l2", "dram"};
-    struct pb_parameter *per_warp = pb_case_answer(at, "per_warp");
+    struct pb_parameter *per_warp = pb_case_answer(at, "outstanding_per_warp");
     struct finding findings[TRAFFICS];
     struct pb_bursts bursts[TRAFFICS];
     enum pb_status status = PB_OK;
@@ -223,6 +223,6 @@ enum pb_status pb_infer_mshr(const struct pb_case *at, struct pb_error *err)
     state(per_warp, &findings[0], &findings[1]);
     status = find_limits(bursts, true, per_warp_of(per_warp), findings, err);
     if (status == PB_OK)
-        state(pb_case_answer(at, "per_sm"), &findings[0], &findings[1]);
+        state(pb_case_answer(at, "outstanding_per_sm"), &findings[0], &findings[1]);
     return status;
 }

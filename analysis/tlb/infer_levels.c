@@ -1,6 +1,6 @@
 /*
- * TLB levels: page_bytes, entry_count, entry_span_bytes, reach_bytes, sets, index and penalty of
- * tlb_l1 to tlb_l3, by one comparison of hypotheses.
+ * TLB levels: page_bytes, entry_count, entry_coverage_bytes, reach_bytes, sets, index and penalty
+ * of tlb_l1 to tlb_l3, by one comparison of hypotheses.
  *
  * Level by level, every latency step that loads show is tried with every structure
  * (structure.h) under one noise model (evidence.h); the likeliest of all becomes the next level,
@@ -411,7 +411,7 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
                             "likeliest of all structures: log likelihood %.0f above none; %zu of "
                             "%zu places begin to miss as predicted",
                             level->best.gain, level->agreeing, level->seen);
-    pb_parameter_set_number(answer(at, i, "entry_span_bytes"), level->coverage, confidence,
+    pb_parameter_set_number(answer(at, i, "entry_coverage_bytes"), level->coverage, confidence,
                             "pages that hit and miss together, over all strides");
     pb_parameter_set_number(answer(at, i, "reach_bytes"), reach, confidence,
                             "entries by what each covers");
@@ -428,7 +428,7 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
 
 enum pb_status pb_infer_tlb_levels(const struct pb_case *at, struct pb_error *err)
 {
-    static const char *const names[] = {"page_bytes",  "entry_count", "entry_span_bytes",
+    static const char *const names[] = {"page_bytes",  "entry_count", "entry_coverage_bytes",
                                         "reach_bytes", "set_count",   "way_counts",
                                         "index_kind",  "index_masks", "penalty_cycles"};
     struct pb_tlb_scans scans = {.items = NULL};

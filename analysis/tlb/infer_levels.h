@@ -11,9 +11,9 @@
 #include "analysis/inference.h"
 
 /*
- * States page_bytes, entry_count, entry_span_bytes, reach_bytes, sets, index and penalty of tlb_l1
- * to tlb_l3, which must be declared, from recordings of tlb_reach and tlb_alias. PB_NO_MEMORY is
- * the only error.
+ * States page_bytes, entry_count, entry_coverage_bytes, reach_bytes, sets, index and penalty of
+ * tlb_l1 to tlb_l3, which must be declared, from recordings of tlb_reach and tlb_remap.
+ * PB_NO_MEMORY is the only error.
  */
 enum pb_status pb_infer_tlb_levels(const struct pb_case *at, struct pb_error *err);
 

@@ -47,7 +47,7 @@ static enum pb_status choose_slice(const struct pb_case *at, const char *path, c
                                    const char **fault_out, struct pb_error *err)
 {
     const struct pb_series *series = &at->recordings[0].series;
-    struct pb_pick pick = {path, "trace", phase};
+    struct pb_pick pick = {path, "traced", phase};
     const struct pb_point *point;
     double most = pb_pattern_most_of_hits(at, pattern);
     bool shown = false;

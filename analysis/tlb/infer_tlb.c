@@ -1,7 +1,8 @@
 /*
- * page_bytes, entry_count, entry_span_bytes, reach_bytes, penalty_cycles, sets and index of a level
- * of translation, by kinds of access: infer_tlb_span.c looks at reach and span, infer_tlb_ways.c at
- * sets. Where L2's own hits come in several kinds, infer_tlb_rise.c does it all.
+ * page_bytes, entry_count, entry_coverage_bytes, reach_bytes, penalty_cycles, sets and index of a
+ * level of translation, by kinds of access: infer_tlb_span.c looks at reach and span,
+ * infer_tlb_ways.c at sets. Where L2's own hits come in several kinds, infer_tlb_rise.c does it
+ * all.
  *
  * Source: M16 section 4.4.
  */
@@ -93,12 +94,13 @@ static void leave_open(const struct pb_case *at, const struct pb_tlb_view *view)
     static const char *const others[] = {"entry_count", "way_counts", "page_bytes"};
 
     pb_parameter_set_none(
-        pb_case_answer(at, "entry_span_bytes"),
+        pb_case_answer(at, "entry_coverage_bytes"),
         view->disputed
             ? "contradictory: single misses and the strides of equal reach give different spans"
             : "no stride with misses resolves the pages of one entry");
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        pb_parameter_set_none(pb_case_answer(at, others[i]), "entry_span_bytes is undetermined");
+        pb_parameter_set_none(pb_case_answer(at, others[i]),
+                              "entry_coverage_bytes is undetermined");
 }
 
 static void state_reach(const struct pb_case *at, const struct pb_tlb_view *view, double confidence)
@@ -143,7 +145,8 @@ static enum pb_status state_level(const struct pb_case *at, const struct pb_tlb_
         return PB_OK;
     }
     pb_parameter_set_number(
-        pb_case_answer(at, "entry_span_bytes"), (struct pb_estimate){span, span, span}, confidence,
+        pb_case_answer(at, "entry_coverage_bytes"), (struct pb_estimate){span, span, span},
+        confidence,
         "pages that hit and miss together, and strides of equal reach: %zu of %zu larger ones",
         view->strides_agreeing, view->strides);
     pb_parameter_set_number(

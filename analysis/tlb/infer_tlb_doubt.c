@@ -66,16 +66,16 @@ void pb_tlb_doubt_span(const struct pb_case *at, uint64_t least_bytes)
 {
     static const char why[] = "entries that span less show the same behind the level before";
     char before[] = "tlb_l0";
-    double span = pb_case_answer(at, "entry_span_bytes")->numbers[0].value, times;
+    double span = pb_case_answer(at, "entry_coverage_bytes")->numbers[0].value, times;
     struct pb_parameter *masks = pb_case_answer(at, "index_masks");
 
     before[5] = (char)(at->inference->memory[5] - 1);
-    if (pb_case_answer(at, "entry_span_bytes")->kind != PB_VALUE_NUMBER ||
+    if (pb_case_answer(at, "entry_coverage_bytes")->kind != PB_VALUE_NUMBER ||
         span <= (double)least_bytes ||
-        !(pb_parameters_number(at->parameters, before, "entry_span_bytes") >= span))
+        !(pb_parameters_number(at->parameters, before, "entry_coverage_bytes") >= span))
         return;
     times = span / (double)least_bytes;
-    widen(at, "entry_span_bytes", 1.0 / times, 1.0, why);
+    widen(at, "entry_coverage_bytes", 1.0 / times, 1.0, why);
     widen(at, "reach_bytes", 1.0 / times, 1.0, why);
     widen(at, "entry_count", 1.0, times, why);
     widen(at, "set_count", 1.0, times, why);

@@ -3,14 +3,13 @@
  * lines that are compared with themselves (rise.h).
  *
  *   penalty_cycles     the rise where every page takes an entry of its own
- *   entry_span_bytes   with which the onsets of all strides, in pages beyond it and in bytes below,
- *                      lead to one number of entries; below it only the first page of an entry
- *                      misses, so that the rises are as much smaller as the strides
- *   entry_count        what the level's sets hold (infer_tlb_sets.c); where they do not show, what
- *                      these onsets leave, or the most that fit, where they differ by a few
- *   reach_bytes        the same by the span, or the largest footprint without misses, at the
- *                      strides up to the span
- *   way_counts         of the sets; or one set, where one page too many makes all miss (LRU)
+ *   entry_coverage_bytes   with which the onsets of all strides, in pages beyond it and in bytes
+ * below, lead to one number of entries; below it only the first page of an entry misses, so that
+ * the rises are as much smaller as the strides entry_count        what the level's sets hold
+ * (infer_tlb_sets.c); where they do not show, what these onsets leave, or the most that fit, where
+ * they differ by a few reach_bytes        the same by the span, or the largest footprint without
+ * misses, at the strides up to the span way_counts         of the sets; or one set, where one page
+ * too many makes all miss (LRU)
  *
  * Limit: what is less than a few cycles, or seen at one stride only, leaves span and entries open.
  */
@@ -68,7 +67,7 @@ static void state_reach(const struct pb_case *at, const struct pb_rise_view *vie
 
 static void state_span(const struct pb_case *at, const struct pb_rise_view *view)
 {
-    struct pb_parameter *answer = pb_case_answer(at, "entry_span_bytes");
+    struct pb_parameter *answer = pb_case_answer(at, "entry_coverage_bytes");
     double span = (double)view->span_bytes;
     struct pb_votes votes = {0, 0};
 
@@ -159,7 +158,7 @@ static void state_entries(const struct pb_case *at, const struct pb_rise_view *v
 
     pb_parameter_set_none(pb_case_answer(at, "way_counts"), "entry_count is not exact");
     if (view->span_bytes == 0)
-        pb_parameter_set_none(answer, "entry_span_bytes is undetermined");
+        pb_parameter_set_none(answer, "entry_coverage_bytes is undetermined");
     else if (view->entries_low > view->entries_high &&
              view->entries_low * (1.0 - taken_share) <= view->entries_high)
         state_taken(answer, view);

@@ -24,7 +24,7 @@ struct level {
 static struct level level_of(const struct pb_case *at, const char *memory)
 {
     return (struct level){pb_parameters_number(at->parameters, memory, "entry_count"),
-                          pb_parameters_number(at->parameters, memory, "entry_span_bytes"),
+                          pb_parameters_number(at->parameters, memory, "entry_coverage_bytes"),
                           pb_parameters_find(at->parameters, memory, "way_counts")};
 }
 

@@ -20,7 +20,7 @@ void pb_tlb_clear(struct pb_tlb *tlb)
 static bool is_walk(const struct pb_point *point, const char *phase)
 {
     return strncmp(point->phase, phase, strlen(phase)) == 0 && point->stride_bytes > 0 &&
-           strncmp(point->mode, "trace", PB_NAME_LENGTH) == 0 &&
+           strncmp(point->mode, "traced", PB_NAME_LENGTH) == 0 &&
            point->footprint_bytes >= point->stride_bytes;
 }
 

@@ -71,7 +71,7 @@ static enum pb_status check_width(const struct pb_sample *hits, struct pb_error 
 static enum pb_status read_reference(const struct pb_recording *recording, struct pb_tlb *tlb,
                                      struct pb_error *err)
 {
-    struct pb_pick pick = {NULL, "trace", "reference"};
+    struct pb_pick pick = {NULL, "traced", "reference"};
     struct pb_sample hits = {NULL, 0, 0}, no_laps = {NULL, 0, 0};
     struct pb_latency latency;
     enum pb_status status = pb_trace_collect(&recording->series, &pick, &hits, err);

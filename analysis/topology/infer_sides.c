@@ -1,6 +1,6 @@
 /*
- * latency_cycles of l2_near and l2_far, l2.side_sm_counts and l2.crossing_cycles: the two halves of
- * a large L2.
+ * latency_cycles of l2_near and l2_far, l2.partition_sm_counts and l2.crossing_cycles: the two
+ * halves of a large L2.
  *
  * Atomics are done where a line is at home, so that from one SM those to lines of the other half
  * take longer by the way across. Loads are answered by the near half, once it has a copy: near is
@@ -8,8 +8,8 @@
  * both halves.
  *
  * What atomics of one SM take, line by line and less what is common to all SMs, is a profile:
- * those of two SMs correlate near +1 on one side and near -1 across. side_sm_counts is a list, the
- * side of the first SM first.
+ * those of two SMs correlate near +1 on one side and near -1 across. partition_sm_counts is a list,
+ * the side of the first SM first.
  *
  * Limit: both halves must answer at least a tenth of the atomics.
  *
@@ -122,7 +122,8 @@ enum pb_status pb_infer_l2_side(const struct pb_case *at, struct pb_error *err)
     struct pb_sample loads = {NULL, 0, 0}, sorted = {NULL, 0, 0};
     struct pb_votes votes = {0, 0};
     struct halves halves;
-    const struct pb_parameter *sides = pb_parameters_find(at->parameters, "l2", "side_sm_counts");
+    const struct pb_parameter *sides =
+        pb_parameters_find(at->parameters, "l2", "partition_sm_counts");
     enum pb_status status = find_halves(&at->recordings[0], &halves, err);
 
     if (status == PB_OK && (sides == NULL || sides->kind == PB_VALUE_NONE))
@@ -227,11 +228,11 @@ enum pb_status pb_infer_l2_sides(const struct pb_case *at, struct pb_error *err)
         status = pb_sm_map_of(at, &map, err);
     if (status == PB_OK) {
         center_lines(map.cycles, map.sms, map.lines);
-        state_sides(pb_case_answer(at, "side_sm_counts"), map.cycles, map.sms, map.lines);
-        if (pb_case_answer(at, "side_sm_counts")->kind == PB_VALUE_NONE) {
+        state_sides(pb_case_answer(at, "partition_sm_counts"), map.cycles, map.sms, map.lines);
+        if (pb_case_answer(at, "partition_sm_counts")->kind == PB_VALUE_NONE) {
             pb_parameter_set_none(pb_case_answer(at, "crossing_cycles"),
                                   "no two sides of L2: %.200s",
-                                  pb_case_answer(at, "side_sm_counts")->reason);
+                                  pb_case_answer(at, "partition_sm_counts")->reason);
         } else {
             state_crossing(pb_case_answer(at, "crossing_cycles"), &halves);
             limit_size(at);

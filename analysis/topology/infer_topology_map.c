@@ -1,13 +1,13 @@
 /*
- * sm.group_sm_counts, l2.line_group_count and l2.slice_count: what the map of SM × line shows.
+ * sm.sm_group_sizes, l2.address_group_count and l2.slice_count: what the map of SM × line shows.
  *
  * What atomics from one SM take, line by line, less what is common to all SMs and to all lines, is
  * the SM's profile; turned around, the line's. Profiles that are alike make groups. SMs of a group
  * have the same way to every part of L2, lines of a group lie in the same part.
  *
- * group_sm_counts lists how many SMs the finest clear groups hold, the group of the first one
- * first; line_group_count is how many such groups lines make up. A group of lines is a slice where
- * groups do not fall apart any further, not even a little; else slice_count is open.
+ * sm_group_sizes lists how many SMs the finest clear groups hold, the group of the first one
+ * first; address_group_count is how many such groups lines make up. A group of lines is a slice
+ * where groups do not fall apart any further, not even a little; else slice_count is open.
  *
  * Limit: SMs at mirrored places look alike, and so do slices; a group need not be one GPC.
  *
@@ -264,7 +264,7 @@ enum pb_status pb_infer_sm_groups(const struct pb_case *at, struct pb_error *err
     if (status == PB_OK)
         status = group_map(&map, false, &groups, &grouping, err);
     if (status == PB_OK)
-        state_sizes(pb_case_answer(at, "group_sm_counts"), groups, map.sms, &grouping);
+        state_sizes(pb_case_answer(at, "sm_group_sizes"), groups, map.sms, &grouping);
     pb_sm_map_clear(&map);
     free(groups);
     return status;
@@ -290,7 +290,7 @@ static void state_lines(const struct pb_case *at, const struct pb_sm_map *map,
 {
     struct pb_estimate count = count_groups(grouping, map->lines);
 
-    pb_parameter_set_number(pb_case_answer(at, "line_group_count"), count,
+    pb_parameter_set_number(pb_case_answer(at, "address_group_count"), count,
                             confidence_of(grouping, map->lines),
                             "profiles of %zu lines by atomics, single linkage: gaps of %.1f cycles "
                             "between groups, of %.1f inside; %zu outliers",

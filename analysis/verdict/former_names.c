@@ -21,6 +21,10 @@ static const struct {
     {"tail_fraction_3x", "beyond_300"},
     {"self_history", "own_past"},
     {"battery_mismatch", "other_tests"},
+    {"sustained_load.throughput", "sustain.throughput"},
+    {"sustained_load.last_over_first", "sustain.last_over_first"},
+    {"memory_integrity.mismatches", "memory_pattern.mismatches"},
+    {"entry_coverage_bytes", "entry_span_bytes"},
 };
 
 bool pb_name_matches(const char *pattern, const char *name)

@@ -55,7 +55,7 @@
 #define TLB_METRICS(memory, tolerance, varies)                                                     \
     SIZE_METRIC(memory ".page_bytes", TLB, 0, "length of a page")                                  \
     COUNT_METRIC(memory ".entry_count", "", TLB, "entries")                                        \
-    SIZE_METRIC(memory ".entry_span_bytes", TLB, 0, "memory that an entry covers")                 \
+    SIZE_METRIC(memory ".entry_coverage_bytes", TLB, 0, "memory that an entry covers")             \
     SIZE_METRIC(memory ".reach_bytes", TLB, 0, "memory that all entries cover")                    \
     COUNT_METRIC(memory ".set_count", "", TLB, "sets")                                             \
     CYCLES_METRIC(memory ".penalty_cycles", TLB, tolerance, 0, varies, "what a miss adds")
@@ -198,9 +198,10 @@ RATE_METRIC("peer_copy.from_peer", "byte/s", PEER_LINK, 0.20, 0.0, 0, "best of t
 RATE_METRIC("peer_copy.to_peer", "byte/s", PEER_LINK, 0.20, 0.0, 0, "best of the median peer")
 RATE_METRIC("peer_copy.both", "byte/s", PEER_LINK, 0.20, 0.0, 0, "best of the median peer")
 
-RATE_METRIC("sustain.throughput", "byte/s", DRAM, 0.03, 0.0, 0, "median of the sustained load")
-PB_METRIC("sustain.last_over_first", "ratio", DRAM, FRACTION, HIGHER, 0.0, 0.03, 0.0, T(SUSTAINED),
-          "", "throughput of the last quarter over that of the first")
+RATE_METRIC("sustained_load.throughput", "byte/s", DRAM, 0.03, 0.0, 0,
+            "median of the sustained load")
+PB_METRIC("sustained_load.last_over_first", "ratio", DRAM, FRACTION, HIGHER, 0.0, 0.03, 0.0,
+          T(SUSTAINED), "", "throughput of the last quarter over that of the first")
 DRIFT_METRIC("clock_calibration.second_over_first", CLOCK, T(MEASURED_CLOCK),
              "SM clock of the second half over that of the first")
 DRIFT_METRIC("clock.lowest_over_highest", CLOCK, T(SAME_BATTERY) | T(MEASURED_CLOCK),

@@ -50,7 +50,7 @@ static const struct source {
 static void collect_traces(struct pb_observer *observer, const struct pb_recording *recording,
                            const struct source *source)
 {
-    struct pb_pick pick = {source->path, "trace", source->phase};
+    struct pb_pick pick = {source->path, "traced", source->phase};
     struct pb_sample *pool = &observer->accesses[source->class], found = {NULL, 0, 0};
     double median, noise;
 

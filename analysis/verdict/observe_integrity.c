@@ -1,7 +1,7 @@
 /*
  * Integrity: how many words came back other than they were written, by all tests together.
  *
- * The count is the matrix of memory_pattern and the words of the other tests' messages, which is
+ * The count is the matrix of memory_integrity and the words of the other tests' messages, which is
  * where the battery puts what a kernel's own check has found: "12 words were copied wrong …",
  * "5 words of a transfer … arrived wrong", "chase over …: address A: expected B, found C (bits D)".
  */
@@ -41,7 +41,7 @@ static double address_in(const char *message)
 void pb_observe_check(struct pb_observer *observer, const struct pb_recording *recording)
 {
     const struct pb_matrix *matrix = &recording->matrix;
-    bool is_pattern = strcmp(recording->name, "memory_pattern") == 0 && matrix->rank == 1 &&
+    bool is_pattern = strcmp(recording->name, "memory_integrity") == 0 && matrix->rank == 1 &&
                       matrix->axes[0].length >= PATTERN_QUANTITIES && matrix->values != NULL;
     double count = is_pattern ? matrix->values[PATTERN_MISMATCHES] : count_in(recording->message);
 
@@ -62,5 +62,5 @@ void pb_observe_integrity(struct pb_observer *observer)
                               is_told ? (int64_t)observer->mismatch_address : -1};
 
     if (observer->checked || observer->mismatches > 0.0)
-        pb_observer_put(observer, "memory_pattern", "integrity", "mismatches", cell);
+        pb_observer_put(observer, "memory_integrity", "integrity", "mismatches", cell);
 }

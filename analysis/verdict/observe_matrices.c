@@ -3,7 +3,7 @@
  * best of each direction of a link, drift along a lasting load.
  *
  * Which cell holds the peak is not compared: on a plateau that is chance. Nor is the time of
- * memory_pattern, which the host takes, allocations included: it is no rate of memory.
+ * memory_integrity, which the host takes, allocations included: it is no rate of memory.
  */
 #include <math.h>
 #include <stdio.h>
@@ -229,7 +229,7 @@ void pb_observe_matrix(struct pb_observer *observer, const struct pb_recording *
         {"peer_link", put_peers},
         {"peer_chase", put_peer_chase},
         {"peer_copy", put_peer_copy},
-        {"sustain", put_sustain},
+        {"sustained_load", put_sustain},
         {"clock_calibration", put_calibration},
         {"sync", put_cycles},
         {"spill", put_cycles},

@@ -147,7 +147,7 @@ void pb_observe_parallel(struct pb_observer *observer, const struct pb_recording
         return;
     if (strcmp(recording->name, "compute_integrity") == 0)
         put_compute(observer, recording);
-    if (strcmp(recording->name, "sustain") == 0)
+    if (strcmp(recording->name, "sustained_load") == 0)
         put_sustained(observer, recording);
     if (strcmp(recording->name, "read_peak") == 0)
         put_read_peak(observer, recording);

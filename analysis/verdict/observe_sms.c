@@ -34,7 +34,7 @@ static int slower_first(const void *a, const void *b)
 static size_t read_laps(const struct pb_series *series, const char *phase, bool as_period,
                         struct lap *laps_out)
 {
-    struct pb_pick pick = {NULL, "lap", phase};
+    struct pb_pick pick = {NULL, "timed", phase};
     const struct pb_point *point;
     size_t at = 0, count = 0;
 

@@ -245,7 +245,7 @@ static enum pb_status walk_all(struct pb_bench *bench, struct alias *alias,
     return status;
 }
 
-enum pb_status pb_test_tlb_alias(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_tlb_remap(struct pb_bench *bench, struct pb_recording *recording,
                                  struct pb_error *err)
 {
     struct alias *alias = calloc(1, sizeof(*alias));

@@ -19,8 +19,8 @@
 static const uint64_t shifts_lines[] = {1, 2, 3, 5, 9, 17, 33, 65, 129, 257, 513, 1025};
 enum { SHIFTS = sizeof(shifts_lines) / sizeof(shifts_lines[0]) };
 
-enum pb_status pb_test_l1_bases(struct pb_bench *bench, struct pb_recording *recording,
-                                struct pb_error *err)
+enum pb_status pb_test_l1_alignment(struct pb_bench *bench, struct pb_recording *recording,
+                                    struct pb_error *err)
 {
     struct pb_search search;
     uint64_t least, most, edge;

@@ -60,7 +60,7 @@ struct pb_bench {
     struct pb_known known[PB_CACHE_COUNT];
     struct pb_stream best_copy;   /* the fastest copy so far */
     double best_copy_bytes_per_s; /* 0: none was taken yet */
-    double sustain_seconds;       /* of load in the test sustain; 0: by the battery */
+    double sustain_seconds;       /* of load in the test sustained_load; 0: by the battery */
     struct pb_node_links links;   /* both NULL: there are no others */
     double waited_seconds;        /* for others, in the test at hand: no part of its duration */
     struct pb_state state;        /* as last read */

@@ -18,7 +18,7 @@ static enum pb_status record_stamps(struct pb_bench *bench, enum pb_stamp stamp,
         return status;
     PB_TEXT_SET(point.path, "none");
     PB_TEXT_SET(point.order, "stamp");
-    PB_TEXT_SET(point.mode, "trace");
+    PB_TEXT_SET(point.mode, "traced");
     PB_TEXT_SET(point.phase, phase);
     return pb_series_append(&recording->series, &point, cycles, index, err);
 }

@@ -36,8 +36,8 @@ static enum pb_status file(const struct pb_pattern_result *result, struct pb_rec
     return PB_OK;
 }
 
-enum pb_status pb_test_memory_pattern(struct pb_bench *bench, struct pb_recording *recording,
-                                      struct pb_error *err)
+enum pb_status pb_test_memory_integrity(struct pb_bench *bench, struct pb_recording *recording,
+                                        struct pb_error *err)
 {
     bool is_full = bench->battery == PB_FULL;
     uint64_t screen = screen_bytes < bench->info.memory_free_bytes / 2

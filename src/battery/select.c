@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "battery/battery.h"
+#include "core/former.h"
 #include "core/suggest.h"
 
 const struct pb_test *pb_test_find(const char *name)
@@ -53,9 +54,12 @@ static bool lists(const char *names, const char *name)
 enum pb_status pb_test_refuse(const char *name, struct pb_error *err)
 {
     struct pb_suggestion suggestion = {.word = name};
+    const char *now = pb_name_now(PB_NAME_OF_TEST, name);
 
     for (const struct pb_test *test = pb_tests; test->name != NULL; test++)
         pb_suggest(&suggestion, test->name);
+    if (now != name)
+        suggestion.best = now;
     if (suggestion.best != NULL)
         return pb_fail(err, PB_INVALID, "test \"%s\": no test has this name; did you mean %s?",
                        name, suggestion.best);

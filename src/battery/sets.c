@@ -7,7 +7,7 @@
  *   conflict            one lap, recorded in order; X is its last access, and footprint is X's end
  *   conflict_shuffled   the same with the array in a drawn order: policies that keep to one part of
  *                       a set while laps are alike, such as a tree-PLRU, show another one
- *   conflict_short      as conflict, with a hundredth of the array left out, where l1_bases has
+ *   conflict_short      as conflict, with a hundredth of the array left out, where l1_alignment has
  *                       seen the edge move: an array that fills the store of the data, and not its
  *                       sets, conflicts with every X
  *

@@ -53,7 +53,7 @@ static enum pb_status take_conflict(struct pb_bench *bench, uint32_t word_bytes,
         return status;
     PB_TEXT_SET(point.path, pb_path_name(PB_PATH_SHARED));
     PB_TEXT_SET(point.order, "warp");
-    PB_TEXT_SET(point.mode, "trace");
+    PB_TEXT_SET(point.mode, "traced");
     PB_TEXT_SET(point.phase, phase);
     point.footprint_bytes = bench->info.warp_size * point.stride_bytes;
     point.window = trace.window;

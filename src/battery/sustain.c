@@ -248,8 +248,8 @@ static enum pb_status file_rows(const struct rows *rows, struct pb_matrix *matri
     return status;
 }
 
-enum pb_status pb_test_sustain(struct pb_bench *bench, struct pb_recording *recording,
-                               struct pb_error *err)
+enum pb_status pb_test_sustained_load(struct pb_bench *bench, struct pb_recording *recording,
+                                      struct pb_error *err)
 {
     double seconds = bench->battery == PB_FULL ? full_seconds : standard_seconds;
     struct pb_stream stream = {.repeats = 1};

@@ -22,9 +22,9 @@ const struct pb_test pb_tests[] = {
     {"l1_line", "L1 line and sector", "cycle",
      "M16 4.2 stage 1: cold walk, overflow by a little, strides", PB_CAP_GLOBAL_CA, PB_QUICK,
      pb_test_l1_line},
-    {"l1_bases", "L1's edge by where the array begins", "cycle",
+    {"l1_alignment", "L1's edge by where the array begins", "cycle",
      "M16 4.2 stage 1: edge search, the array some lines further on", PB_CAP_GLOBAL_CA, PB_STANDARD,
-     pb_test_l1_bases},
+     pb_test_l1_alignment},
     {"l1_sets", "which lines share a set of L1", "cycle",
      "N14 5.1: a full cache and one line more, in steady state", PB_CAP_GLOBAL_CA, PB_STANDARD,
      pb_test_l1_sets},
@@ -110,9 +110,9 @@ const struct pb_test pb_tests[] = {
     {"sm_misses", "what a miss of L1, of constants and of translation costs on every SM", "cycle",
      "M16 5.2: misses that L2 or the next level of translation serves, on each SM in turn",
      PB_CAP_GLOBAL_CA | PB_CAP_GLOBAL_CG, PB_QUICK, pb_test_sm_misses},
-    {"tlb_alias", "the same far beyond memory, by one block mapped over and over", "cycle",
+    {"tlb_remap", "the same far beyond memory, by one block mapped over and over", "cycle",
      "facts 2.11: one handle, many mappings", PB_CAP_GLOBAL_CG | PB_CAP_ALIAS, PB_STANDARD,
-     pb_test_tlb_alias},
+     pb_test_tlb_remap},
     {"shared_latency", "shared memory without conflicts", "cycle", "M16 6.2: one thread chases",
      PB_CAP_SHARED, PB_QUICK, pb_test_shared_latency},
     {"bank_conflict", "n-way shared-memory bank conflicts", "cycle",
@@ -212,12 +212,12 @@ const struct pb_test pb_tests[] = {
     {"compute_integrity", "the same computation on every SM, bit by bit", "",
      "products of random matrices, steady and with rests, compared over all SMs", PB_CAP_PARALLEL,
      PB_STANDARD, pb_test_compute_integrity},
-    {"sustain", "throughput, clocks, power and temperature under a lasting load", "",
+    {"sustained_load", "throughput, clocks, power and temperature under a lasting load", "",
      "the fastest copy in slices of 50 ms, the state after each", PB_CAP_STREAM, PB_STANDARD,
-     pb_test_sustain},
-    {"memory_pattern", "words written to memory and read back", "",
+     pb_test_sustained_load},
+    {"memory_integrity", "words written to memory and read back", "",
      "address-dependent words over a part of memory, or all of it", PB_CAP_PATTERN, PB_QUICK,
-     pb_test_memory_pattern},
+     pb_test_memory_integrity},
     {"peer_link", "links from the other devices of the node", "byte/s",
      "transfers from each of them, all GPUs of the node at rest", PB_CAP_PEER, PB_STANDARD,
      pb_test_peer_link},
@@ -228,18 +228,18 @@ const struct pb_test pb_tests[] = {
      "byte/s",
      "256 MiB by one copy engine, by several, and by all SMs; all GPUs of the node at rest",
      PB_CAP_PEER, PB_STANDARD, pb_test_peer_copy},
-    {"host_link_together", "the host link while the node's other GPUs use theirs", "byte/s",
+    {"host_link_concurrent", "the host link while the node's other GPUs use theirs", "byte/s",
      "transfers of 64 MiB, begun by all GPUs at once", PB_CAP_LINK, PB_STANDARD,
-     pb_test_host_link_together},
-    {"peer_link_together", "links between devices while all of them are used", "byte/s",
+     pb_test_host_link_concurrent},
+    {"peer_link_concurrent", "links between devices while all of them are used", "byte/s",
      "each device reads from another one, all at once", PB_CAP_PEER, PB_STANDARD,
-     pb_test_peer_link_together},
+     pb_test_peer_link_concurrent},
     {.name = NULL},
 };
 
 enum pb_link_use pb_test_link_use(const struct pb_test *test)
 {
-    if ((test->needs & PB_CAP_PEER) != 0 || test->run == pb_test_host_link_together)
+    if ((test->needs & PB_CAP_PEER) != 0 || test->run == pb_test_host_link_concurrent)
         return PB_LINKS_CONCURRENT;
     return (test->needs & PB_CAP_LINK) != 0 ? PB_LINKS_EXCLUSIVE : PB_LINKS_UNUSED;
 }

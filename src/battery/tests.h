@@ -33,7 +33,7 @@ pb_test_run pb_test_readonly_policy;
 pb_test_run pb_test_texture_policy;
 pb_test_run pb_test_constant_policy;
 /* bases.c */
-pb_test_run pb_test_l1_bases;
+pb_test_run pb_test_l1_alignment;
 /* carveout.c */
 pb_test_run pb_test_l1_carveout;
 /* sharing.c */
@@ -52,7 +52,7 @@ pb_test_run pb_test_prefetch;
 /* tlb.c */
 pb_test_run pb_test_tlb_reach;
 /* alias.c */
-pb_test_run pb_test_tlb_alias;
+pb_test_run pb_test_tlb_remap;
 /* shared.c */
 pb_test_run pb_test_shared_latency;
 pb_test_run pb_test_bank_conflict;
@@ -99,12 +99,12 @@ pb_test_run pb_test_peer_link;
 pb_test_run pb_test_peer_chase;
 pb_test_run pb_test_peer_copy;
 /* together.c */
-pb_test_run pb_test_host_link_together;
-pb_test_run pb_test_peer_link_together;
+pb_test_run pb_test_host_link_concurrent;
+pb_test_run pb_test_peer_link_concurrent;
 /* sustain.c */
-pb_test_run pb_test_sustain;
+pb_test_run pb_test_sustained_load;
 /* integrity.c */
-pb_test_run pb_test_memory_pattern;
+pb_test_run pb_test_memory_integrity;
 /* loaded.c */
 pb_test_run pb_test_loaded_latency;
 pb_test_run pb_test_l2_whole;

@@ -1,8 +1,8 @@
 /*
  * Family link, all GPUs of a node at once: what they take from each other.
  *
- *   host_link_together   axes direction, memory, quantity
- *   peer_link_together   axes peer (by PCI bus id), quantity
+ *   host_link_concurrent   axes direction, memory, quantity
+ *   peer_link_concurrent   axes peer (by PCI bus id), quantity
  *
  * Quantities are the throughput of this GPU's own transfers in byte/s, the median of many, and the
  * number of GPUs that began with it. They meet before every cell, and a cell is long against what
@@ -83,8 +83,8 @@ static enum pb_status conclude(const struct crowd *crowd, size_t cell_count, enu
     return status == PB_NOT_FOUND && crowd->most == 0 ? PB_UNSUPPORTED : status;
 }
 
-enum pb_status pb_test_host_link_together(struct pb_bench *bench, struct pb_recording *recording,
-                                          struct pb_error *err)
+enum pb_status pb_test_host_link_concurrent(struct pb_bench *bench, struct pb_recording *recording,
+                                            struct pb_error *err)
 {
     static const struct pb_grid_axis axes[] = {
         PB_GRID_LABELS("direction", "of the transfer", pb_link_directions),
@@ -131,8 +131,8 @@ static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_
     return conclude(&crowd, count, status, recording, err);
 }
 
-enum pb_status pb_test_peer_link_together(struct pb_bench *bench, struct pb_recording *recording,
-                                          struct pb_error *err)
+enum pb_status pb_test_peer_link_concurrent(struct pb_bench *bench, struct pb_recording *recording,
+                                            struct pb_error *err)
 {
     struct pb_device_entry *peers = NULL;
     size_t count = 0;

@@ -56,7 +56,7 @@ static void describe_point(const struct pb_bench *bench, const struct pb_walk *w
     memset(point, 0, sizeof(*point));
     PB_TEXT_SET(point->path, pb_path_name(walk->path));
     PB_TEXT_SET(point->order, order_names[walk->order]);
-    PB_TEXT_SET(point->mode, chase->record > 0 ? "trace" : "lap");
+    PB_TEXT_SET(point->mode, chase->record > 0 ? "traced" : "timed");
     PB_TEXT_SET(point->phase, walk->phase);
     point->footprint_bytes = walk->footprint_bytes;
     point->stride_bytes = walk->stride_bytes;

@@ -17,7 +17,7 @@ struct pb_report {
 };
 
 /* What every report begins with, and how it is known again. */
-static const char opening[] = "{\"schema\": 1, \"devices\": [";
+static const char opening[] = "{\"schema\": 2, \"devices\": [";
 static const char closing[] = "\n]}\n";
 
 static bool is_report(const char *head, size_t length)

@@ -194,7 +194,7 @@ static void print_tlb(const struct pb_page *page, const char *name, const char *
 {
     char detail[256] = "", span[64];
 
-    format_value(page, memory, "entry_span_bytes", span, sizeof(span));
+    format_value(page, memory, "entry_coverage_bytes", span, sizeof(span));
     append_value(page, memory, "entry_count", "", " entries", detail, sizeof(detail));
     if (detail[0] != '\0' && strcmp(span, "-") != 0)
         append(detail, sizeof(detail), " of %s", span);

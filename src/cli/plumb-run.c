@@ -76,7 +76,7 @@ static enum pb_status start_probe(const struct job *job, char ***argv_out,
         status = pb_supervisor_create((const char *const *)*argv_out, job->deadline_seconds,
                                       supervisor_out, err);
     if (status == PB_OK)
-        pb_supervisor_allow(*supervisor_out, "sustain",
+        pb_supervisor_allow(*supervisor_out, "sustained_load",
                             PB_SUSTAIN_PATIENCE * job->selection.sustain_seconds);
     return status;
 }

@@ -21,13 +21,13 @@ enum {
 /*
  * One chase: a row of `points`. Columns are named in the file as here, less the unit.
  *
- * A traced chase (mode "trace") owns accesses [first, first + count) of the series.
- * A timed chase (mode "lap") owns none: `timed` loads took `total_cycles` in all.
+ * A traced chase (mode "traced") owns accesses [first, first + count) of the series.
+ * A timed chase (mode "timed") owns none: `timed` loads took `total_cycles` in all.
  */
 struct pb_point {
     char path[PB_NAME_LENGTH];  /* global_ca, global_cg, shared, … or "none" for bare stamps */
     char order[PB_NAME_LENGTH]; /* sequential, random, warp, … */
-    char mode[PB_NAME_LENGTH];  /* trace or lap */
+    char mode[PB_NAME_LENGTH];  /* traced or timed */
     char phase[PB_NAME_LENGTH]; /* why the battery took this point: coarse, bisect, cold, … */
     uint64_t footprint_bytes;
     uint64_t stride_bytes;

@@ -16,7 +16,7 @@ struct pb_selection {
     uint64_t seed;
     const char *battery;    /* quick, standard or full */
     const char *tests;      /* comma-separated; instead of the battery's */
-    double sustain_seconds; /* of load in the test sustain; 0: by the battery */
+    double sustain_seconds; /* of load in the test sustained_load; 0: by the battery */
 };
 
 #endif

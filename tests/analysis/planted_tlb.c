@@ -69,7 +69,7 @@ void assert_planted_level(const struct pb_parameters *parameters, const char *me
         equal &= ways[i] == ways[0];
     }
     assert_number(parameters, memory, "entry_count", entries, 0.0);
-    assert_number(parameters, memory, "entry_span_bytes", (double)tlb->span_bytes, 0.0);
+    assert_number(parameters, memory, "entry_coverage_bytes", (double)tlb->span_bytes, 0.0);
     assert_number(parameters, memory, "reach_bytes", entries * (double)tlb->span_bytes, 0.0);
     assert_number(parameters, memory, "set_count", (double)tlb->sets, 0.0);
     assert_numbers(parameters, memory, "way_counts", ways, equal ? 1 : tlb->sets, 0.0);
@@ -82,7 +82,7 @@ void assert_planted_level(const struct pb_parameters *parameters, const char *me
     assert_number(parameters, memory, "penalty_cycles", tlb->penalty_cycles, 1.0);
 }
 
-const char planted_tests[] = "clock_overhead,l2_capacity,dram_latency,tlb_reach,tlb_alias";
+const char planted_tests[] = "clock_overhead,l2_capacity,dram_latency,tlb_reach,tlb_remap";
 
 void assert_planted(const struct blind_profile *profile)
 {

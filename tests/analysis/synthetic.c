@@ -54,7 +54,7 @@ static struct pb_point make_point(const char *path, const char *mode, const char
 void synthetic_constant(struct pb_series *series, struct synthetic_noise *noise, const char *path,
                         const char *phase, uint32_t cycles, size_t count)
 {
-    struct pb_point point = make_point(path, "trace", phase, 8 * count, 8);
+    struct pb_point point = make_point(path, "traced", phase, 8 * count, 8);
     uint32_t *latency = malloc((count + 1) * sizeof(*latency));
     uint64_t *index = malloc((count + 1) * sizeof(*index));
 
@@ -73,7 +73,7 @@ void synthetic_constant(struct pb_series *series, struct synthetic_noise *noise,
 void synthetic_lap(struct pb_series *series, const char *path, const char *phase,
                    uint64_t footprint_bytes, uint64_t stride_bytes, uint64_t loads, uint64_t total)
 {
-    struct pb_point point = make_point(path, "lap", phase, footprint_bytes, stride_bytes);
+    struct pb_point point = make_point(path, "timed", phase, footprint_bytes, stride_bytes);
 
     point.timed = loads;
     point.total_cycles = total;
@@ -111,7 +111,7 @@ void synthetic_walk(struct pb_series *series, const struct synthetic_cache *cach
                     uint64_t footprint_bytes, uint64_t stride_bytes, unsigned warm_laps, bool timed)
 {
     struct pb_point point =
-        make_point(path, timed ? "lap" : "trace", phase, footprint_bytes, stride_bytes);
+        make_point(path, timed ? "timed" : "traced", phase, footprint_bytes, stride_bytes);
     size_t count = (size_t)((footprint_bytes + stride_bytes - 1) / stride_bytes);
     struct slot *slots = calloc((size_t)cache->sets * cache->ways, sizeof(*slots));
     uint32_t *latency = calloc(count + 1, sizeof(*latency));

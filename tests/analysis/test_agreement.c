@@ -38,8 +38,8 @@ static void state_sets(struct paths *paths, const char *memory, double sets, dou
 
 static void share(struct paths *paths, const char *l1_with, const char *readonly_with)
 {
-    pb_parameter_set_word(declare(paths, "l1", "shares_with"), l1_with, 0.9, "test");
-    pb_parameter_set_word(declare(paths, "readonly", "shares_with"), readonly_with, 0.9, "test");
+    pb_parameter_set_word(declare(paths, "l1", "same_cache_as"), l1_with, 0.9, "test");
+    pb_parameter_set_word(declare(paths, "readonly", "same_cache_as"), readonly_with, 0.9, "test");
 }
 
 static void settle(struct paths *paths)

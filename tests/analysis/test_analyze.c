@@ -174,7 +174,7 @@ static void test_json__is_the_contract_for_every_parameter(void **state)
     run_program(&run, "--read-only --json - %s", path);
     assert_int_equal(run.code, 3); /* n2.gpu0 has nothing to analyse */
     report = parse(run.output);
-    assert_int_equal(json_integer_value(json_object_get(report, "schema")), 1);
+    assert_int_equal(json_integer_value(json_object_get(report, "schema")), 2);
     devices = json_object_get(report, "devices");
     assert_int_equal(json_array_size(devices), 5);
     for (size_t i = 0; i < 5; i++)
@@ -265,7 +265,7 @@ static void test_table__undetermined_parameters_come_last(void **state)
     assert_non_null(last);
     assert_true(last < from);
     assert_non_null(strstr(from, "    l1: policy\n"));
-    assert_non_null(strstr(from, "to_together_bytes_per_s, from_together_bytes_per_s"));
+    assert_non_null(strstr(from, "to_concurrent_bytes_per_s, from_concurrent_bytes_per_s"));
     assert_non_null(strstr(from, "To determine it: measure two or more GPUs of the node"));
     assert_null(strstr(run.output, " parameters -"));
 }

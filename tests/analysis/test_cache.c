@@ -265,7 +265,7 @@ static void add_chase(struct pb_series *series, struct synthetic_noise *noise)
     uint32_t latency[512];
 
     PB_TEXT_SET(point.path, "constant");
-    PB_TEXT_SET(point.mode, "trace");
+    PB_TEXT_SET(point.mode, "traced");
     PB_TEXT_SET(point.phase, "random");
     point.overhead_cycles = noise->overhead_cycles;
     for (size_t i = 0; i < 512; i++) {
@@ -313,7 +313,7 @@ static void test_policy__of_a_set_that_lost_a_way_is_not_the_caches(void **state
     assert_value(&device, "constant_l1", "size_bytes", 2048);
     assert_none(&device, "constant_l1", "policy",
                 "holds 3 lines, which does not divide the 32 lines");
-    assert_none(&device, "constant_l1", "victim_probabilities", "does not divide");
+    assert_none(&device, "constant_l1", "way_eviction_probabilities", "does not divide");
     device_clear(&device);
 }
 

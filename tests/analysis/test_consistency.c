@@ -99,7 +99,7 @@ static void put_lru(struct pb_parameters *set, double full)
     put(set, "l1", "way_counts", 16);
     put(set, "l1", "line_bytes", 32);
     put_word(set, "l1", "policy", "lru");
-    put(set, "l1", "all_miss_bytes", full);
+    put(set, "l1", "full_miss_bytes", full);
 }
 
 static void test_consistency__full_misses_follow_from_the_sets(void **state)
@@ -109,11 +109,11 @@ static void test_consistency__full_misses_follow_from_the_sets(void **state)
     (void)state;
     put_lru(&set, 34752);
     apply(&set);
-    assert_interval(&set, "l1", "all_miss_bytes", 34752, 34752, 34816);
+    assert_interval(&set, "l1", "full_miss_bytes", 34752, 34752, 34816);
     pb_parameters_clear(&set);
     put_lru(&set, 170.0 * 32768);
     apply(&set);
-    assert_withdrawn(&set, "l1", "all_miss_bytes");
+    assert_withdrawn(&set, "l1", "full_miss_bytes");
     pb_parameters_clear(&set);
 }
 
@@ -176,7 +176,7 @@ static void test_consistency__an_entry_may_be_one_page(void **state)
 
     (void)state;
     put(&set, "tlb_l1", "page_bytes", 2097152);
-    put(&set, "tlb_l1", "entry_span_bytes", 16777216);
+    put(&set, "tlb_l1", "entry_coverage_bytes", 16777216);
     apply(&set);
     assert_interval(&set, "tlb_l1", "page_bytes", 2097152, 2097152, 16777216);
     pb_parameters_clear(&set);
@@ -187,11 +187,11 @@ static void test_consistency__one_sm_is_no_side(void **state)
     struct pb_parameters set = {NULL, 0, 0};
 
     (void)state;
-    put_pair(&set, "l2", "side_sm_counts", 3, 1);
-    put_pair(&set, "sm", "group_sm_counts", 3, 3);
+    put_pair(&set, "l2", "partition_sm_counts", 3, 1);
+    put_pair(&set, "sm", "sm_group_sizes", 3, 3);
     apply(&set);
-    assert_withdrawn(&set, "l2", "side_sm_counts");
-    assert_withdrawn(&set, "sm", "group_sm_counts");
+    assert_withdrawn(&set, "l2", "partition_sm_counts");
+    assert_withdrawn(&set, "sm", "sm_group_sizes");
     pb_parameters_clear(&set);
 }
 
@@ -221,7 +221,7 @@ static void test_consistency__what_holds_stays(void **state)
     put(&set, "l1", "latency_cycles", 32);
     put(&set, "l1", "miss_latency_cycles", 280);
     put(&set, "l2", "latency_cycles", 281);
-    put_pair(&set, "l2", "side_sm_counts", 2, 2);
+    put_pair(&set, "l2", "partition_sm_counts", 2, 2);
     assert_int_equal(pb_consistency_apply(&four_sms, &set), 0);
     pb_parameters_clear(&set);
 }

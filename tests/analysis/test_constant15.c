@@ -38,7 +38,7 @@ static void test_constant15__a_size_beyond_constant_memory_is_open(void **state)
     (void)state;
     selected_infer("h200", tests_needed, &parameters);
     assert_open(&parameters, "constant_l15", "size_bytes", "all 65536 bytes of constant memory");
-    assert_open(&parameters, "constant_l15", "all_miss_bytes", "nothing misses");
+    assert_open(&parameters, "constant_l15", "full_miss_bytes", "nothing misses");
     assert_number(&parameters, "constant_l15", "latency_cycles", 106, 1);
     assert_number(&parameters, "constant_l15", "fetch_bytes", 256, 0);
     pb_parameters_clear(&parameters);

@@ -23,7 +23,8 @@ struct bench {
     struct pb_case at;
 };
 
-static const struct pb_inference row = {"l1", {"l1_bases"}, {{"onset_bytes", "byte"}}, NULL};
+static const struct pb_inference row = {
+    "l1", {"l1_alignment"}, {{"first_miss_bytes", "byte"}}, NULL};
 
 static struct pb_parameter *declare(struct bench *bench, const char *memory, const char *name)
 {
@@ -63,7 +64,7 @@ static void walk(struct pb_series *series, const char *path, const char *phase, 
 
     PB_TEXT_SET(point.path, path);
     PB_TEXT_SET(point.order, "sequential");
-    PB_TEXT_SET(point.mode, "trace");
+    PB_TEXT_SET(point.mode, "traced");
     PB_TEXT_SET(point.phase, phase);
     for (size_t i = 0; i < lines; i++)
         filled[set_of(base + i * LINE)]++;
@@ -99,8 +100,8 @@ static void set_up(struct bench *bench)
     state(bench, "l1", "line_bytes", LINE, LINE);
     state(bench, "l1", "way_counts", WAYS, WAYS);
     pb_parameter_set_masks(declare(bench, "l1", "index_masks"), masks, 2, 0.9, "test");
-    declare(bench, "l1", "onset_bytes");
-    pb_parameter_set_word(declare(bench, "readonly", "shares_with"), "l1", 0.9, "test");
+    declare(bench, "l1", "first_miss_bytes");
+    pb_parameter_set_word(declare(bench, "readonly", "same_cache_as"), "l1", 0.9, "test");
 }
 
 static void infer(struct bench *bench)
@@ -157,10 +158,10 @@ static void test_onsets__the_index_foretells_where_sets_overflow(void **unused)
     set_up(&bench);
     walk_all(&bench, 17, 99);
     infer(&bench);
-    onset = find(&bench, "l1", "onset_bytes")->numbers;
+    onset = find(&bench, "l1", "first_miss_bytes")->numbers;
     assert_true(onset->low < onset->high && onset->value == onset->high);
     assert_true(onset->high == SETS * WAYS * LINE);
-    assert_non_null(strstr(find(&bench, "l1", "onset_bytes")->method, "56 of 56 passes"));
+    assert_non_null(strstr(find(&bench, "l1", "first_miss_bytes")->method, "56 of 56 passes"));
     assert_true(find(&bench, "l1", "size_bytes")->numbers[0].high == SETS * WAYS * LINE);
     tear_down(&bench);
 }
@@ -219,7 +220,7 @@ static void test_onsets__a_guest_in_a_set_is_no_edge(void **unused)
         walk_with_guest(&bench.recordings[1].series, lines);
     infer(&bench);
     assert_true(find(&bench, "l1", "size_bytes")->numbers[0].value == 15 * LINE);
-    assert_true(find(&bench, "l1", "onset_bytes")->numbers[0].low > 12 * LINE);
+    assert_true(find(&bench, "l1", "first_miss_bytes")->numbers[0].low > 12 * LINE);
     tear_down(&bench);
 }
 
@@ -232,8 +233,8 @@ static void test_onsets__textures_in_one_store_reach_its_size(void **unused)
     (void)unused;
     set_up(&bench);
     state(&bench, "texture", "size_bytes", 14 * LINE, 14 * LINE);
-    pb_parameter_set_word(declare(&bench, "texture", "shares_with"), "none", 0.9, "test");
-    pb_parameter_set_word(declare(&bench, "texture", "shares_room_with"), "l1 readonly", 0.9,
+    pb_parameter_set_word(declare(&bench, "texture", "same_cache_as"), "none", 0.9, "test");
+    pb_parameter_set_word(declare(&bench, "texture", "shares_capacity_with"), "l1 readonly", 0.9,
                           "test");
     walk_all(&bench, 17, 15);
     walk(&bench.recordings[2].series, "readonly", "bisect", 0, 15, 15);
@@ -269,8 +270,8 @@ static void test_onsets__without_an_index_starts_still_differ(void **unused)
     pb_parameter_set_none(pb_parameters_find(&bench.parameters, "l1", "index_masks"), "test");
     walk_all(&bench, 17, 99);
     infer(&bench);
-    assert_true(find(&bench, "l1", "onset_bytes")->numbers[0].high == SETS * WAYS * LINE);
-    assert_null(strstr(find(&bench, "l1", "onset_bytes")->method, "predicts"));
+    assert_true(find(&bench, "l1", "first_miss_bytes")->numbers[0].high == SETS * WAYS * LINE);
+    assert_null(strstr(find(&bench, "l1", "first_miss_bytes")->method, "predicts"));
     tear_down(&bench);
 }
 

@@ -77,7 +77,7 @@ static void add_pass(struct pb_series *series, const struct toy *toy, struct syn
 
     PB_TEXT_SET(point.path, "global_cg");
     PB_TEXT_SET(point.order, "given");
-    PB_TEXT_SET(point.mode, "trace");
+    PB_TEXT_SET(point.mode, "traced");
     PB_TEXT_SET(point.phase, phase);
     miss_some(toy, noise, lines, added, missed);
     for (uint64_t i = 0; i <= lines; i++) {

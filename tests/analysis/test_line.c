@@ -40,7 +40,7 @@ static void test_line__few_places_without_a_bound_are_no_line(void **state)
     uint32_t latency[512];
     uint64_t index[512];
     struct pb_point point = {.path = "global_cg",
-                             .mode = "trace",
+                             .mode = "traced",
                              .phase = "overflow",
                              .footprint_bytes = 20480,
                              .stride_bytes = 32,
@@ -72,7 +72,7 @@ static void test_line__spikes_that_look_like_misses_leave_it_open(void **state)
     static uint32_t latency[LOADS];
     static uint64_t index[LOADS];
     struct pb_point point = {.path = "global_cg",
-                             .mode = "trace",
+                             .mode = "traced",
                              .phase = "overflow",
                              .footprint_bytes = 20480,
                              .stride_bytes = 32,

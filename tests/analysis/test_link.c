@@ -33,15 +33,15 @@ static void test_link__of_the_host_by_direction(void **state)
 
     (void)state;
     record_host(&device, "host_latency", latency);
-    record_host(&device, "host_link_together", together);
+    record_host(&device, "host_link_concurrent", together);
     device.recordings[0].matrix.values[3] = 2.5; /* the least is less than the median, 3 */
     device_infer(&device);
     assert_value(&device, "host_link", "to_latency_ns", 3);
     assert_float_equal(device_parameter(&device, "host_link", "to_latency_ns")->numbers[0].low, 2.5,
                        0);
     assert_value(&device, "host_link", "from_latency_ns", 7);
-    assert_value(&device, "host_link", "to_together_bytes_per_s", 3);
-    assert_value(&device, "host_link", "from_together_bytes_per_s", 7);
+    assert_value(&device, "host_link", "to_concurrent_bytes_per_s", 3);
+    assert_value(&device, "host_link", "from_concurrent_bytes_per_s", 7);
     device_clear(&device);
 }
 
@@ -66,7 +66,7 @@ static void test_link__of_peers_as_lists(void **state)
     assert_true(isnan(rates->numbers[2].value));
     assert_float_equal(device_parameter(&device, "peer_link", "latency_ns")->numbers[1].value, 4,
                        0);
-    assert_none(&device, "peer_link", "together_bytes_per_s", "was not recorded");
+    assert_none(&device, "peer_link", "concurrent_bytes_per_s", "was not recorded");
     device_clear(&device);
 }
 

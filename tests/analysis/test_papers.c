@@ -122,7 +122,7 @@ static void test_m16_table_v__tlbs(void **state)
         assert_exact(device, "tlb_l1", "entry_count", 16);
         assert_exact(device, "tlb_l1", "way_counts", 16); /* one set */
         assert_exact(device, "tlb_l2", "reach_bytes", 130.0 * MIB);
-        assert_exact(device, "tlb_l2", "entry_span_bytes", 2.0 * MIB);
+        assert_exact(device, "tlb_l2", "entry_coverage_bytes", 2.0 * MIB);
         assert_exact(device, "tlb_l2", "entry_count", 65);
         assert_list(device, "tlb_l2", "way_counts", ways, 7, 0.0);
     }
@@ -135,10 +135,10 @@ static void test_m16_table_v__texture_and_read_only_caches(void **state)
     assert_cache(GTX780, "texture", 12 * KIB, 32, 4, 96);
     assert_cache(GTX780, "readonly", 12 * KIB, 32, 4, 96);
     assert_word(GTX780, "texture", "policy", "lru");
-    assert_word(GTX780, "readonly", "shares_with", "texture");
+    assert_word(GTX780, "readonly", "same_cache_as", "texture");
     assert_cache(GTX980, "l1", 24 * KIB, 32, 4, 192);
     assert_word(GTX980, "l1", "policy", "lru");
-    assert_word(GTX980, "l1", "shares_with", "readonly texture");
+    assert_word(GTX980, "l1", "same_cache_as", "readonly texture");
 }
 
 /* M16 4.3: the 7-8th bits of the address determine the set. */
@@ -157,7 +157,7 @@ static void test_m16_section_4_5__fermi_victims(void **state)
     static const double probabilities[] = {1.0 / 6, 1.0 / 2, 1.0 / 6, 1.0 / 6};
 
     (void)state;
-    assert_list(GTX560TI, "l1", "victim_probabilities", probabilities, 4, 0.03);
+    assert_list(GTX560TI, "l1", "way_eviction_probabilities", probabilities, 4, 0.03);
 }
 
 /* M16 4.6: about 2/3 of L2 is fetched ahead of a first walk; its lines are 32 bytes all the same.
@@ -280,8 +280,8 @@ static void test_n14_section_5_1__set_hash_of_48_kb(void **state)
 static void test_n14_section_5_2__misses_under_way(void **state)
 {
     (void)state;
-    assert_exact(GTX470, "mshr", "per_warp", 6);
-    assert_exact(GTX470, "mshr", "per_sm", 64);
+    assert_exact(GTX470, "mshr", "outstanding_per_warp", 6);
+    assert_exact(GTX470, "mshr", "outstanding_per_sm", 64);
 }
 
 int main(void)

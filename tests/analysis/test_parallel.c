@@ -131,7 +131,7 @@ static void test_l2_whole__near_part_far_part_and_dram(void **state)
     static const struct {
         const char *memory, *name;
     } declared[] = {{"dram", "latency_cycles"},  {"l2", "size_bytes"},
-                    {"l2", "all_miss_bytes"},    {"l2", "latency_cycles"},
+                    {"l2", "full_miss_bytes"},   {"l2", "latency_cycles"},
                     {"l2_near", "size_bytes"},   {"l2_near", "latency_cycles"},
                     {"l2_far", "latency_cycles"}};
     struct device device = {0};
@@ -161,7 +161,7 @@ static void test_l2_whole__near_part_far_part_and_dram(void **state)
     /* what tests by all SMs state: the near half, which it never is once both are known */
     pb_parameter_set_number(pb_parameters_find(&device.parameters, "l2", "size_bytes"),
                             (struct pb_estimate){31, 25, 38}, 0.9, "by all SMs");
-    pb_parameter_set_number(pb_parameters_find(&device.parameters, "l2", "all_miss_bytes"),
+    pb_parameter_set_number(pb_parameters_find(&device.parameters, "l2", "full_miss_bytes"),
                             (struct pb_estimate){38, 38, 38}, 0.9, "by all SMs");
     pb_parameter_set_number(pb_parameters_find(&device.parameters, "l2", "latency_cycles"),
                             (struct pb_estimate){282, 270, 290}, 0.9, "by all SMs");
@@ -171,7 +171,7 @@ static void test_l2_whole__near_part_far_part_and_dram(void **state)
     assert_float_equal(near->numbers[0].low, 25, 0);
     assert_float_equal(near->numbers[0].high, 38, 0);
     assert_value(&device, "l2", "size_bytes", 60);
-    assert_int_equal(pb_parameters_find(&device.parameters, "l2", "all_miss_bytes")->kind,
+    assert_int_equal(pb_parameters_find(&device.parameters, "l2", "full_miss_bytes")->kind,
                      PB_VALUE_NONE);
     assert_value(&device, "l2_near", "latency_cycles", 282);
     device_clear(&device);
@@ -213,7 +213,7 @@ static void test_sustained__errors_of_all_slices(void **state)
     static const double times[] = {1, 2, 3};
     static const double cells[] = {100, 0, 1000, 0, NAN, NAN, 1000, 0, 200, 4, 1000, 0};
     struct device device = {0};
-    struct pb_matrix *matrix = &device_record(&device, "sustain")->matrix;
+    struct pb_matrix *matrix = &device_record(&device, "sustained_load")->matrix;
 
     (void)state;
     pb_axis_set_values(&matrix->axes[0], "time", "s", "", times, 3, NULL);

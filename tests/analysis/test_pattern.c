@@ -19,7 +19,7 @@
 #include "analysis/synthetic.h"
 
 static const char tests_needed[] = "clock_overhead,clock_calibration,l2_capacity,dram_latency,"
-                                   "latency_pattern,tlb_reach,tlb_alias,sm_misses";
+                                   "latency_pattern,tlb_reach,tlb_remap,sm_misses";
 static const uint64_t mib = (uint64_t)1 << 20;
 
 /* Two levels of one set each over an L2 of 200 cycles and DRAM of 350. */
@@ -154,7 +154,7 @@ static void add_slice(struct pb_series *series, struct synthetic_noise *noise, c
     uint32_t latency[LOADS];
     uint64_t index[LOADS] = {0};
 
-    PB_TEXT_SET(point.mode, "trace");
+    PB_TEXT_SET(point.mode, "traced");
     PB_TEXT_SET(point.path, "global_ca"); /* whose row comes first */
     PB_TEXT_SET(point.phase, phase);
     for (size_t i = 0; i < LOADS; i++)

@@ -155,7 +155,7 @@ static void record_walks(struct pb_recording *recording, uint64_t block, size_t 
 
     for (size_t p = 0; p < 2; p++) {
         struct pb_point point = {.path = "global_cg",
-                                 .mode = "trace",
+                                 .mode = "traced",
                                  .overhead_cycles = 14,
                                  .footprint_bytes = 512 * 64,
                                  .stride_bytes = 64,
@@ -182,7 +182,7 @@ static void record_strided(struct pb_recording *recording, uint64_t stride, uint
 {
     struct synthetic_noise noise = {14, 2, 0, 0, 3};
     struct pb_point point = {.path = "global_cg",
-                             .mode = "trace",
+                             .mode = "traced",
                              .phase = "strided",
                              .overhead_cycles = 14,
                              .footprint_bytes = 512 * stride,

@@ -63,7 +63,7 @@ static void add_walk(struct pb_series *series, struct synthetic_noise *noise,
     uint64_t index[TRACE_LOADS];
 
     point.count = point.window = pages < TRACE_LOADS ? pages : TRACE_LOADS;
-    PB_TEXT_SET(point.mode, "trace");
+    PB_TEXT_SET(point.mode, "traced");
     PB_TEXT_SET(point.phase, "stride");
     for (uint64_t page = 0; page < point.count; page++) {
         uint32_t own = 250 + (uint32_t)(page * 2654435761u % SPREAD_CYCLES) +
@@ -132,7 +132,7 @@ static void record_little(struct pb_recording recordings[2], const struct level 
     for (uint64_t stride = 2 * mib; stride <= 64 * mib; stride *= 2)
         for (uint64_t pages = 1; pages * stride <= 1024 * mib && pages <= 160; pages++)
             add_walk(&recordings[0].series, noise, levels, 2, stride, pages, &none);
-    synthetic_begin(&recordings[1], "tlb_alias");
+    synthetic_begin(&recordings[1], "tlb_remap");
 }
 
 /* As on an H200 with 2.4 GiB free: only one block, mapped over and over, goes beyond them. */
@@ -196,7 +196,7 @@ static void test_rise__a_sweep_that_goes_a_longer_way_tells_no_penalty(void **st
 {
     static const struct level levels[] = {{16, 16 * 1048576, 10}};
     static const struct disturbance disturbance = {32 * 1048576, 21, 14};
-    static const char *const names[] = {"page_bytes",  "entry_count", "entry_span_bytes",
+    static const char *const names[] = {"page_bytes",  "entry_count", "entry_coverage_bytes",
                                         "reach_bytes", "set_count",   "way_counts",
                                         "index_kind",  "index_masks", "penalty_cycles"};
     const struct pb_inference inference = {.memory = "tlb_l1"};
@@ -211,7 +211,7 @@ static void test_rise__a_sweep_that_goes_a_longer_way_tells_no_penalty(void **st
         assert_int_equal(pb_parameters_declare(&parameters, "tlb_l1", names[i], "", "", &err),
                          PB_OK);
     record(&recordings[0], levels, 1, &none);
-    synthetic_begin(&recordings[1], "tlb_alias");
+    synthetic_begin(&recordings[1], "tlb_remap");
     for (uint64_t repeat = 0; repeat < 2; repeat++)
         for (uint64_t pages = 1; pages <= 160; pages++)
             add_walk(&recordings[repeat].series, &noise, levels, 1, 32 * mib, pages,

@@ -43,7 +43,7 @@ static void add_conflict(struct pb_series *series, struct synthetic_noise *noise
 
     PB_TEXT_SET(point.path, "global_ca");
     PB_TEXT_SET(point.order, "given");
-    PB_TEXT_SET(point.mode, "trace");
+    PB_TEXT_SET(point.mode, "traced");
     PB_TEXT_SET(point.phase, phase);
     for (size_t i = 0; i < lines; i++)
         filled += hashed_set(i * HASHED_LINE) == hashed_set(x);
@@ -178,7 +178,7 @@ static void add_chase(struct pb_series *series, struct synthetic_noise *noise, b
 
     PB_TEXT_SET(point.path, "global_ca");
     PB_TEXT_SET(point.order, "given");
-    PB_TEXT_SET(point.mode, "trace");
+    PB_TEXT_SET(point.mode, "traced");
     PB_TEXT_SET(point.phase, random ? "random" : "victim");
     for (uint32_t i = 0; i < CHASE; i++) {
         uint32_t line = random ? (uint32_t)synthetic_random(noise, SET_LINES) : i % SET_LINES;
@@ -212,7 +212,7 @@ static void test_policy__a_set_that_keeps_what_has_hit_is_no_lru(void **state)
     record_policy(&device, true);
     device_infer(&device);
     assert_none(&device, "l1", "policy", "no policy fits");
-    assert_none(&device, "l1", "victim_probabilities", "the policy is undetermined");
+    assert_none(&device, "l1", "way_eviction_probabilities", "the policy is undetermined");
     device_clear(&device);
 }
 
@@ -252,8 +252,8 @@ static void test_sharing__one_store_of_lines_that_are_told_apart(void **state)
     (void)state;
     record_sharing(series, "global_ca", "texture", 280, 280);
     device_infer(&device);
-    assert_string_equal(device_parameter(&device, "l1", "shares_with")->word, "none");
-    assert_string_equal(device_parameter(&device, "l1", "shares_room_with")->word, "texture");
+    assert_string_equal(device_parameter(&device, "l1", "same_cache_as")->word, "none");
+    assert_string_equal(device_parameter(&device, "l1", "shares_capacity_with")->word, "texture");
     device_clear(&device);
 }
 
@@ -265,7 +265,7 @@ static void test_sharing__a_store_of_its_own(void **state)
     (void)state;
     record_sharing(series, "global_ca", "texture", 280, 32);
     device_infer(&device);
-    assert_string_equal(device_parameter(&device, "l1", "shares_room_with")->word, "none");
+    assert_string_equal(device_parameter(&device, "l1", "shares_capacity_with")->word, "none");
     device_clear(&device);
 }
 
@@ -281,8 +281,8 @@ static void test_sharing__without_evictions_the_room_is_open(void **state)
     synthetic_constant(series, &noise, "global_ca", "none", 280, 256);
     synthetic_constant(series, &noise, "global_ca", "texture", 32, 256);
     device_infer(&device);
-    assert_string_equal(device_parameter(&device, "l1", "shares_with")->word, "texture");
-    assert_none(&device, "l1", "shares_room_with", "no pass that evicts");
+    assert_string_equal(device_parameter(&device, "l1", "same_cache_as")->word, "texture");
+    assert_none(&device, "l1", "shares_capacity_with", "no pass that evicts");
     device_clear(&device);
 }
 

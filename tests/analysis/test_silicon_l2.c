@@ -53,7 +53,7 @@ static void add_walk(struct pb_series *series, struct synthetic_noise *noise, co
 
     PB_TEXT_SET(point.path, "global_cg");
     PB_TEXT_SET(point.order, "random");
-    PB_TEXT_SET(point.mode, "trace");
+    PB_TEXT_SET(point.mode, "traced");
     PB_TEXT_SET(point.phase, phase);
     for (size_t i = 0; i < SAMPLE; i++) {
         bool misses = (double)synthetic_random(noise, 1 << 20) < share * (1 << 20);

@@ -83,7 +83,7 @@ static void test_f13_section_3_4_4__spills_beyond_64_variables(void **state)
 
 static const struct pb_estimate *lines_of(int device, const char *memory)
 {
-    return selected_find(&devices[device], memory, "jump_line_bytes")->numbers;
+    return selected_find(&devices[device], memory, "stride_knee_bytes")->numbers;
 }
 
 /* Constant lines of 64 and 256 bytes, texture lines of 32, 64 in the L1 of 2.x alone. */
@@ -95,11 +95,11 @@ static void test_f13_section_3_4_1__lines_by_memory(void **state)
         assert_float_equal(lines_of(i, "constant_l1")[0].value, 64, 0);
         assert_float_equal(lines_of(i, "constant_l1")[1].value, 256, 0);
         assert_float_equal(lines_of(i, "texture")[0].value, 32, 0);
-        assert_open(&devices[i], "shared", "jump_line_bytes", "no line size");
+        assert_open(&devices[i], "shared", "stride_knee_bytes", "no line size");
     }
-    assert_number(&devices[QUADRO2000], "l1", "jump_line_bytes", 64, 0);
-    assert_number(&devices[C2070], "l1", "jump_line_bytes", 64, 0);
-    assert_number(&devices[GTX680], "l1", "jump_line_bytes", 1024, 0); /* none up to 512 */
+    assert_number(&devices[QUADRO2000], "l1", "stride_knee_bytes", 64, 0);
+    assert_number(&devices[C2070], "l1", "stride_knee_bytes", 64, 0);
+    assert_number(&devices[GTX680], "l1", "stride_knee_bytes", 1024, 0); /* none up to 512 */
 }
 
 /* ---- curves of known shape ---- */
@@ -231,7 +231,7 @@ static void record_jumps(struct device *device, const char *test, uint64_t line)
 
     for (uint64_t bytes = 8; bytes <= 1024; bytes *= 2) {
         struct pb_point point = {
-            .mode = "trace", .phase = "jump", .stride_bytes = bytes, .count = 64};
+            .mode = "traced", .phase = "jump", .stride_bytes = bytes, .count = 64};
         uint32_t latency[64];
         uint64_t index[64];
 
@@ -251,10 +251,10 @@ static void test_jump__noise_hides_no_line(void **state)
     record_jumps(&device, "jump_global", 128);
     record_jumps(&device, "jump_texture", 8);
     device_infer(&device);
-    assert_float_equal(device_parameter(&device, "l1", "jump_line_bytes")->numbers[0].value, 128,
+    assert_float_equal(device_parameter(&device, "l1", "stride_knee_bytes")->numbers[0].value, 128,
                        0);
-    assert_int_equal(device_parameter(&device, "l1", "jump_line_bytes")->number_count, 1);
-    assert_none(&device, "texture", "jump_line_bytes", "no line size");
+    assert_int_equal(device_parameter(&device, "l1", "stride_knee_bytes")->number_count, 1);
+    assert_none(&device, "texture", "stride_knee_bytes", "no line size");
     device_clear(&device);
 }
 

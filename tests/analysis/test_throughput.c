@@ -46,10 +46,10 @@ static void test_throughput__little_bounds_the_rate(void **state)
     record_latency(&device);
     record_copy(&device, 2e9);
     device_infer(&device);
-    assert_float_equal(device_parameter(&device, "dram", "peak_little")->numbers[0].value, 1.463,
-                       0.01);
+    assert_float_equal(device_parameter(&device, "dram", "littles_law_ratio")->numbers[0].value,
+                       1.463, 0.01);
     assert_value(&device, "dram", "peak_bytes_per_s", 2e9);
-    assert_none(&device, "dram", "peak_share", "no theoretical peak");
+    assert_none(&device, "dram", "peak_efficiency", "no theoretical peak");
     device_clear(&device);
 }
 
@@ -73,9 +73,9 @@ static void test_throughput__share_of_the_pins(void **state)
     device.info.theoretical_bytes_per_s = 4e9;
     record_copy(&device, 3e9);
     device_infer(&device);
-    assert_float_equal(device_parameter(&device, "dram", "peak_share")->numbers[0].value, 0.75,
+    assert_float_equal(device_parameter(&device, "dram", "peak_efficiency")->numbers[0].value, 0.75,
                        1e-9);
-    assert_none(&device, "dram", "peak_little", "Little's law applies to reads only");
+    assert_none(&device, "dram", "littles_law_ratio", "Little's law applies to reads only");
     device_clear(&device);
 }
 
@@ -112,8 +112,8 @@ static void test_mshr__what_issuing_takes_is_no_limit(void **state)
     profile.per_sm = 64;
     profile.jitter_cycles = 2;
     selected_infer_drawn(&profile, "clock_overhead,mshr", &parameters);
-    assert_number(&parameters, "mshr", "per_warp", 8.0, 0.0);
-    assert_open(&parameters, "mshr", "per_sm", "no limit up to");
+    assert_number(&parameters, "mshr", "outstanding_per_warp", 8.0, 0.0);
+    assert_open(&parameters, "mshr", "outstanding_per_sm", "no limit up to");
     pb_parameters_clear(&parameters);
 }
 

@@ -123,7 +123,7 @@ static void test_tlb__entries_behind_larger_ones_may_span_less(void **state)
         entries = blind_tlb_entries(&profile.tlbs[1]);
         selected_infer_drawn(&profile, planted_tests, &parameters);
         assert_planted_level(&parameters, "tlb_l1", &profile.tlbs[0]);
-        assert_holds(&parameters, "entry_span_bytes", 2.0 * (double)mib);
+        assert_holds(&parameters, "entry_coverage_bytes", 2.0 * (double)mib);
         assert_holds(&parameters, "entry_count", entries);
         assert_holds(&parameters, "reach_bytes", entries * 2.0 * (double)mib);
         assert_holds(&parameters, "set_count", (double)profile.tlbs[1].sets);
@@ -209,7 +209,7 @@ static void test_tlb__small_sets_are_no_span(void **state)
 /* Slots 2 MiB apart come to few of its sets: nothing of it is as it seems. */
 static void assert_pages_are_smaller(const struct blind_profile *profile)
 {
-    static const char *const names[] = {"page_bytes",  "entry_count", "entry_span_bytes",
+    static const char *const names[] = {"page_bytes",  "entry_count", "entry_coverage_bytes",
                                         "reach_bytes", "way_counts",  "penalty_cycles",
                                         "set_count",   "index_kind",  "index_masks"};
     struct pb_parameters parameters = {NULL, 0, 0};

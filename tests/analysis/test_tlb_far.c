@@ -28,7 +28,7 @@ static void test_tlb__a_reach_beyond_memory_shows_by_one_block(void **state)
         planted_level(16 * mib, 70, 8, (const uint32_t[]){29, 29, 29, 29, 29, 29, 29, 37});
     selected_infer_without(&profile,
                            "clock_overhead,l2_capacity,l2_line,l2_sets,dram_latency,tlb_reach,"
-                           "tlb_alias",
+                           "tlb_remap",
                            phases, &parameters);
     assert_open(&parameters, "tlb_l2", "reach_bytes", "perhaps more than one entry covers");
     pb_parameters_clear(&parameters);
@@ -56,7 +56,7 @@ static void assert_hashed(const struct pb_parameters *parameters, const struct b
 
     for (size_t i = 0; i < tlb->mask_count; i++)
         masks[i] = (double)tlb->masks[i];
-    assert_number(parameters, "tlb_l2", "entry_span_bytes", (double)tlb->span_bytes, 0.0);
+    assert_number(parameters, "tlb_l2", "entry_coverage_bytes", (double)tlb->span_bytes, 0.0);
     assert_number(parameters, "tlb_l2", "entry_count", sets * ways, 0.0);
     assert_number(parameters, "tlb_l2", "set_count", sets, 0.0);
     assert_number(parameters, "tlb_l2", "way_counts", ways, 0.0);
@@ -102,7 +102,7 @@ static void test_tlb__three_levels_are_three(void **state)
     profile.tlbs[2] = plant_hashed(32 * mib, 300, 9, 8);
     selected_infer_drawn(&profile, planted_tests, &parameters);
     assert_number(&parameters, "tlb_l2", "entry_count", 2048.0, 0.0);
-    assert_number(&parameters, "tlb_l3", "entry_span_bytes", 32.0 * (double)mib, 0.0);
+    assert_number(&parameters, "tlb_l3", "entry_coverage_bytes", 32.0 * (double)mib, 0.0);
     found = selected_find(&parameters, "tlb_l3", "entry_count")->numbers;
     assert_true(found->low <= 4096.0 && 4096.0 <= found->high);
     assert_number(&parameters, "tlb_l3", "penalty_cycles", 300.0, 1.0);

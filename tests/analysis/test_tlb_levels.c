@@ -62,7 +62,7 @@ static void measure(const struct blind_profile *profile, struct pb_recording rec
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof(path), "%s/profile.json", folder);
     assert_int_equal(blind_write(profile, path), 0);
-    assert_int_equal(pb_battery_select(PB_STANDARD, "tlb_reach,tlb_alias", &chosen, &err), PB_OK);
+    assert_int_equal(pb_battery_select(PB_STANDARD, "tlb_reach,tlb_remap", &chosen, &err), PB_OK);
     if (pb_bench_open(&pb_device_sim, &request, PB_STANDARD, &bench, &err) != PB_OK)
         fail_msg("%s", err.message);
     for (size_t i = 0; i < 2; i++)
@@ -96,7 +96,7 @@ static void assert_level(const struct pb_parameters *parameters, size_t i,
     bool equal = true;
 
     assert_number(parameters, memory, "entry_count", entries, 0.0);
-    assert_number(parameters, memory, "entry_span_bytes", (double)tlb->span_bytes, 0.0);
+    assert_number(parameters, memory, "entry_coverage_bytes", (double)tlb->span_bytes, 0.0);
     assert_number(parameters, memory, "reach_bytes", entries * (double)tlb->span_bytes, 0.0);
     assert_number(parameters, memory, "set_count", (double)tlb->sets, 0.0);
     assert_number(parameters, memory, "penalty_cycles", tlb->penalty_cycles, 2.0);

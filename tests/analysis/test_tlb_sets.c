@@ -63,7 +63,7 @@ static void add_walk(struct pb_series *series, struct synthetic_noise *noise,
     for (uint64_t page = 0; page < pages; page++)
         in_set[sets->set_of(sets->first_entry + page * step)]++;
     point.count = point.window = pages < TRACE_LOADS ? pages : TRACE_LOADS;
-    PB_TEXT_SET(point.mode, "trace");
+    PB_TEXT_SET(point.mode, "traced");
     PB_TEXT_SET(point.phase, "stride");
     for (uint64_t page = 0; page < point.count; page++) {
         size_t set = sets->set_of(sets->first_entry + page * step);

@@ -34,7 +34,7 @@ static void test_topology__planted_layout_of_an_h200(void **state)
     }
     assert_float_equal(sms, 132, 0);
     assert_float_equal(large, 2, 0);
-    assert_int_equal(selected_find(&parameters, "sm", "group_sm_counts")->number_count, 8);
+    assert_int_equal(selected_find(&parameters, "sm", "sm_group_sizes")->number_count, 8);
     pb_parameters_clear(&parameters);
 }
 
@@ -270,10 +270,10 @@ static void record_plain_map(struct device *device, size_t sms, size_t every, ui
 
 static void assert_no_parts(const struct device *device)
 {
-    assert_int_equal(device_parameter(device, "l2", "side_sm_counts")->kind, PB_VALUE_NONE);
-    assert_int_equal(device_parameter(device, "l2", "line_group_count")->kind, PB_VALUE_NONE);
+    assert_int_equal(device_parameter(device, "l2", "partition_sm_counts")->kind, PB_VALUE_NONE);
+    assert_int_equal(device_parameter(device, "l2", "address_group_count")->kind, PB_VALUE_NONE);
     assert_int_equal(device_parameter(device, "l2", "slice_count")->kind, PB_VALUE_NONE);
-    assert_int_equal(device_parameter(device, "sm", "group_sm_counts")->kind, PB_VALUE_NONE);
+    assert_int_equal(device_parameter(device, "sm", "sm_group_sizes")->kind, PB_VALUE_NONE);
     assert_int_equal(device_parameter(device, "l2_near", "latency_cycles")->kind, PB_VALUE_NONE);
     assert_int_equal(device_parameter(device, "l2_far", "latency_cycles")->kind, PB_VALUE_NONE);
 }

@@ -145,7 +145,7 @@ static void test_bench__points_name_their_orders_and_own_their_accesses(void **s
         const struct pb_point *point = &recording.series.points[i];
         const uint64_t *index = recording.series.index_bytes + point->first;
 
-        assert_string_equal(point->mode, "trace");
+        assert_string_equal(point->mode, "traced");
         for (size_t k = 0; k < point->count; k++) {
             assert_true(index[k] < point->footprint_bytes);
             assert_int_equal(index[k] % point->stride_bytes, 0);

@@ -126,7 +126,7 @@ static void test_links_together__carry_as_planted_with_as_many_as_met(void **sta
     (void)state;
     open_drawn(&bench);
     bench.links.barrier = meet_three;
-    rig_run(&bench, "peer_link_together", &recording);
+    rig_run(&bench, "peer_link_concurrent", &recording);
     for (size_t i = 0; i < pb_matrix_size(&recording.matrix); i += 2) {
         const double *cell = &recording.matrix.values[i];
 
@@ -138,7 +138,7 @@ static void test_links_together__carry_as_planted_with_as_many_as_met(void **sta
     }
     assert_int_equal(reached, 3);
     pb_recording_clear(&recording);
-    rig_run(&bench, "host_link_together", &recording);
+    rig_run(&bench, "host_link_concurrent", &recording);
     for (size_t i = 0; i < pb_matrix_size(&recording.matrix); i += 2) {
         bool is_pinned = i / 2 % 2 == rig_label(&recording.matrix.axes[1], "pinned");
         double rate = is_pinned ? pinned_bytes_per_s : pageable_bytes_per_s;

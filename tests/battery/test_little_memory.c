@@ -68,14 +68,14 @@ static void run(struct short_device *device, const char *test, struct pb_recordi
                      PB_OK);
 }
 
-static void test_memory_pattern__without_room_is_unsupported(void **state)
+static void test_memory_integrity__without_room_is_unsupported(void **state)
 {
     struct short_device device;
     struct pb_recording recording;
 
     (void)state;
     open_short(&device);
-    run(&device, "memory_pattern", &recording);
+    run(&device, "memory_integrity", &recording);
     assert_int_equal(recording.outcome, PB_TEST_UNSUPPORTED);
     assert_non_null(strstr(recording.message, "4194304 bytes needed, 7 of 9 are free"));
     pb_recording_clear(&recording);
@@ -183,8 +183,8 @@ static enum pb_status meet_two(void *context, const char *test, int64_t number, 
 
 static void test_links__without_room_for_any_are_unsupported(void **state)
 {
-    static const char *const tests[] = {"host_link", "peer_link", "host_link_together",
-                                        "peer_link_together"};
+    static const char *const tests[] = {"host_link", "peer_link", "host_link_concurrent",
+                                        "peer_link_concurrent"};
     struct short_device device;
     struct pb_recording recording;
 
@@ -241,16 +241,16 @@ static void check_picky(const char *test, size_t expected, const char *message)
 static void test_links__keep_what_found_room(void **state)
 {
     (void)state;
-    check_picky("host_link_together", 2,
+    check_picky("host_link_concurrent", 2,
                 "too little free memory for 2 of 4 points: 67108864 bytes");
     check_picky("peer_link", 2, "too little free memory for 1 of ");
-    check_picky("peer_link_together", 2, "too little free memory for 1 of ");
+    check_picky("peer_link_concurrent", 2, "too little free memory for 1 of ");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory_pattern__without_room_is_unsupported),
+        cmocka_unit_test(test_memory_integrity__without_room_is_unsupported),
         cmocka_unit_test(test_spill__without_room_for_any_is_unsupported),
         cmocka_unit_test(test_spill__keeps_what_found_room),
         cmocka_unit_test(test_spill__another_failure_is_one),

@@ -338,7 +338,7 @@ static void test_sustain__a_throttling_device_slows_down_in_time(void **state)
     (void)state;
     rig_open("gtx780", "throttle=0.5@1", &bench);
     bench.sustain_seconds = 3;
-    rig_run(&bench, "sustain", &recording);
+    rig_run(&bench, "sustained_load", &recording);
     rows = matrix->axes[0].length;
     assert_true(rows >= 30); /* 10 a second */
     assert_true(matrix->axes[0].values[rows - 1] >= 3);
@@ -363,7 +363,7 @@ static void test_sustain__compares_computations_and_words(void **state)
     (void)state;
     rig_open("h200", "compute_flip=17:0.05", &bench);
     bench.sustain_seconds = 0.5;
-    rig_run(&bench, "sustain", &recording);
+    rig_run(&bench, "sustained_load", &recording);
     rows = matrix->axes[0].length;
     for (size_t row = 0; row < rows; row++) {
         at[0] = row;
@@ -385,14 +385,14 @@ static void test_sustain__compares_computations_and_words(void **state)
     pb_bench_close(&bench);
 }
 
-static void test_memory_pattern__a_flipped_bit_is_told(void **state)
+static void test_memory_integrity__a_flipped_bit_is_told(void **state)
 {
     struct pb_recording recording;
     struct pb_bench bench;
 
     (void)state;
     rig_open("gtx780", NULL, &bench);
-    rig_run(&bench, "memory_pattern", &recording);
+    rig_run(&bench, "memory_integrity", &recording);
     assert_int_equal(recording.matrix.values[0], 256 << 20);
     assert_int_equal(recording.matrix.values[1], 0);
     assert_true(isnan(recording.matrix.values[2]));
@@ -401,7 +401,7 @@ static void test_memory_pattern__a_flipped_bit_is_told(void **state)
     pb_bench_close(&bench);
 
     rig_open("gtx780", "bitflip=1e-6", &bench);
-    rig_run(&bench, "memory_pattern", &recording);
+    rig_run(&bench, "memory_integrity", &recording);
     assert_true(recording.matrix.values[1] > 0);
     assert_true(recording.matrix.values[2] > 0);
     assert_non_null(strstr(recording.message, "words differ"));
@@ -409,7 +409,7 @@ static void test_memory_pattern__a_flipped_bit_is_told(void **state)
     pb_bench_close(&bench);
 }
 
-static void test_memory_pattern__full_takes_all_that_is_free(void **state)
+static void test_memory_integrity__full_takes_all_that_is_free(void **state)
 {
     struct pb_recording recording;
     struct pb_bench bench;
@@ -417,7 +417,7 @@ static void test_memory_pattern__full_takes_all_that_is_free(void **state)
     (void)state;
     rig_open("gtx780", NULL, &bench);
     bench.battery = PB_FULL;
-    rig_run(&bench, "memory_pattern", &recording);
+    rig_run(&bench, "memory_integrity", &recording);
     assert_true(recording.matrix.values[0] > 0.5 * (double)bench.info.memory_free_bytes);
     pb_recording_clear(&recording);
     pb_bench_close(&bench);
@@ -443,8 +443,8 @@ int main(void)
         cmocka_unit_test(test_peer_link__every_device_that_can_be_reached_has_values),
         cmocka_unit_test(test_sustain__a_throttling_device_slows_down_in_time),
         cmocka_unit_test(test_sustain__compares_computations_and_words),
-        cmocka_unit_test(test_memory_pattern__a_flipped_bit_is_told),
-        cmocka_unit_test(test_memory_pattern__full_takes_all_that_is_free),
+        cmocka_unit_test(test_memory_integrity__a_flipped_bit_is_told),
+        cmocka_unit_test(test_memory_integrity__full_takes_all_that_is_free),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

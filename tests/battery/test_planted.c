@@ -48,7 +48,7 @@ static void test_search__a_set_of_neighbours_leaves_room_for_short_strides(void 
         "{\"id\": \"l2\", \"paths\": [\"global_ca\", \"global_cg\"], \"line_bytes\": 32,"
         " \"sector_bytes\": 32, \"sets\": 512, \"ways\": 16, \"index\": {\"kind\": \"modulo\"},"
         " \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 210}";
-    static const char *const tests[] = {"l1_line", "l1_sets", "l1_policy", "l1_bases",
+    static const char *const tests[] = {"l1_line", "l1_sets", "l1_policy", "l1_alignment",
                                         "classic_saavedra"};
     struct pb_recording recording;
     struct pb_bench bench;
@@ -143,7 +143,7 @@ static void test_bases__unequal_sets_move_the_edge(void **state)
 
     (void)state;
     rig_open_drawn(caches, TLB, "", &bench);
-    rig_run(&bench, "l1_bases", &recording);
+    rig_run(&bench, "l1_alignment", &recording);
     origin = recording.series.points[0].base_address;
     while ((point = rig_next(&recording, "shifted", NULL, &at)) != NULL) {
         uint64_t set = (point->base_address - origin) / 128 % 4;

@@ -58,7 +58,7 @@ static void test_tlb__aliased_pages_miss_like_others(void **state)
     struct pb_recording recording;
 
     (void)state;
-    rig_record("gtx780", "tlb_alias", &recording);
+    rig_record("gtx780", "tlb_remap", &recording);
     assert_true(rig_median(&recording, pages(&recording, "stride2", 16)) < 200);
     assert_true(fabs(rig_median(&recording, pages(&recording, "stride2", 17)) - 204.5) <= 1);
     assert_true(rig_median(&recording, pages(&recording, "stride2", 72)) >= 257);
@@ -106,7 +106,7 @@ static void test_tlb__the_first_page_too_many_is_walked_at_every_stride(void **s
         "{\"id\": \"tlb\", \"page_bytes\": 2097152, \"entry_span_bytes\": 16777216,"
         " \"ways\": [17, 8, 8, 8, 8, 8, 8], \"policy\": {\"kind\": \"lru\"}, \"penalty_cycles\": "
         "80}";
-    static const char *const tests[] = {"tlb_reach", "tlb_alias"};
+    static const char *const tests[] = {"tlb_reach", "tlb_remap"};
     struct pb_bench bench;
 
     (void)state;
@@ -164,7 +164,7 @@ static void test_tlb__alias_stays_in_few_lines_however_far(void **state)
     uint64_t most = 0;
 
     (void)state;
-    rig_record("h200", "tlb_alias", &recording);
+    rig_record("h200", "tlb_remap", &recording);
     point = rig_find(&recording, "map", NULL);
     assert_int_equal(point->footprint_bytes - point->stride_bytes, block_bytes);
     while ((point = rig_next(&recording, "stride32", NULL, &at)) != NULL) {
@@ -200,7 +200,7 @@ static void test_tlb__alias_goes_at_all_strides_where_memory_ends(void **state)
 
     (void)state;
     rig_open_drawn(caches, tlbs, "", &bench); /* 4 GiB; the TLB reaches over 8 */
-    rig_run(&bench, "tlb_alias", &recording);
+    rig_run(&bench, "tlb_remap", &recording);
     point = rig_find(&recording, "map", NULL);
     assert_int_equal(point->footprint_bytes - point->stride_bytes, 32 << 20);
     for (size_t i = 0; i < COUNT(phases); i++) {

@@ -17,7 +17,7 @@ static enum pb_status meet(void *context, const char *test, int64_t number, int6
     struct others *others = context;
 
     (void)err;
-    assert_string_equal(test, "host_link_together");
+    assert_string_equal(test, "host_link_concurrent");
     assert_int_equal(number, others->meetings++);
     *count_out = number == others->missed ? 1 : others->count;
     return PB_OK;
@@ -29,11 +29,11 @@ static void run_with(struct others *others, struct pb_recording *recording_out)
 
     rig_open("gtx780", NULL, &bench);
     bench.links = (struct pb_node_links){meet, NULL, others};
-    rig_run(&bench, "host_link_together", recording_out);
+    rig_run(&bench, "host_link_concurrent", recording_out);
     pb_bench_close(&bench);
 }
 
-static void test_host_link_together__every_cell_says_with_how_many(void **state)
+static void test_host_link_concurrent__every_cell_says_with_how_many(void **state)
 {
     struct others others = {.count = 4, .missed = -1};
     struct pb_recording recording;
@@ -49,7 +49,7 @@ static void test_host_link_together__every_cell_says_with_how_many(void **state)
     pb_recording_clear(&recording);
 }
 
-static void test_host_link_together__who_stays_away_shows(void **state)
+static void test_host_link_concurrent__who_stays_away_shows(void **state)
 {
     struct others others = {.count = 3, .missed = 2};
     struct pb_recording recording;
@@ -74,7 +74,7 @@ static enum pb_status miss(void *context, const char *test, int64_t number, int6
 }
 
 /* Neither ok with fewer devices nor unsupported: it is to be repeated by the whole node. */
-static void test_host_link_together__who_is_late_fails(void **state)
+static void test_host_link_concurrent__who_is_late_fails(void **state)
 {
     struct pb_recording recording;
     struct pb_state states[2];
@@ -85,7 +85,7 @@ static void test_host_link_together__who_is_late_fails(void **state)
         rig_open("gtx780", NULL, &bench);
         bench.links = (struct pb_node_links){miss, NULL, &missed};
         assert_int_equal(
-            pb_bench_run(&bench, pb_test_find("host_link_together"), &recording, states, NULL),
+            pb_bench_run(&bench, pb_test_find("host_link_concurrent"), &recording, states, NULL),
             PB_OK);
         assert_int_equal(recording.outcome, PB_TEST_FAILED);
         assert_non_null(strstr(recording.message, "measured without this one"));
@@ -95,7 +95,7 @@ static void test_host_link_together__who_is_late_fails(void **state)
 }
 
 /* Transfers of this device do not slow down in the simulator: what is alike must look alike. */
-static void test_host_link_together__agrees_with_the_link_alone(void **state)
+static void test_host_link_concurrent__agrees_with_the_link_alone(void **state)
 {
     struct others others = {.count = 2, .missed = -1};
     struct pb_recording together, alone;
@@ -128,8 +128,8 @@ static void assert_nobody(const char *test)
 static void test_together__nobody_to_meet_is_unsupported(void **state)
 {
     (void)state;
-    assert_nobody("host_link_together");
-    assert_nobody("peer_link_together");
+    assert_nobody("host_link_concurrent");
+    assert_nobody("peer_link_concurrent");
 }
 
 /* What peer_link asks of the others, as "meet0 turn1 ". */
@@ -209,16 +209,16 @@ static void test_company__of_tests_is_by_the_links_they_use(void **state)
     assert_int_equal(pb_test_link_use(pb_test_find("l1_capacity")), PB_LINKS_UNUSED);
     assert_int_equal(pb_test_link_use(pb_test_find("host_link")), PB_LINKS_EXCLUSIVE);
     assert_int_equal(pb_test_link_use(pb_test_find("peer_link")), PB_LINKS_CONCURRENT);
-    assert_int_equal(pb_test_link_use(pb_test_find("peer_link_together")), PB_LINKS_CONCURRENT);
+    assert_int_equal(pb_test_link_use(pb_test_find("peer_link_concurrent")), PB_LINKS_CONCURRENT);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host_link_together__every_cell_says_with_how_many),
-        cmocka_unit_test(test_host_link_together__who_stays_away_shows),
-        cmocka_unit_test(test_host_link_together__who_is_late_fails),
-        cmocka_unit_test(test_host_link_together__agrees_with_the_link_alone),
+        cmocka_unit_test(test_host_link_concurrent__every_cell_says_with_how_many),
+        cmocka_unit_test(test_host_link_concurrent__who_stays_away_shows),
+        cmocka_unit_test(test_host_link_concurrent__who_is_late_fails),
+        cmocka_unit_test(test_host_link_concurrent__agrees_with_the_link_alone),
         cmocka_unit_test(test_together__nobody_to_meet_is_unsupported),
         cmocka_unit_test(test_peer_link__meets_the_others_and_then_takes_its_turn),
         cmocka_unit_test(test_peer_link__without_an_answer_measures_nothing),

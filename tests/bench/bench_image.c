@@ -22,6 +22,7 @@
 
 #include "core/time.h"
 #include "h5schema/file.h"
+#include "h5schema/schema.h"
 
 enum { POINT_ACCESSES = 8192, IMAGES_MAX = 256, PATH_LENGTH = 1024 };
 
@@ -83,7 +84,7 @@ static enum pb_status make_recording(const struct scene *scene, struct pb_record
         size_t count = left < POINT_ACCESSES ? left : POINT_ACCESSES;
         struct pb_point point = {.footprint_bytes = 128 * count, .stride_bytes = 128, .sm_id = -1};
 
-        PB_TEXT_SET(point.mode, "trace");
+        PB_TEXT_SET(point.mode, "traced");
         point.count = count;
         draw_point(scene, count, &state, latency, index);
         status = pb_series_append(&recording->series, &point, latency, index, err);
@@ -123,7 +124,7 @@ static enum pb_status compress(const struct scene *scene, struct pb_recording *r
 
 static enum pb_status copy(const char *path, struct batch *batch, struct pb_error *err)
 {
-    struct pb_run run = {.schema_version = 1};
+    struct pb_run run = {.schema_version = PB_SCHEMA_VERSION};
     struct pb_fleet *fleet;
     double start;
     enum pb_status status = pb_fleet_create(path, &run, &fleet, err);

@@ -143,7 +143,7 @@ static enum pb_status print_scene(const struct scene *scene, struct pb_error *er
     printf("%-9s %-31s %-10s %9llu %7llu %-10s %-5s %8.1f %9.2f\n", scene->profile, scene->cache,
            pb_path_name(scene->path), (unsigned long long)scene->footprint_bytes >> 10,
            (unsigned long long)scene->stride_bytes, scene->is_random ? "random" : "sequential",
-           scene->is_trace ? "trace" : "lap", rate.cycles,
+           scene->is_trace ? "traced" : "timed", rate.cycles,
            (double)rate.loads / rate.seconds * 1e-6);
     return PB_OK;
 }

@@ -33,7 +33,7 @@ import time
 import uuid
 
 TESTS = ("clock_overhead,clock_calibration,shared_latency,bank_conflict,global_copy,l1_capacity,"
-         "l1_line,host_link,sm_latency,memory_pattern,host_link_together")
+         "l1_line,host_link,sm_latency,memory_integrity,host_link_concurrent")
 PROFILE = "gtx780"
 DEADLINE = 3  # seconds: a probe that is stopped is soon given up
 PEACE_DEADLINE = 60  # where nothing is struck: GPUs of a node wait so long for each other

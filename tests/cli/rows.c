@@ -3,7 +3,7 @@
  *
  *   rank 1 n1.gpu1 hung 4 1 MESSAGE        a row of /fleet: tests ok, tests failed
  *   test n1.gpu1 l1_capacity hung MESSAGE
- *   axis n1.gpu1 sustain time 25 1.02      an axis of numbers: how many, and the last
+ *   axis n1.gpu1 sustained_load time 25 1.02      an axis of numbers: how many, and the last
  *   axis n1.gpu1 peer_link peer 3 ID       and one of labels
  *   complete 0
  *   findings 1

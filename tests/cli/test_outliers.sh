@@ -151,7 +151,7 @@ few_peers_are_said_to_be_few() {
 }
 
 wrong_words_need_no_peers() {
-    run 0 "$bin/plumb-probe" --backend sim --profile gtx780 --tests memory_pattern \
+    run 0 "$bin/plumb-probe" --backend sim --profile gtx780 --tests memory_integrity \
         --fault bitflip=1e-5 -o f.h5
     outliers 2 --json out.json f.h5
     grep -qE 'integrity.mismatches [0-9]+ words?, expected 0 words' out.txt || fail "another summary"
@@ -331,9 +331,9 @@ bad_input_is_unknown() {
     fleet f.h5 2 gtx780
     head -c $(($(wc -c <f.h5) / 2)) f.h5 >half.h5
     refuses 'half\.h5' half.h5
-    "$helpers/blank" none.h5 1
+    "$helpers/blank" none.h5 2
     refuses 'none\.h5: expected devices' none.h5
-    "$helpers/blank" later.h5 2
+    "$helpers/blank" later.h5 3
     refuses 'later\.h5: .*version' later.h5
     for bad in nix empty text half none later; do
         refuses "$bad\.h5" --baseline $bad.h5 --read-only f.h5

@@ -323,20 +323,20 @@ signal_to_mpirun_keeps_what_is_measured() {
 }
 
 load_lasts_as_long_as_asked_for() {
-    run 0 "$bin/plumb-probe" --profile gtx780 --tests sustain --sustain 2.5 -o p.h5
-    has p.h5 '^axis .* sustain time [0-9]* 2\.5'
-    ranks 0 2 --backend sim --profile gtx780 --tests sustain --sustain 2.5 -o f.h5
-    count f.h5 '^axis .* sustain time [0-9]* 2\.5' 2
-    run 0 "$bin/plumb-probe" --profile gtx780 --tests sustain -o d.h5
-    has d.h5 '^axis .* sustain time [0-9]* 1\.0'
+    run 0 "$bin/plumb-probe" --profile gtx780 --tests sustained_load --sustain 2.5 -o p.h5
+    has p.h5 '^axis .* sustained_load time [0-9]* 2\.5'
+    ranks 0 2 --backend sim --profile gtx780 --tests sustained_load --sustain 2.5 -o f.h5
+    count f.h5 '^axis .* sustained_load time [0-9]* 2\.5' 2
+    run 0 "$bin/plumb-probe" --profile gtx780 --tests sustained_load -o d.h5
+    has d.h5 '^axis .* sustained_load time [0-9]* 1\.0'
 }
 
 # Its deadline is longer by as much as the load may take; that of the others is not.
 deadline_allows_for_a_long_load() {
-    ranks 3 1 --backend sim --profile gtx780 --tests $fast,sustain --fault hang@sustain \
+    ranks 3 1 --backend sim --profile gtx780 --tests $fast,sustained_load --fault hang@sustained_load \
         --fault hang@bank_conflict --deadline 1 --sustain 0.5 -o f.h5
     has f.h5 '^test .* bank_conflict hung passed its deadline of 1 s'
-    has f.h5 '^test .* sustain hung passed its deadline of 2\.5 s'
+    has f.h5 '^test .* sustained_load hung passed its deadline of 2\.5 s'
 }
 
 # Tests are known by their device, not by the rank that happened to measure it.
@@ -359,13 +359,13 @@ END
 
 # ---- links that a node's devices share ----
 
-links=host_link,host_latency,sustain,host_link_together
+links=host_link,host_latency,sustained_load,host_link_concurrent
 
 devices_of_a_node_use_their_links_alone_and_together() {
     write_fleet
-    ranks 0 4 --fleet fleet.json --tests $links,peer_link,peer_link_together -o f.h5
+    ranks 0 4 --fleet fleet.json --tests $links,peer_link,peer_link_concurrent -o f.h5
     count f.h5 '^test n1\.gpu. host_link ok' 4
-    count f.h5 '^test n1\.gpu. host_link_together ok 4 devices at once' 4
+    count f.h5 '^test n1\.gpu. host_link_concurrent ok 4 devices at once' 4
     has f.h5 '^complete 1$'
     valid f.h5
 }
@@ -376,18 +376,18 @@ devices_of_two_nodes_do_not_meet() {
              {"host": "n2", "profile": "gtx780", "count": 3}]}
 END
     ranks 0 5 --fleet fleet.json --tests $links,peer_link -o f.h5
-    count f.h5 '^test n1\.gpu. host_link_together ok 2 devices at once' 2
-    count f.h5 '^test n2\.gpu. host_link_together ok 3 devices at once' 3
+    count f.h5 '^test n1\.gpu. host_link_concurrent ok 2 devices at once' 2
+    count f.h5 '^test n2\.gpu. host_link_concurrent ok 3 devices at once' 3
     has f.h5 '^axis n1\.gpu0 peer_link peer 1 00000000:01:00\.0$'
     has f.h5 '^axis n2\.gpu1 peer_link peer 2 00000000:00:00\.0$'
 }
 
 device_alone_has_nobody_to_meet() {
     ranks 0 1 --backend sim --profile gtx780 --tests $links -o f.h5
-    has f.h5 '^test .* host_link_together unsupported no other device of this node measures'
+    has f.h5 '^test .* host_link_concurrent unsupported no other device of this node measures'
     count f.h5 '^test .* ok' 3
     run 0 "$bin/plumb-probe" --profile gtx780 --tests $links -o p.h5
-    has p.h5 '^test .* host_link_together unsupported no other device of this node measures'
+    has p.h5 '^test .* host_link_concurrent unsupported no other device of this node measures'
 }
 
 # The other three have everything, and have met.
@@ -395,7 +395,7 @@ others_have_met() {
     for slot in 0 1 3; do
         count f.h5 "^test n1\.gpu$slot .* ok" 4
     done
-    count f.h5 '^test n1\.gpu[013] host_link_together ok .*[34] devices at once' 3
+    count f.h5 '^test n1\.gpu[013] host_link_concurrent ok .*[34] devices at once' 3
     valid f.h5
 }
 
@@ -415,38 +415,38 @@ device_that_crashes_in_its_turn_does_not_keep_it() {
 }
 
 device_that_hangs_before_the_meeting_is_not_awaited_for_ever() {
-    write_fleet hang@sustain
+    write_fleet hang@sustained_load
     ranks 3 4 --fleet fleet.json --tests $links --deadline 3 -o f.h5
-    has f.h5 '^test n1\.gpu2 sustain hung'
+    has f.h5 '^test n1\.gpu2 sustained_load hung'
     others_have_met
 }
 
 device_that_crashes_at_the_meeting_is_not_awaited() {
-    write_fleet crash@host_link_together
+    write_fleet crash@host_link_concurrent
     ranks 3 4 --fleet fleet.json --tests $links -o f.h5
-    has f.h5 '^test n1\.gpu2 host_link_together crashed'
-    count f.h5 '^test n1\.gpu[013] host_link_together ok 3 devices at once' 3
+    has f.h5 '^test n1\.gpu2 host_link_concurrent crashed'
+    count f.h5 '^test n1\.gpu[013] host_link_concurrent ok 3 devices at once' 3
     others_have_met
 }
 
 device_that_is_lost_or_absent_is_not_awaited() {
     write_fleet lost@host_link
     ranks 3 4 --fleet fleet.json --tests $links -o f.h5
-    count f.h5 '^test n1\.gpu[013] host_link_together ok 3 devices at once' 3
+    count f.h5 '^test n1\.gpu[013] host_link_concurrent ok 3 devices at once' 3
     rm f.h5
     write_fleet absent
     ranks 3 4 --fleet fleet.json --tests $links -o f.h5
-    count f.h5 '^test n1\.gpu[013] host_link_together ok 3 devices at once' 3
+    count f.h5 '^test n1\.gpu[013] host_link_concurrent ok 3 devices at once' 3
 }
 
 # Alone it would run another test, and none of its outcomes is worth that of the whole node.
 resumed_device_is_measured_with_the_whole_node() {
-    write_fleet crash@host_link_together
+    write_fleet crash@host_link_concurrent
     ranks 3 4 --fleet fleet.json --tests $links -o f.h5
     write_fleet
     ranks 0 4 --fleet fleet.json --tests $links -o f.h5 --resume
     [ "$(grep -c ' ok ' err.txt)" -eq 4 ] || fail "more was measured than that one test"
-    count f.h5 '^test n1\.gpu. host_link_together ok 4 devices at once' 4
+    count f.h5 '^test n1\.gpu. host_link_concurrent ok 4 devices at once' 4
     has f.h5 '^complete 1'
     valid f.h5
 }
@@ -455,29 +455,29 @@ resumed_device_is_measured_with_the_whole_node() {
 crash_with_the_whole_node_is_not_explained_away_alone() {
     cat >fleet.json <<END
 {"seed": 7, "devices": [{"host": "n1", "profile": "gtx780", "count": 2,
-                         "faults": {"0": ["crash@host_link_together"]}}]}
+                         "faults": {"0": ["crash@host_link_concurrent"]}}]}
 END
     ranks 3 2 --fleet fleet.json --tests $links -o f.h5
     cat >fleet.json <<END
 {"seed": 7, "devices": [{"host": "n1", "profile": "gtx780", "count": 1}]}
 END
     ranks 3 1 --fleet fleet.json --tests $links -o f.h5 --resume
-    has f.h5 '^rank 0 n1\.gpu0 crashed 3 1 host_link_together crashed'
-    has f.h5 '^test n1\.gpu0 host_link_together crashed'
+    has f.h5 '^rank 0 n1\.gpu0 crashed 3 1 host_link_concurrent crashed'
+    has f.h5 '^test n1\.gpu0 host_link_concurrent crashed'
     has f.h5 '^complete 0'
     valid f.h5
 }
 
 # There the device alone is the whole node.
 crash_of_the_only_device_is_made_good_by_resuming() {
-    for fault in '"faults": {"0": ["crash@host_link_together"]},' ''; do
+    for fault in '"faults": {"0": ["crash@host_link_concurrent"]},' ''; do
         cat >fleet.json <<END
 {"seed": 7, "devices": [{"host": "n1", "profile": "gtx780", $fault "count": 1}]}
 END
         [ -n "$fault" ] && ranks 3 1 --fleet fleet.json --tests $links -o f.h5 && continue
         ranks 0 1 --fleet fleet.json --tests $links -o f.h5 --resume
     done
-    has f.h5 '^test n1\.gpu0 host_link_together unsupported'
+    has f.h5 '^test n1\.gpu0 host_link_concurrent unsupported'
     has f.h5 '^complete 1'
     valid f.h5
 }

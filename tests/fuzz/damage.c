@@ -92,11 +92,11 @@ static double odd_real(struct fuzz_bytes *bytes)
 static void damage_word(char *field, struct fuzz_bytes *bytes)
 {
     static const char *const words[] = {
-        "",     "none",    "global_ca", "global_cg", "shared",   "trace",
-        "lap",  "random",  "reference", "miss",      "coarse",   "bisect",
-        "fine", "cold",    "conflict",  "victim",    "overflow", "stride",
-        "jump", "strided", "wong",      "stride2",   "stride4",  "stride999999999999",
-        "l1",   "l2",      "members",   "p1",        "p6_p5"};
+        "",      "none",    "global_ca", "global_cg", "shared",   "traced",
+        "timed", "random",  "reference", "miss",      "coarse",   "bisect",
+        "fine",  "cold",    "conflict",  "victim",    "overflow", "stride",
+        "jump",  "strided", "wong",      "stride2",   "stride4",  "stride999999999999",
+        "l1",    "l2",      "members",   "p1",        "p6_p5"};
 
     if (fuzz_choose(bytes, 8) == 0)
         memset(field, 'x', PB_NAME_LENGTH); /* without an end */

@@ -35,7 +35,7 @@ static void add_test(struct pb_fleet *fleet, const char *key, struct pb_recordin
 static void add_series(struct pb_fleet *fleet, const char *key)
 {
     struct pb_recording recording = {.name = "l1_capacity", .unit = "cycle", .sm_id = -1};
-    struct pb_point point = {.path = "global_ca", .mode = "trace", .count = ACCESSES};
+    struct pb_point point = {.path = "global_ca", .mode = "traced", .count = ACCESSES};
     uint32_t latency[ACCESSES];
     uint64_t index[ACCESSES];
     struct pb_error err = PB_ERROR_INIT;

@@ -89,7 +89,7 @@ static void test_found__bursts_of_the_same_warps_again_and_again(void **state)
     for (size_t i = 0; i < 2 * ROWS * 3; i++)
         matrix->values[i] = 300.0;
     device_infer(&device);
-    limit = device_parameter(&device, "mshr", "per_sm");
+    limit = device_parameter(&device, "mshr", "outstanding_per_sm");
     assert_string_equal(limit->reason, "no matrix of traffic, lanes, warps and loads");
     device_clear(&device);
 }
@@ -135,7 +135,7 @@ static void test_found__a_map_of_more_lines_than_any_device_shows(void **state)
             matrix->values[i] = (double)(i * 7919 % 1000);
     }
     device_infer(&device);
-    count = device_parameter(&device, "sm", "group_sm_counts");
+    count = device_parameter(&device, "sm", "sm_group_sizes");
     assert_string_equal(count->reason,
                         "a map of 1 SMs and 80000 lines is larger than any device's");
     device_clear(&device);
@@ -148,7 +148,7 @@ static void test_found__jumps_that_are_all_small(void **state)
     static uint32_t latency[JUMPS];
     static uint64_t index[JUMPS];
     const struct pb_point point = {.path = "global_ca",
-                                   .mode = "trace",
+                                   .mode = "traced",
                                    .phase = "jump",
                                    .stride_bytes = STRIDE,
                                    .count = JUMPS};
@@ -163,7 +163,7 @@ static void test_found__jumps_that_are_all_small(void **state)
                                       latency, index, NULL),
                      PB_OK);
     device_infer(&device);
-    assert_int_equal(device_parameter(&device, "l1", "jump_line_bytes")->kind, PB_VALUE_NONE);
+    assert_int_equal(device_parameter(&device, "l1", "stride_knee_bytes")->kind, PB_VALUE_NONE);
     device_clear(&device);
 }
 

@@ -2,6 +2,7 @@
     test_reader.py CHECKOUT PLUMB_PROBE
 """
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,14 @@ with plumb_fleet.open(checkout / "tests/data/h200-standard.h5") as fleet:
     assert copy.dims == ("cta_count", "cta_size", "ilp") and 3.8e12 < float(copy.max()) < 4.2e12
     assert float(device.states()["sm_clock"].max()) == 1980.0
     assert fleet.members()["status"].values.tolist() == ["ok"]
+    assert set(device.points("l1_capacity")["mode"].values) == {"traced", "timed"}
+    assert "sustained_load" in device.tests and "sustain" not in device.tests
+    assert device.test("sustained_load")["name"] == "sustained_load"
+
+schema = (checkout / "h5schema/SCHEMA.md").read_text()
+former = re.findall(r"^\| \S*?(test|mode|parameter)\S*(?: of points)? \| `(\w+)` \| `(\w+)` \|$", schema, re.M)
+assert {(what, then): now for what, then, now in former} == {
+    (what, then): now for what, names in plumb_fleet.FORMER.items() for then, now in names.items()}
 
 with tempfile.TemporaryDirectory() as folder:
     path = folder + "/one.h5"

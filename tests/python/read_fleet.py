@@ -7,7 +7,7 @@ import xarray as xr
 
 path = sys.argv[1]
 with h5py.File(path, "r") as file:
-    assert file.attrs["schema_version"] == 1
+    assert file.attrs["schema_version"] == 2
     fleet = file["fleet"][:]
     assert fleet["status"][0] == b"ok", fleet
     key = fleet["key"][0].decode()
@@ -17,7 +17,7 @@ with h5py.File(path, "r") as file:
     test = device["tests/l1_capacity"]
     points, latency, index = test["points"][:], test["latency"][:], test["index"][:]
     assert len(latency) == len(index) == points["count"].sum()
-    trace = points[points["mode"] == b"trace"][0]
+    trace = points[points["mode"] == b"traced"][0]
     own = slice(trace["first"], trace["first"] + trace["count"])
     net = latency[own] - trace["overhead"]
     assert 90 < np.median(net) < 110, np.median(net)  # M16: 96 cycles

@@ -228,7 +228,7 @@ static double end_of(const struct play *play, size_t member)
 static void test_play__who_dies_keeps_nobody_waiting(void **state)
 {
     static const char *const tests[] = {"clock_overhead", "host_link", "host_latency",
-                                        "tlb_reach",      "peer_link", "host_link_together"};
+                                        "tlb_reach",      "peer_link", "host_link_concurrent"};
 
     for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
         struct failing failing = {
@@ -263,7 +263,7 @@ static void test_play__who_hangs_with_the_links_forfeits_them(void **state)
 static void test_play__who_hangs_before_a_meeting_is_waited_for_only_so_long(void **state)
 {
     struct failing failing = {
-        .times = times_for(state, 4), .member = 2, .test = "sustain", .seconds = 600};
+        .times = times_for(state, 4), .member = 2, .test = "sustained_load", .seconds = 600};
     struct play play;
 
     play_failing(&failing, &play);

@@ -57,33 +57,35 @@ static void assert_story(const char *const *names, int refusals, const char *exp
     pb_schedule_free(scene.schedule);
 }
 
-static const char *const battery[] = {"clock_overhead", "host_link",      "host_latency",
-                                      "l1_capacity",    "l1_line",        "sustain",
-                                      "peer_link",      "memory_pattern", NULL};
+static const char *const battery[] = {"clock_overhead", "host_link",        "host_latency",
+                                      "l1_capacity",    "l1_line",          "sustained_load",
+                                      "peer_link",      "memory_integrity", NULL};
 
 static void test_schedule__one_turn_covers_the_tests_in_a_row(void **state)
 {
     (void)state;
     assert_story(battery, 0,
                  "clock_overhead try:2(host_link) host_link host_latency l1_capacity l1_line "
-                 "sustain peer_link memory_pattern ");
+                 "sustained_load peer_link memory_integrity ");
 }
 
 static void test_schedule__what_is_put_off_is_asked_for_before_every_test(void **state)
 {
     (void)state;
-    assert_story(battery, 2,
-                 "clock_overhead try:2(host_link) l1_capacity try:2(host_link) l1_line "
-                 "try:2(host_link) host_link host_latency sustain peer_link memory_pattern ");
+    assert_story(
+        battery, 2,
+        "clock_overhead try:2(host_link) l1_capacity try:2(host_link) l1_line "
+        "try:2(host_link) host_link host_latency sustained_load peer_link memory_integrity ");
 }
 
 static void test_schedule__nothing_is_put_off_past_a_meeting(void **state)
 {
     (void)state;
-    assert_story(battery, 9,
-                 "clock_overhead try:2(host_link) l1_capacity try:2(host_link) l1_line "
-                 "try:2(host_link) sustain turn:2(host_link) host_link host_latency peer_link "
-                 "memory_pattern ");
+    assert_story(
+        battery, 9,
+        "clock_overhead try:2(host_link) l1_capacity try:2(host_link) l1_line "
+        "try:2(host_link) sustained_load turn:2(host_link) host_link host_latency peer_link "
+        "memory_integrity ");
 }
 
 static void test_schedule__nothing_is_put_off_past_the_end(void **state)

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "h5schema/file.h"
+#include "h5schema/schema.h"
 
 static const struct pb_finding_row finding = {
     .severity = "CRITICAL",
@@ -39,7 +40,7 @@ static const struct pb_finding_row finding = {
 static int make_file(void **state)
 {
     char *path = strdup("/tmp/plumb-findings-XXXXXX");
-    struct pb_run run = {.schema_version = 1, .created = "2026-01-01T00:00:00Z"};
+    struct pb_run run = {.schema_version = PB_SCHEMA_VERSION, .created = "2026-01-01T00:00:00Z"};
     struct pb_fleet *fleet;
     int descriptor;
 

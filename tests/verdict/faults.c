@@ -51,7 +51,7 @@ const struct fault_kind fault_kinds[FAULT_KINDS] = {
      {"crashed"},
      PB_LEVEL_DEVICE},
     {"lost",
-     {"lost@memory_pattern", "lost@memory_pattern"},
+     {"lost@memory_integrity", "lost@memory_integrity"},
      "lost@clock_overhead",
      {"off_the_bus"},
      PB_LEVEL_DEVICE},

@@ -392,7 +392,7 @@ static void test_observe__simulated_device_has_all_kinds(void **state)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         assert_true(isfinite(cell_of(&row, names[i]).value));
     /* The host times it, allocations and the first launch included: no rate of memory. */
-    assert_int_equal(pb_sheet_find(&row, "memory_pattern.rate"), row.metric_count);
+    assert_int_equal(pb_sheet_find(&row, "memory_integrity.rate"), row.metric_count);
     assert_true(row.subjects[0].tests != 0);
     expect_near(&row, "l1.size_bytes", 16384.0);
     expect_near(&row, "integrity.mismatches", 0.0);

@@ -34,7 +34,7 @@ static const struct drift drifts[] = {
      PB_SEVERITY_CRITICAL,
      {SCALED("global_copy.peak", 0.9), SCALED("dram.peak_bytes_per_s", 0.9),
       SCALED("global_read.peak", 0.9), SCALED("dram.read_peak_bytes_per_s", 0.9),
-      SCALED("sustain.throughput", 0.9)}},
+      SCALED("sustained_load.throughput", 0.9)}},
     {"dram_latency",
      PB_SEVERITY_CRITICAL,
      {SCALED("dram.latency_cycles", 1.1), SCALED("dram.latency_ns", 1.1),

@@ -227,13 +227,13 @@ static void check_weights(struct answers *answers, const char *memory,
                           const struct blind_cache *cache)
 {
     const struct pb_parameter *parameter =
-        pb_parameters_find(answers->parameters, memory, "victim_probabilities");
+        pb_parameters_find(answers->parameters, memory, "way_eviction_probabilities");
     struct blind_result *result;
     double sum = 0.0;
 
     if (strcmp(cache->policy, "weighted") != 0)
         return;
-    result = next_result(answers, memory, "victim_probabilities", parameter);
+    result = next_result(answers, memory, "way_eviction_probabilities", parameter);
     if (parameter == NULL || parameter->kind == PB_VALUE_NONE)
         return;
     for (uint32_t way = 0; way < cache->ways; way++)
@@ -306,7 +306,7 @@ static void check_full_miss(struct answers *answers, const char *memory,
                             const struct blind_cache *cache)
 {
     if (strcmp(cache->policy, "lru") == 0 || strcmp(cache->policy, "fifo") == 0)
-        check_exact(answers, memory, "all_miss_bytes",
+        check_exact(answers, memory, "full_miss_bytes",
                     (double)(blind_cache_bytes(cache) + cache->sets * cache->line_bytes));
 }
 
@@ -324,10 +324,11 @@ static void check_knees(struct answers *answers, const char *memory,
 {
     double knees[2] = {(double)cache->sector_bytes, (double)profile->caches[BLIND_L2].sector_bytes};
 
-    if (pb_parameters_find(answers->parameters, memory, "jump_line_bytes") == NULL)
+    if (pb_parameters_find(answers->parameters, memory, "stride_knee_bytes") == NULL)
         return; /* L2 has none */
     if (!runs_ahead(profile) && profile->caches[BLIND_FOURTH].line_bytes == 0)
-        check_numbers(answers, memory, "jump_line_bytes", knees, knees[1] > knees[0] ? 2 : 1, 0, 0);
+        check_numbers(answers, memory, "stride_knee_bytes", knees, knees[1] > knees[0] ? 2 : 1, 0,
+                      0);
 }
 
 /* Where the end of what runs ahead shows, to a line and a part in a hundred. */
@@ -354,8 +355,8 @@ static void check_sharing(struct answers *answers, const char *memory,
             cache_of(profile, names[i]) == cache_of(profile, memory))
             snprintf(others + strlen(others), sizeof(others) - strlen(others), "%s%s",
                      others[0] != '\0' ? " " : "", names[i]);
-    check_word(answers, memory, "shares_with", others[0] != '\0' ? others : "none", "");
-    check_word(answers, memory, "shares_room_with", others[0] != '\0' ? others : "none", "");
+    check_word(answers, memory, "same_cache_as", others[0] != '\0' ? others : "none", "");
+    check_word(answers, memory, "shares_capacity_with", others[0] != '\0' ? others : "none", "");
 }
 
 /* No cache here shares its store with shared memory: the same size beside all carve-outs. */
@@ -402,7 +403,7 @@ static void check_cache(struct answers *answers, const char *memory,
     check_index(answers, memory, cache);
     check_knees(answers, memory, profile, cache);
     if (strcmp(memory, "l1") == 0 && !cache->is_xor)
-        check_exact(answers, memory, "onset_bytes", (double)blind_cache_bytes(cache));
+        check_exact(answers, memory, "first_miss_bytes", (double)blind_cache_bytes(cache));
     if (strcmp(memory, "l1") == 0)
         check_carveouts(answers, cache);
     if (strcmp(memory, "l1") == 0 || strcmp(memory, "l2") == 0)
@@ -453,7 +454,7 @@ static void check_tlb(struct answers *answers, const char *memory, const struct 
         ways[i] = tlb->ways[i];
     check_exact(answers, memory, "page_bytes", (double)blind_tlb_page_bytes(tlb));
     check_exact(answers, memory, "entry_count", entries);
-    check_exact(answers, memory, "entry_span_bytes", (double)tlb->span_bytes);
+    check_exact(answers, memory, "entry_coverage_bytes", (double)tlb->span_bytes);
     check_exact(answers, memory, "reach_bytes", entries * (double)tlb->span_bytes);
     check_numbers(answers, memory, "way_counts", ways, lists, 0.0, 0.0);
     check_exact(answers, memory, "set_count", (double)tlb->sets);
@@ -517,9 +518,9 @@ static void check_patterns(struct answers *answers, const struct blind_profile *
 /* As fine as groups are clear: sides alone, or the slices of both. */
 static void check_groups(struct answers *answers, double slices)
 {
-    double found = pb_parameters_number(answers->parameters, "l2", "line_group_count");
+    double found = pb_parameters_number(answers->parameters, "l2", "address_group_count");
 
-    check_exact(answers, "l2", "line_group_count", found == 2.0 ? found : slices);
+    check_exact(answers, "l2", "address_group_count", found == 2.0 ? found : slices);
 }
 
 static void check_sides(struct answers *answers, const struct blind_profile *profile)
@@ -530,10 +531,10 @@ static void check_sides(struct answers *answers, const struct blind_profile *pro
     if (sides->far_cycles == 0) {
         check_missing(answers, "l2_near");
         check_missing(answers, "l2_far");
-        check_absent(answers, "l2", "side_sm_counts");
-        check_absent(answers, "l2", "line_group_count");
+        check_absent(answers, "l2", "partition_sm_counts");
+        check_absent(answers, "l2", "address_group_count");
         check_absent(answers, "l2", "slice_count");
-        check_absent(answers, "sm", "group_sm_counts");
+        check_absent(answers, "sm", "sm_group_sizes");
         check_absent(answers, "sm", "gpc_count");
         check_absent(answers, "sm", "gpc_sm_counts");
         return;
@@ -546,13 +547,13 @@ static void check_sides(struct answers *answers, const struct blind_profile *pro
     check_latency(answers, "l2_near", "latency_cycles", profile->caches[BLIND_L2].latency_cycles);
     check_latency(answers, "l2_far", "latency_cycles", sides->far_cycles);
     answers->jitter_cycles -= sides->spread_cycles / 4.0;
-    check_numbers(answers, "l2", "side_sm_counts", halves, 2, 0, 0);
+    check_numbers(answers, "l2", "partition_sm_counts", halves, 2, 0, 0);
     check_groups(answers, 2.0 * sides->slices);
     check_exact(answers, "l2", "slice_count", 2.0 * sides->slices); /* each side has its own */
     if (sides->spread_cycles > 0)
-        check_numbers(answers, "sm", "group_sm_counts", sms, sides->gpc_count, 0, 0);
+        check_numbers(answers, "sm", "sm_group_sizes", sms, sides->gpc_count, 0, 0);
     else
-        check_numbers(answers, "sm", "group_sm_counts", halves, 2, 0, 0);
+        check_numbers(answers, "sm", "sm_group_sizes", halves, 2, 0, 0);
     if (profile->has_clusters) {
         check_exact(answers, "sm", "gpc_count", sides->gpc_count);
         check_numbers(answers, "sm", "gpc_sm_counts", sms, sides->gpc_count, 0, 0);
@@ -569,7 +570,7 @@ static void check_rates(struct answers *answers, const struct blind_profile *pro
 
         snprintf(name, sizeof(name), "%speak_bytes_per_s", prefixes[i]);
         check_numbers(answers, "dram", name, &profile->bandwidth_bytes_per_s, 1, 0, 0.03);
-        snprintf(name, sizeof(name), "%speak_share", prefixes[i]);
+        snprintf(name, sizeof(name), "%speak_efficiency", prefixes[i]);
         check_numbers(answers, "dram", name, &share, 1, 0, 0.03);
     }
     check_numbers(answers, "shared", "peak_bytes_per_cycle_per_sm", (const double[]){128.0}, 1, 0,
@@ -623,8 +624,8 @@ size_t blind_judge(const struct pb_parameters *parameters, const struct blind_pr
         conflicts[i] = profile->conflict_cycles[i];
     check_numbers(&answers, "shared", "conflict_cycles", conflicts, BLIND_CONFLICTS,
                   answers.jitter_cycles + 1.0, 0.02);
-    check_exact(&answers, "mshr", "per_warp", profile->per_warp);
-    check_exact(&answers, "mshr", "per_sm", profile->per_sm);
+    check_exact(&answers, "mshr", "outstanding_per_warp", profile->per_warp);
+    check_exact(&answers, "mshr", "outstanding_per_sm", profile->per_sm);
     name_unjudged(&answers);
     return answers.count;
 }

@@ -71,7 +71,7 @@ static bool is_of_caches(const struct blind_result *result)
 /* Where all lines miss is bounded by a sweep's steps; all else is to be found exactly. */
 static bool is_found(const struct blind_result *result)
 {
-    if (strstr(result->name, ".all_miss_bytes") != NULL)
+    if (strstr(result->name, ".full_miss_bytes") != NULL)
         return !blind_is_false(result);
     return result->verdict == BLIND_EXACT || result->verdict == BLIND_UNJUDGED;
 }

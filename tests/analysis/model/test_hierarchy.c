@@ -20,16 +20,17 @@ static const char report[] =
     "\"set_count\": {\"value\": 4}, \"way_counts\": {\"value\": 512},"
     "\"index_masks\": {\"value\": [\"0x80\", \"0x30100\"]},"
     "\"policy\": {\"value\": null, \"reason\": \"several\"},"
-    "\"shares_with\": {\"value\": \"readonly\"},"
+    "\"same_cache_as\": {\"value\": \"readonly\"},"
     "\"carveout_bytes\": {\"value\": [8192, 102400]},"
     "\"carveout_size_bytes\": {\"value\": [246784, 152448]}},"
-    "\"readonly\": {\"latency_cycles\": {\"value\": 32}, \"shares_with\": {\"value\": \"l1\"}},"
+    "\"readonly\": {\"latency_cycles\": {\"value\": 32}, \"same_cache_as\": {\"value\": \"l1\"}},"
     "\"l2\": {\"latency_cycles\": {\"value\": 281, \"low\": 263, \"high\": 295},"
     "\"size_bytes\": {\"value\": 32818083, \"low\": 26847360, \"high\": 39133440},"
     "\"line_bytes\": {\"value\": 128}},"
     "\"l2_far\": {\"latency_cycles\": {\"value\": 477, \"low\": 463, \"high\": 495}},"
     "\"dram\": {\"latency_cycles\": {\"value\": 660}},"
-    "\"mshr\": {\"per_sm\": {\"value\": 256}, \"per_warp\": {\"value\": null}}}}]}";
+    "\"mshr\": {\"outstanding_per_sm\": {\"value\": 256}, \"outstanding_per_warp\": {\"value\": "
+    "null}}}}]}";
 
 static void parse(const char *text, const char *device, struct pb_model_hierarchy *hierarchy_out)
 {
