@@ -111,7 +111,7 @@ enum pb_status pb_infer_clock_rate(const struct pb_case *at, struct pb_error *er
     cycles = malloc((count + 1) * sizeof(*cycles));
     ns = malloc((count + 1) * sizeof(*ns));
     if (cycles == NULL || ns == NULL) {
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu samples", count);
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu samples", count);
         goto out;
     }
     status = split_clocks(matrix, cycles, ns, err);

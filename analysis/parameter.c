@@ -18,7 +18,7 @@ enum pb_status pb_parameters_declare(struct pb_parameters *set, const char *memo
         struct pb_parameter *larger = realloc(set->items, capacity * sizeof(*larger));
 
         if (larger == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "no memory for %zu parameters", capacity);
+            return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu parameters", capacity);
         set->items = larger;
         set->capacity = capacity;
     }

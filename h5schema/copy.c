@@ -175,7 +175,8 @@ static enum pb_status copy_chunk(const struct passage *passage, const hsize_t *o
         return pb_h5_fail(err, PB_CORRUPT, "%s: a chunk is missing", passage->name);
     bytes = malloc(size);
     if (bytes == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for %llu bytes", (unsigned long long)size);
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %llu bytes",
+                         (unsigned long long)size);
     else if (H5Dread_chunk(passage->from, H5P_DEFAULT, offset, &filters, bytes) < 0)
         status = pb_h5_fail(err, PB_CORRUPT, "%s: a chunk cannot be read", passage->name);
     else if (check_chunk(passage, bytes, size, filters, err) != PB_OK)
@@ -236,7 +237,7 @@ static enum pb_status fill(struct passage *passage, hid_t to, struct pb_error *e
         passage->to =
             H5Dcreate2(to, passage->name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
         if (passage->to < 0)
-            status = pb_h5_fail(err, PB_IO, "%s cannot be made", passage->name);
+            status = pb_h5_fail(err, PB_IO, "%s cannot be created", passage->name);
         else if (count > 0)
             status = copy_chunks(passage, err);
     }
@@ -316,7 +317,7 @@ enum pb_status pb_h5_copy_test(hid_t from, const char *path, hid_t to, const cha
     former = is_former(source);
     status = pb_h5_list(source, path, &names, &count, err);
     if (status == PB_OK && (copy = H5Gcreate2(to, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) < 0)
-        status = pb_h5_fail(err, PB_IO, "%s cannot be made", name);
+        status = pb_h5_fail(err, PB_IO, "%s cannot be created", name);
     if (status == PB_OK)
         status = copy_attributes(source, copy, err);
     if (status == PB_OK && former)

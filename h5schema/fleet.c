@@ -81,7 +81,7 @@ enum pb_status pb_fleet_create(const char *path, const struct pb_run *run,
         return status;
     fleet = calloc(1, sizeof(*fleet));
     if (fleet == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "%s: no memory", path);
+        return pb_fail(err, PB_NO_MEMORY, "%s: out of memory", path);
     fleet->file = H5I_INVALID_HID;
     status = pb_partial_prepare(path, &fleet->partial, err);
     if (status != PB_OK) {
@@ -192,7 +192,7 @@ enum pb_status pb_fleet_members(struct pb_fleet *fleet, struct pb_member **membe
     struct pb_member *members = malloc(size == 0 ? 1 : size);
 
     if (members == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu rows", fleet->member_count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu rows", fleet->member_count);
     if (size > 0)
         memcpy(members, fleet->members, size);
     *members_out = members;
@@ -226,7 +226,7 @@ enum pb_status pb_fleet_put_member(struct pb_fleet *fleet, const struct pb_membe
         struct pb_member *larger = realloc(fleet->members, capacity * sizeof(*larger));
 
         if (larger == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "no memory for %zu rows", capacity);
+            return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu rows", capacity);
         fleet->members = larger;
         fleet->member_capacity = capacity;
     }
@@ -253,7 +253,7 @@ enum pb_status pb_fleet_device_group(hid_t file, const char *key, hid_t *group_o
     snprintf(path, sizeof(path), "devices/%s", key);
     group = H5Gopen2(file, path, H5P_DEFAULT);
     if (group < 0)
-        return pb_h5_fail(err, PB_IO, "%s cannot be made", path);
+        return pb_h5_fail(err, PB_IO, "%s cannot be created", path);
     *group_out = group;
     return PB_OK;
 }

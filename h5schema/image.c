@@ -42,14 +42,14 @@ static enum pb_status begin(const char *kind, const char *key, const char *name,
     H5Pclose(creation);
     H5Pclose(access);
     if (file < 0)
-        return pb_h5_fail(err, PB_NO_MEMORY, "an image cannot be made");
+        return pb_h5_fail(err, PB_NO_MEMORY, "an image cannot be created");
     PB_TEXT_SET(label.kind, kind);
     PB_TEXT_SET(label.key, key);
     PB_TEXT_SET(label.name, name);
     status = pb_h5_write_attributes(file, &label_object, &label, err);
     group = H5Gcreate2(file, kind, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     if (status == PB_OK && group < 0)
-        status = pb_h5_fail(err, PB_NO_MEMORY, "an image cannot be made");
+        status = pb_h5_fail(err, PB_NO_MEMORY, "an image cannot be created");
     if (status != PB_OK) {
         H5Fclose(file);
         return status;
@@ -73,7 +73,7 @@ static enum pb_status take_bytes(hid_t file, struct pb_image *image_out, struct 
         return pb_h5_fail(err, PB_IO, "an image cannot be finished");
     bytes = malloc((size_t)size);
     if (bytes == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for an image of %zd bytes", size);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating an image of %zd bytes", size);
     memcpy(bytes, *handle, (size_t)size);
     image_out->bytes = bytes;
     image_out->size = (size_t)size;

@@ -75,7 +75,7 @@ static enum pb_status write_axis(hid_t group, const struct pb_axis *axis, struct
     if (status != PB_OK)
         return status;
     if (H5DSset_scale(dataset, axis->name) < 0)
-        status = pb_h5_fail(err, PB_IO, "%s cannot be made a dimension scale", axis->name);
+        status = pb_h5_fail(err, PB_IO, "%s cannot become a dimension scale", axis->name);
     H5Dclose(dataset);
     return status;
 }
@@ -209,7 +209,7 @@ static enum pb_status read_values(hid_t dataset, const char *name, const struct 
                        PB_H5_DATASET_BYTES_MAX / element->size, count);
     values = calloc(count == 0 ? 1 : count, element->size);
     if (values == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "%s: no memory for %zu values", name, count);
+        return pb_fail(err, PB_NO_MEMORY, "%s: out of memory allocating %zu values", name, count);
     status = pb_h5_check_chunks(dataset, name, err);
     if (status != PB_OK) {
         free(values);

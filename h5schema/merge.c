@@ -381,7 +381,7 @@ enum pb_status pb_fleet_tests(struct pb_fleet *fleet, const char *key,
     else
         rows = calloc((size_t)info.nlinks + 1, sizeof(*rows));
     if (status == PB_OK && rows == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "%s: no memory for %llu tests", key,
+        status = pb_fail(err, PB_NO_MEMORY, "%s: out of memory allocating %llu tests", key,
                          (unsigned long long)info.nlinks);
     for (hsize_t i = 0; i < info.nlinks && status == PB_OK; i++)
         status = read_test_row(tests, i, &rows[i], err);

@@ -370,7 +370,7 @@ static enum pb_status check_names(hid_t object, const char *path, struct pb_erro
     H5O_info_t info;
 
     if (H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0)
-        return pb_h5_fail(err, PB_CORRUPT, "%s: cannot be looked at", path);
+        return pb_h5_fail(err, PB_CORRUPT, "%s: its header cannot be read", path);
     if (info.rc != 1)
         return pb_fail(err, PB_CORRUPT, "%s: expected an object of one name, found one of %u", path,
                        info.rc);
@@ -382,7 +382,7 @@ static enum pb_status check_group(hid_t group, const char *path, struct pb_error
     H5G_info_t info;
 
     if (H5Gget_info(group, &info) < 0)
-        return pb_h5_fail(err, PB_CORRUPT, "%s: cannot be looked at", path);
+        return pb_h5_fail(err, PB_CORRUPT, "%s: its header cannot be read", path);
     if (info.storage_type == H5G_STORAGE_TYPE_SYMBOL_TABLE)
         return pb_fail(err, PB_CORRUPT,
                        "%s: expected the format of HDF5 1.8 or later, which has checksums", path);

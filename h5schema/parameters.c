@@ -25,7 +25,7 @@ static enum pb_status append_parameters(hid_t analysis, const struct pb_paramete
     enum pb_status status = PB_OK;
 
     if (rows == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %d rows", ROWS_AT_ONCE);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %d rows", ROWS_AT_ONCE);
     for (size_t count = 1, written = 0; status == PB_OK && count > 0; written += count) {
         status = source->next(source->context, rows, ROWS_AT_ONCE, &count, err);
         if (status == PB_OK && (count > 0 || written == 0)) /* a table of no rows is one too */
@@ -43,7 +43,7 @@ static enum pb_status append_agreement(hid_t analysis, const struct pb_parameter
     enum pb_status status = PB_OK;
 
     if (rows == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %d rows", ROWS_AT_ONCE);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %d rows", ROWS_AT_ONCE);
     for (size_t count = 1, written = 0; status == PB_OK && count > 0; written += count) {
         status = source->next_agreement(source->context, rows, ROWS_AT_ONCE, &count, err);
         if (status == PB_OK && (count > 0 || written == 0))

@@ -20,7 +20,7 @@ enum pb_status pb_reader_open(const char *path, struct pb_reader **reader_out, s
     enum pb_status status;
 
     if (reader == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "%s: no memory", path);
+        return pb_fail(err, PB_NO_MEMORY, "%s: out of memory", path);
     status = pb_fleet_open_file(path, &reader->file, &reader->run, err);
     if (status != PB_OK) {
         free(reader);
@@ -118,7 +118,7 @@ static enum pb_status list_names(struct pb_reader *reader, const char *path,
         struct pb_key *none = calloc(1, sizeof(*none));
 
         if (none == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "%s: no memory for names", reader->path);
+            return pb_fail(err, PB_NO_MEMORY, "%s: out of memory allocating names", reader->path);
         *names_out = none;
         *count_out = 0;
         return PB_OK;

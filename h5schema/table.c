@@ -232,7 +232,7 @@ enum pb_status pb_h5_visit_rows(hid_t dataset, const char *name, const struct pb
 {
     size_t most = object->kind == PB_OBJECT_TABLE ? ROWS_PER_CHUNK : ELEMENTS_PER_CHUNK, count = 0;
     void *rows = new_rows(object, most);
-    enum pb_status status = rows == NULL ? pb_fail(err, PB_NO_MEMORY, "%s: no memory", name)
+    enum pb_status status = rows == NULL ? pb_fail(err, PB_NO_MEMORY, "%s: out of memory", name)
                                          : check_rows(dataset, name, object, &count, err);
 
     if (status == PB_OK)
@@ -264,7 +264,7 @@ enum pb_status pb_h5_read_rows(hid_t group, const char *name, const struct pb_ob
     if (status == PB_OK)
         status = pb_h5_check_chunks(dataset, name, err);
     if (status == PB_OK && count > 0 && (rows = new_rows(object, count)) == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "%s: no memory for %zu rows", name, count);
+        status = pb_fail(err, PB_NO_MEMORY, "%s: out of memory allocating %zu rows", name, count);
     if (status == PB_OK && count > 0)
         status = pb_h5_read_range(dataset, name, object, 0, count, rows, err);
     H5Dclose(dataset);

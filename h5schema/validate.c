@@ -115,7 +115,7 @@ static void check_attributes(struct walk *walk, hid_t group, const char *path,
     void *record = calloc(1, object->record_size);
 
     if (record == NULL || pb_h5_read_attributes(group, object, record, &err) != PB_OK)
-        complain(walk, "%s: %s", path, record == NULL ? "no memory" : err.message);
+        complain(walk, "%s: %s", path, record == NULL ? "out of memory" : err.message);
     free(record);
 }
 

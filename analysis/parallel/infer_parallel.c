@@ -69,7 +69,7 @@ static enum pb_status copy_sorted(const double *values, size_t count, size_t ste
     double *sorted = malloc((count + 1) * sizeof(*sorted));
 
     if (sorted == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu values", count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu values", count);
     for (size_t i = 0; i < count; i++)
         sorted[i] = values[i * step];
     *count_out = sort_finite(sorted, count);
@@ -386,7 +386,7 @@ enum pb_status pb_infer_l2_whole(const struct pb_case *at, struct pb_error *err)
         return pb_fail(err, PB_NOT_FOUND, "the latency of DRAM is not known");
     values = calloc(count + 1, sizeof(*values));
     if (values == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu lines", count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu lines", count);
     for (size_t i = 0; i < count; i++)
         values[i] = matrix->values[i] - at->recordings[0].overhead_cycles;
     arrays.rows = values;
@@ -524,7 +524,7 @@ static enum pb_status state_side(const struct pb_case *at, const char *side, boo
     enum pb_status status;
 
     if (latencies == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu lines", lines);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu lines", lines);
     rates = latencies + lines;
     for (size_t i = 0; i < lines; i++) {
         const double *cell = matrix->values + i * step;
@@ -644,7 +644,7 @@ enum pb_status pb_infer_cluster_shared(const struct pb_case *at, struct pb_error
         return status;
     others = malloc((sms * sms + 1) * sizeof(*others));
     if (others == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu pairs", sms * sms);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pairs", sms * sms);
     for (size_t i = 0; i < sms * sms; i++)
         others[i] = i % (sms + 1) == 0 ? NAN : matrix->values[i];
     status = state_median(pb_case_answer(at, "latency_cycles"), others, sms * sms, 1,

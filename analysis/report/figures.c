@@ -42,10 +42,10 @@ const struct pb_figure pb_figures[] = {
      pb_figure_carveout},
     {"words",
      "Caches",
-     "Cold walk, word by word",
+     "Cold pass, word by word",
      PB_FROM_TESTS,
      {"l1_line", "l2_line", "readonly_line", "texture_line", "constant_line", "constant_l15_line"},
-     "Latency of each load of a first walk through an empty cache (M16 4.2, stage 2): every slow "
+     "Latency of each load of a first pass through an empty cache (M16 4.2, stage 2): every slow "
      "load fetches what the fast ones after it hit.",
      pb_figure_words},
     {"sets",
@@ -70,7 +70,7 @@ const struct pb_figure pb_figures[] = {
      "Replacement",
      PB_FROM_TESTS,
      {"l1_policy", "readonly_policy", "texture_policy", "constant_policy"},
-     "Walks over one line more than a set has ways (M16 4.5), a row each: dark is a miss. Under "
+     "Passes over one line more than a set has ways (M16 4.5), a row each: dark is a miss. Under "
      "LRU all loads miss; where some hit, the victims follow another rule, or chance.",
      pb_figure_victims},
     {"texture_2d",
@@ -78,7 +78,7 @@ const struct pb_figure pb_figures[] = {
      "Textures of two dimensions",
      PB_FROM_TESTS,
      {"texture_2d"},
-     "Cold walks along rows and down columns of a texture: how wide and how high is what a miss "
+     "Cold passes along rows and down columns of a texture: how wide and how high is what a miss "
      "brings; and whether a cache holds a strip of many rows as well as whole rows (F13 3.4.1).",
      pb_figure_texture_2d},
     {"sharing",
@@ -133,7 +133,8 @@ const struct pb_figure pb_figures[] = {
      "Prefetching",
      PB_FROM_TESTS,
      {"prefetch"},
-     "Cold loads in order against the same at random: where order is faster, something ran ahead.",
+     "Cold loads in order against the same at random: where order is faster, lines were "
+     "prefetched.",
      pb_figure_prefetch},
     {"saavedra",
      "Latency",

@@ -165,7 +165,7 @@ const char *pb_figure_words(const struct pb_figure_case *at)
             x[series.count] = (double)accesses.index_bytes[series.count];
             y[series.count] = pb_access_cycles(&accesses, series.count);
         }
-        plot.title = pb_page_text(page, "%s: cold walk", memory_of(page, at->figure->tests[i]));
+        plot.title = pb_page_text(page, "%s: cold pass", memory_of(page, at->figure->tests[i]));
         plot.description = "Latency of each of the first loads over its offset in the array.";
         plot.y.from_zero = true;
         pb_plot_write(page, &plot);

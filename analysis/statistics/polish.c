@@ -78,7 +78,7 @@ enum pb_status pb_polish_fit(const double *cells, size_t walks, size_t places,
     polish.place_cycles = calloc(places + 1, sizeof(*polish.place_cycles));
     polish.walk_cycles = calloc(walks + 1, sizeof(*polish.walk_cycles));
     if (room == NULL || polish.place_cycles == NULL || polish.walk_cycles == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu walks over %zu places",
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu chases over %zu places",
                          walks, places);
     for (int round = 0; status == PB_OK && round < ROUNDS; round++) {
         fit_places(&polish, room);

@@ -163,7 +163,7 @@ static enum pb_status median_of_lines(const double *cells, size_t lines, double 
     size_t count = 0;
 
     if (sorted == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu lines", lines);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu lines", lines);
     for (size_t i = 0; i < lines; i++)
         if (isfinite(cells[i]))
             sorted[count++] = cells[i] - overhead_cycles;

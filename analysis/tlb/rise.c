@@ -71,7 +71,7 @@ static enum pb_status measure(struct pb_rise_walks *sweep, double most_cycles, s
     sweep->means = calloc(sweep->count + 1, sizeof(*sweep->means));
     sweep->seen = calloc(sweep->count + 1, sizeof(*sweep->seen));
     if (sweep->cells == NULL || sweep->means == NULL || sweep->seen == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu walks", sweep->count);
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu chases", sweep->count);
     else
         status = pb_polish_fit(sweep->cells, sweep->count, sweep->places, &polish, err);
     for (size_t w = 0; status == PB_OK && w < sweep->count; w++)
@@ -258,7 +258,7 @@ static enum pb_status add_stride(const struct pb_tlb *tlb, uint64_t stride_bytes
     size_t first, count;
 
     if (taken == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu walks", tlb->walk_count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu chases", tlb->walk_count);
     pb_tlb_range(tlb, stride_bytes, &first, &count);
     while (status == PB_OK && count > 0) {
         size_t found = take_comparable(tlb->walks + first, &count, taken);

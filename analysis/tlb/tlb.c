@@ -51,7 +51,7 @@ static enum pb_status read_walks(const struct pb_recording *recordings, size_t c
         points += recordings[i].series.point_count;
     tlb->walks = calloc(points + 1, sizeof(*tlb->walks));
     if (tlb->walks == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu walks", points);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu chases", points);
     for (size_t i = 0; i < count; i++) {
         const struct pb_series *series = &recordings[i].series;
         uint64_t alias_bytes = i > 0 ? find_alias(series) : 0;

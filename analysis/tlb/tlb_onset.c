@@ -104,7 +104,7 @@ enum pb_status pb_tlb_find_onset(const struct pb_tlb *tlb, size_t level, uint64_
         return pb_fail(err, PB_NOT_FOUND, "no pass with this stride");
     counts = calloc(count, sizeof(*counts));
     if (counts == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu walks", count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu chases", count);
     for (size_t i = 0; i < count; i++) {
         const struct pb_tlb_walk *walk = &tlb->walks[first + i];
 

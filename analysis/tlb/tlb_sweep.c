@@ -164,7 +164,7 @@ static enum pb_status fill(const struct pb_tlb_search *search, const struct pb_t
     sweep->mixed = calloc(sweep->count, sizeof(*sweep->mixed));
     if (room == NULL || sweep->sights == NULL || sweep->entries == NULL || sweep->touched == NULL) {
         free(room);
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu walks over %zu places",
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu chases over %zu places",
                        sweep->count, sweep->places);
     }
     touch(search, sweep);
@@ -204,7 +204,7 @@ static enum pb_status add_sweep(const struct pb_tlb_search *search, const struct
     bool wanted;
 
     if (sweep.walks == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu walks", *count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu chases", *count);
     take_walks(walks, count, &sweep);
     wanted = sweep.count > WALKS_MIN && sweeps->count < SWEEPS_MAX &&
              sweep.walks[sweep.count - 1]->pages <= ENTRIES_MAX;
@@ -227,7 +227,7 @@ enum pb_status pb_tlb_add_sweeps(const struct pb_tlb_search *search, const struc
     if (sweeps->items == NULL)
         sweeps->items = calloc(SWEEPS_MAX, sizeof(*sweeps->items));
     if (walks == NULL || sweeps->items == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu walks", tlb->walk_count);
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu chases", tlb->walk_count);
     for (size_t k = 0; status == PB_OK && k < tlb->stride_count; k++) {
         size_t first, count;
 

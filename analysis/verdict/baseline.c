@@ -20,7 +20,8 @@ enum pb_status pb_uuids_make(const struct pb_sheet *sheet, struct pb_uuids *uuid
     struct pb_uuids uuids = {malloc((sheet->subject_count + 1) * sizeof(*uuids.items)), 0};
 
     if (uuids.items == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu UUIDs", sheet->subject_count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu UUIDs",
+                       sheet->subject_count);
     for (size_t i = 0; i < sheet->subject_count; i++)
         if (sheet->subjects[i].info.uuid[0] != '\0')
             uuids.items[uuids.count++] = (struct pb_uuid){sheet->subjects[i].info.uuid, i};

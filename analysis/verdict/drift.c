@@ -354,7 +354,7 @@ static enum pb_status reserve(struct drift *drift, struct pb_error *err)
     drift->readings = malloc((most + 1) * sizeof(*drift->readings));
     drift->pasts = malloc((most + 1) * sizeof(*drift->pasts));
     if (drift->readings == NULL || drift->pasts == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for the baseline's %zu devices",
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating the baseline's %zu devices",
                        drift->baseline->subject_count);
     return PB_OK;
 }

@@ -330,7 +330,8 @@ static enum pb_status start(struct work *work, const struct pb_group *group, uns
         work->slot_of == NULL || work->slots == NULL || work->lines == NULL ||
         work->scored == NULL || work->inside == NULL || work->by_host == NULL ||
         work->numbers == NULL || work->metrics == NULL || work->ratios == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for the scores of %zu devices", work->count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating the scores of %zu devices",
+                       work->count);
     memcpy(work->by_host, group->members, work->count * sizeof(*work->by_host));
     qsort_r(work->by_host, work->count, sizeof(*work->by_host), compare_hosts, (void *)work->sheet);
     number_lines(work);

@@ -247,7 +247,7 @@ static enum pb_status make_group(const struct entry *entries, size_t count, stru
     group->members = malloc(count * sizeof(*group->members));
     group->baseline = malloc(count * sizeof(*group->baseline));
     if (group->members == NULL || group->baseline == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a group of %zu devices", count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a group of %zu devices", count);
     for (size_t i = 0; i < count; i++) {
         if (entries[i].is_baseline)
             group->baseline[group->baseline_count++] = entries[i].subject;
@@ -291,7 +291,7 @@ enum pb_status pb_groups_make(const struct pb_sheet *sheet, const struct pb_shee
     enum pb_status status = PB_OK;
 
     if (entries == NULL || groups == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "no memory to group %zu devices", room);
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating groups of %zu devices", room);
     if (status == PB_OK)
         status = pb_uuids_make(sheet, &own, err);
     if (status == PB_OK && baseline != NULL)

@@ -113,7 +113,7 @@ static enum pb_status judge_group(struct pb_verdict *verdict, const struct pb_gr
     enum pb_status status = PB_OK;
 
     if (masks == NULL)
-        return pb_fail(verdict->err, PB_NO_MEMORY, "no memory for %zu devices",
+        return pb_fail(verdict->err, PB_NO_MEMORY, "out of memory allocating %zu devices",
                        group->member_count);
     read_masks(verdict->sheet, group, &tests, masks);
     expected = expected_mask(group, &tests, masks);

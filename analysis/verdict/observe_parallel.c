@@ -132,7 +132,7 @@ static void put_read_peak(struct pb_observer *observer, const struct pb_recordin
         return;
     readers = malloc((recording->matrix.axes[2].length + 1) * sizeof(*readers));
     if (readers == NULL) {
-        observer->status = pb_fail(observer->err, PB_NO_MEMORY, "no memory for %zu SMs",
+        observer->status = pb_fail(observer->err, PB_NO_MEMORY, "out of memory allocating %zu SMs",
                                    recording->matrix.axes[2].length);
         return;
     }

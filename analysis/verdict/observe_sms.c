@@ -150,7 +150,7 @@ void pb_observe_sms(struct pb_observer *observer, const struct pb_recording *rec
         return;
     laps = malloc(recording->series.point_count * sizeof(*laps));
     if (laps == NULL) {
-        observer->status = pb_fail(observer->err, PB_NO_MEMORY, "no memory for %zu SMs",
+        observer->status = pb_fail(observer->err, PB_NO_MEMORY, "out of memory allocating %zu SMs",
                                    recording->series.point_count);
         return;
     }

@@ -25,7 +25,8 @@ enum pb_status pb_column_reserve(struct pb_column *column, size_t count, struct 
     if (grown.values == NULL || grown.noise == NULL || grown.sorted == NULL ||
         grown.subjects == NULL) {
         pb_column_clear(&grown);
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a metric of %zu devices", count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a metric of %zu devices",
+                       count);
     }
     pb_column_clear(column);
     *column = grown;

@@ -182,7 +182,7 @@ static enum pb_status judge(struct pb_scoring *scoring, struct pb_error *err)
     size_t scored;
 
     if (family.p == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu scores",
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu scores",
                        scores->subject_count * scores->metric_count);
     collect(scoring, false, &family);
     cutoffs.warning = pb_benjamini_hochberg_cutoff(family.p, family.count, options->warning_rate);
@@ -221,7 +221,7 @@ static enum pb_status reserve(struct pb_scoring *scoring, struct pb_error *err)
     scores->cells = malloc((cell_count + 1) * sizeof(*scores->cells));
     scoring->past_metric = malloc((scores->metric_count + 1) * sizeof(*scoring->past_metric));
     if (scores->group_of == NULL || scores->cells == NULL || scoring->past_metric == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu scores", cell_count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu scores", cell_count);
     for (size_t i = 0; i < cell_count; i++)
         scores->cells[i] = no_score;
     for (size_t i = 0; i < scores->metric_count; i++) {
@@ -247,7 +247,8 @@ static enum pb_status make_groups(struct pb_scoring *scoring, struct pb_error *e
     scores->norms = calloc(norm_count + 1, sizeof(*scores->norms));
     scoring->fits = calloc(norm_count + 1, sizeof(*scoring->fits));
     if (scores->norms == NULL || scoring->fits == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu groups", scores->group_count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu groups",
+                       scores->group_count);
     return PB_OK;
 }
 

@@ -17,7 +17,8 @@ enum pb_status pb_sheet_add_subject(struct pb_sheet *sheet, const struct pb_subj
                                                &sheet->subject_capacity, sizeof(*subjects));
 
     if (subjects == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu devices", sheet->subject_count + 1);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu devices",
+                       sheet->subject_count + 1);
     sheet->subjects = subjects;
     sheet->subjects[sheet->subject_count] = *subject;
     sheet->subjects[sheet->subject_count].cells = NULL;
@@ -68,7 +69,8 @@ static enum pb_status add_metric(struct pb_sheet *sheet, const struct pb_metric 
     struct pb_metric *added;
 
     if (metrics == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu metrics", sheet->metric_count + 1);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu metrics",
+                       sheet->metric_count + 1);
     sheet->metrics = metrics;
     added = &sheet->metrics[sheet->metric_count++];
     *added = *metric;
@@ -86,7 +88,8 @@ static enum pb_status grow_cells(const struct pb_sheet *sheet, struct pb_subject
     struct pb_reading *grown = realloc(subject->cells, sheet->metric_capacity * sizeof(*grown));
 
     if (grown == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu numbers", sheet->metric_capacity);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu numbers",
+                       sheet->metric_capacity);
     for (size_t i = subject->cell_capacity; i < sheet->metric_capacity; i++)
         grown[i] = absent_cell;
     subject->cells = grown;

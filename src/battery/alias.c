@@ -252,7 +252,8 @@ enum pb_status pb_test_tlb_remap(struct pb_bench *bench, struct pb_recording *re
     enum pb_status status;
 
     if (alias == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for the slots of %d pages", (int)SLOTS_MAX);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating the slots of %d pages",
+                       (int)SLOTS_MAX);
     choose_block(bench, alias);
     status = map_all(bench, alias, recording, err);
     for (size_t chunk = 0; chunk < alias->chunks && status == PB_OK;

@@ -64,7 +64,7 @@ static enum pb_status open_grid(struct pb_matrix *matrix, struct pb_error *err)
 {
     double arrays[ARRAYS], strides[STRIDES];
     const struct pb_grid_axis axes[] = {
-        PB_GRID_VALUES("array_bytes", "byte", "size of the walked array", arrays),
+        PB_GRID_VALUES("array_bytes", "byte", "size of the array", arrays),
         PB_GRID_VALUES("stride_bytes", "byte", "distance of two loads", strides),
     };
 

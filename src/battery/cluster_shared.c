@@ -38,7 +38,7 @@ static enum pb_status open_room(const struct pb_bench *bench, struct room *room_
     room_out->cycles = calloc(count * (size_t)sizes[SIZES - 1], sizeof(*room_out->cycles));
     room_out->rates = calloc(count, sizeof(*room_out->rates));
     if (room_out->sms == NULL || room_out->cycles == NULL || room_out->rates == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu SMs", count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu SMs", count);
     return PB_OK;
 }
 
@@ -80,7 +80,7 @@ enum pb_status pb_test_cluster_shared(struct pb_bench *bench, struct pb_recordin
     enum pb_status status = open_room(bench, &room, err);
 
     if (status == PB_OK && sms == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu SMs", sm_count);
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu SMs", sm_count);
     for (size_t i = 0; status == PB_OK && i < sm_count; i++)
         sms[i] = (double)i;
     if (status == PB_OK)

@@ -67,7 +67,7 @@ enum pb_status pb_compute_compare(struct pb_bench *bench, const struct pb_comput
     enum pb_status status;
 
     if (checksums == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %u runs", compute->runs);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %u runs", compute->runs);
     status = bench->device->ops->compute(bench->device, compute, checksums, err);
     *wrong_out = 0;
     for (size_t sm = 0; sm < sm_count; sm++)
@@ -88,7 +88,7 @@ static enum pb_status take_phase(struct pb_bench *bench, uint32_t runs, bool is_
     enum pb_status status;
 
     if (sms == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu SMs", sm_count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu SMs", sm_count);
     status = pb_compute_compare(bench, &compute, sms, wrong_out, err);
     for (size_t sm = 0; sm < sm_count && status == PB_OK; sm++) {
         double *quantities = values + sm * QUANTITIES;
@@ -141,7 +141,7 @@ enum pb_status pb_test_compute_integrity(struct pb_bench *bench, struct pb_recor
     enum pb_status status = PB_OK;
 
     if (sms == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu SMs", sm_count);
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu SMs", sm_count);
     for (size_t i = 0; i < sm_count && status == PB_OK; i++)
         sms[i] = (double)i;
     if (status == PB_OK)

@@ -60,7 +60,7 @@ static enum pb_status jump(struct pb_bench *bench, enum pb_path path,
     size_t couples = couples_of(bench, path);
 
     if (couples == 0)
-        return pb_fail(err, PB_UNSUPPORTED, "no room for a couple of loads over %s",
+        return pb_fail(err, PB_UNSUPPORTED, "no room for a pair of loads over %s",
                        pb_path_name(path));
     for (uint64_t s = SMALL_MIN_BYTES; s <= SMALL_MAX_BYTES; s *= 2) {
         enum pb_status status = take(bench, path, couples, s, recording, err);

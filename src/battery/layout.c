@@ -38,7 +38,7 @@ static enum pb_status open_clusters(const struct pb_bench *bench, struct pb_matr
     enum pb_status status;
 
     if (numbers == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu clusters", most);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu clusters", most);
     for (size_t i = 0; i < LAUNCHES; i++)
         launches[i] = (double)i;
     for (size_t i = 0; i < SIZE_MAX_CTAS; i++)
@@ -74,7 +74,7 @@ enum pb_status pb_test_sm_clusters(struct pb_bench *bench, struct pb_recording *
     size_t taken = 0;
 
     if (sms == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %u SMs", bench->info.sm_count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %u SMs", bench->info.sm_count);
     status = open_clusters(bench, matrix, err);
     for (size_t i = 0; i < SIZES * LAUNCHES && status == PB_OK; i++) {
         size_t most = matrix->axes[2].length;
@@ -116,7 +116,7 @@ static enum pb_status open_pairs(const struct pb_bench *bench, struct pb_matrix 
     enum pb_status status;
 
     if (sms == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %u SMs", sm_count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %u SMs", sm_count);
     for (uint32_t i = 0; i < sm_count; i++)
         sms[i] = i;
     status = pb_grid_open(matrix, axes, 3, "cycle", "until the SM has moved its data", err);
@@ -157,7 +157,7 @@ enum pb_status pb_test_sm_pairs(struct pb_bench *bench, struct pb_recording *rec
     enum pb_status status = open_pairs(bench, &recording->matrix, err);
 
     if (status == PB_OK && (sms == NULL || cycles == NULL))
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu pairs of SMs", count);
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pairs of SMs", count);
     if (status == PB_OK) {
         list_pairs((uint32_t)sm_count, sms);
         status = take_pairs(bench, &pair, cycles, &recording->matrix, err);

@@ -285,7 +285,8 @@ static enum pb_status line(struct pb_bench *bench, enum pb_cache cache,
     if (status == PB_OK)
         status = pb_search_line(bench, &search, recording, err);
     if (status == PB_OK && bench->known[cache].edge_bytes == 0)
-        PB_TEXT_SET(recording->message, "no misses up to the limit: only the cold walk was taken");
+        PB_TEXT_SET(recording->message,
+                    "no misses up to the limit: only the cold pass was recorded");
     return status;
 }
 

@@ -140,7 +140,8 @@ static enum pb_status list_node(const struct pb_bench *bench, struct pb_device_e
         return device->ops->enumerate(all_out, count_out, err);
     all = calloc(device->node_count, sizeof(*all));
     if (all == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu devices", device->node_count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu devices",
+                       device->node_count);
     memcpy(all, device->node, device->node_count * sizeof(*all));
     *all_out = all;
     *count_out = device->node_count;
@@ -167,7 +168,7 @@ enum pb_status pb_link_peers(struct pb_bench *bench, struct pb_device_entry **pe
             peers[kept++] = all[(self + i) % count];
     free(all);
     if (peers == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu devices", count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu devices", count);
     if (kept == 0) {
         free(peers);
         return pb_fail(err, PB_UNSUPPORTED, "no other device on this node");

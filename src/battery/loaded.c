@@ -46,7 +46,7 @@ static enum pb_status take_loaded(struct pb_bench *bench, struct pb_loaded_chase
     enum pb_status status;
 
     if (offsets == NULL || indices == NULL) {
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for a chase of %zu slots", slots);
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating a chase of %zu slots", slots);
     } else {
         for (size_t i = 0; i < slots; i++)
             offsets[i] = i * stride_bytes;

@@ -78,7 +78,7 @@ static enum pb_status open_map(const struct pb_bench *bench, struct pb_matrix *m
     enum pb_status status;
 
     if (sms == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %u SMs", bench->info.sm_count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %u SMs", bench->info.sm_count);
     for (uint32_t i = 0; i < bench->info.sm_count; i++)
         sms[i] = i;
     for (size_t i = 0; i < MAP_LINES; i++)

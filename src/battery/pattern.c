@@ -247,7 +247,7 @@ static enum pb_status take_shape(struct pb_bench *bench, const struct shape *sha
 
     plan.offset_bytes = malloc(most * sizeof(*plan.offset_bytes));
     if (plan.offset_bytes == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu slots", most);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu slots", most);
     lay_out(&plan);
     status = take_path(bench, &plan, PB_PATH_GLOBAL_CG, recording, err);
     if (status == PB_OK)

@@ -308,7 +308,8 @@ static enum pb_status policy(struct pb_bench *bench, enum pb_cache cache,
     members.missed = malloc(lines * sizeof(*members.missed));
     offsets = malloc(LINE_WORDS * lines * sizeof(*offsets));
     if (members.offset_bytes == NULL || members.missed == NULL || offsets == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for the lines of a set of %zu", lines);
+        status =
+            pb_fail(err, PB_NO_MEMORY, "out of memory allocating the lines of a set of %zu", lines);
     else
         status = take_set(bench, &search, &members, offsets, recording, err);
     free(offsets);

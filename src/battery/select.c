@@ -95,7 +95,7 @@ enum pb_status pb_battery_select(enum pb_battery battery, const char *names,
         total++;
     tests = calloc(total, sizeof(const struct pb_test *));
     if (tests == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a list of tests");
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a list of tests");
     for (const struct pb_test *test = pb_tests; test->name != NULL; test++)
         if (names != NULL ? lists(names, test->name) : test->battery <= battery)
             tests[count++] = test;

@@ -129,7 +129,7 @@ static enum pb_status open_batch(struct batch *batch, size_t lines, struct pb_er
     batch->count = 0;
     batch->offsets = malloc(TOGETHER * (lines + 1) * sizeof(*batch->offsets));
     if (batch->offsets == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for arrays of %zu lines", lines);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating arrays of %zu lines", lines);
     return PB_OK;
 }
 
@@ -215,7 +215,8 @@ static enum pb_status sets(struct pb_bench *bench, enum pb_cache cache,
 
     pb_search_begin(bench, cache, &search);
     if (!search.exact)
-        return pb_fail(err, PB_UNSUPPORTED, "%s of about %llu bytes is too large for whole laps",
+        return pb_fail(err, PB_UNSUPPORTED,
+                       "%s of about %llu bytes is too large for passes over all of it",
                        search.target->name, (unsigned long long)bench->info.l2_bytes);
     status = pb_search_known(bench, cache, &search, recording, err);
     if (status != PB_OK)
@@ -223,7 +224,7 @@ static enum pb_status sets(struct pb_bench *bench, enum pb_cache cache,
     lines = (size_t)(search.fits_bytes / search.stride_bytes);
     offsets = malloc((lines + 1) * sizeof(*offsets));
     if (offsets == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for an array of %zu lines", lines);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating an array of %zu lines", lines);
     for (size_t i = 0; i < lines; i++)
         offsets[i] = i * search.stride_bytes;
     status = take_candidates(bench, &search, "conflict", offsets, lines, recording, err);

@@ -63,7 +63,7 @@ static enum pb_status take_once(struct pb_bench *bench, const struct pb_walk *wa
     enum pb_status status;
 
     if (walks == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for the chases of %zu SMs", count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating the chases of %zu SMs", count);
     for (size_t i = 0; i < count; i++) {
         walks[i] = *walk;
         walks[i].sm = (uint32_t)(i < evens ? 2 * i : 2 * (i - evens) + 1);

@@ -192,7 +192,7 @@ static enum pb_status take_translations(struct pb_bench *bench, const struct pha
     couples.offset_bytes =
         malloc((couples.pages + 4 * (uint64_t)COUPLES) * sizeof(*couples.offset_bytes));
     if (couples.offset_bytes == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for slots in %llu pages",
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating slots in %llu pages",
                        (unsigned long long)couples.pages);
     for (; status == PB_NO_MEMORY && couples.pages > 2 * COUPLES; couples.pages /= 2)
         status = pb_sms_each(bench, phase->take, &couples, recording, err);

@@ -129,7 +129,8 @@ enum pb_status pb_search_spread(struct pb_bench *bench, const struct pb_search *
     spread.is_first = malloc(spread.slots * sizeof(*spread.is_first));
     spread.offset_bytes = malloc(spread.slots * sizeof(*spread.offset_bytes));
     if (spread.is_first == NULL || spread.offset_bytes == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for an array of %zu slots", spread.slots);
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating an array of %zu slots",
+                         spread.slots);
     else
         status = walk_both(bench, search, &spread, recording, result_out, err);
     free(spread.offset_bytes);

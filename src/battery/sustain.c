@@ -68,7 +68,7 @@ static enum pb_status add_row(struct pb_bench *bench, double seconds, double byt
     double *values;
 
     if (rows->count == rows->capacity && !grow(rows))
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu moments", rows->count + 1);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu moments", rows->count + 1);
     pb_state_clear(&state);
     if (bench->device->ops->read_state(bench->device, &state, NULL) != PB_OK)
         pb_state_clear(&state); /* unknown: the throughput still counts */
@@ -138,7 +138,7 @@ static enum pb_status compute_slice(struct pb_bench *bench, size_t number,
         return PB_OK;
     sms = malloc(bench->info.sm_count * sizeof(*sms));
     if (sms == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %u SMs", bench->info.sm_count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %u SMs", bench->info.sm_count);
     status = pb_compute_compare(bench, &compute, sms, &wrong, err);
     if (status == PB_OK) {
         note_runs(bench, &compute, sms, wrong, recording, values);

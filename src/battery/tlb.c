@@ -48,7 +48,7 @@ static enum pb_status take_plain(struct pb_bench *bench, struct pb_reach *reach,
     enum pb_status status;
 
     if (offsets == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %llu pages",
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %llu pages",
                        (unsigned long long)reach->most_pages);
     for (uint64_t i = 0; i < reach->most_pages; i++)
         offsets[i] = slot_offset(reach, i);
@@ -138,7 +138,7 @@ enum pb_status pb_test_tlb_reach(struct pb_bench *bench, struct pb_recording *re
         status = take_fine(bench, room, recording, err);
     if (status == PB_OK)
         snprintf(recording->message, sizeof(recording->message),
-                 "walked up to %llu MiB of the %llu MiB that were free",
+                 "swept up to %llu MiB of the %llu MiB that were free",
                  (unsigned long long)(walked / mib),
                  (unsigned long long)(bench->info.memory_free_bytes / mib));
     return status;

@@ -224,7 +224,8 @@ static enum pb_status open_jobs(const struct pb_bench *bench, const struct pb_wa
         if (chases[i].offset_bytes == NULL ||
             (chases[i].record > 0 &&
              (traces[i].latency_cycles == NULL || traces[i].index_bytes == NULL)))
-            return pb_fail(err, PB_NO_MEMORY, "no memory for a chase of %zu slots", slots);
+            return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a chase of %zu slots",
+                           slots);
     }
     return PB_OK;
 }
@@ -259,7 +260,7 @@ enum pb_status pb_walks_take(struct pb_bench *bench, const struct pb_walk *walks
     enum pb_status status;
 
     if (count > 0 && (chases == NULL || traces == NULL || offsets == NULL))
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu chases", count);
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu chases", count);
     else
         status = take(bench, walks, count, chases, traces, offsets, recording, results_out, err);
     free(offsets);

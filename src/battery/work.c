@@ -45,7 +45,7 @@ static enum pb_status open_sms(const struct pb_bench *bench, struct sms *sms_out
     sms_out->numbers = malloc(count * sizeof(*sms_out->numbers));
     sms_out->cycles = calloc(count, sizeof(*sms_out->cycles));
     if (sms_out->numbers == NULL || sms_out->cycles == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu SMs", count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu SMs", count);
     for (size_t i = 0; i < count; i++)
         sms_out->numbers[i] = (double)i;
     return PB_OK;

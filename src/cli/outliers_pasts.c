@@ -16,7 +16,8 @@ static enum pb_status add_path(struct pb_pasts *pasts, const char *folder, const
         pasts->paths = paths;
     if (paths == NULL ||
         asprintf(&paths[pasts->count], "%s%s%s", folder, folder[0] == '\0' ? "" : "/", name) < 0)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu baselines", pasts->count + 1);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu baselines",
+                       pasts->count + 1);
     pasts->count++;
     return PB_OK;
 }

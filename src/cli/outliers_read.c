@@ -62,7 +62,8 @@ static enum pb_status adopt_strays(struct source *source, struct pb_error *err)
         source->members = members;
     if (known == NULL || members == NULL) {
         free(known);
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu devices", source->key_count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu devices",
+                       source->key_count);
     }
     for (size_t i = 0; i < count; i++) {
         const struct pb_key *key = find_device(source, members[i].key);

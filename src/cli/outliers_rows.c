@@ -39,7 +39,7 @@ enum pb_status pb_ruling_rows(const struct pb_findings *findings, struct pb_find
     struct pb_finding_row *rows = calloc(findings->count + 1, sizeof(*rows));
 
     if (rows == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu findings", findings->count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu findings", findings->count);
     for (size_t i = 0; i < findings->count; i++)
         fill_row(&findings->items[i], &rows[i]);
     *rows_out = rows;

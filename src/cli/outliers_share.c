@@ -37,7 +37,7 @@ static void work(void *context, size_t number, int pipe)
     err.status = share->fill(share->context, number, share->count, &sheet, &err);
     cells = calloc(sheet.metric_count + 1, sizeof(*cells));
     if (cells == NULL)
-        pb_fail(&err, PB_NO_MEMORY, "no memory for %zu numbers", sheet.metric_count);
+        pb_fail(&err, PB_NO_MEMORY, "out of memory allocating %zu numbers", sheet.metric_count);
     heard = pb_worker_send(pipe, &err, sizeof(err)) && err.status == PB_OK &&
             pb_worker_send(pipe, &sheet, sizeof(sheet)) &&
             pb_worker_send(pipe, sheet.metrics, sheet.metric_count * sizeof(*sheet.metrics));
@@ -67,7 +67,8 @@ static enum pb_status open_answer(struct pb_worker *worker, struct pb_sheet *she
     found.metrics = calloc(found.metric_count + 1, sizeof(*found.metrics));
     *sheet = found;
     if (found.metrics == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu metrics", found.metric_count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu metrics",
+                       found.metric_count);
     return pb_worker_receive(worker, found.metrics, found.metric_count * sizeof(*found.metrics),
                              err);
 }
@@ -107,7 +108,7 @@ static enum pb_status join(struct share *share, struct pb_sheet *sheet, struct p
     }
     cells = calloc(most + 1, sizeof(*cells));
     if (cells == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu numbers", most);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu numbers", most);
     for (size_t i = 0; i < subjects && status == PB_OK; i++)
         status = join_subject(&share->workers[i % share->count], &share->sheets[i % share->count],
                               cells, sheet, err);
@@ -146,7 +147,7 @@ enum pb_status pb_share_fill(size_t workers,
     share.workers = calloc(workers, sizeof(*share.workers));
     share.sheets = calloc(workers, sizeof(*share.sheets));
     if (share.workers == NULL || share.sheets == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu workers", workers);
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu workers", workers);
     else
         status = fill_by_processes(&share, sheet, err);
     free(share.sheets);

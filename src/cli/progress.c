@@ -305,7 +305,8 @@ enum pb_status pb_progress_open(size_t rank_count, bool quiet, struct pb_progres
         calloc(1, sizeof(*progress) + rank_count * sizeof(progress->places[0]));
 
     if (progress == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory to show %zu ranks", rank_count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating the progress of %zu ranks",
+                       rank_count);
     progress->quiet = quiet;
     progress->rank_count = rank_count;
     progress->begun = pb_time_monotonic_seconds();

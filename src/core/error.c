@@ -47,7 +47,7 @@ const char *pb_status_name(enum pb_status status)
         [PB_OK] = "ok",
         [PB_INVALID] = "invalid",
         [PB_NOT_FOUND] = "not found",
-        [PB_NO_MEMORY] = "no memory",
+        [PB_NO_MEMORY] = "out of memory",
         [PB_IO] = "input/output",
         [PB_EXISTS] = "exists",
         [PB_UNSUPPORTED] = "unsupported",

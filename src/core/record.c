@@ -68,7 +68,8 @@ static enum pb_status grow(void **array, size_t size, size_t capacity, size_t ne
         return PB_OK;
     larger = realloc(*array, need * size);
     if (larger == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu records of %zu bytes", need, size);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu records of %zu bytes", need,
+                       size);
     *array = larger;
     return PB_OK;
 }
@@ -140,7 +141,7 @@ enum pb_status pb_axis_set_values(struct pb_axis *axis, const char *name, const 
 {
     axis->values = malloc(length * sizeof(*values));
     if (axis->values == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for axis %s of %zu", name, length);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating axis %s of %zu", name, length);
     memcpy(axis->values, values, length * sizeof(*values));
     name_axis(axis, name, unit, description, length);
     return PB_OK;
@@ -151,7 +152,7 @@ enum pb_status pb_axis_set_labels(struct pb_axis *axis, const char *name, const 
 {
     axis->labels = calloc(length, sizeof(*axis->labels));
     if (axis->labels == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for axis %s of %zu", name, length);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating axis %s of %zu", name, length);
     for (size_t i = 0; i < length; i++)
         PB_TEXT_SET(axis->labels[i], labels[i]);
     name_axis(axis, name, "", description, length);
@@ -178,7 +179,7 @@ enum pb_status pb_matrix_allocate(struct pb_matrix *matrix, const char *unit,
     size = pb_matrix_size(matrix);
     matrix->values = malloc(size * sizeof(*matrix->values));
     if (matrix->values == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a matrix of %zu", size);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a matrix of %zu", size);
     for (size_t i = 0; i < size; i++)
         matrix->values[i] = NAN;
     PB_TEXT_SET(matrix->unit, unit);

@@ -33,7 +33,8 @@ enum pb_status pb_collect_open(const char *path, const struct pb_run *run,
     enum pb_status status;
 
     if (collect == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "%s: no memory for %zu ranks", path, rank_count);
+        return pb_fail(err, PB_NO_MEMORY, "%s: out of memory allocating %zu ranks", path,
+                       rank_count);
     status = pb_fleet_create(path, run, &collect->fleet, err);
     if (status != PB_OK) {
         free(collect);

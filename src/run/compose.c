@@ -11,8 +11,9 @@ static enum pb_status pack(enum pb_frame_type type, char *note, struct pb_image 
                            void **bytes_out, size_t *size_out, struct pb_error *err)
 {
     const struct pb_frame frame = {type, note, image.bytes, image.size, 0};
-    enum pb_status status = note == NULL ? pb_fail(err, PB_NO_MEMORY, "no memory for a note")
-                                         : pb_frame_pack(&frame, bytes_out, size_out, err);
+    enum pb_status status = note == NULL
+                                ? pb_fail(err, PB_NO_MEMORY, "out of memory allocating a message")
+                                : pb_frame_pack(&frame, bytes_out, size_out, err);
 
     free(note);
     free(image.bytes);

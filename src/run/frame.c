@@ -144,7 +144,7 @@ enum pb_status pb_frame_pack(const struct pb_frame *frame, void **bytes_out, siz
         return status;
     bytes = malloc(size);
     if (bytes == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a frame of %zu bytes", size);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a frame of %zu bytes", size);
     memcpy(bytes, header, sizeof(header));
     if (note > 0)
         memcpy(bytes + PB_FRAME_HEADER_SIZE, frame->note, note);
@@ -235,7 +235,7 @@ static enum pb_status reserve(struct pb_frame_reader *reader, size_t size, struc
         return PB_OK;
     larger = realloc(reader->bytes, size);
     if (larger == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a frame of %zu bytes", size);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a frame of %zu bytes", size);
     reader->bytes = larger;
     reader->capacity = size;
     return PB_OK;

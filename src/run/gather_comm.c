@@ -67,8 +67,8 @@ enum pb_status pb_comm_collect(const void *mine, size_t size, void **all_out, st
     if (my_rank() == 0) {
         all = calloc((size_t)rank_count(), size);
         if (all == NULL)
-            status =
-                pb_fail(err, PB_NO_MEMORY, "no memory for the reports of %d ranks", rank_count());
+            status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating the reports of %d ranks",
+                             rank_count());
     }
     status = pb_comm_agree(status, err);
     if (status != PB_OK) {

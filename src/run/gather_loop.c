@@ -77,7 +77,8 @@ static bool receive(struct pb_gather *gather)
         void *larger = realloc(gather->buffer, (size_t)size);
 
         if (larger == NULL) {
-            pb_fail(&err, PB_NO_MEMORY, "no memory for %d bytes of rank %d", size, from.MPI_SOURCE);
+            pb_fail(&err, PB_NO_MEMORY, "out of memory allocating %d bytes of rank %d", size,
+                    from.MPI_SOURCE);
             note_trouble(gather, &err);
             return false; /* it waits; memory may come free */
         }

@@ -93,7 +93,7 @@ static enum pb_status get_assignment(struct pb_gather *gather, const struct pb_s
     if (pb_gather_is_root(gather)) {
         assignments = calloc((size_t)gather->rank_count, sizeof(*assignments));
         status = assignments == NULL
-                     ? pb_fail(err, PB_NO_MEMORY, "no memory for the ranks' devices")
+                     ? pb_fail(err, PB_NO_MEMORY, "out of memory allocating the ranks' devices")
                      : pb_assign_devices(sightings, (size_t)gather->rank_count,
                                          gather->request->selection, assignments, err);
     }
@@ -116,9 +116,10 @@ static enum pb_status get_name(struct pb_gather *gather, const struct pb_arrival
         return status;
     if (pb_gather_is_root(gather)) {
         named = calloc((size_t)gather->rank_count, sizeof(*named));
-        status = named == NULL ? pb_fail(err, PB_NO_MEMORY, "no memory for the ranks' devices")
-                               : pb_assign_keys(arrivals, (size_t)gather->rank_count,
-                                                gather->request->selection, named, err);
+        status = named == NULL
+                     ? pb_fail(err, PB_NO_MEMORY, "out of memory allocating the ranks' devices")
+                     : pb_assign_keys(arrivals, (size_t)gather->rank_count,
+                                      gather->request->selection, named, err);
     }
     status = pb_comm_agree(status, err);
     if (status == PB_OK)

@@ -106,7 +106,7 @@ enum pb_status pb_measure_hello(const struct pb_probe_setup *measure, struct pb_
     hello.tests.specs = calloc(count + 1, sizeof(*hello.tests.specs));
     if (hello.tests.specs == NULL) {
         pb_hello_clear(&hello);
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu tests", count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu tests", count);
     }
     for (size_t i = 0; i < count; i++) {
         PB_TEXT_SET(hello.tests.specs[i].name, measure->tests[i]->name);

@@ -35,7 +35,7 @@ static enum pb_status send_device(const struct pb_bench *bench, const char *key,
     frame.note = text = pb_note_test(&note);
     frame.body = image.bytes;
     frame.body_size = image.size;
-    status = text == NULL ? pb_fail(err, PB_NO_MEMORY, "no memory for a note")
+    status = text == NULL ? pb_fail(err, PB_NO_MEMORY, "out of memory allocating a message")
                           : sink->take(sink->context, &frame, err);
     free(text);
     free(image.bytes);

@@ -150,7 +150,8 @@ static enum pb_status decode_list(const json_t *json, const char *what, const st
     enum pb_status status = PB_OK;
 
     if (array == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "%s: no memory for %zu %s", what, count, member->name);
+        return pb_fail(err, PB_NO_MEMORY, "%s: out of memory allocating %zu %s", what, count,
+                       member->name);
     memcpy((char *)structure + member->offset, &array, sizeof(array));
     memcpy((char *)structure + member->count_offset, &count, sizeof(count));
     for (size_t i = 0; i < count && status == PB_OK; i++)

@@ -116,7 +116,7 @@ enum pb_status pb_packer_open(const struct pb_packer_request *request,
     int result;
 
     if (packer == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a packer");
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a packer");
     packer->request = *request;
     pthread_mutex_init(&packer->pipe, NULL);
     pthread_mutex_init(&packer->lock, NULL);

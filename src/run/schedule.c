@@ -21,7 +21,7 @@ enum pb_status pb_schedule_create(const struct pb_test *const *tests,
         count++;
     schedule = calloc(1, sizeof(*schedule) + count * sizeof(schedule->was_run[0]));
     if (schedule == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu tests", count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu tests", count);
     schedule->tests = tests;
     *agenda_out = schedule;
     return PB_OK;

@@ -29,8 +29,9 @@ static enum pb_status say(struct server *server, enum pb_frame_type type, char *
                           struct pb_error *err)
 {
     const struct pb_frame frame = {.type = type, .note = note};
-    enum pb_status status = note == NULL ? pb_fail(err, PB_NO_MEMORY, "no memory for a note")
-                                         : take(server, &frame, err);
+    enum pb_status status = note == NULL
+                                ? pb_fail(err, PB_NO_MEMORY, "out of memory allocating a message")
+                                : take(server, &frame, err);
 
     free(note);
     return status;
@@ -111,7 +112,7 @@ static enum pb_status run_tests(struct server *server, const struct pb_probe_ord
         return pb_fail(err, PB_CORRUPT, "order: run before open");
     tests = calloc(order->tests.count + 1, sizeof(const struct pb_test *));
     if (tests == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu tests", order->tests.count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu tests", order->tests.count);
     for (size_t i = 0; i < order->tests.count && status == PB_OK; i++) {
         const struct pb_test_spec *spec = &order->tests.specs[i];
 
@@ -139,7 +140,7 @@ static enum pb_status obey(struct server *server, const char *line, struct pb_er
     else if (order.kind == PB_ORDER_RUN)
         status = run_tests(server, &order, err);
     else
-        status = pb_fail(err, PB_CORRUPT, "order: nobody waits for a GO");
+        status = pb_fail(err, PB_CORRUPT, "order: no test waits for a GO");
     pb_probe_order_clear(&order);
     return status;
 }

@@ -124,7 +124,7 @@ enum pb_status pb_supervisor_create(const char *const *argv, double deadline_sec
     enum pb_status status;
 
     if (supervisor == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a supervisor");
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a supervisor");
     supervisor->argv = argv;
     supervisor->deadline_seconds = deadline_seconds;
     supervisor->child = (struct pb_child){.orders_fd = -1, .frames_fd = -1};
@@ -158,7 +158,7 @@ enum pb_status pb_supervisor_run(struct pb_supervisor *supervisor, const char *k
     struct pb_task *tasks = calloc(tests->count + 1, sizeof(*tasks));
 
     if (tasks == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu tests", tests->count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu tests", tests->count);
     for (size_t i = 0; i < tests->count; i++)
         tasks[i].spec = tests->specs[i];
     supervisor->tasks = tasks;

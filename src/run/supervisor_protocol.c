@@ -16,7 +16,7 @@ static void order(struct pb_supervisor *supervisor, const struct pb_probe_order 
 
     /* A probe that is gone shows at its other pipe, with more to tell. */
     if (line == NULL)
-        pb_supervisor_begin_end(supervisor, PB_TEST_CRASHED, "no memory for an order");
+        pb_supervisor_begin_end(supervisor, PB_TEST_CRASHED, "out of memory allocating an order");
     else
         pb_child_order(&supervisor->child, line, &err);
     free(line);
@@ -34,7 +34,8 @@ enum pb_status pb_supervisor_order_rest(struct pb_supervisor *supervisor, struct
 
     run.tests.specs = calloc(supervisor->task_count + 1, sizeof(*run.tests.specs));
     if (run.tests.specs == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu tests", supervisor->task_count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu tests",
+                       supervisor->task_count);
     for (size_t i = 0; i < supervisor->task_count; i++)
         if (supervisor->tasks[i].state == TASK_TODO)
             run.tests.specs[run.tests.count++] = supervisor->tasks[i].spec;

@@ -75,7 +75,7 @@ static void test_collect__no_memory_at_rank_zero_is_told_to_all(void **state)
     (void)state;
     memory.fail_next = my_rank() == 0;
     assert_int_equal(pb_comm_collect(&mine, sizeof(mine), &all, &err), PB_NO_MEMORY);
-    assert_string_equal(err.message, "no memory for the reports of 2 ranks");
+    assert_string_equal(err.message, "out of memory allocating the reports of 2 ranks");
     assert_null(all);
 }
 

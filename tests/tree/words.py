@@ -5,8 +5,6 @@
   words.py ROOT --list   prints all strings, with file and line
 
 Strings are taken from the C sources; those without a blank are names, and are not checked.
-words_left.txt holds files and folders whose strings are still to be rewritten, each with the words
-that may stand there.
 """
 import pathlib
 import re
@@ -47,8 +45,7 @@ def main():
     root = pathlib.Path(sys.argv[1])
     here = pathlib.Path(__file__).parent
     words = [(re.compile(word, re.I), instead) for word, instead in rows(here / "words.txt", " -> ")]
-    left = {name: rest.split() for name, rest in rows(here / "words_left.txt", ":")}
-    used, bad, count = set(), 0, 0
+    bad, count = 0, 0
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*.[ch]*")):
             if path.suffix not in (".c", ".h", ".cu", ".cuh"):
@@ -65,18 +62,8 @@ def main():
                     found = word.search(text)
                     if found is None:
                         continue
-                    key = found[0].lower().replace(" ", "_")
-                    place = next((p for p in left if key in left[p] and
-                                  (name == p or p.endswith("/") and name.startswith(p))), None)
-                    if place is not None:
-                        used.add((place, key))
-                        continue
                     print(f'{name}:{line}: "{found[0]}" in "{text}"; say: {instead}')
                     bad += 1
-    for name, keys in left.items() if "--list" not in sys.argv else ():
-        for key in keys:
-            if (name, key) not in used:
-                print(f"words_left.txt: {name} has no {key} any more; its entry can go")
     if count < 1000 and "--list" not in sys.argv:
         print(f"only {count} strings were found")
         bad += 1

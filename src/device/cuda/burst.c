@@ -146,7 +146,7 @@ static enum pb_status collect(struct run *run, uint32_t *cycles_out)
     enum pb_status status;
 
     if (words == NULL)
-        return pb_fail(run->err, PB_NO_MEMORY, "no memory for the stamps of a burst");
+        return pb_fail(run->err, PB_NO_MEMORY, "out of memory allocating the stamps of a burst");
     status =
         pb_cuda_download(run->cuda, words, run->launch.stamps, bytes, "reading a burst", run->err);
     if (status == PB_OK)

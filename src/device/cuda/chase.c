@@ -506,7 +506,7 @@ enum pb_status pb_cuda_chases(struct pb_device *device, const struct pb_chase *c
     enum pb_status status = pb_cuda_enter(cuda, err);
 
     if (status == PB_OK && walks == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu chases", count);
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu chases", count);
     for (size_t first = 0, size; status == PB_OK && first < count; first += size) {
         size = group_size(chases + first, count - first);
         status = launch_group(cuda, chases + first, size, walks + first, traces + first, err);

@@ -66,7 +66,7 @@ static enum pb_status cuda_open(const struct pb_device_request *request,
         return status;
     cuda = calloc(1, sizeof(*cuda));
     if (cuda == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a device");
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a device");
     cuda->base.ops = &pb_device_cuda;
     cuda->ordinal = ordinal;
     status = start(cuda, err);

@@ -306,7 +306,7 @@ static enum pb_status open_ring(struct pb_cuda_device *cuda, struct pb_error *er
     if (cuda->launches == NULL)
         cuda->launches = calloc(1, sizeof(*cuda->launches));
     if (cuda->launches == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for launches");
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating launches");
     return PB_OK;
 }
 

@@ -342,7 +342,7 @@ static enum pb_status measure(struct run *run, struct pb_link_result *result_out
     enum pb_status status;
 
     if (seconds == NULL)
-        return pb_fail(run->err, PB_NO_MEMORY, "link: no memory for %zu times", count);
+        return pb_fail(run->err, PB_NO_MEMORY, "link: out of memory allocating %zu times", count);
     status = check(run, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     if (status == PB_OK)
         status = transfer(run, &first);

@@ -265,7 +265,8 @@ enum pb_status pb_cuda_loaded_chase(struct pb_device *device, const struct pb_lo
     if (status == PB_OK)
         status = check_request(cuda, chase, err);
     if (status == PB_OK)
-        status = pb_cuda_reserve(cuda, &cuda->arena, parts.bytes, "a chase in company", err);
+        status = pb_cuda_reserve(cuda, &cuda->arena, parts.bytes,
+                                 "a chase beside loads of other SMs", err);
     if (status == PB_OK)
         status = pb_cuda_walk_open(&walk, cuda, &chase->chase, path, path, &beside, err);
     if (status == PB_OK && walk.window < chase->chase.record)

@@ -65,7 +65,8 @@ enum pb_status pb_cuda_map(struct pb_device *device, const struct pb_map *map,
     enum pb_status status = pb_cuda_enter(cuda, err);
 
     if (status == PB_OK && (indices == NULL || traces == NULL))
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for a map of %zu lines", map->offset_count);
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating a map of %zu lines",
+                         map->offset_count);
     if (status == PB_OK)
         status = check_request(cuda, map, err);
     if (status == PB_OK)

@@ -37,7 +37,7 @@ enum pb_status pb_cuda_named(const char *visible, struct pb_device_entry **entri
     if (count < 2)
         count = 0;
     else if ((entries = calloc(count, sizeof(*entries))) == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a list of %zu devices", count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a list of %zu devices", count);
     for (size_t i = 0; i < count; i++) {
         size_t length = strcspn(visible, ",");
 
@@ -56,7 +56,8 @@ enum pb_status pb_cuda_narrow(const struct pb_device_entry *entries, size_t coun
     char *visible = malloc(size);
 
     if (visible == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for the names of %zu devices", count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating the names of %zu devices",
+                       count);
     for (size_t i = 0; i < count; i++) {
         const char *uuid = entries[(found + i) % count].uuid;
 

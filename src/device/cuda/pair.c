@@ -183,8 +183,8 @@ static enum pb_status collect(struct pb_cuda_device *cuda, const struct pb_kerne
     enum pb_status status;
 
     if (stamps == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for the stamps of %" PRIu32 " pairs",
-                       launch->count);
+        return pb_fail(err, PB_NO_MEMORY,
+                       "out of memory allocating the stamps of %" PRIu32 " pairs", launch->count);
     status = pb_cuda_download(cuda, stamps, launch->stamps, bytes, "pairs of SMs", err);
     if (status == PB_OK)
         pb_cuda_subtract(stamps, 2 * (size_t)launch->count, cycles_out);

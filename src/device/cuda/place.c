@@ -110,7 +110,8 @@ enum pb_status pb_cuda_finish(struct pb_cuda_device *cuda, const char *what,
     if (status != PB_OK)
         return status;
     if (result.runs != 1)
-        return pb_fail(err, PB_DEVICE, "GPU %d: %s: the kernel left no result: a load went astray",
+        return pb_fail(err, PB_DEVICE,
+                       "GPU %d: %s: the kernel left no result: a load was out of bounds",
                        cuda->ordinal, what);
     *result_out = result;
     return PB_OK;
@@ -152,7 +153,8 @@ enum pb_status pb_cuda_recording_read(struct pb_cuda_device *cuda, uint32_t reco
     enum pb_status status;
 
     if (words == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a recording of %zu bytes", bytes);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a recording of %zu bytes",
+                       bytes);
     status = pb_cuda_download(cuda, words, cuda->recording.address, bytes, what, err);
     if (status != PB_OK) {
         free(words);

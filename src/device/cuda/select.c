@@ -109,7 +109,7 @@ static enum pb_status list_devices(struct pb_device_entry **entries_out, size_t 
     if (status == PB_OK && count > 0) {
         entries = calloc((size_t)count, sizeof(*entries));
         if (entries == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "no memory for a list of %d GPUs", count);
+            return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a list of %d GPUs", count);
     }
     for (int i = 0; status == PB_OK && i < count; i++)
         status = pb_cuda_identify(i, &entries[i], err);
@@ -152,7 +152,8 @@ static enum pb_status narrow(const char **selector, struct pb_error *err)
         if (status == PB_OK)
             status = pb_cuda_narrow(entries, count, found, &visible, err);
         if (status == PB_OK && setenv(visible_devices, visible, 1) != 0)
-            status = pb_fail(err, PB_NO_MEMORY, "no memory for the names of %zu devices", count);
+            status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating the names of %zu devices",
+                             count);
         *selector = "0";
     }
     free(visible);

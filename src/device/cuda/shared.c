@@ -134,7 +134,7 @@ enum pb_status pb_cuda_shared_stream(struct pb_device *device,
     enum pb_status status = pb_cuda_enter(cuda, err);
 
     if (status == PB_OK && slots == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for the times of SMs");
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating the times of SMs");
     if (status == PB_OK)
         status = check_request(cuda, stream, err);
     if (status == PB_OK)

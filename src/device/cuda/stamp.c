@@ -150,7 +150,8 @@ static enum pb_status read_pairs(struct pb_cuda_device *cuda, uint32_t record, u
     enum pb_status status;
 
     if (pairs == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %" PRIu32 " stamp pairs", record);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %" PRIu32 " stamp pairs",
+                       record);
     status = pb_cuda_download(cuda, pairs, cuda->recording.address, bytes, "reading bank conflicts",
                               err);
     if (status == PB_OK)

@@ -143,7 +143,7 @@ enum pb_status pb_cuda_walk_read(const struct pb_cuda_leg *leg,
 
     if (result->runs != 1)
         return pb_fail(err, PB_DEVICE,
-                       "GPU %d: a chase: the kernel left no result: a load went astray",
+                       "GPU %d: a chase: the kernel left no result: a load was out of bounds",
                        walk->cuda->ordinal);
     if (walk->path == PB_KERNEL_SHARED)
         walk->base_address = result->base_address;

@@ -145,7 +145,7 @@ static enum pb_status check_added(struct pb_cuda_device *cuda, const struct pb_k
     enum pb_status status;
 
     if (words == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %zu bytes of counters", bytes);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu bytes of counters", bytes);
     status = pb_cuda_download(cuda, words, launch->data, bytes, "reading counters", err);
     for (uint32_t i = 0; status == PB_OK && i < launch->address_count; i++)
         sum += words[i];
@@ -165,7 +165,7 @@ static enum pb_status read_cycles(struct pb_cuda_device *cuda, uint64_t address,
     enum pb_status status;
 
     if (stamps == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for the stamps of %zu SMs", count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating the stamps of %zu SMs", count);
     status = pb_cuda_download(cuda, stamps, address, 2 * count * sizeof(*stamps), "work", err);
     for (size_t i = 0; status == PB_OK && i < count; i++)
         cycles_out[i] = stamps[2 * i + 1] - stamps[2 * i];
@@ -256,7 +256,7 @@ static enum pb_status read_clusters(struct pb_cuda_device *cuda, uint64_t ctas, 
     enum pb_status status;
 
     if (words == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %" PRIu64 " CTAs", ctas);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %" PRIu64 " CTAs", ctas);
     status = pb_cuda_download(cuda, words, cuda->recording.address, parts->bytes,
                               "shared memory of clusters", err);
     if (status == PB_OK && words[parts->mismatches / 4] > 0)
@@ -268,9 +268,9 @@ static enum pb_status read_clusters(struct pb_cuda_device *cuda, uint64_t ctas, 
 
         cycles_out[i] = (double)cycles / PB_KERNEL_CLUSTER_SLOTS;
         if (cycles == 0)
-            status =
-                pb_fail(err, PB_DEVICE, "GPU %d: shared memory of clusters: a chase went astray",
-                        cuda->ordinal);
+            status = pb_fail(err, PB_DEVICE,
+                             "GPU %d: shared memory of clusters: a chase was out of bounds",
+                             cuda->ordinal);
     }
     for (uint64_t i = 0; status == PB_OK && i < ctas; i++) {
         sms_out[i] = words[i];

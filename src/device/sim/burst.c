@@ -114,7 +114,7 @@ enum pb_status pb_sim_burst(struct pb_device *base, const struct pb_burst *burst
         return status;
     flights = calloc(count_of(burst) * burst->warps, sizeof(*flights));
     if (flights == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "burst: no memory for %zu loads",
+        return pb_fail(err, PB_NO_MEMORY, "burst: out of memory allocating %zu loads",
                        count_of(burst) * burst->warps);
     look_up(device, burst, flights);
     status = pb_sim_mshr_fly(&device->profile->mshr, burst->warps, count_of(burst), flights,

@@ -48,7 +48,7 @@ static enum pb_status allocate_slots(struct pb_sim_cache *cache, struct pb_error
     if (cache->pool.most_ways > SEARCHED_WAYS_MAX)
         is_there = allocate_buckets(cache) && is_there;
     if (!is_there)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a cache of %zu lines", count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a cache of %zu lines", count);
     return PB_OK;
 }
 
@@ -60,7 +60,7 @@ enum pb_status pb_sim_cache_create(const struct pb_sim_shape *shape,
     enum pb_status status;
 
     if (cache == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a cache");
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a cache");
     cache->shape = shape;
     cache->prefetch = prefetch;
     cache->size_bytes = pb_sim_shape_bytes(shape);

@@ -151,8 +151,8 @@ static enum pb_status check_words(const struct pb_chase *chase, struct pb_error 
         bits++;
     room = is_marked ? calloc(mark_bytes, 1) : calloc((size_t)1 << bits, sizeof(uint64_t));
     if (room == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "chase over %s: no memory for %zu slots", path_of(chase),
-                       chase->offset_count);
+        return pb_fail(err, PB_NO_MEMORY, "chase over %s: out of memory allocating %zu slots",
+                       path_of(chase), chase->offset_count);
     status = is_marked ? check_marks(chase, room, err) : check_hashed(chase, room, bits, err);
     free(room);
     return status;

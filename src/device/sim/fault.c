@@ -188,7 +188,7 @@ enum pb_status pb_sim_faults_parse(const char *const *specs, size_t count,
     if (count > 0) {
         faults.list = calloc(count, sizeof(*faults.list));
         if (faults.list == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "no memory for %zu faults", count);
+            return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu faults", count);
     }
     for (size_t i = 0; i < count && status == PB_OK; i++)
         status = pb_sim_fault_parse(specs[i], &faults.list[i], err);

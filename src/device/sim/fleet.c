@@ -44,7 +44,8 @@ static void *allocate(struct pb_sim_reader *reader, size_t count, size_t size)
     void *array = reader->status == PB_OK ? calloc(count, size) : NULL;
 
     if (array == NULL && reader->status == PB_OK)
-        reader->status = pb_fail(reader->err, PB_NO_MEMORY, "no memory for a fleet plan");
+        reader->status =
+            pb_fail(reader->err, PB_NO_MEMORY, "out of memory allocating a fleet plan");
     return array;
 }
 
@@ -107,7 +108,7 @@ static void read_fault(struct pb_sim_reader *reader, const struct pb_json *at, c
     }
     *spec_out = strdup(text);
     if (*spec_out == NULL)
-        reader->status = pb_fail(reader->err, PB_NO_MEMORY, "no memory for a fault");
+        reader->status = pb_fail(reader->err, PB_NO_MEMORY, "out of memory allocating a fault");
 }
 
 static void read_slot_faults(struct pb_sim_reader *reader, const struct pb_json *faults,

@@ -36,7 +36,7 @@ static enum pb_status deal(struct pb_sim_index_map *map, const struct pb_sim_sha
     map->deal_count = pb_sim_shape_bytes(shape) / shape->line_bytes;
     map->deal = malloc(map->deal_count * sizeof(*map->deal));
     if (map->deal == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for an index of %llu entries",
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating an index of %llu entries",
                        (unsigned long long)map->deal_count);
     for (uint32_t round = 0; dealt < map->deal_count; round++)
         for (uint32_t set = 0; set < shape->set_count; set++)
@@ -52,7 +52,7 @@ enum pb_status pb_sim_index_create(const struct pb_sim_shape *shape,
     enum pb_status status = PB_OK;
 
     if (map == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for an index");
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating an index");
     map->kind = shape->index;
     map->line_shift = (unsigned)__builtin_ctzll(shape->line_bytes);
     map->set_count = shape->set_count;

@@ -132,7 +132,8 @@ enum pb_status pb_sim_map(struct pb_device *base, const struct pb_map *map,
     survey.gpc = calloc(device->profile->sm_count, sizeof(*survey.gpc));
     survey.has_copy = calloc(map->offset_count, sizeof(*survey.has_copy));
     if (survey.gpc == NULL || survey.has_copy == NULL) {
-        status = pb_fail(err, PB_NO_MEMORY, "map: no memory for %zu lines", map->offset_count);
+        status = pb_fail(err, PB_NO_MEMORY, "map: out of memory allocating %zu lines",
+                         map->offset_count);
         goto out;
     }
     pb_sim_sides_deal(device->profile, survey.gpc);

@@ -44,7 +44,7 @@ enum pb_status pb_sim_memory_create(const struct pb_sim_profile *profile, double
     enum pb_status status = PB_OK;
 
     if (memory == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a memory hierarchy");
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a memory hierarchy");
     memory->profile = profile;
     memory->sm_share = 1.0;
     for (size_t i = 0; i < profile->cache_count && status == PB_OK; i++) {

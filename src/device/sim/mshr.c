@@ -115,7 +115,8 @@ enum pb_status pb_sim_mshr_fly(const struct pb_sim_mshr_spec *mshr, uint32_t war
     enum pb_status status = PB_OK;
 
     if (list == NULL || queue == NULL || registers_free_at == NULL) {
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for %zu loads in flight", registers);
+        status =
+            pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu loads in flight", registers);
         goto out;
     }
     for (uint32_t i = 0; i < warps; i++) {

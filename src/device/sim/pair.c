@@ -28,7 +28,7 @@ static enum pb_status open_layout(const struct pb_sim_device *device, struct lay
 
     layout.gpc = calloc(2 * (size_t)sm_count, sizeof(*layout.gpc));
     if (layout.gpc == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %u SMs", sm_count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %u SMs", sm_count);
     layout.tpc = layout.gpc + sm_count;
     pb_sim_sides_deal(device->profile, layout.gpc);
     pb_sim_sides_deal_tpcs(device->profile, layout.gpc, layout.tpc);
@@ -68,7 +68,7 @@ static enum pb_status place_clusters(const struct pb_sim_device *device,
     size_t placed = 0, before = SIZE_MAX;
 
     if (sms == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %u SMs", layout->sm_count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %u SMs", layout->sm_count);
     while (placed < cluster->count && placed != before) {
         before = placed;
         for (uint32_t gpc = 0; gpc < PB_SIM_GPCS_MAX; gpc++) {

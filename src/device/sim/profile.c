@@ -179,7 +179,7 @@ enum pb_status pb_sim_profile_read(const struct pb_json *root, struct pb_sim_pro
     struct pb_sim_profile *profile = calloc(1, sizeof(*profile));
 
     if (profile == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "%s: no memory for a profile", root->file);
+        return pb_fail(err, PB_NO_MEMORY, "%s: out of memory allocating a profile", root->file);
     pb_sim_read_only(&reader, root, keys);
     read_device(&reader, root, profile);
     pb_sim_profile_read_caches(&reader, root, profile);

@@ -28,7 +28,7 @@ static void *allocate(struct pb_sim_reader *reader, size_t count, size_t size)
 
     if (array == NULL && reader->status == PB_OK)
         reader->status =
-            pb_fail(reader->err, PB_NO_MEMORY, "no memory for a set list of %zu", count);
+            pb_fail(reader->err, PB_NO_MEMORY, "out of memory allocating a set list of %zu", count);
     return array;
 }
 

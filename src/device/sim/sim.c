@@ -42,7 +42,8 @@ static enum pb_status list_slots(const char *host, int64_t count,
     struct pb_device_entry *entries = calloc((size_t)count, sizeof(*entries));
 
     if (entries == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a list of %lld devices", (long long)count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a list of %lld devices",
+                       (long long)count);
     for (int64_t slot = 0; slot < count; slot++) {
         pb_sim_slot_uuid(host, slot, entries[slot].uuid);
         pb_sim_slot_pci(slot, entries[slot].pci_bus_id);
@@ -189,7 +190,7 @@ static enum pb_status sim_open(const struct pb_device_request *request,
     enum pb_status status;
 
     if (device == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for a simulated device");
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a simulated device");
     device->base.ops = &pb_device_sim;
     device->seed = request->seed;
     pb_sim_host(request->host, device->host);

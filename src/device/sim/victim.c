@@ -13,7 +13,7 @@ static enum pb_status sum_weights(const struct pb_sim_shape *shape, struct pb_si
 
     pool->cumulative = malloc(shape->ways[0] * sizeof(*pool->cumulative));
     if (pool->cumulative == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "no memory for %u weights", shape->ways[0]);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %u weights", shape->ways[0]);
     for (uint32_t way = 0; way < shape->ways[0]; way++)
         pool->cumulative[way] = sum += shape->weights[way];
     return PB_OK;
@@ -43,7 +43,8 @@ enum pb_status pb_sim_pool_create(const struct pb_sim_shape *shape, struct pb_si
         pool.tree = calloc(2 * slot_count, sizeof(*pool.tree));
     if (pool.sets == NULL || (needs_places(shape) && pool.places == NULL) ||
         (shape->policy == PB_SIM_POLICY_PLRU && pool.tree == NULL))
-        status = pb_fail(err, PB_NO_MEMORY, "no memory for a cache of %zu lines", slot_count);
+        status =
+            pb_fail(err, PB_NO_MEMORY, "out of memory allocating a cache of %zu lines", slot_count);
     if (status == PB_OK && shape->policy == PB_SIM_POLICY_WEIGHTED)
         status = sum_weights(shape, &pool, err);
     if (status != PB_OK) {
