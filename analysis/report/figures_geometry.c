@@ -180,13 +180,13 @@ const char *pb_figure_texture_2d(const struct pb_figure_case *at)
 {
     static const struct {
         const char *title, *description, *phases[2], *names[2];
-    } drawings[] = {{"Cold walks",
-                     "Latency of each load of a first walk along rows of 8-byte words, and of one "
+    } drawings[] = {{"Cold passes",
+                     "Latency of each load of a first pass along rows of 8-byte words, and of one "
                      "down the columns of 32 rows.",
                      {"rows", "columns"},
                      {"along rows", "down columns"}},
                     {"8 KiB in two shapes",
-                     "Latency of each load of repeated walks over 8 KiB as whole rows, and as a "
+                     "Latency of each load of repeated passes over 8 KiB as whole rows, and as a "
                      "strip of 32 bytes of many rows.",
                      {"wide", "tall"},
                      {"whole rows", "a strip"}}};
