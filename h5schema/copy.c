@@ -268,7 +268,7 @@ static enum pb_status copy_dataset(hid_t from, const char *name, hid_t to, struc
 /* Is the file of a location of an older version of the schema? */
 static bool is_former(hid_t location)
 {
-    hid_t file = H5Iget_file_id(location), attribute;
+    hid_t file = H5Iget_file_id(location), attribute = H5I_INVALID_HID;
     int64_t version = PB_SCHEMA_VERSION;
 
     if (pb_h5_open_attribute(file, "schema_version", &attribute, NULL) == PB_OK) {

@@ -415,7 +415,7 @@ void pb_h5_test_path(hid_t location, const char *folder, const char *test, char 
                      size_t size)
 {
     const char *before = pb_name_before(PB_NAME_OF_TEST, test);
-    hid_t group;
+    hid_t group = H5I_INVALID_HID;
 
     snprintf(path_out, size, "%s/%s", folder, before == NULL ? test : before);
     if (before == NULL)
