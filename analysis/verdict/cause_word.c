@@ -24,7 +24,7 @@ static void write_distance(const struct pb_metric *metric, const struct pb_devia
     if (deviation->against == PB_AGAINST_PAST)
         snprintf(text + length, size - (size_t)length, ", %.1fx the run-to-run tolerance",
                  fabs(deviation->times));
-    else if (isfinite(deviation->sigmas) && isfinite(deviation->expected))
+    else if (!deviation->is_event && isfinite(deviation->sigmas) && isfinite(deviation->expected))
         snprintf(text + length, size - (size_t)length, ", %.0f sigmas", fabs(deviation->sigmas));
 }
 

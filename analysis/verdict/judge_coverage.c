@@ -132,8 +132,7 @@ static void word_too_small(const struct pb_verdict *verdict, const struct pb_gro
              "CRITICAL",
              PB_POPULATION_MIN, PB_GROUP_MIN_PEERS);
     PB_TEXT_SET(finding->evidence,
-                "so few leave only what needs no peers: errors, throttling, devices "
-                "that failed");
+                "only what needs no peers was judged: errors, throttling, devices that failed");
     if (group->member_count == 1)
         pb_finding_place(&verdict->sheet->subjects[group->members[0]], finding);
 }
@@ -142,14 +141,16 @@ static void word_few(const struct pb_verdict *verdict, size_t group_index,
                      struct pb_finding *finding)
 {
     const struct pb_group *group = &verdict->scores->groups[group_index];
-    char detectable[PB_MESSAGE_LENGTH];
+    char detectable[PB_MESSAGE_LENGTH], baseline[64] = "";
 
+    if (group->baseline_count > 0)
+        snprintf(baseline, sizeof(baseline), " and %zu of a baseline", group->baseline_count);
     snprintf(finding->summary, sizeof(finding->summary),
-             "%zu devices and %zu of a baseline: fewer than %d peers can only warn",
-             group->member_count, group->baseline_count, PB_GROUP_MIN_PEERS);
+             "%zu devices%s: with fewer than %d peers a shift is at most a WARNING",
+             group->member_count, baseline, PB_GROUP_MIN_PEERS);
     write_detectable(verdict, group_index, false, detectable, sizeof(detectable));
-    snprintf(finding->evidence, sizeof(finding->evidence),
-             "smallest shifts that would have been a WARNING: %.200s", detectable);
+    snprintf(finding->evidence, sizeof(finding->evidence), "minimum detectable shifts: %.200s",
+             detectable);
 }
 
 static enum pb_status judge_peers(struct pb_verdict *verdict, size_t group_index)

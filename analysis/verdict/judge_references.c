@@ -53,7 +53,8 @@ static void compare(const struct pb_sheet *sheet, const struct pb_reference *ref
 static void word_source(const struct pb_reference *reference, struct pb_finding *finding)
 {
     snprintf(finding->evidence, sizeof(finding->evidence),
-             "the reference is %zu recorded device%s (driver %.24s, %.24s): weak peers",
+             "reference: %zu recorded device%s (driver %.24s, %.24s) of this model; by so "
+             "few nothing is CRITICAL",
              reference->devices, reference->devices == 1 ? "" : "s", reference->driver,
              reference->measured);
 }
@@ -94,8 +95,9 @@ static enum pb_status add_normal(struct pb_verdict *verdict, const struct pb_ref
     PB_TEXT_SET(finding.cause, "reference");
     finding.peers = reference->devices;
     snprintf(finding.summary, sizeof(finding.summary),
-             "%zu device%s with up to %zu numbers that are normal for this model", devices,
-             devices == 1 ? "" : "s", compared);
+             "%zu device%s, %s%zu metric%s%s: every value is normal for this model", devices,
+             devices == 1 ? "" : "s", devices == 1 ? "" : "up to ", compared,
+             compared == 1 ? "" : "s", devices == 1 ? "" : " each");
     word_source(reference, &finding);
     return pb_verdict_add(verdict, &finding, NULL, NULL);
 }

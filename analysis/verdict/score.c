@@ -13,8 +13,18 @@
 #include "analysis/verdict/multiplicity.h"
 #include "analysis/verdict/scoring.h"
 
+/* Of the rate at which a healthy fleet may have a CRITICAL score, so much is for chance; as much is
+   for the error of the null distribution, whose tails and number of independent peers are
+   themselves estimated from the fleet. */
+#define CHANCE_SHARE 0.5
+
 /* Practical sizes that warn where too few peers can never tell. */
 #define LARGE_PRACTICALS 4.0
+
+static double chance_rate(const struct pb_score_options *options)
+{
+    return CHANCE_SHARE * options->critical_rate;
+}
 
 /* The p-values of a fleet, and which of them still mean something. */
 struct family {
@@ -147,7 +157,7 @@ static double detectable(const struct pb_scoring *scoring, size_t group, size_t 
     if (scoring->fits[i].is_event)
         return described->practical;
     if (has_peers(&scoring->scores->groups[group], &scoring->fits[i]))
-        return shift_at(described, norm, options->critical_rate / (double)odds->critical, 1.0);
+        return shift_at(described, norm, chance_rate(options) / (double)odds->critical, 1.0);
     alone = shift_at(described, norm, options->warning_rate / (double)odds->warning, 1.0);
     if (described->practical <= 0.0)
         return alone;
@@ -188,7 +198,7 @@ static enum pb_status judge(struct pb_scoring *scoring, struct pb_error *err)
     cutoffs.warning = pb_benjamini_hochberg_cutoff(family.p, family.count, options->warning_rate);
     scored = family.count;
     collect(scoring, true, &family);
-    cutoffs.critical = pb_holm_cutoff(family.p, family.count, options->critical_rate);
+    cutoffs.critical = pb_holm_cutoff(family.p, family.count, chance_rate(options));
     set_detectable(scoring, family.count, scored);
     free(family.p);
     for (size_t i = 0; i < scores->subject_count; i++) {

@@ -80,7 +80,8 @@ struct pb_scores {
 };
 
 struct pb_score_options {
-    double critical_rate; /* probability that a healthy fleet has any CRITICAL score; 0.01 */
+    double critical_rate; /* probability that a healthy fleet has any CRITICAL score; 0.01: half by
+                             chance, half because the null distribution is an estimate */
     double warning_rate;  /* expected share of false ones among WARNING scores; 0.05 */
 };
 

@@ -333,8 +333,11 @@ static bool are_both_listed(const struct trial *trial)
 
             for (size_t k = 0; k < sides[side]->count; k++)
                 healthy += trial->devices[sides[side]->subjects[k]].kind < 0;
-            for (size_t k = 0; k < sides[1 - side]->count; k++)
-                missed += trial->shifts[sides[1 - side]->subjects[k]] >= COUNTED_FROM;
+            for (size_t k = 0; k < sides[1 - side]->count; k++) {
+                size_t other = sides[1 - side]->subjects[k];
+
+                missed += trial->devices[other].kind >= 0 && trial->shifts[other] >= COUNTED_FROM;
+            }
             if (missed == 0 && 20 * healthy <= sides[side]->count)
                 return true;
         }

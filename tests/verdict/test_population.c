@@ -194,6 +194,29 @@ static void test_fit_column__a_better_quarter_is_a_population(void **state)
     assert_int_equal(rig->fit.majority.count, 46);
 }
 
+/* Parts that lie too near to prove two populations, told apart by other evidence: each has a center
+   and a scale of its own. */
+static void test_fit_divide__each_part_has_its_own_norm(void **state)
+{
+    struct rig *rig = *state;
+
+    rig->metric.practical = 0.02;
+    add_normal(rig, 23, 608.0, 1.5);
+    add_normal(rig, 17, 618.0, 1.5);
+    pb_fit_column(&rig->metric, &rig->column, &rig->fit);
+    assert_false(rig->fit.split);
+    pb_fit_divide(&rig->metric, &rig->column, 613.0, &rig->fit);
+    assert_true(rig->fit.split);
+    assert_true(rig->fit.other_is_high);
+    assert_int_equal(rig->fit.majority.count, 23);
+    assert_int_equal(rig->fit.other.count, 17);
+    assert_float_equal(rig->fit.majority.center, 608.0, 1.0);
+    assert_float_equal(rig->fit.other.center, 618.0, 1.0);
+    assert_true(rig->fit.majority.scale < 2.5);
+    assert_ptr_equal(pb_fit_part(&rig->fit, 619.0), &rig->fit.other);
+    assert_ptr_equal(pb_fit_part(&rig->fit, 609.0), &rig->fit.majority);
+}
+
 static void test_fit_column__halves_within_the_practical_size_are_one_population(void **state)
 {
     struct rig *rig = *state;
@@ -277,6 +300,7 @@ int main(void)
         RIG(test_fit_column__a_broken_quarter_moves_neither_center_nor_scale),
         RIG(test_fit_column__two_populations_are_split),
         RIG(test_fit_column__a_better_quarter_is_a_population),
+        RIG(test_fit_divide__each_part_has_its_own_norm),
         RIG(test_fit_column__halves_within_the_practical_size_are_one_population),
         RIG(test_fit_column__healthy_devices_are_rarely_split),
         RIG(test_fit_column__noise_and_practical_size_are_floors),

@@ -72,6 +72,8 @@ static void test_alone__normal_value_is_told_so(void **state)
     assert_int_equal(find(&findings)->severity, PB_SEVERITY_OK);
     assert_non_null(
         strstr(find(&findings)->evidence, "6 recorded devices (driver 580, 2026-11-22)"));
+    assert_string_equal(find(&findings)->summary,
+                        "1 device, 1 metric: every value is normal for this model");
     pb_findings_clear(&findings);
 }
 
