@@ -21,7 +21,7 @@ static const double drift_notice = 1e-3;
 
 /* The cost of one kind of stamp pair; PB_NOT_FOUND: it was not recorded. */
 static enum pb_status stamp_cost(const struct pb_series *series, const char *phase,
-                                 struct pb_latency *cost_out, struct pb_error *err)
+                                 struct pb_latency_estimate *cost_out, struct pb_error *err)
 {
     struct pb_pick pick = {NULL, "traced", phase};
     struct pb_sample cycles, none = {NULL, 0, 0};
@@ -37,7 +37,7 @@ static enum pb_status stamp_cost(const struct pb_series *series, const char *pha
 enum pb_status pb_infer_clock_overhead(const struct pb_case *at, struct pb_error *err)
 {
     const struct pb_series *series = &at->recordings[0].series;
-    struct pb_latency empty, store;
+    struct pb_latency_estimate empty, store;
     char with_store[48] = "";
     enum pb_status status = stamp_cost(series, "empty", &empty, err);
 

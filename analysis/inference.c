@@ -160,10 +160,10 @@ static enum pb_status run_row(struct pb_case *at, const struct pb_recordings *so
     return PB_OK;
 }
 
-enum pb_status pb_infer_device(const struct pb_device_info *info, const char *place,
-                               const struct pb_recordings *source,
-                               struct pb_parameters *parameters_out, size_t *analysed_out,
-                               struct pb_error *err)
+enum pb_status pb_infer_rows(const struct pb_inference *rows, const struct pb_device_info *info,
+                             const char *place, const struct pb_recordings *source,
+                             struct pb_parameters *parameters_out, size_t *analysed_out,
+                             struct pb_error *err)
 {
     struct pb_parameters parameters = {NULL, 0, 0};
     struct shelf shelf = {.tests = {NULL}};
@@ -173,7 +173,7 @@ enum pb_status pb_infer_device(const struct pb_device_info *info, const char *pl
     enum pb_status status = PB_OK;
     size_t analysed = 0;
 
-    for (const struct pb_inference *row = pb_inferences; row->memory != NULL; row++) {
+    for (const struct pb_inference *row = rows; row->memory != NULL; row++) {
         struct pb_case at = {row, info, NULL, &parameters};
 
         status = declare_answers(row, place, &parameters, &reason);

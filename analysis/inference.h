@@ -71,4 +71,10 @@ enum pb_status pb_infer_device(const struct pb_device_info *info, const char *pl
                                struct pb_parameters *parameters_out, size_t *analysed_out,
                                struct pb_error *err);
 
+/* The same by the rows of any table that ends with a NULL memory. */
+enum pb_status pb_infer_rows(const struct pb_inference *rows, const struct pb_device_info *info,
+                             const char *place, const struct pb_recordings *source,
+                             struct pb_parameters *parameters_out, size_t *analysed_out,
+                             struct pb_error *err);
+
 #endif

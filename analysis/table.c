@@ -249,3 +249,11 @@ const struct pb_inference pb_inferences[] = {
      pb_infer_sustained},
     {.memory = NULL},
 };
+
+enum pb_status pb_infer_device(const struct pb_device_info *info, const char *place,
+                               const struct pb_recordings *source,
+                               struct pb_parameters *parameters_out, size_t *analysed_out,
+                               struct pb_error *err)
+{
+    return pb_infer_rows(pb_inferences, info, place, source, parameters_out, analysed_out, err);
+}

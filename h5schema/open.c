@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "core/former.h"
-#include "h5schema/object.h"
+#include "h5schema/hdf5.h"
 
 enum { PATH_LENGTH = 4 * PB_KEY_LENGTH };
 

@@ -14,6 +14,29 @@ struct pb_reader {
     char path[PATH_MAX];
 };
 
+enum pb_status pb_fleet_open_file(const char *path, hid_t *file_out, struct pb_run *run_out,
+                                  struct pb_error *err)
+{
+    hid_t file = H5I_INVALID_HID;
+    enum pb_status status = pb_h5_open_file(path, false, &file, err);
+
+    if (status != PB_OK)
+        return status;
+    status = pb_h5_read_attributes(file, pb_schema_find("/"), run_out, err);
+    if (status != PB_OK) {
+        H5Fclose(file);
+        return pb_error_prefix(err, "%s: expected a fleet file, found other HDF5", path);
+    }
+    if (!pb_schema_is_read(run_out->schema_version)) {
+        H5Fclose(file);
+        return pb_fail(err, PB_INVALID, "%s: expected schema version %d to %d, found %lld", path,
+                       PB_SCHEMA_VERSION_FIRST, PB_SCHEMA_VERSION,
+                       (long long)run_out->schema_version);
+    }
+    *file_out = file;
+    return PB_OK;
+}
+
 enum pb_status pb_reader_open(const char *path, struct pb_reader **reader_out, struct pb_error *err)
 {
     struct pb_reader *reader = calloc(1, sizeof(*reader));

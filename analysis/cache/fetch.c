@@ -19,7 +19,7 @@ struct comparison {
     size_t misses, misses_wrong, hits, hits_wrong;
 };
 
-static void compare(const struct pb_level *level, const char *phase, uint64_t sector,
+static void compare(const struct pb_cache_level *level, const char *phase, uint64_t sector,
                     uint64_t prefetch, struct comparison *comparison)
 {
     struct pb_pick pick = {level->way->path, "traced", phase};
@@ -59,7 +59,7 @@ static double log_rate(size_t wrong, size_t count)
 }
 
 /* The commonest distance of misses of the cold pass; 0: there are no two. */
-static uint64_t common_distance(const struct pb_level *level, struct pb_fetch *fetch)
+static uint64_t common_distance(const struct pb_cache_level *level, struct pb_fetch *fetch)
 {
     enum { DISTANCES = 512 };
     struct pb_pick pick = {level->way->path, "traced", "cold"};
@@ -94,7 +94,7 @@ static uint64_t common_distance(const struct pb_level *level, struct pb_fetch *f
 }
 
 /* Misses of the pass from the end. */
-static size_t count_back(const struct pb_level *level)
+static size_t count_back(const struct pb_cache_level *level)
 {
     struct pb_pick pick = {level->way->path, "traced", "backward"};
     const struct pb_point *point;
@@ -108,7 +108,7 @@ static size_t count_back(const struct pb_level *level)
     return misses;
 }
 
-struct pb_fetch pb_fetch_find(const struct pb_level *level)
+struct pb_fetch pb_fetch_find(const struct pb_cache_level *level)
 {
     struct pb_fetch fetch = {.sector_bytes = 0};
     uint64_t distance = common_distance(level, &fetch);

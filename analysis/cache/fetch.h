@@ -19,6 +19,6 @@ struct pb_fetch {
     size_t misses, loads;       /* of the pass from the start */
 };
 
-struct pb_fetch pb_fetch_find(const struct pb_level *level);
+struct pb_fetch pb_fetch_find(const struct pb_cache_level *level);
 
 #endif

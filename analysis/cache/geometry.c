@@ -58,14 +58,14 @@ static bool kind_of(const struct pb_point *point, size_t count, enum pb_chase_ki
     return false;
 }
 
-static enum pb_load_class observe(const struct pb_level *level, double cycles)
+static enum pb_load_class observe(const struct pb_cache_level *level, double cycles)
 {
     if (pb_band_holds(level->classes.hit, cycles))
         return PB_OBSERVED_HIT;
     return pb_band_holds(level->classes.miss, cycles) ? PB_OBSERVED_MISS : PB_OBSERVED_NEITHER;
 }
 
-static void add_chase(const struct pb_level *level, const struct pb_point *point,
+static void add_chase(const struct pb_cache_level *level, const struct pb_point *point,
                       enum pb_chase_kind kind, struct pb_cache_chases *chases, unsigned char *seen)
 {
     struct pb_accesses walk = pb_point_accesses(level->series, point);
@@ -132,8 +132,8 @@ static enum pb_status reserve(struct pb_cache_chases *chases, size_t points, siz
     return PB_OK;
 }
 
-enum pb_status pb_cache_chases_add(const struct pb_level *level, struct pb_cache_chases *chases,
-                                   struct pb_error *err)
+enum pb_status pb_cache_chases_add(const struct pb_cache_level *level,
+                                   struct pb_cache_chases *chases, struct pb_error *err)
 {
     struct pb_pick pick = {level->way->path, "traced", NULL};
     const struct pb_point *point;

@@ -58,8 +58,8 @@ struct pb_cache_chases {
 };
 
 /* Adds the steady chases of a recording; several may be added. PB_NO_MEMORY. */
-enum pb_status pb_cache_chases_add(const struct pb_level *level, struct pb_cache_chases *chases,
-                                   struct pb_error *err);
+enum pb_status pb_cache_chases_add(const struct pb_cache_level *level,
+                                   struct pb_cache_chases *chases, struct pb_error *err);
 void pb_cache_chases_clear(struct pb_cache_chases *chases);
 
 /*

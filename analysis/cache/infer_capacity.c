@@ -47,7 +47,7 @@ static bool is_sweep_point(const struct pb_point *point, const char *path)
 }
 
 /* Turns a recorded point into one of the sweep; false when it says nothing. */
-static bool read_point(const struct pb_level *level, const struct pb_point *point,
+static bool read_point(const struct pb_cache_level *level, const struct pb_point *point,
                        struct pb_sweep_point *sweep_out)
 {
     struct pb_accesses accesses = pb_point_accesses(level->series, point);
@@ -65,7 +65,7 @@ static bool read_point(const struct pb_level *level, const struct pb_point *poin
 }
 
 /* The sweep of one carve-out, sorted. PB_NO_MEMORY is the only error. */
-static enum pb_status read_sweep(const struct pb_level *level, uint64_t carveout_bytes,
+static enum pb_status read_sweep(const struct pb_cache_level *level, uint64_t carveout_bytes,
                                  struct sweep *sweep_out, struct pb_error *err)
 {
     const struct pb_series *series = level->series;
@@ -103,7 +103,7 @@ static double scatter_of_laps(const struct sweep *sweep, double reference)
  * How often a hit strays to where misses lie: as often as anything strays between hits and misses,
  * by the width of the places. NaN where misses have no upper edge: the place has no width.
  */
-static double expect_strays(const struct pb_level *level)
+static double expect_strays(const struct pb_cache_level *level)
 {
     struct pb_pick pick = {level->way->path, "traced", NULL};
     struct pb_band miss = level->classes.miss, gap = {level->classes.hit.high, miss.low};
@@ -126,8 +126,9 @@ static double expect_strays(const struct pb_level *level)
 }
 
 /* What the onset search may expect. Laps count only where a reference lap was taken. */
-static struct pb_sweep_model make_model(const struct pb_level *level, const struct sweep *sweep,
-                                        const struct pb_latency *hit, double miss_cycles)
+static struct pb_sweep_model make_model(const struct pb_cache_level *level,
+                                        const struct sweep *sweep,
+                                        const struct pb_latency_estimate *hit, double miss_cycles)
 {
     struct pb_sweep_model model = {.background = pb_level_background(level),
                                    .stray_rate = expect_strays(level)};
@@ -145,7 +146,7 @@ static bool is_finer(const struct pb_onset *onset, const struct pb_onset *best)
 }
 
 /* Carve-outs of the sweep's points: the next one that no earlier point has; false at the end. */
-static bool next_carveout(const struct pb_level *level, size_t *at, uint64_t *carveout_out)
+static bool next_carveout(const struct pb_cache_level *level, size_t *at, uint64_t *carveout_out)
 {
     const struct pb_point *points = level->series->points;
 
@@ -164,9 +165,10 @@ static bool next_carveout(const struct pb_level *level, size_t *at, uint64_t *ca
 }
 
 /* The edge beside one carve-out; as pb_onset_find(). */
-static enum pb_status find_edge_beside(const struct pb_level *level, const struct pb_latency *hit,
-                                       double miss_cycles, uint64_t carveout_bytes,
-                                       struct pb_onset *onset_out, struct pb_error *err)
+static enum pb_status find_edge_beside(const struct pb_cache_level *level,
+                                       const struct pb_latency_estimate *hit, double miss_cycles,
+                                       uint64_t carveout_bytes, struct pb_onset *onset_out,
+                                       struct pb_error *err)
 {
     struct sweep sweep = {NULL, 0, 0};
     struct pb_sweep_model model;
@@ -181,9 +183,10 @@ static enum pb_status find_edge_beside(const struct pb_level *level, const struc
 }
 
 /* The edge by the carve-out that shows it best. PB_NOT_FOUND: none does; err says why. */
-static enum pb_status find_edge(const struct pb_level *level, const struct pb_latency *hit,
-                                double miss_cycles, struct pb_onset *onset_out,
-                                uint64_t *carveout_out, struct pb_error *err)
+static enum pb_status find_edge(const struct pb_cache_level *level,
+                                const struct pb_latency_estimate *hit, double miss_cycles,
+                                struct pb_onset *onset_out, uint64_t *carveout_out,
+                                struct pb_error *err)
 {
     struct pb_onset best = {0}, onset;
     uint64_t carveout;
@@ -262,8 +265,8 @@ static void state_size(const struct pb_case *at, const struct pb_onset *onset,
                             (unsigned long long)onset->overflow_bytes, full, carveout);
 }
 
-static enum pb_status infer_size(const struct pb_case *at, const struct pb_level *level,
-                                 const struct pb_latency *hit, double miss_cycles,
+static enum pb_status infer_size(const struct pb_case *at, const struct pb_cache_level *level,
+                                 const struct pb_latency_estimate *hit, double miss_cycles,
                                  struct pb_error *err)
 {
     struct pb_onset onset;
@@ -280,12 +283,12 @@ static enum pb_status infer_size(const struct pb_case *at, const struct pb_level
 }
 
 /* The latency of what looks like a miss, then the size. */
-static enum pb_status infer_misses(const struct pb_case *at, const struct pb_level *level,
-                                   const struct pb_latency *hit, struct pb_error *err)
+static enum pb_status infer_misses(const struct pb_case *at, const struct pb_cache_level *level,
+                                   const struct pb_latency_estimate *hit, struct pb_error *err)
 {
     struct pb_parameter *answer = pb_case_answer(at, "miss_latency_cycles");
     struct pb_sample slow = {NULL, 0, 0}, no_laps = {NULL, 0, 0};
-    struct pb_latency miss;
+    struct pb_latency_estimate miss;
     enum pb_status status = pb_level_check_classified(level, err);
 
     if (status == PB_OK)
@@ -307,8 +310,8 @@ enum pb_status pb_infer_capacity(const struct pb_case *at, struct pb_error *err)
     double sm_mhz = pb_parameters_number(at->parameters, "clock", "sm_mhz");
     struct pb_pick reference = {NULL, "timed", "reference"};
     struct pb_sample laps = {NULL, 0, 0};
-    struct pb_latency hit;
-    struct pb_level level;
+    struct pb_latency_estimate hit;
+    struct pb_cache_level level;
     enum pb_status status = pb_level_open(at, &level, err);
 
     if (status != PB_OK)
@@ -355,8 +358,9 @@ static void insert(struct beside *beside, uint64_t carveout_bytes, const struct 
     pb_votes_add_many(&beside->votes, onset->agreeing, onset->seen);
 }
 
-static enum pb_status find_all(const struct pb_level *level, const struct pb_latency *hit,
-                               double miss_cycles, struct beside *beside, struct pb_error *err)
+static enum pb_status find_all(const struct pb_cache_level *level,
+                               const struct pb_latency_estimate *hit, double miss_cycles,
+                               struct beside *beside, struct pb_error *err)
 {
     uint64_t carveout;
 
@@ -378,8 +382,8 @@ enum pb_status pb_infer_carveout(const struct pb_case *at, struct pb_error *err)
 {
     struct pb_sample no_laps = {NULL, 0, 0};
     struct beside beside = {.count = 0};
-    struct pb_latency hit, miss;
-    struct pb_level level;
+    struct pb_latency_estimate hit, miss;
+    struct pb_cache_level level;
     enum pb_status status = pb_level_open_classified(at, &level, err);
 
     if (status != PB_OK)

@@ -659,7 +659,7 @@ static enum pb_status infer_line_alone(const struct pb_case *at, struct scene *s
 
 /* The recordings of line, sets and capacity, each if it was made. */
 struct levels {
-    struct pb_level items[SOURCES];
+    struct pb_cache_level items[SOURCES];
     bool has[SOURCES];
     double miss_low; /* the least that a miss takes in any of them */
 };

@@ -16,7 +16,7 @@ enum { KINDS_MAX = 16 };
 
 /* The latency of the picked traces and laps. PB_NOT_FOUND: there are none. */
 static enum pb_status measure(const struct pb_series *series, const char *path, const char *phase,
-                              struct pb_latency *latency_out, struct pb_error *err)
+                              struct pb_latency_estimate *latency_out, struct pb_error *err)
 {
     struct pb_pick traces = {path, "traced", phase}, timed = {path, "timed", phase};
     struct pb_sample cycles = {NULL, 0, 0}, laps = {NULL, 0, 0};
@@ -120,7 +120,7 @@ static enum pb_status keep_lowest(struct pb_sample *cycles, struct pb_error *err
 
 /* The latency of the near loads; of those whose translation was there, where some lack it. */
 static enum pb_status measure_near(const struct pb_series *series, double warm,
-                                   struct pb_latency *near_out, struct pb_error *err)
+                                   struct pb_latency_estimate *near_out, struct pb_error *err)
 {
     static const struct pb_pick near = {NULL, "traced", "near"};
     struct pb_sample cycles = {NULL, 0, 0}, no_laps = cycles;
@@ -141,7 +141,8 @@ static enum pb_status measure_near(const struct pb_series *series, double warm,
  * No more than a bound, of no confidence: inferences of translation need one, and
  * infer_over_sms.c, behind them, withdraws it. L2's misses are the same loads.
  */
-static void state_bound(const struct pb_case *at, const struct pb_latency *near, double warm)
+static void state_bound(const struct pb_case *at, const struct pb_latency_estimate *near,
+                        double warm)
 {
     struct pb_parameter *misses = pb_parameters_find(at->parameters, "l2", "miss_latency_cycles");
     double least = pb_parameters_number(at->parameters, "l2", "latency_cycles");
@@ -167,7 +168,7 @@ enum pb_status pb_infer_dram_latency(const struct pb_case *at, struct pb_error *
     double sm_mhz = pb_parameters_number(at->parameters, "clock", "sm_mhz"), warm = 1.0;
     const struct pb_parameter *l2 = pb_parameters_find(at->parameters, "l2", "latency_cycles");
     const struct pb_series *series = &at->recordings[0].series;
-    struct pb_latency near;
+    struct pb_latency_estimate near;
     enum pb_status status = find_warm(series, &warm, err);
 
     if (status == PB_OK)
@@ -191,7 +192,7 @@ enum pb_status pb_infer_dram_latency(const struct pb_case *at, struct pb_error *
 enum pb_status pb_infer_shared_latency(const struct pb_case *at, struct pb_error *err)
 {
     double sm_mhz = pb_parameters_number(at->parameters, "clock", "sm_mhz");
-    struct pb_latency latency;
+    struct pb_latency_estimate latency;
     enum pb_status status = measure(&at->recordings[0].series, "shared", NULL, &latency, err);
 
     if (status != PB_OK)

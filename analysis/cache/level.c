@@ -27,7 +27,7 @@ static const struct pb_level_path *find_way(const char *memory)
 }
 
 /* Does the path really go through the cache? PB_NOT_FOUND: it is no faster than the way past it. */
-static enum pb_status check_cached(const struct pb_level *level, struct pb_error *err)
+static enum pb_status check_cached(const struct pb_cache_level *level, struct pb_error *err)
 {
     struct pb_pick pick = {level->way->past, "traced", "reference"};
     struct pb_sample past = {NULL, 0, 0}, past_sorted = {NULL, 0, 0}, hits_sorted = {NULL, 0, 0};
@@ -75,8 +75,8 @@ static bool is_steady(const struct pb_point *point)
 }
 
 /* The accesses of the walks that are slow most often, or nearly so. */
-static enum pb_status collect_slowest(const struct pb_level *level, struct pb_sample *slow_out,
-                                      struct pb_error *err)
+static enum pb_status collect_slowest(const struct pb_cache_level *level,
+                                      struct pb_sample *slow_out, struct pb_error *err)
 {
     struct pb_pick pick = {level->way->path, "traced", NULL};
     struct pb_sample slow = {NULL, 0, 0};
@@ -108,7 +108,7 @@ static enum pb_status collect_slowest(const struct pb_level *level, struct pb_sa
 }
 
 /* Walks in random order leave the pages that a TLB holds: their misses have no upper edge. */
-static bool has_random_walks(const struct pb_level *level)
+static bool has_random_walks(const struct pb_cache_level *level)
 {
     struct pb_pick pick = {level->way->path, "traced", "bisect"};
     const struct pb_point *point;
@@ -122,7 +122,7 @@ static bool has_random_walks(const struct pb_level *level)
 
 /* Are there more accesses slower than all known misses than accesses that miss and no others show?
  * Of walks with few misses the slowest are those with a spike, which makes spikes common there. */
-static bool are_misses_slower(const struct pb_level *level, const struct pb_sample *sample)
+static bool are_misses_slower(const struct pb_cache_level *level, const struct pb_sample *sample)
 {
     struct pb_tally slower = pb_classes_slower(sample, level->classes.miss.high);
     struct pb_tally strays = pb_classes_slower(&level->misses, level->classes.miss.high);
@@ -131,7 +131,7 @@ static bool are_misses_slower(const struct pb_level *level, const struct pb_samp
 }
 
 /* Adds what a sample shows of misses; false when it shows none. */
-static bool add_class(struct pb_level *level, const struct pb_sample *sample)
+static bool add_class(struct pb_cache_level *level, const struct pb_sample *sample)
 {
     struct pb_classes classes;
     double most = INFINITY;
@@ -153,7 +153,7 @@ static bool add_class(struct pb_level *level, const struct pb_sample *sample)
  * Misses as the phase "miss" and as the sweep shows them. They differ where a further cache answers
  * the ones but not the others; its latency, the lower one, is what missing this level costs.
  */
-static enum pb_status classify(struct pb_level *level, struct pb_error *err)
+static enum pb_status classify(struct pb_cache_level *level, struct pb_error *err)
 {
     struct pb_pick pick = {level->way->path, "traced", "miss"};
     struct pb_sample slowest = {NULL, 0, 0};
@@ -178,11 +178,11 @@ static enum pb_status classify(struct pb_level *level, struct pb_error *err)
     return PB_OK;
 }
 
-enum pb_status pb_level_open(const struct pb_case *at, struct pb_level *level_out,
+enum pb_status pb_level_open(const struct pb_case *at, struct pb_cache_level *level_out,
                              struct pb_error *err)
 {
-    struct pb_level level = {.way = find_way(at->inference->memory),
-                             .series = &at->recordings[0].series};
+    struct pb_cache_level level = {.way = find_way(at->inference->memory),
+                                   .series = &at->recordings[0].series};
     struct pb_pick pick = {NULL, "traced", "reference"};
     enum pb_status status;
 
@@ -205,7 +205,7 @@ enum pb_status pb_level_open(const struct pb_case *at, struct pb_level *level_ou
     return PB_OK;
 }
 
-enum pb_status pb_level_check_classified(const struct pb_level *level, struct pb_error *err)
+enum pb_status pb_level_check_classified(const struct pb_cache_level *level, struct pb_error *err)
 {
     if (level->classified)
         return PB_OK;
@@ -213,10 +213,10 @@ enum pb_status pb_level_check_classified(const struct pb_level *level, struct pb
                    level->misses.count);
 }
 
-enum pb_status pb_level_open_classified(const struct pb_case *at, struct pb_level *level_out,
+enum pb_status pb_level_open_classified(const struct pb_case *at, struct pb_cache_level *level_out,
                                         struct pb_error *err)
 {
-    struct pb_level level = {.way = NULL};
+    struct pb_cache_level level = {.way = NULL};
     enum pb_status status = pb_level_open(at, &level, err);
 
     if (status == PB_OK)
@@ -228,7 +228,7 @@ enum pb_status pb_level_open_classified(const struct pb_case *at, struct pb_leve
     return status;
 }
 
-void pb_level_clear(struct pb_level *level)
+void pb_level_clear(struct pb_cache_level *level)
 {
     if (level == NULL)
         return;
@@ -237,7 +237,7 @@ void pb_level_clear(struct pb_level *level)
     level->classified = false;
 }
 
-struct pb_tally pb_level_background(const struct pb_level *level)
+struct pb_tally pb_level_background(const struct pb_cache_level *level)
 {
     struct pb_tally tally = {level->hits.count, 0, 0};
 

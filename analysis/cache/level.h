@@ -18,7 +18,7 @@ struct pb_level_path {
     const char *past;   /* loads that skip it; NULL: there are none */
 };
 
-struct pb_level {
+struct pb_cache_level {
     const struct pb_level_path *way;
     const struct pb_series *series;
     struct pb_sample hits;   /* of the reference, cycles less overhead */
@@ -32,20 +32,20 @@ struct pb_level {
  *
  * PB_NOT_FOUND  no reference, or the level does not cache these loads; err says which
  */
-enum pb_status pb_level_open(const struct pb_case *at, struct pb_level *level_out,
+enum pb_status pb_level_open(const struct pb_case *at, struct pb_cache_level *level_out,
                              struct pb_error *err);
 
 /* PB_NOT_FOUND: nothing in the recording looks like a miss. */
-enum pb_status pb_level_check_classified(const struct pb_level *level, struct pb_error *err);
+enum pb_status pb_level_check_classified(const struct pb_cache_level *level, struct pb_error *err);
 
 /* Both, for what is read from hits and misses alone. */
-enum pb_status pb_level_open_classified(const struct pb_case *at, struct pb_level *level_out,
+enum pb_status pb_level_open_classified(const struct pb_case *at, struct pb_cache_level *level_out,
                                         struct pb_error *err);
 
 /* Frees what the level owns; NULL is allowed. */
-void pb_level_clear(struct pb_level *level);
+void pb_level_clear(struct pb_cache_level *level);
 
 /* Tally of the reference: how often a hit looks like a miss. Only of a classified level. */
-struct pb_tally pb_level_background(const struct pb_level *level);
+struct pb_tally pb_level_background(const struct pb_cache_level *level);
 
 #endif

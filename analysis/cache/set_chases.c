@@ -21,7 +21,7 @@ void pb_set_chases_clear(struct pb_set_chases *chases)
     *chases = (struct pb_set_chases){.count = 0};
 }
 
-static bool is_chase(const struct pb_level *level, const struct pb_point *point)
+static bool is_chase(const struct pb_cache_level *level, const struct pb_point *point)
 {
     struct pb_pick victim = {level->way->path, "traced", "victim"};
     struct pb_pick random = {level->way->path, "traced", "random"};
@@ -37,7 +37,7 @@ static int compare_addresses(const void *a, const void *b)
     return (*left > *right) - (*left < *right);
 }
 
-static enum pb_status allocate(const struct pb_level *level, struct pb_set_chases *chases,
+static enum pb_status allocate(const struct pb_cache_level *level, struct pb_set_chases *chases,
                                struct pb_error *err)
 {
     size_t traces = 0, accesses = 0;
@@ -59,7 +59,7 @@ static enum pb_status allocate(const struct pb_level *level, struct pb_set_chase
 }
 
 /* Addresses of all lines, each once. */
-static void number_lines(const struct pb_level *level, struct pb_set_chases *chases)
+static void number_lines(const struct pb_cache_level *level, struct pb_set_chases *chases)
 {
     size_t count = 0, kept = 0;
 
@@ -77,14 +77,14 @@ static void number_lines(const struct pb_level *level, struct pb_set_chases *cha
     chases->line_count = kept;
 }
 
-static enum pb_sight look(const struct pb_level *level, double cycles)
+static enum pb_sight look(const struct pb_cache_level *level, double cycles)
 {
     if (pb_band_holds(level->classes.hit, cycles))
         return PB_SIGHT_HIT;
     return pb_band_holds(level->classes.miss, cycles) ? PB_SIGHT_MISS : PB_SIGHT_NEITHER;
 }
 
-static void add_chase(const struct pb_level *level, const struct pb_point *point,
+static void add_chase(const struct pb_cache_level *level, const struct pb_point *point,
                       struct pb_set_chases *chases)
 {
     struct pb_accesses walk = pb_point_accesses(level->series, point);
@@ -103,7 +103,7 @@ static void add_chase(const struct pb_level *level, const struct pb_point *point
         chases->line + first, chases->sight + first, walk.count, (uint32_t)chases->line_count};
 }
 
-enum pb_status pb_set_chases_read(const struct pb_level *level, struct pb_set_chases *chases,
+enum pb_status pb_set_chases_read(const struct pb_cache_level *level, struct pb_set_chases *chases,
                                   struct pb_error *err)
 {
     *chases = (struct pb_set_chases){.count = 0};

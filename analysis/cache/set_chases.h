@@ -22,8 +22,8 @@ struct pb_set_chases {
 };
 
 /* PB_NO_MEMORY is the only error; there may be none. pb_set_chases_clear() them in any case. */
-enum pb_status pb_set_chases_read(const struct pb_level *level, struct pb_set_chases *chases_out,
-                                  struct pb_error *err);
+enum pb_status pb_set_chases_read(const struct pb_cache_level *level,
+                                  struct pb_set_chases *chases_out, struct pb_error *err);
 void pb_set_chases_clear(struct pb_set_chases *chases);
 
 /*

@@ -6,10 +6,11 @@
 
 enum { TICKS_MAX = 14 };
 
-struct pb_frame pb_frame_begin(struct pb_page *page, const char *title, const char *description,
-                               double width, double height, double left, double right)
+struct pb_plot_frame pb_frame_begin(struct pb_page *page, const char *title,
+                                    const char *description, double width, double height,
+                                    double left, double right)
 {
-    struct pb_frame frame = {.width = width, .height = height};
+    struct pb_plot_frame frame = {.width = width, .height = height};
     unsigned id = ++page->drawings;
     FILE *out = page->out;
 
@@ -189,8 +190,8 @@ static void tick_axis(struct ticks *ticks, const struct pb_plot_axis *axis, stru
 }
 
 /* The grid as one path, the texts as one group. */
-static void draw_x_ticks(FILE *out, const struct pb_frame *frame, const struct pb_plot_axis *axis,
-                         const struct ticks *ticks)
+static void draw_x_ticks(FILE *out, const struct pb_plot_frame *frame,
+                         const struct pb_plot_axis *axis, const struct ticks *ticks)
 {
     char text[48];
 
@@ -211,8 +212,8 @@ static void draw_x_ticks(FILE *out, const struct pb_frame *frame, const struct p
     fputs("</g>", out);
 }
 
-static void draw_y_ticks(FILE *out, const struct pb_frame *frame, const struct pb_plot_axis *axis,
-                         const struct ticks *ticks)
+static void draw_y_ticks(FILE *out, const struct pb_plot_frame *frame,
+                         const struct pb_plot_axis *axis, const struct ticks *ticks)
 {
     char text[48];
 
@@ -235,7 +236,8 @@ static void draw_y_ticks(FILE *out, const struct pb_frame *frame, const struct p
 }
 
 /* Names in place of ticks; where they would touch, only every so-maniest. */
-static void draw_x_names(FILE *out, const struct pb_frame *frame, const struct pb_plot_axis *axis)
+static void draw_x_names(FILE *out, const struct pb_plot_frame *frame,
+                         const struct pb_plot_axis *axis)
 {
     double room = fabs(frame->x.to - frame->x.from) / (double)axis->name_count, widest = 0.0;
     size_t every = 1;
@@ -251,7 +253,8 @@ static void draw_x_names(FILE *out, const struct pb_frame *frame, const struct p
     fputs("</g>", out);
 }
 
-static void draw_y_names(FILE *out, const struct pb_frame *frame, const struct pb_plot_axis *axis)
+static void draw_y_names(FILE *out, const struct pb_plot_frame *frame,
+                         const struct pb_plot_axis *axis)
 {
     double room = fabs(frame->y.to - frame->y.from) / (double)axis->name_count;
     size_t every = 1;
@@ -279,7 +282,7 @@ static void draw_label(FILE *out, double x, double y, const char *classes,
     pb_frame_text(out, x, y, classes, text);
 }
 
-void pb_frame_axes(struct pb_page *page, struct pb_frame *frame, const struct pb_plot_axis *x,
+void pb_frame_axes(struct pb_page *page, struct pb_plot_frame *frame, const struct pb_plot_axis *x,
                    struct pb_range x_range, const struct pb_plot_axis *y, struct pb_range y_range)
 {
     struct ticks ticks = {.count = 0};

@@ -15,7 +15,7 @@ struct pb_frame_scale {
     bool log;
 };
 
-struct pb_frame {
+struct pb_plot_frame {
     struct pb_frame_scale x, y; /* y.from is the bottom */
     double width, height;
 };
@@ -24,11 +24,12 @@ struct pb_frame {
  * Opens <svg> with title and description. `left` and `right` are what axis and labels need; with no
  * room on the right it is a drawing without axes, whose title is not drawn.
  */
-struct pb_frame pb_frame_begin(struct pb_page *page, const char *title, const char *description,
-                               double width, double height, double left, double right);
+struct pb_plot_frame pb_frame_begin(struct pb_page *page, const char *title,
+                                    const char *description, double width, double height,
+                                    double left, double right);
 
 /* Draws both axes, with ticks at round values or at names, and sets the frame's scales. */
-void pb_frame_axes(struct pb_page *page, struct pb_frame *frame, const struct pb_plot_axis *x,
+void pb_frame_axes(struct pb_page *page, struct pb_plot_frame *frame, const struct pb_plot_axis *x,
                    struct pb_range x_range, const struct pb_plot_axis *y, struct pb_range y_range);
 
 double pb_frame_place(const struct pb_frame_scale *scale, double value);

@@ -149,7 +149,7 @@ static void write_png(struct pb_page *page, const struct pb_heat_map *map, struc
 /* ---- the drawing ---- */
 
 static void draw_cells(struct pb_page *page, const struct pb_heat_map *map,
-                       const struct pb_frame *frame, struct pb_range range)
+                       const struct pb_plot_frame *frame, struct pb_range range)
 {
     FILE *out = page->out;
 
@@ -165,7 +165,7 @@ static void draw_cells(struct pb_page *page, const struct pb_heat_map *map,
 
 /* The number of each cell, without the unit, where there is room. */
 static void draw_numbers(struct pb_page *page, const struct pb_heat_map *map,
-                         const struct pb_frame *frame, struct pb_range range)
+                         const struct pb_plot_frame *frame, struct pb_range range)
 {
     double width = (frame->x.to - frame->x.from) / (double)map->columns;
     double factor = strcmp(map->unit, "byte/s") == 0 ? 1e9 : 1.0;
@@ -187,7 +187,7 @@ static void draw_numbers(struct pb_page *page, const struct pb_heat_map *map,
 }
 
 /* Names above equal parts of the columns, and lines between these. */
-static void draw_groups(FILE *out, const struct pb_heat_map *map, const struct pb_frame *frame)
+static void draw_groups(FILE *out, const struct pb_heat_map *map, const struct pb_plot_frame *frame)
 {
     double width = (frame->x.to - frame->x.from) / (double)map->group_count;
 
@@ -202,7 +202,7 @@ static void draw_groups(FILE *out, const struct pb_heat_map *map, const struct p
 }
 
 /* The ramp with its ends. */
-static void draw_ramp(FILE *out, const struct pb_heat_map *map, const struct pb_frame *frame,
+static void draw_ramp(FILE *out, const struct pb_heat_map *map, const struct pb_plot_frame *frame,
                       struct pb_range range)
 {
     enum { STEPS = 8 };
@@ -294,7 +294,7 @@ void pb_heat_map_write(struct pb_page *page, const struct pb_heat_map *map)
 {
     struct pb_range range = range_of(map);
     struct pb_plot_axis x = map->x, y = map->y;
-    struct pb_frame frame;
+    struct pb_plot_frame frame;
     double left = 44.0, width = map->is_wide ? 960.0 : 360.0;
 
     if (page->status != PB_OK || !(range.low <= range.high))

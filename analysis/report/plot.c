@@ -67,7 +67,7 @@ static bool measure(const struct pb_plot *plot, struct pb_range *x_out, struct p
 struct drawing {
     struct pb_page *page;
     const struct pb_plot *plot;
-    struct pb_frame frame;
+    struct pb_plot_frame frame;
 };
 
 static void move_to(FILE *out, char verb, double x, double y)
@@ -261,7 +261,7 @@ static void draw_series(const struct drawing *at, const struct pb_plot_series *s
 static void draw_reference(const struct drawing *at)
 {
     const struct pb_plot *plot = at->plot;
-    const struct pb_frame *frame = &at->frame;
+    const struct pb_plot_frame *frame = &at->frame;
     FILE *out = at->page->out;
     double x, y;
 

@@ -18,7 +18,7 @@ static const double prevailing_share = 0.75;
 /* Relative tolerance where they are not. */
 static const double spread_tolerance = 0.02;
 
-static double tolerance_of(const struct pb_latency *latency)
+static double tolerance_of(const struct pb_latency_estimate *latency)
 {
     return latency->rule == PB_LATENCY_EDGE ? 1.0
                                             : fmax(1.0, spread_tolerance * latency->cycles.value);
@@ -47,7 +47,7 @@ static double apply_rule(enum pb_latency_rule rule, const struct pb_sample *sort
 }
 
 /* Every block of the trace says whether it alone would give this latency. */
-static enum pb_status ask_blocks(const struct pb_sample *kind, struct pb_latency *latency,
+static enum pb_status ask_blocks(const struct pb_sample *kind, struct pb_latency_estimate *latency,
                                  struct pb_error *err)
 {
     size_t length = kind->count / BLOCKS;
@@ -68,7 +68,7 @@ static enum pb_status ask_blocks(const struct pb_sample *kind, struct pb_latency
 
 /* One kind prevails: its edge where it is sharp, else its median. */
 static enum pb_status measure_one(const struct pb_sample *kind, const struct pb_sample *sorted,
-                                  struct pb_latency *latency, struct pb_error *err)
+                                  struct pb_latency_estimate *latency, struct pb_error *err)
 {
     struct pb_estimate *cycles = &latency->cycles;
     double median = pb_quantile(sorted->values, sorted->count, 0.5);
@@ -89,7 +89,7 @@ static enum pb_status measure_one(const struct pb_sample *kind, const struct pb_
 
 /* None does: the mean, between the lowest kind and the highest. */
 static void measure_several(const struct pb_mode *modes, const struct pb_sample *sorted,
-                            struct pb_latency *latency)
+                            struct pb_latency_estimate *latency)
 {
     double mean;
 
@@ -105,7 +105,7 @@ static void measure_several(const struct pb_mode *modes, const struct pb_sample 
 }
 
 static enum pb_status measure_kind(const struct pb_sample *kind, const struct pb_mode *modes,
-                                   struct pb_latency *latency, struct pb_error *err)
+                                   struct pb_latency_estimate *latency, struct pb_error *err)
 {
     struct pb_sample sorted;
     enum pb_status status = pb_sample_sorted(kind, &sorted, err);
@@ -122,8 +122,8 @@ static enum pb_status measure_kind(const struct pb_sample *kind, const struct pb
 }
 
 /* From the accesses themselves: find the kind, then measure it. */
-static enum pb_status measure_trace(const struct pb_sample *cycles, struct pb_latency *latency,
-                                    struct pb_error *err)
+static enum pb_status measure_trace(const struct pb_sample *cycles,
+                                    struct pb_latency_estimate *latency, struct pb_error *err)
 {
     struct pb_sample sorted = {NULL, 0, 0}, kind = {NULL, 0, 0};
     struct pb_mode modes[MODES_MAX];
@@ -149,8 +149,8 @@ static enum pb_status measure_trace(const struct pb_sample *cycles, struct pb_la
 }
 
 /* Laps have no stamps inside: an independent look at the same latency. */
-static enum pb_status compare_laps(const struct pb_sample *laps, struct pb_latency *latency,
-                                   struct pb_error *err)
+static enum pb_status compare_laps(const struct pb_sample *laps,
+                                   struct pb_latency_estimate *latency, struct pb_error *err)
 {
     struct pb_sample sorted;
     enum pb_status status = pb_sample_sorted(laps, &sorted, err);
@@ -179,9 +179,10 @@ static enum pb_status compare_laps(const struct pb_sample *laps, struct pb_laten
 }
 
 enum pb_status pb_latency_estimate(const struct pb_sample *cycles, const struct pb_sample *laps,
-                                   struct pb_latency *latency_out, struct pb_error *err)
+                                   struct pb_latency_estimate *latency_out, struct pb_error *err)
 {
-    struct pb_latency latency = {.cycles = PB_ESTIMATE_NONE, .lap_cycles = NAN, .laps_agree = true};
+    struct pb_latency_estimate latency = {
+        .cycles = PB_ESTIMATE_NONE, .lap_cycles = NAN, .laps_agree = true};
     enum pb_status status = PB_OK;
 
     if (cycles->count == 0 && laps->count == 0)
@@ -196,7 +197,7 @@ enum pb_status pb_latency_estimate(const struct pb_sample *cycles, const struct 
 }
 
 /* "1 mode", "3 modes (198, 204, 257)" */
-static void describe_modes(const struct pb_latency *latency, char *text, size_t size)
+static void describe_modes(const struct pb_latency_estimate *latency, char *text, size_t size)
 {
     size_t used = (size_t)snprintf(text, size, "%zu mode%s", latency->modes,
                                    latency->modes == 1 ? "" : "s (");
@@ -213,7 +214,8 @@ static void describe_modes(const struct pb_latency *latency, char *text, size_t 
     }
 }
 
-static void describe(const struct pb_latency *latency, const char *what, char *text, size_t size)
+static void describe(const struct pb_latency_estimate *latency, const char *what, char *text,
+                     size_t size)
 {
     static const char *const rules[] = {[PB_LATENCY_EDGE] = "lower edge",
                                         [PB_LATENCY_MEDIAN] = "median",
@@ -233,7 +235,7 @@ static void describe(const struct pb_latency *latency, const char *what, char *t
              latency->accesses, what, modes, laps);
 }
 
-void pb_latency_state(const struct pb_latency *latency, double sm_mhz, const char *what,
+void pb_latency_state(const struct pb_latency_estimate *latency, double sm_mhz, const char *what,
                       struct pb_parameter *cycles, struct pb_parameter *ns)
 {
     double confidence = pb_votes_confidence(&latency->votes), to_ns = 1e3 / sm_mhz;

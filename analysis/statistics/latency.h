@@ -22,7 +22,7 @@ enum pb_latency_rule { PB_LATENCY_EDGE, PB_LATENCY_MEDIAN, PB_LATENCY_MEAN, PB_L
 
 enum { PB_LATENCY_MODES_LISTED = 4 };
 
-struct pb_latency {
+struct pb_latency_estimate {
     struct pb_estimate cycles;
     struct pb_band band; /* what these accesses look like */
     enum pb_latency_rule rule;
@@ -42,13 +42,13 @@ struct pb_latency {
  * PB_NOT_FOUND  neither holds anything; err says so
  */
 enum pb_status pb_latency_estimate(const struct pb_sample *cycles, const struct pb_sample *laps,
-                                   struct pb_latency *latency_out, struct pb_error *err);
+                                   struct pb_latency_estimate *latency_out, struct pb_error *err);
 
 /*
  * States a latency in cycles, and in ns where sm_mhz is known; `what` names the accesses. Either
  * parameter may be NULL.
  */
-void pb_latency_state(const struct pb_latency *latency, double sm_mhz, const char *what,
+void pb_latency_state(const struct pb_latency_estimate *latency, double sm_mhz, const char *what,
                       struct pb_parameter *cycles, struct pb_parameter *ns);
 
 #endif

@@ -35,14 +35,14 @@ uint32_t pb_banks_ways(uint32_t banks, uint32_t bank_bytes, uint32_t lanes, uint
     return most;
 }
 
-static double tolerance(const struct pb_stride *stride)
+static double tolerance(const struct pb_bank_stride *stride)
 {
     return 1.0 + stride->spread_cycles + 0.02 * stride->cycles;
 }
 
 /* Median latency of the strides with that many ways into scratch[count]; NaN: there are none. */
-static double median_of_ways(const struct pb_stride *strides, const uint32_t *ways, size_t count,
-                             uint32_t wanted, double *scratch)
+static double median_of_ways(const struct pb_bank_stride *strides, const uint32_t *ways,
+                             size_t count, uint32_t wanted, double *scratch)
 {
     size_t found = 0;
 
@@ -55,8 +55,8 @@ static double median_of_ways(const struct pb_stride *strides, const uint32_t *wa
 }
 
 /* How many strides take the time of their ways, where more ways take longer than all fewer. */
-static size_t count_explained(const struct pb_stride *strides, const uint32_t *ways, size_t count,
-                              uint32_t lanes, double *scratch)
+static size_t count_explained(const struct pb_bank_stride *strides, const uint32_t *ways,
+                              size_t count, uint32_t lanes, double *scratch)
 {
     double before = -INFINITY;
     size_t explained = 0;
@@ -76,9 +76,9 @@ static size_t count_explained(const struct pb_stride *strides, const uint32_t *w
 }
 
 /* Conflicts must show: the slowest stride is beyond the tolerance of the fastest. */
-static bool has_conflicts(const struct pb_stride *strides, size_t count)
+static bool has_conflicts(const struct pb_bank_stride *strides, size_t count)
 {
-    const struct pb_stride *fast = &strides[0], *slow = &strides[0];
+    const struct pb_bank_stride *fast = &strides[0], *slow = &strides[0];
 
     for (size_t i = 1; i < count; i++) {
         fast = strides[i].cycles < fast->cycles ? &strides[i] : fast;
@@ -94,8 +94,8 @@ static bool is_better(const struct pb_banks *shape, const struct pb_banks *best,
     return shape->banks == lanes && best->banks != lanes;
 }
 
-static void fit_all(const struct pb_stride *strides, size_t count, uint32_t lanes, uint32_t *ways,
-                    double *scratch, struct pb_banks *best)
+static void fit_all(const struct pb_bank_stride *strides, size_t count, uint32_t lanes,
+                    uint32_t *ways, double *scratch, struct pb_banks *best)
 {
     size_t ties = 0;
 
@@ -117,7 +117,7 @@ static void fit_all(const struct pb_stride *strides, size_t count, uint32_t lane
     best->rivals = ties;
 }
 
-enum pb_status pb_banks_fit(const struct pb_stride *strides, size_t count, uint32_t lanes,
+enum pb_status pb_banks_fit(const struct pb_bank_stride *strides, size_t count, uint32_t lanes,
                             struct pb_banks *banks_out, struct pb_error *err)
 {
     struct pb_banks best = {0, 0, 0, 0};

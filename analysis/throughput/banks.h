@@ -12,7 +12,7 @@
 enum { PB_LANES_MAX = 64 };
 
 /* One measured stride. */
-struct pb_stride {
+struct pb_bank_stride {
     uint64_t words;       /* of 4 bytes, from lane to lane */
     double cycles;        /* latency of the warp's load */
     double spread_cycles; /* its quartiles' distance */
@@ -40,7 +40,7 @@ uint32_t pb_banks_ways(uint32_t banks, uint32_t bank_bytes, uint32_t lanes, uint
  *
  * PB_NOT_FOUND  no stride takes longer than another, or no shape explains nearly all of them
  */
-enum pb_status pb_banks_fit(const struct pb_stride *strides, size_t count, uint32_t lanes,
+enum pb_status pb_banks_fit(const struct pb_bank_stride *strides, size_t count, uint32_t lanes,
                             struct pb_banks *banks_out, struct pb_error *err);
 
 #endif

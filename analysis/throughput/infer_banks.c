@@ -21,12 +21,12 @@ static const uint32_t listed_ways[] = {2, 4, 8, 16, 32};
 enum { LISTED = sizeof(listed_ways) / sizeof(listed_ways[0]) };
 
 static enum pb_status measure_stride(const struct pb_series *series, const struct pb_point *point,
-                                     struct pb_stride *stride_out, struct pb_error *err)
+                                     struct pb_bank_stride *stride_out, struct pb_error *err)
 {
     struct pb_series one = *series;
     struct pb_pick any = {NULL, NULL, NULL};
     struct pb_sample cycles, no_laps = {NULL, 0, 0};
-    struct pb_latency latency;
+    struct pb_latency_estimate latency;
     enum pb_status status;
 
     one.points = &series->points[point - series->points];
@@ -45,8 +45,9 @@ static enum pb_status measure_stride(const struct pb_series *series, const struc
 }
 
 /* Every stride of 4-byte words. strides_out[point_count]; empty points are left out. */
-static enum pb_status read_strides(const struct pb_series *series, struct pb_stride *strides_out,
-                                   size_t *count_out, struct pb_error *err)
+static enum pb_status read_strides(const struct pb_series *series,
+                                   struct pb_bank_stride *strides_out, size_t *count_out,
+                                   struct pb_error *err)
 {
     struct pb_pick pick = {"shared", "traced", "word4"};
     const struct pb_point *point;
@@ -65,7 +66,7 @@ static enum pb_status read_strides(const struct pb_series *series, struct pb_str
 }
 
 /* Latency with exactly n ways: median over the strides that have as many, and their range. */
-static enum pb_status cost_of_ways(const struct pb_stride *strides, size_t count,
+static enum pb_status cost_of_ways(const struct pb_bank_stride *strides, size_t count,
                                    const struct pb_banks *banks, uint32_t lanes, uint32_t ways,
                                    struct pb_estimate *cost_out, struct pb_error *err)
 {
@@ -86,7 +87,7 @@ static enum pb_status cost_of_ways(const struct pb_stride *strides, size_t count
     return status;
 }
 
-static enum pb_status state_banks(const struct pb_case *at, const struct pb_stride *strides,
+static enum pb_status state_banks(const struct pb_case *at, const struct pb_bank_stride *strides,
                                   size_t count, const struct pb_banks *banks, uint32_t lanes,
                                   struct pb_error *err)
 {
@@ -124,7 +125,7 @@ enum pb_status pb_infer_banks(const struct pb_case *at, struct pb_error *err)
 {
     const struct pb_series *series = &at->recordings[0].series;
     uint32_t lanes = at->info->warp_size;
-    struct pb_stride *strides = malloc((series->point_count + 1) * sizeof(*strides));
+    struct pb_bank_stride *strides = malloc((series->point_count + 1) * sizeof(*strides));
     struct pb_banks banks;
     enum pb_status status;
     size_t count = 0;

@@ -73,7 +73,7 @@ static enum pb_status read_reference(const struct pb_recording *recording, struc
 {
     struct pb_pick pick = {NULL, "traced", "reference"};
     struct pb_sample hits = {NULL, 0, 0}, no_laps = {NULL, 0, 0};
-    struct pb_latency latency;
+    struct pb_latency_estimate latency;
     enum pb_status status = pb_trace_collect(&recording->series, &pick, &hits, err);
 
     if (status == PB_OK)

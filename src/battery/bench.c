@@ -201,7 +201,7 @@ static enum pb_status run_checked(struct pb_bench *bench, const struct pb_test *
 
     if (missing != 0)
         return refuse(missing, err);
-    status = bench->device->ops->begin_test(bench->device, test->name, pb_test_is_large(test), err);
+    status = bench->device->ops->begin_test(bench->device, test->name, test->is_large, err);
     return status != PB_OK ? status : test->run(bench, recording, err);
 }
 

@@ -325,3 +325,25 @@ enum pb_status pb_test_constant_l15_line(struct pb_bench *bench, struct pb_recor
 {
     return line(bench, PB_CACHE_CONSTANT_L15, recording, err);
 }
+
+enum pb_status pb_search_known(struct pb_bench *bench, enum pb_cache cache,
+                               struct pb_search *search, struct pb_recording *recording,
+                               struct pb_error *err)
+{
+    const struct pb_known *known = &bench->known[cache];
+    enum pb_status status;
+
+    pb_search_begin(bench, cache, search);
+    status = pb_search_references(bench, search, recording, err);
+    if (status == PB_OK && (known->edge_bytes == 0 || known->line_bytes == 0))
+        status = pb_search_line(bench, search, recording, err);
+    if (status != PB_OK)
+        return status;
+    if (known->edge_bytes == 0 || known->line_bytes == 0)
+        return pb_fail(err, PB_UNSUPPORTED,
+                       "no misses up to %llu bytes: where %s ends is not known",
+                       (unsigned long long)search->limit_bytes, search->target->name);
+    search->fits_bytes = known->edge_bytes;
+    search->stride_bytes = known->line_bytes;
+    return PB_OK;
+}

@@ -42,7 +42,8 @@ static enum pb_status take_loaded(struct pb_bench *bench, struct pb_loaded_chase
 {
     uint64_t *offsets = malloc(slots * sizeof(*offsets));
     uint64_t *indices = malloc(chase->chase.record * sizeof(*indices));
-    struct pb_trace trace = {.latency_cycles = latency_out, .index_bytes = indices, .sm_id = -1};
+    struct pb_chase_trace trace = {
+        .latency_cycles = latency_out, .index_bytes = indices, .sm_id = -1};
     enum pb_status status;
 
     if (offsets == NULL || indices == NULL) {

@@ -51,7 +51,8 @@ static enum pb_status chase_peer(struct pb_bench *bench, const char *uuid, doubl
     pb_order_shuffle(offsets, LINES, bench->seed);
     for (size_t i = 0; i < PATHS * STATES && status == PB_OK; i++) {
         struct pb_chase chase = chase_of(uuid, offsets, paths[i / STATES], i % STATES);
-        struct pb_trace trace = {.latency_cycles = latency, .index_bytes = indices, .sm_id = -1};
+        struct pb_chase_trace trace = {
+            .latency_cycles = latency, .index_bytes = indices, .sm_id = -1};
 
         status = bench->device->ops->chase(bench->device, &chase, &trace, err);
         for (size_t j = 0; j < LINES && status == PB_OK; j++)

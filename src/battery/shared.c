@@ -42,7 +42,7 @@ static enum pb_status take_conflict(struct pb_bench *bench, uint32_t word_bytes,
     uint64_t index[LOADS];
     struct pb_conflict conflict = {
         .word_bytes = word_bytes, .stride_words = stride_words, .warm = 16, .record = LOADS};
-    struct pb_trace trace = {.latency_cycles = latency, .index_bytes = index, .sm_id = -1};
+    struct pb_chase_trace trace = {.latency_cycles = latency, .index_bytes = index, .sm_id = -1};
     struct pb_point point = {.stride_bytes = (uint64_t)stride_words * word_bytes,
                              .count = LOADS,
                              .warm = conflict.warm,

@@ -50,7 +50,7 @@ static uint64_t laps_to_loads(uint64_t loads, size_t slots)
 }
 
 static void describe_point(const struct pb_bench *bench, const struct pb_walk *walk,
-                           const struct pb_chase *chase, const struct pb_trace *trace,
+                           const struct pb_chase *chase, const struct pb_chase_trace *trace,
                            struct pb_point *point)
 {
     memset(point, 0, sizeof(*point));
@@ -114,7 +114,7 @@ static uint32_t select_rank(uint32_t *values, size_t count, size_t rank)
 
 /* Reorders the trace in place: it has been filed by then. */
 static void summarize(const struct pb_bench *bench, const struct pb_chase *chase,
-                      struct pb_trace *trace, const struct pb_series *series,
+                      struct pb_chase_trace *trace, const struct pb_series *series,
                       struct pb_walk_result *result_out)
 {
     uint32_t *cycles = trace->latency_cycles;
@@ -140,7 +140,7 @@ static void summarize(const struct pb_bench *bench, const struct pb_chase *chase
 
 /* Files the point and sums it up. */
 static enum pb_status file(struct pb_bench *bench, const struct pb_walk *walk,
-                           const struct pb_chase *chase, struct pb_trace *trace,
+                           const struct pb_chase *chase, struct pb_chase_trace *trace,
                            struct pb_recording *recording, struct pb_walk_result *result_out,
                            struct pb_error *err)
 {
@@ -206,8 +206,9 @@ static bool are_alike(const struct pb_walk *a, const struct pb_walk *b)
 }
 
 static enum pb_status open_jobs(const struct pb_bench *bench, const struct pb_walk *walks,
-                                size_t count, struct pb_chase *chases, struct pb_trace *traces,
-                                uint64_t **offsets, struct pb_error *err)
+                                size_t count, struct pb_chase *chases,
+                                struct pb_chase_trace *traces, uint64_t **offsets,
+                                struct pb_error *err)
 {
     for (size_t i = 0; i < count; i++) {
         size_t slots = (size_t)pb_walk_slots(&walks[i]);
@@ -216,7 +217,7 @@ static enum pb_status open_jobs(const struct pb_bench *bench, const struct pb_wa
         offsets[i] = is_alike ? NULL : make_offsets(&walks[i], slots);
         chases[i] =
             make_chase(bench, &walks[i], is_alike ? chases[i - 1].offset_bytes : offsets[i], slots);
-        traces[i] = (struct pb_trace){.sm_id = -1};
+        traces[i] = (struct pb_chase_trace){.sm_id = -1};
         if (chases[i].record > 0) {
             traces[i].latency_cycles = malloc(chases[i].record * sizeof(*traces[i].latency_cycles));
             traces[i].index_bytes = malloc(chases[i].record * sizeof(*traces[i].index_bytes));
@@ -231,9 +232,9 @@ static enum pb_status open_jobs(const struct pb_bench *bench, const struct pb_wa
 }
 
 static enum pb_status take(struct pb_bench *bench, const struct pb_walk *walks, size_t count,
-                           struct pb_chase *chases, struct pb_trace *traces, uint64_t **offsets,
-                           struct pb_recording *recording, struct pb_walk_result *results_out,
-                           struct pb_error *err)
+                           struct pb_chase *chases, struct pb_chase_trace *traces,
+                           uint64_t **offsets, struct pb_recording *recording,
+                           struct pb_walk_result *results_out, struct pb_error *err)
 {
     enum pb_status status = open_jobs(bench, walks, count, chases, traces, offsets, err);
 
@@ -255,7 +256,7 @@ enum pb_status pb_walks_take(struct pb_bench *bench, const struct pb_walk *walks
                              struct pb_error *err)
 {
     struct pb_chase *chases = calloc(count, sizeof(*chases));
-    struct pb_trace *traces = calloc(count, sizeof(*traces));
+    struct pb_chase_trace *traces = calloc(count, sizeof(*traces));
     uint64_t **offsets = calloc(count, sizeof(*offsets));
     enum pb_status status;
 

@@ -10,7 +10,7 @@
 #include "cli/outlet.h"
 #include "core/json.h"
 
-struct pb_report {
+struct pb_analysis_report {
     struct pb_outlet *outlet;
     const char *path;
     size_t devices;
@@ -27,9 +27,10 @@ static bool is_report(const char *head, size_t length)
 
 static const struct pb_outlet_kind report_kind = {"a report of plumb-analyze", is_report};
 
-enum pb_status pb_report_open(const char *path, struct pb_report **report_out, struct pb_error *err)
+enum pb_status pb_report_open(const char *path, struct pb_analysis_report **report_out,
+                              struct pb_error *err)
 {
-    struct pb_report *report = calloc(1, sizeof(*report));
+    struct pb_analysis_report *report = calloc(1, sizeof(*report));
     enum pb_status status;
 
     if (report == NULL)
@@ -204,7 +205,7 @@ static json_t *describe_device(const char *key, const char *model,
     return device;
 }
 
-enum pb_status pb_report_add(struct pb_report *report, const char *key, const char *model,
+enum pb_status pb_report_add(struct pb_analysis_report *report, const char *key, const char *model,
                              const struct pb_device_info *info,
                              const struct pb_parameters *parameters,
                              const struct pb_agreement *agreement, struct pb_error *err)
@@ -222,7 +223,7 @@ enum pb_status pb_report_add(struct pb_report *report, const char *key, const ch
     return PB_OK;
 }
 
-enum pb_status pb_report_commit(struct pb_report *report, struct pb_error *err)
+enum pb_status pb_report_commit(struct pb_analysis_report *report, struct pb_error *err)
 {
     enum pb_status status;
 
@@ -232,7 +233,7 @@ enum pb_status pb_report_commit(struct pb_report *report, struct pb_error *err)
     return status;
 }
 
-void pb_report_abandon(struct pb_report *report)
+void pb_report_abandon(struct pb_analysis_report *report)
 {
     if (report == NULL)
         return;

@@ -12,26 +12,26 @@
 #include "core/error.h"
 #include "core/identity.h"
 
-struct pb_report;
+struct pb_analysis_report;
 
 /*
  * Starts a report. PB_EXISTS: path holds something that is no such report. PB_IO: its folder cannot
  * be written.
  */
-enum pb_status pb_report_open(const char *path, struct pb_report **report_out,
+enum pb_status pb_report_open(const char *path, struct pb_analysis_report **report_out,
                               struct pb_error *err);
 
 /* Adds a device with what its driver states, all its parameters, and how much of its accesses they
  * predict. */
-enum pb_status pb_report_add(struct pb_report *report, const char *key, const char *model,
+enum pb_status pb_report_add(struct pb_analysis_report *report, const char *key, const char *model,
                              const struct pb_device_info *info,
                              const struct pb_parameters *parameters,
                              const struct pb_agreement *agreement, struct pb_error *err);
 
 /* Finishes it and gives it its name. The report is gone either way. */
-enum pb_status pb_report_commit(struct pb_report *report, struct pb_error *err);
+enum pb_status pb_report_commit(struct pb_analysis_report *report, struct pb_error *err);
 
 /* Throws it away; NULL is allowed. */
-void pb_report_abandon(struct pb_report *report);
+void pb_report_abandon(struct pb_analysis_report *report);
 
 #endif

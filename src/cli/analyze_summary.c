@@ -2,12 +2,23 @@
  * The parts of plumb-analyze's table that are no table: what the device is by its driver, the
  * hierarchy drawn in text, and the undetermined parameters with what would determine them.
  */
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
 #include "cli/analyze_table.h"
 #include "core/quantity.h"
 #include "core/text.h"
+
+void pb_cell_format(const struct pb_cell *cell, const char *unit, char *text, size_t size)
+{
+    if (cell->value[0] == '\0')
+        snprintf(text, size, "-");
+    else if (!isnan(cell->number))
+        pb_quantity_format(cell->number, unit, text, size);
+    else
+        pb_quantity_format_list(cell->value, unit, text, size);
+}
 
 /* Words, folded to the terminal's width; what goes on below is indented a little more. */
 static void print_folded(size_t indent, const char *lead, const char *text, size_t width,
@@ -79,7 +90,7 @@ static void describe_device(const struct pb_device_info *info, bool is_alone, ch
     append_fact(text, size, "PCI ", info->pci_bus_id);
 }
 
-void pb_page_print_head(const struct pb_page *page, const struct pb_view *view, FILE *file)
+void pb_page_print_head(const struct pb_analysis_page *page, const struct pb_view *view, FILE *file)
 {
     const char *model = page->first->model;
     char name[4 * PB_TEXT_LENGTH], first[4 * PB_KEY_LENGTH], last[4 * PB_KEY_LENGTH];
@@ -102,7 +113,7 @@ void pb_page_print_head(const struct pb_page *page, const struct pb_view *view, 
 
 /* ---- the summary ---- */
 
-static const struct pb_line *find_line(const struct pb_page *page, const char *memory,
+static const struct pb_line *find_line(const struct pb_analysis_page *page, const char *memory,
                                        const char *parameter)
 {
     for (size_t i = 0; i < page->line_count; i++)
@@ -113,8 +124,8 @@ static const struct pb_line *find_line(const struct pb_page *page, const char *m
 }
 
 /* "241 KiB"; "-" where it is undetermined. */
-static void format_value(const struct pb_page *page, const char *memory, const char *parameter,
-                         char *text, size_t size)
+static void format_value(const struct pb_analysis_page *page, const char *memory,
+                         const char *parameter, char *text, size_t size)
 {
     const struct pb_line *line = find_line(page, memory, parameter);
 
@@ -125,8 +136,9 @@ static void format_value(const struct pb_page *page, const char *memory, const c
 }
 
 /* Appends "BEFORE VALUE AFTER" where there is a value. */
-static void append_value(const struct pb_page *page, const char *memory, const char *parameter,
-                         const char *before, const char *after, char *text, size_t size)
+static void append_value(const struct pb_analysis_page *page, const char *memory,
+                         const char *parameter, const char *before, const char *after, char *text,
+                         size_t size)
 {
     char value[PB_MESSAGE_LENGTH];
     size_t used = strlen(text);
@@ -163,7 +175,7 @@ static void print_columns(const char *name, const char *size, const char *cycles
 }
 
 /* A line of the drawing: what it is, its size, its latency, and what else is to say. */
-static void print_level(const struct pb_page *page, const char *name, const char *memory,
+static void print_level(const struct pb_analysis_page *page, const char *name, const char *memory,
                         const char *size_parameter, const char *latency_parameter,
                         const char *detail, FILE *file)
 {
@@ -178,7 +190,7 @@ static void print_level(const struct pb_page *page, const char *name, const char
     print_columns(name, size, cycles, strcmp(ns, "-") == 0 ? "" : ns, detail, file);
 }
 
-static void print_cache(const struct pb_page *page, const char *name, const char *memory,
+static void print_cache(const struct pb_analysis_page *page, const char *name, const char *memory,
                         FILE *file)
 {
     char detail[256] = "";
@@ -190,7 +202,8 @@ static void print_cache(const struct pb_page *page, const char *name, const char
     print_level(page, name, memory, "size_bytes", "latency_cycles", detail, file);
 }
 
-static void print_tlb(const struct pb_page *page, const char *name, const char *memory, FILE *file)
+static void print_tlb(const struct pb_analysis_page *page, const char *name, const char *memory,
+                      FILE *file)
 {
     char detail[256] = "", span[64];
 
@@ -204,7 +217,7 @@ static void print_tlb(const struct pb_page *page, const char *name, const char *
     print_level(page, name, memory, "reach_bytes", "penalty_cycles", detail, file);
 }
 
-void pb_page_print_summary(const struct pb_page *page, FILE *file)
+void pb_page_print_summary(const struct pb_analysis_page *page, FILE *file)
 {
     const struct pb_device_info *info = &page->first->info;
     char detail[512] = "";
@@ -291,7 +304,7 @@ static bool is_alike(const struct pb_line *a, const struct pb_line *b)
 }
 
 /* Has an earlier line named this one? */
-static bool is_named(const struct pb_page *page, const struct pb_view *view, size_t at)
+static bool is_named(const struct pb_analysis_page *page, const struct pb_view *view, size_t at)
 {
     for (size_t i = 0; i < at; i++)
         if (is_shown(&page->lines[i], view) && is_alike(&page->lines[i], &page->lines[at]))
@@ -299,7 +312,7 @@ static bool is_named(const struct pb_page *page, const struct pb_view *view, siz
     return false;
 }
 
-static void print_gap(const struct pb_page *page, const struct pb_view *view, size_t first,
+static void print_gap(const struct pb_analysis_page *page, const struct pb_view *view, size_t first,
                       FILE *file)
 {
     const struct pb_line *line = &page->lines[first];
@@ -315,7 +328,8 @@ static void print_gap(const struct pb_page *page, const struct pb_view *view, si
     print_folded(6, "To determine it: ", hint_of(line->typical.reason), view->terminal.width, file);
 }
 
-void pb_page_print_undetermined(const struct pb_page *page, const struct pb_view *view, FILE *file)
+void pb_page_print_undetermined(const struct pb_analysis_page *page, const struct pb_view *view,
+                                FILE *file)
 {
     size_t count = 0;
 

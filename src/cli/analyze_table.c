@@ -63,16 +63,6 @@ static const struct pb_cell *find_typical(const struct column *column)
     return typical;
 }
 
-void pb_cell_format(const struct pb_cell *cell, const char *unit, char *text, size_t size)
-{
-    if (cell->value[0] == '\0')
-        snprintf(text, size, "-");
-    else if (!isnan(cell->number))
-        pb_quantity_format(cell->number, unit, text, size);
-    else
-        pb_quantity_format_list(cell->value, unit, text, size);
-}
-
 /* Bytes of the text, a list perhaps, that go on this line: whole items, at least one. */
 static int line_length(const char *text)
 {
@@ -335,7 +325,7 @@ static enum pb_status print_table(const struct pb_results *results, const struct
                                   size_t first, struct pb_line *lines, struct column *column,
                                   FILE *file, struct pb_error *err)
 {
-    struct pb_page page = {.lines = lines, .line_count = results->parameter_count};
+    struct pb_analysis_page page = {.lines = lines, .line_count = results->parameter_count};
     enum pb_status status = PB_OK;
 
     for (size_t p = 0; p < results->parameter_count && status == PB_OK; p++) {

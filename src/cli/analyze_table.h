@@ -40,7 +40,7 @@ struct pb_line {
 };
 
 /* One table. */
-struct pb_page {
+struct pb_analysis_page {
     const struct pb_analysed *first;
     const char *last_key;
     size_t device_count;
@@ -51,9 +51,11 @@ struct pb_page {
 void pb_cell_format(const struct pb_cell *cell, const char *unit, char *text, size_t size);
 
 /* Parts of a table, in analyze_summary.c. */
-void pb_page_print_head(const struct pb_page *page, const struct pb_view *view, FILE *file);
-void pb_page_print_summary(const struct pb_page *page, FILE *file);
-void pb_page_print_undetermined(const struct pb_page *page, const struct pb_view *view, FILE *file);
+void pb_page_print_head(const struct pb_analysis_page *page, const struct pb_view *view,
+                        FILE *file);
+void pb_page_print_summary(const struct pb_analysis_page *page, FILE *file);
+void pb_page_print_undetermined(const struct pb_analysis_page *page, const struct pb_view *view,
+                                FILE *file);
 
 /* PB_NO_MEMORY, PB_IO; PB_INVALID: no parameter is of that memory and name */
 enum pb_status pb_results_print(const struct pb_results *results, const struct pb_view *view,

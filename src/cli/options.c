@@ -6,7 +6,7 @@
 #include <string.h>
 
 static enum pb_status gather_faults(const struct pb_command_line *line,
-                                    struct pb_selection *selection, struct pb_error *err)
+                                    struct pb_test_selection *selection, struct pb_error *err)
 {
     size_t at = 0;
     const char *fault;
@@ -28,9 +28,9 @@ static const char *text_or(const struct pb_command_line *line, enum pb_option_id
 }
 
 enum pb_status pb_selection_of(const struct pb_command_line *line,
-                               struct pb_selection *selection_out, struct pb_error *err)
+                               struct pb_test_selection *selection_out, struct pb_error *err)
 {
-    struct pb_selection selection = {
+    struct pb_test_selection selection = {
         .backend = text_or(line, PB_OPTION_BACKEND, "auto"),
         .selector = pb_command_line_text(line, PB_OPTION_DEVICE),
         .profile = pb_command_line_text(line, PB_OPTION_PROFILE),
@@ -42,7 +42,7 @@ enum pb_status pb_selection_of(const struct pb_command_line *line,
     };
     enum pb_status status = PB_OK;
 
-    *selection_out = (struct pb_selection){.backend = NULL};
+    *selection_out = (struct pb_test_selection){.backend = NULL};
     /* A variable that is not set must not stand for the first device. */
     if (selection.selector != NULL && selection.selector[0] == '\0')
         return pb_fail(err, PB_INVALID,
@@ -53,7 +53,7 @@ enum pb_status pb_selection_of(const struct pb_command_line *line,
     return status;
 }
 
-void pb_selection_free(struct pb_selection *selection)
+void pb_selection_free(struct pb_test_selection *selection)
 {
     free(selection->faults);
     selection->faults = NULL;

@@ -7,8 +7,8 @@
 
 /* pb_selection_free() it; its strings belong to argv. PB_INVALID: an empty --device. */
 enum pb_status pb_selection_of(const struct pb_command_line *line,
-                               struct pb_selection *selection_out, struct pb_error *err);
-void pb_selection_free(struct pb_selection *selection);
+                               struct pb_test_selection *selection_out, struct pb_error *err);
+void pb_selection_free(struct pb_test_selection *selection);
 
 /*
  * A probe's command line with all options of `line` that are forwarded: argv_out ends with NULL,

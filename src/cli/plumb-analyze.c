@@ -30,7 +30,7 @@ struct options {
 struct analysis {
     struct pb_key *keys; /* [count] to be analysed */
     size_t count;
-    struct pb_report *report; /* NULL: no JSON is wanted */
+    struct pb_analysis_report *report; /* NULL: no JSON is wanted */
     struct pb_results results;
     size_t empty; /* devices with nothing to analyse */
 };

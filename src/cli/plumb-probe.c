@@ -69,7 +69,7 @@ static void heed_signals(void)
     }
 }
 
-static int measure(const struct pb_command_line *line, const struct pb_selection *selection,
+static int measure(const struct pb_command_line *line, const struct pb_test_selection *selection,
                    const struct pb_run *run)
 {
     const char *output = pb_command_line_text(line, PB_OPTION_OUTPUT);
@@ -95,7 +95,7 @@ static int measure(const struct pb_command_line *line, const struct pb_selection
 static int start(const struct pb_command_line *line, const struct pb_run *run)
 {
     struct pb_error err = PB_ERROR_INIT;
-    struct pb_selection selection;
+    struct pb_test_selection selection;
     int code;
 
     if (pb_selection_of(line, &selection, &err) != PB_OK)

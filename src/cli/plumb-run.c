@@ -26,7 +26,7 @@ enum { DEADLINE_SECONDS = 120 }; /* unless --deadline says otherwise */
 /* What the command line asks for. */
 struct job {
     struct pb_command_line line;
-    struct pb_selection selection;
+    struct pb_test_selection selection;
     const char *output;
     double deadline_seconds;
 };

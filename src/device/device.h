@@ -132,7 +132,7 @@ struct pb_chase {
 };
 
 /* The caller gives the arrays; the rest is output. */
-struct pb_trace {
+struct pb_chase_trace {
     uint32_t *latency_cycles; /* [record] stamp differences, overhead included */
     uint64_t *index_bytes;    /* [record] offset of the slot that was loaded */
     size_t count;             /* == record */
@@ -340,7 +340,7 @@ struct pb_device_ops {
     enum pb_status (*clock)(struct pb_device *device, double seconds, size_t count,
                             struct pb_clock_sample *samples_out, struct pb_error *err);
     enum pb_status (*chase)(struct pb_device *device, const struct pb_chase *chase,
-                            struct pb_trace *trace, struct pb_error *err);
+                            struct pb_chase_trace *trace, struct pb_error *err);
     /*
      * The same for chases[count] that do not depend on each other, into traces[count]: at the same
      * time where they are confined and alike but for slots, loads and SM, else one by one. An error
@@ -348,9 +348,9 @@ struct pb_device_ops {
      * chosen.
      */
     enum pb_status (*chases)(struct pb_device *device, const struct pb_chase *chases, size_t count,
-                             struct pb_trace *traces, struct pb_error *err);
+                             struct pb_chase_trace *traces, struct pb_error *err);
     enum pb_status (*conflict)(struct pb_device *device, const struct pb_conflict *conflict,
-                               struct pb_trace *trace, struct pb_error *err);
+                               struct pb_chase_trace *trace, struct pb_error *err);
     enum pb_status (*stream)(struct pb_device *device, const struct pb_stream *stream,
                              struct pb_stream_result *result_out, struct pb_error *err);
     enum pb_status (*burst)(struct pb_device *device, const struct pb_burst *burst,
@@ -372,7 +372,7 @@ struct pb_device_ops {
                            uint32_t *cycles_out, struct pb_error *err);
     /* parallel.h; background_out: bytes per second that the other SMs have read */
     enum pb_status (*loaded_chase)(struct pb_device *device, const struct pb_loaded_chase *chase,
-                                   struct pb_trace *trace, double *background_out,
+                                   struct pb_chase_trace *trace, double *background_out,
                                    struct pb_error *err);
     /* cycles_out[sm_count]: 0 where the SM took no part */
     enum pb_status (*work)(struct pb_device *device, const struct pb_work *work,

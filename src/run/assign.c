@@ -66,7 +66,7 @@ static bool is_simulated(const struct pb_sighting *sighting)
 }
 
 enum pb_status pb_assign_devices(const struct pb_sighting *sightings, size_t rank_count,
-                                 const struct pb_selection *selection,
+                                 const struct pb_test_selection *selection,
                                  struct pb_assignment *assignments_out, struct pb_error *err)
 {
     for (size_t i = 0; i < rank_count; i++)
@@ -162,7 +162,8 @@ static void name_device(const struct pb_arrival *arrivals, size_t rank,
 }
 
 static enum pb_status check_arrivals(const struct pb_arrival *arrivals, size_t rank_count,
-                                     const struct pb_selection *selection, struct pb_error *err)
+                                     const struct pb_test_selection *selection,
+                                     struct pb_error *err)
 {
     const struct pb_arrival *best = NULL;
 
@@ -188,7 +189,7 @@ static enum pb_status check_arrivals(const struct pb_arrival *arrivals, size_t r
 }
 
 enum pb_status pb_assign_keys(const struct pb_arrival *arrivals, size_t rank_count,
-                              const struct pb_selection *selection,
+                              const struct pb_test_selection *selection,
                               struct pb_named_device *devices_out, struct pb_error *err)
 {
     enum pb_status status = check_arrivals(arrivals, rank_count, selection, err);

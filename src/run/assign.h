@@ -64,7 +64,7 @@ struct pb_named_device {
  * PB_INVALID: a probe refused its command line.
  */
 enum pb_status pb_assign_devices(const struct pb_sighting *sightings, size_t rank_count,
-                                 const struct pb_selection *selection,
+                                 const struct pb_test_selection *selection,
                                  struct pb_assignment *assignments_out, struct pb_error *err);
 
 /*
@@ -76,7 +76,7 @@ enum pb_status pb_assign_devices(const struct pb_sighting *sightings, size_t ran
  * are ranks. PB_NOT_FOUND: no rank has a device.
  */
 enum pb_status pb_assign_keys(const struct pb_arrival *arrivals, size_t rank_count,
-                              const struct pb_selection *selection,
+                              const struct pb_test_selection *selection,
                               struct pb_named_device *devices_out, struct pb_error *err);
 
 #endif

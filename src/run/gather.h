@@ -25,7 +25,7 @@
 void pb_gather_prepare(void);
 
 struct pb_gather_request {
-    const struct pb_selection *selection;
+    const struct pb_test_selection *selection;
     const char *output;
     const char *spool;       /* folder */
     bool keep_spool;         /* also when its content is safe in the output */

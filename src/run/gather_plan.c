@@ -8,8 +8,8 @@
 static const double step_seconds = 0.2;
 
 /* Steps until one of the kinds of event that end a phase. */
-static enum pb_status await(struct pb_gather *gather, enum pb_event_kind kind,
-                            enum pb_event_kind *kind_out, struct pb_error *err)
+static enum pb_status await(struct pb_gather *gather, enum pb_supervisor_event_kind kind,
+                            enum pb_supervisor_event_kind *kind_out, struct pb_error *err)
 {
     struct pb_event event = {.kind = PB_EVENT_NONE};
     enum pb_status status = PB_OK;
@@ -28,7 +28,7 @@ static void sight(struct pb_gather *gather, struct pb_sighting *sighting)
     const struct pb_failure *failure;
     const struct pb_hello *hello;
     struct pb_error err = gather->request->trouble;
-    enum pb_event_kind kind = PB_EVENT_NONE;
+    enum pb_supervisor_event_kind kind = PB_EVENT_NONE;
     enum pb_status status = err.status;
 
     pb_host_name(sighting->host);
@@ -56,7 +56,7 @@ static void arrive(struct pb_gather *gather, const struct pb_sighting *sighting,
 {
     const struct pb_failure *failure;
     struct pb_error err = PB_ERROR_INIT;
-    enum pb_event_kind kind = PB_EVENT_NONE;
+    enum pb_supervisor_event_kind kind = PB_EVENT_NONE;
     enum pb_status status;
 
     PB_TEXT_SET(arrival->host, sighting->host);

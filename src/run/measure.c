@@ -13,7 +13,7 @@
 /* ---- what was selected ---- */
 
 /* Simulation is requested by the backend's name, by a profile or by a fleet; a fault needs one. */
-static bool names_simulation(const struct pb_selection *selection)
+static bool names_simulation(const struct pb_test_selection *selection)
 {
     return selection->profile != NULL || selection->fleet != NULL;
 }
@@ -36,8 +36,8 @@ static enum pb_status check_faults(const char *const *specs, size_t count, struc
 }
 
 /* What only simulated devices have must not be asked of silicon, nor twice. */
-static enum pb_status check_simulation(const struct pb_selection *selection, const char *backend,
-                                       struct pb_error *err)
+static enum pb_status check_simulation(const struct pb_test_selection *selection,
+                                       const char *backend, struct pb_error *err)
 {
     struct pb_error cause = PB_ERROR_INIT;
     struct pb_sim_profile *profile = NULL;
@@ -62,7 +62,7 @@ static enum pb_status check_simulation(const struct pb_selection *selection, con
     return status == PB_OK ? PB_OK : pb_fail(err, status, "%s", cause.message);
 }
 
-enum pb_status pb_measure_prepare(const struct pb_selection *selection,
+enum pb_status pb_measure_prepare(const struct pb_test_selection *selection,
                                   struct pb_probe_setup *measure_out, struct pb_error *err)
 {
     struct pb_probe_setup measure = {.selection = selection};
@@ -191,7 +191,7 @@ enum pb_status pb_measure_open(struct pb_probe_setup *measure, const char *selec
                                struct pb_bench *bench_out, struct pb_opened *opened_out,
                                struct pb_error *err)
 {
-    const struct pb_selection *selection = measure->selection;
+    const struct pb_test_selection *selection = measure->selection;
     const struct pb_device_request request = {
         .selector = selector == NULL || selector[0] == '\0' ? NULL : selector,
         .profile = selection->profile,

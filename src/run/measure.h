@@ -22,7 +22,7 @@ struct pb_others {
 
 /* A selection that was understood. */
 struct pb_probe_setup {
-    const struct pb_selection *selection;
+    const struct pb_test_selection *selection;
     const struct pb_device_ops *ops;
     enum pb_battery battery;
     const struct pb_test **tests; /* ends with NULL; owned */
@@ -33,7 +33,7 @@ struct pb_probe_setup {
  * Finds backend, battery and tests. "auto" with a profile or a fleet is sim. PB_INVALID:
  * an unknown name, or what only simulated devices have asked of silicon.
  */
-enum pb_status pb_measure_prepare(const struct pb_selection *selection,
+enum pb_status pb_measure_prepare(const struct pb_test_selection *selection,
                                   struct pb_probe_setup *measure_out, struct pb_error *err);
 void pb_measure_clear(struct pb_probe_setup *measure); /* NULL is allowed */
 

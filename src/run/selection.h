@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* Strings belong to the command line. NULL: not given. */
-struct pb_selection {
+struct pb_test_selection {
     const char *backend;  /* auto, cuda or sim */
     const char *selector; /* index, UUID or PCI bus id */
     const char *profile;  /* of simulated devices */

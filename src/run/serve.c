@@ -37,7 +37,7 @@ static enum pb_status say(struct server *server, enum pb_frame_type type, char *
     return status;
 }
 
-static enum pb_status greet(struct server *server, const struct pb_selection *selection,
+static enum pb_status greet(struct server *server, const struct pb_test_selection *selection,
                             struct pb_error *err)
 {
     struct pb_hello hello;
@@ -154,7 +154,7 @@ static bool is_orphan(FILE *orders)
     return poll(&poll_fd, 1, 0) > 0 && (poll_fd.revents & POLLHUP) != 0;
 }
 
-static enum pb_status serve(struct server *server, const struct pb_selection *selection,
+static enum pb_status serve(struct server *server, const struct pb_test_selection *selection,
                             struct pb_error *err)
 {
     char *line = NULL;
@@ -167,7 +167,7 @@ static enum pb_status serve(struct server *server, const struct pb_selection *se
     return status;
 }
 
-enum pb_status pb_serve(const struct pb_selection *selection, FILE *orders, int frames_fd,
+enum pb_status pb_serve(const struct pb_test_selection *selection, FILE *orders, int frames_fd,
                         struct pb_error *err)
 {
     struct server server = {.orders = orders, .frames_fd = frames_fd, .vacant_rank = -1};

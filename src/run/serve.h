@@ -14,7 +14,7 @@
  *
  * What cannot be done is told by a REFUSED frame and ends the service with that status.
  */
-enum pb_status pb_serve(const struct pb_selection *selection, FILE *orders, int frames_fd,
+enum pb_status pb_serve(const struct pb_test_selection *selection, FILE *orders, int frames_fd,
                         struct pb_error *err);
 
 #endif

@@ -108,7 +108,7 @@ static enum pb_status take_packed(struct alone *alone, void *bytes, size_t size,
 /* Opens the device and gives it its name. */
 static enum pb_status open_device(struct alone *alone, struct pb_error *err)
 {
-    const struct pb_selection *selection = alone->measure.selection;
+    const struct pb_test_selection *selection = alone->measure.selection;
     struct pb_arrival arrival = {.status = PB_OK};
     struct pb_named_device named;
     enum pb_status status = pb_measure_open(&alone->measure, selection->selector, 0, &alone->bench,
@@ -257,7 +257,7 @@ static enum pb_status commit(struct alone *alone, enum pb_status status,
                    alone->path, cause, alone->spool_dir, alone->safe, alone->finished);
 }
 
-enum pb_status pb_measure_standalone(const struct pb_selection *selection, const char *path,
+enum pb_status pb_measure_standalone(const struct pb_test_selection *selection, const char *path,
                                      const struct pb_run *run, const volatile sig_atomic_t *stop,
                                      const struct pb_run_listener *observer,
                                      struct pb_summary *summary_out, struct pb_error *err)

@@ -15,7 +15,7 @@
  * Statuses are those of pb_measure_prepare(), pb_measure_open() and pb_fleet_create(). What happens
  * to tests after that is in the file and in summary_out.
  */
-enum pb_status pb_measure_standalone(const struct pb_selection *selection, const char *path,
+enum pb_status pb_measure_standalone(const struct pb_test_selection *selection, const char *path,
                                      const struct pb_run *run, const volatile sig_atomic_t *stop,
                                      const struct pb_run_listener *observer,
                                      struct pb_summary *summary_out, struct pb_error *err);

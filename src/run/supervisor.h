@@ -33,7 +33,7 @@ enum {
 
 struct pb_supervisor;
 
-enum pb_event_kind {
+enum pb_supervisor_event_kind {
     PB_EVENT_NONE,    /* nothing new within the timeout */
     PB_EVENT_HELLO,   /* the probe is ready: call pb_supervisor_open() */
     PB_EVENT_OPENED,  /* the device is open: call pb_supervisor_run() */
@@ -44,7 +44,7 @@ enum pb_event_kind {
 };
 
 struct pb_event {
-    enum pb_event_kind kind;
+    enum pb_supervisor_event_kind kind;
     struct pb_frame frame;   /* of PB_EVENT_FRAME; all valid until the next call */
     const void *frame_bytes; /* the same, packed */
     size_t frame_size;

@@ -220,7 +220,7 @@ static void test_level__cold_walks_either_way_are_no_steady_ones(void **state)
         struct pb_inference row = {.memory = "l2"};
         struct pb_case at = {&row, &device.info, recording, &device.parameters};
         struct pb_error err = PB_ERROR_INIT;
-        struct pb_level level;
+        struct pb_cache_level level;
 
         synthetic_line(recording, &caches[0], &noise, "global_cg");
         synthetic_constant(&recording->series, &noise, "global_cg", phases[i], 900, 512);
@@ -242,7 +242,7 @@ static void test_level__spikes_in_laps_of_few_misses_are_no_misses(void **state)
     struct pb_inference row = {.memory = "l2"};
     struct pb_case at = {&row, &device.info, recording, &device.parameters};
     struct pb_error err = PB_ERROR_INIT;
-    struct pb_level level;
+    struct pb_cache_level level;
 
     (void)state;
     synthetic_constant(&recording->series, &noise, "global_cg", "reference", 26, 512);

@@ -29,7 +29,7 @@ static void test_latency__sharp_takes_the_lower_edge(void **state)
 {
     struct synthetic_noise noise = noise_of(2, 1e-3);
     struct pb_sample sample = {0}, laps = {0};
-    struct pb_latency latency;
+    struct pb_latency_estimate latency;
     struct pb_error err = PB_ERROR_INIT;
 
     (void)state;
@@ -56,7 +56,7 @@ static void test_latency__spread_takes_the_median_with_an_interval(void **state)
 {
     struct synthetic_noise noise = noise_of(60, 0);
     struct pb_sample sample = {0}, laps = {0};
-    struct pb_latency latency;
+    struct pb_latency_estimate latency;
 
     (void)state;
     add_kind(&sample, &noise, 240, 4000);
@@ -85,16 +85,17 @@ static void test_banks_ways__are_those_of_m16(void **state)
 }
 
 /* Strides 0 … 64 of a device of this shape, 10 cycles a way. */
-static void fill_strides(struct pb_stride *strides, uint32_t banks, uint32_t bank_bytes)
+static void fill_strides(struct pb_bank_stride *strides, uint32_t banks, uint32_t bank_bytes)
 {
     for (uint64_t i = 0; i <= 64; i++)
-        strides[i] = (struct pb_stride){i, 20 + 10 * pb_banks_ways(banks, bank_bytes, 32, i), 0};
+        strides[i] =
+            (struct pb_bank_stride){i, 20 + 10 * pb_banks_ways(banks, bank_bytes, 32, i), 0};
 }
 
 static void test_banks_fit__tells_shapes_apart(void **state)
 {
     static const uint32_t shapes[][2] = {{32, 4}, {32, 8}, {16, 4}, {64, 4}, {16, 8}, {32, 16}};
-    struct pb_stride strides[65];
+    struct pb_bank_stride strides[65];
     struct pb_banks banks;
 
     (void)state;
@@ -111,12 +112,12 @@ static void test_banks_fit__tells_shapes_apart(void **state)
 static void test_banks_fit__powers_of_two_alone_leave_rivals(void **state)
 {
     static const uint64_t words[] = {1, 2, 4, 8, 16, 32};
-    struct pb_stride strides[6];
+    struct pb_bank_stride strides[6];
     struct pb_banks banks;
 
     (void)state;
     for (size_t i = 0; i < 6; i++)
-        strides[i] = (struct pb_stride){words[i], 20.0 + 10.0 * (double)words[i], 0};
+        strides[i] = (struct pb_bank_stride){words[i], 20.0 + 10.0 * (double)words[i], 0};
     assert_int_equal(pb_banks_fit(strides, 6, 32, &banks, NULL), PB_OK);
     assert_int_equal(banks.banks, 32); /* one for every lane */
     assert_int_equal(banks.bank_bytes, 4);
@@ -125,13 +126,13 @@ static void test_banks_fit__powers_of_two_alone_leave_rivals(void **state)
 
 static void test_banks_fit__no_conflict_is_not_found(void **state)
 {
-    struct pb_stride strides[65];
+    struct pb_bank_stride strides[65];
     struct pb_banks banks;
     struct pb_error err = PB_ERROR_INIT;
 
     (void)state;
     for (uint64_t i = 0; i <= 64; i++)
-        strides[i] = (struct pb_stride){i, 30, 0};
+        strides[i] = (struct pb_bank_stride){i, 30, 0};
     assert_int_equal(pb_banks_fit(strides, 65, 32, &banks, &err), PB_NOT_FOUND);
     assert_string_equal(err.message, "none of 65 strides takes longer than another");
 }

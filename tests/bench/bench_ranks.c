@@ -100,7 +100,7 @@ int main(int argc, char **argv)
     const char *path = getenv("PLUMB_REPLAY");
     struct pb_error err = PB_ERROR_INIT;
     struct pb_command_line line;
-    struct pb_selection selection = {.backend = NULL};
+    struct pb_test_selection selection = {.backend = NULL};
     enum pb_status status = pb_command_line_parse(PB_PROGRAM_PROBE, argc, argv, &line, &err);
 
     if (status == PB_OK && (path == NULL || !pb_command_line_has(&line, PB_OPTION_SERVE)))

@@ -63,7 +63,7 @@ static void shuffle(uint64_t *offsets, size_t count)
     }
 }
 
-static double cycles_of(const struct pb_chase *chase, const struct pb_trace *trace)
+static double cycles_of(const struct pb_chase *chase, const struct pb_chase_trace *trace)
 {
     double sum = 0;
 
@@ -76,7 +76,7 @@ static double cycles_of(const struct pb_chase *chase, const struct pb_trace *tra
 
 /* Repeats the chase until least_seconds have passed. */
 static enum pb_status time_chase(struct pb_device *device, const struct pb_chase *chase,
-                                 struct pb_trace *trace, struct rate *rate_out,
+                                 struct pb_chase_trace *trace, struct rate *rate_out,
                                  struct pb_error *err)
 {
     struct rate rate = {.loads = 0};
@@ -100,8 +100,8 @@ static enum pb_status take(struct pb_device *device, const struct scene *scene,
 {
     size_t slots = (size_t)(scene->footprint_bytes / scene->stride_bytes);
     uint64_t *offsets = malloc(slots * sizeof(*offsets));
-    struct pb_trace trace = {.latency_cycles = malloc(slots * sizeof(*trace.latency_cycles)),
-                             .index_bytes = malloc(slots * sizeof(*trace.index_bytes))};
+    struct pb_chase_trace trace = {.latency_cycles = malloc(slots * sizeof(*trace.latency_cycles)),
+                                   .index_bytes = malloc(slots * sizeof(*trace.index_bytes))};
     struct pb_chase chase = {.path = scene->path,
                              .offset_bytes = offsets,
                              .offset_count = slots,

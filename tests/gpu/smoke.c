@@ -220,7 +220,7 @@ static void refusals(struct smoke *smoke)
     uint64_t twice[] = {0, 128, 128}, odd[] = {0, 4};
     struct pb_chase chase = {
         .offset_bytes = twice, .offset_count = 3, .timed = 8, .sm = -1, .carveout_bytes = -1};
-    struct pb_trace trace;
+    struct pb_chase_trace trace;
     enum pb_status status = smoke->ops->chase(smoke->device, &chase, &trace, &smoke->err);
 
     printf("slot twice: %s: %s\n", pb_status_name(status), smoke->err.message);

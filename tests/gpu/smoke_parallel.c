@@ -55,7 +55,7 @@ static void traffic(struct smoke *smoke, const struct pb_loaded_chase *request, 
     uint64_t offsets[SLOTS], indices[SLOTS];
     uint32_t cycles[SLOTS];
     struct pb_loaded_chase chase = *request;
-    struct pb_trace trace = {.latency_cycles = cycles, .index_bytes = indices};
+    struct pb_chase_trace trace = {.latency_cycles = cycles, .index_bytes = indices};
     double moved = 0.0;
 
     for (size_t i = 0; i < SLOTS; i++)
@@ -150,7 +150,7 @@ void smoke_peer_chases(struct smoke *smoke)
                                  .carveout_bytes = -1,
                                  .sm = -1,
                                  .peer = entries[other].uuid};
-        struct pb_trace trace = {.latency_cycles = cycles, .index_bytes = indices};
+        struct pb_chase_trace trace = {.latency_cycles = cycles, .index_bytes = indices};
 
         if (smoke_could(smoke, smoke->ops->chase(smoke->device, &chase, &trace, &smoke->err)))
             smoke_print_cycles("in a peer's memory", cycles, SLOTS);

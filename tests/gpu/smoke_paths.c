@@ -55,7 +55,7 @@ static double crossed(struct smoke *smoke, enum pb_path warm_path, enum pb_path 
                              .warm_path = warm_path,
                              .carveout_bytes = -1,
                              .sm = -1};
-    struct pb_trace trace = {.latency_cycles = cycles, .index_bytes = indices};
+    struct pb_chase_trace trace = {.latency_cycles = cycles, .index_bytes = indices};
     double sum = 0.0;
 
     for (uint64_t i = 0; i < COUNT; i++)
@@ -121,7 +121,7 @@ enum { ABREAST = 48, ABREAST_ORDERS = 16 };
 
 struct abreast {
     struct pb_chase chases[ABREAST];
-    struct pb_trace traces[ABREAST];
+    struct pb_chase_trace traces[ABREAST];
     uint64_t *offsets; /* [ABREAST_ORDERS][lines] */
     uint32_t *cycles;
     uint64_t *indices;
@@ -151,8 +151,8 @@ static bool open_abreast(const struct smoke *smoke, struct abreast *abreast, enu
                               .sm = 2 * (int64_t)i,
                               .is_confined = true,
                               .slack_bytes = 128};
-        abreast->traces[i] = (struct pb_trace){.latency_cycles = abreast->cycles + i * lines,
-                                               .index_bytes = abreast->indices + i * lines};
+        abreast->traces[i] = (struct pb_chase_trace){.latency_cycles = abreast->cycles + i * lines,
+                                                     .index_bytes = abreast->indices + i * lines};
     }
     return true;
 }

@@ -60,7 +60,7 @@ static uint64_t *strided(uint64_t bytes, uint64_t stride, size_t *count_out)
 }
 
 /* Stamps must be sane and the order kept, on any GPU. */
-static void check_trace(struct smoke *smoke, const struct pb_trace *trace, uint64_t stride,
+static void check_trace(struct smoke *smoke, const struct pb_chase_trace *trace, uint64_t stride,
                         uint64_t bytes)
 {
     uint32_t most_cycles = smoke->is_small ? UINT32_MAX : 1000000;
@@ -88,7 +88,7 @@ double smoke_trace(struct smoke *smoke, enum pb_path path, uint64_t bytes, uint6
                              .flush = !is_warm,
                              .carveout_bytes = -1,
                              .sm = sm};
-    struct pb_trace trace = {.latency_cycles = cycles, .index_bytes = indices};
+    struct pb_chase_trace trace = {.latency_cycles = cycles, .index_bytes = indices};
     double median = NAN;
     char name[96];
 
@@ -123,7 +123,7 @@ double smoke_lap(struct smoke *smoke, enum pb_path path, uint64_t bytes, uint64_
                              .prefill = prefill,
                              .carveout_bytes = carveout_bytes,
                              .sm = sm};
-    struct pb_trace trace = {NULL, NULL, 0, 0, 0, 0.0, 0, 0, -1};
+    struct pb_chase_trace trace = {NULL, NULL, 0, 0, 0, 0.0, 0, 0, -1};
     double cycles = NAN;
 
     if (offsets != NULL &&
@@ -150,7 +150,7 @@ double smoke_pages(struct smoke *smoke, uint64_t pages, uint64_t page_bytes, uin
                              .alias_bytes = alias_bytes,
                              .carveout_bytes = -1,
                              .sm = -1};
-    struct pb_trace trace = {.sm_id = -1};
+    struct pb_chase_trace trace = {.sm_id = -1};
     double cycles = NAN;
 
     for (uint64_t i = 0; offsets != NULL && i < pages; i++)
@@ -167,7 +167,7 @@ uint32_t smoke_conflict(struct smoke *smoke, uint32_t word_bytes, uint32_t strid
     uint32_t cycles[256] = {0};
     uint64_t indices[256] = {0};
     struct pb_conflict conflict = {word_bytes, stride_words, 64, smoke->is_small ? 16 : 256};
-    struct pb_trace trace = {.latency_cycles = cycles, .index_bytes = indices};
+    struct pb_chase_trace trace = {.latency_cycles = cycles, .index_bytes = indices};
 
     if (!smoke_worked(smoke, smoke->ops->conflict(smoke->device, &conflict, &trace, &smoke->err)))
         return 0;

@@ -6,7 +6,7 @@
 #include "run/assign.h"
 #include "run/unit.h"
 
-static const struct pb_selection nothing_selected = {.backend = "auto"};
+static const struct pb_test_selection nothing_selected = {.backend = "auto"};
 
 /* A rank on silicon that sees the devices named by the messages of `uuids`. */
 static struct pb_sighting see(const char *host, int64_t local_rank, const char *uuids)
@@ -228,7 +228,7 @@ static void test_keys__absent_device_of_a_fleet_keeps_its_place(void **state)
 
 static void test_keys__fleet_with_more_devices_than_ranks_is_refused(void **state)
 {
-    const struct pb_selection selection = {.backend = "sim", .fleet = "f.json"};
+    const struct pb_test_selection selection = {.backend = "sim", .fleet = "f.json"};
     struct pb_arrival arrivals[] = {arrive("n1", 0, "a")};
     struct pb_error err = PB_ERROR_INIT;
     struct pb_named_device named[1];

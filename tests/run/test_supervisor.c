@@ -42,8 +42,8 @@ static void tell_frame(struct story *story, const struct pb_event *event, enum p
         PB_TEXT_SET(story->message, event->note.message);
 }
 
-static enum pb_event_kind act(struct pb_supervisor *supervisor, const struct pb_event *event,
-                              struct story *story)
+static enum pb_supervisor_event_kind act(struct pb_supervisor *supervisor,
+                                         const struct pb_event *event, struct story *story)
 {
     switch (event->kind) {
     case PB_EVENT_HELLO:
@@ -76,7 +76,7 @@ static struct story run(const char *first, const char *second, double deadline_s
     const char *const argv[] = {FAKE_PROBE, first, second, NULL};
     struct story story = {.text = ""};
     struct pb_supervisor *supervisor;
-    enum pb_event_kind kind = PB_EVENT_NONE;
+    enum pb_supervisor_event_kind kind = PB_EVENT_NONE;
 
     assert_int_equal(pb_supervisor_create(argv, deadline_seconds, &supervisor, NULL), PB_OK);
     for (int i = 0; i < STEPS_MAX && kind != PB_EVENT_OVER && kind != PB_EVENT_REFUSED; i++) {
@@ -313,7 +313,7 @@ static struct story run_until_b(const char *what)
     const char *const argv[] = {FAKE_PROBE, what, NULL};
     struct story story = {.text = ""};
     struct pb_supervisor *supervisor;
-    enum pb_event_kind kind = PB_EVENT_NONE;
+    enum pb_supervisor_event_kind kind = PB_EVENT_NONE;
 
     assert_int_equal(pb_supervisor_create(argv, 60, &supervisor, NULL), PB_OK);
     for (int i = 0; i < STEPS_MAX && kind != PB_EVENT_OVER; i++) {

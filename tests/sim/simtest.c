@@ -158,11 +158,11 @@ uint32_t simtest_overhead(struct pb_device *device)
     return cycles;
 }
 
-struct pb_trace simtest_run(struct pb_device *device, const struct pb_chase *chase,
-                            uint32_t *latency_out)
+struct pb_chase_trace simtest_run(struct pb_device *device, const struct pb_chase *chase,
+                                  uint32_t *latency_out)
 {
     uint64_t *index = malloc((chase->record + 1) * sizeof(*index));
-    struct pb_trace trace = {.latency_cycles = latency_out, .index_bytes = index};
+    struct pb_chase_trace trace = {.latency_cycles = latency_out, .index_bytes = index};
     struct pb_error err = PB_ERROR_INIT;
 
     assert_non_null(index);
@@ -196,7 +196,7 @@ void simtest_trace(struct pb_device *device, enum pb_path path, size_t slots, ui
                              .record = record,
                              .carveout_bytes = -1,
                              .sm = -1};
-    struct pb_trace trace = {.latency_cycles = latency_out};
+    struct pb_chase_trace trace = {.latency_cycles = latency_out};
     struct pb_error err = PB_ERROR_INIT;
 
     trace.index_bytes = index = malloc(record * sizeof(*index));
@@ -221,7 +221,7 @@ double simtest_lap(struct pb_device *device, enum pb_path path, size_t slots, ui
                              .timed = slots,
                              .carveout_bytes = -1,
                              .sm = -1};
-    struct pb_trace trace = {0};
+    struct pb_chase_trace trace = {0};
     struct pb_error err = PB_ERROR_INIT;
 
     if (device->ops->chase(device, &chase, &trace, &err) != PB_OK)

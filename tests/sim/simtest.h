@@ -54,8 +54,8 @@ uint64_t *simtest_offsets(size_t count, uint64_t stride_bytes);
 struct pb_chase simtest_chase(enum pb_path path, const uint64_t *offsets, size_t count);
 
 /* Runs a chase; latency_out[record], NULL where nothing is recorded. */
-struct pb_trace simtest_run(struct pb_device *device, const struct pb_chase *chase,
-                            uint32_t *latency_out);
+struct pb_chase_trace simtest_run(struct pb_device *device, const struct pb_chase *chase,
+                                  uint32_t *latency_out);
 
 /* Traces `record` loads after `warm` of a sequential chase; latency_out less the overhead. */
 void simtest_trace(struct pb_device *device, enum pb_path path, size_t slots, uint64_t stride_bytes,

@@ -76,7 +76,7 @@ static uint32_t conflict_cycles(struct pb_device *device, uint32_t stride)
     struct pb_conflict conflict = {.word_bytes = 4, .stride_words = stride, .warm = 4, .record = 8};
     uint32_t latency[8], overhead = simtest_overhead(device);
     uint64_t index[8];
-    struct pb_trace trace = {.latency_cycles = latency, .index_bytes = index};
+    struct pb_chase_trace trace = {.latency_cycles = latency, .index_bytes = index};
 
     assert_int_equal(device->ops->conflict(device, &conflict, &trace, NULL), PB_OK);
     assert_int_equal(trace.count, 8);
@@ -109,7 +109,7 @@ static void test_conflict__table_viii(void **state)
 static void expect_refused(struct pb_device *device, struct pb_conflict conflict,
                            enum pb_status status, const char *message)
 {
-    struct pb_trace trace = {0};
+    struct pb_chase_trace trace = {0};
     struct pb_error err = PB_ERROR_INIT;
 
     assert_int_equal(device->ops->conflict(device, &conflict, &trace, &err), status);

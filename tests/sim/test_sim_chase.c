@@ -52,7 +52,7 @@ static void test_chase__a_lap_costs_what_its_trace_adds_up_to(void **state)
     uint64_t *offsets = simtest_offsets(24, 128);
     struct pb_chase chase = simtest_chase(PB_PATH_GLOBAL_CA, offsets, 24);
     uint32_t latency[100];
-    struct pb_trace lap;
+    struct pb_chase_trace lap;
     uint64_t sum = 0;
 
     (void)state;
@@ -132,7 +132,7 @@ static void test_carveout__shrinks_a_unified_cache(void **state)
     uint64_t *offsets = simtest_offsets(12, 128);
     struct pb_chase chase = simtest_chase(PB_PATH_GLOBAL_CA, offsets, 12);
     struct pb_device *device;
-    struct pb_trace lap;
+    struct pb_chase_trace lap;
 
     (void)state;
     simtest_set(root, "caches/0/unified_with_shared", "true");
@@ -176,7 +176,7 @@ static void test_carveout__leaves_other_caches_alone(void **state)
 static void expect_refused(struct pb_device *device, const struct pb_chase *chase,
                            enum pb_status status, const char *message)
 {
-    struct pb_trace trace = {0};
+    struct pb_chase_trace trace = {0};
     struct pb_error err = PB_ERROR_INIT;
 
     assert_int_equal(device->ops->chase(device, chase, &trace, &err), status);

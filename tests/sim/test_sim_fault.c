@@ -23,7 +23,7 @@ static double ns_of_l1(struct pb_device *device)
                              .timed = 100,
                              .carveout_bytes = -1,
                              .sm = -1};
-    struct pb_trace trace = {0};
+    struct pb_chase_trace trace = {0};
 
     assert_int_equal(device->ops->chase(device, &chase, &trace, NULL), PB_OK);
     return trace.total_ns / 100;
@@ -142,7 +142,7 @@ static double l1_of_sm(struct pb_device *device, int64_t sm)
                              .timed = 100,
                              .carveout_bytes = -1,
                              .sm = sm};
-    struct pb_trace trace = {0};
+    struct pb_chase_trace trace = {0};
 
     assert_int_equal(device->ops->chase(device, &chase, &trace, NULL), PB_OK);
     assert_int_equal(trace.sm_id, sm);
@@ -255,7 +255,7 @@ static void test_fault_bitflip__stops_a_chase_with_address_and_bits(void **state
                              .record = 2,
                              .carveout_bytes = -1,
                              .sm = -1};
-    struct pb_trace trace = {.latency_cycles = latency, .index_bytes = index};
+    struct pb_chase_trace trace = {.latency_cycles = latency, .index_bytes = index};
     struct pb_error err = PB_ERROR_INIT;
     unsigned long long address, expected, found, bits;
 

@@ -132,7 +132,7 @@ static void chase_on(struct pb_device *device, int64_t sm, uint32_t *l2_out, uin
 {
     uint64_t *offsets = simtest_offsets(8, 128), index[16];
     uint32_t cycles[16], overhead = simtest_overhead(device);
-    struct pb_trace trace = {.latency_cycles = cycles, .index_bytes = index};
+    struct pb_chase_trace trace = {.latency_cycles = cycles, .index_bytes = index};
     struct pb_chase chase = {.path = PB_PATH_GLOBAL_CG,
                              .offset_bytes = offsets,
                              .offset_count = 8,

@@ -19,7 +19,7 @@ static void trace_path(struct pb_device *device, enum pb_path path, const uint64
                              .record = count,
                              .carveout_bytes = -1,
                              .sm = -1};
-    struct pb_trace trace = {.latency_cycles = latency_out, .index_bytes = index};
+    struct pb_chase_trace trace = {.latency_cycles = latency_out, .index_bytes = index};
 
     assert_non_null(index);
     assert_int_equal(device->ops->chase(device, &chase, &trace, NULL), PB_OK);

@@ -25,7 +25,7 @@ static double loaded_median(struct pb_device *device, enum pb_background backgro
                                     .read_bytes = read_bytes,
                                     .background = background,
                                     .background_bytes_per_s = wanted};
-    struct pb_trace trace = {.latency_cycles = latency, .index_bytes = indices};
+    struct pb_chase_trace trace = {.latency_cycles = latency, .index_bytes = indices};
     struct pb_error err = PB_ERROR_INIT;
 
     chase.chase.record = RECORD;

@@ -22,7 +22,7 @@ static enum pb_status cold(struct pb_device *device, enum pb_path path, const ui
                              .sm = -1,
                              .alias_bytes = alias_bytes};
     uint64_t index[RECORD_MAX];
-    struct pb_trace trace = {.latency_cycles = latency_out, .index_bytes = index};
+    struct pb_chase_trace trace = {.latency_cycles = latency_out, .index_bytes = index};
     uint32_t overhead = simtest_overhead(device);
     enum pb_status status;
 
@@ -47,7 +47,7 @@ static double lap(struct pb_device *device, const uint64_t *offsets, size_t coun
                              .carveout_bytes = -1,
                              .sm = -1,
                              .alias_bytes = alias_bytes};
-    struct pb_trace trace = {0};
+    struct pb_chase_trace trace = {0};
 
     assert_int_equal(device->ops->chase(device, &chase, &trace, NULL), PB_OK);
     return (double)trace.total_cycles / (double)count;
@@ -78,7 +78,7 @@ static void test_alias__reaches_beyond_memory_with_lines_in_l2(void **state)
     enum { PAGES = 100 };
     json_t *root = simtest_profile();
     struct pb_device *device = simtest_open(root, NULL);
-    struct pb_trace trace = {0};
+    struct pb_chase_trace trace = {0};
     uint64_t offsets[PAGES];
     struct pb_chase plain = {.path = PB_PATH_GLOBAL_CG,
                              .offset_bytes = offsets,

@@ -153,7 +153,7 @@ static double small_jump(struct pb_device *device, enum pb_path path, uint64_t j
                              .record = 2 * couples,
                              .carveout_bytes = -1,
                              .sm = -1};
-    struct pb_trace trace = {.latency_cycles = latency, .index_bytes = index};
+    struct pb_chase_trace trace = {.latency_cycles = latency, .index_bytes = index};
     double sum = 0.0;
 
     assert_true(latency != NULL && index != NULL);

@@ -386,8 +386,9 @@ static bool has_room(const struct legs *legs, int64_t sm)
 }
 
 /* Number `number` of a walk's legs, if it has so many. */
-static enum pb_status add_leg(struct legs *legs, struct pb_cuda_walk *walk, struct pb_trace *trace,
-                              uint64_t number, bool *is_there_out, struct pb_error *err)
+static enum pb_status add_leg(struct legs *legs, struct pb_cuda_walk *walk,
+                              struct pb_chase_trace *trace, uint64_t number, bool *is_there_out,
+                              struct pb_error *err)
 {
     const struct pb_chase *chase = walk->chase;
     uint64_t first = number * walk->window, rest = chase->record - first;
@@ -406,7 +407,7 @@ static enum pb_status add_leg(struct legs *legs, struct pb_cuda_walk *walk, stru
 
 /* The first legs of all walks, then the second ones…: those of one SM come one after the other. */
 static enum pb_status add_legs(struct legs *legs, struct pb_cuda_walk *walks, size_t count,
-                               struct pb_trace *traces, struct pb_error *err)
+                               struct pb_chase_trace *traces, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
     bool is_more = true;
@@ -484,7 +485,7 @@ static bool may_spread(const struct pb_cuda_walk *walk)
 /* Launches all legs of a group. The caches of confined ones are set up once for all. */
 static enum pb_status launch_group(struct pb_cuda_device *cuda, const struct pb_chase *chases,
                                    size_t count, struct pb_cuda_walk *walks,
-                                   struct pb_trace *traces, struct pb_error *err)
+                                   struct pb_chase_trace *traces, struct pb_error *err)
 {
     bool is_confined = chases->is_confined;
     struct legs legs = {.cuda = cuda, .most = 1, .set_up = !is_confined};
@@ -499,7 +500,7 @@ static enum pb_status launch_group(struct pb_cuda_device *cuda, const struct pb_
 }
 
 enum pb_status pb_cuda_chases(struct pb_device *device, const struct pb_chase *chases, size_t count,
-                              struct pb_trace *traces, struct pb_error *err)
+                              struct pb_chase_trace *traces, struct pb_error *err)
 {
     struct pb_cuda_device *cuda = (struct pb_cuda_device *)device;
     struct pb_cuda_walk *walks = malloc(count * sizeof(*walks));
@@ -520,7 +521,7 @@ enum pb_status pb_cuda_chases(struct pb_device *device, const struct pb_chase *c
 }
 
 enum pb_status pb_cuda_chase(struct pb_device *device, const struct pb_chase *chase,
-                             struct pb_trace *trace, struct pb_error *err)
+                             struct pb_chase_trace *trace, struct pb_error *err)
 {
     return pb_cuda_chases(device, chase, 1, trace, err);
 }

@@ -233,11 +233,11 @@ enum pb_status pb_cuda_stamp(struct pb_device *device, enum pb_stamp stamp, size
 enum pb_status pb_cuda_clock(struct pb_device *device, double seconds, size_t count,
                              struct pb_clock_sample *samples_out, struct pb_error *err);
 enum pb_status pb_cuda_chase(struct pb_device *device, const struct pb_chase *chase,
-                             struct pb_trace *trace, struct pb_error *err);
+                             struct pb_chase_trace *trace, struct pb_error *err);
 enum pb_status pb_cuda_chases(struct pb_device *device, const struct pb_chase *chases, size_t count,
-                              struct pb_trace *traces, struct pb_error *err);
+                              struct pb_chase_trace *traces, struct pb_error *err);
 enum pb_status pb_cuda_conflict(struct pb_device *device, const struct pb_conflict *conflict,
-                                struct pb_trace *trace, struct pb_error *err);
+                                struct pb_chase_trace *trace, struct pb_error *err);
 enum pb_status pb_cuda_stream(struct pb_device *device, const struct pb_stream *stream,
                               struct pb_stream_result *result_out, struct pb_error *err);
 enum pb_status pb_cuda_burst(struct pb_device *device, const struct pb_burst *burst,
@@ -259,7 +259,7 @@ enum pb_status pb_cuda_cluster(struct pb_device *device, const struct pb_cluster
 enum pb_status pb_cuda_pair(struct pb_device *device, const struct pb_pair *pair,
                             uint32_t *cycles_out, struct pb_error *err);
 enum pb_status pb_cuda_loaded_chase(struct pb_device *device, const struct pb_loaded_chase *chase,
-                                    struct pb_trace *trace, double *background_out,
+                                    struct pb_chase_trace *trace, double *background_out,
                                     struct pb_error *err);
 enum pb_status pb_cuda_work(struct pb_device *device, const struct pb_work *work,
                             uint64_t *cycles_out, struct pb_error *err);

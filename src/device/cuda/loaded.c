@@ -133,8 +133,8 @@ static uint64_t period_cycles(const struct pb_cuda_device *cuda, double bytes_pe
 }
 
 /* The whole chase, in one launch; waits for it. */
-static enum pb_status trace_alone(struct pb_cuda_walk *walk, struct pb_trace *trace, int64_t sm,
-                                  struct pb_error *err)
+static enum pb_status trace_alone(struct pb_cuda_walk *walk, struct pb_chase_trace *trace,
+                                  int64_t sm, struct pb_error *err)
 {
     const struct pb_cuda_leg leg = {walk, trace, 0, walk->chase->record, sm};
     enum pb_status status = pb_cuda_launch(walk->cuda, &leg, 1, false, err);
@@ -143,7 +143,7 @@ static enum pb_status trace_alone(struct pb_cuda_walk *walk, struct pb_trace *tr
 }
 
 /* Until all that launches need has been allocated: that would wait for the traffic to end. */
-static enum pb_status practise(struct pb_cuda_walk *walk, struct pb_trace *trace,
+static enum pb_status practise(struct pb_cuda_walk *walk, struct pb_chase_trace *trace,
                                struct pb_error *err)
 {
     const int launches = 8; /* more than may be under way at once */
@@ -155,7 +155,7 @@ static enum pb_status practise(struct pb_cuda_walk *walk, struct pb_trace *trace
 }
 
 static enum pb_status trace_beside(struct pb_cuda_walk *walk, const struct pb_loaded_chase *chase,
-                                   const struct parts *parts, struct pb_trace *trace,
+                                   const struct parts *parts, struct pb_chase_trace *trace,
                                    double *bytes_per_s_out, struct pb_error *err)
 {
     struct pb_cuda_device *cuda = walk->cuda;
@@ -208,7 +208,7 @@ static enum pb_status set_aside(struct pb_cuda_device *cuda, bool is_wanted, str
 
 /* The array, read by its SM; then what is to evict it; then the chase. */
 static enum pb_status trace_behind(struct pb_cuda_walk *walk, const struct pb_loaded_chase *chase,
-                                   const struct parts *parts, struct pb_trace *trace,
+                                   const struct parts *parts, struct pb_chase_trace *trace,
                                    struct pb_error *err)
 {
     struct pb_cuda_device *cuda = walk->cuda;
@@ -250,7 +250,7 @@ static enum pb_status check_request(const struct pb_cuda_device *cuda,
 }
 
 enum pb_status pb_cuda_loaded_chase(struct pb_device *device, const struct pb_loaded_chase *chase,
-                                    struct pb_trace *trace, double *background_out,
+                                    struct pb_chase_trace *trace, double *background_out,
                                     struct pb_error *err)
 {
     struct pb_cuda_device *cuda = (struct pb_cuda_device *)device;

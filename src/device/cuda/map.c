@@ -21,7 +21,7 @@ static enum pb_status check_request(const struct pb_cuda_device *cuda, const str
 }
 
 static enum pb_status walk_all(struct pb_cuda_walk *walk, const struct pb_map *map,
-                               struct pb_trace *traces, uint32_t *latency_cycles_out,
+                               struct pb_chase_trace *traces, uint32_t *latency_cycles_out,
                                uint64_t *indices, struct pb_error *err)
 {
     bool is_all = map->sms == NULL || map->sm_count == 0;
@@ -31,8 +31,8 @@ static enum pb_status walk_all(struct pb_cuda_walk *walk, const struct pb_map *m
     for (size_t i = 0; status == PB_OK && i < sm_count; i++) {
         int64_t sm = is_all ? (int64_t)i : (int64_t)map->sms[i];
 
-        traces[i] = (struct pb_trace){.latency_cycles = latency_cycles_out + i * map->offset_count,
-                                      .index_bytes = indices};
+        traces[i] = (struct pb_chase_trace){
+            .latency_cycles = latency_cycles_out + i * map->offset_count, .index_bytes = indices};
         for (uint64_t first = 0; status == PB_OK && first < map->offset_count;
              first += walk->window) {
             uint64_t rest = map->offset_count - first;
@@ -59,7 +59,7 @@ enum pb_status pb_cuda_map(struct pb_device *device, const struct pb_map *map,
                              .carveout_bytes = -1,
                              .sm = -1};
     uint64_t *indices = malloc((map->offset_count + 1) * sizeof(*indices));
-    struct pb_trace *traces = malloc((map->sm_count + cuda->info.sm_count) * sizeof(*traces));
+    struct pb_chase_trace *traces = malloc((map->sm_count + cuda->info.sm_count) * sizeof(*traces));
     const struct pb_cuda_beside beside = {0, 0};
     struct pb_cuda_walk walk = {.cuda = cuda};
     enum pb_status status = pb_cuda_enter(cuda, err);

@@ -161,7 +161,7 @@ static enum pb_status read_pairs(struct pb_cuda_device *cuda, uint32_t record, u
 }
 
 enum pb_status pb_cuda_conflict(struct pb_device *device, const struct pb_conflict *conflict,
-                                struct pb_trace *trace, struct pb_error *err)
+                                struct pb_chase_trace *trace, struct pb_error *err)
 {
     struct pb_cuda_device *cuda = (struct pb_cuda_device *)device;
     struct pb_kernel_conflict launch;

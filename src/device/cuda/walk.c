@@ -120,7 +120,7 @@ static enum pb_status read_window(const struct pb_cuda_leg *leg, const uint32_t 
 static void describe(const struct pb_cuda_leg *leg, const struct pb_kernel_result *result)
 {
     const struct pb_cuda_walk *walk = leg->walk;
-    struct pb_trace *trace = leg->trace;
+    struct pb_chase_trace *trace = leg->trace;
     bool is_timed = leg->count == 0;
 
     trace->count = walk->chase->record;

@@ -28,10 +28,10 @@ struct pb_cuda_walk {
 /* A part of a chase, for one CTA: from the start to the last access that is kept. */
 struct pb_cuda_leg {
     struct pb_cuda_walk *walk;
-    struct pb_trace *trace; /* gets the accesses from `first` on, or the time */
-    uint64_t first;         /* recorded by the legs before */
-    uint64_t count;         /* of accesses that are kept; 0: timed */
-    int64_t sm;             /* -1: any */
+    struct pb_chase_trace *trace; /* gets the accesses from `first` on, or the time */
+    uint64_t first;               /* recorded by the legs before */
+    uint64_t count;               /* of accesses that are kept; 0: timed */
+    int64_t sm;                   /* -1: any */
 };
 
 /* ---- chase.c ---- */

@@ -291,7 +291,7 @@ static enum pb_status read_back(struct walk *walk, uint64_t loads, struct pb_err
  * Window by window. As long as no policy has drawn lots a repeated launch reaches the same state,
  * so the walk simply goes on.
  */
-static void record(struct walk *walk, uint64_t window, struct pb_trace *trace)
+static void record(struct walk *walk, uint64_t window, struct pb_chase_trace *trace)
 {
     const struct pb_chase *chase = walk->chase;
     size_t slot;
@@ -334,7 +334,7 @@ static struct walk start_walk(struct pb_sim_device *device, const struct pb_chas
 }
 
 enum pb_status pb_sim_chase(struct pb_device *base, const struct pb_chase *chase,
-                            struct pb_trace *trace, struct pb_error *err)
+                            struct pb_chase_trace *trace, struct pb_error *err)
 {
     struct pb_sim_device *device = pb_sim_device_of(base);
     enum pb_status status = pb_sim_chase_check(device, chase, err);
@@ -371,7 +371,7 @@ enum pb_status pb_sim_chase(struct pb_device *base, const struct pb_chase *chase
 
 /* One after the other: no simulated chase knows of another. */
 enum pb_status pb_sim_chases(struct pb_device *base, const struct pb_chase *chases, size_t count,
-                             struct pb_trace *traces, struct pb_error *err)
+                             struct pb_chase_trace *traces, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 

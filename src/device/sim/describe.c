@@ -14,21 +14,6 @@ enum {
     REASON_HARDWARE_THERMAL = 0x40
 };
 
-/* Loads through L1 or past it are instructions of every device; the other paths need a cache. */
-bool pb_sim_device_has_path(const struct pb_sim_device *device, enum pb_path path)
-{
-    const struct pb_sim_profile *profile = device->profile;
-
-    if (path == PB_PATH_GLOBAL_CA || path == PB_PATH_GLOBAL_CG || path == PB_PATH_SHARED)
-        return true;
-    if (path == PB_PATH_TEXTURE_2D)
-        path = PB_PATH_TEXTURE;
-    for (size_t i = 0; i < profile->cache_count; i++)
-        if ((profile->caches[i].paths >> path & 1) != 0)
-            return true;
-    return false;
-}
-
 static uint32_t capabilities_of(const struct pb_sim_device *device)
 {
     static const struct {

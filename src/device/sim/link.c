@@ -152,7 +152,7 @@ static double peer_load_cycles(const struct pb_sim_device *device, const struct 
 }
 
 enum pb_status pb_sim_peer_chase(struct pb_sim_device *device, const struct pb_chase *chase,
-                                 struct pb_trace *trace, struct pb_error *err)
+                                 struct pb_chase_trace *trace, struct pb_error *err)
 {
     enum pb_status status = find_peer(device, chase->peer, err);
     double cycles, total = 0.0;

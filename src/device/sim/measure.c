@@ -78,7 +78,7 @@ static enum pb_status check_conflict(const struct pb_sim_device *device,
 }
 
 enum pb_status pb_sim_conflict(struct pb_device *base, const struct pb_conflict *conflict,
-                               struct pb_trace *trace, struct pb_error *err)
+                               struct pb_chase_trace *trace, struct pb_error *err)
 {
     struct pb_sim_device *device = pb_sim_device_of(base);
     const struct pb_sim_shared_spec *shared = &device->profile->shared;

@@ -105,7 +105,7 @@ static bool is_kept(struct pb_sim_device *device, const struct pb_loaded_chase *
 }
 
 enum pb_status pb_sim_loaded_chase(struct pb_device *base, const struct pb_loaded_chase *chase,
-                                   struct pb_trace *trace, double *background_out,
+                                   struct pb_chase_trace *trace, double *background_out,
                                    struct pb_error *err)
 {
     struct pb_sim_device *device = pb_sim_device_of(base);

@@ -11,15 +11,6 @@
 
 #include "device/sim/reader.h"
 
-uint64_t pb_sim_shape_bytes(const struct pb_sim_shape *shape)
-{
-    uint64_t lines = 0;
-
-    for (uint32_t set = 0; set < shape->set_count; set++)
-        lines += shape->ways[set];
-    return lines * shape->line_bytes;
-}
-
 static void read_dram(struct pb_sim_reader *reader, const struct pb_json *root,
                       struct pb_sim_dram_spec *dram)
 {

@@ -11,19 +11,6 @@
 #include "device/sim/simulator.h"
 #include "device/sim/slot.h"
 
-struct pb_sim_device *pb_sim_device_of(struct pb_device *device)
-{
-    return (struct pb_sim_device *)device; /* base is its first member */
-}
-
-enum pb_status pb_sim_device_check(const struct pb_sim_device *device, struct pb_error *err)
-{
-    if (!device->is_lost)
-        return PB_OK;
-    return pb_fail(err, PB_LOST, "%s gpu %lld: the device has fallen off the bus", device->host,
-                   (long long)device->slot);
-}
-
 void pb_sim_host(const char *asked, char host_out[PB_KEY_LENGTH])
 {
     char name[256] = "localhost";

@@ -88,19 +88,19 @@ double pb_sim_device_pass(struct pb_sim_device *device, double cycles);
 
 /* link.c: a chase in a peer's memory, whatever chase_check.c has to say of it is said. */
 enum pb_status pb_sim_peer_chase(struct pb_sim_device *device, const struct pb_chase *chase,
-                                 struct pb_trace *trace, struct pb_error *err);
+                                 struct pb_chase_trace *trace, struct pb_error *err);
 
 /* Members of pb_device_sim, described in device.h. */
 enum pb_status pb_sim_chase(struct pb_device *device, const struct pb_chase *chase,
-                            struct pb_trace *trace, struct pb_error *err);
+                            struct pb_chase_trace *trace, struct pb_error *err);
 enum pb_status pb_sim_chases(struct pb_device *device, const struct pb_chase *chases, size_t count,
-                             struct pb_trace *traces, struct pb_error *err);
+                             struct pb_chase_trace *traces, struct pb_error *err);
 enum pb_status pb_sim_stamp(struct pb_device *device, enum pb_stamp stamp, size_t count,
                             uint32_t *cycles_out, struct pb_error *err);
 enum pb_status pb_sim_clock_samples(struct pb_device *device, double seconds, size_t count,
                                     struct pb_clock_sample *samples_out, struct pb_error *err);
 enum pb_status pb_sim_conflict(struct pb_device *device, const struct pb_conflict *conflict,
-                               struct pb_trace *trace, struct pb_error *err);
+                               struct pb_chase_trace *trace, struct pb_error *err);
 enum pb_status pb_sim_stream(struct pb_device *device, const struct pb_stream *stream,
                              struct pb_stream_result *result_out, struct pb_error *err);
 enum pb_status pb_sim_burst(struct pb_device *device, const struct pb_burst *burst,
@@ -121,7 +121,7 @@ enum pb_status pb_sim_cluster(struct pb_device *device, const struct pb_cluster 
 enum pb_status pb_sim_pair(struct pb_device *device, const struct pb_pair *pair,
                            uint32_t *cycles_out, struct pb_error *err);
 enum pb_status pb_sim_loaded_chase(struct pb_device *device, const struct pb_loaded_chase *chase,
-                                   struct pb_trace *trace, double *background_out,
+                                   struct pb_chase_trace *trace, double *background_out,
                                    struct pb_error *err);
 enum pb_status pb_sim_work(struct pb_device *device, const struct pb_work *work,
                            uint64_t *cycles_out, struct pb_error *err);
