@@ -35,15 +35,15 @@ static const double least_agreeing = 0.7;
 static const double stray_share = 0.02, against_share = 0.1;
 
 /* The likeliest policy and its share; lru stands for plru where the two cannot differ. */
-static enum pb_replacement judge(const struct pb_replacement *fit, uint32_t ways,
-                                 double *posterior_out)
+static enum pb_replacement_policy judge(const struct pb_replacement *fit, uint32_t ways,
+                                        double *posterior_out)
 {
-    enum pb_replacement best = PB_POLICY_LRU;
+    enum pb_replacement_policy best = PB_POLICY_LRU;
     double sum = 0.0;
 
     for (int policy = 0; policy < PB_POLICY_COUNT; policy++)
         if (fit->log_likelihood[policy] > fit->log_likelihood[best])
-            best = (enum pb_replacement)policy;
+            best = (enum pb_replacement_policy)policy;
     for (int policy = 0; policy < PB_POLICY_COUNT; policy++)
         if (ways != 2 || policy != PB_POLICY_PLRU)
             sum += exp(fit->log_likelihood[policy] - fit->log_likelihood[best]);
@@ -79,7 +79,7 @@ static void state_policy(const struct pb_case *at, const struct pb_replacement *
     struct pb_parameter *victims = pb_case_answer(at, "way_eviction_probabilities");
     struct pb_votes votes = {0, 0};
     double posterior, confidence;
-    enum pb_replacement best = judge(fit, ways, &posterior);
+    enum pb_replacement_policy best = judge(fit, ways, &posterior);
     bool drawn = best == PB_POLICY_RANDOM || best == PB_POLICY_WEIGHTED;
 
     if (posterior < least_posterior ||

@@ -17,7 +17,7 @@ enum { STRAYS_MAX = 1 };
 
 enum { NONE = UINT32_MAX }; /* no way, or no line */
 
-const char *pb_policy_name(enum pb_replacement policy)
+const char *pb_policy_name(enum pb_replacement_policy policy)
 {
     static const char *const names[PB_POLICY_COUNT] = {"lru", "fifo", "plru", "random", "weighted"};
 
@@ -101,7 +101,7 @@ static uint32_t follow_tree(const struct set *set)
 }
 
 /* The way that a missing line takes. */
-static uint32_t victim_of(const struct set *set, enum pb_replacement policy)
+static uint32_t victim_of(const struct set *set, enum pb_replacement_policy policy)
 {
     if (set->filled < set->ways)
         return set->filled;
@@ -109,7 +109,7 @@ static uint32_t victim_of(const struct set *set, enum pb_replacement policy)
 }
 
 /* One access; true when it hits. */
-static bool access_set(struct set *set, enum pb_replacement policy, uint32_t line)
+static bool access_set(struct set *set, enum pb_replacement_policy policy, uint32_t line)
 {
     uint32_t way = set->way[line];
     bool hit = way != NONE;
@@ -129,8 +129,8 @@ static bool access_set(struct set *set, enum pb_replacement policy, uint32_t lin
 }
 
 /* Log likelihood under a policy that foretells every access. */
-static double replay(const struct pb_set_trace *trace, enum pb_replacement policy, struct set *set,
-                     size_t *strays)
+static double replay(const struct pb_set_trace *trace, enum pb_replacement_policy policy,
+                     struct set *set, size_t *strays)
 {
     const double log_stray = log(stray_rate), log_other = log1p(-stray_rate);
     double sum = 0.0;
@@ -241,7 +241,7 @@ static void fit_trace(const struct pb_set_trace *trace, uint32_t ways, struct tr
         size_t strays = 0;
 
         empty_set(&tracker->set, ways);
-        own[policy] = replay(trace, (enum pb_replacement)policy, &tracker->set, &strays);
+        own[policy] = replay(trace, (enum pb_replacement_policy)policy, &tracker->set, &strays);
         fit->strays[policy] += strays;
         fit->against[policy] += (double)strays > STRAYS_MAX + against_share * (double)trace->count;
     }

@@ -15,7 +15,7 @@
 
 #include "core/error.h"
 
-enum pb_replacement {
+enum pb_replacement_policy {
     PB_POLICY_LRU,
     PB_POLICY_FIFO,
     PB_POLICY_PLRU,
@@ -26,7 +26,7 @@ enum pb_replacement {
 
 enum { PB_WAYS_MAX = 1024 };
 
-const char *pb_policy_name(enum pb_replacement policy);
+const char *pb_policy_name(enum pb_replacement_policy policy);
 
 /* What an access looked like. */
 enum pb_sight { PB_SIGHT_HIT, PB_SIGHT_MISS, PB_SIGHT_NEITHER };

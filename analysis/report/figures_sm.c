@@ -304,22 +304,33 @@ static void draw_lines(const struct pb_figure_case *at, const struct pb_matrix *
     plot->series = NULL;
 }
 
-const char *pb_figure_sync(const struct pb_figure_case *at)
+/* Cycles over another axis, a curve for each of four numbers of threads. */
+static const char *draw_study(const struct pb_figure_case *at, const char *axis, const char *title,
+                              const char *label)
 {
-    static const struct pb_axis_wish axes[] = {{"threads", false}, {"barriers", false}};
+    const struct pb_axis_wish axes[] = {{"threads", false}, {axis, false}};
     const struct pb_matrix *matrix = &pb_figure_recording(at, 0)->matrix;
     const char *reason = pb_figure_check(at, matrix, axes, 2);
-    struct pb_plot plot = {.title = "Time over barriers",
+    struct pb_plot plot = {.title = title,
                            .description = "A curve for each of four numbers of threads.",
-                           .x = {.label = "Barriers", .unit = "", .logarithmic = true},
+                           .x = {.label = label, .unit = "", .logarithmic = true},
                            .y = {.label = "Time", .unit = "cycle", .from_zero = true},
                            .is_wide = true};
     size_t index[] = {0, 0};
 
-    if (reason != NULL)
-        return reason;
-    draw_lines(at, matrix, &plot, index, 0, "threads");
-    return NULL;
+    if (reason == NULL)
+        draw_lines(at, matrix, &plot, index, 0, "threads");
+    return reason;
+}
+
+const char *pb_figure_sync(const struct pb_figure_case *at)
+{
+    return draw_study(at, "barriers", "Time over barriers", "Barriers");
+}
+
+const char *pb_figure_spill(const struct pb_figure_case *at)
+{
+    return draw_study(at, "variables", "Time over live variables", "Live 8-byte variables");
 }
 
 const char *pb_figure_coalesce(const struct pb_figure_case *at)
@@ -341,23 +352,5 @@ const char *pb_figure_coalesce(const struct pb_figure_case *at)
 
         draw_lines(at, matrix, &plot, index, 1, "threads");
     }
-    return NULL;
-}
-
-const char *pb_figure_spill(const struct pb_figure_case *at)
-{
-    static const struct pb_axis_wish axes[] = {{"threads", false}, {"variables", false}};
-    const struct pb_matrix *matrix = &pb_figure_recording(at, 0)->matrix;
-    const char *reason = pb_figure_check(at, matrix, axes, 2);
-    struct pb_plot plot = {.title = "Time over live variables",
-                           .description = "A curve for each of four numbers of threads.",
-                           .x = {.label = "Live 8-byte variables", .unit = "", .logarithmic = true},
-                           .y = {.label = "Time", .unit = "cycle", .from_zero = true},
-                           .is_wide = true};
-    size_t index[] = {0, 0};
-
-    if (reason != NULL)
-        return reason;
-    draw_lines(at, matrix, &plot, index, 0, "threads");
     return NULL;
 }

@@ -82,7 +82,6 @@ struct pb_test {
     uint32_t needs;     /* capability bits */
     enum pb_battery battery;
     pb_test_run *run;
-    bool is_large; /* wants most of a device's memory */
 };
 
 extern const struct pb_test pb_tests[]; /* ends with a NULL name; runs in this order */
@@ -94,6 +93,9 @@ enum pb_link_use {
     PB_LINKS_CONCURRENT, /* that they come, too: pb_bench_barrier() */
 };
 enum pb_link_use pb_test_link_use(const struct pb_test *test);
+
+/* Does it want most of a device's memory? */
+bool pb_test_is_large(const struct pb_test *test);
 
 /* NULL when no test has this name. */
 const struct pb_test *pb_test_find(const char *name);

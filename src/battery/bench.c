@@ -84,35 +84,6 @@ void pb_bench_close(struct pb_bench *bench)
     bench->device = NULL;
 }
 
-enum pb_status pb_bench_barrier(struct pb_bench *bench, const char *test, int64_t number,
-                                int64_t *count_out, struct pb_error *err)
-{
-    const struct pb_node_links *links = &bench->links;
-    double start = pb_time_monotonic_seconds();
-    enum pb_status status;
-
-    if (links->barrier == NULL) {
-        *count_out = 1;
-        return PB_OK;
-    }
-    status = links->barrier(links->context, test, number, count_out, err);
-    bench->waited_seconds += pb_time_monotonic_seconds() - start;
-    return status;
-}
-
-enum pb_status pb_bench_await_links(struct pb_bench *bench, const char *test, struct pb_error *err)
-{
-    const struct pb_node_links *links = &bench->links;
-    double start = pb_time_monotonic_seconds();
-    enum pb_status status;
-
-    if (links->await_links == NULL)
-        return PB_OK;
-    status = links->await_links(links->context, test, err);
-    bench->waited_seconds += pb_time_monotonic_seconds() - start;
-    return status;
-}
-
 /* A state that cannot be read stays unknown: it must not cost the test. */
 static void read_state(struct pb_bench *bench)
 {
@@ -201,7 +172,7 @@ static enum pb_status run_checked(struct pb_bench *bench, const struct pb_test *
 
     if (missing != 0)
         return refuse(missing, err);
-    status = bench->device->ops->begin_test(bench->device, test->name, test->is_large, err);
+    status = bench->device->ops->begin_test(bench->device, test->name, pb_test_is_large(test), err);
     return status != PB_OK ? status : test->run(bench, recording, err);
 }
 

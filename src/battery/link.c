@@ -20,6 +20,36 @@
 #include "battery/grid.h"
 #include "battery/link.h"
 #include "battery/tests.h"
+#include "core/time.h"
+
+enum pb_status pb_bench_barrier(struct pb_bench *bench, const char *test, int64_t number,
+                                int64_t *count_out, struct pb_error *err)
+{
+    const struct pb_node_links *links = &bench->links;
+    double start = pb_time_monotonic_seconds();
+    enum pb_status status;
+
+    if (links->barrier == NULL) {
+        *count_out = 1;
+        return PB_OK;
+    }
+    status = links->barrier(links->context, test, number, count_out, err);
+    bench->waited_seconds += pb_time_monotonic_seconds() - start;
+    return status;
+}
+
+enum pb_status pb_bench_await_links(struct pb_bench *bench, const char *test, struct pb_error *err)
+{
+    const struct pb_node_links *links = &bench->links;
+    double start = pb_time_monotonic_seconds();
+    enum pb_status status;
+
+    if (links->await_links == NULL)
+        return PB_OK;
+    status = links->await_links(links->context, test, err);
+    bench->waited_seconds += pb_time_monotonic_seconds() - start;
+    return status;
+}
 
 enum {
     SMALL_REPEATS = 16,

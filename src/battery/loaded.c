@@ -140,38 +140,53 @@ static uint64_t whole_stride(uint64_t bytes)
     return ((bytes / WHOLE_LINES / LINE_BYTES - 1) | 1) * LINE_BYTES;
 }
 
-enum pb_status pb_test_l2_whole(struct pb_bench *bench, struct pb_recording *recording,
-                                struct pb_error *err)
+/* A sample of an array's lines after `chase` said how it was read: a row of the matrix. */
+static enum pb_status take_lines(struct pb_bench *bench, struct pb_loaded_chase chase, double *row,
+                                 struct pb_error *err)
 {
-    double footprints[WHOLE_FOOTPRINTS] = {0}, lines[WHOLE_LINES], unused;
-    size_t count = choose_footprints(bench, footprints);
-    const struct pb_grid_axis axes[] = {
-        {"footprint", "byte", "array that the SM has read three times", footprints, NULL, count},
-        PB_GRID_VALUES("line", "", "lines of the array, as they were loaded", lines),
-    };
     uint32_t latency[WHOLE_LINES];
+    double unused;
     enum pb_status status;
 
-    if (count == 0)
+    chase.chase = (struct pb_chase){
+        .path = PB_PATH_GLOBAL_CG, .record = WHOLE_LINES, .carveout_bytes = -1, .sm = 0};
+    status = take_loaded(bench, &chase, WHOLE_LINES, whole_stride(chase.read_bytes), latency,
+                         &unused, err);
+    for (size_t i = 0; i < WHOLE_LINES && status == PB_OK; i++)
+        row[i] = latency[i];
+    return status;
+}
+
+/* A matrix of such samples over an axis; refused where it is empty. */
+static enum pb_status open_lines(const struct pb_bench *bench, const struct pb_grid_axis *axis,
+                                 struct pb_matrix *matrix_out, struct pb_error *err)
+{
+    double lines[WHOLE_LINES];
+    const struct pb_grid_axis axes[] = {
+        *axis,
+        PB_GRID_VALUES("line", "", "lines of the array, as they were loaded", lines),
+    };
+
+    if (axis->length == 0)
         return pb_fail(err, PB_UNSUPPORTED, "an L2 of %llu bytes: too small to sample",
                        (unsigned long long)bench->info.l2_bytes);
     for (size_t i = 0; i < WHOLE_LINES; i++)
         lines[i] = (double)i;
-    status = pb_grid_open(&recording->matrix, axes, 2, "cycle",
-                          "latency as stamped, overhead included", err);
-    for (size_t i = 0; i < count && status == PB_OK; i++) {
-        uint64_t bytes = (uint64_t)footprints[i];
-        struct pb_loaded_chase chase = {.chase = {.path = PB_PATH_GLOBAL_CG,
-                                                  .record = WHOLE_LINES,
-                                                  .carveout_bytes = -1,
-                                                  .sm = 0},
-                                        .read_bytes = bytes};
+    return pb_grid_open(matrix_out, axes, 2, "cycle", "latency as stamped, overhead included", err);
+}
 
-        status =
-            take_loaded(bench, &chase, WHOLE_LINES, whole_stride(bytes), latency, &unused, err);
-        for (size_t j = 0; j < WHOLE_LINES && status == PB_OK; j++)
-            recording->matrix.values[i * WHOLE_LINES + j] = latency[j];
-    }
+enum pb_status pb_test_l2_whole(struct pb_bench *bench, struct pb_recording *recording,
+                                struct pb_error *err)
+{
+    double footprints[WHOLE_FOOTPRINTS] = {0};
+    size_t count = choose_footprints(bench, footprints);
+    const struct pb_grid_axis axis = {"footprint", "byte", "array that the SM has read three times",
+                                      footprints,  NULL,   count};
+    enum pb_status status = open_lines(bench, &axis, &recording->matrix, err);
+
+    for (size_t i = 0; i < count && status == PB_OK; i++)
+        status = take_lines(bench, (struct pb_loaded_chase){.read_bytes = (uint64_t)footprints[i]},
+                            recording->matrix.values + i * WHOLE_LINES, err);
     return status;
 }
 
@@ -181,34 +196,18 @@ enum pb_status pb_test_l2_persistence(struct pb_bench *bench, struct pb_recordin
     static const char *const accesses[] = {"alone", "normal", "persisting"};
     enum { ACCESSES = 3, L2_SHARE = 8, PERSISTING = 2 };
     uint64_t bytes = bench->info.l2_bytes / L2_SHARE / PB_WORK_ARRAY_STEP * PB_WORK_ARRAY_STEP;
-    double lines[WHOLE_LINES], unused;
-    const struct pb_grid_axis axes[] = {
-        PB_GRID_LABELS("access", "how the array was read before", accesses),
-        PB_GRID_VALUES("line", "", "lines of the array, as they were loaded", lines),
-    };
-    uint32_t latency[WHOLE_LINES];
+    struct pb_grid_axis axis = PB_GRID_LABELS("access", "how the array was read before", accesses);
     enum pb_status status;
 
     if (bytes < WHOLE_LINES * LINE_BYTES)
-        return pb_fail(err, PB_UNSUPPORTED, "an L2 of %llu bytes: too small to sample",
-                       (unsigned long long)bench->info.l2_bytes);
-    for (size_t i = 0; i < WHOLE_LINES; i++)
-        lines[i] = (double)i;
-    status = pb_grid_open(&recording->matrix, axes, 2, "cycle",
-                          "latency as stamped, overhead included", err);
-    for (size_t i = 0; i < ACCESSES && status == PB_OK; i++) {
-        struct pb_loaded_chase chase = {.chase = {.path = PB_PATH_GLOBAL_CG,
-                                                  .record = WHOLE_LINES,
-                                                  .carveout_bytes = -1,
-                                                  .sm = 0},
-                                        .read_bytes = bytes,
-                                        .is_persisting = i == PERSISTING,
-                                        .evict_bytes = i > 0 ? 2 * bench->info.l2_bytes : 0};
-
-        status =
-            take_loaded(bench, &chase, WHOLE_LINES, whole_stride(bytes), latency, &unused, err);
-        for (size_t j = 0; j < WHOLE_LINES && status == PB_OK; j++)
-            recording->matrix.values[i * WHOLE_LINES + j] = latency[j];
-    }
+        axis.length = 0;
+    status = open_lines(bench, &axis, &recording->matrix, err);
+    for (size_t i = 0; i < ACCESSES && status == PB_OK; i++)
+        status = take_lines(
+            bench,
+            (struct pb_loaded_chase){.read_bytes = bytes,
+                                     .is_persisting = i == PERSISTING,
+                                     .evict_bytes = i > 0 ? 2 * bench->info.l2_bytes : 0},
+            recording->matrix.values + i * WHOLE_LINES, err);
     return status;
 }

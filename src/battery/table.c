@@ -106,10 +106,10 @@ const struct pb_test pb_tests[] = {
      pb_test_prefetch},
     {"tlb_reach", "how far each TLB level reaches", "cycle",
      "M16 4.4: a load in each of n pages, strides of 2 to 64 MiB", PB_CAP_GLOBAL_CG, PB_STANDARD,
-     pb_test_tlb_reach, .is_large = true},
+     pb_test_tlb_reach},
     {"sm_misses", "what a miss of L1, of constants and of the TLB costs on every SM", "cycle",
      "M16 5.2: misses that L2 or the next TLB level serves, on each SM in turn",
-     PB_CAP_GLOBAL_CA | PB_CAP_GLOBAL_CG, PB_QUICK, pb_test_sm_misses, .is_large = true},
+     PB_CAP_GLOBAL_CA | PB_CAP_GLOBAL_CG, PB_QUICK, pb_test_sm_misses},
     {"tlb_remap", "the same far beyond memory, by one block mapped over and over", "cycle",
      "facts 2.11: one handle, many mappings", PB_CAP_GLOBAL_CG | PB_CAP_ALIAS, PB_STANDARD,
      pb_test_tlb_remap},
@@ -242,4 +242,9 @@ enum pb_link_use pb_test_link_use(const struct pb_test *test)
     if ((test->needs & PB_CAP_PEER) != 0 || test->run == pb_test_host_link_concurrent)
         return PB_LINKS_CONCURRENT;
     return (test->needs & PB_CAP_LINK) != 0 ? PB_LINKS_EXCLUSIVE : PB_LINKS_UNUSED;
+}
+
+bool pb_test_is_large(const struct pb_test *test)
+{
+    return test->run == pb_test_tlb_reach || test->run == pb_test_sm_misses;
 }

@@ -290,14 +290,6 @@ struct pb_run_listener pb_progress_observer(struct pb_progress *progress)
     return (struct pb_run_listener){tell, tick, note, progress};
 }
 
-void pb_progress_note(struct pb_progress *progress, const char *line)
-{
-    if (progress->quiet)
-        return;
-    erase(progress);
-    print_line(line);
-}
-
 enum pb_status pb_progress_open(size_t rank_count, bool quiet, struct pb_progress **progress_out,
                                 struct pb_error *err)
 {

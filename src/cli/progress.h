@@ -24,9 +24,6 @@ enum pb_status pb_progress_open(size_t rank_count, bool quiet, struct pb_progres
 /* Whom to tell the news; it lives as long as the progress. */
 struct pb_run_listener pb_progress_observer(struct pb_progress *progress);
 
-/* A line that is not about a test. */
-void pb_progress_note(struct pb_progress *progress, const char *line);
-
 /* Leaves the last state on the screen; NULL is allowed. */
 void pb_progress_close(struct pb_progress *progress);
 

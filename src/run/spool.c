@@ -80,11 +80,6 @@ enum pb_status pb_spool_open(const char *dir, int64_t rank, uint32_t epoch,
     return PB_OK;
 }
 
-const char *pb_spool_name(const struct pb_spool *spool)
-{
-    return spool->path;
-}
-
 /* Cuts off what was written of a frame; where even that fails, readers skip it. */
 static void cut(struct pb_spool *spool)
 {

@@ -74,8 +74,6 @@ enum { PB_SPOOL_WAITING_MAX = 64 << 20 };
 /* Tries again what waits in memory. PB_IO: it still does. */
 enum pb_status pb_spool_retry(struct pb_spool *spool, struct pb_error *err);
 
-const char *pb_spool_name(const struct pb_spool *spool); /* its path */
-
 void pb_spool_close(struct pb_spool *spool); /* NULL is allowed */
 
 /* Who gets the frames of a spool; bytes[size] is the frame packed. All valid during the call. */

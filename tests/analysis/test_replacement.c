@@ -25,7 +25,7 @@ static uint64_t draw(uint64_t *state)
 
 /* One set, written down plainly; way_used and way_filled hold the time of that. */
 struct set {
-    enum pb_replacement policy;
+    enum pb_replacement_policy policy;
     uint32_t line[WAYS];
     uint64_t used[WAYS], filled[WAYS], time, random;
     unsigned tree; /* bit 1: root, 2 and 3: its children; set: the right half is older */
@@ -92,7 +92,8 @@ struct chase {
     enum pb_sight sight[ACCESSES];
 };
 
-static void take(struct chase *chase, enum pb_replacement policy, bool in_order, uint64_t seed)
+static void take(struct chase *chase, enum pb_replacement_policy policy, bool in_order,
+                 uint64_t seed)
 {
     struct set set = {.policy = policy, .random = seed};
 
@@ -114,17 +115,17 @@ static struct pb_replacement fit_of(struct chase chases[4])
     return fit;
 }
 
-static enum pb_replacement best_of(const struct pb_replacement *fit)
+static enum pb_replacement_policy best_of(const struct pb_replacement *fit)
 {
-    enum pb_replacement best = PB_POLICY_LRU;
+    enum pb_replacement_policy best = PB_POLICY_LRU;
 
-    for (enum pb_replacement i = PB_POLICY_LRU; i < PB_POLICY_COUNT; i++)
+    for (enum pb_replacement_policy i = PB_POLICY_LRU; i < PB_POLICY_COUNT; i++)
         if (fit->log_likelihood[i] > fit->log_likelihood[best])
             best = i;
     return best;
 }
 
-static void take_four(struct chase chases[4], enum pb_replacement policy)
+static void take_four(struct chase chases[4], enum pb_replacement_policy policy)
 {
     for (size_t i = 0; i < 4; i++)
         take(&chases[i], policy, i < 2, 77 + i);
@@ -135,7 +136,7 @@ static void test_replacement_fit__tells_every_policy(void **state)
     static struct chase chases[4];
 
     (void)state;
-    for (enum pb_replacement policy = PB_POLICY_LRU; policy < PB_POLICY_COUNT; policy++) {
+    for (enum pb_replacement_policy policy = PB_POLICY_LRU; policy < PB_POLICY_COUNT; policy++) {
         struct pb_replacement fit;
 
         take_four(chases, policy);
@@ -193,7 +194,7 @@ static void test_replacement_fit__as_many_lines_as_ways_say_nothing(void **state
 }
 
 /* Two lines of other sets among those of a set of four ways: loaded, they never miss again. */
-static void make_foreign(struct pb_set_chases *chases, enum pb_replacement policy)
+static void make_foreign(struct pb_set_chases *chases, enum pb_replacement_policy policy)
 {
     enum { FOREIGN = 2, LONG = ACCESSES + ACCESSES / 3 };
     static uint64_t address[LINES + FOREIGN];
@@ -228,7 +229,8 @@ static void make_foreign(struct pb_set_chases *chases, enum pb_replacement polic
 
 static void test_set_chases__lines_that_never_miss_again_are_of_other_sets(void **state)
 {
-    static const enum pb_replacement policies[] = {PB_POLICY_LRU, PB_POLICY_PLRU, PB_POLICY_RANDOM};
+    static const enum pb_replacement_policy policies[] = {PB_POLICY_LRU, PB_POLICY_PLRU,
+                                                          PB_POLICY_RANDOM};
     struct pb_error err = PB_ERROR_INIT;
 
     (void)state;

@@ -1,13 +1,14 @@
 /*
  * What it costs to judge a fleet whose devices were analysed, with a baseline of as large ones.
  *
- *   bench_read_back PLUMB-OUTLIERS FILE.h5 [DEVICES [FILES]]
+ *   bench_read_back PLUMB-OUTLIERS FILE.h5 [DEVICES [FILES [METRICS.h5]]]
  *
  * FILE is one that plumb-analyze has been over. Its devices are copied within a file until there
  * are DEVICES (1,000), each with a UUID of its own; FILES (10) more such files are the baseline. A
  * device's metrics are those of the one it was copied from, a little apart from run to run and from
  * device to device. The program has one processor and leaves the files as they are. They lie in
- * $TMPDIR, or /tmp, and take as much as FILE for each device.
+ * $TMPDIR, or /tmp, and take as much as FILE for each device. METRICS lends parameters and metrics
+ * of a longer battery to recordings that take less room.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,6 +51,8 @@ int main(int argc, char **argv)
     if (argc < 3 || files > FILES_MAX || devices == 0)
         return EXIT_FAILURE;
     many_devices_read(argv[2], devices, &many);
+    if (argc > 5)
+        many_devices_take_metrics(&many, argv[5]);
     for (size_t i = 0; i < files; i++) {
         snprintf(paths[i], PATH_LENGTH, "%s/bench-read-back-%d-%zu.h5", folder, (int)getpid(), i);
         if (i == 0) {

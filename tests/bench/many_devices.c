@@ -200,6 +200,20 @@ void many_devices_read(const char *from, size_t count, struct many_devices *many
     pb_reader_close(reader);
 }
 
+void many_devices_take_metrics(struct many_devices *many, const char *from)
+{
+    struct many_devices other;
+
+    many_devices_read(from, many->count, &other);
+    for (size_t i = 0; i < other.row_count; i++)
+        PB_TEXT_SET(other.rows[i].device, many->stored.devices[0].device);
+    PB_TEXT_SET(other.stored.devices[0].device, many->stored.devices[0].device);
+    other.stored.device_count = 1;
+    other.from = many->from;
+    many_devices_clear(many);
+    *many = other;
+}
+
 void many_devices_write(const struct many_devices *many, const char *path)
 {
     write_devices(path, many);

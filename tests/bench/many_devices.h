@@ -22,6 +22,9 @@ struct many_devices {
 };
 
 void many_devices_read(const char *from, size_t count, struct many_devices *many_out);
+/* Metrics and parameters of the first device of another analysed file, instead of its own. */
+void many_devices_take_metrics(struct many_devices *many, const char *from);
+
 void many_devices_clear(struct many_devices *many);
 
 /* Takes as much as FROM for each device. */

@@ -24,15 +24,6 @@ static unsigned log2_of(uint64_t power_of_two)
     return (unsigned)__builtin_ctzll(power_of_two);
 }
 
-uint64_t pb_sim_shape_bytes(const struct pb_sim_shape *shape)
-{
-    uint64_t lines = 0;
-
-    for (uint32_t set = 0; set < shape->set_count; set++)
-        lines += shape->ways[set];
-    return lines * shape->line_bytes;
-}
-
 static bool allocate_buckets(struct pb_sim_cache *cache)
 {
     uint64_t count = 16;

@@ -28,6 +28,15 @@ static void tabulate_xor(struct pb_sim_index_map *map, const struct pb_sim_shape
             map->of_byte[byte][value] = xor_set(shape, value << (8 * byte));
 }
 
+uint64_t pb_sim_shape_bytes(const struct pb_sim_shape *shape)
+{
+    uint64_t lines = 0;
+
+    for (uint32_t set = 0; set < shape->set_count; set++)
+        lines += shape->ways[set];
+    return lines * shape->line_bytes;
+}
+
 static enum pb_status deal(struct pb_sim_index_map *map, const struct pb_sim_shape *shape,
                            struct pb_error *err)
 {
