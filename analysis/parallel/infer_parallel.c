@@ -439,6 +439,8 @@ enum pb_status pb_infer_read_peak(const struct pb_case *at, struct pb_error *err
         }
         free(sorted);
     }
+    if (status == PB_OK && !(best > 0.0))
+        return pb_fail(err, PB_NOT_FOUND, "no throughput was recorded for this memory");
     return status;
 }
 

@@ -227,9 +227,9 @@ const struct pb_option pb_options[] = {
      .argument = "POLICY.json",
      .type = PB_TYPE_FILE,
      .words = "json",
-     .help =
-         "The site's own severity, drain rule and practical size of causes and metrics, and its "
-         "muted findings"},
+     .help = "The site's own rules: severity and draining by cause, the smallest deviation that "
+             "matters "
+             "by metric, and findings to mute"},
     {.id = PB_OPTION_HOSTLIST,
      .programs = PB_FOR(OUTLIERS),
      .letter = 'l',
@@ -322,7 +322,7 @@ const struct pb_option pb_options[] = {
      .name = "device",
      .argument = "KEY",
      .type = PB_TYPE_TEXT,
-     .standard = "the first",
+     .standard = "the first of CACHE.json, the only one of FILE.h5",
      .help = "Which device of that file, named HOST.gpuSLOT"},
     {.id = PB_OPTION_WITHOUT,
      .programs = PB_FOR(MODEL),

@@ -157,12 +157,17 @@ static void print(const struct comparison *comparison, const struct options *opt
             print_pair(comparison, i);
     print_missing(comparison);
     if (isnan(options->tolerance))
-        PB_TEXT_SET(tolerance, "its run-to-run tolerance");
+        PB_TEXT_SET(tolerance, "the run-to-run tolerance");
     else
         snprintf(tolerance, sizeof(tolerance), "%.3g%%", 100.0 * options->tolerance);
-    printf("%zu of %zu pairs of devices differ by more than %s in a measured quantity, or in "
-           "structure; %zu devices have no counterpart\n",
-           comparison->different, pairs, tolerance, comparison->missing);
+    printf(
+        "%zu of %zu pairs of devices differ in structure, or in a latency, clock or rate by more "
+        "than %s; ",
+        comparison->different, pairs, tolerance);
+    if (comparison->missing == 0)
+        puts("every device has a counterpart");
+    else
+        printf("%zu devices have no counterpart\n", comparison->missing);
 }
 
 /* ---- for programs ---- */

@@ -339,6 +339,7 @@ static void test_load__unknown_names_say_where_they_were_looked_for(void **state
     assert_int_equal(pb_sim_profile_load("gtx7800", &profile, &err), PB_NOT_FOUND);
     unsetenv("PLUMB_PROFILE_DIR");
     assert_non_null(strstr(err.message, "expected gtx7800.json in one of /nowhere, "));
+    assert_non_null(strstr(err.message, "; did you mean gtx780?"));
     assert_int_equal(pb_sim_profile_load("./no.json", &profile, &err), PB_NOT_FOUND);
     assert_string_equal(err.message, "profile ./no.json: no such file, or not readable");
     assert_null(profile);
