@@ -8,7 +8,8 @@
 #include "analysis/agreement/replay.h"
 
 /* Tests whose reference chases show how latencies spread; they are read first. */
-static const char *const references[] = {"l2_capacity", "dram_latency", "tlb_reach", "tlb_remap"};
+static const char *const references[] = {"l2_capacity", "l2_line", "dram_latency", "tlb_reach",
+                                         "tlb_remap"};
 
 /* Tests of chases through the hierarchy, in the battery's order. */
 static const char *const tests[] = {
@@ -53,9 +54,8 @@ static const char *const tests[] = {
 
 enum { TESTS = sizeof(tests) / sizeof(tests[0]) };
 
-/* A recording, or an empty one where there is none to read. */
-static enum pb_status load(const struct pb_recordings *source, const char *test,
-                           struct pb_recording *recording_out, struct pb_error *err)
+enum pb_status pb_agreement_load(const struct pb_recordings *source, const char *test,
+                                 struct pb_recording *recording_out, struct pb_error *err)
 {
     enum pb_status status;
 
@@ -67,15 +67,15 @@ static enum pb_status load(const struct pb_recordings *source, const char *test,
     return PB_OK;
 }
 
-static enum pb_status calibrate(struct pb_replay *replay, const struct pb_recordings *source,
-                                struct pb_error *err)
+enum pb_status pb_agreement_calibrate(struct pb_replay *replay, const struct pb_recordings *source,
+                                      struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < sizeof(references) / sizeof(references[0]) && status == PB_OK; i++) {
         struct pb_recording recording;
 
-        status = load(source, references[i], &recording, err);
+        status = pb_agreement_load(source, references[i], &recording, err);
         if (status == PB_OK)
             status = pb_replay_calibrate(replay, &recording.series, err);
         pb_recording_clear(&recording);
@@ -155,13 +155,13 @@ static enum pb_status replay_test(struct pb_replay *replay, const char *test,
 static enum pb_status replay_all(struct pb_replay *replay, const struct pb_recordings *source,
                                  struct pb_agreement *agreement, struct pb_error *err)
 {
-    enum pb_status status = calibrate(replay, source, err);
+    enum pb_status status = pb_agreement_calibrate(replay, source, err);
 
     for (size_t i = 0; i < TESTS && status == PB_OK; i++) {
         struct pb_agreement_test *row = &agreement->tests[agreement->count];
         struct pb_recording recording;
 
-        status = load(source, tests[i], &recording, err);
+        status = pb_agreement_load(source, tests[i], &recording, err);
         if (status == PB_OK)
             status = replay_test(replay, tests[i], &recording.series, row, err);
         agreement->count += status == PB_OK && row->accesses > 0;

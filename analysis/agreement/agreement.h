@@ -48,6 +48,16 @@ void pb_agreement_clear(struct pb_agreement *agreement); /* NULL is allowed */
 /* The sum of all rows; its test is empty, its worst chase that of the test named there. */
 struct pb_agreement_test pb_agreement_total(const struct pb_agreement *agreement);
 
+struct pb_replay;
+
+/* A recording, or an empty one where there is none to read. PB_NO_MEMORY */
+enum pb_status pb_agreement_load(const struct pb_recordings *source, const char *test,
+                                 struct pb_recording *recording_out, struct pb_error *err);
+
+/* Calibrates the replay by all tests that have references. PB_NO_MEMORY */
+enum pb_status pb_agreement_calibrate(struct pb_replay *replay, const struct pb_recordings *source,
+                                      struct pb_error *err);
+
 /* Adds another one's accesses and reasons; the test and its worst chase stay. */
 void pb_agreement_add(struct pb_agreement_test *to, const struct pb_agreement_test *from);
 

@@ -19,6 +19,7 @@ enum {
     REFERENCE_MIN = 256,                 /* accesses that show a spread */
     FEW_LINES = 16,                      /* of an L2: a part of it that crowds no set */
     AHEAD_BYTES = 8192,                  /* from load to load, that a prefetch may follow */
+    FETCHED_AT_ONCE = 8,                 /* loads, at least, of passes that show fetching */
     LOST_PER_WAY = 4                     /* misses of a lap for each line that is too many */
 };
 
@@ -27,6 +28,12 @@ static const double assumed_spread = 0.12, margin_cycles = 2.0;
 
 /* How far the accesses of the reference lie from their median, outliers aside. */
 static const double spread_quantile = 0.005, dram_quantile = 0.0005;
+
+/* Of misses that chance decides: standard deviations, and share of the loads, that may differ. */
+static const double drawn_sigmas = 4.0, drawn_share = 0.01;
+
+/* Of what L2 holds: the least of passes whose lines do not stay. */
+static const double walked_again = 1.2;
 
 /* What L2 holds of a chase's lines when it is launched. */
 enum preparation {
@@ -78,6 +85,8 @@ enum reason {
     BETWEEN,  /* of two levels that may answer: nearer or farther than either was seen to be */
     FULL,     /* the data store is full, and its sets lose lines in turn */
     ORDER,    /* the loads before the record */
+    UNSHOWN,  /* lines of loads before the record, of which only the strides are known */
+    FETCHED,  /* what runs ahead of loads in order may have brought the line */
     CROSSED,  /* which loads went another way */
     NO_MODEL, /* the path is not modelled */
     FIRST_PARAMETER
@@ -92,6 +101,8 @@ static const char *const reason_names[FIRST_PARAMETER] = {
     "latency (between two levels)",
     "order in which the sets of a full L1 lose lines",
     "order of the warm-up loads",
+    "lines that the record does not show",
+    "lines fetched ahead",
     "path of the warm-up loads",
     "path",
 };
@@ -122,6 +133,9 @@ struct prediction {
     uint32_t answers;
     uint8_t reason;
     bool is_open; /* a cache had to choose a victim, and how it does is not known */
+    /* Chance alone decides: whether the cache at depth drawn_depth - 1 hits. 0: it does not. */
+    uint8_t drawn_depth;
+    bool is_drawn_miss; /* in the model */
 };
 
 struct spread {
@@ -134,6 +148,7 @@ struct pb_replay {
     uint64_t fits[PB_MODEL_CACHES_MAX]; /* bytes that caches[i] was made for */
     struct route routes[PB_MODEL_PATH_COUNT];
     struct spread l2_spread; /* NaN: not seen */
+    bool fetches_again;      /* L2 runs ahead of loads that it has seen before, too */
     double dram_least;       /* least cycles of DRAM loads, outliers aside; NaN: not seen */
     char reasons[PB_REASONS_MAX][PB_TEXT_LENGTH];
     size_t reason_count;
@@ -336,8 +351,25 @@ static enum pb_status begin_launch(struct pb_replay *replay, uint64_t carveout_b
     return status;
 }
 
-/* What one level says of a load. */
-enum finding { HITS, MISSES, OPEN_LAUNCH, OPEN_PARAMETER };
+/*
+ * What one level says of a load. Where victims are drawn, the model draws its own: what it found is
+ * what may happen as well.
+ */
+enum finding {
+    HITS,
+    MISSES,
+    OPEN_LAUNCH,
+    OPEN_PARAMETER,
+    OPEN_FETCHED,
+    DRAWN_HIT,
+    DRAWN_MISS,
+};
+
+/* Loads of a chase that chance decides, of those whose latency shows how. */
+struct draws {
+    uint64_t accesses, expected, seen; /* missed in the model, and by their latencies */
+    size_t depth;                      /* of the cache, on the path */
+};
 
 /* One chase under way. */
 struct launch {
@@ -348,8 +380,11 @@ struct launch {
     uint64_t laps;            /* that are complete */
     uint64_t last, last_line; /* addresses of the load before; UINT64_MAX: none */
     bool is_unsettled;        /* this lap found what the next one need not find */
+    uint32_t unshown;         /* caches, as bits, whose sets lines may crowd that no record shows */
     uint32_t scattered;       /* caches, as bits, of unknown sets that the chase may crowd */
     uint32_t scattered_tlbs;
+    bool is_walked; /* all slots were loaded before, in this launch */
+    struct draws draws;
     uint64_t lost;      /* contradicted hits of the first cache */
     uint64_t lost_line; /* of which they are; UINT64_MAX: of several */
     uint32_t roomy; /* caches, as bits, that no lap but the first, which is not recorded, asks */
@@ -357,7 +392,8 @@ struct launch {
 
 /* What a level held before shows in the first lap only: later misses are of what was evicted. */
 static enum finding look_up(const struct launch *launch, struct pb_model_cache *cache,
-                            uint64_t address, enum preparation before, bool is_scattered)
+                            uint64_t address, enum preparation before, bool is_scattered,
+                            bool is_drawn)
 {
     struct pb_model_lookup lookup;
 
@@ -365,7 +401,7 @@ static enum finding look_up(const struct launch *launch, struct pb_model_cache *
         return OPEN_PARAMETER;
     pb_model_cache_access(cache, address, pb_model_cache_sectors(cache, address, 1), 0.0, &lookup);
     if (!lookup.is_certain)
-        return OPEN_PARAMETER;
+        return !is_drawn ? OPEN_PARAMETER : lookup.missed == 0 ? DRAWN_HIT : DRAWN_MISS;
     if (lookup.missed == 0)
         return is_scattered ? OPEN_PARAMETER : HITS;
     if (launch->laps > 0 || before == FLUSHED)
@@ -399,7 +435,7 @@ static uint32_t translate(struct launch *launch, uint64_t address, uint8_t *reas
         return 1;
     for (; t + 1 < launch->route->tlbs; t++) {
         enum finding found = look_up(launch, replay->tlbs[t], address, launch->tlbs,
-                                     (launch->scattered_tlbs >> t & 1) != 0);
+                                     (launch->scattered_tlbs >> t & 1) != 0, false);
 
         if (found == OPEN_LAUNCH && *reason == NO_REASON)
             *reason = LAUNCH;
@@ -415,6 +451,27 @@ static uint32_t translate(struct launch *launch, uint64_t address, uint8_t *reas
     return missed | UINT32_C(1) << t;
 }
 
+/* May what runs ahead of loads in order have brought the line? */
+static bool is_fetched(const struct launch *launch, const struct pb_model_level *level,
+                       uint64_t address)
+{
+    return level->prefetch_bytes > 0 && address > launch->last_line &&
+           address - launch->last_line <= AHEAD_BYTES &&
+           (launch->replay->fetches_again || !launch->is_walked);
+}
+
+/* Victims of a known cache are drawn, and by nothing else than the lines of its sets. */
+static bool draws_victims(const struct pb_replay *replay, size_t cache)
+{
+    const struct pb_model_level *level = &replay->hierarchy->caches[cache];
+
+    return level->has_sets && level->has_policy &&
+           (level->shape.policy == PB_MODEL_RANDOM || level->shape.policy == PB_MODEL_WEIGHTED) &&
+           level->way_counts == NULL && level->shape.line_bytes > 0 &&
+           replay->fits[cache] / level->shape.line_bytes >=
+               level->shape.set_count * level->shape.way_count;
+}
+
 static enum finding ask_cache(const struct launch *launch, size_t cache, uint64_t address)
 {
     const struct pb_model_level *level = &launch->replay->hierarchy->caches[cache];
@@ -424,20 +481,27 @@ static enum finding ask_cache(const struct launch *launch, size_t cache, uint64_
 
     if ((launch->roomy >> cache & 1) != 0)
         return is_scattered ? OPEN_PARAMETER : launch->laps > 0 ? HITS : OPEN_LAUNCH;
-    found = look_up(launch, launch->replay->caches[cache], address, before, is_scattered);
+    found = look_up(launch, launch->replay->caches[cache], address, before, is_scattered,
+                    !is_scattered && draws_victims(launch->replay, cache));
 
-    /* What runs ahead of loads in order brings lines that nobody has loaded yet. */
-    return found == MISSES && level->prefetch_bytes > 0 && address > launch->last_line &&
-                   address - launch->last_line <= AHEAD_BYTES
-               ? OPEN_PARAMETER
-               : found;
+    if ((found == MISSES || found >= DRAWN_HIT) && is_fetched(launch, level, address))
+        return OPEN_FETCHED;
+    return found;
+}
+
+static uint8_t reason_of_cache(const struct launch *launch, size_t cache, enum finding found)
+{
+    if (found == OPEN_FETCHED)
+        return FETCHED;
+    return (launch->unshown >> cache & 1) != 0 ? UNSHOWN : launch->replay->cache_reasons[cache];
 }
 
 /* page, line: the address as TLBs and as caches see it. */
 static struct prediction predict(struct launch *launch, uint64_t page, uint64_t line)
 {
-    struct prediction prediction = {0, NO_REASON, false};
+    struct prediction prediction = {.reason = NO_REASON};
     uint32_t levels = 0, missed = 1;
+    bool is_parameter = false;
     size_t c = 0;
 
     if (launch->route->tlbs > 1)
@@ -452,9 +516,17 @@ static struct prediction predict(struct launch *launch, uint64_t page, uint64_t 
             note_miss(launch, &launch->replay->hierarchy->caches[cache], c);
         if (found == HITS)
             break;
-        prediction.is_open |= found == OPEN_PARAMETER;
-        if (found == OPEN_PARAMETER)
-            prediction.reason = launch->replay->cache_reasons[cache];
+        if (found == DRAWN_HIT || found == DRAWN_MISS) {
+            if (prediction.drawn_depth == 0 && !prediction.is_open) {
+                prediction.drawn_depth = (uint8_t)(c + 1);
+                prediction.is_drawn_miss = found == DRAWN_MISS;
+            }
+            launch->is_unsettled = true; /* the next lap is drawn anew */
+        }
+        is_parameter = found >= OPEN_PARAMETER;
+        prediction.is_open |= is_parameter;
+        if (is_parameter)
+            prediction.reason = reason_of_cache(launch, cache, found);
         if (found == OPEN_LAUNCH && prediction.reason == NO_REASON)
             prediction.reason = LAUNCH;
     }
@@ -492,12 +564,30 @@ static bool is_between(const struct route *route, const struct prediction *predi
     return prediction->is_open && low <= cycles && cycles <= high;
 }
 
+/* Is the load one that chance decides, and does its latency show how? */
+static bool count_drawn(const struct prediction *prediction, uint32_t seen, struct draws *draws)
+{
+    uint32_t hits = (UINT32_C(1) << (prediction->drawn_depth * TLBS_MAX)) - 1;
+    uint32_t possible = seen & prediction->answers;
+
+    if (prediction->drawn_depth == 0 || possible == 0 ||
+        ((possible & hits) != 0 && (possible & ~hits) != 0))
+        return false;
+    draws->accesses++;
+    draws->expected += prediction->is_drawn_miss;
+    draws->seen += (possible & hits) == 0;
+    draws->depth = prediction->drawn_depth - 1U;
+    return true;
+}
+
 /* True when it contradicts. */
 static bool compare(const struct route *route, const struct prediction *prediction, double cycles,
-                    struct pb_agreement_counts *counts)
+                    struct draws *draws, struct pb_agreement_counts *counts)
 {
     uint32_t seen = answers_of(route, cycles);
 
+    if (count_drawn(prediction, seen, draws))
+        return false; /* settle_draws() counts it */
     if (seen == 0) {
         count_undetermined(counts, 1, OUTLIER);
     } else if ((seen & prediction->answers) == 0 && is_between(route, prediction, cycles)) {
@@ -819,9 +909,12 @@ static void note_scattered(struct launch *launch, const struct pb_point *point,
         /* All slots went through L2 before, of which the record may show some alone. */
         if ((level->is_chip_wide && launch->l2 == FILLED &&
              point->footprint_bytes > replay->fits[cache]) ||
-            (sequence->is_laid_out && level->has_sets) ||
             is_scattered(level, replay->fits[cache], sequence, &reach))
             launch->scattered |= UINT32_C(1) << cache;
+        if (sequence->is_laid_out && level->has_sets) {
+            launch->scattered |= UINT32_C(1) << cache;
+            launch->unshown |= UINT32_C(1) << cache;
+        }
         if (is_roomy(level, replay->fits[cache], sequence))
             launch->roomy |= UINT32_C(1) << cache;
     }
@@ -847,12 +940,23 @@ static enum pb_status make_room(struct pb_replay *replay, size_t period, struct 
     return PB_OK;
 }
 
+/* Without sets, a chip-wide cache is full of the slots as far as they fit, in whatever order. */
+static bool fills_by_sets(const struct pb_replay *replay, size_t cache)
+{
+    const struct pb_model_level *level = &replay->hierarchy->caches[cache];
+
+    return level->is_chip_wide && level->has_sets;
+}
+
 /* Every slot is read once, past L1, as before a launch on a device that held nothing. */
 static void prefill(struct launch *launch, const struct pb_point *point,
                     const struct pb_sequence *sequence)
 {
     uint8_t reason = NO_REASON;
+    bool is_filled[PB_MODEL_DEPTH_MAX];
 
+    for (size_t c = 0; c < launch->way->count; c++)
+        is_filled[c] = fills_by_sets(launch->replay, launch->way->caches[c]);
     for (size_t slot = 0; slot < sequence->period; slot++) {
         uint64_t offset = sequence->offset_bytes[slot];
         enum finding found = MISSES;
@@ -860,12 +964,13 @@ static void prefill(struct launch *launch, const struct pb_point *point,
         if (launch->route->tlbs > 1)
             translate(launch, point->base_address + offset, &reason);
         for (size_t c = 0; c < launch->way->count && found == MISSES; c++)
-            if (launch->replay->hierarchy->caches[launch->way->caches[c]].is_chip_wide)
+            if (is_filled[c])
                 found = ask_cache(launch, launch->way->caches[c], line_address(point, offset));
         launch->last = point->base_address + offset;
         launch->last_line = line_address(point, offset);
     }
     launch->is_unsettled = false;
+    launch->is_walked = true;
 }
 
 /* The launch that load t is one of: of warm loads, some may go another way. */
@@ -902,7 +1007,8 @@ static void run(struct launch *launch, struct launch *warm_launch, const struct 
         }
         if (t >= sequence->warm &&
             compare(launch->route, &lap[slot],
-                    pb_access_cycles(accesses, (size_t)(t - sequence->warm)), counts) &&
+                    pb_access_cycles(accesses, (size_t)(t - sequence->warm)), &launch->draws,
+                    counts) &&
             first != NULL && is_first_hit(&lap[slot])) {
             address = line_address(point, sequence->offset_bytes[slot]);
             count_lost(launch, pb_model_cache_line(first, address));
@@ -913,6 +1019,7 @@ static void run(struct launch *launch, struct launch *warm_launch, const struct 
             continue;
         slot = 0;
         launch->laps = warm_launch->laps = ++laps;
+        launch->is_walked = warm_launch->is_walked = true;
         is_steady |= warm_launch == launch && laps > 1 && !launch->is_unsettled;
         launch->is_unsettled = false;
         if (is_steady && t < sequence->warm) { /* on to the last lap before the record */
@@ -933,6 +1040,34 @@ static bool continues(const struct pb_series *series, size_t i)
            point->footprint_bytes == before->footprint_bytes &&
            strncmp(point->path, before->path, PB_NAME_LENGTH) == 0 &&
            strncmp(point->order, "given", PB_NAME_LENGTH) == 0;
+}
+
+/*
+ * Where chance decides, a chase agrees as a whole: as many of its loads miss as in the model, but
+ * for what both owe to chance. Misses come in runs, hence twice the variance; what is beyond
+ * drawn_sigmas of it contradicts.
+ */
+static void settle_draws(const struct launch *launch, struct pb_agreement_counts *counts)
+{
+    const struct draws *draws = &launch->draws;
+    double n = (double)draws->accesses, expected = (double)draws->expected;
+    double seen = (double)draws->seen, share, slack;
+    uint64_t beyond = 0;
+
+    if (draws->accesses == 0)
+        return;
+    share = (expected + seen) / (2.0 * n);
+    slack = drawn_sigmas * sqrt(2.0 * 2.0 * n * share * (1.0 - share)) + drawn_share * n + 1.0;
+    counts->accesses += draws->accesses;
+    if (fabs(seen - expected) <= slack) {
+        counts->agreed += draws->accesses;
+        return;
+    }
+    beyond = (uint64_t)(fabs(seen - expected) - slack);
+    counts->contradicted += beyond;
+    counts->undetermined += draws->accesses - beyond;
+    counts->by_reason[launch->replay->cache_reasons[launch->way->caches[draws->depth]]] +=
+        draws->accesses - beyond;
 }
 
 static const char *warm_path_of(const char *test, const struct pb_point *point)
@@ -972,6 +1107,17 @@ static struct launch launch_of(struct pb_replay *replay, enum pb_model_path path
                            .last_line = UINT64_MAX};
 }
 
+/* What the loads of the launch find in L2, but for what prefill() looks up. */
+static enum preparation l2_before(const struct pb_replay *replay, enum pb_model_path path,
+                                  const char *test, const struct pb_point *point, bool is_cold)
+{
+    const struct pb_model_route *way = &replay->hierarchy->routes[path];
+    bool is_looked_up =
+        point->is_prefilled == 0 || fills_by_sets(replay, way->caches[way->count - 1]);
+
+    return is_cold && is_looked_up ? FLUSHED : preparation_of(test, point);
+}
+
 static enum pb_status replay_known(struct pb_replay *replay, const char *test,
                                    const struct pb_series *series, size_t i,
                                    enum pb_model_path path, struct pb_sequence *sequence,
@@ -981,7 +1127,7 @@ static enum pb_status replay_known(struct pb_replay *replay, const char *test,
     const struct pb_point *point = &series->points[i];
     enum pb_model_path warm_path = pb_model_path_parse(warm_path_of(test, point));
     bool is_cold = point->is_cold != 0 && (point->is_prefilled == 0 || !sequence->is_part);
-    struct launch launch = launch_of(replay, path, is_cold ? FLUSHED : preparation_of(test, point));
+    struct launch launch = launch_of(replay, path, l2_before(replay, path, test, point, is_cold));
     struct launch warm = launch;
     enum pb_status status = PB_OK;
 
@@ -1005,6 +1151,7 @@ static enum pb_status replay_known(struct pb_replay *replay, const char *test,
     if (is_cold && point->is_prefilled != 0 && !continues(series, i))
         prefill(&launch, point, sequence);
     run(&launch, warm.way == launch.way ? &launch : &warm, point, sequence, accesses, counts);
+    settle_draws(&launch, counts);
     excuse_foreign(&launch, point, sequence, counts);
     status = excuse_full(&launch, point, sequence, accesses, counts, err);
     if (status == PB_OK && warm.way == launch.way &&
@@ -1060,6 +1207,7 @@ enum pb_status pb_replay_create(const struct pb_model_hierarchy *hierarchy,
     replay->hierarchy = hierarchy;
     replay->l2_spread = (struct spread){NAN, NAN};
     replay->dram_least = NAN;
+    replay->fetches_again = true;
     name_reasons(replay);
     *replay_out = replay;
     return PB_OK;
@@ -1092,6 +1240,37 @@ static enum pb_status sort_picked(const struct pb_series *series, const struct p
     return status;
 }
 
+/*
+ * Passes in order over more than L2 holds: where more loads come from DRAM than one for each time
+ * that lines are fetched ahead, nothing runs ahead of lines that were loaded before (M16 4.6 sees
+ * that of a Kepler's L2).
+ */
+static void note_fetches(struct pb_replay *replay, const struct pb_series *series)
+{
+    static const struct pb_pick passes = {"global_cg", "trace", NULL};
+    const struct pb_model_level *l2 = pb_model_hierarchy_find(replay->hierarchy, "l2");
+    size_t at = 0, far = 0, all = 0;
+    const struct pb_point *point;
+
+    if (l2 == NULL || l2->prefetch_bytes == 0 || l2->most_bytes == 0 ||
+        isnan(replay->hierarchy->dram.cycles))
+        return;
+    while ((point = pb_point_next(series, &passes, &at)) != NULL) {
+        struct pb_accesses accesses = pb_point_accesses(series, point);
+
+        if (strncmp(point->order, "sequential", PB_NAME_LENGTH) != 0 || point->is_prefilled == 0 ||
+            (double)point->footprint_bytes < walked_again * (double)l2->most_bytes ||
+            FETCHED_AT_ONCE * point->stride_bytes > l2->prefetch_bytes)
+            continue;
+        for (size_t i = 0; i < accesses.count; i++)
+            far += pb_access_cycles(&accesses, i) >
+                   (l2->latency.cycles + replay->hierarchy->dram.cycles) / 2.0;
+        all += accesses.count;
+    }
+    if (all > 0)
+        replay->fetches_again = 2 * far * FETCHED_AT_ONCE < 3 * all;
+}
+
 enum pb_status pb_replay_calibrate(struct pb_replay *replay, const struct pb_series *series,
                                    struct pb_error *err)
 {
@@ -1100,6 +1279,7 @@ enum pb_status pb_replay_calibrate(struct pb_replay *replay, const struct pb_ser
     struct pb_sample sorted;
     enum pb_status status = sort_picked(series, &hits, &sorted, err);
 
+    note_fetches(replay, series);
     if (status == PB_OK && sorted.count > 0) {
         double median = pb_quantile(sorted.values, sorted.count, 0.5);
         double below = median - pb_quantile(sorted.values, sorted.count, spread_quantile);
@@ -1118,4 +1298,13 @@ enum pb_status pb_replay_calibrate(struct pb_replay *replay, const struct pb_ser
     for (int path = 0; path < PB_MODEL_PATH_COUNT; path++)
         replay->routes[path].is_ready = false;
     return status;
+}
+
+void pb_replay_calibrate_as(struct pb_replay *replay, const struct pb_replay *calibrated)
+{
+    replay->l2_spread = calibrated->l2_spread;
+    replay->dram_least = calibrated->dram_least;
+    replay->fetches_again = calibrated->fetches_again;
+    for (int path = 0; path < PB_MODEL_PATH_COUNT; path++)
+        replay->routes[path].is_ready = false;
 }

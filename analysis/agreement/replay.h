@@ -40,6 +40,9 @@ void pb_replay_destroy(struct pb_replay *replay); /* NULL is allowed */
 enum pb_status pb_replay_calibrate(struct pb_replay *replay, const struct pb_series *series,
                                    struct pb_error *err);
 
+/* As another replay of the same device was. */
+void pb_replay_calibrate_as(struct pb_replay *replay, const struct pb_replay *calibrated);
+
 /*
  * Replays point i of a test's series; points of one test in their order. Adds to counts. A point
  * that has no accesses, or does not go through the hierarchy, adds nothing.

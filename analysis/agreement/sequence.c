@@ -6,6 +6,9 @@
 
 #include "core/order.h"
 
+/* Of a stride, so much is used by slots that are evenly apart (docs/battery.md, family tlb). */
+static const uint64_t part_max = (uint64_t)1 << 20;
+
 static const uint64_t slots_max = (uint64_t)1 << 26; /* 512 MiB of offsets */
 
 static bool is_order(const struct pb_point *point, const char *word)
@@ -67,26 +70,54 @@ static void wrap(const struct pb_accesses *accesses, struct pb_sequence *sequenc
 }
 
 /*
+ * Is every slot as much further on in its stride as the one before, round a part of the stride that
+ * is a power of two? *step_out: how much.
+ */
+static bool is_even(const struct pb_point *point, const struct pb_accesses *accesses,
+                    uint64_t *step_out)
+{
+    uint64_t stride = point->stride_bytes, part = stride < part_max ? stride : part_max, step;
+
+    if (accesses->count < 2)
+        return false;
+    step = (accesses->index_bytes[1] % stride + part - accesses->index_bytes[0] % stride % part) %
+           part;
+    for (size_t i = 0; i < accesses->count; i++)
+        if (accesses->index_bytes[i] % stride !=
+            (accesses->index_bytes[0] % stride + i * step) % part)
+            return false;
+    *step_out = step;
+    return true;
+}
+
+/*
  * One slot in each stride, in their order, of which the record shows a part: what is not shown lies
- * where the stride says (the TLB sweeps, whose lines differ within pages).
+ * where the stride says (the TLB sweeps, whose lines differ within pages), and within it where the
+ * slots that are shown go on to, if they are evenly apart.
  */
 static bool lay_out(const struct pb_point *point, const struct pb_accesses *accesses,
                     struct pb_sequence *sequence)
 {
+    uint64_t part = point->stride_bytes < part_max ? point->stride_bytes : part_max, step = 0;
     size_t first = (size_t)(sequence->warm % sequence->period), at = first;
+    bool is_certain = first == 0 && is_even(point, accesses, &step);
 
     for (size_t i = 0; i < accesses->count; i++) {
         if (accesses->index_bytes[i] / point->stride_bytes != at)
             return false;
         at = at + 1 < sequence->period ? at + 1 : 0;
     }
-    for (size_t i = 0; i < sequence->period; i++)
+    for (size_t i = 0; i < sequence->period; i++) {
         sequence->offset_bytes[i] = i * point->stride_bytes;
+        if (is_certain)
+            sequence->offset_bytes[i] += (accesses->index_bytes[0] + i * step) % part;
+    }
     at = first;
     for (size_t i = 0; i < accesses->count; i++) {
         sequence->offset_bytes[at] = accesses->index_bytes[i];
         at = at + 1 < sequence->period ? at + 1 : 0;
     }
+    sequence->is_laid_out = !is_certain && accesses->count < sequence->period;
     return true;
 }
 
@@ -119,7 +150,6 @@ static enum pb_status try_sweep(const struct pb_point *point, const struct pb_ac
         if (point->slots > 0 && point->slots != slots)
             return PB_OK;
         sequence->is_known = lay_out(point, accesses, sequence);
-        sequence->is_laid_out = sequence->is_known && accesses->count < slots;
         return PB_OK;
     }
     sweep(point, strides, sequence);

@@ -22,7 +22,7 @@ static const struct pb_execution capabilities[] = {
      0.0, true, true},
     {100, 0, 2048, 32, 65536, 233472, 1024, false, PB_STORE_UPDATE, true, 8, NAN, false, NAN, 0.0,
      0.0, true, true},
-    {90, 0, 2048, 32, 65536, 233472, 1024, false, PB_STORE_UPDATE, true, 8, NAN, false, NAN, 0.0,
+    {90, 0, 2048, 32, 65536, 233472, 1024, false, PB_STORE_ALLOCATE, true, 8, NAN, false, NAN, 0.0,
      0.0, true, true},
     {89, 0, 1536, 24, 65536, 102400, 1024, false, PB_STORE_UPDATE, true, 12, NAN, false, NAN, 0.0,
      0.0, true, false},

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/agreement/policy.h"
 #include "analysis/inference.h"
 #include "analysis/verdict/observe.h"
 #include "cli/source.h"
@@ -77,7 +78,9 @@ static enum pb_status analyse(struct pb_reader *reader, const char *key, bool wi
     status = pb_infer_device(&info, place, &recordings, &result.parameters, &result.analysed, err);
     if (status != PB_OK)
         return status;
-    status = pb_agreement_measure(&result.parameters, &recordings, &result.agreement, err);
+    status = pb_policies_by_replay(&result.parameters, place, &recordings, err);
+    if (status == PB_OK)
+        status = pb_agreement_measure(&result.parameters, &recordings, &result.agreement, err);
     if (status == PB_OK && with_metrics)
         status = observe(&source, &info, &result.parameters, &result.sheet, err);
     if (status != PB_OK) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/agreement/policy.h"
 #include "analysis/inference.h"
 #include "cli/source.h"
 #include "core/json.h"
@@ -117,7 +118,9 @@ static enum pb_status infer(struct pb_reader *reader, const char *path, const ch
     status = pb_infer_device(&info, place, &recordings, &parameters, &analysed, err);
     if (status != PB_OK)
         return status;
-    status = pb_model_hierarchy_from_parameters(&parameters, &device->hierarchy, err);
+    status = pb_policies_by_replay(&parameters, place, &recordings, err);
+    if (status == PB_OK)
+        status = pb_model_hierarchy_from_parameters(&parameters, &device->hierarchy, err);
     if (status != PB_OK) {
         pb_error_prefix(err, "%s: device %s", path, key);
     } else {

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "analysis/agreement/agreement.h"
+#include "analysis/agreement/policy.h"
 #include "analysis/recordings.h"
 
 /* A device measured once for all tests of this program. */
@@ -157,6 +158,7 @@ static void test_agreement__wrong_parameters_are_contradicted(void **state)
         {"l1", "set_count", 0, 16, NULL, "l1_sets", 0.2},
         {"l1", "sector_bytes", 0, 32, NULL, "l1_line", 0.005},
         {"l2", "size_bytes", 0, 262144, NULL, "l2_capacity", 0.05},
+        {"l2", "policy", 0, 0, "lru", "l2_line", 0.05},
         {"tlb_l1", "way_counts", 0, 8, NULL, "tlb_reach", 0.001},
     };
 
@@ -187,6 +189,164 @@ static void test_agreement__what_is_missing_is_named(void **state)
     free(changed.items);
 }
 
+static struct pb_series *series_of(const char *test)
+{
+    for (size_t i = 0; i < recordings.count; i++)
+        if (strcmp(recordings.items[i].name, test) == 0)
+            return &recordings.items[i].series;
+    fail_msg("%s was not recorded", test);
+    return NULL;
+}
+
+static uint64_t undetermined_for(const struct pb_agreement *agreement, const char *test,
+                                 const char *reason)
+{
+    for (size_t i = 0; i < agreement->count; i++)
+        for (size_t r = 0; r < PB_AGREEMENT_REASONS; r++)
+            if (strcmp(agreement->tests[i].test, test) == 0 &&
+                agreement->tests[i].reasons[r].accesses > 0 &&
+                strcmp(agreement->tests[i].reasons[r].name, reason) == 0)
+                return agreement->tests[i].reasons[r].accesses;
+    return 0;
+}
+
+/* A traced chase of that phase over so many bytes at least, of hits alone where it fits. */
+static const struct pb_point *find_chase(const struct pb_series *series, const char *path,
+                                         const char *phase, uint64_t footprint_bytes)
+{
+    for (size_t i = 0; i < series->point_count; i++) {
+        const struct pb_point *point = &series->points[i];
+
+        if (point->count >= 128 && strcmp(point->path, path) == 0 &&
+            (phase == NULL || strcmp(point->phase, phase) == 0) &&
+            (footprint_bytes == 0 || point->footprint_bytes == footprint_bytes))
+            return point;
+    }
+    fail_msg("no such chase was recorded");
+    return NULL;
+}
+
+/* Makes accesses of a chase slower for one measurement; every: how many are between two of them. */
+static struct pb_agreement measure_slower(const struct pb_parameters *by, struct pb_series *series,
+                                          const struct pb_point *point, uint64_t line_bytes,
+                                          size_t every, uint32_t cycles)
+{
+    size_t bytes = series->access_count * sizeof(*series->latency_cycles);
+    uint32_t *kept = malloc(bytes);
+    uint64_t line = series->index_bytes[point->first] / line_bytes;
+    struct pb_agreement agreement;
+
+    assert_non_null(kept);
+    memcpy(kept, series->latency_cycles, bytes);
+    for (size_t i = 0; i < point->count; i++)
+        if (every > 0 ? i % every == 0 : series->index_bytes[point->first + i] / line_bytes == line)
+            series->latency_cycles[point->first + i] += cycles;
+    agreement = measure(by);
+    memcpy(series->latency_cycles, kept, bytes);
+    free(kept);
+    return agreement;
+}
+
+enum { L1_BYTES = 16384, L1_LINE = 128, TEXTURE_BYTES = 12288, TEXTURE_LINE = 32 };
+
+/* What a miss of the cache costs more than a hit, by what was inferred. */
+static uint32_t miss_cycles(const char *memory)
+{
+    return (uint32_t)(pb_parameters_number(&parameters, memory, "miss_latency_cycles") -
+                      pb_parameters_number(&parameters, memory, "latency_cycles"));
+}
+
+/* One line of a set that is just full is lost: something else is in the set. */
+static void test_agreement__a_lost_line_of_a_full_set_is_a_foreign_one(void **state)
+{
+    struct pb_series *series = series_of("l1_capacity");
+    const struct pb_point *point = find_chase(series, "global_ca", NULL, L1_BYTES);
+    struct pb_agreement agreement =
+        measure_slower(&parameters, series, point, L1_LINE, 0, miss_cycles("l1"));
+
+    (void)state;
+    assert_true(undetermined_for(&agreement, "l1_capacity", "a line of the kernel's own") > 0);
+    assert_true(share_contradicted(&agreement, "l1_capacity") < 0.002);
+    pb_agreement_clear(&agreement);
+}
+
+/* A cache that holds a line less than its sets have ways loses lines of any set when it is full. */
+static void test_agreement__a_full_store_loses_lines_of_any_set(void **state)
+{
+    static const char reason[] = "order in which the sets of a full L1 lose lines";
+    struct pb_series *series = series_of("texture_capacity");
+    const struct pb_point *point = find_chase(series, "texture", NULL, TEXTURE_BYTES);
+    struct pb_parameter *size = pb_parameters_find(&parameters, "texture", "size_bytes");
+    struct pb_parameter *other = pb_parameters_find(&parameters, "readonly", "size_bytes");
+    struct pb_estimate kept = size->numbers[0];
+    struct pb_agreement agreement;
+
+    (void)state;
+    assert_true(other == NULL || other->kind == PB_VALUE_NONE);
+    size->numbers[0].low = TEXTURE_BYTES - TEXTURE_LINE;
+    agreement =
+        measure_slower(&parameters, series, point, TEXTURE_LINE, 61, miss_cycles("texture"));
+    assert_true(undetermined_for(&agreement, "texture_capacity", reason) > 0);
+    pb_agreement_clear(&agreement);
+    size->numbers[0] = kept;
+    agreement =
+        measure_slower(&parameters, series, point, TEXTURE_LINE, 61, miss_cycles("texture"));
+    assert_int_equal(undetermined_for(&agreement, "texture_capacity", reason), 0);
+    pb_agreement_clear(&agreement);
+}
+
+/* Two levels may answer, and the latency, which is that of a third one, is between theirs. */
+static void test_agreement__between_two_possible_levels_is_undetermined(void **state)
+{
+    static const char reason[] = "latency (between two levels)";
+    struct pb_series *series = series_of("texture_policy");
+    const struct pb_point *point = find_chase(series, "texture", "victim", 0);
+    uint32_t penalty = (uint32_t)pb_parameters_number(&parameters, "tlb_l1", "penalty_cycles");
+    struct pb_parameters changed = {.count = parameters.count, .capacity = parameters.count};
+    struct pb_agreement agreement;
+
+    (void)state;
+    changed.items = malloc(parameters.count * sizeof(*changed.items));
+    assert_non_null(changed.items);
+    memcpy(changed.items, parameters.items, parameters.count * sizeof(*changed.items));
+    pb_parameter_set_none(pb_parameters_find(&changed, "texture", "policy"), "left out");
+    agreement = measure_slower(&changed, series, point, TEXTURE_LINE, 7, 0);
+    assert_int_equal(undetermined_for(&agreement, "texture_policy", reason), 0);
+    pb_agreement_clear(&agreement);
+    agreement = measure_slower(&changed, series, point, TEXTURE_LINE, 7,
+                               penalty - miss_cycles("texture")); /* faster, modulo 2^32 */
+    assert_true(undetermined_for(&agreement, "texture_policy", reason) > 0);
+    pb_agreement_clear(&agreement);
+    free(changed.items);
+}
+
+/* L2 draws its victims; no test of its own says so. */
+static void test_policies__drawn_victims_of_l2_are_found_by_replay(void **state)
+{
+    const struct pb_parameter *policy = pb_parameters_find(&parameters, "l2", "policy");
+
+    (void)state;
+    assert_non_null(policy);
+    assert_int_equal(policy->kind, PB_VALUE_WORD);
+    assert_string_equal(policy->word, "random");
+    assert_true(policy->confidence > 0.9);
+}
+
+/* Where chance decides, chases agree by how many of their loads miss. */
+static void test_agreement__drawn_victims_agree_by_their_number(void **state)
+{
+    struct pb_agreement agreement = measure(&parameters);
+    struct pb_agreement_test total = pb_agreement_total(&agreement);
+
+    (void)state;
+    assert_true(undetermined_for(&agreement, "l1_policy", "l1.policy (random replacement)") < 1000);
+    assert_true(share_contradicted(&agreement, "l1_policy") < 0.001);
+    assert_true(share_contradicted(&agreement, "l2_line") < 0.001);
+    assert_true((double)total.undetermined < 0.12 * (double)total.accesses);
+    assert_true((double)total.contradicted < 0.001 * (double)total.accesses);
+    pb_agreement_clear(&agreement);
+}
+
 static void test_agreement__a_device_without_caches_has_no_rows(void **state)
 {
     struct pb_parameters none = {NULL, 0, 0};
@@ -200,11 +360,13 @@ static void test_agreement__a_device_without_caches_has_no_rows(void **state)
 
 static int set_up(void **state)
 {
+    struct pb_recordings source = {&recordings, load};
     struct pb_error err = PB_ERROR_INIT;
 
     (void)state;
     if (recordings_measure("gtx560ti", 3, &recordings, &err) == PB_OK &&
-        recordings_infer(&recordings, &parameters, &err) == PB_OK)
+        recordings_infer(&recordings, &parameters, &err) == PB_OK &&
+        pb_policies_by_replay(&parameters, "/devices/n1.gpu0", &source, &err) == PB_OK)
         return 0;
     fprintf(stderr, "%s\n", err.message);
     return -1;
@@ -226,6 +388,11 @@ int main(void)
         cmocka_unit_test(test_agreement__little_is_undetermined_where_all_is_known),
         cmocka_unit_test(test_agreement__wrong_parameters_are_contradicted),
         cmocka_unit_test(test_agreement__what_is_missing_is_named),
+        cmocka_unit_test(test_agreement__a_lost_line_of_a_full_set_is_a_foreign_one),
+        cmocka_unit_test(test_agreement__a_full_store_loses_lines_of_any_set),
+        cmocka_unit_test(test_agreement__between_two_possible_levels_is_undetermined),
+        cmocka_unit_test(test_policies__drawn_victims_of_l2_are_found_by_replay),
+        cmocka_unit_test(test_agreement__drawn_victims_agree_by_their_number),
         cmocka_unit_test(test_agreement__a_device_without_caches_has_no_rows),
     };
 
