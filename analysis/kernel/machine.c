@@ -15,7 +15,8 @@
  * Ampere on the requests of a GPC are merged before L2 (the "L2 Request Coalescer" of Nsight
  * Compute; seen on an H200). The number of GPCs is that of the largest chip of each. From Hopper on
  * L1 keeps lines that hit (segmented LRU, as an H200's does where lines of one set are loaded at
- * random: tests/gpu/l1_replacement.cu).
+ * random: tests/gpu/l1_replacement.cu). A Hopper's L1 keeps what is stored: an H200's hits all
+ * words that tridiagonal of tests/gpu/trace_kernels.cu stores and loads again.
  */
 static const struct pb_execution capabilities[] = {
     {120, 0, 1536, 24, 65536, 102400, 1024, false, PB_STORE_UPDATE, true, 12, NAN, false, NAN, 0.0,
