@@ -953,7 +953,7 @@ static void prefill(struct launch *launch, const struct pb_point *point,
                     const struct pb_sequence *sequence)
 {
     uint8_t reason = NO_REASON;
-    bool is_filled[PB_MODEL_DEPTH_MAX];
+    bool is_filled[PB_MODEL_DEPTH_MAX] = {false};
 
     for (size_t c = 0; c < launch->way->count; c++)
         is_filled[c] = fills_by_sets(launch->replay, launch->way->caches[c]);
