@@ -1247,7 +1247,7 @@ static enum pb_status sort_picked(const struct pb_series *series, const struct p
  */
 static void note_fetches(struct pb_replay *replay, const struct pb_series *series)
 {
-    static const struct pb_pick passes = {"global_cg", "trace", NULL};
+    static const struct pb_pick passes = {"global_cg", "traced", NULL};
     const struct pb_model_level *l2 = pb_model_hierarchy_find(replay->hierarchy, "l2");
     size_t at = 0, far = 0, all = 0;
     const struct pb_point *point;
