@@ -124,7 +124,7 @@ static void read_caches(const struct pb_parameters *parameters, struct pb_tlb_ev
     }
     if (evidence->is_uniform)
         add_cache(evidence, hit);
-    evidence->fits_pages = 0;
+    evidence->fits_pages = (uint64_t)((double)evidence->scans->reference.count / PB_TLB_L2_PART);
     if (size >= 1.0 &&
         !(evidence->is_uniform && hit - evidence->base_cycles > evidence->noise.spread_cycles))
         evidence->fits_pages = (uint64_t)(size / (line >= 1.0 ? line : 128.0) / PB_TLB_L2_PART);
@@ -361,7 +361,7 @@ enum pb_status pb_tlb_propose_steps(struct pb_tlb_evidence *evidence, struct pb_
     count_excess(evidence, counts);
     evidence->cache_share = share_of_caches(evidence, counts);
     evidence->step_count = 0;
-    status = add_peaks(evidence, counts, half, 2 * half + 2, 8, err);
+    status = add_peaks(evidence, counts, half, half + 1, 8, err);
     if (evidence->position < evidence->level_count) {
         evidence->step_count = 0;
         most = evidence->is_uniform ? 0.0 : evidence->penalty_cycles[0] / 2.0;
@@ -406,14 +406,17 @@ static void fill_table(const struct pb_tlb_evidence *evidence, double penalty, s
 
         if (step != penalty && evidence->position < evidence->level_count)
             continue; /* what lies behind is known */
-        if (step < penalty || (step > penalty && pb_tlb_is_cache_step(evidence, step)))
+        if (step < penalty)
             continue;
         steps[count] = step;
         shares[count] = evidence->step_share[k];
         all += shares[count++];
     }
-    for (size_t k = 0; k < count; k++)
+    for (size_t k = 0; k < count; k++) {
         shares[k] /= all;
+        if (steps[k] > penalty && pb_tlb_is_cache_step(evidence, steps[k]))
+            shares[k] = fmin(shares[k], evidence->cache_share / (double)evidence->cache_count);
+    }
     for (int i = 0; i < PB_TLB_CYCLES_MAX + BELOW; i++) {
         double excess = i - BELOW, miss = 0.0;
 
@@ -498,4 +501,73 @@ double pb_tlb_weigh(struct pb_tlb_evidence *evidence, double penalty_cycles)
         for (size_t place = 0; place < evidence->scans->items[s].place_count; place++)
             most += weigh_place(evidence, &table, s, place, penalty_cycles);
     return most;
+}
+
+/* Excess of all accesses over what is known, counted by cycles. */
+static void count_all(const struct pb_tlb_evidence *evidence, double *counts)
+{
+    for (size_t s = 0; s < evidence->scans->count; s++) {
+        const struct pb_tlb_scan *scan = &evidence->scans->items[s];
+
+        for (size_t place = 0; place < scan->place_count; place++) {
+            double base =
+                evidence->is_uniform ? evidence->base_cycles : end_of(evidence, s, place, false);
+
+            for (size_t w = 0; w < scan->chase_count; w++) {
+                double here = *pb_tlb_cycles(scan, place, w) - base -
+                              known_cycles(evidence, s, place, scan->pages[w]);
+
+                if (here >= 0.0 && here < PB_TLB_CYCLES_MAX - 1.0)
+                    counts[(int)lround(here)]++;
+            }
+        }
+    }
+}
+
+/* Of a line that takes `base`, under the levels found. */
+static double log_of_place(const struct pb_tlb_evidence *evidence, const float *hit, size_t s,
+                           size_t place, double base)
+{
+    const struct pb_tlb_scan *scan = &evidence->scans->items[s];
+    double sum = 0.0;
+
+    for (size_t w = 0; w < scan->chase_count; w++) {
+        double here = *pb_tlb_cycles(scan, place, w);
+
+        if (!isnan(here))
+            sum += hit[table_row(here - base - known_cycles(evidence, s, place, scan->pages[w]))];
+    }
+    if (!evidence->is_uniform)
+        sum += evidence->log_base[base < 0.0                     ? 0
+                                  : base < PB_TLB_CYCLES_MAX - 1 ? (size_t)(base + 0.5)
+                                                                 : PB_TLB_CYCLES_MAX - 1];
+    return sum;
+}
+
+enum pb_status pb_tlb_log_likelihood(struct pb_tlb_evidence *evidence, double *sum_out,
+                                     struct pb_error *err)
+{
+    double *counts = calloc(PB_TLB_CYCLES_MAX, sizeof(*counts)), sum = 0.0;
+    float hit[PB_TLB_CYCLES_MAX + BELOW];
+
+    if (counts == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %d cycles",
+                       (int)PB_TLB_CYCLES_MAX);
+    count_all(evidence, counts);
+    evidence->cache_share = share_of_caches(evidence, counts);
+    free(counts);
+    for (int i = 0; i < PB_TLB_CYCLES_MAX + BELOW; i++)
+        hit[i] = (float)log_of(evidence, i - BELOW);
+    for (size_t s = 0; s < evidence->scans->count; s++) {
+        for (size_t place = 0; place < evidence->scans->items[s].place_count; place++) {
+            double bases[BASES_MAX], most = -INFINITY;
+            size_t count = find_bases(evidence, s, place, 0.0, bases);
+
+            for (size_t i = 0; i < count; i += 2)
+                most = fmax(most, log_of_place(evidence, hit, s, place, bases[i]));
+            sum += count > 0 ? most : 0.0;
+        }
+    }
+    *sum_out = sum;
+    return PB_OK;
 }

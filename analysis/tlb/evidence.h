@@ -38,7 +38,8 @@ struct pb_tlb_evidence {
     uint64_t fits_pages; /* lines of so many pages surely stay in L2 */
     size_t level_count;  /* found so far */
     size_t position;     /* of the level looked for: level_count, or 0: before all of these */
-    double penalty_cycles[PB_TLB_FOUND_MAX];  /* of each */
+    double penalty_cycles[PB_TLB_FOUND_MAX]; /* of each */
+    uint64_t coverage_bytes[PB_TLB_FOUND_MAX];
     uint32_t **onset_pages[PB_TLB_FOUND_MAX]; /* [scan][page] with which it begins to miss */
     /* What loads take more than these levels explain, the commonest first; shares of all such loads
      */
@@ -76,6 +77,10 @@ enum pb_status pb_tlb_propose_steps(struct pb_tlb_evidence *evidence, struct pb_
  * itself would gain: no structure gains more.
  */
 double pb_tlb_weigh(struct pb_tlb_evidence *evidence, double penalty_cycles);
+
+/* Log likelihood of all accesses under the levels found. PB_NO_MEMORY. */
+enum pb_status pb_tlb_log_likelihood(struct pb_tlb_evidence *evidence, double *sum_out,
+                                     struct pb_error *err);
 
 static inline const float *pb_tlb_gain(const struct pb_tlb_evidence *evidence, size_t scan,
                                        size_t place)

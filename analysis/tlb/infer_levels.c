@@ -2,14 +2,16 @@
  * TLB levels: page_bytes, entry_count, entry_coverage_bytes, reach_bytes, sets, index and penalty
  * of tlb_l1 to tlb_l3, by one comparison of hypotheses.
  *
- * Level by level, every latency step that loads show is tried with every structure
- * (structure.h) under one noise model (evidence.h); the likeliest of all becomes the next level,
- * unless its gain does not pay for its parameters: then there is none. A step of a cache behind L2
- * is no level. An interval holds what the accesses cannot tell from the value.
+ * Every latency step that loads show is tried as the next level with every structure (structure.h)
+ * under one noise model (evidence.h). The likeliest is taken, and every smaller step as well, since
+ * a larger one may be that of several levels together; sets of levels are compared by the log
+ * likelihood of all accesses, less the price of their parameters. A step of a cache behind L2 is no
+ * level. An interval holds what the accesses cannot tell from the value.
  *
- * Limit: levels that are replaced in order (LRU), that reach farther than those before. The table
- * of inferences (analysis/table.c) still names infer_tlb.c: on devices drawn for the purpose this
- * one states more values, and more wrong ones. Tests alone call it.
+ * Limit: levels that are replaced in order (LRU); of a tree PLRU only the entries are stated. The
+ * table of inferences (analysis/table.c) still names infer_tlb.c: this one finds unequal sets
+ * behind larger ones, three levels beyond 64 GiB and first steps of a few cycles less surely. Tests
+ * alone call it.
  *
  * Source: M16 section 4.4 for the chases, N14 section 5.1 for the index.
  */
@@ -25,12 +27,19 @@
 #include "analysis/statistics/sample.h"
 #include "analysis/tlb/structure.h"
 
+enum {
+    CANDIDATES_MAX = 4, /* for the next level; the last is scratch */
+    LEAVES_MAX = 6      /* sets of levels that are compared */
+};
+
 /* A level that was found. */
 struct level {
+    double step_cycles; /* with which it was found */
     struct pb_tlb_structure best;
     struct pb_estimate entries, coverage, sets, ways; /* the best's, and what is as likely */
     struct pb_estimate penalty;
-    double confidence;
+    double confidence, coverage_confidence, sets_confidence; /* coverages, sets of all as likely */
+    bool is_lru;
     size_t seen, agreeing;
 };
 
@@ -74,7 +83,7 @@ static size_t choose(const struct pb_tlb_ranking *ranking)
 static void summarise(const struct pb_tlb_ranking *ranking, struct level *level)
 {
     const struct pb_tlb_structure *best;
-    double all = 0.0, same = 0.0, entries, sets, coverage;
+    double all = 0.0, same = 0.0, covered = 0.0, divided = 0.0, entries, sets, coverage;
 
     level->best = ranking->items[choose(ranking)];
     best = &level->best;
@@ -90,7 +99,9 @@ static void summarise(const struct pb_tlb_ranking *ranking, struct level *level)
         double count = pb_tlb_entry_count(here), odds = exp(here->score - best->score);
 
         all += odds;
-        same += count == entries && here->set_count == best->set_count ? odds : 0.0;
+        same += count == entries ? odds : 0.0;
+        covered += count == entries && here->coverage_bytes == best->coverage_bytes ? odds : 0.0;
+        divided += count == entries && here->set_count == best->set_count ? odds : 0.0;
         if (!is_as_likely(ranking, i))
             continue;
         widen(&level->entries, count,
@@ -100,7 +111,15 @@ static void summarise(const struct pb_tlb_ranking *ranking, struct level *level)
         if (here->is_equal)
             widen(&level->ways, here->ways[0], here->ways_high);
     }
+    if (level->coverage.low < coverage) { /* smaller entries, of as many more sets, hide in those */
+        widen(&level->entries, entries, entries * coverage / level->coverage.low);
+        widen(&level->sets, sets, sets * coverage / level->coverage.low);
+        same /= 2.0;
+        divided /= 2.0;
+    }
     level->confidence = same / all;
+    level->coverage_confidence = covered / all;
+    level->sets_confidence = divided / all;
 }
 
 /*
@@ -129,87 +148,233 @@ static int by_bound(const void *a, const void *b)
     return (left->bound < right->bound) - (left->bound > right->bound);
 }
 
-/* The likeliest of all steps and structures for the next level; count 0: none is. */
-static enum pb_status find_level(struct pb_tlb_evidence *evidence, struct pb_tlb_ranking *best,
-                                 struct pb_tlb_ranking *scratch, struct pb_error *err)
+/* The likeliest level of each of the steps that are worth a closer look, the likeliest first. */
+struct candidates {
+    struct pb_tlb_ranking items[CANDIDATES_MAX];
+    size_t count;
+};
+
+static double score_of(const struct pb_tlb_ranking *ranking)
 {
+    return ranking->count == 0 ? 0.0 : ranking->items[ranking->best].score;
+}
+
+/* The last of candidates->items[] is scratch. */
+static void add_candidate(struct candidates *candidates)
+{
+    struct pb_tlb_ranking *scratch = &candidates->items[CANDIDATES_MAX - 1];
+    size_t at = candidates->count;
+
+    while (at > 0 && score_of(scratch) > score_of(&candidates->items[at - 1]))
+        at--;
+    if (at >= CANDIDATES_MAX - 1)
+        return;
+    if (candidates->count < CANDIDATES_MAX - 1)
+        candidates->count++;
+    for (size_t i = candidates->count - 1; i > at; i--)
+        candidates->items[i] = candidates->items[i - 1];
+    candidates->items[at] = *scratch;
+}
+
+/*
+ * What the next level may be: the likeliest of all steps and structures, and of every smaller step
+ * the likeliest structure, since the larger one may be that of several levels together.
+ */
+static enum pb_status find_level(struct pb_tlb_evidence *evidence, struct candidates *candidates,
+                                 struct pb_error *err)
+{
+    struct pb_tlb_ranking *scratch = &candidates->items[CANDIDATES_MAX - 1];
     struct step steps[PB_TLB_STEPS_MAX] = {{0.0, 0.0}};
     enum pb_status status = pb_tlb_propose_steps(evidence, err);
     size_t count = status == PB_OK ? evidence->step_count : 0;
-    double score = 0.0;
+    double smallest = INFINITY;
 
-    best->count = 0;
+    candidates->count = 0;
     for (size_t i = 0; i < count; i++) {
         steps[i].cycles = evidence->step_cycles[i];
         steps[i].bound = pb_tlb_weigh(evidence, steps[i].cycles) - 3.0 * PB_TLB_PARAMETER_PRICE;
     }
     qsort(steps, count, sizeof(steps[0]), by_bound);
-    for (size_t i = 0; i < count && status == PB_OK && steps[i].bound > score; i++) {
-        double bound = pb_tlb_weigh(evidence, steps[i].cycles);
+    for (size_t i = 0; i < count && status == PB_OK && steps[i].bound > 0.0; i++) {
+        double bound;
 
+        if (candidates->count > 0 && steps[i].cycles > smallest &&
+            steps[i].bound <= score_of(&candidates->items[0]))
+            continue;
+        bound = pb_tlb_weigh(evidence, steps[i].cycles);
         status = pb_tlb_rank(evidence, steps[i].cycles, bound, scratch, err);
         if (status != PB_OK || scratch->count == 0 || is_cache(evidence, scratch))
             continue;
-        if (scratch->items[scratch->best].score > score) {
-            *best = *scratch;
-            score = best->items[best->best].score;
-        }
+        smallest = fmin(smallest, steps[i].cycles);
+        add_candidate(candidates);
     }
     return status;
 }
 
-/* Adds the likeliest level at a position, 0 or behind all; *found_out: there is one. */
-static enum pb_status add_level(struct pb_tlb_evidence *evidence, size_t position,
-                                struct pb_tlb_ranking rankings[2], struct levels *levels,
+/* What is compared: sets of levels, and the best so far. */
+struct search {
+    struct pb_tlb_evidence *evidence;
+    struct levels now, best;
+    double score; /* of the best: log likelihood less the price of its parameters */
+    size_t left;  /* sets that may still be tried */
+};
+
+/* Adds a level at the evidence's position; *found_out: it is one. */
+static enum pb_status add_level(struct search *search, const struct pb_tlb_ranking *ranking,
                                 bool *found_out, struct pb_error *err)
 {
+    struct pb_tlb_evidence *evidence = search->evidence;
+    struct levels *levels = &search->now;
     struct pb_tlb_check check;
-    struct level level;
+    struct level level = {.step_cycles = ranking->penalty_cycles};
+    double explained;
     enum pb_status status;
 
     *found_out = false;
-    evidence->position = position;
-    status = find_level(evidence, &rankings[0], &rankings[1], err);
-    if (status != PB_OK || rankings[0].count == 0)
-        return status;
-    summarise(&rankings[0], &level);
-    status = pb_tlb_adopt(evidence, &level.best, rankings[0].penalty_cycles, &check, err);
+    summarise(ranking, &level);
+    status = pb_tlb_adopt(evidence, &level.best, ranking->penalty_cycles, &check, err);
     if (status != PB_OK)
         return status;
-    *found_out = 2 * check.agreeing >= check.seen; /* else it is in no order that is known */
+    explained = fmax(((double)check.agreeing + 1.0) / ((double)check.seen + 2.0),
+                     level.best.gain / ranking->bound);
+    *found_out =
+        check.agreeing > 0 &&
+        explained >= (level.entries.value <= (double)evidence->fits_pages ? PB_TLB_LEVEL_SHARE
+                                                                          : PB_TLB_FAR_LEVEL_SHARE);
     if (!*found_out) {
         pb_tlb_drop(evidence);
         return PB_OK;
     }
-    level.confidence *= ((double)check.agreeing + 1.0) / ((double)check.seen + 2.0);
+    level.confidence *= explained;
+    level.coverage_confidence *= explained;
+    level.sets_confidence *= explained;
+    level.is_lru = level.best.set_count > 1 || check.misses != check.fits + 1 ||
+                   (double)check.misses > level.entries.low;
+    if (!level.is_lru)
+        level.entries = (struct pb_estimate){check.fits, check.fits, check.misses - 1.0};
     level.seen = check.seen;
     level.agreeing = check.agreeing;
-    for (size_t i = levels->count; i > position; i--)
+    for (size_t i = levels->count; i > evidence->position; i--)
         levels->items[i] = levels->items[i - 1];
-    levels->items[position] = level;
+    levels->items[evidence->position] = level;
     levels->count++;
     return PB_OK;
 }
 
+static void drop_level(struct search *search, size_t position)
+{
+    search->evidence->position = position;
+    pb_tlb_drop(search->evidence);
+    search->now.count--;
+    for (size_t i = position; i < search->now.count; i++)
+        search->now.items[i] = search->now.items[i + 1];
+}
+
+/* Keeps the levels where they are the likeliest. */
+static enum pb_status compare_levels(struct search *search, struct pb_error *err)
+{
+    double score = 0.0;
+    enum pb_status status = pb_tlb_log_likelihood(search->evidence, &score, err);
+
+    for (size_t i = 0; i < search->now.count; i++)
+        score -= search->now.items[i].best.gain - search->now.items[i].best.score;
+    if (status == PB_OK && score > search->score) {
+        search->score = score;
+        search->best = search->now;
+    }
+    search->left -= search->left > 0;
+    return status;
+}
+
 /*
- * Level by level behind those found, then before them: where lines take different times, a small
- * first step shows only once the larger ones are known.
+ * A level before all others, then the comparison: where lines take different times, a small first
+ * step shows only once the larger ones are known.
+ */
+static enum pb_status search_before(struct search *search, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+    struct candidates *candidates = malloc(sizeof(*candidates));
+    size_t added = 0;
+    bool found = search->now.count > 0;
+
+    if (candidates == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating hypotheses");
+    while (status == PB_OK && found && search->now.count < PB_TLB_FOUND_MAX) {
+        found = false;
+        search->evidence->position = 0;
+        status = find_level(search->evidence, candidates, err);
+        if (status == PB_OK && candidates->count > 0)
+            status = add_level(search, &candidates->items[0], &found, err);
+        added += found;
+    }
+    free(candidates);
+    if (status == PB_OK)
+        status = compare_levels(search, err);
+    for (; added > 0; added--)
+        drop_level(search, 0);
+    return status;
+}
+
+/* Every candidate as the next level, with all that may follow it. */
+static enum pb_status search_behind(struct search *search, struct pb_error *err)
+{
+    struct candidates *candidates = NULL;
+    enum pb_status status = PB_OK;
+    size_t position = search->now.count;
+    bool any = false;
+
+    if (position < PB_TLB_FOUND_MAX) {
+        candidates = malloc(sizeof(*candidates));
+        if (candidates == NULL)
+            return pb_fail(err, PB_NO_MEMORY, "out of memory allocating hypotheses");
+        search->evidence->position = position;
+        status = find_level(search->evidence, candidates, err);
+        for (size_t i = 0; status == PB_OK && i < candidates->count; i++) {
+            bool found = false;
+
+            if (any && (search->left == 0 ||
+                        candidates->items[i].penalty_cycles >= candidates->items[0].penalty_cycles))
+                continue;
+            search->evidence->position = position;
+            status = pb_tlb_propose_steps(search->evidence, err);
+            if (status == PB_OK)
+                status = add_level(search, &candidates->items[i], &found, err);
+            if (status == PB_OK && found) {
+                any = true;
+                status = search_behind(search, err);
+                drop_level(search, position);
+            }
+        }
+        free(candidates);
+    }
+    if (status == PB_OK && !any)
+        status = search_before(search, err);
+    return status;
+}
+
+/*
+ * Adopts the levels that were found the likeliest together. The steps that they make are weighed
+ * again, since the evidence knows them no more.
  */
 static enum pb_status find_levels(struct pb_tlb_evidence *evidence, struct levels *levels,
                                   struct pb_error *err)
 {
-    struct pb_tlb_ranking *rankings = malloc(2 * sizeof(*rankings));
-    enum pb_status status = PB_OK;
-    bool found = true;
+    struct search *search = malloc(sizeof(*search));
+    enum pb_status status;
 
-    if (rankings == NULL)
+    if (search == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating hypotheses");
-    while (status == PB_OK && found && levels->count < PB_TLB_FOUND_MAX)
-        status = add_level(evidence, levels->count, rankings, levels, &found, err);
-    found = levels->count > 0;
-    while (status == PB_OK && found && levels->count < PB_TLB_FOUND_MAX)
-        status = add_level(evidence, 0, rankings, levels, &found, err);
-    free(rankings);
+    *search = (struct search){.evidence = evidence, .score = -INFINITY, .left = LEAVES_MAX};
+    status = search_behind(search, err);
+    *levels = search->best;
+    for (size_t i = 0; i < levels->count && status == PB_OK; i++) {
+        struct pb_tlb_check check;
+
+        evidence->position = i;
+        status = pb_tlb_adopt(evidence, &levels->items[i].best, levels->items[i].step_cycles,
+                              &check, err);
+    }
+    free(search);
     return status;
 }
 
@@ -246,6 +411,8 @@ static enum pb_status measure_penalty(const struct pb_tlb_evidence *evidence, si
                                       struct pb_error *err)
 {
     struct pb_sample steps = {NULL, 0, 0}, sorted = {NULL, 0, 0};
+    double expected = evidence->penalty_cycles[level];
+    double tolerance = 2.0 * evidence->noise.spread_cycles + 2.0; /* else it misses a cache too */
     enum pb_status status = PB_OK;
 
     for (size_t s = 0; s < evidence->scans->count; s++) {
@@ -255,7 +422,7 @@ static enum pb_status measure_penalty(const struct pb_tlb_evidence *evidence, si
             if (evidence->is_uniform && level == 0)
                 hit = evidence->base_cycles;
             miss = isnan(hit) ? NAN : median_of(evidence, s, place, level + 1, scratch);
-            if (!isnan(miss) && status == PB_OK)
+            if (fabs(miss - hit - expected) <= tolerance && status == PB_OK)
                 status = pb_sample_add(&steps, miss - hit, err);
         }
     }
@@ -340,15 +507,15 @@ static void state_index(const struct pb_case *at, size_t i, const struct level *
         state_none(at, i, "sets of unequal size: neither a modulo nor parities of address bits");
     } else if (best->mask_count == 0) {
         count = modulo_masks(best, masks);
-        pb_parameter_set_word(answer(at, i, "index_kind"), "modulo", level->confidence,
+        pb_parameter_set_word(answer(at, i, "index_kind"), "modulo", level->sets_confidence,
                               "the entry's number modulo %zu", best->set_count);
         if (count == 0)
             pb_parameter_set_none(answer(at, i, "index_masks"),
                                   "entry's number modulo %zu: no power of two, no masks",
                                   best->set_count);
         else
-            pb_parameter_set_masks(answer(at, i, "index_masks"), masks, count, level->confidence,
-                                   "the lowest bits of the entry's number");
+            pb_parameter_set_masks(answer(at, i, "index_masks"), masks, count,
+                                   level->sets_confidence, "the lowest bits of the entry's number");
     } else {
         for (size_t k = 0; k < best->mask_count; k++) {
             masks[k] = best->masks[k] * best->coverage_bytes;
@@ -357,7 +524,7 @@ static void state_index(const struct pb_case *at, size_t i, const struct level *
         }
         if ((all & ~best->resolved) == 0)
             pb_parameter_set_masks(answer(at, i, "index_masks"), masks, best->mask_count,
-                                   level->confidence,
+                                   level->sets_confidence,
                                    "reduced basis over the address bits of the passes, %#llx; any "
                                    "other basis of the same space is the same index",
                                    (unsigned long long)(best->resolved * best->coverage_bytes));
@@ -369,7 +536,7 @@ static void state_index(const struct pb_case *at, size_t i, const struct level *
                 (unsigned long long)((all & ~best->resolved) * best->coverage_bytes));
         if ((all & ~best->resolved) == 0 || !is_modulo)
             pb_parameter_set_word(answer(at, i, "index_kind"), is_modulo ? "modulo" : "xor",
-                                  level->confidence,
+                                  level->sets_confidence,
                                   "parities of the address bits of the passes, %#llx",
                                   (unsigned long long)(best->resolved * best->coverage_bytes));
         else
@@ -383,7 +550,7 @@ static void state_ways(const struct pb_case *at, size_t i, const struct level *l
     struct pb_estimate list[PB_LIST_MAX];
 
     if (best->is_equal) {
-        pb_parameter_set_number(answer(at, i, "way_counts"), level->ways, level->confidence,
+        pb_parameter_set_number(answer(at, i, "way_counts"), level->ways, level->sets_confidence,
                                 "LRU: sets that overflow miss as a whole; %zu of %zu places as "
                                 "predicted",
                                 level->agreeing, level->seen);
@@ -391,7 +558,8 @@ static void state_ways(const struct pb_case *at, size_t i, const struct level *l
     }
     for (size_t set = 0; set < best->set_count; set++)
         list[set] = (struct pb_estimate){best->ways[set], best->ways[set], best->ways[set]};
-    pb_parameter_set_list(answer(at, i, "way_counts"), list, best->set_count, level->confidence,
+    pb_parameter_set_list(answer(at, i, "way_counts"), list, best->set_count,
+                          level->sets_confidence,
                           "LRU: sets that overflow miss as a whole, in the order of the entry's "
                           "number modulo %.0f; %zu of %zu places as predicted",
                           level->entries.value, level->agreeing, level->seen);
@@ -400,7 +568,7 @@ static void state_ways(const struct pb_case *at, size_t i, const struct level *l
 static void state_level(const struct pb_case *at, size_t i, const struct level *level)
 {
     double coverage = level->coverage.value, confidence = level->confidence;
-    double page = fmin(coverage, (double)((uint64_t)2 << 20));
+    static const double largest_page = (double)((uint64_t)2 << 20);
     struct pb_estimate reach = {level->entries.value * coverage,
                                 level->entries.low * level->coverage.low,
                                 level->entries.high * coverage};
@@ -411,19 +579,33 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
                             "likeliest of all structures: log likelihood %.0f above none; %zu of "
                             "%zu places begin to miss as predicted",
                             level->best.gain, level->agreeing, level->seen);
-    pb_parameter_set_number(answer(at, i, "entry_coverage_bytes"), level->coverage, confidence,
+    pb_parameter_set_number(answer(at, i, "entry_coverage_bytes"), level->coverage,
+                            level->coverage_confidence,
                             "pages that hit and miss together, over all strides");
-    pb_parameter_set_number(answer(at, i, "reach_bytes"), reach, confidence,
+    pb_parameter_set_number(answer(at, i, "reach_bytes"), reach, level->coverage_confidence,
                             "entries by what each covers");
-    pb_parameter_set_number(answer(at, i, "page_bytes"), (struct pb_estimate){page, 0.0, coverage},
-                            confidence / 2.0,
-                            "what an entry covers, at most 2 MiB; smaller pages do the same");
-    pb_parameter_set_number(answer(at, i, "set_count"), level->sets, confidence,
-                            "likeliest of all structures");
+    if (coverage <= largest_page)
+        pb_parameter_set_number(
+            answer(at, i, "page_bytes"), (struct pb_estimate){coverage, 0.0, coverage},
+            level->coverage_confidence / 2.0, "what an entry covers; smaller pages do the same");
+    else
+        pb_parameter_set_none(answer(at, i, "page_bytes"),
+                              "not observable: all pages covered by one entry hit together, so "
+                              "that the page size does not appear in the timings");
     pb_parameter_set_number(answer(at, i, "penalty_cycles"), level->penalty, confidence,
                             "M16 4.4: what a line takes longer where it misses this level");
-    state_ways(at, i, level);
-    state_index(at, i, level);
+    if (level->is_lru) {
+        pb_parameter_set_number(answer(at, i, "set_count"), level->sets, level->sets_confidence,
+                                "likeliest of all structures");
+        state_ways(at, i, level);
+        state_index(at, i, level);
+    } else {
+        static const char reason[] = "not LRU: pages begin to miss one by one";
+
+        pb_parameter_set_none(answer(at, i, "set_count"), "%s", reason);
+        pb_parameter_set_none(answer(at, i, "way_counts"), "%s", reason);
+        state_none(at, i, reason);
+    }
 }
 
 enum pb_status pb_infer_tlb_levels(const struct pb_case *at, struct pb_error *err)

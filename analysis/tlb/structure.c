@@ -605,6 +605,38 @@ static uint32_t fits_in_a_row(const struct scorer *scorer)
     return fits;
 }
 
+/*
+ * The fewest entries in a row with which several places of a scan begin to miss. Of an LRU's one
+ * set all begin to miss at once; of a tree PLRU's, one after another.
+ */
+static void find_fits(const struct scorer *scorer, struct pb_tlb_check *check)
+{
+    for (size_t s = 0; s < scorer->evidence->scans->count; s++) {
+        const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
+        double margin = PB_TLB_SAME_GAIN + log((double)scan->chase_count);
+
+        if (scan->stride_bytes != scorer->units.coverage_bytes)
+            continue;
+        for (size_t w = 1; w < scan->chase_count; w++) {
+            size_t count = 0;
+
+            for (size_t place = 0; place < scan->place_count; place++) {
+                const float *gain = pb_tlb_gain(scorer->evidence, s, place);
+
+                count += pb_tlb_lookup_pages(scorer->evidence, s, place) <= scan->pages[w] &&
+                         gain[w] > gain[w + 1] + margin && gain[w] > margin;
+            }
+            if (count < 2)
+                continue;
+            if (check->misses == 0 || scan->pages[w] < check->misses) {
+                check->fits = scan->pages[w - 1];
+                check->misses = scan->pages[w];
+            }
+            break;
+        }
+    }
+}
+
 static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
 {
     const struct pb_tlb_scans *scans = scorer->evidence->scans;
@@ -675,20 +707,29 @@ static void predict_onsets(struct scorer *scorer, const struct pb_tlb_structure 
     }
 }
 
+/*
+ * A place speaks against an onset where another explains it better, by more than the likeliest of
+ * so many by chance. It is seen to miss where any onset is so much better than none.
+ */
 static void check(const struct pb_tlb_evidence *evidence, size_t s, const uint32_t *onset_pages,
                   struct pb_tlb_check *check)
 {
     const struct pb_tlb_scan *scan = &evidence->scans->items[s];
 
     for (size_t place = 0; place < scan->place_count; place++) {
-        size_t seen = clear_onset(evidence, s, place), predicted = scan->chase_count;
+        const float *gain = pb_tlb_gain(evidence, s, place);
+        uint32_t lookup = pb_tlb_lookup_pages(evidence, s, place);
+        size_t predicted = scan->chase_count;
+        double most = 0.0, margin = PB_TLB_SAME_GAIN + log((double)scan->chase_count);
 
-        if (seen == scan->chase_count)
+        if (lookup > scan->page_count)
             continue;
         if (onset_pages[place] <= scan->page_count)
             predicted = scan->first_chase[onset_pages[place]];
-        check->seen++;
-        check->agreeing += seen == predicted;
+        for (size_t w = scan->first_chase[lookup]; w < scan->chase_count; w++)
+            most = gain[w] > most ? gain[w] : most;
+        check->seen += most > margin || gain[predicted] < -margin;
+        check->agreeing += most > margin && gain[predicted] >= most - margin;
     }
 }
 
@@ -697,7 +738,7 @@ static void check(const struct pb_tlb_evidence *evidence, size_t s, const uint32
 static bool is_explained(struct scorer *scorer)
 {
     const struct pb_tlb_ranking *ranking = scorer->ranking;
-    struct pb_tlb_check sum = {0, 0};
+    struct pb_tlb_check sum = {0, 0, 0, 0};
 
     if (ranking->count == 0 ||
         ranking->items[ranking->best].coverage_bytes != scorer->units.coverage_bytes)
@@ -724,6 +765,20 @@ static int by_gain(const void *a, const void *b)
     return (left->bytes < right->bytes) - (left->bytes > right->bytes);
 }
 
+/*
+ * Entries that cover less than those of the level before hit or miss with these, so that no chase
+ * shows how much less. Memory is mapped by pages of 2 MiB where the level before covers as much.
+ */
+static uint64_t least_coverage(const struct pb_tlb_evidence *evidence)
+{
+    static const uint64_t page_bytes = (uint64_t)2 << 20;
+    uint64_t least = evidence->scans->least_stride_bytes;
+
+    if (evidence->position > 0 && evidence->coverage_bytes[evidence->position - 1] >= page_bytes)
+        return page_bytes > least ? page_bytes : least;
+    return least;
+}
+
 /* One set of every coverage; then, where that leaves much unexplained, sets of the best ones. */
 static enum pb_status score_all(struct scorer *scorer, double bound, struct pb_error *err)
 {
@@ -733,7 +788,7 @@ static enum pb_status score_all(struct scorer *scorer, double bound, struct pb_e
     enum pb_status status = PB_OK;
     size_t count = 0;
 
-    for (uint64_t bytes = scans->least_stride_bytes;
+    for (uint64_t bytes = least_coverage(scorer->evidence);
          count < COVERAGES_MAX && bytes <= scans->most_bytes; bytes *= 2) {
         list_all(scorer, bytes);
         coverages[count++] = (struct coverage){bytes, score_index(scorer, &one)};
@@ -750,7 +805,7 @@ static enum pb_status score_all(struct scorer *scorer, double bound, struct pb_e
         list_all(scorer, coverages[i].bytes);
         for (size_t sets = 2; sets <= SETS_MODULO_MAX; sets++)
             score_index(scorer, &(struct pb_tlb_structure){.set_count = sets});
-        for (unsigned seen = 1; seen <= 2; seen++)
+        for (unsigned seen = 1; seen <= 3; seen++)
             score_unequal(scorer, fits_in_a_row(scorer), seen);
         if (!is_explained(scorer))
             status = score_parities(scorer, bound, err);
@@ -767,6 +822,7 @@ enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycl
     enum pb_status status;
 
     ranking_out->penalty_cycles = penalty_cycles;
+    ranking_out->bound = bound;
     ranking_out->count = ranking_out->best = 0;
     status = allocate(&scorer, err);
     if (status == PB_OK)
@@ -782,7 +838,7 @@ enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
     struct scorer scorer = {.evidence = evidence};
     enum pb_status status = allocate(&scorer, err);
 
-    *check_out = (struct pb_tlb_check){0, 0};
+    *check_out = (struct pb_tlb_check){0, 0, 0, 0};
     if (status == PB_OK) {
         uint32_t **onset_pages = evidence->onset_pages[evidence->level_count];
 
@@ -792,12 +848,15 @@ enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
             predict_onsets(&scorer, structure, s, onset_pages[s]);
             check(evidence, s, onset_pages[s], check_out);
         }
+        find_fits(&scorer, check_out);
         for (size_t i = evidence->level_count; i > evidence->position; i--) {
             evidence->onset_pages[i] = evidence->onset_pages[i - 1];
             evidence->penalty_cycles[i] = evidence->penalty_cycles[i - 1];
+            evidence->coverage_bytes[i] = evidence->coverage_bytes[i - 1];
         }
         evidence->onset_pages[evidence->position] = onset_pages;
         evidence->penalty_cycles[evidence->position] = penalty_cycles;
+        evidence->coverage_bytes[evidence->position] = structure->coverage_bytes;
         evidence->level_count++;
     }
     release(&scorer);
@@ -812,6 +871,7 @@ void pb_tlb_drop(struct pb_tlb_evidence *evidence)
     for (size_t i = evidence->position; i < evidence->level_count; i++) {
         evidence->onset_pages[i] = evidence->onset_pages[i + 1];
         evidence->penalty_cycles[i] = evidence->penalty_cycles[i + 1];
+        evidence->coverage_bytes[i] = evidence->coverage_bytes[i + 1];
     }
     evidence->onset_pages[evidence->level_count] = onset_pages;
 }

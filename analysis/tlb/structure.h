@@ -37,7 +37,7 @@ struct pb_tlb_structure {
 
 /* All hypotheses that were scored with one latency step, in no order; the best of them. */
 struct pb_tlb_ranking {
-    double penalty_cycles;
+    double penalty_cycles, bound; /* no structure gains more */
     struct pb_tlb_structure items[PB_TLB_HYPOTHESES_MAX];
     size_t count, best;
 };
@@ -57,6 +57,7 @@ enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycl
 /* Places of which it is clear with which chase they begin to miss, and those predicted so. */
 struct pb_tlb_check {
     size_t seen, agreeing;
+    uint32_t fits, misses; /* so many entries in a row miss nowhere, so many do; 0: not seen */
 };
 
 /* Makes the structure a known level of the evidence, at evidence->position. PB_NO_MEMORY. */

@@ -13,6 +13,7 @@
 
 #include "analysis/blind/profile.h"
 #include "analysis/inference.h"
+#include "analysis/planted_tlb.h"
 #include "analysis/selected.h"
 #include "analysis/tlb/infer_levels.h"
 #include "battery/battery.h"
@@ -170,6 +171,29 @@ static void test_levels__caches_and_spikes_are_none(void **state)
     assert_recovered(4000002);
 }
 
+/* The sum of two penalties is what a load takes that misses L2: the smaller step shows as well. */
+static void test_levels__penalties_that_add_up_to_a_cache_step_are_two(void **state)
+{
+    (void)state;
+    assert_recovered(4000060);
+}
+
+/* A set that is no LRU begins to miss with the entry beyond its ways, but not as a whole. */
+static void test_levels__a_tree_plru_shows_its_entries_alone(void **state)
+{
+    struct blind_profile profile = planted_device();
+    struct pb_parameters parameters;
+
+    (void)state;
+    profile.tlbs[0] = planted_level((uint64_t)2 << 20, 20, 1, (const uint32_t[]){16});
+    profile.tlbs[0].policy = "plru";
+    infer(&profile, &parameters);
+    assert_number(&parameters, "tlb_l1", "entry_count", 16.0, 0.0);
+    assert_open(&parameters, "tlb_l1", "way_counts", "not LRU");
+    assert_open(&parameters, "tlb_l1", "set_count", "not LRU");
+    pb_parameters_clear(&parameters);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +202,8 @@ int main(void)
         cmocka_unit_test(test_levels__unequal_sets_are_found),
         cmocka_unit_test(test_levels__hashed_sets_are_found),
         cmocka_unit_test(test_levels__caches_and_spikes_are_none),
+        cmocka_unit_test(test_levels__penalties_that_add_up_to_a_cache_step_are_two),
+        cmocka_unit_test(test_levels__a_tree_plru_shows_its_entries_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

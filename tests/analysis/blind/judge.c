@@ -462,21 +462,64 @@ static void check_tlb(struct answers *answers, const char *memory, const struct 
     check_latency(answers, memory, "penalty_cycles", tlb->penalty_cycles);
 }
 
-static double reach_of(const struct blind_tlb *tlb)
+/* The set of an entry that is so many entries from a boundary. */
+static size_t tlb_set(const struct blind_tlb *tlb, uint64_t entry)
 {
-    return blind_tlb_entries(tlb) * (double)tlb->span_bytes;
+    size_t set = 0;
+
+    if (tlb->mask_count == 0)
+        return (size_t)(entry % tlb->sets);
+    for (size_t i = 0; i < tlb->mask_count; i++)
+        set |= (size_t)__builtin_parityll(entry * tlb->span_bytes & tlb->masks[i]) << i;
+    return set;
+}
+
+static uint32_t tlb_ways(const struct blind_tlb *tlb, size_t set)
+{
+    return tlb->ways[tlb->mask_count > 0 ? 0 : set];
 }
 
 /*
- * Levels as loads can tell them: one that reaches no farther than the one before it never answers,
- * so that the one before costs both penalties.
+ * Does this level answer any load of a chase that misses the one before it? Chases over a page of
+ * each entry, or of every second, fourth and so on: of an LRU's sets, those with more entries than
+ * ways miss all of them. Larger entries than those before answer in any case.
+ */
+static bool ever_answers(const struct blind_tlb *before, const struct blind_tlb *tlb)
+{
+    enum { STRIDES = 4, SETS = 4096 };
+    uint64_t most = (uint64_t)blind_tlb_entries(before) + before->sets;
+
+    if (tlb->span_bytes != before->span_bytes || tlb->sets > SETS || before->sets > SETS)
+        return true;
+    for (uint64_t stride = 1; stride < 1 << STRIDES; stride *= 2) {
+        for (uint64_t pages = 1; pages <= most; pages++) {
+            uint32_t used[SETS] = {0}, lookups[SETS] = {0};
+
+            for (uint64_t i = 0; i < pages; i++)
+                used[tlb_set(before, i * stride)]++;
+            for (uint64_t i = 0; i < pages; i++) {
+                size_t set = tlb_set(before, i * stride);
+
+                lookups[tlb_set(tlb, i * stride)] += used[set] > tlb_ways(before, set);
+            }
+            for (size_t set = 0; set < tlb->sets; set++)
+                if (lookups[set] > 0 && lookups[set] <= tlb_ways(tlb, set))
+                    return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Levels as loads can tell them: one that never answers what the one before it misses makes that
+ * one cost both penalties.
  */
 static size_t visible_tlbs(const struct blind_profile *profile, struct blind_tlb out[BLIND_TLBS])
 {
     size_t count = 0;
 
     for (size_t i = 0; i < BLIND_TLBS && profile->tlbs[i].span_bytes > 0; i++) {
-        if (count > 0 && reach_of(&profile->tlbs[i]) <= reach_of(&out[count - 1]))
+        if (count > 0 && !ever_answers(&out[count - 1], &profile->tlbs[i]))
             out[count - 1].penalty_cycles += profile->tlbs[i].penalty_cycles;
         else
             out[count++] = profile->tlbs[i];
