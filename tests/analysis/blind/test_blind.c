@@ -68,10 +68,15 @@ static bool is_of_caches(const struct blind_result *result)
            strncmp(result->name, "texture.", 8) == 0 || strncmp(result->name, "tlb_", 4) == 0;
 }
 
-/* Where all lines miss is bounded by a sweep's steps; all else is to be found exactly. */
+/*
+ * Where all lines miss is bounded by a sweep's steps; where misses begin stays open where a lap of
+ * random victims has one or two misses, no more than spikes may cause (515 by five of nine seeds of
+ * the noise). All else is to be found exactly.
+ */
 static bool is_found(const struct blind_result *result)
 {
-    if (strstr(result->name, ".full_miss_bytes") != NULL)
+    if (strstr(result->name, ".full_miss_bytes") != NULL ||
+        strstr(result->name, ".first_miss_bytes") != NULL)
         return !blind_is_false(result);
     return result->verdict == BLIND_EXACT || result->verdict == BLIND_UNJUDGED;
 }
