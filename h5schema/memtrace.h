@@ -164,8 +164,13 @@ enum pb_status pb_memtrace_write_allocations(struct pb_memtrace_writer *writer,
                                              const struct pb_memtrace_allocation *rows,
                                              size_t count, struct pb_error *err);
 
-/* Starts /kernels/<n>, n = 0, 1, … in order of the calls. */
-enum pb_status pb_memtrace_begin_kernel(struct pb_memtrace_writer *writer, struct pb_error *err);
+/*
+ * Starts /kernels/<n>, n = 0, 1, … in order of the calls. expected_rows: about how many records,
+ * and how many offsets, are appended at most; 0: not known. Of a small kernel, small chunks are
+ * written: a whole one takes milliseconds to compress, however little is in it.
+ */
+enum pb_status pb_memtrace_begin_kernel(struct pb_memtrace_writer *writer, uint64_t expected_rows,
+                                        struct pb_error *err);
 
 /*
  * Appends records[count] and their offsets[offset_count]. first_offset of the records counts from

@@ -117,7 +117,13 @@ enum pb_status pb_memtrace_write_allocations(struct pb_memtrace_writer *writer,
                             rows, count, err);
 }
 
-enum pb_status pb_memtrace_begin_kernel(struct pb_memtrace_writer *writer, struct pb_error *err)
+static size_t chunk_rows(uint64_t expected_rows, size_t most)
+{
+    return expected_rows > 0 && expected_rows < most ? (size_t)expected_rows : most;
+}
+
+enum pb_status pb_memtrace_begin_kernel(struct pb_memtrace_writer *writer, uint64_t expected_rows,
+                                        struct pb_error *err)
 {
     char name[PB_NAME_LENGTH];
     enum pb_status status;
@@ -129,12 +135,12 @@ enum pb_status pb_memtrace_begin_kernel(struct pb_memtrace_writer *writer, struc
     writer->kernel_count++;
     writer->record_count = writer->offset_count = 0;
     status = pb_h5_create_rows(writer->kernel, "records",
-                               pb_memtrace_schema_find("/kernels/<n>/records"), RECORDS_PER_CHUNK,
-                               &writer->records, err);
+                               pb_memtrace_schema_find("/kernels/<n>/records"),
+                               chunk_rows(expected_rows, RECORDS_PER_CHUNK), &writer->records, err);
     if (status == PB_OK)
-        status = pb_h5_create_rows(writer->kernel, "offsets",
-                                   pb_memtrace_schema_find("/kernels/<n>/offsets"),
-                                   OFFSETS_PER_CHUNK, &writer->offsets, err);
+        status = pb_h5_create_rows(
+            writer->kernel, "offsets", pb_memtrace_schema_find("/kernels/<n>/offsets"),
+            chunk_rows(expected_rows, OFFSETS_PER_CHUNK), &writer->offsets, err);
     return status;
 }
 

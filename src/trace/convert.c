@@ -294,13 +294,21 @@ static void describe_kernel(struct launch *launch, uint32_t first_context,
     judge(launch, kernel);
 }
 
+static uint64_t raw_bytes_of(const struct launch *launch)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < launch->in->chunk_count; i++)
+        bytes += launch->in->chunks[i].frame.size;
+    return bytes;
+}
+
 static void count_kernel(const struct launch *launch, const struct pb_memtrace_kernel *kernel,
                          struct pb_trace_summary *summary)
 {
     summary->kernels++;
     summary->records += launch->written;
-    for (size_t i = 0; i < launch->in->chunk_count; i++)
-        summary->raw_bytes += launch->in->chunks[i].frame.size;
+    summary->raw_bytes += raw_bytes_of(launch);
     if (kernel->lost_records < 0 || summary->lost_records < 0)
         summary->lost_records = -1;
     else
@@ -318,7 +326,9 @@ static enum pb_status convert_launch(struct launch *launch, uint32_t first_conte
 {
     struct pb_memtrace_kernel kernel;
     struct pb_memtrace_kernel_tables tables;
-    enum pb_status status = pb_memtrace_begin_kernel(launch->writer, launch->err);
+    uint64_t words =
+        raw_bytes_of(launch) / sizeof(uint32_t); /* a record or an offset has one or more */
+    enum pb_status status = pb_memtrace_begin_kernel(launch->writer, words, launch->err);
 
     launch->record_count = launch->offset_count = 0;
     if (status == PB_OK)

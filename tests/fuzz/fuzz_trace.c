@@ -138,7 +138,7 @@ static void write_kernel(struct pb_memtrace_writer *writer)
                                                  .flags = PB_ACCESS_READ};
     records[3].flags |= PB_ACCESS_OFFSETS;
     ctas[1].cta = 1;
-    require(pb_memtrace_begin_kernel(writer, &err), &err);
+    require(pb_memtrace_begin_kernel(writer, 4, &err), &err);
     require(pb_memtrace_append(writer, records, 4, offsets, 31, &err), &err);
     require(pb_memtrace_end_kernel(writer, &kernel, &tables, &err), &err);
 }

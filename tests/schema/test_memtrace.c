@@ -79,7 +79,7 @@ static void write_kernel(struct pb_memtrace_writer *writer, const char *name)
     struct pb_error err = PB_ERROR_INIT;
 
     PB_TEXT_SET(kernel.name, name);
-    assert_int_equal(pb_memtrace_begin_kernel(writer, &err), PB_OK);
+    assert_int_equal(pb_memtrace_begin_kernel(writer, 0, &err), PB_OK);
     for (size_t sm = 0; sm < SMS; sm++) {
         ctas[sm] = (struct pb_memtrace_cta){.cta = (uint32_t)sm, .sm = (uint32_t)(2 * sm)};
         sms[sm] = (struct pb_memtrace_sm){.sm = (uint32_t)(2 * sm),
@@ -236,7 +236,7 @@ static void test_memtrace_abandon__leaves_nothing(void **state)
     (void)state;
     unlink("gone.h5");
     assert_int_equal(pb_memtrace_create("gone.h5", &writer, &err), PB_OK);
-    assert_int_equal(pb_memtrace_begin_kernel(writer, &err), PB_OK);
+    assert_int_equal(pb_memtrace_begin_kernel(writer, 0, &err), PB_OK);
     pb_memtrace_abandon(writer);
     assert_int_equal(access("gone.h5", F_OK), -1);
     assert_int_equal(system("ls -A | grep -q gone.h5"), 256);
