@@ -216,9 +216,20 @@ static void test_policy__lru_always_misses_in_laps_and_not_at_random(void **stat
     pb_recording_clear(&recording);
 }
 
+/* A tree-PLRU of 25 ways shows a line a lap: laps over words in an order of their own follow. */
+static const char wide_plru[] =
+    "{\"id\": \"l1\", \"paths\": [\"global_ca\"], \"line_bytes\": 128, \"sector_bytes\": 128,"
+    " \"sets\": 4, \"ways\": 25, \"index\": {\"kind\": \"modulo\"}, \"policy\": {\"kind\": "
+    "\"plru\"},"
+    " \"latency_cycles\": 40},"
+    "{\"id\": \"l2\", \"paths\": [\"global_ca\", \"global_cg\"], \"line_bytes\": 128,"
+    " \"sector_bytes\": 32, \"sets\": 1024, \"ways\": 16, \"index\": {\"kind\": \"modulo\"},"
+    " \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 200}";
+
 /* What a replay needs of the loads before the record is in the point. */
 static void test_points__say_what_went_before(void **state)
 {
+    struct pb_bench bench;
     struct pb_recording recording;
     const struct pb_point *point;
     size_t words = 0, at = 0;
@@ -238,7 +249,8 @@ static void test_points__say_what_went_before(void **state)
     assert_string_equal(point->warm_path, "global_cg");
     pb_recording_clear(&recording);
 
-    rig_record("gtx560ti", "l1_policy", &recording);
+    rig_open_drawn(wide_plru, "", "", &bench);
+    rig_run(&bench, "l1_policy", &recording);
     while ((point = rig_next(&recording, "members", NULL, &at)) != NULL) {
         if (strcmp(point->order, "random_words") != 0)
             continue;
@@ -248,6 +260,7 @@ static void test_points__say_what_went_before(void **state)
     }
     assert_true(words > 0);
     pb_recording_clear(&recording);
+    pb_bench_close(&bench);
 }
 
 /* M16 4.3: Kepler's read-only data and textures share a cache; Fermi's L1 and textures do not. */
