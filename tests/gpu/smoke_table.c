@@ -123,7 +123,7 @@ double smoke_lap(struct smoke *smoke, enum pb_path path, uint64_t bytes, uint64_
                              .prefill = prefill,
                              .carveout_bytes = carveout_bytes,
                              .sm = sm};
-    struct pb_chase_trace trace = {NULL, NULL, 0, 0, 0, 0.0, 0, 0, -1};
+    struct pb_chase_trace trace = {.sm_id = -1};
     double cycles = NAN;
 
     if (offsets != NULL &&
