@@ -18,7 +18,7 @@ enum {
 };
 
 /* Of the accesses, so many may contradict a policy that is right. */
-static const double stray_share = 0.005;
+static const double contradicted_share = 0.005;
 
 static const enum pb_model_policy candidates[] = {PB_MODEL_LRU, PB_MODEL_FIFO, PB_MODEL_PLRU,
                                                   PB_MODEL_KEEP_HITS, PB_MODEL_RANDOM};
@@ -88,7 +88,8 @@ static void state(struct pb_parameter *answer, const struct pb_agreement_counts 
             next = c;
     least = counts[best].contradicted;
     lead = counts[next].contradicted - least;
-    if (counts[best].agreed == 0 || (double)least > stray_share * (double)counts[best].accesses) {
+    if (counts[best].agreed == 0 ||
+        (double)least > contradicted_share * (double)counts[best].accesses) {
         pb_parameter_set_none(
             answer,
             "no policy explains the recorded chases: by the best one, %s, %llu of "
