@@ -16,6 +16,7 @@ struct reading {
     const struct pb_norm *norms; /* of the group */
     signed char *parts;          /* of the metric at work; PB_PART_WORSE: above its boundary */
     int *votes;                  /* of its metrics, per member: more for PB_PART_WORSE */
+    double *values;              /* scratch, per member */
 };
 
 /* Of all devices that both place: how many alike. */
@@ -106,17 +107,15 @@ static double median_of(const struct pb_sheet *sheet, const struct pb_group *gro
 }
 
 bool pb_partition_is_in(const struct pb_sheet *sheet, const struct pb_group *group,
-                        const struct pb_partition *partition, size_t metric, double *boundary_out)
+                        const struct pb_partition *partition, size_t metric, double *scratch,
+                        double *boundary_out)
 {
     const struct pb_metric *described = &sheet->metrics[metric];
-    double *values = malloc((group->member_count + 1) * sizeof(*values)), centers[2];
+    double centers[2];
     size_t known = 0, alike = 0;
 
-    if (values == NULL)
-        return false;
     for (int part = 0; part < 2; part++)
-        centers[part] = median_of(sheet, group, partition->parts, part, metric, values);
-    free(values);
+        centers[part] = median_of(sheet, group, partition->parts, part, metric, scratch);
     if (!(fabs(centers[PB_PART_WORSE] - centers[PB_PART_REST]) >=
           fmax(pb_metric_practical(described, centers[PB_PART_REST]), described->quantum)))
         return false;
@@ -151,8 +150,8 @@ static int count_worse(const struct reading *reading, const struct pb_partition 
         size_t known, alike;
         double boundary;
 
-        if (side == 0 ||
-            !pb_partition_is_in(reading->sheet, reading->group, partition, m, &boundary))
+        if (side == 0 || !pb_partition_is_in(reading->sheet, reading->group, partition, m,
+                                             reading->values, &boundary))
             continue;
         place(reading, m, boundary);
         alike = count_alike(partition->parts, reading->parts, count, &known);
@@ -229,12 +228,15 @@ enum pb_status pb_partitions_read(const struct pb_sheet *sheet, const struct pb_
                               .group = &scores->groups[group],
                               .norms = &scores->norms[group * scores->metric_count],
                               .parts = malloc(scores->groups[group].member_count + 1),
-                              .votes = calloc(scores->groups[group].member_count + 1, sizeof(int))};
+                              .votes = calloc(scores->groups[group].member_count + 1, sizeof(int)),
+                              .values =
+                                  calloc(scores->groups[group].member_count + 1, sizeof(double))};
     enum pb_status status = PB_OK;
 
     *partitions_out = (struct pb_partitions){
         .items = calloc(scores->metric_count + 1, sizeof(*partitions_out->items))};
-    if (reading.parts == NULL || reading.votes == NULL || partitions_out->items == NULL)
+    if (reading.parts == NULL || reading.votes == NULL || reading.values == NULL ||
+        partitions_out->items == NULL)
         status = pb_fail(err, PB_NO_MEMORY, "out of memory for the populations of a group");
     for (size_t m = 0; m < scores->metric_count && status == PB_OK; m++) {
         if (!reading.norms[m].split)
@@ -246,6 +248,7 @@ enum pb_status pb_partitions_read(const struct pb_sheet *sheet, const struct pb_
         orient(&reading, &partitions_out->items[i]);
     free(reading.parts);
     free(reading.votes);
+    free(reading.values);
     return status;
 }
 

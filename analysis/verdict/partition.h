@@ -52,8 +52,9 @@ bool pb_parts_are_same(const signed char *a, const signed char *b, size_t count)
 bool pb_partition_is_undecided(const struct pb_partition *partition, size_t count);
 
 /* Do the parts lie apart in this metric by its practical size at least, and nearly all devices
- * nearer to their own part? boundary_out: between them. */
+ * nearer to their own part? boundary_out: between them. scratch: [member_count] */
 bool pb_partition_is_in(const struct pb_sheet *sheet, const struct pb_group *group,
-                        const struct pb_partition *partition, size_t metric, double *boundary_out);
+                        const struct pb_partition *partition, size_t metric, double *scratch,
+                        double *boundary_out);
 
 #endif

@@ -329,7 +329,8 @@ static bool divide_by_partition(struct pb_scoring *scoring, size_t group,
         double boundary;
 
         if (!is_whole(scoring, group, m) ||
-            !pb_partition_is_in(scoring->sheet, members, partition, m, &boundary))
+            !pb_partition_is_in(scoring->sheet, members, partition, m, scoring->column.sorted,
+                                &boundary))
             continue;
         gather(scoring, members, m);
         divide_at(scoring, group, m, boundary);
