@@ -1,4 +1,4 @@
-/* Lines of a plain, gzip or xz file; see text.h. */
+/* Lines of a plain, gzip or xz file, and their words; see text.h. */
 #include "analysis/kernel/text.h"
 
 #include <errno.h>
@@ -273,4 +273,48 @@ enum pb_status pb_text_refuse(const struct pb_text *text, const char *line, stru
                        text->path, (unsigned long long)text->number, words);
     return pb_fail(err, PB_INVALID, "%s:%llu: expected %s, found \"%.60s\"", text->path,
                    (unsigned long long)text->number, words, line);
+}
+
+char *pb_word_next(char **rest)
+{
+    char *word = *rest + strspn(*rest, " \t");
+    size_t length = strcspn(word, " \t");
+
+    if (length == 0)
+        return NULL;
+    *rest = word + length;
+    if (**rest != '\0')
+        *(*rest)++ = '\0';
+    return word;
+}
+
+bool pb_word_number(const char *word, int base, uint64_t max, uint64_t *number_out)
+{
+    unsigned long long number;
+    char *end;
+
+    if (word == NULL || !((word[0] >= '0' && word[0] <= '9') || (base == 16 && word[0] > '9')) ||
+        word[0] == 'x')
+        return false;
+    errno = 0;
+    number = strtoull(word, &end, base);
+    if (errno != 0 || *end != '\0' || number > max)
+        return false;
+    *number_out = number;
+    return true;
+}
+
+bool pb_word_signed(const char *word, int64_t *number_out)
+{
+    long long number;
+    char *end;
+
+    if (word == NULL)
+        return false;
+    errno = 0;
+    number = strtoll(word, &end, 10);
+    if (errno != 0 || *end != '\0' || end == word)
+        return false;
+    *number_out = number;
+    return true;
 }

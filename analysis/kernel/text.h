@@ -1,6 +1,6 @@
 /*
  * Lines of a text file that may be compressed by gzip or xz, each with its number, so that every
- * error about a trace names file and line.
+ * error about a trace names file and line; and the words of a line.
  *
  * Streamed: memory is two buffers, whatever the file's length. A compressed file that ends early is
  * an error, as is a line longer than PB_TEXT_LINE_MAX (a file without lines has no end otherwise).
@@ -40,5 +40,11 @@ uint64_t pb_text_number(const struct pb_text *text);
 /* "FILE:LINE: expected EXPECTED, found "LINE'S BEGINNING"" or "… found the end of the file". */
 enum pb_status pb_text_refuse(const struct pb_text *text, const char *line, struct pb_error *err,
                               const char *expected, ...) __attribute__((format(printf, 4, 5)));
+
+/* The next word, ended in place, or NULL; *rest moves behind it. */
+char *pb_word_next(char **rest);
+/* The whole of a word as a number to that base (16: with or without "0x"); NULL is none. */
+bool pb_word_number(const char *word, int base, uint64_t max, uint64_t *number_out);
+bool pb_word_signed(const char *word, int64_t *number_out);
 
 #endif

@@ -1,58 +1,11 @@
-/* Opening a text trace by its content; see trace.h. */
+/* What the readers of all formats share; see trace.h. */
 #include "analysis/kernel/trace.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "analysis/kernel/text_trace.h"
-
 enum { THREADS_MAX = 1024 }; /* of a block */
-
-char *pb_word_next(char **rest)
-{
-    char *word = *rest + strspn(*rest, " \t");
-    size_t length = strcspn(word, " \t");
-
-    if (length == 0)
-        return NULL;
-    *rest = word + length;
-    if (**rest != '\0')
-        *(*rest)++ = '\0';
-    return word;
-}
-
-bool pb_word_number(const char *word, int base, uint64_t max, uint64_t *number_out)
-{
-    unsigned long long number;
-    char *end;
-
-    if (word == NULL || !((word[0] >= '0' && word[0] <= '9') || (base == 16 && word[0] > '9')) ||
-        word[0] == 'x')
-        return false;
-    errno = 0;
-    number = strtoull(word, &end, base);
-    if (errno != 0 || *end != '\0' || number > max)
-        return false;
-    *number_out = number;
-    return true;
-}
-
-bool pb_word_signed(const char *word, int64_t *number_out)
-{
-    long long number;
-    char *end;
-
-    if (word == NULL)
-        return false;
-    errno = 0;
-    number = strtoll(word, &end, 10);
-    if (errno != 0 || *end != '\0' || end == word)
-        return false;
-    *number_out = number;
-    return true;
-}
 
 bool pb_kernel_count(struct pb_kernel *kernel)
 {
@@ -82,38 +35,6 @@ enum pb_status pb_trace_check_file(const char *path, struct pb_error *err)
         return pb_fail(err, PB_INVALID, "%s: expected a trace file, found a %s", path,
                        S_ISDIR(info.st_mode) ? "folder" : "device or pipe");
     return PB_OK;
-}
-
-enum pb_status pb_trace_open_text(const char *path, struct pb_trace *trace_out,
-                                  struct pb_error *err)
-{
-    static const char expected[] = "\"blocksize: X Y Z\" (N14's traces) or \"-kernel name = …\" "
-                                   "(Accel-Sim's .traceg)";
-    struct pb_text *text = NULL;
-    char *line = NULL;
-    enum pb_status status = pb_trace_check_file(path, err);
-
-    if (status == PB_OK)
-        status = pb_text_open(path, &text, err);
-    do {
-        if (status == PB_OK)
-            status = pb_text_line(text, &line, err);
-    } while (status == PB_OK && line != NULL && line[strspn(line, " \t")] == '\0');
-    if (status != PB_OK) {
-        pb_text_close(text);
-        return status;
-    }
-    if (line != NULL && strncmp(line, "blocksize:", strlen("blocksize:")) == 0) {
-        pb_text_repeat(text);
-        return pb_n14_open(text, trace_out, err);
-    }
-    if (line != NULL && line[0] == '-') {
-        pb_text_repeat(text);
-        return pb_accelsim_open(text, trace_out, err);
-    }
-    status = pb_text_refuse(text, line, err, "%s", expected);
-    pb_text_close(text);
-    return status;
 }
 
 void pb_trace_close(struct pb_trace *trace)

@@ -127,6 +127,9 @@ struct pb_trace {
     void *state;
 };
 
+/* block_count and warp_count of grid and block. False: no such launch is possible. */
+bool pb_kernel_count(struct pb_kernel *kernel);
+
 /* A trace is read several times: PB_INVALID where path is no regular file. */
 enum pb_status pb_trace_check_file(const char *path, struct pb_error *err);
 
