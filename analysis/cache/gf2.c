@@ -8,7 +8,7 @@ static unsigned highest_bit(uint64_t vector)
 
 /*
  * What is left of a vector without the span's pivots. No row has another one's pivot, so that the
- * vector itself says which rows it takes; branches would mostly be foretold wrong.
+ * vector itself says which rows it takes; branches would mostly be mispredicted.
  */
 static uint64_t reduce(const struct pb_gf2_span *span, uint64_t vector)
 {

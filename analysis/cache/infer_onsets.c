@@ -2,7 +2,7 @@
  * first_miss_bytes: where misses begin by where the array begins; and what limits the cache there.
  *
  * An index that hashes addresses fills the sets unevenly, so the first set overflows sooner or
- * later (l1_alignment). Where the index is known it foretells which lines of which walks miss.
+ * later (l1_alignment). Where the index is known it predicts which lines of which walks miss.
  * Walks that miss although no set has too many lines say that something else is full: the store of
  * the data, which may hold fewer lines than the sets have room for, as beside a carve-out of shared
  * memory. The largest footprint that fits is then the size itself.
@@ -22,14 +22,14 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/cache/foretell.h"
+#include "analysis/cache/set_overflow.h"
 #include "analysis/confidence.h"
 
-/* Walks that the index must foretell, and so many of each kind at least. */
-static const double foretold_share = 0.97;
+/* Walks that the index must predict, and so many of each kind at least. */
+static const double predicted_share = 0.97;
 enum { WALKS_EACH = 4 };
 
-/* An index that is surer than this foretells, even if no walk crowds a set. */
+/* An index that is surer than this predicts, even if no walk crowds a set. */
 static const double least_confidence = 0.9;
 
 /* Other lines take no more than this of the store. */
@@ -55,9 +55,9 @@ struct view {
     size_t start_count;
     bool is_known; /* sets */
     struct pb_sets sets;
-    double index_confidence;         /* by the laps that showed it */
-    size_t walks, foretold, crowded; /* that an index says something of; rightly; as overflowing */
-    size_t lines, lines_both;        /* in crowded sets; of these, missing */
+    double index_confidence;          /* by the laps that showed it */
+    size_t walks, predicted, crowded; /* that an index says something of; rightly; as overflowing */
+    size_t lines, lines_both;         /* in crowded sets; of these, missing */
     uint64_t full_least;     /* smallest footprint of all with misses but no crowded set; 0: none */
     uint64_t carveout_bytes; /* of the walks */
 };
@@ -85,15 +85,16 @@ static bool is_walk(const struct pb_point *point, const struct pb_accesses *walk
 }
 
 /* Whether a walk misses, against what the sets say of it. */
-static void count_foretold(const struct pb_point *point, const struct pb_foretold *foretold,
-                           bool misses, struct start *start, struct view *view)
+static void count_prediction(const struct pb_point *point,
+                             const struct pb_set_prediction *prediction, bool misses,
+                             struct start *start, struct view *view)
 {
-    bool is_crowded = foretold->crowded > 0;
+    bool is_crowded = prediction->crowded > 0;
 
-    view->lines += foretold->crowded;
-    view->lines_both += foretold->both;
+    view->lines += prediction->crowded;
+    view->lines_both += prediction->both;
     view->crowded += is_crowded;
-    start->has_guest |= misses && !is_crowded && foretold->is_one_set;
+    start->has_guest |= misses && !is_crowded && prediction->is_one_set;
     if (start->has_guest && misses && !is_crowded)
         return;
     if (misses && !is_crowded) {
@@ -106,7 +107,7 @@ static void count_foretold(const struct pb_point *point, const struct pb_foretol
         return; /* held against the fits in the end */
     }
     view->walks++;
-    view->foretold += misses == is_crowded;
+    view->predicted += misses == is_crowded;
 }
 
 static enum pb_status add_walk(const struct pb_point *point, const struct pb_accesses *walk,
@@ -116,7 +117,7 @@ static enum pb_status add_walk(const struct pb_point *point, const struct pb_acc
     struct start *start = find_start(view, point->base_address, source);
     struct pb_tally tally = pb_classes_count(classes, walk);
     bool misses = tally.misses > STRAYS + walk->count / STRAY_SHARE;
-    struct pb_foretold foretold;
+    struct pb_set_prediction prediction;
     enum pb_status status;
 
     if (start == NULL || (!misses && tally.misses > 0)) /* spikes, or the first misses of an edge */
@@ -127,9 +128,9 @@ static enum pb_status add_walk(const struct pb_point *point, const struct pb_acc
         start->fits_bytes = point->footprint_bytes;
     if (!view->is_known)
         return PB_OK;
-    status = pb_sets_foretell(&view->sets, walk, point->base_address, classes, &foretold, err);
+    status = pb_sets_predict(&view->sets, walk, point->base_address, classes, &prediction, err);
     if (status == PB_OK)
-        count_foretold(point, &foretold, misses, start, view);
+        count_prediction(point, &prediction, misses, start, view);
     return status == PB_NOT_FOUND ? PB_OK : status;
 }
 
@@ -183,22 +184,22 @@ static double confidence_of(const struct view *view)
 {
     struct pb_votes votes = {0, 0};
 
-    pb_votes_add_share(&votes, view->foretold, view->walks, PIECES_MAX);
+    pb_votes_add_share(&votes, view->predicted, view->walks, PIECES_MAX);
     return pb_votes_confidence(&votes);
 }
 
 /*
  * The size of the store, where it is full before the sets: the least that is too much for it from
  * the start from which most fits, less a stride. Other lines may take some of it, so that elsewhere
- * a little less fits; but the index must foretell what the sets do. 0: they are what is full.
+ * a little less fits; but the index must predict what the sets do. 0: they are what is full.
  */
 static uint64_t find_store(const struct view *view, const struct pb_estimate *onset)
 {
     uint64_t store = 0;
 
     if ((view->crowded < WALKS_EACH && !(view->index_confidence > least_confidence)) ||
-        view->foretold < WALKS_EACH + view->crowded ||
-        (double)view->foretold < foretold_share * (double)view->walks ||
+        view->predicted < WALKS_EACH + view->crowded ||
+        (double)view->predicted < predicted_share * (double)view->walks ||
         (double)view->full_least < (1.0 - taken_share) * onset->high)
         return 0;
     for (size_t i = 0; i < view->start_count; i++) {
@@ -265,7 +266,8 @@ static void state_onset(const struct pb_case *at, const struct view *view, size_
         pb_parameter_set_number(answer, *onset, confidence_of(view),
                                 "from %zu start offsets; the index predicts %zu of %zu passes, and "
                                 "in them %zu of %zu lines that miss",
-                                starts, view->foretold, view->walks, view->lines_both, view->lines);
+                                starts, view->predicted, view->walks, view->lines_both,
+                                view->lines);
     else
         pb_parameter_set_number(answer, *onset, 0.5,
                                 "largest footprints without misses, from %zu start offsets",

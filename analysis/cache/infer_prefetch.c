@@ -61,7 +61,7 @@ struct gaps {
     const struct pb_point *point;
     struct pb_sample bytes; /* sorted */
     double miss_share;      /* of its loads, by the border alone */
-    size_t doubtful;        /* of the gaps: another miss may be hidden in them */
+    size_t ambiguous;       /* of the gaps: another miss may be hidden in them */
 };
 
 /* The border between hits and misses, from the latencies stated before. */
@@ -195,7 +195,7 @@ static enum pb_status collect_gaps(const struct pb_series *series, const struct 
     enum pb_status status = pb_sample_reserve(&gaps, walk.count, err);
     size_t last = walk.count;
 
-    gaps_out->doubtful = 0;
+    gaps_out->ambiguous = 0;
     for (size_t i = 0; status == PB_OK && i < walk.count; i++) {
         double cycles = pb_access_cycles(&walk, i);
 
@@ -203,7 +203,7 @@ static enum pb_status collect_gaps(const struct pb_series *series, const struct 
             continue;
         if (last < i && walk.index_bytes[i] > walk.index_bytes[last]) {
             gaps.values[gaps.count++] = (double)(walk.index_bytes[i] - walk.index_bytes[last]);
-            gaps_out->doubtful += may_hide(&walk, miss, last, i);
+            gaps_out->ambiguous += may_hide(&walk, miss, last, i);
         }
         last = i;
     }
@@ -262,11 +262,11 @@ static enum pb_status check_wide(const struct gaps *gaps, double gap, size_t agr
             err, PB_NOT_FOUND,
             "misses in steps of %.0f bytes lie %.0f to %.0f bytes apart: no distance prevails",
             stride, gaps->bytes.values[0], gaps->bytes.values[gaps->bytes.count - 1]);
-    if (endless_bytes > 0.0 && 2 * gaps->doubtful >= gaps->bytes.count)
+    if (endless_bytes > 0.0 && 2 * gaps->ambiguous >= gaps->bytes.count)
         return pb_fail(err, PB_NOT_FOUND,
                        "misses in steps of %.0f bytes lie %.0f bytes apart, but slow loads between "
                        "them may hide a miss in %zu of %zu gaps",
-                       stride, gap, gaps->doubtful, gaps->bytes.count);
+                       stride, gap, gaps->ambiguous, gaps->bytes.count);
     return PB_OK;
 }
 

@@ -11,7 +11,7 @@
 /* One access in two hundred may look like what it is not. */
 static const double stray_rate = 0.005;
 
-/* More strays than these, and this part of a trace: the policy does not foretell it. */
+/* More strays than these, and this part of a trace: the policy does not predict it. */
 static const double against_share = 0.02;
 enum { STRAYS_MAX = 1 };
 
@@ -128,7 +128,7 @@ static bool access_set(struct set *set, enum pb_replacement_policy policy, uint3
     return hit;
 }
 
-/* Log likelihood under a policy that foretells every access. */
+/* Log likelihood under a policy that predicts every access. */
 static double replay(const struct pb_set_trace *trace, enum pb_replacement_policy policy,
                      struct set *set, size_t *strays)
 {

@@ -2,8 +2,8 @@
  * How a set chooses its victims: every policy as a hypothesis, replayed against what was seen.
  *
  * A trace begins with an empty set; its first lines fill the ways in order. From then on
- *   lru, fifo, plru   foretell every hit and miss: an access that differs is a stray
- *   random, weighted  foretell nothing, but with one line more than ways the next line to miss is
+ *   lru, fifo, plru   predict every hit and miss: an access that differs is a stray
+ *   random, weighted  predict nothing, but with one line more than ways the next line to miss is
  *                     the victim of the miss before, so every victim's way is known
  * plru is tree-PLRU; where ways are no power of two, halves without ways are passed over.
  */
@@ -44,7 +44,7 @@ struct pb_replacement {
     double log_likelihood[PB_POLICY_COUNT];
     size_t agreeing[PB_POLICY_COUNT]; /* traces that this policy explains best, or as well */
     size_t traces, accesses;
-    size_t strays[PB_POLICY_COUNT];     /* accesses that lru, fifo or plru do not foretell */
+    size_t strays[PB_POLICY_COUNT];     /* accesses that lru, fifo or plru do not predict */
     size_t against[PB_POLICY_COUNT];    /* traces with more of these than one may have by chance */
     size_t victims[PB_WAYS_MAX], draws; /* of each way, and their sum */
 };

@@ -1,6 +1,6 @@
 /*
  * Sorting and selecting doubles. Cycles are few different whole numbers: comparisons would mostly
- * be foretold wrong, so nothing here branches by them where there are many.
+ * be mispredicted, so nothing here branches by them where there are many.
  */
 #include "analysis/statistics/sort.h"
 

@@ -10,7 +10,7 @@
 
 enum { AXIS_TRAFFIC, AXIS_LANES, AXIS_WARPS, AXIS_LOADS, AXES };
 
-/* A time within this part of a latency is as foretold. */
+/* A time within this part of a latency is as predicted. */
 static const double close_share = 0.25;
 
 size_t pb_bursts_warps(const struct pb_bursts *bursts)

@@ -1,6 +1,6 @@
 /*
  * Times of loads in flight as the battery's matrix holds them (N14 5.2), and how well a pair of
- * limits foretells them, played through load by load (flight.h).
+ * limits predicts them, played through load by load (flight.h).
  */
 #ifndef PB_ANALYSIS_THROUGHPUT_BURSTS_H
 #define PB_ANALYSIS_THROUGHPUT_BURSTS_H
@@ -37,7 +37,7 @@ struct pb_bursts_range {
     unsigned total_most; /* warps by loads */
 };
 
-/* How well limits foretell. */
+/* How well limits predict. */
 struct pb_bursts_fit {
     size_t explained, seen; /* cells; explained: within a quarter of a latency */
     double error_cycles;    /* sum over the cells, each at most that quarter */

@@ -2,8 +2,8 @@
  * mshr.outstanding_per_warp and mshr.outstanding_per_sm: how many misses are under way at once.
  *
  * Loads that find no free register wait for the oldest one. Of every number of registers the times
- * of all bursts follow, played through load by load; stated is the number that foretells them best,
- * if it foretells nearly all, clearly better than any other one, and better than no limit at all.
+ * of all bursts follow, played through load by load; stated is the number that predicts them best,
+ * if it predicts nearly all, clearly better than any other one, and better than no limit at all.
  * One and two warps show a warp's limit, all others the SM's.
  *
  * Limit: where issuing takes longer than a miss, registers are never all taken, and no limit shows.

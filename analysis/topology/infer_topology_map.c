@@ -24,8 +24,8 @@
 
 enum { PIECES_MAX = 30 };
 
-/* The least gap that parts groups, and the least one that makes them doubtful as the last. */
-static const double least_gap = 2.0, doubtful_gap = 1.1;
+/* The least gap that parts groups, and the least one that makes them ambiguous as the last. */
+static const double least_gap = 2.0, ambiguous_gap = 1.1;
 
 /*
  * Groups of half of the columns leave at most this share of the spread over the others. Without
@@ -309,7 +309,7 @@ static void state_slices(const struct pb_case *at, const struct pb_sm_map *map,
             "ambiguous: lines form %zu groups, but lines of one group still differ "
             "alike for neighbouring SMs (correlation %.2f): there are finer parts",
             grouping->count, likeness);
-    else if (grouping->gap_inside > doubtful_gap)
+    else if (grouping->gap_inside > ambiguous_gap)
         pb_parameter_set_none(answer,
                               "lines form %zu groups, whose own parts are not clearly separated "
                               "(gaps %.2f times as wide as inside)",

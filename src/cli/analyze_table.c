@@ -108,7 +108,7 @@ static void join_agreeing(const struct column *column, struct pb_line *line)
     }
 }
 
-/* An interval from the nearest SM to the farthest is another thing than one of doubt. */
+/* An interval from the nearest SM to the farthest is another thing than one of uncertainty. */
 static const char *interval_kind(const struct pb_cell *cell)
 {
     return strstr(cell->method, " SMs, each ") != NULL ? " (SMs)" : "";

@@ -329,8 +329,8 @@ struct pb_device_ops {
     enum pb_status (*read_state)(struct pb_device *device, struct pb_state *state_out,
                                  struct pb_error *err);
     /*
-     * Called before each test with its name: the place where a planted fault strikes. is_large: it
-     * will want most of the memory, so what the one before has taken need not be given back.
+     * Called before each test with its name: the place where an injected fault strikes. is_large:
+     * it will want most of the memory, so what the one before has taken need not be given back.
      */
     enum pb_status (*begin_test)(struct pb_device *device, const char *test, bool is_large,
                                  struct pb_error *err);

@@ -1,4 +1,4 @@
-/* The second constant cache: planted ones, one that all of constant memory fits in, and none. */
+/* The second constant cache: known ones, one that all of constant memory fits in, and none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ static const char tests_needed[] = "clock_calibration,l2_capacity,constant_capac
                                    "constant_l15_capacity,constant_l15_line";
 
 /* F13 3.4.1: lines of 64 and 256 bytes; the rest is the profile's. */
-static void test_constant15__planted_size_line_and_latency(void **state)
+static void test_constant15__size_line_and_latency_are_found(void **state)
 {
     struct pb_parameters parameters;
 
@@ -85,7 +85,7 @@ static void test_constant15__without_one_there_is_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_constant15__planted_size_line_and_latency),
+        cmocka_unit_test(test_constant15__size_line_and_latency_are_found),
         cmocka_unit_test(test_constant15__a_size_beyond_constant_memory_is_open),
         cmocka_unit_test(test_constant15__without_one_there_is_none),
     };

@@ -25,7 +25,7 @@ static struct pb_gf2_span all_bits(void)
     return span;
 }
 
-/* Differences of addresses that every planted mask maps to 0. */
+/* Differences of addresses that every known mask maps to 0. */
 static struct pb_gf2_span kernel_of(const uint64_t *masks, size_t count)
 {
     struct pb_gf2_span same = {.rank = 0};
@@ -55,16 +55,16 @@ static void test_gf2_add__tells_what_is_new(void **state)
     assert_false(pb_gf2_holds(&span, 0x4));
 }
 
-static void test_gf2_masks__returns_what_was_planted(void **state)
+static void test_gf2_masks__returns_the_known_masks(void **state)
 {
-    static const uint64_t planted[] = {0x11080, 0x20100, 0x88200};
-    struct pb_gf2_span tried = all_bits(), same = kernel_of(planted, 3), truth = {.rank = 0};
+    static const uint64_t known[] = {0x11080, 0x20100, 0x88200};
+    struct pb_gf2_span tried = all_bits(), same = kernel_of(known, 3), truth = {.rank = 0};
     uint64_t masks[64];
 
     (void)state;
     assert_int_equal(pb_gf2_masks(&tried, &same, masks), 3);
     for (size_t i = 0; i < 3; i++)
-        pb_gf2_add(&truth, planted[i]);
+        pb_gf2_add(&truth, known[i]);
     for (size_t i = 0; i < 3; i++)
         assert_true(pb_gf2_holds(&truth, masks[i]));
     assert_true(masks[0] < masks[1] && masks[1] < masks[2]);
@@ -137,7 +137,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gf2_add__tells_what_is_new),
-        cmocka_unit_test(test_gf2_masks__returns_what_was_planted),
+        cmocka_unit_test(test_gf2_masks__returns_the_known_masks),
         cmocka_unit_test(test_gf2_masks__equivalent_bases_are_one),
         cmocka_unit_test(test_gf2_masks__contradictory_differences_leave_no_mask),
         cmocka_unit_test(test_gf2_masks__of_nothing_are_none),

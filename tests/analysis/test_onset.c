@@ -198,7 +198,7 @@ static void test_onset__only_misses_is_not_found(void **state)
                         "sweep too small: already the smallest footprint, 8192 bytes, has misses");
 }
 
-static void test_onset__silence_of_pieces_leaves_doubt(void **state)
+static void test_onset__silence_of_pieces_lowers_confidence(void **state)
 {
     struct pb_onset onset;
     struct sweep sweep;
@@ -255,7 +255,7 @@ int main(void)
         cmocka_unit_test(test_onset__alike_traces_at_the_edge_are_no_plateau),
         cmocka_unit_test(test_onset__flat_curve_is_not_found),
         cmocka_unit_test(test_onset__only_misses_is_not_found),
-        cmocka_unit_test(test_onset__silence_of_pieces_leaves_doubt),
+        cmocka_unit_test(test_onset__silence_of_pieces_lowers_confidence),
         cmocka_unit_test(test_onset__other_cuts_that_may_be_bound_the_edge),
     };
 

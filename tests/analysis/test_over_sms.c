@@ -1,6 +1,6 @@
 /*
- * Latencies over all SMs: planted devices whose GPCs lie nearer and farther, and walks that tell
- * nothing of a latency.
+ * Latencies over all SMs: devices with known truth whose GPCs lie nearer and farther, and walks
+ * that tell nothing of a latency.
  */
 #include <setjmp.h>
 #include <stdarg.h>

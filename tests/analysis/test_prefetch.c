@@ -1,4 +1,5 @@
-/* What runs ahead of a stride, and what one miss fetches: planted, and then found again. */
+/* What runs ahead of a stride, and what one miss fetches: stated in a profile, and then found
+ * again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -18,8 +19,8 @@
 static const char tests_needed[] = "l1_capacity,l2_capacity,dram_latency,prefetch";
 
 /* A profile of the shipped ones without prefetching, with so many bytes of it in its L2. */
-static void plant(const char *from, unsigned long long prefetch_bytes, bool first_walk_only,
-                  const char *path)
+static void write_profile(const char *from, unsigned long long prefetch_bytes, bool first_walk_only,
+                          const char *path)
 {
     char source[512], text[16384], key[96], *l2;
     FILE *file;
@@ -41,21 +42,21 @@ static void plant(const char *from, unsigned long long prefetch_bytes, bool firs
     fclose(file);
 }
 
-static void test_prefetch__planted_distances_are_found(void **state)
+static void test_prefetch__true_distances_are_found(void **state)
 {
-    static const unsigned planted[] = {0, 64, 128, 512, 2048};
+    static const unsigned distances[] = {0, 64, 128, 512, 2048};
     char path[] = "/tmp/plumb-prefetch-XXXXXX";
     int descriptor = mkstemp(path);
 
     (void)state;
     assert_true(descriptor >= 0);
     close(descriptor);
-    for (size_t i = 0; i < sizeof(planted) / sizeof(planted[0]); i++) {
+    for (size_t i = 0; i < sizeof(distances) / sizeof(distances[0]); i++) {
         struct pb_parameters parameters;
 
-        plant("gtx470", planted[i], false, path);
+        write_profile("gtx470", distances[i], false, path);
         selected_infer(path, tests_needed, &parameters);
-        assert_number(&parameters, "l2", "prefetch_bytes", planted[i], 0);
+        assert_number(&parameters, "l2", "prefetch_bytes", distances[i], 0);
         assert_number(&parameters, "l1", "prefetch_bytes", 0, 0);
         assert_number(&parameters, "l2", "fetch_bytes", 32, 0);
         pb_parameters_clear(&parameters);
@@ -140,7 +141,7 @@ static void test_prefetch__beyond_all_walks_it_is_not_stated(void **state)
     (void)state;
     assert_true(descriptor >= 0);
     close(descriptor);
-    plant("gtx470", 1ull << 30, true, path);
+    write_profile("gtx470", 1ull << 30, true, path);
     selected_infer(path, tests_needed, &parameters);
     assert_open(&parameters, "l2", "prefetch_bytes", "no end of the prefetched range");
     pb_parameters_clear(&parameters);
@@ -289,7 +290,7 @@ static void test_prefetch__a_stride_that_outruns_it_says_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_prefetch__planted_distances_are_found),
+        cmocka_unit_test(test_prefetch__true_distances_are_found),
         cmocka_unit_test(test_prefetch__f13s_kepler_runs_512_bytes_ahead),
         cmocka_unit_test(test_prefetch__m16s_gpus_fetch_two_thirds_of_l2_ahead),
         cmocka_unit_test(test_prefetch__beyond_all_walks_it_is_not_stated),

@@ -1,4 +1,4 @@
-/* Which SMs belong together: planted layouts of simulated devices found again, odd ones refused. */
+/* Which SMs belong together: known layouts of simulated devices found again, odd ones refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 /* ---- simulated devices ---- */
 
 /* The H200 of the profiles has GPCs of 16 and 18 SMs, TPCs of 2, 96 slices. */
-static void test_topology__planted_layout_of_an_h200(void **state)
+static void test_topology__layout_of_an_h200_is_found(void **state)
 {
     struct pb_parameters parameters;
     const struct pb_parameter *gpcs;
@@ -405,7 +405,7 @@ static void test_gpcs__lonely_tpcs_without_a_map_leave_them_open(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_topology__planted_layout_of_an_h200),
+        cmocka_unit_test(test_topology__layout_of_an_h200_is_found),
         cmocka_unit_test(test_topology__a_device_without_clusters_says_so),
         cmocka_unit_test(test_tpcs__are_closed_circles),
         cmocka_unit_test(test_tpcs__noise_alone_makes_none),

@@ -94,7 +94,7 @@ static void test_host_latency__is_the_wait_before_a_transfer(void **state)
 }
 
 /* Of a node's other devices; what is this device itself has no value. */
-static void test_peer_link__carries_and_waits_as_planted(void **state)
+static void test_peer_link__carries_and_waits_as_in_the_profile(void **state)
 {
     struct pb_recording recording;
     const double *values;
@@ -117,7 +117,7 @@ static void test_peer_link__carries_and_waits_as_planted(void **state)
     pb_bench_close(&bench);
 }
 
-static void test_links_together__carry_as_planted_with_as_many_as_met(void **state)
+static void test_links_together__carry_as_in_the_profile_with_as_many_as_met(void **state)
 {
     struct pb_recording recording;
     struct pb_bench bench;
@@ -292,11 +292,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_host_link__carries_what_its_lanes_do),
         cmocka_unit_test(test_host_latency__is_the_wait_before_a_transfer),
-        cmocka_unit_test(test_peer_link__carries_and_waits_as_planted),
+        cmocka_unit_test(test_peer_link__carries_and_waits_as_in_the_profile),
         cmocka_unit_test(test_peer_chase__is_the_way_and_what_the_owner_takes),
         cmocka_unit_test(test_peer_chase__again_is_a_hit_of_l1),
         cmocka_unit_test(test_peer_copy__both_ways_are_both_counted),
-        cmocka_unit_test(test_links_together__carry_as_planted_with_as_many_as_met),
+        cmocka_unit_test(test_links_together__carry_as_in_the_profile_with_as_many_as_met),
         cmocka_unit_test(test_link_peers__of_a_simulated_node_are_its_other_devices),
         cmocka_unit_test(test_link_peers__mig_instances_are_and_have_none),
     };

@@ -1,4 +1,4 @@
-/* Throughput, misses under way, studies, maps, links, load and integrity against planted truth. */
+/* Throughput, misses under way, studies, maps, links, load and integrity against ground truth. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -188,7 +188,7 @@ node() {
 
 # A whole fleet, alive: two models on sixteen nodes, one rank a device, the quick battery. Slow
 # builds (sanitizers) take five nodes of one model.
-live_fleet_is_judged_as_planted() {
+live_fleet_faults_are_found() {
     nodes=16
     [ "${PLUMB_SANITIZE:-OFF}" = OFF ] || nodes=5
     for number in $(seq $nodes); do
@@ -224,7 +224,7 @@ live_fleet_is_judged_as_planted() {
 }
 
 # What jobs/local.sh shows where there is no GPU.
-demo_fleet_is_judged_as_planted() {
+demo_fleet_faults_are_found() {
     ranks 0 16 --fleet "$data/../../jobs/demo-fleet.json" --battery quick --no-progress -o f.h5
     outliers 2 f.h5
     for found in 'n2\.gpu2: hbm' 'SM 2 of n3\.gpu0: slow_sm' 'n4\.gpu1: pcie_link'; do

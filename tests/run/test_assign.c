@@ -8,7 +8,7 @@
 
 static const struct pb_test_selection nothing_selected = {.backend = "auto"};
 
-/* A rank on silicon that sees the devices named by the messages of `uuids`. */
+/* A rank on hardware that sees the devices named by the messages of `uuids`. */
 static struct pb_sighting see(const char *host, int64_t local_rank, const char *uuids)
 {
     struct pb_sighting sighting = {.local_rank = local_rank, .backend = "cuda"};

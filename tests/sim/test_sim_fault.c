@@ -1,4 +1,4 @@
-/* Every planted fault does what it says and nothing else. */
+/* Every injected fault does what it says and nothing else. */
 #include "sim/simtest.h"
 
 #include <math.h>

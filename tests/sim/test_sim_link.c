@@ -1,4 +1,4 @@
-/* The host link, peers and the pattern test of memory, healthy and with planted faults. */
+/* The host link, peers and the pattern test of memory, healthy and with injected faults. */
 #include "sim/simtest.h"
 
 #include <math.h>

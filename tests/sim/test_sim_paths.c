@@ -118,7 +118,7 @@ static void test_alias__refuses_what_would_break_the_chain(void **state)
     json_decref(root);
 }
 
-/* As on silicon: the second visit of a slot would lead on from the first one's successor. */
+/* As on hardware: the second visit of a slot would lead on from the first one's successor. */
 static void test_chase__refuses_a_slot_that_comes_twice(void **state)
 {
     const uint64_t once[] = {64, 0, 8}, near_by[] = {64, 0, 64}, far_once[] = {8ull << 30, 0, 8},

@@ -1,6 +1,6 @@
 /*
  * F13's studies: what the paper found comes out of the profiles of its four devices, and what a
- * profile plants comes out exactly.
+ * profile states comes out exactly.
  */
 #include "sim/simtest.h"
 
@@ -106,7 +106,7 @@ static void test_spill__slowdown_starts_where_f13_saw_it(void **state)
 
 /* Lines are sectors of 32 bytes: l1 30, l2 200 and 1 MiB, 4 lanes a group, 5 and 7 cycles a further
  * line. */
-static struct pb_device *open_planted(json_t **root_out, const char *fault)
+static struct pb_device *open_profile(json_t **root_out, const char *fault)
 {
     struct pb_device_request request = {.host = "n1", .faults = &fault, .fault_count = 1};
 
@@ -121,10 +121,10 @@ static struct pb_device *open_planted(json_t **root_out, const char *fault)
     return simtest_open(*root_out, fault != NULL ? &request : NULL);
 }
 
-static void test_study__planted_costs_come_out(void **state)
+static void test_study__costs_of_the_profile_come_out(void **state)
 {
     json_t *root;
-    struct pb_device *device = open_planted(&root, NULL);
+    struct pb_device *device = open_profile(&root, NULL);
 
     (void)state;
     assert_float_equal(cycles(device, PB_STUDY_SYNC, 32, 8), 1024 * 10 + 8 * 25, 0);
@@ -147,7 +147,7 @@ static void test_study__planted_costs_come_out(void **state)
 static void test_study__misaligned_groups_ask_for_one_more_line(void **state)
 {
     json_t *root;
-    struct pb_device *device = open_planted(&root, NULL);
+    struct pb_device *device = open_profile(&root, NULL);
     double aligned = cycles(device, PB_STUDY_MISALIGN, 32, 0);
 
     (void)state;
@@ -173,7 +173,7 @@ static void test_study__faults_show(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(faults); i++) {
         json_t *root;
-        struct pb_device *device = open_planted(&root, faults[i].fault);
+        struct pb_device *device = open_profile(&root, faults[i].fault);
 
         assert_int_equal(device->ops->study(device, &sync, &result, NULL), PB_OK);
         assert_float_equal((double)result.cycles, faults[i].cycles, 0);
@@ -183,7 +183,7 @@ static void test_study__faults_show(void **state)
     }
     for (int i = 0; i < 2; i++) {
         json_t *root;
-        struct pb_device *device = open_planted(&root, i == 0 ? "l2_latency=1.5" : "tail=1:100");
+        struct pb_device *device = open_profile(&root, i == 0 ? "l2_latency=1.5" : "tail=1:100");
 
         assert_int_equal(device->ops->study(device, &read, &result, NULL), PB_OK);
         assert_int_equal(result.cycles, 1024 * 300);
@@ -217,7 +217,7 @@ int main(void)
         cmocka_unit_test(test_coalesce__slowdown_and_plateau_are_those_of_f13),
         cmocka_unit_test(test_coalesce__l1_overflows_from_128_threads_on),
         cmocka_unit_test(test_spill__slowdown_starts_where_f13_saw_it),
-        cmocka_unit_test(test_study__planted_costs_come_out),
+        cmocka_unit_test(test_study__costs_of_the_profile_come_out),
         cmocka_unit_test(test_study__misaligned_groups_ask_for_one_more_line),
         cmocka_unit_test(test_study__faults_show),
         cmocka_unit_test(test_study__refuses_what_it_cannot_run),

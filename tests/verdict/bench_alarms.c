@@ -10,7 +10,7 @@
  * included.
  *
  * Limit: simulated devices differ by a spread of latency and of bandwidth and by their noise; what
- * else healthy silicon has is not here.
+ * else healthy hardware has is not here.
  */
 #include <math.h>
 #include <stdbool.h>

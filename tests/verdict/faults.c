@@ -1,4 +1,4 @@
-/* Planted faults and what is to be said of them; see faults.h. */
+/* Injected faults and what is to be said of them; see faults.h. */
 #include "verdict/faults.h"
 
 #include <stdbool.h>

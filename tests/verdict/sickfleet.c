@@ -215,10 +215,10 @@ void make_fleet(int nodes, struct pb_sheet *sheet)
     }
 }
 
-void plant(struct pb_sheet *sheet, const struct planted *planted, size_t count)
+void inject(struct pb_sheet *sheet, const struct injected *injected, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        put(sheet, SICK, planted[i].name, planted[i].value);
+        put(sheet, SICK, injected[i].name, injected[i].value);
 }
 
 void judge(struct pb_sheet *sheet, struct pb_findings *findings)
@@ -229,14 +229,14 @@ void judge(struct pb_sheet *sheet, struct pb_findings *findings)
     pb_sheet_clear(sheet);
 }
 
-void expect_only(const struct planted *planted, size_t count, const char *cause,
+void expect_only(const struct injected *injected, size_t count, const char *cause,
                  enum pb_severity severity)
 {
     struct pb_sheet sheet = {0};
     struct pb_findings findings = {0};
 
     make_fleet(NODES, &sheet);
-    plant(&sheet, planted, count);
+    inject(&sheet, injected, count);
     judge(&sheet, &findings);
     assert_int_equal(findings.count, 1);
     assert_string_equal(findings.items[0].cause, cause);

@@ -12,7 +12,7 @@ enum { NODES = 8, SLOTS = 4, SICK = 9 };
 extern const char sick_key[];
 
 /* One number of the sick device, instead of the healthy one. */
-struct planted {
+struct injected {
     const char *name;
     double value;
 };
@@ -23,19 +23,19 @@ void put(struct pb_sheet *sheet, size_t subject, const char *name, double value)
 void make_fleet(int nodes, struct pb_sheet *sheet);
 
 /* Gives the device SICK these numbers. */
-void plant(struct pb_sheet *sheet, const struct planted *planted, size_t count);
+void inject(struct pb_sheet *sheet, const struct injected *injected, size_t count);
 
 /* Scores and judges; the sheet is gone afterwards. */
 void judge(struct pb_sheet *sheet, struct pb_findings *findings);
 
 /* One sick device among healthy ones, told as one cause and nothing else. */
-void expect_only(const struct planted *planted, size_t count, const char *cause,
+void expect_only(const struct injected *injected, size_t count, const char *cause,
                  enum pb_severity severity);
 
 #define EXPECT_ONLY(cause, severity, ...)                                                          \
     do {                                                                                           \
-        static const struct planted planted[] = {__VA_ARGS__};                                     \
-        expect_only(planted, sizeof(planted) / sizeof(planted[0]), cause, severity);               \
+        static const struct injected injected[] = {__VA_ARGS__};                                   \
+        expect_only(injected, sizeof(injected) / sizeof(injected[0]), cause, severity);            \
     } while (0)
 
 #endif

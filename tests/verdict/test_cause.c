@@ -113,7 +113,7 @@ static void test_cause__better_than_the_peers_only_warns(void **state)
 
 static void test_cause__what_a_clock_does_not_explain_is_told_beside_it(void **state)
 {
-    static const struct planted planted[] = {
+    static const struct injected injected[] = {
         {"clock.sm_mhz", 1782.0}, {"l1.latency_ns", 17.96}, {"l2.latency_cycles", 324.0},
         {"l2.latency_ns", 181.8}, {"nvml.pcie_width", 4.0},
     };
@@ -122,7 +122,7 @@ static void test_cause__what_a_clock_does_not_explain_is_told_beside_it(void **s
 
     (void)state;
     make_fleet(NODES, &sheet);
-    plant(&sheet, planted, sizeof(planted) / sizeof(planted[0]));
+    inject(&sheet, injected, sizeof(injected) / sizeof(injected[0]));
     judge(&sheet, &findings);
     assert_int_equal(findings.count, 3);
     assert_non_null(fleetbuild_find(&findings, "slow_clock", sick_key));
@@ -133,13 +133,13 @@ static void test_cause__what_a_clock_does_not_explain_is_told_beside_it(void **s
 
 static void test_cause__evidence_tells_numbers_and_path(void **state)
 {
-    static const struct planted planted[] = {{"global_copy.peak", 3.4e12}};
+    static const struct injected injected[] = {{"global_copy.peak", 3.4e12}};
     struct pb_sheet sheet = {0};
     struct pb_findings findings = {0};
 
     (void)state;
     make_fleet(NODES, &sheet);
-    plant(&sheet, planted, 1);
+    inject(&sheet, injected, 1);
     judge(&sheet, &findings);
     assert_int_equal(findings.count, 1);
     assert_non_null(strstr(findings.items[0].summary, "global_copy.peak 3400 GB/s, expected "));

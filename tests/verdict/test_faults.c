@@ -1,5 +1,5 @@
 /*
- * Planted faults in a fleet of 40 simulated devices of two models on 10 nodes: each is found with
+ * Injected faults in a fleet of 40 simulated devices of two models on 10 nodes: each is found with
  * its level and cause, alone, beside another one, and together with another one on the same device;
  * and nobody else is named. bench_faults does the same in fleets of 64, with every pair.
  */
@@ -221,8 +221,8 @@ static void test_faults__slow_sm_is_named(void **state)
 }
 
 /* Findings of a fleet whose n03.gpu1 has one fault or two. */
-static void judge_planted(struct bed *bed, const char *first, const char *second,
-                          struct pb_findings *findings)
+static void judge_injected(struct bed *bed, const char *first, const char *second,
+                           struct pb_findings *findings)
 {
     struct pb_sheet row = {0};
 
@@ -240,7 +240,7 @@ static void test_faults__slow_sm_is_told_once(void **state)
     for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
         struct pb_findings findings = {0};
 
-        judge_planted(*state, specs[i], NULL, &findings);
+        judge_injected(*state, specs[i], NULL, &findings);
         expect(&findings, &fault_kinds[5], first_key, specs[i]);
         if (findings.count != 1)
             fault_print(specs[i], &findings);
@@ -260,7 +260,7 @@ static void test_faults__tail_is_told_beside_a_slow_sm(void **state)
         char title[128];
 
         snprintf(title, sizeof(title), "%s with %s", slow[i / 2], tails[i % 2]);
-        judge_planted(*state, slow[i / 2], tails[i % 2], &findings);
+        judge_injected(*state, slow[i / 2], tails[i % 2], &findings);
         expect(&findings, &fault_kinds[5], first_key, title);
         expect(&findings, &fault_kinds[6], first_key, title);
         assert_int_equal(findings.count, 2);
@@ -274,7 +274,7 @@ static void test_faults__late_dram_is_told_beside_a_slow_sm(void **state)
     struct pb_findings findings = {0};
     const char *title = "dram_latency=1.4 with sm_slow=0:1.5";
 
-    judge_planted(*state, "dram_latency=1.4", "sm_slow=0:1.5", &findings);
+    judge_injected(*state, "dram_latency=1.4", "sm_slow=0:1.5", &findings);
     expect(&findings, &fault_kinds[2], first_key, title);
     expect(&findings, &fault_kinds[5], first_key, title);
     pb_findings_clear(&findings);

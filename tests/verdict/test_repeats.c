@@ -172,27 +172,27 @@ static void test_healthy__others_that_repeat_better_accuse_nobody(void **state)
 /* Where a device's pasts themselves lie apart, a change of that size is no finding. */
 static void test_healthy__pasts_that_differ_excuse(void **state)
 {
-    static const struct plant up = SCALED("global_copy.peak", 1.03),
-                              down = SCALED("global_copy.peak", 0.92),
-                              now = SCALED("global_copy.peak", 0.935);
+    static const struct injection up = SCALED("global_copy.peak", 1.03),
+                                  down = SCALED("global_copy.peak", 0.92),
+                                  now = SCALED("global_copy.peak", 0.935);
     struct rig *rig = *state;
     struct trial trial = {.now = {0}};
 
     repeats_add(trial_run(&rig->h100, "standard"), NULL, &trial.now);
     repeats_add(trial_run(&rig->h100, "standard2"), NULL, &trial.past);
-    trial_plant(&trial.now, 0, &now);
+    trial_inject(&trial.now, 0, &now);
     trial_judge(&trial);
     assert_int_equal(trial_count(&trial.findings, "hbm"), 1);
     trial_end(&trial);
     repeats_add(trial_run(&rig->h100, "standard"), NULL, &trial.now);
     for (int i = 0; i < 6; i++) {
-        struct plant wobble = i % 2 == 0 ? up : down;
+        struct injection wobble = i % 2 == 0 ? up : down;
 
         wobble.factor += 0.002 * i;
         repeats_add(trial_run(&rig->h100, "standard2"), NULL, &trial.past);
-        trial_plant(&trial.past, (size_t)i, &wobble);
+        trial_inject(&trial.past, (size_t)i, &wobble);
     }
-    trial_plant(&trial.now, 0, &now);
+    trial_inject(&trial.now, 0, &now);
     trial_judge(&trial);
     assert_int_equal(trial_count(&trial.findings, "hbm"), 0);
     trial_end(&trial);

@@ -24,7 +24,7 @@ static void test_score__one_shifted_number_is_critical_and_nothing_else(void **s
     assert_int_equal(fleet_count(&rig->scores, PB_SEVERITY_WARNING), 1);
 }
 
-static void test_score__a_planted_quarter_is_found_whole(void **state)
+static void test_score__an_affected_quarter_is_found_whole(void **state)
 {
     struct rig *rig = *state;
 
@@ -286,7 +286,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RIG(test_score__one_shifted_number_is_critical_and_nothing_else),
-        RIG(test_score__a_planted_quarter_is_found_whole),
+        RIG(test_score__an_affected_quarter_is_found_whole),
         RIG(test_score__near_even_halves_are_measured_against_themselves),
         RIG(test_score__a_larger_count_does_not_excuse_itself),
         RIG(test_score__events_need_no_peers),

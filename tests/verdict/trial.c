@@ -88,14 +88,14 @@ void trial_expect_well(struct trial *trial, const char *title)
     assert_int_equal(trial_count(&trial->findings, "self_history"), 1);
 }
 
-void trial_plant(struct pb_sheet *sheet, size_t subject, const struct plant *plant)
+void trial_inject(struct pb_sheet *sheet, size_t subject, const struct injection *injection)
 {
-    size_t metric = pb_sheet_find(sheet, plant->name);
+    size_t metric = pb_sheet_find(sheet, injection->name);
     struct pb_reading cell = pb_sheet_cell(sheet, subject, metric);
     struct pb_error err = PB_ERROR_INIT;
 
     if (!isfinite(cell.value))
         return; /* not in this battery */
-    cell.value = cell.value * plant->factor + plant->add;
+    cell.value = cell.value * injection->factor + injection->add;
     assert_int_equal(pb_sheet_set(sheet, subject, &sheet->metrics[metric], cell, &err), PB_OK);
 }

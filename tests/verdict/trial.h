@@ -1,5 +1,5 @@
 /*
- * Recorded devices against their own past: one trial, and what is planted into it. Every failure
+ * Recorded devices against their own past: one trial, and what is injected into it. Every failure
  * fails the cmocka test that called.
  */
 #ifndef PB_TESTS_VERDICT_TRIAL_H
@@ -37,7 +37,7 @@ size_t trial_count(const struct pb_findings *findings, const char *cause);
 const struct pb_sheet *trial_run(const struct repeats *repeats, const char *name);
 
 /* One number that is changed: value * factor + add. */
-struct plant {
+struct injection {
     const char *name;
     double factor, add;
 };
@@ -52,6 +52,6 @@ struct plant {
     }
 
 /* Changes a number of a row; nothing where it was not measured. */
-void trial_plant(struct pb_sheet *sheet, size_t subject, const struct plant *plant);
+void trial_inject(struct pb_sheet *sheet, size_t subject, const struct injection *injection);
 
 #endif

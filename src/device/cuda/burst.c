@@ -1,5 +1,5 @@
 /*
- * Loads in flight on silicon (N14 5.2): every word that was read is checked through the sum that
+ * Loads in flight on hardware (N14 5.2): every word that was read is checked through the sum that
  * its lane made of them.
  */
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /*
- * The pointer chase on silicon: what is asked for, its memory and its links (M16 4.2).
+ * The pointer chase on hardware: what is asked for, its memory and its links (M16 4.2).
  *
  * Everything that comes back is checked: the links before the chase, every recorded pointer, and
  * where the chase ended. A word that is not what was written there is an error of the device.

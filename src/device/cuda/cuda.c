@@ -1,5 +1,5 @@
 /*
- * The CUDA backend: silicon behind the interface of device.h.
+ * The CUDA backend: hardware behind the interface of device.h.
  *
  * One open device uses the primary context of its GPU and the default stream; memory is plain
  * device memory, never managed.
@@ -102,8 +102,8 @@ static enum pb_status cuda_read_state(struct pb_device *device, struct pb_state 
     return PB_OK;
 }
 
-/* No fault is planted in silicon; a device that was lost stays lost. What one test needed of memory
- * is not kept from the next, unless that needs as much. */
+/* No fault is injected into hardware; a device that was lost stays lost. What one test needed of
+ * memory is not kept from the next, unless that needs as much. */
 static enum pb_status cuda_begin_test(struct pb_device *device, const char *test, bool is_large,
                                       struct pb_error *err)
 {

@@ -1,5 +1,5 @@
 /*
- * The clock on silicon, and bank conflicts: what one SM tells of itself without the memory behind
+ * The clock on hardware, and bank conflicts: what one SM tells of itself without the memory behind
  * it.
  */
 #include <inttypes.h>

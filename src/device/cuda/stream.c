@@ -1,5 +1,5 @@
 /*
- * Throughput on silicon: passes over a pattern, timed by events, and then checked (M16 5.1).
+ * Throughput on hardware: passes over a pattern, timed by events, and then checked (M16 5.1).
  *
  * Every call writes a pattern of its own, so that data left by an earlier call cannot pass for its
  * result. The check and the filling lie outside the timed region, one untimed pass before it.

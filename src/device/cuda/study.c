@@ -1,5 +1,5 @@
 /*
- * F13's studies on silicon. Each kernel runs twice: the first run brings code and data near, into
+ * F13's studies on hardware. Each kernel runs twice: the first run brings code and data near, into
  * L2, the second is the one that counts; L1 starts empty in both.
  */
 #include <cuda_runtime_api.h>

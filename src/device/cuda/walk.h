@@ -1,5 +1,5 @@
 /*
- * A chase under way on silicon: its memory, its links and its launches.
+ * A chase under way on hardware: its memory, its links and its launches.
  *
  * Only src/device/cuda/ may include this. A walk is set up once and may then go several times,
  * from several SMs.

@@ -1,5 +1,5 @@
 /*
- * The same work or computation on every SM, on silicon; and the shared memory of clusters.
+ * The same work or computation on every SM, on hardware; and the shared memory of clusters.
  *
  * Limit: CTAs keep an SM each by their number and the shared memory that they ask for. A device
  * that is not whole (MIG, another process at work) may refuse; that is told as PB_UNSUPPORTED.

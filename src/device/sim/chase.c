@@ -183,7 +183,7 @@ static void launch(struct walk *walk, uint64_t recorded)
 
 /*
  * Whether copying the caches for each of `launches` costs less than the loads it saves. Loads that
- * may meet a planted tail draw lots themselves.
+ * may meet an injected tail draw lots themselves.
  */
 static bool pays(const struct walk *walk, const struct pb_sim_checkpoint *checkpoint,
                  uint64_t launches)
@@ -265,7 +265,8 @@ static void launch_again(struct walk *walk, uint64_t recorded, uint64_t launches
     advance_again(walk, walk->calm, prefill_of(walk->chase) + walk->chase->warm + recorded);
 }
 
-/* A planted bit flip is noticed as on silicon: the pointer read is not the one that was written. */
+/* An injected bit flip is noticed as on hardware: the pointer read is not the one that was written.
+ */
 static enum pb_status read_back(struct walk *walk, uint64_t loads, struct pb_error *err)
 {
     struct pb_sim_device *device = walk->device;

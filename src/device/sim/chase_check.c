@@ -136,7 +136,7 @@ static bool is_rising(const struct pb_chase *chase)
     return chase->alias_bytes == 0;
 }
 
-/* Slots that fall onto one word would break the chain, as they do on silicon. */
+/* Slots that fall onto one word would break the chain, as they do on hardware. */
 static enum pb_status check_words(const struct pb_chase *chase, struct pb_error *err)
 {
     size_t mark_bytes = (size_t)(pb_sim_chase_footprint(chase) / SLOT_BYTES / 8 + 1);

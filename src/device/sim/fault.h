@@ -1,5 +1,5 @@
 /*
- * Planted faults (design 3.5): what is wrong with a simulated device. A fault may be given several
+ * Injected faults (design 3.5): what is wrong with a simulated device. A fault may be given several
  * times, for several SMs or tests; factors of one kind multiply, of the others the first counts.
  */
 #ifndef PB_DEVICE_SIM_FAULT_H

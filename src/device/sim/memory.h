@@ -75,7 +75,7 @@ struct pb_sim_route {
 
 /*
  * All caches and TLBs of a profile, which must outlive them. l1_share scales the caches that are
- * not chip-wide (a planted fault). PB_NO_MEMORY.
+ * not chip-wide (an injected fault). PB_NO_MEMORY.
  */
 enum pb_status pb_sim_memory_create(const struct pb_sim_profile *profile, double l1_share,
                                     struct pb_sim_memory **memory_out, struct pb_error *err);

@@ -1,6 +1,6 @@
 /*
  * The pattern test of a simulated device's memory: as long as writing and reading it takes, and
- * wrong where a planted bit flip strikes. No word is really kept.
+ * wrong where an injected bit flip strikes. No word is really kept.
  */
 #include <math.h>
 

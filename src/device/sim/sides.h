@@ -1,11 +1,11 @@
 /*
  * Where SMs and lines of the last cache stand: GPCs, the two sides of L2, its slices.
  *
- * SM numbers are dealt as silicon deals them: pairs (TPCs) go to the GPCs in turn, as long as a GPC
- * has room. A line's home is one side; an SM of the other side that loads it gets a copy in its own
- * half (facts 2.10), so that only atomics and first loads show the distance. Every pair of GPC and
- * slice has a distance of its own within slice_spread_cycles around the profile's latency; that is
- * in maps alone. What gpc_cycles adds to a GPC's way out is in whatever its SMs load.
+ * SM numbers are dealt as hardware deals them: pairs (TPCs) go to the GPCs in turn, as long as a
+ * GPC has room. A line's home is one side; an SM of the other side that loads it gets a copy in its
+ * own half (facts 2.10), so that only atomics and first loads show the distance. Every pair of GPC
+ * and slice has a distance of its own within slice_spread_cycles around the profile's latency; that
+ * is in maps alone. What gpc_cycles adds to a GPC's way out is in whatever its SMs load.
  */
 #ifndef PB_DEVICE_SIM_SIDES_H
 #define PB_DEVICE_SIM_SIDES_H

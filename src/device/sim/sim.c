@@ -1,6 +1,6 @@
 /*
  * The simulated backend: devices whose truth is a profile, whose noise comes from a seed, and whose
- * faults are planted. Opening, closing and the tests' beginnings; simulator.h says where the
+ * faults are injected. Opening, closing and the tests' beginnings; simulator.h says where the
  * measurements are.
  */
 #include <signal.h>

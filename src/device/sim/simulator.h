@@ -68,13 +68,13 @@ struct pb_sim_timing pb_sim_device_timing(const struct pb_sim_device *device, in
 /* A latency as a stamp pair shows it: whole cycles, the overhead, jitter and spikes. */
 uint32_t pb_sim_device_stamped(struct pb_sim_device *device, double cycles);
 
-/* What a planted tail adds to one load that leaves its SM: mostly nothing. */
+/* What an injected tail adds to one load that leaves its SM: mostly nothing. */
 double pb_sim_device_tail(struct pb_sim_device *device);
 
 /* Bytes per second that DRAM moves on this device. */
 double pb_sim_device_bandwidth(const struct pb_sim_device *device);
 
-/* How many of so many words are read wrong: a planted bit flip. */
+/* How many of so many words are read wrong: an injected bit flip. */
 uint64_t pb_sim_device_mismatches(struct pb_sim_device *device, uint64_t words);
 
 /* Lanes of the host link that work. */

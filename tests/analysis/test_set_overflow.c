@@ -1,4 +1,4 @@
-/* Where misses begin by where an array begins, and what an index foretells of it. */
+/* Where misses begin by where an array begins, and what an index predicts of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/cache/foretell.h"
+#include "analysis/cache/set_overflow.h"
 #include "analysis/infer.h"
 #include "analysis/synthetic.h"
 
@@ -149,7 +149,7 @@ static void walk_all(struct bench *bench, size_t most, size_t store)
             walk(&bench->recordings[0].series, "global_ca", "shifted", start * LINE, lines, store);
 }
 
-static void test_onsets__the_index_foretells_where_sets_overflow(void **unused)
+static void test_onsets__the_index_predicts_where_sets_overflow(void **unused)
 {
     struct bench bench;
     const struct pb_estimate *onset;
@@ -245,7 +245,7 @@ static void test_onsets__textures_in_one_store_reach_its_size(void **unused)
     tear_down(&bench);
 }
 
-/* An index that foretells wrongly proves nothing of the data. */
+/* An index that predicts wrongly proves nothing of the data. */
 static void test_onsets__a_wrong_index_tells_no_size(void **unused)
 {
     static const uint64_t wrong[] = {0x80, 0x100};
@@ -276,32 +276,32 @@ static void test_onsets__without_an_index_starts_still_differ(void **unused)
 }
 
 /* Masks say nothing of address bits above them. */
-static void test_foretell__bits_beyond_the_masks_are_unknown(void **unused)
+static void test_sets_predict__bits_beyond_the_masks_are_unknown(void **unused)
 {
     struct pb_sets sets = {.masks = {0x280, 0x300}, .bits = 2, .line_bytes = LINE, .ways = WAYS};
     uint32_t latency[2] = {HIT, HIT};
     uint64_t index[2] = {0, LINE};
     struct pb_accesses two = {latency, index, 2, 0.0};
     struct pb_classes classes = {{20, 40}, {200, 300}};
-    struct pb_foretold foretold;
+    struct pb_set_prediction prediction;
 
     (void)unused;
-    assert_int_equal(pb_sets_foretell(&sets, &two, 0, &classes, &foretold, NULL), PB_OK);
-    assert_int_equal(pb_sets_foretell(&sets, &two, 1024 - LINE, &classes, &foretold, NULL),
+    assert_int_equal(pb_sets_predict(&sets, &two, 0, &classes, &prediction, NULL), PB_OK);
+    assert_int_equal(pb_sets_predict(&sets, &two, 1024 - LINE, &classes, &prediction, NULL),
                      PB_NOT_FOUND);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_onsets__the_index_foretells_where_sets_overflow),
+        cmocka_unit_test(test_onsets__the_index_predicts_where_sets_overflow),
         cmocka_unit_test(test_onsets__data_that_are_full_before_the_sets_tell_the_size),
         cmocka_unit_test(test_onsets__a_sure_index_needs_no_crowded_walk),
         cmocka_unit_test(test_onsets__a_guest_in_a_set_is_no_edge),
         cmocka_unit_test(test_onsets__textures_in_one_store_reach_its_size),
         cmocka_unit_test(test_onsets__a_wrong_index_tells_no_size),
         cmocka_unit_test(test_onsets__without_an_index_starts_still_differ),
-        cmocka_unit_test(test_foretell__bits_beyond_the_masks_are_unknown),
+        cmocka_unit_test(test_sets_predict__bits_beyond_the_masks_are_unknown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* A walk's lines by set; see foretell.h. */
-#include "analysis/cache/foretell.h"
+/* A walk's lines by set; see set_overflow.h. */
+#include "analysis/cache/set_overflow.h"
 
 #include <stdlib.h>
 
@@ -50,7 +50,7 @@ static bool reaches(const struct pb_sets *sets, uint64_t first, uint64_t last)
 /* Marks the walk's lines, from the line of offset 0 on. */
 static void mark(const struct pb_accesses *walk, uint64_t base, const struct pb_sets *sets,
                  const struct pb_classes *classes, unsigned char *marks,
-                 struct pb_foretold *foretold)
+                 struct pb_set_prediction *prediction)
 {
     for (size_t i = 0; i < walk->count; i++) {
         uint64_t address = base + walk->index_bytes[i];
@@ -60,12 +60,12 @@ static void mark(const struct pb_accesses *walk, uint64_t base, const struct pb_
         if (!pb_band_holds(classes->miss, pb_access_cycles(walk, i)))
             continue;
         marks[line] |= IS_MISSING;
-        foretold->misses++;
+        prediction->misses++;
     }
 }
 
 static void compare(const struct pb_sets *sets, uint64_t base, const unsigned char *marks,
-                    size_t lines, uint64_t *filled, struct pb_foretold *foretold)
+                    size_t lines, uint64_t *filled, struct pb_set_prediction *prediction)
 {
     uint64_t first = base / sets->line_bytes * sets->line_bytes;
     size_t set = SIZE_MAX; /* of the first line that missed */
@@ -73,27 +73,27 @@ static void compare(const struct pb_sets *sets, uint64_t base, const unsigned ch
     for (size_t i = 0; i < lines; i++)
         if (marks[i] != 0)
             filled[set_of(sets, first + i * sets->line_bytes)]++;
-    foretold->is_one_set = true;
+    prediction->is_one_set = true;
     for (size_t i = 0; i < lines; i++) {
         bool is_crowded =
             marks[i] != 0 && filled[set_of(sets, first + i * sets->line_bytes)] > sets->ways;
         bool is_missing = (marks[i] & IS_MISSING) != 0;
 
-        foretold->crowded += is_crowded;
-        foretold->missing += is_missing;
-        foretold->both += is_crowded && is_missing;
+        prediction->crowded += is_crowded;
+        prediction->missing += is_missing;
+        prediction->both += is_crowded && is_missing;
         if (is_missing && set == SIZE_MAX)
             set = set_of(sets, first + i * sets->line_bytes);
-        foretold->is_one_set &= !is_missing || set_of(sets, first + i * sets->line_bytes) == set;
+        prediction->is_one_set &= !is_missing || set_of(sets, first + i * sets->line_bytes) == set;
     }
-    foretold->is_one_set &= foretold->missing == sets->ways && filled[set] == sets->ways;
+    prediction->is_one_set &= prediction->missing == sets->ways && filled[set] == sets->ways;
 }
 
-enum pb_status pb_sets_foretell(const struct pb_sets *sets, const struct pb_accesses *walk,
-                                uint64_t base, const struct pb_classes *classes,
-                                struct pb_foretold *foretold_out, struct pb_error *err)
+enum pb_status pb_sets_predict(const struct pb_sets *sets, const struct pb_accesses *walk,
+                               uint64_t base, const struct pb_classes *classes,
+                               struct pb_set_prediction *prediction_out, struct pb_error *err)
 {
-    struct pb_foretold foretold = {0};
+    struct pb_set_prediction prediction = {0};
     uint64_t last = 0, *filled;
     unsigned char *marks;
     size_t lines;
@@ -111,10 +111,10 @@ enum pb_status pb_sets_foretell(const struct pb_sets *sets, const struct pb_acce
         free(filled);
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu lines", lines);
     }
-    mark(walk, base, sets, classes, marks, &foretold);
-    compare(sets, base, marks, lines, filled, &foretold);
+    mark(walk, base, sets, classes, marks, &prediction);
+    compare(sets, base, marks, lines, filled, &prediction);
     free(marks);
     free(filled);
-    *foretold_out = foretold;
+    *prediction_out = prediction;
     return PB_OK;
 }

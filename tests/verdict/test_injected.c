@@ -1,5 +1,5 @@
 /*
- * What is planted into a device is found against its own past: into the numbers of real ones, and
+ * What is injected into a device is found against its own past: into the numbers of real ones, and
  * into simulated ones.
  */
 #include <math.h>
@@ -20,13 +20,13 @@
 struct drift {
     const char *cause;
     enum pb_severity severity;
-    struct plant plants[16];
+    struct injection injections[16];
 };
 
-static void plant_all(struct pb_sheet *sheet, const struct drift *drift)
+static void inject_all(struct pb_sheet *sheet, const struct drift *drift)
 {
-    for (size_t i = 0; drift->plants[i].name != NULL; i++)
-        trial_plant(sheet, 0, &drift->plants[i]);
+    for (size_t i = 0; drift->injections[i].name != NULL; i++)
+        trial_inject(sheet, 0, &drift->injections[i]);
 }
 
 static const struct drift drifts[] = {
@@ -89,14 +89,14 @@ static void expect_found(const struct repeats *repeats, const char *now, const c
 
         repeats_add(trial_run(repeats, now), NULL, &trial.now);
         repeats_add(trial_run(repeats, past), NULL, &trial.past);
-        plant_all(&trial.now, &drifts[i]);
+        inject_all(&trial.now, &drifts[i]);
         trial_judge(&trial);
-        expect_told(&trial, &drifts[i], drifts[i].plants[0].name);
+        expect_told(&trial, &drifts[i], drifts[i].injections[0].name);
         trial_end(&trial);
     }
 }
 
-static void test_planted__is_found_against_one_past(void **state)
+static void test_injected__is_found_against_one_baseline_run(void **state)
 {
     struct rig *rig = *state;
 
@@ -108,7 +108,7 @@ static void test_planted__is_found_against_one_past(void **state)
 }
 
 /* The same against all other runs of that battery. */
-static void test_planted__is_found_against_many_pasts(void **state)
+static void test_injected__is_found_against_many_baseline_runs(void **state)
 {
     struct rig *rig = *state;
 
@@ -119,37 +119,37 @@ static void test_planted__is_found_against_many_pasts(void **state)
         for (size_t k = 0; k < rig->h200.count; k++)
             if (strcmp(rig->h200.runs[k].name, "q5") != 0)
                 repeats_add(&rig->h200.runs[k].sheet, NULL, &trial.past);
-        plant_all(&trial.now, &drifts[i]);
+        inject_all(&trial.now, &drifts[i]);
         trial_judge(&trial);
-        expect_told(&trial, &drifts[i], drifts[i].plants[0].name);
+        expect_told(&trial, &drifts[i], drifts[i].injections[0].name);
         trial_end(&trial);
     }
 }
 
 /* Across batteries what is the same measurement is judged the same way. */
-static void test_planted__bandwidth_is_found_across_batteries(void **state)
+static void test_injected__bandwidth_is_found_across_batteries(void **state)
 {
     struct rig *rig = *state;
     struct trial trial = {.now = {0}};
 
     repeats_add(trial_run(&rig->h100, "quick"), NULL, &trial.now);
     repeats_add(trial_run(&rig->h100, "full"), NULL, &trial.past);
-    plant_all(&trial.now, &drifts[0]);
+    inject_all(&trial.now, &drifts[0]);
     trial_judge(&trial);
     expect_told(&trial, &drifts[0], "across batteries");
     trial_end(&trial);
 }
 
 /* A pinned transfer of half as long again: nothing against one past, but these hosts repeat. */
-static void test_planted__more_pasts_see_weaker_drifts(void **state)
+static void test_injected__more_baseline_runs_show_weaker_drifts(void **state)
 {
-    static const struct plant weak = SCALED("host_latency.from_device_pinned", 1.7);
+    static const struct injection weak = SCALED("host_latency.from_device_pinned", 1.7);
     struct rig *rig = *state;
     struct trial trial = {.now = {0}};
 
     repeats_add(trial_run(&rig->h200, "q5"), NULL, &trial.now);
     repeats_add(trial_run(&rig->h200, "q1"), NULL, &trial.past);
-    trial_plant(&trial.now, 0, &weak);
+    trial_inject(&trial.now, 0, &weak);
     trial_expect_well(&trial, "one past");
     pb_scores_clear(&trial.scores);
     pb_findings_clear(&trial.findings);
@@ -195,7 +195,7 @@ static void measure(const char *fault, struct pb_sheet *row)
         fail_msg("%s", err.message);
 }
 
-static void test_simulated__each_fault_is_told_against_one_past(void **state)
+static void test_simulated__each_fault_is_told_against_one_baseline_run(void **state)
 {
     (void)state;
     for (size_t i = 0; i < SIMULATED; i++) {
@@ -227,11 +227,11 @@ static void test_simulated__unchanged_device_is_well(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_planted__is_found_against_one_past),
-        cmocka_unit_test(test_planted__is_found_against_many_pasts),
-        cmocka_unit_test(test_planted__bandwidth_is_found_across_batteries),
-        cmocka_unit_test(test_planted__more_pasts_see_weaker_drifts),
-        cmocka_unit_test(test_simulated__each_fault_is_told_against_one_past),
+        cmocka_unit_test(test_injected__is_found_against_one_baseline_run),
+        cmocka_unit_test(test_injected__is_found_against_many_baseline_runs),
+        cmocka_unit_test(test_injected__bandwidth_is_found_across_batteries),
+        cmocka_unit_test(test_injected__more_baseline_runs_show_weaker_drifts),
+        cmocka_unit_test(test_simulated__each_fault_is_told_against_one_baseline_run),
         cmocka_unit_test(test_simulated__unchanged_device_is_well),
     };
 

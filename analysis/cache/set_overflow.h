@@ -4,8 +4,8 @@
  *
  * Source: N14 5.1 for the index; M16 4.2 for the walks.
  */
-#ifndef PB_ANALYSIS_CACHE_FORETELL_H
-#define PB_ANALYSIS_CACHE_FORETELL_H
+#ifndef PB_ANALYSIS_CACHE_SET_OVERFLOW_H
+#define PB_ANALYSIS_CACHE_SET_OVERFLOW_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ enum pb_status pb_sets_read(const struct pb_parameters *parameters, const char *
                             struct pb_sets *sets_out, struct pb_error *err);
 
 /* One walk against them. */
-struct pb_foretold {
+struct pb_set_prediction {
     size_t crowded; /* lines in sets with more of the walk's lines than ways */
     size_t missing; /* lines that missed */
     size_t both;
@@ -42,8 +42,8 @@ struct pb_foretold {
  *
  * PB_NOT_FOUND  the walk reaches over address bits that the masks were not inferred for
  */
-enum pb_status pb_sets_foretell(const struct pb_sets *sets, const struct pb_accesses *walk,
-                                uint64_t base, const struct pb_classes *classes,
-                                struct pb_foretold *foretold_out, struct pb_error *err);
+enum pb_status pb_sets_predict(const struct pb_sets *sets, const struct pb_accesses *walk,
+                               uint64_t base, const struct pb_classes *classes,
+                               struct pb_set_prediction *prediction_out, struct pb_error *err);
 
 #endif
