@@ -22,7 +22,7 @@ __device__ __forceinline__ uint32_t pb_background_batch(uint64_t at)
                      : "memory");
 #pragma unroll
     for (int i = 0; i < PB_KERNEL_BATCH_LOADS; i++)
-        sum ^= word[i].x ^ word[i].w;
+        sum ^= word[i].x ^ word[i].y ^ word[i].z ^ word[i].w; /* else less would be loaded */
     return sum;
 }
 

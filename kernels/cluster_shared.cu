@@ -2,7 +2,7 @@
  * Shared memory of the other CTAs of a cluster: the latency from each to each, one pair after the
  * other, and the rate at which all read from their neighbour.
  *
- * Limit: clusters are there from compute capability 9.0 on; before, the kernel is empty and the
+ * Limit: clusters are there from compute capability 9.0 on; before, the kernels are empty and the
  * launch is refused.
  */
 #include "kernels/parallel.h"
@@ -10,7 +10,7 @@
 
 enum {
     PB_CLUSTER_THREADS = 1024,
-    PB_CLUSTER_SLOT_BYTES = 68, /* over all banks */
+    PB_CLUSTER_SLOT_BYTES = 72, /* over all banks that a word of 8 bytes may begin in */
     PB_CLUSTER_AT_ONCE = 4,
 };
 
@@ -28,58 +28,71 @@ __device__ __forceinline__ uint32_t pb_cluster_rank()
     return rank;
 }
 
-/* Where this CTA's shared address lies in that of another rank. */
-__device__ __forceinline__ uint32_t pb_cluster_address(uint32_t address, uint32_t rank)
+/*
+ * Where this CTA's shared memory, `offset` bytes on, lies in that of another rank: an address of 64
+ * bits, as loads take it. Of an address within the cluster's window each load would first have to
+ * make one.
+ */
+__device__ __forceinline__ uint64_t pb_cluster_address(uint32_t offset, uint32_t rank)
 {
-    uint32_t mapped;
+    extern __shared__ uint4 pb_shared[];
+    uint64_t mapped;
 
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(rank));
+    asm volatile("mapa.u64 %0, %1, %2;"
+                 : "=l"(mapped)
+                 : "l"((uint64_t)pb_shared + offset), "r"(rank));
     return mapped;
 }
 
-/* Dependent loads, twice: the first lap warms. Raw cycles of the second; 0: it went astray. */
-__device__ __forceinline__ uint32_t pb_cluster_chase(uint32_t start)
+/*
+ * Dependent loads, twice: the first lap warms. Both reads of the clock around the second one; both
+ * 0: it went astray.
+ */
+__device__ __forceinline__ void pb_cluster_chase(uint64_t start, uint64_t *clocks)
 {
-    uint64_t begin = 0, end = 0;
-    uint32_t at = start;
+    uint64_t begin = 0, end = 0, at = start;
 
     for (uint32_t lap = 0; lap < 2; lap++) {
         begin = pb_clock();
 #pragma unroll 16
         for (uint32_t i = 0; i < PB_KERNEL_CLUSTER_SLOTS; i++)
-            asm volatile("ld.shared::cluster.u32 %0, [%0];" : "+r"(at)::"memory");
-        pb_await(at);
+            asm volatile("ld.u64 %0, [%0];" : "+l"(at)::"memory");
+        pb_await((uint32_t)at);
         end = pb_clock();
     }
-    return at == start ? (uint32_t)(end - begin) : 0;
+    clocks[0] = at == start ? begin : 0;
+    clocks[1] = at == start ? end : 0;
 }
 
-__device__ __forceinline__ void pb_cluster_link(uint32_t base, uint32_t rank)
+__device__ __forceinline__ void pb_cluster_link(uint32_t rank)
 {
-    uint32_t i = threadIdx.x;
+    for (uint32_t i = 0; i < PB_KERNEL_CLUSTER_SLOTS; i++) {
+        uint64_t next =
+            pb_cluster_address((i + 1) % PB_KERNEL_CLUSTER_SLOTS * PB_CLUSTER_SLOT_BYTES, rank);
 
-    if (i < PB_KERNEL_CLUSTER_SLOTS)
-        pb_store(base + i * PB_CLUSTER_SLOT_BYTES,
-                 pb_cluster_address(
-                     base + (i + 1) % PB_KERNEL_CLUSTER_SLOTS * PB_CLUSTER_SLOT_BYTES, rank));
+        pb_store_pair(pb_shared_base() + i * PB_CLUSTER_SLOT_BYTES, (uint32_t)next,
+                      (uint32_t)(next >> 32));
+    }
 }
 
 /* All threads: passes over the neighbour's words; the xor of what they read. */
-__device__ __forceinline__ uint32_t pb_cluster_read(uint32_t base, uint32_t repeats)
+__device__ __forceinline__ uint32_t pb_cluster_read(uint64_t base, uint32_t repeats)
 {
     const uint32_t step = PB_CLUSTER_THREADS * sizeof(uint4);
     uint32_t found = 0;
 
+#pragma unroll 1
     for (uint32_t pass = 0; pass < repeats; pass++)
-        for (uint32_t at = base + threadIdx.x * sizeof(uint4); at < base + PB_KERNEL_CLUSTER_BYTES;
+#pragma unroll 1 /* more of them would not fit the registers of so many threads */
+        for (uint64_t at = base + threadIdx.x * sizeof(uint4); at < base + PB_KERNEL_CLUSTER_BYTES;
              at += PB_CLUSTER_AT_ONCE * step) {
             uint4 word[PB_CLUSTER_AT_ONCE];
 
 #pragma unroll
             for (int i = 0; i < PB_CLUSTER_AT_ONCE; i++)
-                asm volatile("ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [%4];"
+                asm volatile("ld.v4.u32 {%0, %1, %2, %3}, [%4];"
                              : "=r"(word[i].x), "=r"(word[i].y), "=r"(word[i].z), "=r"(word[i].w)
-                             : "r"(at + i * step)
+                             : "l"(at + i * step)
                              : "memory");
 #pragma unroll
             for (int i = 0; i < PB_CLUSTER_AT_ONCE; i++)
@@ -88,27 +101,38 @@ __device__ __forceinline__ uint32_t pb_cluster_read(uint32_t base, uint32_t repe
     return found;
 }
 
-__device__ __forceinline__ void pb_cluster_latency(const struct pb_kernel_cluster_shared &request,
-                                                   uint32_t base, uint32_t rank)
+#endif
+
+/*
+ * One thread a CTA: in turn, from this SM to each of the cluster. The vote keeps the branch uniform
+ * in the compiler's eyes: behind another the clock would be read through a uniform register.
+ */
+extern "C" __global__ void pb_cluster_latency(struct pb_kernel_cluster_shared request)
 {
-    uint32_t *cycles = (uint32_t *)request.cycles + (uint64_t)blockIdx.x * request.size;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    uint64_t *clocks = (uint64_t *)request.clocks + 2 * (uint64_t)blockIdx.x * request.size;
+    uint32_t rank = pb_cluster_rank();
 
-    pb_cluster_link(base, rank);
+    ((uint32_t *)request.sms)[blockIdx.x] = pb_sm_id();
+    pb_cluster_link(rank);
     pb_cluster_meet();
+#pragma unroll 1
     for (uint32_t turn = 0; turn < request.size * request.size; turn++) {
-        uint32_t target = turn % request.size;
-
-        if (turn / request.size == rank && threadIdx.x == 0)
-            cycles[target] = pb_cluster_chase(pb_cluster_address(base, target));
+        if (__any_sync(1u, turn / request.size == rank))
+            pb_cluster_chase(pb_cluster_address(0, turn % request.size),
+                             clocks + 2 * (turn % request.size));
         pb_cluster_meet();
     }
+#endif
 }
 
-__device__ __forceinline__ void pb_cluster_rate(const struct pb_kernel_cluster_shared &request,
-                                                uint32_t base, uint32_t rank)
+/* All at once from the next one of the cluster. */
+extern "C" __global__ void __launch_bounds__(PB_CLUSTER_THREADS)
+    pb_cluster_rate(struct pb_kernel_cluster_shared request)
 {
-    uint32_t next = pb_cluster_address(base, (rank + 1) % request.size), found, expected = 0;
-    uint64_t start;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    uint64_t next = pb_cluster_address(0, (pb_cluster_rank() + 1) % request.size), start, end;
+    uint32_t base = pb_shared_base(), found, expected = 0;
 
     for (uint32_t i = threadIdx.x; i < PB_KERNEL_CLUSTER_BYTES / 4; i += PB_CLUSTER_THREADS)
         pb_store(base + 4 * i, PB_KERNEL_PATTERN(i, request.salt));
@@ -120,29 +144,31 @@ __device__ __forceinline__ void pb_cluster_rate(const struct pb_kernel_cluster_s
     found = pb_cluster_read(next, request.repeats);
     pb_await_any(found);
     __syncthreads();
-    if (threadIdx.x == 0)
-        ((uint32_t *)request.rate_cycles)[blockIdx.x] = (uint32_t)(pb_clock() - start);
+    end = pb_clock();
+    if (threadIdx.x == 0) {
+        ((uint64_t *)request.rate_clocks)[2 * blockIdx.x] = start;
+        ((uint64_t *)request.rate_clocks)[2 * blockIdx.x + 1] = end;
+    }
     if (found != expected)
         atomicAdd((uint32_t *)request.mismatches, 1);
     pb_cluster_meet(); /* the neighbour's memory is there until all have read it */
+#endif
 }
-#endif
 
-extern "C" __global__ void __launch_bounds__(PB_CLUSTER_THREADS)
-    pb_cluster_shared(struct pb_kernel_cluster_shared request)
+static cudaError_t pb_cluster_allow(void (*kernel)(struct pb_kernel_cluster_shared),
+                                    const struct pb_kernel_cluster_shared *request)
 {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-    uint32_t base = pb_shared_base(), rank = pb_cluster_rank();
+    cudaError_t code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            (int)request->shared_bytes);
 
-    if (threadIdx.x == 0)
-        ((uint32_t *)request.sms)[blockIdx.x] = pb_sm_id();
-    pb_cluster_latency(request, base, rank);
-    pb_cluster_rate(request, base, rank);
-#endif
+    if (code == cudaSuccess)
+        code = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed,
+                                    request->size > 8);
+    return code;
 }
 
 static cudaLaunchConfig_t pb_cluster_config(const struct pb_kernel_cluster_shared *request,
-                                            cudaLaunchAttribute *attribute)
+                                            uint32_t threads, cudaLaunchAttribute *attribute)
 {
     cudaLaunchConfig_t config = {};
 
@@ -150,7 +176,7 @@ static cudaLaunchConfig_t pb_cluster_config(const struct pb_kernel_cluster_share
     attribute->val.clusterDim.x = request->size;
     attribute->val.clusterDim.y = attribute->val.clusterDim.z = 1;
     config.gridDim = dim3(request->cta_count);
-    config.blockDim = dim3(PB_CLUSTER_THREADS);
+    config.blockDim = dim3(threads);
     config.dynamicSmemBytes = request->shared_bytes;
     config.attrs = attribute;
     config.numAttrs = 1;
@@ -161,16 +187,14 @@ extern "C" int pb_kernel_cluster_shared_fit(const struct pb_kernel_cluster_share
                                             int *count_out)
 {
     cudaLaunchAttribute attribute;
-    cudaLaunchConfig_t config = pb_cluster_config(request, &attribute);
+    cudaLaunchConfig_t config = pb_cluster_config(request, PB_CLUSTER_THREADS, &attribute);
     int count = 0;
-    cudaError_t code = cudaFuncSetAttribute(
-        pb_cluster_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)request->shared_bytes);
+    cudaError_t code = pb_cluster_allow(pb_cluster_rate, request);
 
     if (code == cudaSuccess)
-        code = cudaFuncSetAttribute(
-            pb_cluster_shared, cudaFuncAttributeNonPortableClusterSizeAllowed, request->size > 8);
+        code = pb_cluster_allow(pb_cluster_latency, request);
     if (code == cudaSuccess)
-        code = cudaOccupancyMaxActiveClusters(&count, pb_cluster_shared, &config);
+        code = cudaOccupancyMaxActiveClusters(&count, pb_cluster_rate, &config);
     if (code == cudaErrorInvalidClusterSize || code == cudaErrorNotSupported ||
         code == cudaErrorInvalidValue || code == cudaErrorInvalidConfiguration) {
         cudaGetLastError();
@@ -184,7 +208,11 @@ extern "C" int pb_kernel_cluster_shared_fit(const struct pb_kernel_cluster_share
 extern "C" int pb_kernel_cluster_shared(const struct pb_kernel_cluster_shared *request)
 {
     cudaLaunchAttribute attribute;
-    cudaLaunchConfig_t config = pb_cluster_config(request, &attribute);
+    cudaLaunchConfig_t config = pb_cluster_config(request, 1, &attribute);
+    cudaError_t code = cudaLaunchKernelEx(&config, pb_cluster_latency, *request);
 
-    return (int)cudaLaunchKernelEx(&config, pb_cluster_shared, *request);
+    config = pb_cluster_config(request, PB_CLUSTER_THREADS, &attribute);
+    if (code == cudaSuccess)
+        code = cudaLaunchKernelEx(&config, pb_cluster_rate, *request);
+    return (int)code;
 }

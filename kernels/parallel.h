@@ -118,8 +118,8 @@ enum { PB_KERNEL_CLUSTER_SLOTS = 64, PB_KERNEL_CLUSTER_BYTES = 65536 };
  */
 struct pb_kernel_cluster_shared {
     uint64_t sms;         /* uint32_t[cta_count] */
-    uint64_t cycles;      /* uint32_t[cta_count][size]: of all loads of a turn */
-    uint64_t rate_cycles; /* uint32_t[cta_count] */
+    uint64_t clocks;      /* uint64_t[cta_count][size][2]: raw, around all loads of a turn */
+    uint64_t rate_clocks; /* uint64_t[cta_count][2] */
     uint64_t mismatches;  /* uint32_t: threads that read something wrong; zero before */
     uint32_t size, cta_count, repeats, salt;
     uint32_t shared_bytes;

@@ -86,12 +86,13 @@ __device__ __forceinline__ uint32_t pb_work_pass(uint64_t base, uint64_t bytes, 
 
 __device__ __forceinline__ void pb_work_stamp(const struct pb_kernel_work &work, uint64_t start)
 {
+    __syncthreads();
+    uint64_t end = pb_clock();
     uint64_t *stamps = (uint64_t *)work.stamps + 2 * (uint64_t)pb_sm_id();
 
-    __syncthreads();
     if (threadIdx.x == 0) {
         stamps[0] = start;
-        stamps[1] = pb_clock();
+        stamps[1] = end;
     }
 }
 

@@ -154,3 +154,113 @@ extern "C" __global__ void bad_constant(struct pb_kernel_chase chase)
 {
     pb_trace<load_constant_number>(chase);
 }
+
+/* ---- timed regions ---- */
+
+__device__ __forceinline__ uint32_t read_words(uint64_t at, int at_once)
+{
+    uint4 word[8];
+    uint32_t sum = 0;
+
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(word[i].x), "=r"(word[i].y), "=r"(word[i].z), "=r"(word[i].w)
+                     : "l"(at + i * 512)
+                     : "memory");
+        if (at_once < 8)
+            pb_await(word[i].x);
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        sum ^= word[i].x ^ word[i].y ^ word[i].z ^ word[i].w;
+    return sum;
+}
+
+/* What every one of them does with its reads of the clock. */
+__device__ __forceinline__ void keep(const struct pb_kernel_chase &chase, uint64_t start,
+                                     uint64_t end)
+{
+    ((uint64_t *)chase.recordings)[0] = start;
+    ((uint64_t *)chase.recordings)[1] = end;
+}
+
+/* Stores the first clock before it reads the second. */
+extern "C" __global__ void bad_timed_store(struct pb_kernel_chase chase)
+{
+    uint64_t start = pb_clock();
+
+    pb_await_any(read_words(chase.base, 8));
+    ((volatile uint64_t *)chase.recordings)[0] = start;
+    ((uint64_t *)chase.recordings)[1] = pb_clock();
+}
+
+/* Divides to find its place. */
+extern "C" __global__ void bad_timed_division(struct pb_kernel_chase chase)
+{
+    uint32_t sum = 0;
+    uint64_t start = pb_clock();
+
+#pragma unroll 1
+    for (uint32_t i = 0; i < chase.record; i++)
+        sum += read_words(chase.base + (chase.timed * i + sum) % chase.own_warm, 8);
+    pb_await_any(sum);
+    keep(chase, start, pb_clock());
+}
+
+/* Reads words of another size than it says. */
+extern "C" __global__ void bad_timed_word(struct pb_kernel_chase chase)
+{
+    uint32_t word;
+    uint64_t start = pb_clock();
+
+    asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(word) : "l"(chase.base) : "memory");
+    pb_await_any(word);
+    keep(chase, start, pb_clock());
+}
+
+/* Waits for each word before it asks for the next: latency, not throughput. */
+extern "C" __global__ void bad_timed_one_by_one(struct pb_kernel_chase chase)
+{
+    uint64_t start = pb_clock();
+
+    pb_await_any(read_words(chase.base, 1));
+    keep(chase, start, pb_clock());
+}
+
+/* Chases an index. */
+extern "C" __global__ void bad_timed_arithmetic(struct pb_kernel_chase chase)
+{
+    load_ca chain;
+
+    chain.go(chase.jobs[0].start);
+    uint64_t start = pb_clock();
+#pragma unroll
+    for (int i = 0; i < 16; i++) {
+        chain.load();
+        chain.at = chase.base + chain.at * PB_KERNEL_SLOT_BYTES;
+    }
+    pb_await((uint32_t)chain.at);
+    keep(chase, start, pb_clock());
+}
+
+/* Does not wait until its additions have arrived. */
+extern "C" __global__ void bad_timed_no_fence(struct pb_kernel_chase chase)
+{
+    uint64_t start = pb_clock();
+
+#pragma unroll 4
+    for (uint32_t i = 0; i < chase.record; i++)
+        asm volatile("red.global.add.u32 [%0], 1;" ::"l"(chase.base + 4 * threadIdx.x) : "memory");
+    keep(chase, start, pb_clock());
+}
+
+/* Its reads come before the first clock. */
+extern "C" __global__ void bad_timed_before(struct pb_kernel_chase chase)
+{
+    pb_await_any(read_words(chase.base, 8));
+    uint64_t start = pb_clock();
+
+    __syncthreads();
+    keep(chase, start, pb_clock());
+}

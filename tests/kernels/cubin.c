@@ -86,32 +86,58 @@ static bool section_at(const struct cubin *cubin, const Elf64_Ehdr *header, size
             section_out->sh_size <= cubin->size - section_out->sh_offset);
 }
 
-bool cubin_find(const struct cubin *cubin, const char *kernel, struct code *code_out)
+bool cubin_kernel(const struct cubin *cubin, size_t *section, const char **name_out,
+                  struct code *code_out)
 {
+    static const char prefix[] = ".text.";
     Elf64_Ehdr header;
-    Elf64_Shdr names, section;
-    char wanted[128];
-    size_t length = (size_t)snprintf(wanted, sizeof(wanted), ".text.%s", kernel) + 1;
+    Elf64_Shdr names, here;
 
     memcpy(&header, cubin->bytes, sizeof(header));
     if (!section_at(cubin, &header, header.e_shstrndx, &names))
         return false;
-    for (size_t i = 0; i < header.e_shnum; i++) {
-        if (!section_at(cubin, &header, i, &section) || section.sh_name > names.sh_size ||
-            names.sh_size - section.sh_name < length)
+    while (*section < header.e_shnum) {
+        const char *name;
+
+        if (!section_at(cubin, &header, (*section)++, &here) || here.sh_name >= names.sh_size)
             continue;
-        if (memcmp(cubin->bytes + names.sh_offset + section.sh_name, wanted, length) != 0)
+        name = (const char *)cubin->bytes + names.sh_offset + here.sh_name;
+        if (memchr(name, '\0', names.sh_size - here.sh_name) == NULL ||
+            strncmp(name, prefix, sizeof(prefix) - 1) != 0)
             continue;
-        *code_out =
-            (struct code){cubin->bytes + section.sh_offset, section.sh_size / INSTRUCTION_BYTES};
+        *name_out = name + sizeof(prefix) - 1;
+        *code_out = (struct code){cubin->bytes + here.sh_offset, here.sh_size / INSTRUCTION_BYTES,
+                                  cubin->arch};
         return true;
     }
+    return false;
+}
+
+bool cubin_find(const struct cubin *cubin, const char *kernel, struct code *code_out)
+{
+    const char *name;
+    size_t section = 0;
+
+    while (cubin_kernel(cubin, &section, &name, code_out))
+        if (strcmp(name, kernel) == 0)
+            return true;
     return false;
 }
 
 static unsigned field(const uint64_t words[2], unsigned first, unsigned width)
 {
     return (unsigned)(words[first / 64] >> first % 64 & ((1u << width) - 1));
+}
+
+/* Where a branch goes, in words of 4 bytes; from sm_90 on the lowest eight bits stand apart. */
+static int64_t branch_of(const uint64_t words[2], unsigned arch)
+{
+    uint64_t high = words[0] >> 34 | (words[1] & 0x3ffff) << 30;
+    int64_t offset = (int64_t)(high << 16) >> 16;
+
+    if (arch >= 90)
+        offset = offset * 256 + field(words, 16, 8);
+    return offset / (INSTRUCTION_BYTES / 4);
 }
 
 struct instruction code_at(const struct code *code, size_t i)
@@ -132,5 +158,7 @@ struct instruction code_at(const struct code *code, size_t i)
         .write_barrier = field(words, 110, 3),
         .read_barrier = field(words, 113, 3),
         .wait_mask = field(words, 116, 6),
+        .second_predicate = field(words, 87, 3),
+        .branch = branch_of(words, code->arch),
     };
 }

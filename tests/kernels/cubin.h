@@ -35,10 +35,15 @@ bool cubin_next(const struct file_image *image, size_t *position, struct cubin *
 struct code {
     const unsigned char *bytes;
     size_t count; /* instructions */
+    unsigned arch;
 };
 
 /* False when the cubin has no kernel of that name. */
 bool cubin_find(const struct cubin *cubin, const char *kernel, struct code *code_out);
+
+/* The next kernel at or after section *section, which then moves behind it. False: no more. */
+bool cubin_kernel(const struct cubin *cubin, size_t *section, const char **name_out,
+                  struct code *code_out);
 
 enum { NO_BARRIER = 7, ALWAYS = 7, ZERO_REGISTER = 255 };
 
@@ -58,6 +63,8 @@ struct instruction {
     unsigned write_barrier; /* bits 110-112: scoreboard freed when the destination is written */
     unsigned read_barrier;  /* bits 113-115: scoreboard freed when the sources have been read */
     unsigned wait_mask;     /* bits 116-121: scoreboards to wait for before issue */
+    unsigned second_predicate; /* bits 87-89: of branches and exits, must hold as well */
+    int64_t branch;            /* of branches: instructions from the next one to the target */
 };
 
 struct instruction code_at(const struct code *code, size_t i);

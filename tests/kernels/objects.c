@@ -52,7 +52,7 @@ bool objects_have(const struct objects *objects, const char *kernel, unsigned ar
 
 struct code objects_kernel(const struct objects *objects, const char *kernel, unsigned arch)
 {
-    struct code code = {NULL, 0};
+    struct code code = {NULL, 0, arch};
 
     if (!objects_have(objects, kernel, arch, &code))
         fail_msg("no machine code of %s for sm_%u in %zu objects", kernel, arch, objects->count);

@@ -194,24 +194,6 @@ bool window_check(const struct code *code, enum window window, char reason_out[R
     return true;
 }
 
-size_t window_chain_length(const struct code *code, enum window window)
-{
-    unsigned family = load_family[window];
-    unsigned last = ZERO_REGISTER;
-    size_t length = 0, longest = 0;
-
-    for (size_t i = 0; i < code->count; i++) {
-        struct instruction here = code_at(code, i);
-
-        if (!is_family(&here, family))
-            continue;
-        length = here.a == last ? length + 1 : 1;
-        longest = length > longest ? length : longest;
-        last = here.destination;
-    }
-    return longest;
-}
-
 bool window_load(const struct code *code, struct instruction *load_out)
 {
     size_t i = next_work(code, next_stamp(code, 0));

@@ -32,10 +32,6 @@ enum { REASON_LENGTH = 160 };
  */
 bool window_check(const struct code *code, enum window window, char reason_out[REASON_LENGTH]);
 
-/* The longest run of loads of the window's kind each of which takes its address from the one
- * before; whatever the compiler has put between them hides behind their latency. */
-size_t window_chain_length(const struct code *code, enum window window);
-
 /* The load of the first window; false when there is none. */
 bool window_load(const struct code *code, struct instruction *load_out);
 

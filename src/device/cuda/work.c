@@ -233,51 +233,58 @@ enum pb_status pb_cuda_compute(struct pb_device *device, const struct pb_compute
 
 /* What a launch over clusters leaves, part after part. */
 struct cluster_parts {
-    uint64_t sms, cycles, rate, mismatches, bytes;
+    uint64_t clocks, rate, sms, mismatches, bytes;
 };
 
 static struct cluster_parts lay_out_clusters(uint64_t ctas, uint64_t size)
 {
-    struct cluster_parts parts = {.cycles = ctas * sizeof(uint32_t)};
+    struct cluster_parts parts = {.rate = ctas * size * sizeof(uint64_t[2])};
 
-    parts.rate = parts.cycles + ctas * size * sizeof(uint32_t);
-    parts.mismatches = parts.rate + ctas * sizeof(uint32_t);
+    parts.sms = parts.rate + ctas * sizeof(uint64_t[2]);
+    parts.mismatches = parts.sms + ctas * sizeof(uint32_t);
     parts.bytes = parts.mismatches + sizeof(uint32_t);
     return parts;
 }
 
 enum { CLUSTER_REPEATS = 3 };
 
+/* Between the two clocks of pair number i of a part; 0: the kernel did not time it. */
+static double cluster_cycles(const uint64_t *clocks, uint64_t part, uint64_t i)
+{
+    const uint64_t *pair = clocks + part / sizeof(*clocks) + 2 * i;
+
+    return (double)(pair[1] - pair[0]);
+}
+
 static enum pb_status read_clusters(struct pb_cuda_device *cuda, uint64_t ctas, uint64_t size,
                                     const struct cluster_parts *parts, uint32_t *sms_out,
                                     double *cycles_out, double *rate_out, struct pb_error *err)
 {
-    uint32_t *words = malloc(parts->bytes);
+    uint64_t *clocks = malloc(parts->bytes);
+    const uint32_t *words = (const uint32_t *)clocks;
     enum pb_status status;
 
-    if (words == NULL)
+    if (clocks == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %" PRIu64 " CTAs", ctas);
-    status = pb_cuda_download(cuda, words, cuda->recording.address, parts->bytes,
+    status = pb_cuda_download(cuda, clocks, cuda->recording.address, parts->bytes,
                               "shared memory of clusters", err);
     if (status == PB_OK && words[parts->mismatches / 4] > 0)
         status = pb_fail(err, PB_DEVICE,
                          "GPU %d: shared memory of clusters: %" PRIu32 " threads read wrong words",
                          cuda->ordinal, words[parts->mismatches / 4]);
     for (uint64_t i = 0; status == PB_OK && i < ctas * size; i++) {
-        uint32_t cycles = words[parts->cycles / 4 + i];
-
-        cycles_out[i] = (double)cycles / PB_KERNEL_CLUSTER_SLOTS;
-        if (cycles == 0)
+        cycles_out[i] = cluster_cycles(clocks, parts->clocks, i) / PB_KERNEL_CLUSTER_SLOTS;
+        if (!(cycles_out[i] > 0.0))
             status = pb_fail(err, PB_DEVICE,
                              "GPU %d: shared memory of clusters: a chase was out of bounds",
                              cuda->ordinal);
     }
     for (uint64_t i = 0; status == PB_OK && i < ctas; i++) {
-        sms_out[i] = words[i];
-        rate_out[i] =
-            (double)CLUSTER_REPEATS * PB_KERNEL_CLUSTER_BYTES / words[parts->rate / 4 + i];
+        sms_out[i] = words[parts->sms / 4 + i];
+        rate_out[i] = (double)CLUSTER_REPEATS * PB_KERNEL_CLUSTER_BYTES /
+                      cluster_cycles(clocks, parts->rate, i);
     }
-    free(words);
+    free(clocks);
     return status;
 }
 
@@ -313,10 +320,10 @@ enum pb_status pb_cuda_cluster_shared(struct pb_device *device,
                          cuda->ordinal, cluster->size);
     if (status != PB_OK)
         return status;
-    launch.sms = cuda->recording.address;
-    launch.cycles = launch.sms + parts.cycles;
-    launch.rate_cycles = launch.sms + parts.rate;
-    launch.mismatches = launch.sms + parts.mismatches;
+    launch.clocks = cuda->recording.address + parts.clocks;
+    launch.rate_clocks = cuda->recording.address + parts.rate;
+    launch.sms = cuda->recording.address + parts.sms;
+    launch.mismatches = cuda->recording.address + parts.mismatches;
     status = pb_cuda_status(cuda, pb_kernel_cluster_shared(&launch), "pb_kernel_cluster_shared",
                             "launching clusters", err);
     if (status == PB_OK)
