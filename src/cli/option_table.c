@@ -13,7 +13,10 @@ const struct pb_option pb_options[] = {
      .name = "backend",
      .argument = "NAME",
      .type = PB_TYPE_WORD,
-     .words = "auto cuda sim",
+#define PB_BACKEND(name, built, toolkit) " " #name
+     .words = "auto"
+#include "device/backends.h"
+     ,
      .standard = "auto",
      .help = "Where to measure: cuda is real GPUs, sim is simulated ones; auto takes real GPUs and "
              "fails where there is none",

@@ -125,21 +125,29 @@ enum pb_status pb_ruling_rows(const struct pb_findings *findings, struct pb_find
 enum pb_status pb_ruling_store(const struct pb_ruling *ruling, const char *path,
                                struct pb_error *err);
 
-/* ---- outputs; what cannot be written shows in ferror(file) ---- */
+/*
+ * The files that it leaves for others, one row each: an output is an option, and a file
+ * outliers_NAME.c with pb_ruling_NAME_kind and pb_ruling_write_NAME. What cannot be written shows
+ * in ferror(file).
+ *
+ * json        the verdict for programs: docs/outliers-json.md
+ * hostlist    the nodes to drain, as Slurm writes them
+ * prometheus  for the textfile collector of node_exporter
+ * floors      limits per model that healthy devices pass, with their false-alarm rate: for other
+ *             checks
+ */
+#define PB_RULING_OUTPUTS(OUTPUT)                                                                  \
+    OUTPUT(JSON, json)                                                                             \
+    OUTPUT(HOSTLIST, hostlist)                                                                     \
+    OUTPUT(PROMETHEUS, prometheus)                                                                 \
+    OUTPUT(FLOORS, floors)
 
-extern const struct pb_outlet_kind pb_ruling_json_kind, pb_ruling_hostlist_kind,
-    pb_ruling_prometheus_kind, pb_ruling_floors_kind;
-
-enum pb_status pb_ruling_write_json(const struct pb_ruling *ruling, FILE *file,
-                                    struct pb_error *err);
-enum pb_status pb_ruling_write_hostlist(const struct pb_ruling *ruling, FILE *file,
-                                        struct pb_error *err);
-enum pb_status pb_ruling_write_prometheus(const struct pb_ruling *ruling, FILE *file,
+#define OUTPUT(option, name)                                                                       \
+    extern const struct pb_outlet_kind pb_ruling_##name##_kind;                                    \
+    enum pb_status pb_ruling_write_##name(const struct pb_ruling *ruling, FILE *file,              \
                                           struct pb_error *err);
-
-/* Limits per model that healthy devices pass, with their false-alarm rate: for other checks. */
-enum pb_status pb_ruling_write_floors(const struct pb_ruling *ruling, FILE *file,
-                                      struct pb_error *err);
+PB_RULING_OUTPUTS(OUTPUT)
+#undef OUTPUT
 
 /* The table, worst first, and the scontrol lines that would drain the nodes. */
 enum pb_status pb_ruling_print(const struct pb_ruling *ruling, struct pb_terminal terminal,

@@ -1,5 +1,5 @@
 /*
- * plumb-outliers: which devices, slots and nodes of a fleet are out of true, and what to do.
+ * plumb-outliers: which devices, slots and nodes of a fleet are anomalous, and what to do.
  *
  * Reads, judges, and only then writes: every output appears whole or stays as it was. Speaks
  * Nagios: whatever could not be judged is UNKNOWN, never OK.
@@ -15,13 +15,25 @@
 
 enum { EXIT_UNKNOWN = PB_SEVERITY_UNKNOWN };
 
+/* The kinds of output: which option says where to, and what writes it. */
+static const struct {
+    enum pb_option_id option;
+    const struct pb_outlet_kind *kind;
+    enum pb_status (*write)(const struct pb_ruling *ruling, FILE *file, struct pb_error *err);
+} outputs[] = {
+#define OUTPUT(option, name) {PB_OPTION_##option, &pb_ruling_##name##_kind, pb_ruling_write_##name},
+    PB_RULING_OUTPUTS(OUTPUT)
+#undef OUTPUT
+};
+
+enum { OUTPUT_COUNT = sizeof(outputs) / sizeof(outputs[0]) };
+
 struct options {
-    const char *file, *json, *hostlist, *prometheus, *policy, *floors;
+    const char *file, *policy;
+    const char *outputs[OUTPUT_COUNT]; /* where each goes; NULL: it is not wanted */
     struct pb_pasts pasts, history;
     bool read_only;
 };
-
-enum { OUTPUT_COUNT = 4 };
 
 static bool is_standard_output(const char *path)
 {
@@ -49,11 +61,9 @@ static enum pb_status read_options(const struct pb_command_line *line, struct op
     if (status == PB_OK)
         status = add_pasts(line, PB_OPTION_HISTORY, &options->history, err);
     options->file = line->arguments[0];
-    options->json = pb_command_line_text(line, PB_OPTION_JSON);
-    options->hostlist = pb_command_line_text(line, PB_OPTION_HOSTLIST);
-    options->prometheus = pb_command_line_text(line, PB_OPTION_PROMETHEUS);
+    for (size_t i = 0; i < OUTPUT_COUNT; i++)
+        options->outputs[i] = pb_command_line_text(line, outputs[i].option);
     options->policy = pb_command_line_text(line, PB_OPTION_POLICY);
-    options->floors = pb_command_line_text(line, PB_OPTION_FLOORS);
     options->read_only = pb_command_line_has(line, PB_OPTION_READ_ONLY);
     return status;
 }
@@ -61,8 +71,7 @@ static enum pb_status read_options(const struct pb_command_line *line, struct op
 /* Each goes to a place of its own. */
 static enum pb_status check_outputs(const struct options *options, struct pb_error *err)
 {
-    const char *const paths[OUTPUT_COUNT] = {options->json, options->hostlist, options->prometheus,
-                                             options->floors};
+    const char *const *paths = options->outputs;
 
     for (size_t i = 0; i < OUTPUT_COUNT; i++) {
         if (paths[i] != NULL && paths[i][0] == '\0')
@@ -104,30 +113,20 @@ static enum pb_status judge(const struct options *options, struct pb_ruling *rul
 
 /* ---- delivering ---- */
 
-/* The kinds of output, by one table: where to, and what writes it. */
-struct output {
-    const char *path; /* NULL: not wanted */
-    const struct pb_outlet_kind *kind;
-    enum pb_status (*write)(const struct pb_ruling *ruling, FILE *file, struct pb_error *err);
-    struct pb_outlet *outlet;
-};
-
 /* Whatever may fail for want of room or rights fails here, before anything is replaced. */
-static enum pb_status prepare(struct output *outputs, const struct pb_ruling *ruling,
-                              struct pb_error *err)
+static enum pb_status prepare(const struct options *options, const struct pb_ruling *ruling,
+                              struct pb_outlet **outlets, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < OUTPUT_COUNT && status == PB_OK; i++) {
-        struct output *output = &outputs[i];
-
-        if (output->path == NULL)
+        if (options->outputs[i] == NULL)
             continue;
-        status = pb_outlet_open(output->path, output->kind, &output->outlet, err);
+        status = pb_outlet_open(options->outputs[i], outputs[i].kind, &outlets[i], err);
         if (status == PB_OK)
-            status = output->write(ruling, pb_outlet_file(output->outlet), err);
+            status = outputs[i].write(ruling, pb_outlet_file(outlets[i]), err);
         if (status == PB_OK)
-            status = pb_outlet_flush(output->outlet, err);
+            status = pb_outlet_flush(outlets[i], err);
     }
     return status;
 }
@@ -135,23 +134,18 @@ static enum pb_status prepare(struct output *outputs, const struct pb_ruling *ru
 static enum pb_status deliver(const struct options *options, const struct pb_ruling *ruling,
                               struct pb_error *err)
 {
-    struct output outputs[OUTPUT_COUNT] = {
-        {options->json, &pb_ruling_json_kind, pb_ruling_write_json, NULL},
-        {options->hostlist, &pb_ruling_hostlist_kind, pb_ruling_write_hostlist, NULL},
-        {options->prometheus, &pb_ruling_prometheus_kind, pb_ruling_write_prometheus, NULL},
-        {options->floors, &pb_ruling_floors_kind, pb_ruling_write_floors, NULL},
-    };
+    struct pb_outlet *outlets[OUTPUT_COUNT] = {NULL};
     bool speaks = true; /* unless standard output is taken */
-    enum pb_status status = prepare(outputs, ruling, err);
+    enum pb_status status = prepare(options, ruling, outlets, err);
 
     if (status == PB_OK && !options->read_only)
         status = pb_ruling_store(ruling, options->file, err);
     for (size_t i = 0; i < OUTPUT_COUNT; i++) {
-        speaks = speaks && !is_standard_output(outputs[i].path);
+        speaks = speaks && !is_standard_output(options->outputs[i]);
         if (status == PB_OK)
-            status = pb_outlet_commit(outputs[i].outlet, err);
+            status = pb_outlet_commit(outlets[i], err);
         else
-            pb_outlet_abandon(outputs[i].outlet);
+            pb_outlet_abandon(outlets[i]);
     }
     if (status == PB_OK && speaks)
         status = pb_ruling_print(ruling, pb_terminal_of(stdout), stdout, err);

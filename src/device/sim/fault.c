@@ -150,7 +150,7 @@ static bool take_value(const char **text, enum form form, struct pb_sim_fault *f
 
 static enum pb_status refuse_name(const char *spec, struct pb_error *err)
 {
-    char names[256] = "";
+    char names[PB_ERROR_LENGTH] = "";
     size_t length = 0;
 
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && length < sizeof(names); i++)
