@@ -262,9 +262,11 @@ findings_and_parameters_live_side_by_side() {
 }
 
 # judged FOLDER: what is said of f.h5 there, but for when.
+# What judging a file says, less the moment and, in messages of HDF5, the file's own length.
 judged() {
     (cd "$1" && code=0 && "$bin/plumb-outliers" --read-only --json o.json f.h5 >out.txt 2>err.txt ||
-        code=$? && sed 's/"judged_at": "[^"]*"//' o.json >o.txt && cat err.txt >>o.txt &&
+        code=$? && sed 's/"judged_at": "[^"]*"//' o.json >o.txt &&
+        sed 's/, eoa = [0-9]*//' err.txt >>o.txt &&
         echo "ends with $code" >>o.txt)
 }
 
