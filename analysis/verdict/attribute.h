@@ -67,7 +67,7 @@ struct pb_units {
  * Explains the affected devices of a group; every one is a member of exactly one unit.
  *
  * affected[member_count]  of the group
- * whole                   may all of the group be at fault? Only against their own past
+ * whole                   may all of the group be at fault? Only by events or their own past
  * loose                   may many devices without anything in common make one unit? Then those are
  *                         a POPULATION if they are four and 15% of the group at least
  *

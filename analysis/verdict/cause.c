@@ -228,15 +228,15 @@ static void take(const struct pb_sheet *sheet, struct pb_deviations *deviations,
     for (size_t i = 0; i < deviations->count; i++) {
         struct pb_deviation *deviation = &deviations->items[i];
         const struct pb_metric *metric = &sheet->metrics[deviation->metric];
-        bool is_own = i == diagnosis->lead ||
-                      (cause->level != PB_LEVEL_SM &&
-                       matches_any(cause->needs, PB_CAUSE_NEEDS_MAX, metric, deviation));
+        bool is_needed = matches_any(cause->needs, PB_CAUSE_NEEDS_MAX, metric, deviation);
+        bool is_own = i == diagnosis->lead || (cause->level != PB_LEVEL_SM && is_needed);
 
         if (deviation->taken_by != 0 ||
             (!is_own && !follows(cause, metric, deviation, &diagnosis->extent)))
             continue;
         deviation->taken_by = diagnosis->number;
         diagnosis->metrics++;
+        diagnosis->by_event |= deviation->is_event && is_needed;
         if (deviation->severity == PB_SEVERITY_CRITICAL)
             diagnosis->severity = PB_SEVERITY_CRITICAL;
         if (pb_deviation_is_worse(metric, deviation))

@@ -80,6 +80,7 @@ struct pb_diagnosis {
     size_t lead;     /* the deviation of `needs` that is farthest out */
     size_t metrics;  /* that were taken */
     enum pb_severity severity;
+    bool by_event; /* one of `needs` is an event, which takes no peers */
 };
 
 /*

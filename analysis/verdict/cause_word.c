@@ -136,7 +136,7 @@ static void write_summary(const struct pb_metric *metric, const struct pb_deviat
         snprintf(who, sizeof(who), "%zu of %zu devices, about: ", unit->count, unit->held);
     if (lead->against == PB_AGAINST_PAST)
         PB_TEXT_SET(source, " (median of its own earlier runs)");
-    else if (lead->peers > 0)
+    else if (lead->peers > 0 && !lead->is_event)
         snprintf(source, sizeof(source), " (majority of %zu peers)", lead->peers);
     write_deviation(metric, lead, source, line, sizeof(line));
     snprintf(finding->summary, sizeof(finding->summary), "%s%s", who, line);
@@ -176,7 +176,8 @@ void pb_cause_word(const struct pb_sheet *sheet, const struct pb_scores *scores,
     struct pb_finding finding = {.severity = diagnosis->severity,
                                  .level = level_of(cause, lead, unit),
                                  .p = family_p(scores, lead->p),
-                                 .metrics = diagnosis->metrics};
+                                 .metrics = diagnosis->metrics,
+                                 .by_event = diagnosis->by_event};
 
     write_place(sheet, scores, deviations, lead, &finding);
     write_summary(metric, lead, unit, &finding);

@@ -25,6 +25,14 @@ static double center_of(const struct pb_norm *norm, double value)
     return norm->split && is_high == other_is_high ? norm->split_other : norm->center;
 }
 
+/* What the shift is counted from: the center of the others. */
+static double expected_of(const struct pb_metric *metric, double value, double shift, double center)
+{
+    if (is_absolute(metric))
+        return value - shift;
+    return center == 0.0 || value == 0.0 ? center : value / (1.0 + shift);
+}
+
 static struct pb_deviation from_peers(const struct pb_sheet *sheet, const struct pb_scores *scores,
                                       size_t group, size_t subject, size_t metric)
 {
@@ -36,7 +44,10 @@ static struct pb_deviation from_peers(const struct pb_sheet *sheet, const struct
     return (struct pb_deviation){.metric = metric,
                                  .against = PB_AGAINST_PEERS,
                                  .value = cell.value,
-                                 .expected = is_event ? 0.0 : center_of(norm, cell.value),
+                                 .expected = is_event ? 0.0
+                                                      : expected_of(&sheet->metrics[metric],
+                                                                    cell.value, score->shift,
+                                                                    center_of(norm, cell.value)),
                                  .shift = score->shift,
                                  .sigmas = score->sigmas,
                                  .p = score->p,

@@ -8,11 +8,12 @@
 #include <string.h>
 
 #include "analysis/verdict/critical.h"
+#include "analysis/verdict/event.h"
 
 enum { PAIRS_MIN = 8, PAIRS_A_DEVICE = 8 /* 16 devices a node */, BISECTIONS = 20 };
 
-/* A device with a score so far out, or beyond what chance does to one of 100,000, is sick: what it
-   has nearer in is its sickness and no tail. */
+/* A device with a score so far out, or beyond what chance does to one of 100,000, or with an event
+   that slows everything, is sick: what it has nearer in is its sickness and no tail. */
 #define SICK_SIGMAS 8.0
 #define SICK_P      1e-5
 
@@ -300,11 +301,13 @@ static void find_sick(struct work *work)
 
     pb_null_set(&null, (double)work->count, 0.0);
     limit = fmax(SICK_SIGMAS, pb_null_sigmas(&null, SICK_P));
-    for (size_t i = 0; i < work->count; i++)
+    for (size_t i = 0; i < work->count; i++) {
+        work->is_sick[i] = pb_event_parts(work->sheet, work->by_host[i]) == UINT32_MAX;
         for (size_t m = 0; m < work->sheet->metric_count; m++)
             if (work->fits[m].measured && !work->fits[m].split &&
                 fabs(score_of(work, i, m)->sigmas) >= limit)
                 work->is_sick[i] = true;
+    }
 }
 
 static enum pb_status start(struct work *work, const struct pb_group *group, unsigned domains,

@@ -68,7 +68,8 @@ struct pb_finding {
     char attribute[PB_NAME_LENGTH]; /* what the members have in common and the others have not:
                                        "driver", "VBIOS", …; empty: nothing known */
     char attribute_value[PB_TEXT_LENGTH];
-    bool drain;                       /* the members' nodes should take no more work */
+    bool by_event; /* an event shows the members to be wrong: it takes no peers */
+    bool drain;    /* the members' nodes should take no more work */
     char muted_until[PB_NAME_LENGTH]; /* a date of the site's policy; empty: not muted */
     char mute_reason[PB_MUTE_REASON_LENGTH];
     char summary[PB_MESSAGE_LENGTH];       /* one sentence: what, by how much, against whom */

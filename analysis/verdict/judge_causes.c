@@ -185,17 +185,15 @@ static enum pb_status report_unit(const struct work *work, const struct pb_unit 
 }
 
 /* How many of the devices at work are known to be wrong: by events, or by what they were before. */
-static size_t count_against(const struct work *work, bool past)
+static size_t count_certain(const struct work *work)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < work->group->member_count; i++) {
-        const struct pb_deviation *lead;
+        const struct diagnosed *which = &work->diagnosed[work->which[i]];
 
-        if (!work->affected[i])
-            continue;
-        lead = lead_of(work, &work->diagnosed[work->which[i]]);
-        count += lead->against == PB_AGAINST_PAST || (!past && lead->is_event);
+        if (work->affected[i])
+            count += lead_of(work, which)->against == PB_AGAINST_PAST || which->diagnosis.by_event;
     }
     return count;
 }
@@ -205,7 +203,7 @@ static bool is_even(const struct work *work, size_t affected)
 {
     return affected >= EVEN_DEVICES_MIN &&
            (double)affected >= PB_EVEN_SHARE * (double)work->group->member_count &&
-           2 * count_against(work, false) <= affected;
+           2 * count_certain(work) <= affected;
 }
 
 /* All of them as one of two populations; a configuration that tells them apart is the cause. */
@@ -242,8 +240,8 @@ static enum pb_status attribute_set(struct work *work, size_t affected, bool loo
 
     if (is_even(work, affected))
         return report_even(work, affected);
-    status = pb_attribute(&work->layout, work->affected, 2 * count_against(work, true) > affected,
-                          loose, &units, work->verdict->err);
+    status = pb_attribute(&work->layout, work->affected, 2 * count_certain(work) > affected, loose,
+                          &units, work->verdict->err);
     if (status != PB_OK)
         return status;
     for (size_t i = 0; i < units.count && status == PB_OK; i++)

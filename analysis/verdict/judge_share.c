@@ -78,13 +78,9 @@ static enum pb_status find_tally(struct share *share, const char *cause, struct 
 }
 
 /* Events, and what a device was itself before, need no peers to be judged by. */
-static bool is_certain(const struct pb_verdict *verdict, const struct pb_finding *finding)
+static bool is_certain(const struct pb_finding *finding)
 {
-    size_t metric = pb_sheet_find(verdict->sheet, finding->metric);
-
-    return finding->metric[0] == '\0' || finding->peers == 0 ||
-           (metric < verdict->sheet->metric_count &&
-            verdict->sheet->metrics[metric].domain == PB_DOMAIN_COUNT);
+    return finding->metric[0] == '\0' || finding->peers == 0 || finding->by_event;
 }
 
 static enum pb_status count_finding(struct share *share, const struct pb_finding *finding)
@@ -107,7 +103,7 @@ static enum pb_status count_finding(struct share *share, const struct pb_finding
         tally->count += !tally->has[row];
         tally->has[row] = true;
         share->anomalous[row] = true;
-        share->certain[row] |= is_certain(verdict, finding);
+        share->certain[row] |= is_certain(finding);
     }
     if (tally != NULL && pb_severity_rank(finding->severity) > pb_severity_rank(share->worst))
         share->worst = finding->severity;

@@ -175,6 +175,15 @@ bool pb_majority_holds(const struct pb_majority *majority, double value)
     return value >= majority->low && value <= majority->high;
 }
 
+double pb_majority_expected(const struct pb_majority *majority, double value)
+{
+    double n = (double)majority->count;
+
+    if (!pb_majority_holds(majority, value) || n < 3.0)
+        return majority->center;
+    return majority->center - (value - majority->center) / (n - 1.0);
+}
+
 double pb_majority_sigmas(const struct pb_majority *majority, double value, double noise)
 {
     double distance = value - majority->center, n = (double)majority->count;

@@ -44,6 +44,9 @@ void pb_majority_fit(const double *sorted, size_t count, double minimum,
  */
 double pb_majority_sigmas(const struct pb_majority *majority, double value, double noise);
 
+/* The center of the others: what is expected of a value that is compared with them. */
+double pb_majority_expected(const struct pb_majority *majority, double value);
+
 bool pb_majority_holds(const struct pb_majority *majority, double value);
 
 /* distance / scale, 0 for 0 / 0, and never beyond a million. */

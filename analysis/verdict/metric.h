@@ -81,6 +81,7 @@ enum pb_better { PB_BETTER_LOWER, PB_BETTER_HIGHER, PB_BETTER_NEITHER };
     TRAIT(THROTTLE)        /* share or number of samples with a reason for low clocks */           \
     TRAIT(LOCKED_CLOCKS)   /* the reason: application clocks */                                    \
     TRAIT(POWER_VIOLATION) /* time below the power limit's clocks */                               \
+    TRAIT(RECOVERED)       /* errors that cost a retry: healthy devices may have some */           \
     TRAIT(MEMORY_ERROR)    /* errors and repairs of the run */                                     \
     TRAIT(EARLIER_ERROR)   /* the same, before the run */
 

@@ -175,9 +175,11 @@ static void advise_drain(struct pb_finding *finding)
     PB_TEXT_SET(finding->advice, advice);
 }
 
+/* Most of a group, that deviates from the rest? By an event its members are wrong, however many. */
 static bool is_larger_part(const struct pb_finding *finding, size_t group_size)
 {
-    return finding->level == PB_LEVEL_POPULATION && 2 * finding->members.count > group_size;
+    return finding->level == PB_LEVEL_POPULATION && !finding->by_event &&
+           2 * finding->members.count > group_size;
 }
 
 void pb_policy_apply(const struct pb_policy *policy, const struct pb_sheet *sheet,

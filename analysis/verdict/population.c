@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/verdict/event.h"
+
 #define SPLIT_SCALES      8.0   /* that the populations lie apart at least, … */
 #define SPLIT_SCALES_FEW  128.0 /* … and more by this over the number of values */
 #define PRACTICAL_SHARE   0.1
@@ -175,7 +177,7 @@ void pb_fit_column(const struct pb_metric *metric, struct pb_column *column, str
         return;
     sort_column(column);
     middle = column->sorted[column->count / 2];
-    fit_out->is_event &= middle <= 0.0;
+    fit_out->is_event &= middle <= 0.0 || pb_metric_is_event(metric);
     pb_majority_fit(column->sorted, column->count, least_scale(metric, noise, middle), majority);
     fit_out->measured = is_measured(metric, majority);
     if (metric->domain != PB_DOMAIN_COUNT)

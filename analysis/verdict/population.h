@@ -29,8 +29,8 @@ enum {
 struct pb_column {
     double *values, *noise; /* noise 0: not known */
     double *sorted;         /* scratch */
-    size_t *subjects;       /* of the own */
-    size_t own, count, capacity;
+    size_t *subjects;       /* of the values; who needs them sets them */
+    size_t count, capacity;
 };
 
 /* PB_NO_MEMORY: column is unchanged. */
@@ -38,14 +38,23 @@ enum pb_status pb_column_reserve(struct pb_column *column, size_t count, struct 
 
 void pb_column_clear(struct pb_column *column); /* NULL is allowed */
 
+/* Whose values were fitted: an event may show devices to be wrong in what a metric measures. */
+enum pb_peers {
+    PB_PEERS_ALL,
+    PB_PEERS_RIGHT, /* so many are wrong that they are nobody's peers */
+    PB_PEERS_WRONG, /* and too few are not, so that these have no peers */
+};
+
 struct pb_fit {
     struct pb_majority majority; /* center and scale NaN: too few values */
     struct pb_majority other;    /* the second population, when split */
     size_t count;                /* values */
-    double boundary;             /* when split: between the two */
+    enum pb_peers peers;
+    double boundary; /* when split: between the two */
     bool split, other_is_high;
     bool measured; /* the scale is that of values which lie more than a step apart */
-    bool is_event; /* a count of which most values are 0: any is one too many */
+    bool is_event; /* a count of which any is one too many; of errors that devices recover from only
+                      where most values are 0 */
 };
 
 /* Is it a share of accesses, of all those counted? */

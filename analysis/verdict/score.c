@@ -9,6 +9,7 @@
 #include "analysis/verdict/baseline.h"
 #include "analysis/verdict/critical.h"
 #include "analysis/verdict/drift.h"
+#include "analysis/verdict/event.h"
 #include "analysis/verdict/group.h"
 #include "analysis/verdict/multiplicity.h"
 #include "analysis/verdict/scoring.h"
@@ -245,6 +246,28 @@ static enum pb_status reserve(struct pb_scoring *scoring, struct pb_error *err)
     return PB_OK;
 }
 
+/* Of every device of a sheet: the parts that its events show to be wrong. NULL: no memory. */
+static uint32_t *list_event_parts(const struct pb_sheet *sheet)
+{
+    uint32_t *parts = malloc((sheet->subject_count + 1) * sizeof(*parts));
+
+    for (size_t i = 0; parts != NULL && i < sheet->subject_count; i++)
+        parts[i] = pb_event_parts(sheet, i);
+    return parts;
+}
+
+static enum pb_status find_events(struct pb_scoring *scoring, struct pb_error *err)
+{
+    scoring->event_parts = list_event_parts(scoring->sheet);
+    if (scoring->baseline != NULL)
+        scoring->past_event_parts = list_event_parts(scoring->baseline);
+    if (scoring->event_parts == NULL ||
+        (scoring->baseline != NULL && scoring->past_event_parts == NULL))
+        return pb_fail(err, PB_NO_MEMORY, "out of memory for the events of %zu devices",
+                       scoring->sheet->subject_count);
+    return PB_OK;
+}
+
 static enum pb_status make_groups(struct pb_scoring *scoring, struct pb_error *err)
 {
     struct pb_scores *scores = scoring->scores;
@@ -288,6 +311,8 @@ enum pb_status pb_score(const struct pb_sheet *sheet, const struct pb_sheet *bas
     enum pb_status status = reserve(&scoring, err);
 
     if (status == PB_OK)
+        status = find_events(&scoring, err);
+    if (status == PB_OK)
         status = make_groups(&scoring, err);
     for (size_t i = 0; i < scores.group_count && status == PB_OK; i++)
         status = pb_scoring_group(&scoring, i, err);
@@ -304,6 +329,8 @@ enum pb_status pb_score(const struct pb_sheet *sheet, const struct pb_sheet *bas
         pb_scores_clear(&scores);
     free(scoring.fits);
     free(scoring.past_metric);
+    free(scoring.event_parts);
+    free(scoring.past_event_parts);
     pb_column_clear(&scoring.column);
     return status;
 }

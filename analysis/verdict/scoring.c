@@ -25,6 +25,12 @@ static size_t norm_index(const struct pb_scoring *scoring, size_t group, size_t 
     return group * scoring->scores->metric_count + metric;
 }
 
+/* Does an event show these parts to be wrong in what the metric measures? */
+static bool is_wrong(const struct pb_scoring *scoring, uint32_t event_parts, size_t metric)
+{
+    return (event_parts >> scoring->sheet->metrics[metric].part & 1) != 0;
+}
+
 static void add_value(struct pb_column *column, struct pb_reading cell)
 {
     if (!isfinite(cell.value))
@@ -33,24 +39,65 @@ static void add_value(struct pb_column *column, struct pb_reading cell)
     column->noise[column->count++] = cell.noise;
 }
 
-/* The finite values of one metric in one group, after its own those of the baseline that are the
- * same measurement. */
-static void gather(struct pb_scoring *scoring, const struct pb_group *group, size_t metric)
+/* The finite values of devices that are wrong, or of those that are not. */
+static void gather_those(struct pb_scoring *scoring, const struct pb_group *group, size_t metric,
+                         bool wrong)
 {
     struct pb_column *column = &scoring->column;
     struct pb_repeat repeat = pb_repeat_of(&scoring->sheet->metrics[metric]);
 
-    column->count = 0;
     for (size_t i = 0; i < group->member_count; i++)
-        add_value(column, pb_sheet_cell(scoring->sheet, group->members[i], metric));
-    column->own = column->count;
+        if (is_wrong(scoring, scoring->event_parts[group->members[i]], metric) == wrong)
+            add_value(column, pb_sheet_cell(scoring->sheet, group->members[i], metric));
     if (scoring->past_metric[metric] == SIZE_MAX)
         return;
     for (size_t i = 0; i < group->baseline_count; i++)
-        if (pb_repeat_compares(&repeat, &scoring->sheet->subjects[group->members[0]],
+        if (is_wrong(scoring, scoring->past_event_parts[group->baseline[i]], metric) == wrong &&
+            pb_repeat_compares(&repeat, &scoring->sheet->subjects[group->members[0]],
                                &scoring->baseline->subjects[group->baseline[i]]))
             add_value(column, pb_sheet_cell(scoring->baseline, group->baseline[i],
                                             scoring->past_metric[metric]));
+}
+
+/*
+ * The values of one metric in one group that tell what is usual: the group's own, and those of the
+ * baseline that are the same measurement. Wrong ones count as long as they are too few to move the
+ * majority.
+ */
+static enum pb_peers gather(struct pb_scoring *scoring, const struct pb_group *members,
+                            size_t metric)
+{
+    struct pb_column *column = &scoring->column;
+    size_t right;
+
+    column->count = 0;
+    gather_those(scoring, members, metric, false);
+    right = column->count;
+    gather_those(scoring, members, metric, true);
+    if ((double)(column->count - right) < PB_EVEN_SHARE * (double)column->count)
+        return PB_PEERS_ALL;
+    if (right >= PB_POPULATION_MIN) {
+        column->count = right;
+        return PB_PEERS_RIGHT;
+    }
+    if (column->count - right < PB_POPULATION_MIN)
+        return PB_PEERS_ALL;
+    column->count = 0;
+    gather_those(scoring, members, metric, true);
+    return PB_PEERS_WRONG;
+}
+
+/* The value of a device in one metric; NaN where it has no peers. */
+static struct pb_reading reading_at(const struct pb_scoring *scoring, size_t group, size_t subject,
+                                    size_t metric)
+{
+    const struct pb_fit *fit = &scoring->fits[norm_index(scoring, group, metric)];
+    struct pb_reading reading = pb_sheet_cell(scoring->sheet, subject, metric);
+
+    if (fit->peers == PB_PEERS_WRONG && !fit->is_event &&
+        !is_wrong(scoring, scoring->event_parts[subject], metric))
+        reading.value = NAN;
+    return reading;
 }
 
 /*
@@ -77,15 +124,16 @@ static void standardize(const struct pb_metric *metric, const struct pb_fit *fit
                         struct pb_reading cell, struct pb_score *score, double *distance_out)
 {
     const struct pb_majority *part = pb_fit_part(fit, cell.value);
-    double center = fit->is_event ? 0.0 : part->center, distance = fabs(cell.value - center);
+    double expected = fit->is_event ? 0.0 : pb_majority_expected(part, cell.value);
+    double distance = fabs(cell.value - expected);
 
     *distance_out = score->sigmas = score->shift = NAN;
-    if (!isfinite(center))
+    if (!isfinite(expected))
         return;
-    score->shift = pb_metric_shift(metric, cell.value, center);
-    score->sigmas =
-        fit->is_event ? pb_sigmas(cell.value, 1.0)
-                      : pb_majority_sigmas(part, cell.value, null_noise(metric, fit, cell, center));
+    score->shift = pb_metric_shift(metric, cell.value, expected);
+    score->sigmas = fit->is_event ? pb_sigmas(cell.value, 1.0)
+                                  : pb_majority_sigmas(part, cell.value,
+                                                       null_noise(metric, fit, cell, part->center));
     *distance_out = distance > metric->quantum / 2.0
                         ? fabs(score->sigmas) * (1.0 - metric->quantum / 2.0 / distance)
                         : 0.0;
@@ -114,7 +162,7 @@ static void use_fit(struct pb_scoring *scoring, size_t group, size_t metric)
                              .drift_center = NAN,
                              .drift_detectable = NAN};
     for (size_t i = 0; i < members->member_count; i++) {
-        struct pb_reading cell = pb_sheet_cell(scoring->sheet, members->members[i], metric);
+        struct pb_reading cell = reading_at(scoring, group, members->members[i], metric);
 
         if (isfinite(cell.value))
             standardize(described, fit, cell, score_at(scoring, members->members[i], metric),
@@ -124,9 +172,11 @@ static void use_fit(struct pb_scoring *scoring, size_t group, size_t metric)
 
 static void fit_metric(struct pb_scoring *scoring, size_t group, size_t metric)
 {
-    gather(scoring, &scoring->scores->groups[group], metric);
-    pb_fit_column(&scoring->sheet->metrics[metric], &scoring->column,
-                  &scoring->fits[norm_index(scoring, group, metric)]);
+    struct pb_fit *fit = &scoring->fits[norm_index(scoring, group, metric)];
+    enum pb_peers peers = gather(scoring, &scoring->scores->groups[group], metric);
+
+    pb_fit_column(&scoring->sheet->metrics[metric], &scoring->column, fit);
+    fit->peers = peers;
     use_fit(scoring, group, metric);
 }
 
@@ -185,7 +235,7 @@ static void judge_metric(struct pb_scoring *scoring, size_t group, size_t metric
         norm->warning_sigmas = pb_null_sigmas(&nulls.majority, scoring->options->warning_rate);
     }
     for (size_t i = 0; i < members->member_count; i++) {
-        struct pb_reading cell = pb_sheet_cell(scoring->sheet, members->members[i], metric);
+        struct pb_reading cell = reading_at(scoring, group, members->members[i], metric);
 
         if (isfinite(cell.value))
             score_at(scoring, members->members[i], metric)->p =
@@ -241,7 +291,15 @@ static bool is_whole(const struct pb_scoring *scoring, size_t group, size_t metr
            scoring->sheet->metrics[metric].domain != PB_DOMAIN_COUNT;
 }
 
-/* The middle one of those that deviate to one side; NaN: none do. */
+static bool is_peer(const struct pb_scoring *scoring, size_t group, size_t subject, size_t metric)
+{
+    enum pb_peers peers = scoring->fits[norm_index(scoring, group, metric)].peers;
+
+    return peers == PB_PEERS_ALL ||
+           is_wrong(scoring, scoring->event_parts[subject], metric) == (peers == PB_PEERS_WRONG);
+}
+
+/* The middle one of the peers that deviate to one side; NaN: none do. */
 static double deviating_center(struct pb_scoring *scoring, size_t group, size_t metric, bool high)
 {
     const struct pb_group *members = &scoring->scores->groups[group];
@@ -252,7 +310,8 @@ static double deviating_center(struct pb_scoring *scoring, size_t group, size_t 
     for (size_t i = 0; i < members->member_count; i++) {
         double value = pb_sheet_cell(scoring->sheet, members->members[i], metric).value;
 
-        if (score_at(scoring, members->members[i], metric)->severity != PB_SEVERITY_OK &&
+        if (is_peer(scoring, group, members->members[i], metric) &&
+            score_at(scoring, members->members[i], metric)->severity != PB_SEVERITY_OK &&
             (value > center) == high)
             values[count++] = value;
     }
@@ -272,6 +331,14 @@ static size_t count_beyond(const struct pb_column *column, double boundary, bool
     return count;
 }
 
+/* Are there values enough on both sides? */
+static bool are_parts(const struct pb_column *column, double boundary)
+{
+    size_t high = count_beyond(column, boundary, true);
+
+    return high >= PB_POPULATION_MIN && column->count - high >= PB_POPULATION_MIN;
+}
+
 /* Are the deviating devices, and what lies nearer to them than to the majority, so many that they
    may be the healthy ones? */
 static bool is_part(struct pb_scoring *scoring, size_t group, size_t metric, bool high,
@@ -286,7 +353,7 @@ static bool is_part(struct pb_scoring *scoring, size_t group, size_t metric, boo
     if (isnan(*boundary_out))
         return false;
     beyond = count_beyond(&scoring->column, *boundary_out, high);
-    return beyond >= PB_POPULATION_MIN && scoring->column.count - beyond >= PB_POPULATION_MIN &&
+    return are_parts(&scoring->column, *boundary_out) &&
            (double)beyond >=
                (is_better ? PB_BETTER_SHARE : PB_EVEN_SHARE) * (double)scoring->column.count;
 }
@@ -333,6 +400,8 @@ static bool divide_by_partition(struct pb_scoring *scoring, size_t group,
                                 &boundary))
             continue;
         gather(scoring, members, m);
+        if (!are_parts(&scoring->column, boundary))
+            continue;
         divide_at(scoring, group, m, boundary);
         is_divided = true;
     }

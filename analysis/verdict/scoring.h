@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "analysis/verdict/population.h"
 #include "analysis/verdict/score.h"
@@ -15,15 +16,19 @@ struct pb_scoring {
     const struct pb_sheet *sheet, *baseline;
     const struct pb_score_options *options;
     struct pb_scores *scores;
-    struct pb_fit *fits; /* [group][metric] */
-    size_t *past_metric; /* of the baseline, per metric; SIZE_MAX: not there */
+    struct pb_fit *fits;        /* [group][metric] */
+    size_t *past_metric;        /* of the baseline, per metric; SIZE_MAX: not there */
+    uint32_t *event_parts;      /* pb_event_parts() of every subject, … */
+    uint32_t *past_event_parts; /* … and of the baseline's; NULL: there is none */
     struct pb_column column;
 };
 
 /*
  * Fits all metrics of a group, then sets sigmas, shift and p of its devices and its norms but for
- * `detectable`. The null distributions come from all metrics of a domain, so these are fitted
- * first. PB_NO_MEMORY is the only error.
+ * `detectable`. Where two fifths of the values or more come from devices that an event shows to be
+ * wrong in the metric's part, these are nobody's peers: the others are fitted, if they are enough;
+ * else these, and the others are not scored. The null distributions come from all metrics of a
+ * domain, so these are fitted first. PB_NO_MEMORY is the only error.
  */
 enum pb_status pb_scoring_group(struct pb_scoring *scoring, size_t group, struct pb_error *err);
 

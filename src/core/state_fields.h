@@ -57,7 +57,7 @@ PB_STATE_FIELD(I64, throttle_reasons, "throttle_reasons", "", FIELD,
 PB_STATE_FIELD(I64, ecc_corrected, "ecc_corrected", "", FIELD, "errors in the life of the card",
                NVML(ECC, "nvmlDeviceGetTotalEccErrors", NULL, 1.0, NVML_ECC_CORRECTED), SIM_UNKNOWN,
                METRIC("ecc_corrected_delta", STEP, 1.0, "error", ECC, COUNT, LOWER, 1.0, 10.0,
-                      T(MEMORY_ERROR)))
+                      T(MEMORY_ERROR) | T(RECOVERED)))
 PB_STATE_FIELD(I64, ecc_uncorrected, "ecc_uncorrected", "", FIELD, "the same, not corrected",
                NVML(ECC, "nvmlDeviceGetTotalEccErrors", NULL, 1.0, NVML_ECC_UNCORRECTED),
                SIM_UNKNOWN,
@@ -105,7 +105,7 @@ PB_STATE_FIELD(I64, pcie_width_max, "pcie_width_max", "", FIELD, "",
 PB_STATE_FIELD(I64, pcie_replays, "pcie_replays", "", FIELD, "replay counter of the link",
                NVML(UNSIGNED, "nvmlDeviceGetPcieReplayCounter", NULL, 1.0, 0), SIM_VALUE(0),
                METRIC("pcie_replay_delta", STEP, 1.0, "replay", HOST_LINK, COUNT, LOWER, 1.0, 100.0,
-                      0))
+                      T(RECOVERED)))
 /* The lowest over the run counts: other ranks of the node open contexts here for a moment. */
 PB_STATE_FIELD(I64, memory_used_bytes, "memory_used", "byte", FIELD, "by all processes",
                NVML(MEMORY_USED, "nvmlDeviceGetMemoryInfo", NULL, 1.0, 0),
@@ -129,7 +129,7 @@ PB_STATE_FIELD(I64, nvlink_errors, "nvlink_errors", "", LATER,
                     NVML_FIELD_NVLINK_RECOVERY),
                SIM_UNKNOWN,
                METRIC("nvlink_error_delta", STEP, 1.0, "error", PEER_LINK, COUNT, LOWER, 1.0, 10.0,
-                      0))
+                      T(RECOVERED)))
 /* A simulated throttle is always one of heat. */
 PB_STATE_FIELD(I64, violation_power_ns, "violation_power", "ns", LATER,
                "slowed by the power limit so far",

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -84,12 +85,122 @@ static void test_past__counts_where_peers_are_too_few(void **state)
     pb_sheet_clear(&base);
 }
 
+/* So many tenths of the fleet, at places that say nothing. */
+static bool is_hit(size_t subject, size_t tenths)
+{
+    return subject * 7 % 10 < tenths;
+}
+
+static bool is_member(const struct pb_finding *finding, size_t subject)
+{
+    for (size_t i = 0; i < finding->members.count; i++)
+        if (finding->members.subjects[i] == subject)
+            return true;
+    return false;
+}
+
+/* All devices with an event, and no others, are named by the cause, and drained. Where three have
+   none, these have too few peers to be judged. */
+static void expect_hit(const struct pb_findings *findings, const char *cause, size_t count,
+                       size_t tenths)
+{
+    assert_int_equal(findings->worst, PB_SEVERITY_CRITICAL);
+    for (size_t i = 0; i < count; i++) {
+        bool is_named = false, is_drained = false;
+
+        for (size_t f = 0; f < findings->count; f++) {
+            const struct pb_finding *finding = &findings->items[f];
+
+            if (!is_member(finding, i) || strcmp(finding->cause, "not_judged") == 0)
+                continue;
+            is_named = true;
+            is_drained |= finding->drain;
+            if (strcmp(finding->cause, cause) != 0)
+                assert_string_equal(finding->cause, "many_anomalous");
+        }
+        assert_int_equal(is_named, is_hit(i, tenths));
+        assert_int_equal(is_drained, is_hit(i, tenths));
+    }
+}
+
+/* Devices that slow down by heat say so themselves, however many of them there are. */
+static void test_events__throttling_is_wrong_whatever_the_share(void **state)
+{
+    (void)state;
+    for (size_t tenths = 1; tenths <= 10; tenths++) {
+        struct pb_sheet sheet = {0};
+        struct pb_findings findings = {0};
+
+        make_fleet(NODES, &sheet);
+        for (size_t i = 0; i < sheet.subject_count; i++) {
+            if (!is_hit(i, tenths))
+                continue;
+            put(&sheet, i, "throttle.thermal_hardware", 3.0);
+            put(&sheet, i, "clock.sm_mhz", 1584.0);
+            put(&sheet, i, "l1.latency_ns", 20.2);
+            put(&sheet, i, "l2.latency_ns", 170.5);
+        }
+        judge(&sheet, &findings);
+        expect_hit(&findings, "thermal", NODES * SLOTS, tenths);
+        pb_findings_clear(&findings);
+    }
+}
+
+/* So do those with errors of their memory. */
+static void test_events__memory_errors_are_wrong_whatever_the_share(void **state)
+{
+    static const struct {
+        const char *metric, *cause;
+    } events[] = {{"nvml.ecc_uncorrected_delta", "hbm"}, {"nvml.retirement_pending", "hbm"}};
+
+    (void)state;
+    for (size_t e = 0; e < sizeof(events) / sizeof(events[0]); e++)
+        for (size_t tenths = 3; tenths <= 10; tenths++) {
+            struct pb_sheet sheet = {0};
+            struct pb_findings findings = {0};
+
+            make_fleet(NODES, &sheet);
+            for (size_t i = 0; i < sheet.subject_count; i++)
+                if (is_hit(i, tenths))
+                    put(&sheet, i, events[e].metric, 1.0);
+            judge(&sheet, &findings);
+            expect_hit(&findings, events[e].cause, NODES * SLOTS, tenths);
+            pb_findings_clear(&findings);
+        }
+}
+
+/* Eight of ten throttle: what is slow besides is told from the two that do not. */
+static void test_events__throttling_devices_are_nobodys_peers(void **state)
+{
+    struct pb_sheet sheet = {0};
+    struct pb_findings findings = {0};
+    const struct pb_finding *finding;
+
+    (void)state;
+    make_fleet(4 * NODES, &sheet);
+    for (size_t i = 0; i < sheet.subject_count; i++)
+        if (is_hit(i, 8)) {
+            put(&sheet, i, "throttle.thermal_hardware", 3.0);
+            put(&sheet, i, "global_copy.peak", 3.0e12);
+        }
+    put(&sheet, 4, "l2.latency_cycles", 300.0); /* does not throttle */
+    judge(&sheet, &findings);
+    finding = fleetbuild_find(&findings, "l2_latency", "n02.gpu0");
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, PB_SEVERITY_CRITICAL);
+    assert_int_equal(finding->peers, 25);
+    pb_findings_clear(&findings);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_peers__one_link_of_eighteen_is_critical),
         cmocka_unit_test(test_peers__two_wirings_have_no_right_value),
         cmocka_unit_test(test_past__counts_where_peers_are_too_few),
+        cmocka_unit_test(test_events__throttling_is_wrong_whatever_the_share),
+        cmocka_unit_test(test_events__memory_errors_are_wrong_whatever_the_share),
+        cmocka_unit_test(test_events__throttling_devices_are_nobodys_peers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

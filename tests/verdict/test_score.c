@@ -114,12 +114,14 @@ static void test_score__events_within_the_practical_size_are_none(void **state)
     assert_float_equal(rig_at(rig, 3, ERRORS)->p, 1.0, 0.0);
 }
 
-static void test_score__events_that_all_have_are_compared(void **state)
+/* Errors that devices recover from: healthy ones may have some. */
+static void test_score__retries_that_all_have_are_compared(void **state)
 {
     struct rig *rig = *state;
     struct fleet_random random = {1};
 
     rig_make(&rig->sheet, 64, 6);
+    rig->sheet.metrics[ERRORS].traits = PB_TRAIT(RECOVERED);
     for (size_t i = 0; i < 64; i++)
         rig_set(rig, i, ERRORS, round(100.0 + 3.0 * fleet_normal(&random)));
     rig_set(rig, 8, ERRORS, 130.0); /* three roots of a hundred */
@@ -129,6 +131,18 @@ static void test_score__events_that_all_have_are_compared(void **state)
     assert_int_equal(rig_at(rig, 8, ERRORS)->severity, PB_SEVERITY_OK);
     assert_int_equal(rig_at(rig, 9, ERRORS)->severity, PB_SEVERITY_CRITICAL);
     assert_int_equal(rig_at(rig, 10, ERRORS)->severity, PB_SEVERITY_OK);
+}
+
+static void test_score__events_that_all_have_are_still_wrong(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_make(&rig->sheet, 64, 6);
+    for (size_t i = 0; i < 64; i++)
+        rig_set(rig, i, ERRORS, 1.0);
+    rig_score(rig);
+    for (size_t i = 0; i < 64; i++)
+        assert_int_equal(rig_at(rig, i, ERRORS)->severity, PB_SEVERITY_CRITICAL);
 }
 
 static void test_score__what_is_sure_but_small_is_no_finding(void **state)
@@ -291,7 +305,8 @@ int main(void)
         RIG(test_score__a_larger_count_does_not_excuse_itself),
         RIG(test_score__events_need_no_peers),
         RIG(test_score__events_within_the_practical_size_are_none),
-        RIG(test_score__events_that_all_have_are_compared),
+        RIG(test_score__retries_that_all_have_are_compared),
+        RIG(test_score__events_that_all_have_are_still_wrong),
         RIG(test_score__what_is_sure_but_small_is_no_finding),
         RIG(test_score__a_step_of_a_whole_number_is_no_outlier),
         RIG(test_score__another_structure_is_an_outlier),
