@@ -2,7 +2,13 @@
  * Fleets with many sick devices: who is named, who is drained, what level is blamed, and the exit
  * code, by the share of sick devices and by their shift.
  *
- *     bench_sick_share [-v] [FLEETS [SEED [PROFILE]]]
+ *     bench_sick_share [-v] [FLEETS [SEED [PROFILE [FIRST COUNT]]]]
+ *     bench_sick_share -s
+ *
+ * With FIRST and COUNT only the fleets FIRST to FIRST + COUNT - 1 (from 0) of all FLEETS are
+ * judged, the same share of those of the levels too, and the counts are printed as one line. Of
+ * processes that share the FLEETS, `cat OUTPUTS | bench_sick_share -s` adds the counts and prints
+ * the tables.
  *
  * Random places: fleets of 16 to 64 devices, 1 to 60% of them sick, with one to three kinds of
  * faults of one strength each; from 40% on, one finding should list the sick and the others.
@@ -80,6 +86,26 @@ struct tally {
     size_t to_list, listed; /* fleets of which 40% are sick from 1.5 on; listed on both sides */
     size_t counted, counted_named, healthy, healthy_named;
     size_t by_shift[SHIFTS], named_by_shift[SHIFTS];
+};
+
+enum scenario { OF_NODE, OF_SLOT, OF_DRIVER, OF_VBIOS, OF_ALL, SCENARIOS };
+
+/* What was counted of all fleets with a fault of one level. */
+struct level {
+    size_t fleets, right, findings;
+};
+
+/* All that is printed: nothing but counts, so that those of several processes can be added. */
+struct counts {
+    struct tally tallies[SHARES];
+    struct level levels[SCENARIOS];
+};
+
+enum { COUNTS = sizeof(struct counts) / sizeof(size_t) };
+
+/* Fleets first … end - 1 of all. */
+struct range {
+    size_t first, end, all;
 };
 
 static bool verbose;
@@ -441,12 +467,12 @@ static bool is_healthy_named(const struct trial *trial)
     return false;
 }
 
-static void random_places(const struct rows *rows, size_t fleets, uint64_t seed)
-{
-    static const double limits[SHARES] = {0.05, 0.15, 0.25, EVEN_SHARE, 0.5, 1.0};
-    struct tally tallies[SHARES] = {{0}};
+static const double limits[SHARES] = {0.05, 0.15, 0.25, EVEN_SHARE, 0.5, 1.0};
 
-    for (size_t f = 0; f < fleets; f++) {
+static void random_places(const struct rows *rows, const struct range *range, uint64_t seed,
+                          struct tally *tallies)
+{
+    for (size_t f = range->first; f < range->end; f++) {
         static struct trial trial;
         struct tally *tally = tallies;
         bool even, right, is_clear;
@@ -476,6 +502,10 @@ static void random_places(const struct rows *rows, size_t fleets, uint64_t seed)
             print_findings(&trial, "healthy named");
         end(&trial);
     }
+}
+
+static void print_tallies(const struct tally *tallies)
+{
     printf("| sick | fleets | sick from 1.5 named | healthy named | drain right | exit 0 | "
            "two populations | both listed | named below 1 | 1 to 1.5 | 1.5 to 3 | from 3 on |\n"
            "|---|---|---|---|---|---|---|---|---|---|---|---|\n");
@@ -498,8 +528,6 @@ static void random_places(const struct rows *rows, size_t fleets, uint64_t seed)
 }
 
 /* ---- levels ---- */
-
-enum scenario { OF_NODE, OF_SLOT, OF_DRIVER, OF_VBIOS, OF_ALL, SCENARIOS };
 
 static const char *const scenario_names[SCENARIOS] = {"node", "slot", "driver", "VBIOS",
                                                       "whole fleet, history"};
@@ -575,39 +603,86 @@ static bool is_level_right(const struct trial *trial, enum scenario scenario, si
     return false;
 }
 
-static void levels(const struct rows *rows, size_t fleets, uint64_t seed)
+static void judge_level(const struct rows *rows, enum scenario scenario, struct trial *trial,
+                        size_t place, struct level *level)
+{
+    bool is_right;
+
+    judge(trial, rows, scenario == OF_ALL);
+    is_right = is_level_right(trial, scenario, place);
+    level->fleets++;
+    level->right += is_right;
+    level->findings += trial->findings.count;
+    if (verbose && !is_right)
+        print_findings(trial, scenario_names[scenario]);
+}
+
+/* May this fleet tell a fault of the level from one of its devices? */
+static bool is_telling(const struct trial *trial, enum scenario scenario)
+{
+    if (trial->nodes < 4 || (scenario == OF_SLOT && trial->slots < 3))
+        return false;
+    return scenario != OF_VBIOS || (trial->sick >= 3 && trial->sick_nodes >= 2);
+}
+
+static void levels(const struct rows *rows, const struct range *range, uint64_t seed,
+                   struct level *levels_out)
+{
+    for (int scenario = 0; scenario < SCENARIOS; scenario++)
+        for (size_t f = 0, count = 0; count < range->end; f++) {
+            static struct trial trial;
+            size_t place = 0;
+
+            begin(&trial, seed + 1000003 * (size_t)(scenario + 1) + f);
+            if (is_telling(&trial, scenario == OF_SLOT ? OF_SLOT : OF_NODE))
+                make_level(&trial, (enum scenario)scenario, &place);
+            if (is_telling(&trial, (enum scenario)scenario) && count++ >= range->first)
+                judge_level(rows, (enum scenario)scenario, &trial, place, &levels_out[scenario]);
+            end(&trial);
+        }
+}
+
+static void print_levels(const struct level *levels_of)
 {
     printf("\n| level of the fault | fleets | attributed to it | findings a fleet |\n"
            "|---|---|---|---|\n");
     for (int scenario = 0; scenario < SCENARIOS; scenario++) {
-        size_t right = 0, count = 0, findings = 0;
+        const struct level *level = &levels_of[scenario];
+        double fleets = fmax(1.0, (double)level->fleets);
 
-        for (size_t f = 0; count < fleets; f++) {
-            static struct trial trial;
-            size_t place;
-            bool is_right;
+        printf("| %s | %zu | %.1f%% | %.2f |\n", scenario_names[scenario], level->fleets,
+               100.0 * (double)level->right / fleets, (double)level->findings / fleets);
+    }
+}
 
-            begin(&trial, seed + 1000003 * (size_t)(scenario + 1) + f);
-            if (trial.nodes < 4 || (scenario == OF_SLOT && trial.slots < 3)) {
-                end(&trial);
-                continue; /* nothing tells a node or a slot there */
-            }
-            make_level(&trial, (enum scenario)scenario, &place);
-            if (scenario == OF_VBIOS && (trial.sick < 3 || trial.sick_nodes < 2)) {
-                end(&trial);
-                continue; /* nothing tells a VBIOS from its node */
-            }
-            judge(&trial, rows, scenario == OF_ALL);
-            is_right = is_level_right(&trial, (enum scenario)scenario, place);
-            right += is_right;
-            findings += trial.findings.count;
-            count++;
-            if (verbose && !is_right)
-                print_findings(&trial, scenario_names[scenario]);
-            end(&trial);
+/* ---- several processes ---- */
+
+static void print_counts(const struct counts *counts)
+{
+    const size_t *numbers = (const size_t *)counts;
+
+    printf("counts");
+    for (size_t i = 0; i < COUNTS; i++)
+        printf(" %zu", numbers[i]);
+    printf("\n");
+}
+
+/* Adds the lines of print_counts() on the standard input. */
+static void add_counts(struct counts *counts)
+{
+    size_t *numbers = (size_t *)counts;
+    char word[16];
+
+    while (scanf("%15s", word) == 1) {
+        if (strcmp(word, "counts") != 0)
+            continue;
+        for (size_t i = 0; i < COUNTS; i++) {
+            size_t number;
+
+            if (scanf("%zu", &number) != 1)
+                die("a line of counts is cut off");
+            numbers[i] += number;
         }
-        printf("| %s | %zu | %.1f%% | %.2f |\n", scenario_names[scenario], count,
-               100.0 * (double)right / (double)count, (double)findings / (double)count);
     }
 }
 
@@ -621,21 +696,46 @@ static void clear(struct rows *rows)
                 pb_sheet_clear(&rows->sick[k][s][i]);
 }
 
+static struct range part_of(const struct range *range, size_t all)
+{
+    return (struct range){range->first * all / range->all, range->end * all / range->all, all};
+}
+
 int main(int argc, char **argv)
 {
     static struct rows rows;
-    size_t fleets;
+    struct counts counts = {0};
+    struct range range, of_levels;
+    bool is_part;
     uint64_t seed;
 
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (argc == 2 && strcmp(argv[1], "-s") == 0) {
+        add_counts(&counts);
+        print_tallies(counts.tallies);
+        print_levels(counts.levels);
+        return EXIT_SUCCESS;
+    }
     verbose = argc > 1 && strcmp(argv[1], "-v") == 0;
     argc -= verbose;
     argv += verbose;
-    fleets = argc > 1 ? strtoul(argv[1], NULL, 10) : 2000;
+    range.all = argc > 1 ? strtoul(argv[1], NULL, 10) : 2000;
     seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-    setvbuf(stdout, NULL, _IOLBF, 0);
+    is_part = argc > 5;
+    range.first = is_part ? strtoul(argv[4], NULL, 10) : 0;
+    range.end = is_part ? range.first + strtoul(argv[5], NULL, 10) : range.all;
+    if (range.all == 0 || range.end > range.all)
+        die("FIRST and COUNT must lie within FLEETS");
+    of_levels = part_of(&range, range.all / 10 + 1);
     measure_all(argc > 3 ? argv[3] : "quadro2000", &rows);
-    random_places(&rows, fleets, seed);
-    levels(&rows, fleets / 10 + 1, seed);
+    random_places(&rows, &range, seed, counts.tallies);
+    levels(&rows, &of_levels, seed, counts.levels);
+    if (is_part)
+        print_counts(&counts);
+    else {
+        print_tallies(counts.tallies);
+        print_levels(counts.levels);
+    }
     clear(&rows);
     return EXIT_SUCCESS;
 }
