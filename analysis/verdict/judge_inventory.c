@@ -22,7 +22,8 @@ struct inventory {
     double *run_seconds; /* by run of the baseline */
     size_t *last;        /* [last_count] latest row of each UUID of the baseline */
     size_t last_count;
-    size_t *members; /* scratch of the present run's devices */
+    size_t *members; /* scratch of the present run's devices, … */
+    size_t *moved;   /* … and of one host's that moved together */
 };
 
 static bool is_at(const struct pb_subject *a, const struct pb_subject *b)
@@ -173,6 +174,55 @@ static enum pb_status add_moved(struct inventory *inventory, size_t at,
     return pb_verdict_add(inventory->verdict, &finding, &members, NULL);
 }
 
+/* Was every device of this one's host in the same slot of one other host? Its members, if so. */
+static size_t list_renamed(const struct inventory *inventory, size_t at)
+{
+    const struct pb_subject *device = &inventory->now->subjects[at];
+    const struct pb_subject *first = known(inventory, device->info.uuid);
+    size_t count = 0;
+
+    for (size_t i = 0; i < inventory->now->subject_count; i++) {
+        const struct pb_subject *other = &inventory->now->subjects[i], *before;
+
+        if (!has_device(other) || strcmp(other->host, device->host) != 0)
+            continue;
+        before = known(inventory, other->info.uuid);
+        if (before == NULL || before->slot != other->slot || strcmp(before->host, first->host) != 0)
+            return 0;
+        inventory->moved[count++] = i;
+    }
+    return count;
+}
+
+/* One finding for a host whose devices have all moved together: it has another name, or other
+   boards. */
+static enum pb_status add_renamed(struct inventory *inventory, size_t count)
+{
+    const struct pb_subject *device = &inventory->now->subjects[inventory->moved[0]];
+    struct pb_members members = {inventory->moved, count};
+    struct pb_finding finding =
+        begin(PB_SEVERITY_WARNING, PB_LEVEL_NODE, "device_moved",
+              "compare with the maintenance log; update the baseline when it was meant");
+
+    PB_TEXT_SET(finding.place, device->host);
+    PB_TEXT_SET(finding.host, device->host);
+    PB_TEXT_SET(finding.model, device->info.model);
+    snprintf(finding.summary, sizeof(finding.summary),
+             "all %zu devices were in the same slots of %.96s in the baseline", count,
+             known(inventory, device->info.uuid)->host);
+    return pb_verdict_add(inventory->verdict, &finding, &members, NULL);
+}
+
+static enum pb_status judge_moved(struct inventory *inventory, size_t at,
+                                  const struct pb_subject *before)
+{
+    size_t renamed = list_renamed(inventory, at);
+
+    if (renamed < 2)
+        return add_moved(inventory, at, before);
+    return at == inventory->moved[0] ? add_renamed(inventory, renamed) : PB_OK;
+}
+
 static enum pb_status add_replaced(struct inventory *inventory, size_t at,
                                    const struct pb_subject *before)
 {
@@ -215,7 +265,7 @@ static enum pb_status judge_present(struct inventory *inventory)
         before = known(inventory, device->info.uuid);
         there = known_at(inventory, device);
         if (before != NULL && !is_at(before, device))
-            status = add_moved(inventory, i, before);
+            status = judge_moved(inventory, i, before);
         else if (before == NULL && there != NULL &&
                  !pb_uuids_have(&inventory->now_uuids, there->info.uuid))
             status = add_replaced(inventory, i, there);
@@ -402,8 +452,10 @@ enum pb_status pb_judge_inventory(struct pb_verdict *verdict)
     enum pb_status status = pb_uuids_make(verdict->sheet, &inventory.now_uuids, verdict->err);
 
     inventory.members = calloc(rows + 1, sizeof(*inventory.members));
+    inventory.moved = calloc(rows + 1, sizeof(*inventory.moved));
     inventory.last = calloc(rows + 1, sizeof(*inventory.last));
-    if (status == PB_OK && (inventory.members == NULL || inventory.last == NULL))
+    if (status == PB_OK &&
+        (inventory.members == NULL || inventory.moved == NULL || inventory.last == NULL))
         status = pb_fail(verdict->err, PB_NO_MEMORY, "out of memory listing %zu devices", rows);
     if (status == PB_OK)
         status = judge_duplicates(verdict, &inventory.now_uuids, inventory.members);
@@ -414,6 +466,7 @@ enum pb_status pb_judge_inventory(struct pb_verdict *verdict)
     free(inventory.run_seconds);
     free(inventory.last);
     free(inventory.members);
+    free(inventory.moved);
     pb_uuids_clear(&inventory.now_uuids);
     return status;
 }

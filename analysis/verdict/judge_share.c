@@ -40,7 +40,7 @@ struct share {
 static bool is_anomaly(const struct pb_finding *finding)
 {
     static const char *const lost[] = {"failed", "hung", "crashed", "off_the_bus"};
-    static const char *const others[] = {"configuration", "trend", "reference"};
+    static const char *const others[] = {"configuration", "trend", "reference", "incomplete"};
 
     if (finding->severity == PB_SEVERITY_OK)
         return false;

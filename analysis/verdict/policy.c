@@ -38,6 +38,7 @@ static const struct pb_policy_rule defaults[] = {
     {"tail", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
     {"slow_sm", PB_SEVERITY_CRITICAL, DRAIN, 0.03, NAN},
     {"hidden_slow_state", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
+    {"fast_l2", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
     {"l2_latency", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
     {"dram_latency", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
     {"load_knee", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},

@@ -106,7 +106,10 @@ static void test_cause__peer_link(void **state)
 static void test_cause__better_than_the_peers_only_warns(void **state)
 {
     (void)state;
-    EXPECT_ONLY("unexplained", PB_SEVERITY_WARNING, {"l2.latency_cycles", 240.0});
+    EXPECT_ONLY("unexplained", PB_SEVERITY_WARNING, {"global_copy.peak", 4.5e12});
+    EXPECT_ONLY("fast_l2", PB_SEVERITY_WARNING, {"l2.latency_cycles", 240.0});
+    EXPECT_ONLY("fast_l2", PB_SEVERITY_WARNING, {"l2.latency_ns", 121.2},
+                {"dram.beyond_l2_ns", 229.2});
     EXPECT_ONLY("fast_clock", PB_SEVERITY_WARNING, {"clock.sm_mhz", 2178.0},
                 {"l1.latency_ns", 14.69});
 }

@@ -180,6 +180,30 @@ static void test_inventory__swap_is_one_finding_of_two(void **state)
     clear_scene(&scene);
 }
 
+/* A node of another name is one finding, not one for each of its devices. */
+static void test_inventory__a_renamed_node_is_one_finding(void **state)
+{
+    struct scene scene;
+    const struct pb_finding *moved = NULL;
+    size_t count = 0;
+
+    (void)state;
+    set_scene(&scene);
+    for (size_t i = 0; i < SLOTS; i++)
+        PB_TEXT_SET(scene.base.subjects[SLOTS + i].host, "old");
+    judge_scene(&scene);
+    for (size_t i = 0; i < scene.findings.count; i++)
+        if (strcmp(scene.findings.items[i].cause, "device_moved") == 0) {
+            moved = &scene.findings.items[i];
+            count++;
+        }
+    assert_int_equal(count, 1);
+    assert_int_equal(moved->level, PB_LEVEL_NODE);
+    assert_string_equal(moved->place, "n02");
+    assert_int_equal(moved->members.count, SLOTS);
+    clear_scene(&scene);
+}
+
 static void test_inventory__moved_replaced_and_new(void **state)
 {
     struct scene scene;
@@ -275,6 +299,7 @@ static void expect_gap(const char *name, const char *test, const char *cause,
     assert_int_equal(finding->members.count, 11);
     assert_int_equal(finding->members.subjects[1], 3);
     assert_string_equal(finding->metric, name);
+    assert_null(find(&scene, "many_anomalous")); /* a gap is no anomaly */
     clear_scene(&scene);
 }
 
@@ -294,6 +319,7 @@ int main(void)
         cmocka_unit_test(test_inventory__missing_node_is_named),
         cmocka_unit_test(test_inventory__partial_run_is_told_and_ok),
         cmocka_unit_test(test_inventory__swap_is_one_finding_of_two),
+        cmocka_unit_test(test_inventory__a_renamed_node_is_one_finding),
         cmocka_unit_test(test_inventory__moved_replaced_and_new),
         cmocka_unit_test(test_inventory__latest_run_of_a_node_counts),
         cmocka_unit_test(test_uuid__twice_is_a_finding),
