@@ -195,6 +195,39 @@ static void misses_and_next_level(struct device *device)
 }
 
 /*
+ * P1 of M16's patterns is a hit and P4 a miss, both translated: what other tests find such loads to
+ * take. A pattern that takes longer paid for translations, which its name denies.
+ */
+static void patterns_and_latencies(struct device *device)
+{
+    static const struct {
+        const char *memory, *same;
+        size_t pattern;
+    } pairs[] = {{"l1", "l1", 0}, {"l2", "l2", 0}, {"l1", "dram", 3}, {"l2", "dram", 3}};
+    static const double alike = 0.03;
+
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        struct pb_parameter *list = stated(device, pairs[i].memory, "pattern_cycles");
+        const struct pb_parameter *same = stated(device, pairs[i].same, "latency_cycles");
+        struct pb_estimate *pattern;
+        size_t used;
+
+        if (list == NULL || same == NULL || same->kind != PB_VALUE_NUMBER ||
+            pairs[i].pattern >= list->number_count)
+            continue;
+        pattern = &list->numbers[pairs[i].pattern];
+        if (!(pattern->value > (1.0 + alike) * same->numbers[0].high))
+            continue;
+        used = strlen(list->method);
+        snprintf(list->method + used, sizeof(list->method) - used,
+                 "; P%zu null: contradictory: %.0f cycles, where %s.latency_cycles is %.0f at most",
+                 pairs[i].pattern + 1, pattern->value, pairs[i].same, same->numbers[0].high);
+        *pattern = PB_ESTIMATE_NONE;
+        device->changed++;
+    }
+}
+
+/*
  * A second constant cache holds more than the first one and answers later, before L2. Without a
  * latency of its own, nothing that was seen past the first one is a cache's.
  */
@@ -295,8 +328,9 @@ static void halves_of_l2(struct device *device)
 
 /* In this order: a size is compared before sets widen it. */
 static void (*const rules[])(struct device *) = {
-    sizes_beside_carveouts, whole_lines,      full_miss_of_sets, size_of_sets,  constant_caches,
-    misses_and_next_level,  pages_of_entries, reach_of_levels,   groups_of_sms, halves_of_l2,
+    sizes_beside_carveouts, whole_lines,           full_miss_of_sets,      size_of_sets,
+    constant_caches,        misses_and_next_level, pages_of_entries,       reach_of_levels,
+    groups_of_sms,          halves_of_l2,          patterns_and_latencies,
 };
 
 size_t pb_consistency_apply(const struct pb_device_info *info, struct pb_parameters *parameters)

@@ -133,6 +133,12 @@ enum pb_status pb_infer_l2_side(const struct pb_case *at, struct pb_error *err)
         status = collect(&at->recordings[0], "load", &loads, err);
     if (status == PB_OK)
         status = pb_sample_sorted(&loads, &sorted, err);
+    if (status == PB_OK && find_divide(&sorted) != 0)
+        status =
+            pb_fail(err, PB_NOT_FOUND,
+                    "ambiguous: %zu loads are of two kinds, %.0f to %.0f cycles: not all lines "
+                    "stay in L2",
+                    sorted.count, sorted.values[0], sorted.values[sorted.count - 1]);
     if (status == PB_OK) {
         double across = far ? halves.far_cycles - halves.near_cycles : 0.0;
 

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <string.h>
 
 #include "analysis/consistency.h"
 
@@ -258,10 +259,44 @@ static void test_consistency__halves_of_l2(void **state)
     pb_parameters_clear(&late);
 }
 
+static void put_patterns(struct pb_parameters *set, double p1, double p2, double p4)
+{
+    const struct pb_estimate patterns[] = {
+        {p1, p1, p1}, {p2, p2, p2}, PB_ESTIMATE_NONE, {p4, p4, p4}, PB_ESTIMATE_NONE};
+
+    put(set, "l2", "latency_cycles", 287);
+    put(set, "dram", "latency_cycles", 585);
+    pb_parameter_set_list(declare(set, "l2", "pattern_cycles"), patterns, 5, 0.97, "measured");
+}
+
+/* P1 is a hit and P4 a load from DRAM: one that takes longer than others of its name is none. */
+static void test_consistency__patterns_take_what_such_loads_take(void **state)
+{
+    struct pb_parameters good = {NULL, 0, 0}, slow = {NULL, 0, 0};
+    const struct pb_parameter *list;
+
+    (void)state;
+    put_patterns(&good, 290, 420, 590);
+    apply(&good);
+    list = pb_parameters_find(&good, "l2", "pattern_cycles");
+    assert_float_equal(list->numbers[0].value, 290, 0);
+    assert_float_equal(list->numbers[3].value, 590, 0);
+    put_patterns(&slow, 357, 420, 783);
+    apply(&slow);
+    list = pb_parameters_find(&slow, "l2", "pattern_cycles");
+    assert_true(isnan(list->numbers[0].value));
+    assert_float_equal(list->numbers[1].value, 420, 0);
+    assert_true(isnan(list->numbers[3].value));
+    assert_non_null(strstr(list->method, "P4 null: contradictory"));
+    pb_parameters_clear(&good);
+    pb_parameters_clear(&slow);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_consistency__halves_of_l2),
+        cmocka_unit_test(test_consistency__patterns_take_what_such_loads_take),
         cmocka_unit_test(test_consistency__sets_widen_a_size),
         cmocka_unit_test(test_consistency__a_size_has_whole_lines),
         cmocka_unit_test(test_consistency__full_misses_follow_from_the_sets),

@@ -159,6 +159,17 @@ static void test_blind__hashed_translation_is_told_or_open(void **state)
     assert_not_wrong(2000138, "tlb_l1."); /* lines of 9,000 pages displace each other in L2 */
 }
 
+/*
+ * L1 whose next cache answers sooner than the misses of a large array, since a third one is behind
+ * (6000024). Lines that an L2 of 128 KiB does not hold are neither near nor far (6000021).
+ */
+static void test_blind__the_next_level_is_the_one_that_answers(void **state)
+{
+    (void)state;
+    assert_not_wrong(6000024, "l1.");
+    assert_not_wrong(6000021, "l2_");
+}
+
 /* One load of a hundred takes a thousand cycles more: all lines seem to be of one set. */
 static void test_blind__many_spikes_make_nothing_wrong(void **state)
 {
@@ -194,6 +205,7 @@ int main(void)
         cmocka_unit_test(test_blind__masks_without_a_bit_that_few_lines_showed_are_not_told),
         cmocka_unit_test(test_blind__patterns_are_what_their_loads_pay_for),
         cmocka_unit_test(test_blind__hashed_translation_is_told_or_open),
+        cmocka_unit_test(test_blind__the_next_level_is_the_one_that_answers),
         cmocka_unit_test(test_blind__many_spikes_make_nothing_wrong),
     };
 
