@@ -183,16 +183,17 @@ static bool follows(const struct pb_cause *cause, const struct pb_metric *metric
     return false;
 }
 
-/* The unexplained deviation that matches and lies farthest out; count when there is none. */
+/* The unexplained deviation that matches and lies farthest out; count when there is none. An event
+   does not explain what deviates from peers that have it too (beside_event). */
 static size_t farthest(const struct pb_sign *signs, size_t sign_count, const struct pb_sheet *sheet,
-                       const struct pb_deviations *deviations)
+                       const struct pb_deviations *deviations, bool beside_event)
 {
     size_t best = deviations->count;
 
     for (size_t i = 0; i < deviations->count; i++) {
         const struct pb_deviation *deviation = &deviations->items[i];
 
-        if (deviation->taken_by == 0 &&
+        if (deviation->taken_by == 0 && !(beside_event && deviation->is_beside_event) &&
             matches_any(signs, sign_count, &sheet->metrics[deviation->metric], deviation) &&
             (best == deviations->count ||
              fabs(deviation->sigmas) > fabs(deviations->items[best].sigmas)))
@@ -204,11 +205,13 @@ static size_t farthest(const struct pb_sign *signs, size_t sign_count, const str
 static bool fits(const struct pb_cause *cause, const struct pb_sheet *sheet,
                  const struct pb_deviations *deviations, size_t *lead_out)
 {
-    *lead_out = farthest(cause->needs, PB_CAUSE_NEEDS_MAX, sheet, deviations);
+    *lead_out = farthest(cause->needs, PB_CAUSE_NEEDS_MAX, sheet, deviations, false);
     return *lead_out < deviations->count &&
            (is_end(cause->also) ||
-            farthest(cause->also, PB_CAUSE_NEEDS_MAX, sheet, deviations) < deviations->count) &&
-           farthest(cause->spares, PB_CAUSE_SPARES_MAX, sheet, deviations) == deviations->count;
+            farthest(cause->also, PB_CAUSE_NEEDS_MAX, sheet, deviations,
+                     deviations->items[*lead_out].is_event) < deviations->count) &&
+           farthest(cause->spares, PB_CAUSE_SPARES_MAX, sheet, deviations, false) ==
+               deviations->count;
 }
 
 bool pb_deviation_is_worse(const struct pb_metric *metric, const struct pb_deviation *deviation)
@@ -223,6 +226,7 @@ static void take(const struct pb_sheet *sheet, struct pb_deviations *deviations,
 {
     const struct pb_cause *cause = diagnosis->cause;
     enum pb_severity most = PB_SEVERITY_WARNING;
+    bool is_by_event = deviations->items[diagnosis->lead].is_event;
 
     diagnosis->extent = extent_of(cause, sheet, deviations, diagnosis->lead);
     for (size_t i = 0; i < deviations->count; i++) {
@@ -232,7 +236,8 @@ static void take(const struct pb_sheet *sheet, struct pb_deviations *deviations,
         bool is_own = i == diagnosis->lead || (cause->level != PB_LEVEL_SM && is_needed);
 
         if (deviation->taken_by != 0 ||
-            (!is_own && !follows(cause, metric, deviation, &diagnosis->extent)))
+            (!is_own && (!follows(cause, metric, deviation, &diagnosis->extent) ||
+                         (is_by_event && deviation->is_beside_event))))
             continue;
         deviation->taken_by = diagnosis->number;
         diagnosis->metrics++;

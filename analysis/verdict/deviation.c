@@ -53,6 +53,7 @@ static struct pb_deviation from_peers(const struct pb_sheet *sheet, const struct
                                  .p = score->p,
                                  .severity = score->severity,
                                  .place = cell.place,
+                                 .is_beside_event = norm->peers_wrong && !is_event,
                                  .is_event = is_event,
                                  .peers = norm->peers > 0 ? norm->peers - 1 : 0};
 }
@@ -71,7 +72,7 @@ static struct pb_deviation from_past(const struct pb_sheet *sheet, const struct 
     deviation.expected = is_absolute(&sheet->metrics[metric])
                              ? deviation.value - deviation.shift
                              : deviation.value / (1.0 + deviation.shift);
-    deviation.is_event = false;
+    deviation.is_event = deviation.is_beside_event = false;
     deviation.p = NAN;
     return deviation;
 }

@@ -24,8 +24,9 @@ struct pb_deviation {
     enum pb_severity severity;
     int64_t place; /* of the cell; -1: the whole device */
     size_t peers;
-    bool is_event;     /* a count of what most peers have none of: wrong whoever they are */
-    unsigned taken_by; /* which diagnosis of the device explains it, from 1; 0: none so far */
+    bool is_beside_event; /* from peers that have an event as the device has */
+    bool is_event;        /* a count of what most peers have none of: wrong whoever they are */
+    unsigned taken_by;    /* which diagnosis of the device explains it, from 1; 0: none so far */
 };
 
 /* All deviations of one device. */

@@ -43,6 +43,7 @@ struct pb_norm {
     double critical_sigmas, warning_sigmas; /* single-device thresholds before multiplicity */
     double detectable; /* smallest shift that would have been CRITICAL or, where peers are too few
                           for that, a WARNING; in the metric's unit */
+    bool peers_wrong;  /* an event shows the peers to be wrong in this metric: none were right */
     bool split;        /* two populations, of which either may be the healthy one: each is measured
                           against itself, and center and scale are those of the larger */
     double split_boundary, split_other; /* between them; the center of the other */

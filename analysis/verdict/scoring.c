@@ -153,6 +153,7 @@ static void use_fit(struct pb_scoring *scoring, size_t group, size_t metric)
                              .center = fit->majority.center,
                              .scale = fit->majority.scale,
                              .measured = fit->measured,
+                             .peers_wrong = fit->peers == PB_PEERS_WRONG,
                              .split = fit->split,
                              .split_boundary = fit->split ? fit->boundary : NAN,
                              .split_other = fit->split ? fit->other.center : NAN,

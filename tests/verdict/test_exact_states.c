@@ -192,6 +192,28 @@ static void test_events__throttling_devices_are_nobodys_peers(void **state)
     pb_findings_clear(&findings);
 }
 
+/* An event that all devices have explains nothing of what one of them does beside the others. */
+static void test_events__what_all_have_is_no_cause_of_a_difference(void **state)
+{
+    struct pb_sheet sheet = {0};
+    struct pb_findings findings = {0};
+    const struct pb_finding *finding;
+
+    (void)state;
+    make_fleet(NODES, &sheet);
+    for (size_t i = 0; i < sheet.subject_count; i++)
+        put(&sheet, i, "nvml.other_processes", 1.0);
+    put(&sheet, SICK, "global_copy.peak", 3.0e12);
+    judge(&sheet, &findings);
+    finding = fleetbuild_find(&findings, "hbm", sick_key);
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, PB_SEVERITY_CRITICAL);
+    assert_int_equal(findings.count, 2);
+    assert_string_equal(findings.items[1].cause, "co_tenant_idle");
+    assert_int_equal(findings.items[1].members.count, NODES * SLOTS);
+    pb_findings_clear(&findings);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +223,7 @@ int main(void)
         cmocka_unit_test(test_events__throttling_is_wrong_whatever_the_share),
         cmocka_unit_test(test_events__memory_errors_are_wrong_whatever_the_share),
         cmocka_unit_test(test_events__throttling_devices_are_nobodys_peers),
+        cmocka_unit_test(test_events__what_all_have_is_no_cause_of_a_difference),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
