@@ -83,7 +83,7 @@ static void whole_lines(struct device *device)
 
         if (sector > line)
             withdraw(device, stated(device, caches[i], "line_bytes"),
-                     "contradictory: a line that is smaller than its sector: one of both is wrong");
+                     "inconsistent: a line that is smaller than its sector: one of both is wrong");
         if (size == NULL || !(line > 0.0) || sector > line ||
             fmod(size->numbers[0].value, line) == 0.0)
             continue;
@@ -130,7 +130,7 @@ static void full_miss_of_sets(struct device *device)
             continue;
         if (fabs(full->numbers[0].value - expected) > far_off * expected)
             withdraw(device, full,
-                     "contradictory: the sets and the policy say otherwise by more than a quarter");
+                     "inconsistent: the sets and the policy say otherwise by more than a quarter");
         else
             widen(device, full, expected, "sets, ways and policy: size + sets x line");
     }
@@ -277,7 +277,7 @@ static void reach_of_levels(struct device *device)
                   "a level of the same reach is behind it");
         for (size_t k = i; k < TLBS; k++)
             withdraw_all(device, tlbs[k],
-                         "contradictory: this level would reach no farther than the one before it; "
+                         "inconsistent: this level would reach no farther than the one before it; "
                          "which steps are levels is undetermined");
         return;
     }
@@ -301,9 +301,9 @@ static void groups_of_sms(struct device *device)
             least = fmin(least, list->numbers[k].value);
         }
         if (sum > device->info->sm_count)
-            withdraw(device, list, "contradictory: the groups have more SMs than the device");
+            withdraw(device, list, "inconsistent: the groups have more SMs than the device");
         else if (least < 2.0)
-            withdraw(device, list, "contradictory: a group of one SM is no part of the chip");
+            withdraw(device, list, "inconsistent: a group of one SM is no part of the chip");
     }
 }
 
@@ -316,13 +316,13 @@ static void halves_of_l2(struct device *device)
 
     if (number(device, "l2_near", "size_bytes") > number(device, "l2", "size_bytes")) {
         withdraw(device, stated(device, "l2_near", "size_bytes"),
-                 "contradictory: the near half would be larger than all of L2");
+                 "inconsistent: the near half would be larger than all of L2");
         withdraw(device, stated(device, "l2", "size_bytes"),
-                 "contradictory: all of L2 would be smaller than its near half");
+                 "inconsistent: all of L2 would be smaller than its near half");
     }
     if (far <= near || far >= dram)
         withdraw(device, stated(device, "l2_far", "latency_cycles"),
-                 "contradictory: hits in the far half would not take longer than those in the near "
+                 "inconsistent: hits in the far half would not take longer than those in the near "
                  "one and less than DRAM");
 }
 

@@ -119,7 +119,8 @@ static void keep_equal(const struct pb_parameters *parameters, const char *a, co
         find_both(parameters, *names, a, b, both);
         for (size_t i = 0; i < 2; i++)
             if (both[i] != NULL)
-                pb_parameter_set_none(both[i], "%s and %s share one cache, but differ in it", a, b);
+                pb_parameter_set_none(
+                    both[i], "inconsistent: %s and %s share one cache, but differ in it", a, b);
     }
 }
 

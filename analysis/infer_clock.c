@@ -83,7 +83,8 @@ static void state_rate(struct pb_parameter *answer, const struct pb_slope *slope
 
     if (!(mhz.value > 0.0) || drift > drift_limit * mhz.value) {
         pb_parameter_set_none(
-            answer, "the clock drifted from %.1f to %.1f MHz while it was measured", first, last);
+            answer, "inconsistent: the clock drifted from %.1f to %.1f MHz while it was measured",
+            first, last);
         return;
     }
     pb_votes_add_many(&votes, slope->pairs_close, slope->pairs);

@@ -111,7 +111,7 @@ static enum pb_status load_one(const struct pb_recordings *source, const char *t
     enum pb_status status = source->load(source->context, test, recording_out, err);
 
     if (status == PB_NOT_FOUND)
-        return pb_fail(err, status, "test %s was not recorded", test);
+        return pb_fail(err, status, "test %s: not recorded", test);
     if (status == PB_OK && recording_out->outcome != PB_TEST_OK)
         return pb_fail(err, PB_UNSUPPORTED, "test %s: %s%s%s", test,
                        pb_outcome_name(recording_out->outcome),

@@ -87,8 +87,8 @@ void pb_parameter_set_number(struct pb_parameter *parameter, struct pb_estimate 
     va_list args;
 
     if (!is_stated(&estimate)) {
-        pb_parameter_set_none(parameter, "the estimate %g in [%g, %g] is no number", estimate.value,
-                              estimate.low, estimate.high);
+        pb_parameter_set_none(parameter, "inconsistent: the estimate %g in [%g, %g] is no number",
+                              estimate.value, estimate.low, estimate.high);
         return;
     }
     va_start(args, method);
@@ -118,7 +118,7 @@ void pb_parameter_set_list(struct pb_parameter *parameter, const struct pb_estim
     for (size_t i = 0; i < count; i++)
         stated += is_stated(&estimates[i]);
     if (stated == 0 || count > PB_LIST_MAX) {
-        pb_parameter_set_none(parameter, "none of %zu values was seen", count);
+        pb_parameter_set_none(parameter, "not recorded: none of %zu values", count);
         return;
     }
     va_start(args, method);
@@ -135,7 +135,8 @@ void pb_parameter_set_masks(struct pb_parameter *parameter, const uint64_t *mask
     va_list args;
 
     if (count == 0 || count > PB_LIST_MAX) {
-        pb_parameter_set_none(parameter, "an index of %zu bits has no list of masks", count);
+        pb_parameter_set_none(parameter,
+                              "not applicable: an index of %zu bits has no list of masks", count);
         return;
     }
     va_start(args, method);

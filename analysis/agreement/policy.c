@@ -92,7 +92,7 @@ static void state(struct pb_parameter *answer, const struct pb_agreement_counts 
         (double)least > contradicted_share * (double)counts[best].accesses) {
         pb_parameter_set_none(
             answer,
-            "no policy explains the recorded chases: by the best one, %s, %llu of "
+            "unexplained: no policy explains the recorded chases: by the best one, %s, %llu of "
             "%llu accesses are contradicted",
             pb_model_policy_name(candidates[best]), (unsigned long long)least,
             (unsigned long long)counts[best].accesses);
@@ -100,8 +100,8 @@ static void state(struct pb_parameter *answer, const struct pb_agreement_counts 
     }
     if (lead < LEAD_MIN || lead < LEAD_TIMES * least) {
         pb_parameter_set_none(answer,
-                              "the recorded chases come out by several policies: %s contradicts "
-                              "%llu, %s %llu of %llu accesses",
+                              "ambiguous: several policies predict the recorded chases: %s "
+                              "contradicts %llu, %s %llu of %llu accesses",
                               pb_model_policy_name(candidates[best]), (unsigned long long)least,
                               pb_model_policy_name(candidates[next]),
                               (unsigned long long)counts[next].contradicted,

@@ -192,7 +192,7 @@ static enum pb_status find_edge(const struct pb_cache_level *level,
     uint64_t carveout;
     bool found = false;
 
-    pb_fail(err, PB_NOT_FOUND, "the recording holds no footprint sweep");
+    pb_fail(err, PB_NOT_FOUND, "not recorded: no footprint sweep");
     for (size_t at = 0; next_carveout(level, &at, &carveout);) {
         enum pb_status status = find_edge_beside(level, hit, miss_cycles, carveout, &onset, err);
 
@@ -241,7 +241,8 @@ static void state_size(const struct pb_case *at, const struct pb_onset *onset,
             onset->posterior * 0.5,
             "the smallest footprint from which on the share of misses no longer grows");
     else
-        pb_parameter_set_none(all_miss, "misses still grow at the largest footprint");
+        pb_parameter_set_none(all_miss,
+                              "sweep too small: misses still grow at the largest footprint");
     if (overflow - fits > fmax(coarsest_step * fits, (double)onset->stride_bytes)) {
         pb_parameter_set_none(
             answer,
@@ -322,8 +323,8 @@ enum pb_status pb_infer_capacity(const struct pb_case *at, struct pb_error *err)
         status = pb_latency_estimate(&level.hits, &laps, &hit, err);
     if (status == PB_OK && !level.classified && level.way->past == NULL)
         status = pb_fail(err, PB_NOT_FOUND,
-                         "hits and misses cannot be distinguished: %zu loads expected to hit and "
-                         "%zu expected to miss take equally long",
+                         "not observable: hits and misses cannot be distinguished: %zu loads "
+                         "expected to hit and %zu expected to miss take equally long",
                          level.hits.count, level.misses.count);
     if (status == PB_OK) {
         pb_latency_state(&hit, sm_mhz, "hits", pb_case_answer(at, "latency_cycles"),
@@ -373,9 +374,10 @@ static enum pb_status find_all(const struct pb_cache_level *level,
         if (status == PB_OK)
             insert(beside, carveout, &onset);
     }
-    return beside->count > 0 ? PB_OK
-                             : pb_fail(err, PB_NOT_FOUND,
-                                       "no sweep shows a capacity edge, whatever the carve-out");
+    return beside->count > 0
+               ? PB_OK
+               : pb_fail(err, PB_NOT_FOUND,
+                         "sweep too small: no sweep shows a capacity edge, whatever the carve-out");
 }
 
 enum pb_status pb_infer_carveout(const struct pb_case *at, struct pb_error *err)

@@ -50,10 +50,11 @@ static enum pb_status check_apart(const struct pb_case *at, struct pb_error *err
 
     if (l2 == NULL || l2->kind != PB_VALUE_NUMBER || !(cycles > alike_share * l2->numbers[0].low))
         return PB_OK;
-    return pb_fail(err, PB_NOT_FOUND,
-                   "no second constant cache: loads that miss the first one take %.0f cycles, "
-                   "those from L2 %.0f",
-                   cycles, l2->numbers[0].value);
+    return pb_fail(
+        err, PB_NOT_FOUND,
+        "not applicable: no second constant cache: loads that miss the first one take %.0f cycles, "
+        "those from L2 %.0f",
+        cycles, l2->numbers[0].value);
 }
 
 enum pb_status pb_infer_constant15(const struct pb_case *at, struct pb_error *err)

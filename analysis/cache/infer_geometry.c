@@ -76,7 +76,8 @@ static void state_fetch(const struct pb_case *at, const struct pb_fetch *fetch)
     for (size_t i = 0; i < 2; i++) {
         if (fetch->sector_bytes == 0)
             pb_parameter_set_none(both[i],
-                                  "%zu misses in %zu loads of a cold pass have no common distance",
+                                  "too few observations: %zu misses in %zu loads of a cold pass "
+                                  "have no common distance",
                                   fetch->misses, fetch->loads);
         else if (fetch->sector_bytes <= fetch->step_bytes)
             pb_parameter_set_none(both[i],
@@ -339,8 +340,9 @@ static void state_masks(const struct pb_case *at, const struct scene *scene, dou
     size_t count = 0;
 
     if (best->index == PB_INDEX_MODULO && (best->sets & (best->sets - 1)) != 0) {
-        pb_parameter_set_none(masks, "line number modulo %llu: no power of two, no masks",
-                              (unsigned long long)best->sets);
+        pb_parameter_set_none(
+            masks, "not applicable: line number modulo %llu, no power of two, has no masks",
+            (unsigned long long)best->sets);
         return;
     }
     if (best->index == PB_INDEX_XOR && scene->most_bytes < UINT64_MAX) {
@@ -353,7 +355,8 @@ static void state_masks(const struct pb_case *at, const struct scene *scene, dou
         far.thin = 0;
     if ((far.unseen | far.thin) != 0 && best->index == PB_INDEX_XOR) {
         pb_parameter_set_none(masks,
-                              "%d far lines conflicted with none, and %d with a single other one: "
+                              "too few observations: %d far lines conflicted with none, and %d "
+                              "with a single other one: "
                               "whether their address bits belong to the index is not certain",
                               __builtin_popcountll(far.unseen), __builtin_popcountll(far.thin));
         return;
@@ -408,8 +411,10 @@ static void state_geometry(const struct pb_case *at, const struct scene *scene)
     state_number(pb_case_answer(at, "way_counts"), hypotheses, ways_of, agreement, method);
     state_size(at, scene, agreement, method);
     if (best->sets == 1) {
-        pb_parameter_set_none(pb_case_answer(at, "index_kind"), "one set needs no index");
-        pb_parameter_set_none(pb_case_answer(at, "index_masks"), "one set needs no index");
+        pb_parameter_set_none(pb_case_answer(at, "index_kind"),
+                              "not applicable: one set needs no index");
+        pb_parameter_set_none(pb_case_answer(at, "index_masks"),
+                              "not applicable: one set needs no index");
         return;
     }
     pb_parameter_set_word(pb_case_answer(at, "index_kind"),
@@ -609,10 +614,11 @@ static void state_line_alone(struct pb_parameter *answer, const struct pb_hypoth
         return;
     }
     if (count < PLACES_MIN || line == 0 || share_of(lines, line_of, line) < 0.5) {
-        pb_parameter_set_none(answer,
-                              "only %zu boundaries between hits and misses, which may be multiples "
-                              "of %llu bytes by chance",
-                              count, (unsigned long long)line);
+        pb_parameter_set_none(
+            answer,
+            "too few observations: %zu boundaries between hits and misses, which may be multiples "
+            "of %llu bytes by chance",
+            count, (unsigned long long)line);
         return;
     }
     likelihood_of_places(places, count, least, line, &multiples);
@@ -670,7 +676,7 @@ static enum pb_status open_levels(const struct pb_case *at, struct levels *level
     enum pb_status last = PB_NOT_FOUND;
     bool any = false;
 
-    pb_fail(err, PB_NOT_FOUND, "no chase was recorded");
+    pb_fail(err, PB_NOT_FOUND, "not recorded: no chase");
     for (size_t i = 0; i < SOURCES; i++) {
         struct pb_case one = *at;
         enum pb_status status;
@@ -744,9 +750,14 @@ static enum pb_status infer_from(const struct pb_case *at, struct scene *scene,
         return status;
     if (scene->chases.of_kind[PB_CHASE_CONFLICT] == 0)
         return pb_fail(err, PB_NOT_FOUND,
-                       "the recording has no timed passes over one line more than fits");
+                       "not recorded: no timed passes over one line more than fits");
+    if ((double)explained >= (1.0 - unexplained_share) * (double)all)
+        return pb_fail(err, PB_NOT_FOUND,
+                       "ambiguous: the best geometry predicts %zu of %zu misses, but too few lines "
+                       "miss in each pass to distinguish its sets",
+                       explained, all);
     return pb_fail(err, PB_NOT_FOUND,
-                   "no index explains the set conflicts: the best one %zu of "
+                   "unexplained: no index predicts the set conflicts; the best one predicts %zu of "
                    "%zu misses",
                    explained, all);
 }

@@ -176,9 +176,10 @@ enum pb_status pb_infer_dram_latency(const struct pb_case *at, struct pb_error *
     if (status != PB_OK)
         return status;
     if (l2 != NULL && l2->kind == PB_VALUE_NUMBER && near.cycles.value <= l2->numbers[0].high)
-        return pb_fail(err, PB_NOT_FOUND,
-                       "loads took %.0f cycles, no more than L2 hits: the lines were cached",
-                       near.cycles.value);
+        return pb_fail(
+            err, PB_NOT_FOUND,
+            "inconsistent: loads took %.0f cycles, no more than L2 hits: the lines were cached",
+            near.cycles.value);
     if (warm < least_warm) {
         state_bound(at, &near, warm);
         return PB_OK;

@@ -295,7 +295,8 @@ enum pb_status pb_infer_onsets(const struct pb_case *at, struct pb_error *err)
     onset = span_onsets(&view, &starts);
     if (starts == 0)
         return pb_fail(err, PB_NOT_FOUND,
-                       "no start offset shows both a footprint that fits and one that does not");
+                       "too few observations: no start offset shows both a footprint that fits and "
+                       "one that does not");
     state_onset(at, &view, starts, &onset);
     store = find_store(&view, &onset);
     if (store > 0)

@@ -57,7 +57,8 @@ static void state_probabilities(struct pb_parameter *answer, const struct pb_rep
     struct pb_estimate shares[PB_LIST_MAX];
 
     if (ways > PB_LIST_MAX || fit->draws == 0) {
-        pb_parameter_set_none(answer, "%zu probabilities of %u ways are too many to list",
+        pb_parameter_set_none(answer,
+                              "not applicable: %zu probabilities of %u ways are too many to list",
                               fit->draws, ways);
         return;
     }
@@ -84,26 +85,28 @@ static void state_policy(const struct pb_case *at, const struct pb_replacement *
 
     if (posterior < least_posterior ||
         (!drawn && (double)fit->strays[best] > stray_share * (double)fit->accesses)) {
-        pb_parameter_set_none(answer,
-                              "no policy fits: the best one, %s, has %.3f of the likelihood, and "
-                              "%zu of %zu accesses contradict it",
-                              pb_policy_name(best), posterior, fit->strays[best], fit->accesses);
-        pb_parameter_set_none(victims, "the policy is undetermined");
+        pb_parameter_set_none(
+            answer,
+            "unexplained: no policy fits: the best one, %s, has %.3f of the likelihood, and "
+            "%zu of %zu accesses contradict it",
+            pb_policy_name(best), posterior, fit->strays[best], fit->accesses);
+        pb_parameter_set_none(victims, "depends on policy, which is undetermined");
         return;
     }
     if (!drawn && (double)fit->against[best] > against_share * (double)fit->traces) {
         pb_parameter_set_none(
-            answer, "no policy fits: %s is the best one, but %zu of %zu chases contradict it",
+            answer,
+            "unexplained: no policy fits: %s is the best one, but %zu of %zu chases contradict it",
             pb_policy_name(best), fit->against[best], fit->traces);
-        pb_parameter_set_none(victims, "the policy is undetermined");
+        pb_parameter_set_none(victims, "depends on policy, which is undetermined");
         return;
     }
     if ((double)fit->agreeing[best] < least_agreeing * (double)fit->traces) {
-        pb_parameter_set_none(
-            answer,
-            "no policy fits: the best one, %s, is the best of only %zu of %zu chases by themselves",
-            pb_policy_name(best), fit->agreeing[best], fit->traces);
-        pb_parameter_set_none(victims, "the policy is undetermined");
+        pb_parameter_set_none(answer,
+                              "unexplained: no policy fits: the best one, %s, is the best of only "
+                              "%zu of %zu chases by themselves",
+                              pb_policy_name(best), fit->agreeing[best], fit->traces);
+        pb_parameter_set_none(victims, "depends on policy, which is undetermined");
         return;
     }
     pb_votes_add_many(&votes, fit->agreeing[best], fit->traces);
@@ -117,7 +120,8 @@ static void state_policy(const struct pb_case *at, const struct pb_replacement *
     if (drawn)
         state_probabilities(victims, fit, ways, confidence);
     else
-        pb_parameter_set_none(victims, "%s is deterministic: it has no probabilities",
+        pb_parameter_set_none(victims,
+                              "not applicable: %s is deterministic and has no probabilities",
                               pb_policy_name(best));
 }
 
@@ -157,13 +161,15 @@ static enum pb_status infer_from(const struct pb_case *at, const struct pb_cache
     if (status == PB_OK)
         status = pb_set_chases_drop_foreign(&chases, isnan(ways) ? 0 : (size_t)ways, err);
     if (status == PB_OK && chases.line_count == 0)
-        status = pb_fail(err, PB_NOT_FOUND, "no chase over the lines of one set was recorded");
+        status = pb_fail(err, PB_NOT_FOUND, "not recorded: no chase over the lines of one set");
     if (status == PB_OK && isnan(ways)) /* as many lines as make one miss */
         ways = (double)chases.line_count - 1.0;
     if (status == PB_OK && ways == 1.0)
-        status = pb_fail(err, PB_NOT_FOUND, "sets of one line have no replacement policy");
+        status = pb_fail(err, PB_NOT_FOUND,
+                         "not applicable: sets of one line have no replacement policy");
     if (status == PB_OK && !(ways >= 1.0 && ways <= PB_WAYS_MAX))
-        status = pb_fail(err, PB_NOT_FOUND, "a set of %.0f lines cannot be replayed", ways);
+        status = pb_fail(err, PB_NOT_FOUND,
+                         "not applicable: a set of %.0f lines is too large to be replayed", ways);
     if (status == PB_OK)
         status = check_whole_sets(at, ways, err);
     if (status == PB_OK)

@@ -76,12 +76,13 @@ static enum pb_status open_filling(const struct pb_case *at, struct filling *fil
     double hit = pb_parameters_number(at->parameters, filling.memory, "latency_cycles"), miss;
 
     if (below == NULL || below->kind != PB_VALUE_NUMBER || !(hit > 0.0))
-        return pb_fail(err, PB_NOT_FOUND, "the latency of %s is not known",
+        return pb_fail(err, PB_NOT_FOUND, "depends on the latency of %s, which is undetermined",
                        hit > 0.0 ? filling.below : filling.memory);
     miss = below->numbers[0].low; /* the nearest of several places */
     if (!(miss > (1.0 + least_contrast) * hit))
-        return pb_fail(err, PB_NOT_FOUND, "hits of %.0f and misses of %.0f cycles are too alike",
-                       hit, miss);
+        return pb_fail(err, PB_NOT_FOUND,
+                       "not observable: hits of %.0f and misses of %.0f cycles are too alike", hit,
+                       miss);
     filling.border_cycles = (hit + miss) / 2.0;
     *filling_out = filling;
     return PB_OK;
@@ -131,12 +132,13 @@ static enum pb_status measure_fetch(const struct pb_series *series, const struct
     double share, fetch;
 
     if (point == NULL)
-        return pb_fail(err, PB_NOT_FOUND, "no cold loads at random by %s were recorded",
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: no cold loads at random by %s",
                        filling->path);
     walk = pb_point_accesses(series, point);
     share = (double)count_misses(&walk, filling->border_cycles) / (double)walk.count;
     if (share * (double)walk.count < GAPS_MIN)
-        return pb_fail(err, PB_NOT_FOUND, "%.0f of %zu cold loads at random miss",
+        return pb_fail(err, PB_NOT_FOUND,
+                       "inconsistent: only %.0f of %zu cold loads at random miss",
                        share * (double)walk.count, walk.count);
     /* a power of two: strays move the share a little */
     fetch = (double)point->stride_bytes * (share > all_miss ? 1.0 : exp2(round(-log2(share))));
@@ -238,12 +240,13 @@ static enum pb_status choose_gaps(const struct pb_series *series, const struct f
         last = point;
     }
     if (last == NULL)
-        return pb_fail(err, PB_NOT_FOUND, "no cold loads in steps of %.0f bytes were recorded",
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: no cold loads in steps of %.0f bytes",
                        fetch);
-    return pb_fail(
-        err, PB_NOT_FOUND,
-        "no end of the prefetched range: of %llu loads in steps of %llu bytes fewer than %d miss",
-        (unsigned long long)last->count, (unsigned long long)last->stride_bytes, GAPS_MIN + 1);
+    return pb_fail(err, PB_NOT_FOUND,
+                   "sweep too small: no end of the prefetched range: of %llu loads in steps of "
+                   "%llu bytes fewer than %d miss",
+                   (unsigned long long)last->count, (unsigned long long)last->stride_bytes,
+                   GAPS_MIN + 1);
 }
 
 /* PB_NOT_FOUND: the misses of a wider stride than the finest tell no one distance. */
@@ -253,20 +256,22 @@ static enum pb_status check_wide(const struct gaps *gaps, double gap, size_t agr
     double stride = (double)gaps->point->stride_bytes;
 
     if (gap * (GAPS_MIN + 1) < endless_bytes)
-        return pb_fail(err, PB_NOT_FOUND,
-                       "no prefetch at this stride: steps of %.0f bytes miss every %.0f bytes, "
-                       "smaller ones fewer than %d times in %.0f",
-                       stride, gap, GAPS_MIN + 1, endless_bytes);
-    if (endless_bytes > 0.0 && 2 * agreeing <= gaps->bytes.count)
         return pb_fail(
             err, PB_NOT_FOUND,
-            "misses in steps of %.0f bytes lie %.0f to %.0f bytes apart: no distance prevails",
-            stride, gaps->bytes.values[0], gaps->bytes.values[gaps->bytes.count - 1]);
-    if (endless_bytes > 0.0 && 2 * gaps->ambiguous >= gaps->bytes.count)
+            "ambiguous: no prefetch at this stride: steps of %.0f bytes miss every %.0f bytes, "
+            "smaller ones fewer than %d times in %.0f",
+            stride, gap, GAPS_MIN + 1, endless_bytes);
+    if (endless_bytes > 0.0 && 2 * agreeing <= gaps->bytes.count)
         return pb_fail(err, PB_NOT_FOUND,
-                       "misses in steps of %.0f bytes lie %.0f bytes apart, but slow loads between "
-                       "them may hide a miss in %zu of %zu gaps",
-                       stride, gap, gaps->ambiguous, gaps->bytes.count);
+                       "ambiguous: misses in steps of %.0f bytes lie %.0f to %.0f bytes apart: no "
+                       "distance prevails",
+                       stride, gaps->bytes.values[0], gaps->bytes.values[gaps->bytes.count - 1]);
+    if (endless_bytes > 0.0 && 2 * gaps->ambiguous >= gaps->bytes.count)
+        return pb_fail(
+            err, PB_NOT_FOUND,
+            "ambiguous: misses in steps of %.0f bytes lie %.0f bytes apart, but slow loads between "
+            "them may hide a miss in %zu of %zu gaps",
+            stride, gap, gaps->ambiguous, gaps->bytes.count);
     return PB_OK;
 }
 

@@ -93,12 +93,13 @@ static void state_room(const struct pb_case *at, const struct pb_series *series,
     struct pb_votes votes = {0, 0};
 
     if (isnan(own)) {
-        pb_parameter_set_none(answer, "no pass that evicts lines was recorded");
+        pb_parameter_set_none(answer, "not recorded: no pass that evicts lines");
         return;
     }
     if (own > least_share) {
-        pb_parameter_set_none(answer, "more lines loaded by %s itself do not evict its own lines",
-                              path);
+        pb_parameter_set_none(
+            answer, "inconsistent: more lines loaded by %s itself do not evict its own lines",
+            path);
         return;
     }
     for (size_t i = 0; i < WAYS; i++) {
@@ -122,7 +123,7 @@ static void state_room(const struct pb_case *at, const struct pb_series *series,
             snprintf(list + used, sizeof(list) - used, "%s%s", used > 0 ? " " : "", ways[i].memory);
     }
     if (shares[0] == '\0')
-        pb_parameter_set_none(answer, "no other path is cached before L2");
+        pb_parameter_set_none(answer, "not applicable: no other path is cached before L2");
     else
         pb_parameter_set_word(answer, list[0] != '\0' ? list : "none", pb_votes_confidence(&votes),
                               "share of lines that still hit after several times as many were "
@@ -144,7 +145,8 @@ enum pb_status pb_infer_sharing(const struct pb_case *at, struct pb_error *err)
         if (strcmp(at->inference->memory, ways[i].memory) == 0)
             path = ways[i].path;
     if (path == NULL)
-        return pb_fail(err, PB_INVALID, "this device has no path to %s", at->inference->memory);
+        return pb_fail(err, PB_INVALID, "not applicable: this device has no path to %s",
+                       at->inference->memory);
     status = read_classes(series, path, &classes, err);
     if (status != PB_OK)
         return status;
@@ -168,7 +170,7 @@ enum pb_status pb_infer_sharing(const struct pb_case *at, struct pb_error *err)
             snprintf(list + used, sizeof(list) - used, "%s%s", used > 0 ? " " : "", ways[i].memory);
     }
     if (shares[0] == '\0')
-        return pb_fail(err, PB_NOT_FOUND, "no other path is cached before L2");
+        return pb_fail(err, PB_NOT_FOUND, "not applicable: no other path is cached before L2");
     pb_parameter_set_word(answer, list[0] != '\0' ? list : "none", pb_votes_confidence(&votes),
                           "array of half the cache loaded by another path: %s", shares);
     return PB_OK;

@@ -40,11 +40,11 @@ static enum pb_status check_cached(const struct pb_cache_level *level, struct pb
     if (status == PB_OK &&
         pb_probability_less(hits_sorted.values, hits_sorted.count, past_sorted.values,
                             past_sorted.count) < cached_probability)
-        status = pb_fail(
-            err, PB_NOT_FOUND,
-            "not cached before L2: loads by path %s take %.0f cycles, loads that bypass L1 %.0f",
-            level->way->path, pb_quantile(hits_sorted.values, hits_sorted.count, 0.5),
-            pb_quantile(past_sorted.values, past_sorted.count, 0.5));
+        status = pb_fail(err, PB_NOT_FOUND,
+                         "not applicable: not cached before L2: loads by path %s take %.0f cycles, "
+                         "loads that bypass L1 %.0f",
+                         level->way->path, pb_quantile(hits_sorted.values, hits_sorted.count, 0.5),
+                         pb_quantile(past_sorted.values, past_sorted.count, 0.5));
     pb_sample_clear(&hits_sorted);
     pb_sample_clear(&past_sorted);
     pb_sample_clear(&past);
@@ -187,11 +187,12 @@ enum pb_status pb_level_open(const struct pb_case *at, struct pb_cache_level *le
     enum pb_status status;
 
     if (level.way == NULL)
-        return pb_fail(err, PB_INVALID, "this device has no path to %s", at->inference->memory);
+        return pb_fail(err, PB_INVALID, "not applicable: this device has no path to %s",
+                       at->inference->memory);
     pick.path = level.way->path;
     status = pb_trace_collect(level.series, &pick, &level.hits, err);
     if (status == PB_OK && level.hits.count == 0)
-        status = pb_fail(err, PB_NOT_FOUND, "no reference chase by path %s was recorded",
+        status = pb_fail(err, PB_NOT_FOUND, "not recorded: no reference chase by path %s",
                          level.way->path);
     if (status == PB_OK && level.way->past != NULL)
         status = check_cached(&level, err);
@@ -209,7 +210,8 @@ enum pb_status pb_level_check_classified(const struct pb_cache_level *level, str
 {
     if (level->classified)
         return PB_OK;
-    return pb_fail(err, PB_NOT_FOUND, "none of %zu accesses that should miss is slower than a hit",
+    return pb_fail(err, PB_NOT_FOUND,
+                   "not observable: none of %zu accesses that should miss is slower than a hit",
                    level->misses.count);
 }
 

@@ -280,7 +280,7 @@ enum pb_status pb_onset_find(const struct pb_sweep_point *points, size_t count,
     size_t cut;
 
     if (count == 0)
-        return pb_fail(err, PB_NOT_FOUND, "the sweep is empty");
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: the sweep is empty");
     cut = best_cut(points, count, model, &onset.posterior);
     if (cut == 0)
         return pb_fail(err, PB_NOT_FOUND,

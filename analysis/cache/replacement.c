@@ -286,10 +286,12 @@ enum pb_status pb_replacement_fit(const struct pb_set_trace *traces, size_t coun
     uint32_t *way;
 
     if (count == 0)
-        return pb_fail(err, PB_NOT_FOUND, "no chase over the lines of one set was recorded");
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: no chase over the lines of one set");
     if (traces[0].line_count <= ways)
         return pb_fail(err, PB_NOT_FOUND,
-                       "too few lines of one set were found: %u fit in its %u ways",
+                       "too few observations: a policy shows with more lines of one set than it "
+                       "has ways; %u were "
+                       "found, of %u ways",
                        traces[0].line_count, ways);
     tracker = calloc(1, sizeof(*tracker));
     way = make_ways(traces, count);

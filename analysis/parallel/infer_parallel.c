@@ -88,7 +88,7 @@ static enum pb_status state_median(struct pb_parameter *answer, const double *va
     if (status != PB_OK)
         return status;
     if (finite == 0)
-        pb_parameter_set_none(answer, "nothing was measured");
+        pb_parameter_set_none(answer, "not recorded: nothing was measured");
     else
         pb_parameter_set_number(answer,
                                 (struct pb_estimate){pb_quantile(sorted, finite, 0.5),
@@ -137,16 +137,17 @@ enum pb_status pb_infer_loaded(const struct pb_case *at, struct pb_error *err)
     shares = matrix->axes[1].length;
     step = matrix->axes[2].length;
     if (memory == matrix->axes[0].length || step <= QUANTITY_BACKGROUND || shares < 3)
-        return pb_fail(err, PB_NOT_FOUND, "no chase beside traffic");
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: no chase beside traffic");
     cells = matrix->values + memory * shares * step;
     for (size_t i = 0; i < shares; i++)
         if (!isfinite(cells[i * step]) || !isfinite(cells[i * step + QUANTITY_BACKGROUND]))
-            return pb_fail(err, PB_NOT_FOUND, "traffic was not measured at all shares");
+            return pb_fail(err, PB_NOT_FOUND, "not recorded: traffic at some shares");
     knee = find_knee(cells, shares, step, (1.0 + knee_rise) * cells[0]);
     if (isnan(knee.value))
-        pb_parameter_set_none(pb_case_answer(at, "loaded_knee_share"),
-                              "no knee: beside all of the traffic the latency is less than 15%% "
-                              "above that without");
+        pb_parameter_set_none(
+            pb_case_answer(at, "loaded_knee_share"),
+            "not applicable: no knee: beside all of the traffic the latency is less than 15%% "
+            "above that without");
     else
         pb_parameter_set_number(pb_case_answer(at, "loaded_knee_share"), knee, confidence_of_one(),
                                 "latency 15%% above that without traffic, by the traffic measured");
@@ -233,7 +234,7 @@ static void state_near(const struct pb_case *at, const struct arrays *arrays,
             pb_parameter_set_number(answer, by_all->numbers[0], by_all->confidence, "%.200s",
                                     by_all->method);
         else
-            pb_parameter_set_none(answer, "too few arrays of which a part is near");
+            pb_parameter_set_none(answer, "too few observations: arrays of which a part is near");
         return;
     }
     near = (struct pb_estimate){pb_quantile(parts, count, 0.5), parts[0], parts[count - 1]};
@@ -260,22 +261,23 @@ static void state_whole(const struct pb_case *at, const struct arrays *arrays)
                most * (double)arrays->counts[fitting])
         fitting++;
     if (fitting == 0 || fitting == arrays->row_count)
-        pb_parameter_set_none(answer, "both halves: %s of the %zu arrays fits",
+        pb_parameter_set_none(answer, "not observable: both halves: %s of the %zu arrays fits",
                               fitting == 0 ? "none" : "each", arrays->row_count);
     else
-        pb_parameter_set_number(answer,
-                                (struct pb_estimate){arrays->sizes[fitting - 1],
-                                                     arrays->sizes[fitting - 1],
-                                                     arrays->sizes[fitting]},
-                                confidence_of_one(),
-                                "both halves: the largest of %zu arrays of one SM without loads "
-                                "from DRAM",
-                                arrays->row_count);
+        pb_parameter_set_number(
+            answer,
+            (struct pb_estimate){arrays->sizes[fitting - 1], arrays->sizes[fitting - 1],
+                                 arrays->sizes[fitting]},
+            confidence_of_one(),
+            "not observable: both halves: the largest of %zu arrays of one SM without loads "
+            "from DRAM",
+            arrays->row_count);
     pb_parameter_point_to(answer, at->inference->tests[0]);
     answer = pb_parameters_find(at->parameters, "l2", "full_miss_bytes");
     if (answer != NULL)
-        pb_parameter_set_none(answer, "some lines of the largest array, %.0f bytes, still hit",
-                              arrays->sizes[arrays->row_count - 1]);
+        pb_parameter_set_none(
+            answer, "sweep too small: some lines of the largest array, %.0f bytes, still hit",
+            arrays->sizes[arrays->row_count - 1]);
 }
 
 /*
@@ -354,7 +356,8 @@ static enum pb_status state_parts(const struct pb_case *at, const struct arrays 
     enum pb_status status;
 
     if (count == 0 || whole == NULL || far == NULL)
-        return pb_fail(err, PB_NOT_FOUND, "no lines between near ones and those from DRAM");
+        return pb_fail(err, PB_NOT_FOUND,
+                       "not observable: no lines between near ones and those from DRAM");
     state_near(at, arrays, whole);
     state_whole(at, arrays);
     status = state_near_latency(at, arrays, err);
@@ -383,7 +386,7 @@ enum pb_status pb_infer_l2_whole(const struct pb_case *at, struct pb_error *err)
         return pb_fail(err, PB_NOT_FOUND, "expected 3 to %d sizes, found %zu", ROWS_MAX,
                        arrays.row_count);
     if (!isfinite(dram))
-        return pb_fail(err, PB_NOT_FOUND, "the latency of DRAM is not known");
+        return pb_fail(err, PB_NOT_FOUND, "depends on the latency of DRAM, which is undetermined");
     values = calloc(count + 1, sizeof(*values));
     if (values == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu lines", count);
@@ -419,7 +422,7 @@ enum pb_status pb_infer_read_peak(const struct pb_case *at, struct pb_error *err
     words = matrix->axes[1].length;
     sms = matrix->axes[2].length;
     if (memory == matrix->axes[0].length)
-        return pb_fail(err, PB_NOT_FOUND, "this memory was not read");
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: this memory was not read");
     for (size_t word = 0; word < words && status == PB_OK; word++) {
         const double *values = matrix->values + (memory * words + word) * sms;
         double *sorted = NULL;
@@ -440,7 +443,7 @@ enum pb_status pb_infer_read_peak(const struct pb_case *at, struct pb_error *err
         free(sorted);
     }
     if (status == PB_OK && !(best > 0.0))
-        return pb_fail(err, PB_NOT_FOUND, "no throughput was recorded for this memory");
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: no throughput of this memory");
     return status;
 }
 
@@ -479,7 +482,7 @@ enum pb_status pb_infer_bulk_copy(const struct pb_case *at, struct pb_error *err
         return status;
     sizes = matrix->axes[0].length;
     if (matrix->axes[1].length != 2 || sizes == 0)
-        return pb_fail(err, PB_NOT_FOUND, "no latency and throughput of copies");
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: no latency and throughput of copies");
     value = matrix->values[0];
     pb_parameter_set_number(pb_case_answer(at, "latency_cycles"),
                             (struct pb_estimate){value, value, value}, confidence_of_one(),
@@ -556,7 +559,7 @@ enum pb_status pb_infer_atomic_sides(const struct pb_case *at, struct pb_error *
     size_t count = 0, split = 0;
 
     if (status == PB_OK && matrix->axes[1].length < 2)
-        return pb_fail(err, PB_NOT_FOUND, "no rates beside the latencies");
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: no rates beside the latencies");
     if (status == PB_OK)
         status = copy_sorted(matrix->values, matrix->axes[0].length, matrix->axes[1].length,
                              &sorted, &count, err);
@@ -567,8 +570,10 @@ enum pb_status pb_infer_atomic_sides(const struct pb_case *at, struct pb_error *
         limit = sorted[split];
     free(sorted);
     if (split == count)
-        return pb_fail(err, PB_NOT_FOUND,
-                       "the latencies of %zu lines do not fall into two classes: one side", count);
+        return pb_fail(
+            err, PB_NOT_FOUND,
+            "not applicable: one side: the latencies of %zu lines do not fall into two classes",
+            count);
     status = state_side(at, "near", false, limit, err);
     return status == PB_OK ? state_side(at, "far", true, limit, err) : status;
 }
@@ -595,7 +600,9 @@ enum pb_status pb_infer_l2_persistence(const struct pb_case *at, struct pb_error
     alone = pb_axis_label(&matrix->axes[0], "alone");
     lines = matrix->axes[1].length;
     if (!isfinite(dram) || alone == matrix->axes[0].length)
-        return pb_fail(err, PB_NOT_FOUND, "DRAM's latency or that without eviction is not known");
+        return pb_fail(
+            err, PB_NOT_FOUND,
+            "depends on DRAM's latency and that without eviction, which are undetermined");
     status = copy_sorted(matrix->values + alone * lines, lines, 1, &sorted, &count, err);
     if (status != PB_OK)
         return status;
@@ -613,7 +620,8 @@ enum pb_status pb_infer_l2_persistence(const struct pb_case *at, struct pb_error
             kept += value < limit;
         }
         if (seen == 0 || isnan(limit))
-            pb_parameter_set_none(pb_case_answer(at, answers[i]), "no %s accesses", accesses[i]);
+            pb_parameter_set_none(pb_case_answer(at, answers[i]), "not recorded: no %s accesses",
+                                  accesses[i]);
         else
             pb_parameter_set_number(
                 pb_case_answer(at, answers[i]),
@@ -639,7 +647,7 @@ enum pb_status pb_infer_cluster_shared(const struct pb_case *at, struct pb_error
         return status;
     sms = matrix->axes[0].length;
     if (matrix->axes[1].length != sms)
-        return pb_fail(err, PB_NOT_FOUND, "not every SM with every other");
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: not every SM with every other");
     status = state_median(pb_case_answer(at, "own_latency_cycles"), matrix->values, sms, sms + 1,
                           "an SM's own, by the way of a cluster", err);
     if (status != PB_OK)
@@ -699,7 +707,7 @@ enum pb_status pb_infer_compute(const struct pb_case *at, struct pb_error *err)
     if (status != PB_OK)
         return status;
     if (matrix->axes[2].length < 2)
-        return pb_fail(err, PB_NOT_FOUND, "no runs were counted");
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: no runs were counted");
     for (size_t i = 0; i < pb_matrix_size(matrix); i += matrix->axes[2].length) {
         if (!isfinite(matrix->values[i]) || !isfinite(matrix->values[i + 1]))
             continue;
@@ -707,7 +715,7 @@ enum pb_status pb_infer_compute(const struct pb_case *at, struct pb_error *err)
         wrong += matrix->values[i + 1];
     }
     if (!(runs > 0.0))
-        return pb_fail(err, PB_NOT_FOUND, "no SM has computed anything");
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: no SM has computed anything");
     state_errors(pb_case_answer(at, "wrong_runs"), pb_case_answer(at, "error_rate_limit"), wrong,
                  runs, "runs of all SMs");
     return PB_OK;
@@ -741,7 +749,7 @@ enum pb_status pb_infer_sustained(const struct pb_case *at, struct pb_error *err
     count = sum_of(matrix, is_compute ? "computed" : "copied_words");
     wrong = sum_of(matrix, is_compute ? "wrong_runs" : "wrong_words");
     if (!(count > 0.0) || !isfinite(wrong))
-        return pb_fail(err, PB_NOT_FOUND, "nothing was compared under this load");
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: nothing was compared under this load");
     state_errors(pb_case_answer(at, at->inference->answers[0].name),
                  pb_case_answer(at, at->inference->answers[1].name), wrong, count,
                  is_compute ? "runs of all SMs" : "copied words");

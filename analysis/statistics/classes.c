@@ -28,7 +28,7 @@ enum pb_status pb_classes_hit_band(const struct pb_sample *reference, struct pb_
     if (status != PB_OK)
         return status;
     if (sorted.count == 0)
-        status = pb_fail(err, PB_NOT_FOUND, "no trace of accesses that hit");
+        status = pb_fail(err, PB_NOT_FOUND, "not recorded: no traced accesses that hit");
     else
         *hit_out = bulk_of(sorted.values, sorted.count);
     pb_sample_clear(&sorted);
@@ -69,9 +69,10 @@ enum pb_status pb_classes_find(const struct pb_sample *reference, const struct p
     strays = pb_classes_slower(reference, classes.hit.high);
     slower = pb_classes_slower(beyond, classes.hit.high);
     if (slower.misses == 0 || pb_tally_surprise(&slower, &strays) > significance)
-        return pb_fail(err, PB_NOT_FOUND,
-                       "only %zu of %zu accesses are slower than a hit, no more than outliers",
-                       slower.misses, slower.accesses);
+        return pb_fail(
+            err, PB_NOT_FOUND,
+            "not observable: only %zu of %zu accesses are slower than a hit, no more than outliers",
+            slower.misses, slower.accesses);
     status = pb_sample_sorted(beyond, &sorted, err);
     if (status != PB_OK)
         return status;

@@ -186,7 +186,7 @@ enum pb_status pb_latency_estimate(const struct pb_sample *cycles, const struct 
     enum pb_status status = PB_OK;
 
     if (cycles->count == 0 && laps->count == 0)
-        return pb_fail(err, PB_NOT_FOUND, "no access was recorded");
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: no access");
     if (cycles->count > 0)
         status = measure_trace(cycles, &latency, err);
     if (status == PB_OK && laps->count > 0)
@@ -246,13 +246,14 @@ void pb_latency_state(const struct pb_latency_estimate *latency, double sm_mhz, 
     if (cycles != NULL && e.value > 0.0)
         pb_parameter_set_number(cycles, e, confidence, "%s", how);
     else if (cycles != NULL)
-        pb_parameter_set_none(cycles, "invalid latency: %s took %.1f cycles less overhead", what,
-                              e.value);
+        pb_parameter_set_none(cycles,
+                              "inconsistent: invalid latency: %s took %.1f cycles less overhead",
+                              what, e.value);
     if (ns == NULL)
         return;
     if (!(sm_mhz > 0.0) || !(e.value > 0.0)) {
-        pb_parameter_set_none(ns, sm_mhz > 0.0 ? "latency_cycles is not determined"
-                                               : "clock.sm_mhz is not determined");
+        pb_parameter_set_none(ns, sm_mhz > 0.0 ? "depends on latency_cycles, which is undetermined"
+                                               : "depends on clock.sm_mhz, which is undetermined");
         return;
     }
     e = (struct pb_estimate){e.value * to_ns, e.low * to_ns, e.high * to_ns};

@@ -99,14 +99,15 @@ enum pb_status pb_plateau_fit(const double *x, const double *y, size_t count, do
         high = fmax(high, y[i]);
     }
     if (!(high > (1.0 + least_rise) * low))
-        return pb_fail(err, PB_NOT_FOUND,
-                       "no knee: all %zu positions cost the same, %.4g to %.4g cycles", count, low,
-                       high);
+        return pb_fail(
+            err, PB_NOT_FOUND,
+            "not observable: no knee: all %zu positions cost the same, %.4g to %.4g cycles", count,
+            low, high);
     for (size_t places = count; places >= POINTS_MIN; places--)
         if (fit_places(x, y, places, plateau_out))
             return PB_OK;
-    return pb_fail(
-        err, PB_NOT_FOUND,
-        "no knee: no straight line and plateau fit within 3%% over the first %d positions or more",
-        POINTS_MIN);
+    return pb_fail(err, PB_NOT_FOUND,
+                   "unexplained: no knee: no straight line and plateau fit within 3%% over the "
+                   "first %d positions or more",
+                   POINTS_MIN);
 }

@@ -101,7 +101,7 @@ static enum pb_status open_graph(const struct pb_matrix *matrix, struct graph *g
         if (isfinite(matrix->values[i]) && matrix->values[i] > 0.0)
             graph.hit = fmin(graph.hit, matrix->values[i]);
     if (!isfinite(graph.hit))
-        return pb_fail(err, PB_NOT_FOUND, "no array was measured");
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: no array was measured");
     *graph_out = graph;
     return PB_OK;
 }
@@ -180,7 +180,7 @@ static enum pb_status state_graph(const struct pb_case *at, const struct graph *
     while (fits < arrays->length && !row_misses(graph, fits))
         fits++;
     if (fits == 0 || fits == arrays->length)
-        return pb_fail(err, PB_NOT_FOUND, "%s of %zu arrays has misses",
+        return pb_fail(err, PB_NOT_FOUND, "sweep too small: %s of %zu arrays has misses",
                        fits == 0 ? "every one" : "none", arrays->length);
     size = arrays->values[fits - 1];
     next = arrays->values[fits];
@@ -189,7 +189,8 @@ static enum pb_status state_graph(const struct pb_case *at, const struct graph *
     state(at, "saavedra_size_bytes", size, next - 1.0, confidence,
           "Saavedra1992: the largest array without misses; the next one has some");
     if (isnan(reading.line_bytes))
-        return pb_fail(err, PB_NOT_FOUND, "no array of %.0f bytes or more hits again at any stride",
+        return pb_fail(err, PB_NOT_FOUND,
+                       "sweep too small: no array of %.0f bytes or more hits again at any stride",
                        2.0 * size);
     state(at, "saavedra_line_bytes", reading.line_bytes, reading.line_bytes, confidence,
           "Saavedra1992: the stride from which on every load misses");
@@ -211,7 +212,7 @@ enum pb_status pb_infer_saavedra(const struct pb_case *at, struct pb_error *err)
 
     if (!is_path(&at->recordings[0], at->inference->memory))
         return pb_fail(err, PB_NOT_FOUND,
-                       "not recorded: on this device the battery applies this method to another "
+                       "not needed: on this device the battery applies this method to another "
                        "path only");
     status = open_graph(&at->recordings[0].matrix, &graph, err);
     return status == PB_OK ? state_graph(at, &graph, err) : status;
@@ -295,7 +296,7 @@ static enum pb_status check_curve(const struct pb_case *at, const struct curve *
     double first, last;
 
     if (curve->count < SIZES_MIN)
-        return pb_fail(err, PB_NOT_FOUND, "too few arrays around the capacity were measured: %zu",
+        return pb_fail(err, PB_NOT_FOUND, "too few observations: %zu arrays around the capacity",
                        curve->count);
     first = curve->cycles[0];
     last = curve->cycles[curve->count - 1];
@@ -319,10 +320,11 @@ static enum pb_status state_plateaus(const struct pb_case *at, const struct plat
     struct pb_votes votes = {0, 0};
 
     if (plateaus->steps < STEPS_MIN || plateaus->creep > most_creep)
-        return pb_fail(err, PB_NOT_FOUND,
-                       "the average latency grows without plateaus: %zu steps explain all but "
-                       "%.0f%% of the increase",
-                       plateaus->steps, 100.0 * plateaus->creep);
+        return pb_fail(
+            err, PB_NOT_FOUND,
+            "unexplained: the average latency grows without plateaus: %zu steps explain all but "
+            "%.0f%% of the increase",
+            plateaus->steps, 100.0 * plateaus->creep);
     pb_votes_add_many(&votes, plateaus->steps, plateaus->steps);
     confidence = pb_votes_confidence(&votes);
     state(at, "wong_size_bytes", size, size, confidence,
@@ -342,7 +344,7 @@ enum pb_status pb_infer_wong(const struct pb_case *at, struct pb_error *err)
 
     if (!is_path(&at->recordings[0], at->inference->memory))
         return pb_fail(err, PB_NOT_FOUND,
-                       "not recorded: on this device the battery applies this method to another "
+                       "not needed: on this device the battery applies this method to another "
                        "path only");
     read_curve(&at->recordings[0].series, &curve);
     status = check_curve(at, &curve, &rise, err);

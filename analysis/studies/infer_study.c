@@ -115,7 +115,8 @@ enum pb_status pb_infer_sync(const struct pb_case *at, struct pb_error *err)
             status = pb_sample_add(&slowdowns, factor, err);
     }
     if (status == PB_OK && slowed == 0)
-        status = pb_fail(err, PB_NOT_FOUND, "no number of threads slows down by barriers");
+        status = pb_fail(err, PB_NOT_FOUND,
+                         "not observable: no number of threads slows down by barriers");
     if (status == PB_OK) {
         slowdown = middle_of(&slowdowns, err);
         pb_parameter_set_list(
@@ -199,10 +200,10 @@ enum pb_status pb_infer_spill(const struct pb_case *at, struct pb_error *err)
         count++;
     }
     if (status == PB_OK && slowdowns.count == 0)
-        status =
-            pb_fail(err, PB_NOT_FOUND,
-                    "no step in the cost of moves over %g to %g variables, up to one warp",
-                    matrix->axes[1].values[0], matrix->axes[1].values[matrix->axes[1].length - 1]);
+        status = pb_fail(
+            err, PB_NOT_FOUND,
+            "sweep too small: no step in the cost of moves over %g to %g variables, up to one warp",
+            matrix->axes[1].values[0], matrix->axes[1].values[matrix->axes[1].length - 1]);
     if (status == PB_OK) {
         struct pb_estimate slowdown = middle_of(&slowdowns, err);
 

@@ -53,7 +53,7 @@ static enum pb_status open_study(const struct pb_case *at, struct study *study_o
     study.warp = pb_axis_number(&study.matrix->axes[THREADS],
                                 at->info->warp_size > 0 ? at->info->warp_size : WARP);
     if (study.warp == study.matrix->axes[THREADS].length)
-        return pb_fail(err, PB_NOT_FOUND, "one whole warp was not measured");
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: one whole warp");
     *study_out = study;
     return PB_OK;
 }
@@ -127,11 +127,11 @@ static void state_window(const struct pb_case *at, const struct study *study)
 
     if (pb_plateau_fit(bytes, cycles, count, least_rise, &plateau, &reason) != PB_OK) {
         pb_parameter_set_none(pb_case_answer(at, "coalesce_bytes"),
-                              "offsets of a warp's threads: "
+                              "inconsistent: offsets of a warp's threads: "
                               "%s",
                               reason.message);
         pb_parameter_set_none(pb_case_answer(at, "coalesce_slowdown"),
-                              "offsets of a warp's "
+                              "inconsistent: offsets of a warp's "
                               "threads: %s",
                               reason.message);
         return;
@@ -168,10 +168,10 @@ static void state_lanes(const struct pb_case *at, const struct study *study)
     struct pb_plateau plateau;
 
     if (pb_plateau_fit(threads, cycles, count, least_rise, &plateau, &reason) != PB_OK) {
-        pb_parameter_set_none(pb_case_answer(at, "coalesce_lanes"), "threads far apart: %s",
-                              reason.message);
-        pb_parameter_set_none(pb_case_answer(at, "coalesce_cycles"), "threads far apart: %s",
-                              reason.message);
+        pb_parameter_set_none(pb_case_answer(at, "coalesce_lanes"),
+                              "inconsistent: threads far apart: %s", reason.message);
+        pb_parameter_set_none(pb_case_answer(at, "coalesce_cycles"),
+                              "inconsistent: threads far apart: %s", reason.message);
         return;
     }
     pb_votes_add_many(&votes, plateau.points, count);
@@ -197,7 +197,7 @@ static void state_ratio(const struct pb_case *at, const struct study *study, con
     struct pb_votes votes = {0, 0};
 
     if (count < RATIOS_MIN) {
-        pb_parameter_set_none(parameter, "a warp's reads by %s were not measured", kind);
+        pb_parameter_set_none(parameter, "not recorded: a warp's reads by %s", kind);
         return;
     }
     for (size_t i = half; i < count; i++)

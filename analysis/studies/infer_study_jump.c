@@ -148,11 +148,11 @@ static enum pb_status state_lines(const struct pb_case *at, const struct jumps *
     struct steps steps = {.count = 0};
 
     if (count < 2)
-        return pb_fail(err, PB_NOT_FOUND, "jumps of %zu sizes were recorded", count);
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: jumps of %zu sizes only", count);
     find_steps(jumps, count, &steps);
     if (steps.count == 0)
         return pb_fail(err, PB_NOT_FOUND,
-                       "no line size: jumps of %llu to %llu bytes all take %s cycles, as where "
+                       "not observable: jumps of %llu to %llu bytes all take %s cycles, as where "
                        "nothing is cached or everything is prefetched",
                        (unsigned long long)jumps[0].bytes,
                        (unsigned long long)jumps[count - 1].bytes, steps.levels);

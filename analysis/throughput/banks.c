@@ -125,7 +125,8 @@ enum pb_status pb_banks_fit(const struct pb_bank_stride *strides, size_t count, 
     double *scratch;
 
     if (count < 2 || !has_conflicts(strides, count))
-        return pb_fail(err, PB_NOT_FOUND, "none of %zu strides takes longer than another", count);
+        return pb_fail(err, PB_NOT_FOUND,
+                       "not observable: none of %zu strides takes longer than another", count);
     if (lanes == 0 || lanes > PB_LANES_MAX)
         lanes = 32;
     ways = malloc(count * sizeof(*ways));
@@ -137,9 +138,10 @@ enum pb_status pb_banks_fit(const struct pb_bank_stride *strides, size_t count, 
     if (best.banks == 0)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu strides", count);
     if ((double)best.explained < explained_share * (double)count)
-        return pb_fail(err, PB_NOT_FOUND,
-                       "the best shape, %u banks of %u bytes, explains %zu of %zu strides",
-                       best.banks, best.bank_bytes, best.explained, count);
+        return pb_fail(
+            err, PB_NOT_FOUND,
+            "unexplained: the best shape, %u banks of %u bytes, explains %zu of %zu strides",
+            best.banks, best.bank_bytes, best.explained, count);
     *banks_out = best;
     return PB_OK;
 }

@@ -105,7 +105,8 @@ enum pb_status pb_bursts_read(const struct pb_recording *recording, const char *
     size_t cells;
 
     if (!is_readable(matrix))
-        return pb_fail(err, PB_NOT_FOUND, "no matrix of traffic, lanes, warps and loads");
+        return pb_fail(err, PB_NOT_FOUND,
+                       "not recorded: no matrix of traffic, lanes, warps and loads");
     cells = matrix->axes[AXIS_WARPS].length * matrix->axes[AXIS_LOADS].length;
     for (size_t i = 0; i < matrix->axes[AXIS_TRAFFIC].length; i++)
         for (size_t k = 0; k < matrix->axes[AXIS_LANES].length; k++)
@@ -114,16 +115,17 @@ enum pb_status pb_bursts_read(const struct pb_recording *recording, const char *
                 bursts.first = (i * matrix->axes[AXIS_LANES].length + k) * cells;
     if (bursts.first == SIZE_MAX || matrix->axes[AXIS_WARPS].values[0] != 1.0 ||
         matrix->axes[AXIS_LOADS].values[0] != 1.0)
-        return pb_fail(err, PB_NOT_FOUND, "no load by one lane of one warp");
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: no load by one lane of one warp");
     bursts.latency_cycles = time_at(&bursts, 0, 0);
     if (!(bursts.latency_cycles > 0.0) || !isfinite(bursts.latency_cycles))
-        return pb_fail(err, PB_NOT_FOUND, "a single load has no recorded time");
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: the time of a single load");
     if (recording->overhead_cycles > 0.0 &&
         recording->overhead_cycles < bursts.latency_cycles / 2.0)
         bursts.overhead_cycles = recording->overhead_cycles;
     bursts.issue_cycles = fmax(0.0, median_of_free(&bursts, NAN));
     if (isnan(bursts.issue_cycles))
-        return pb_fail(err, PB_NOT_FOUND, "no burst is small enough to have no load that waits");
+        return pb_fail(err, PB_NOT_FOUND,
+                       "sweep too small: no burst is small enough to have no load that waits");
     bursts.latency_cycles = median_of_free(&bursts, bursts.issue_cycles);
     *bursts_out = bursts;
     return PB_OK;

@@ -110,7 +110,7 @@ static void state_peers(struct pb_parameter *answer, const struct pb_matrix *mat
     struct pb_estimate values[PB_LIST_MAX];
 
     if (place == matrix->axes[1].length || peers > PB_LIST_MAX) {
-        pb_parameter_set_none(answer, "no %s of %zu peers to list", quantity, peers);
+        pb_parameter_set_none(answer, "not recorded: no %s of %zu peers", quantity, peers);
         return;
     }
     for (size_t i = 0; i < peers; i++) {
@@ -190,8 +190,8 @@ static enum pb_status state_chases(const struct pb_case *at, const char *answer,
     enum pb_status status = PB_OK;
 
     if (row == matrix->axes[1].length || column == matrix->axes[2].length || peers > PB_LIST_MAX) {
-        pb_parameter_set_none(pb_case_answer(at, answer), "no chase by %s, %s, in %zu peers", path,
-                              state, peers);
+        pb_parameter_set_none(pb_case_answer(at, answer),
+                              "not recorded: no chase by %s, %s, in %zu peers", path, state, peers);
         return PB_OK;
     }
     for (size_t i = 0; i < peers && status == PB_OK; i++)
@@ -233,7 +233,7 @@ static void state_copies(struct pb_parameter *answer, const struct pb_matrix *ma
     struct pb_estimate values[PB_LIST_MAX];
 
     if (place == matrix->axes[1].length || peers > PB_LIST_MAX) {
-        pb_parameter_set_none(answer, "no copies %s %zu peers to list", way, peers);
+        pb_parameter_set_none(answer, "not recorded: no copies %s %zu peers", way, peers);
         return;
     }
     for (size_t i = 0; i < peers; i++) {

@@ -180,13 +180,13 @@ static void state(struct pb_parameter *answer, const struct finding *near,
     double limit = seen->limit;
 
     if (!seen->is_seen) {
-        pb_parameter_set_none(answer, "loads from L2: %s; from DRAM: %s", near->reason,
+        pb_parameter_set_none(answer, "unexplained: loads from L2: %s; from DRAM: %s", near->reason,
                               far->reason);
         return;
     }
     if (near->is_seen && far->is_seen && near->limit != far->limit) {
-        pb_parameter_set_none(answer, "traffic from L2 shows %u, from DRAM %u", near->limit,
-                              far->limit);
+        pb_parameter_set_none(answer, "inconsistent: loads from L2 show %u, from DRAM %u",
+                              near->limit, far->limit);
         return;
     }
     pb_votes_add_share(&votes, seen->fit.explained, seen->fit.seen, PIECES_MAX);

@@ -113,7 +113,7 @@ static enum pb_status find_peak(const struct pb_recording *recording, struct pea
         }
     }
     if (peak.seen == 0)
-        return pb_fail(err, PB_NOT_FOUND, "none of %zu launch shapes has a rate",
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: none of %zu launch shapes has a rate",
                        pb_matrix_size(matrix));
     look_around(matrix, &peak);
     status = measure_plateau(matrix, &peak, err);
@@ -253,7 +253,7 @@ static enum pb_status check_dram(const struct pb_case *at, const struct peak *pe
         return PB_OK;
     if (little < 1.0)
         return pb_fail(err, PB_NOT_FOUND,
-                       "implausible: %.4g byte/s need %.1f times the outstanding bytes of this "
+                       "inconsistent: %.4g byte/s need %.1f times the outstanding bytes of this "
                        "launch shape, so that caches served a part",
                        peak->value, 1.0 / little);
     if (theoretical > 0.0)
@@ -271,9 +271,9 @@ static enum pb_status check_dram(const struct pb_case *at, const struct peak *pe
                                 "times latency",
                                 word_bytes(peak));
     else
-        pb_parameter_set_none(
-            pb_case_answer(at, answers[LITTLE].name),
-            "Little's law applies to reads only, and needs their latency and launch shape");
+        pb_parameter_set_none(pb_case_answer(at, answers[LITTLE].name),
+                              "not applicable: Little's law applies to reads only, and needs their "
+                              "latency and launch shape");
     return PB_OK;
 }
 
@@ -306,7 +306,7 @@ static enum pb_status check_possible(const struct pb_case *at, double rate, stru
         rate <= impossible_share * theoretical)
         return PB_OK;
     return pb_fail(err, PB_NOT_FOUND,
-                   "implausible: %.4g byte/s is more than the theoretical %.4g byte/s, so that "
+                   "inconsistent: %.4g byte/s is more than the theoretical %.4g byte/s, so that "
                    "caches served a part",
                    rate, theoretical);
 }
@@ -337,7 +337,7 @@ enum pb_status pb_infer_throughput(const struct pb_case *at, struct pb_error *er
     enum pb_status status;
 
     if (at->recordings[0].matrix.rank == 0 || at->recordings[0].matrix.values == NULL)
-        return pb_fail(err, PB_NOT_FOUND, "no throughput matrix was recorded");
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: no throughput matrix");
     status = find_best(at, &peak, err);
     if (status == PB_OK)
         status = check_possible(at, peak.value, err);

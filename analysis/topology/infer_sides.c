@@ -48,12 +48,12 @@ static enum pb_status collect(const struct pb_recording *recording, const char *
     enum pb_status status;
 
     if (matrix->rank != 3 || matrix->values == NULL || matrix->axes[0].labels == NULL)
-        return pb_fail(err, PB_NOT_FOUND, "no matrix of touch, SM and line");
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: no matrix of touch, SM and line");
     while (first < matrix->axes[0].length &&
            strncmp(matrix->axes[0].labels[first], touch, PB_NAME_LENGTH) != 0)
         first++;
     if (first == matrix->axes[0].length)
-        return pb_fail(err, PB_NOT_FOUND, "lines were not touched by a %s", touch);
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: lines were not touched by a %s", touch);
     part = matrix->axes[1].length * matrix->axes[2].length;
     status = pb_sample_reserve(&cycles, part, err);
     for (size_t i = 0; status == PB_OK && i < part; i++) {
@@ -104,8 +104,10 @@ static enum pb_status find_halves(const struct pb_recording *recording, struct h
     if (status == PB_OK && sorted.count > 0)
         divide = find_divide(&sorted);
     if (status == PB_OK && divide == 0)
-        status = pb_fail(err, PB_NOT_FOUND, "%zu atomics from all SMs are of one kind, %.0f cycles",
-                         sorted.count, pb_quantile(sorted.values, sorted.count, 0.5));
+        status =
+            pb_fail(err, PB_NOT_FOUND,
+                    "not applicable: one side: %zu atomics from all SMs take the same %.0f cycles",
+                    sorted.count, pb_quantile(sorted.values, sorted.count, 0.5));
     if (status == PB_OK)
         *halves_out =
             (struct halves){pb_quantile(sorted.values, divide, 0.5),
@@ -127,8 +129,9 @@ enum pb_status pb_infer_l2_side(const struct pb_case *at, struct pb_error *err)
     enum pb_status status = find_halves(&at->recordings[0], &halves, err);
 
     if (status == PB_OK && (sides == NULL || sides->kind == PB_VALUE_NONE))
-        status = pb_fail(err, PB_NOT_FOUND, "no two sides of L2: %s",
-                         sides != NULL ? sides->reason : "not looked for");
+        status =
+            pb_fail(err, PB_NOT_FOUND, "depends on partition_sm_counts, which is undetermined: %s",
+                    sides != NULL ? sides->reason : "not looked for");
     if (status == PB_OK)
         status = collect(&at->recordings[0], "load", &loads, err);
     if (status == PB_OK)
@@ -237,7 +240,7 @@ enum pb_status pb_infer_l2_sides(const struct pb_case *at, struct pb_error *err)
         state_sides(pb_case_answer(at, "partition_sm_counts"), map.cycles, map.sms, map.lines);
         if (pb_case_answer(at, "partition_sm_counts")->kind == PB_VALUE_NONE) {
             pb_parameter_set_none(pb_case_answer(at, "crossing_cycles"),
-                                  "no two sides of L2: %.200s",
+                                  "depends on partition_sm_counts, which is undetermined: %.200s",
                                   pb_case_answer(at, "partition_sm_counts")->reason);
         } else {
             state_crossing(pb_case_answer(at, "crossing_cycles"), &halves);

@@ -85,7 +85,8 @@ static enum pb_status find_gpcs(const struct pb_case *at, size_t but, bool *seen
     for (size_t i = 0; i < sm_count; i++)
         ran += seen[i];
     if (ran < sm_count)
-        return pb_fail(err, PB_NOT_FOUND, "only %zu of %zu SMs ran in clusters", ran, sm_count);
+        return pb_fail(err, PB_NOT_FOUND,
+                       "too few observations: only %zu of %zu SMs ran in clusters", ran, sm_count);
     return PB_OK;
 }
 
@@ -146,7 +147,8 @@ static enum pb_status complete(const struct pb_case *at, bool *lonely, struct pb
     }
     with_company = circles->members - count;
     if (with_company == 0)
-        return pb_fail(err, PB_NOT_FOUND, "clusters of %g alone put SMs together", smallest);
+        return pb_fail(err, PB_NOT_FOUND,
+                       "too few observations: clusters of %g alone put SMs together", smallest);
     if (count > 0)
         status = pb_lonely_join(&at->recordings[2].matrix, &at->recordings[1].matrix, lonely,
                                 circles, votes, &witness, err);

@@ -212,10 +212,12 @@ static enum pb_status group_map(const struct pb_sm_map *map, bool of_lines, size
     if (status == PB_OK)
         status = pb_grouping_find(profiles, count, length, least_gap, groups, grouping_out, err);
     if (status == PB_OK && grouping_out->count < 2)
-        status = pb_fail(err, PB_NOT_FOUND, "the profiles of %zu %s do not fall into groups", count,
+        status = pb_fail(err, PB_NOT_FOUND,
+                         "not observable: the profiles of %zu %s do not fall into groups", count,
                          of_lines ? "lines" : "SMs");
     if (status == PB_OK && !of_lines && grouping_out->count > PB_LIST_MAX)
-        status = pb_fail(err, PB_NOT_FOUND, "%zu groups are too many to list", grouping_out->count);
+        status = pb_fail(err, PB_NOT_FOUND, "not applicable: %zu groups are too many to list",
+                         grouping_out->count);
     pb_sm_map_clear(&pairs);
     free(work);
     free(profiles);
@@ -310,10 +312,11 @@ static void state_slices(const struct pb_case *at, const struct pb_sm_map *map,
             "alike for neighbouring SMs (correlation %.2f): there are finer parts",
             grouping->count, likeness);
     else if (grouping->gap_inside > ambiguous_gap)
-        pb_parameter_set_none(answer,
-                              "lines form %zu groups, whose own parts are not clearly separated "
-                              "(gaps %.2f times as wide as inside)",
-                              grouping->count, grouping->gap_inside);
+        pb_parameter_set_none(
+            answer,
+            "ambiguous: lines form %zu groups, whose own parts are not clearly separated "
+            "(gaps %.2f times as wide as inside)",
+            grouping->count, grouping->gap_inside);
     else
         pb_parameter_set_number(answer, count, confidence_of(grouping, map->lines),
                                 "groups of %zu lines that SMs distinguish: gaps of %.1f cycles "

@@ -153,11 +153,12 @@ static enum pb_status hear(struct tpcs *tpcs, size_t kind, struct pb_error *err)
         relation = relate(&tpcs->circles, &tpcs->partners);
     if (relation == PARTING || (relation == WIDER && is_way_out(name)))
         return pb_fail(err, PB_INVALID,
-                       "contradictory: SMs that %.*s slow others down than those they share "
+                       "inconsistent: SMs that %.*s slow others down than those they share "
                        "clusters of two with",
                        PB_NAME_LENGTH - 1, name);
     if (relation == WIDER || (tpcs->clusters == 0 && !is_way_out(name)))
-        return pb_fail(err, PB_NOT_FOUND, "SMs that %.*s share what may be of more than a TPC",
+        return pb_fail(err, PB_NOT_FOUND,
+                       "ambiguous: SMs that %.*s share what may be of more than a TPC",
                        PB_NAME_LENGTH - 1, name);
     keep_best(tpcs, name, gap);
     return PB_OK;
@@ -231,7 +232,7 @@ enum pb_status pb_infer_tpcs(const struct pb_case *at, struct pb_error *err)
 
     if (tpcs.pairs->rank == 0 && at->recordings[1].matrix.rank == 0)
         return pb_fail(err, PB_NOT_FOUND,
-                       "neither of the tests sm_pairs and sm_clusters is there and ok");
+                       "not recorded: neither sm_pairs nor sm_clusters is there and ok");
     if (sms == 0 || sms > PB_LONELY_SMS_MAX) /* what no device has is not worth its memory */
         return pb_fail(err, PB_NOT_FOUND, "a device of %zu SMs", sms);
     status = pb_circles_open(sms, &tpcs.partners, err);

@@ -133,8 +133,8 @@ static enum pb_status join_alike(const struct profiles *profiles, const bool *lo
         if (joined[sm] != joined[first])
             return pb_fail(
                 err, PB_NOT_FOUND,
-                "contradictory: SMs %zu and %zu shared clusters, but resemble different GPCs",
-                first, sm);
+                "inconsistent: SMs %zu and %zu shared clusters, but resemble different GPCs", first,
+                sm);
     }
     for (size_t sm = 0; sm < profiles->sms; sm++)
         if (lonely[sm])
@@ -155,7 +155,7 @@ static enum pb_status take_company(const struct pb_matrix *pairs, struct profile
         return status;
     kind = pb_axis_label(&pairs->axes[0], "constant");
     if (kind == pairs->axes[0].length)
-        return pb_fail(err, PB_NOT_FOUND, "no pairs of SMs that read constants");
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: no pairs of SMs that read constants");
     profiles.by_mean = true;
     profiles.sms = profiles.length = pairs->axes[1].length;
     cycles = pairs->values + kind * profiles.sms * profiles.sms;
@@ -242,5 +242,6 @@ enum pb_status pb_lonely_join(const struct pb_matrix *pairs, const struct pb_mat
             return status;
     }
     return pb_fail(err, PB_NOT_FOUND,
-                   "some SMs shared no cluster with others, and no latency map assigns them");
+                   "too few observations: some SMs shared no cluster with others, and no latency "
+                   "map assigns them");
 }

@@ -88,8 +88,7 @@ static enum pb_status sort_slowdowns(const double *cycles, size_t sms, double *s
             double slow = pb_pairs_slowdown(cycles, sms, a, b);
 
             if (!isfinite(slow) || slow <= 0.0)
-                return pb_fail(err, PB_NOT_FOUND, "SMs %zu and %zu were not measured together", a,
-                               b);
+                return pb_fail(err, PB_NOT_FOUND, "not recorded: SMs %zu and %zu together", a, b);
             sorted_out[count++] = slow;
         }
     qsort(sorted_out, count, sizeof(*sorted_out), falling);
@@ -125,10 +124,11 @@ enum pb_status pb_pairs_circles(const struct pb_matrix *matrix, size_t kind,
     if (status == PB_OK)
         gap.share = find_gap(cycles, sorted, count, circles, &gap.slowdown);
     if (status == PB_OK && gap.share <= 0.0)
-        status = pb_fail(err, PB_NOT_FOUND,
-                         "no pairs of SMs that work together are clearly slower than others and "
-                         "form closed groups; the slowest that %.*s take %.2f times as long",
-                         PB_NAME_LENGTH - 1, matrix->axes[0].labels[kind], sorted[0]);
+        status = pb_fail(
+            err, PB_NOT_FOUND,
+            "not observable: no pairs of SMs that work together are clearly slower than others and "
+            "form closed groups; the slowest that %.*s take %.2f times as long",
+            PB_NAME_LENGTH - 1, matrix->axes[0].labels[kind], sorted[0]);
     if (status == PB_OK) {
         join_pairs(cycles, gap.slowdown, circles);
         *gap_out = gap;

@@ -82,7 +82,7 @@ enum pb_status pb_sm_map_open(const struct pb_matrix *matrix, double miss_border
         return status;
     cycles = rows_of(matrix, "atomic");
     if (cycles == NULL)
-        return pb_fail(err, PB_NOT_FOUND, "lines were not touched by an atomic");
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: lines were not touched by an atomic");
     map.sms = matrix->axes[SM].length;
     map.lines = matrix->axes[LINE].length;
     if ((double)map.sms * (double)map.lines * fmax((double)map.sms, (double)map.lines) > most_steps)
@@ -95,7 +95,7 @@ enum pb_status pb_sm_map_open(const struct pb_matrix *matrix, double miss_border
                        map.sms, PB_SM_MAP_SMS_MIN);
     for (size_t i = 0; i < map.sms * map.lines; i++)
         if (!(fabs(cycles[i]) < UINT32_MAX))
-            return pb_fail(err, PB_NOT_FOUND, "some SMs were not measured");
+            return pb_fail(err, PB_NOT_FOUND, "not recorded: some SMs were not measured");
     status = check_resident(matrix, miss_border_cycles, err);
     if (status != PB_OK)
         return status;

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "analysis/reason.h"
 #include "cli/analyze_table.h"
 #include "core/quantity.h"
 #include "core/text.h"
@@ -20,9 +21,8 @@ void pb_cell_format(const struct pb_cell *cell, const char *unit, char *text, si
         pb_quantity_format_list(cell->value, unit, text, size);
 }
 
-/* Words, folded to the terminal's width; what goes on below is indented a little more. */
-static void print_folded(size_t indent, const char *lead, const char *text, size_t width,
-                         FILE *file)
+void pb_page_print_folded(size_t indent, const char *lead, const char *text, size_t width,
+                          FILE *file)
 {
     size_t column = indent + strlen(lead);
     bool is_first = true;
@@ -108,7 +108,7 @@ void pb_page_print_head(const struct pb_analysis_page *page, const struct pb_vie
     if (page->first->info.sm_count == 0) /* nothing is known of it */
         return;
     describe_device(&page->first->info, page->device_count == 1, text, sizeof(text));
-    print_folded(0, "by the driver: ", text, view->terminal.width, file);
+    pb_page_print_folded(0, "by the driver: ", text, view->terminal.width, file);
 }
 
 /* ---- the summary ---- */
@@ -239,6 +239,8 @@ void pb_page_print_summary(const struct pb_analysis_page *page, FILE *file)
     print_tlb(page, " +- TLB L1", "tlb_l1", file);
     print_tlb(page, " +- TLB L2", "tlb_l2", file);
     detail[0] = '\0';
+    if (find_line(page, "l2", "size_bytes") != NULL)
+        append(detail, sizeof(detail), "as one SM sees it");
     append_value(page, "l2_near", "size_bytes", "near half ", "", detail, sizeof(detail));
     append_value(page, "l2_near", "latency_cycles", "near ", "", detail, sizeof(detail));
     append_value(page, "l2_far", "latency_cycles", "far ", "", detail, sizeof(detail));
@@ -258,40 +260,13 @@ void pb_page_print_summary(const struct pb_analysis_page *page, FILE *file)
 
 /* ---- what is undetermined ---- */
 
-/* What would determine a parameter, by what its reason says. The first that fits counts. */
-static const char *hint_of(const char *reason)
+/* What would determine a parameter. */
+static const char *remedy_of(const char *reason)
 {
-    static const struct {
-        const char *part, *hint;
-    } hints[] = {
-        {"was not recorded", "run the battery standard, or this test by --tests"},
-        {"no other device of this node", "measure two or more GPUs of the node in one run"},
-        {"is undetermined", "it follows once that parameter is determined"},
-        {"is not determined", "it follows once that parameter is determined"},
-        {"hung", "measure again; a test that hangs twice is a matter for plumb-outliers"},
-        {"crashed", "measure again; a test that crashes twice is a matter for plumb-outliers"},
-        {"unsupported", "nothing on this device, as the reason says"},
-        {"not observable", "nothing that latencies show"},
-        {"no such level", "nothing: the device does not have it within that range"},
-        {"one set needs no index", "nothing: the device does not have it"},
-        {"not cached before L2", "nothing: the device does not have it"},
-        {"two classes: one side", "nothing: the device does not have it"},
-        {"neither a modulo", "no hypothesis that was tried fits; the recording has every access"},
-        {"no second constant cache", "nothing: the device does not have it"},
-        {"another path only", "nothing: other methods state this memory's values above"},
-        {"sweep too small", "a sweep over larger and smaller footprints"},
-        {"too coarse", "a sweep with smaller steps"},
-        {"no policy fits", "no hypothesis that was tried fits; the recording has every access"},
-        {"no index fits", "no hypothesis that was tried fits; the recording has every access"},
-        {"no single limit", "no hypothesis that was tried fits; the recording has every time"},
-        {"too large for", "nothing on this device, as the reason says"},
-        {"too few", "more observations: measure again, and merge"},
-    };
+    const struct pb_reason_kind *kind = pb_reason_kind_of(reason);
 
-    for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
-        if (strstr(reason, hints[i].part) != NULL)
-            return hints[i].hint;
-    return "not known; a second run on an idle device shows whether noise is the cause";
+    return kind != NULL ? kind->remedy
+                        : "a second run on an idle device shows whether noise is the cause";
 }
 
 static bool is_shown(const struct pb_line *line, const struct pb_view *view)
@@ -325,9 +300,10 @@ static void print_gap(const struct pb_analysis_page *page, const struct pb_view 
         if (is_shown(&page->lines[i], view) && is_alike(line, &page->lines[i]))
             append(names, sizeof(names), "%s%s", names[0] == '\0' ? "" : ", ",
                    page->lines[i].parameter);
-    print_folded(4, lead, names, view->terminal.width, file);
-    print_folded(6, "", line->typical.reason, view->terminal.width, file);
-    print_folded(6, "To determine it: ", hint_of(line->typical.reason), view->terminal.width, file);
+    pb_page_print_folded(4, lead, names, view->terminal.width, file);
+    pb_page_print_folded(6, "", line->typical.reason, view->terminal.width, file);
+    pb_page_print_folded(6, "To determine it: ", remedy_of(line->typical.reason),
+                         view->terminal.width, file);
 }
 
 void pb_page_print_undetermined(const struct pb_analysis_page *page, const struct pb_view *view,

@@ -288,31 +288,32 @@ static struct agreement join_agreement(const struct pb_results *results, const s
     return all;
 }
 
-/* "agreement: 87.50% of 8003566 recorded accesses as predicted, …" */
+/* "agreement: these values predict 87.50% of 8003566 recorded accesses; …" */
 static void print_agreement(const struct pb_results *results, const struct pb_view *view,
                             size_t first, size_t devices, FILE *file)
 {
     struct agreement all = join_agreement(results, view, first);
     const struct pb_agreement_test *worst;
-    char device[4 * PB_KEY_LENGTH], reasons[PB_MESSAGE_LENGTH];
+    char device[4 * PB_KEY_LENGTH], reasons[PB_MESSAGE_LENGTH], text[2 * PB_MESSAGE_LENGTH];
     double accesses = (double)all.sum.accesses;
 
     if (all.worst == NULL)
         return;
     worst = &all.worst->total;
     pb_agreement_describe_reasons(&all.sum, reasons, sizeof(reasons));
-    fprintf(file,
-            "agreement: %.2f%% of %.0f recorded accesses as predicted, %.2f%% undetermined%s%s%s, "
-            "%.3f%% contradicted",
-            100.0 * (double)all.sum.agreed / accesses, accesses,
-            100.0 * (double)all.sum.undetermined / accesses, reasons[0] != '\0' ? " (" : "",
-            reasons, reasons[0] != '\0' ? ")" : "",
-            100.0 * (double)all.sum.contradicted / accesses);
+    snprintf(
+        text, sizeof(text),
+        "these values predict %.2f%% of %.0f recorded accesses; %.2f%% cannot be predicted%s%s; "
+        "%.3f%% contradict them",
+        100.0 * (double)all.sum.agreed / accesses, accesses,
+        100.0 * (double)all.sum.undetermined / accesses,
+        reasons[0] != '\0' ? ", for want of: " : "", reasons,
+        100.0 * (double)all.sum.contradicted / accesses);
     PB_TEXT_ESCAPE(device, all.worst->key);
     if (worst->contradicted > 0)
-        fprintf(file, "; most in %s%s%s", worst->test, devices > 1 ? " of " : "",
-                devices > 1 ? device : "");
-    fputc('\n', file);
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), ", most of them in %s%s%s",
+                 worst->test, devices > 1 ? " of " : "", devices > 1 ? device : "");
+    pb_page_print_folded(0, "agreement: ", text, view->terminal.width, file);
 }
 
 static bool is_filtered(const struct pb_view *view)
@@ -342,8 +343,9 @@ static enum pb_status print_table(const struct pb_results *results, const struct
     if (!is_filtered(view))
         pb_page_print_summary(&page, file);
     if (!view->summary) {
-        fputs("\nInterval: the values that the evidence allows; (SMs): from the nearest to the "
-              "farthest SM.\n",
+        fputs("\nInterval: the values that the evidence allows; exact: no other; (SMs): from the "
+              "nearest to the\nfarthest SM. Confidence: the probability that this is right. "
+              "docs/parameters.md explains each parameter.\n",
               file);
         status = print_determined(results, view, first, lines, column, file, err);
         if (status == PB_OK)

@@ -51,6 +51,9 @@ struct pb_analysis_page {
 void pb_cell_format(const struct pb_cell *cell, const char *unit, char *text, size_t size);
 
 /* Parts of a table, in analyze_summary.c. */
+/* Words, folded to the terminal's width; what goes on below is indented a little more. */
+void pb_page_print_folded(size_t indent, const char *lead, const char *text, size_t width,
+                          FILE *file);
 void pb_page_print_head(const struct pb_analysis_page *page, const struct pb_view *view,
                         FILE *file);
 void pb_page_print_summary(const struct pb_analysis_page *page, FILE *file);

@@ -115,12 +115,16 @@ void pb_quantity_format_list(const char *list, const char *unit, char *text, siz
     for (const char *at = list + 1; *at != '\0' && used + 40 < size;) {
         char *end;
         double value = strtod(at, &end);
-        size_t rest = strcspn(end, " ") + (strchr(end, ' ') != NULL);
+        bool is_null = strncmp(at, "null", strlen("null")) == 0;
+        size_t rest;
 
-        if (end != at)
+        if (is_null)
+            end += strlen("null");
+        rest = strcspn(end, " ") + (strchr(end, ' ') != NULL);
+        if (end != at && !is_null)
             format_digits(value / scale.divisor, text + used, size - used);
-        else /* null, … */
-            text[used] = '\0';
+        else
+            snprintf(text + used, size - used, "%s", is_null ? "-" : "");
         used += strlen(text + used);
         used += (size_t)snprintf(text + used, size - used, "%.*s", (int)rest, end);
         at = end + rest;

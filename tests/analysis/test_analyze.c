@@ -189,7 +189,7 @@ static void test_json__is_the_contract_for_every_parameter(void **state)
                         "/devices/n1.gpu2/tests/l1_capacity");
     size = parameter(json_array_get(devices, 4), "l1", "size_bytes");
     assert_string_equal(json_string_value(json_object_get(size, "reason")),
-                        "test l1_capacity was not recorded");
+                        "test l1_capacity: not recorded");
     json_decref(report);
 }
 

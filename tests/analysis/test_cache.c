@@ -91,7 +91,7 @@ static void test_l1__path_past_it_is_as_fast_means_not_cached(void **state)
         &device, "l1", "size_bytes",
         "not cached before L2: loads by path global_ca take 199 cycles, loads that bypass L1 199");
     assert_none(&device, "l1", "latency_cycles", "not cached before L2");
-    assert_none(&device, "l1", "line_bytes", "test l1_line was not recorded");
+    assert_none(&device, "l1", "line_bytes", "test l1_line: not recorded");
     device_clear(&device);
 }
 
@@ -112,7 +112,7 @@ static void test_l1__laps_that_disagree_lower_the_confidence(void **state)
     assert_float_equal(latency->numbers[0].high, 39, 0);
     assert_true(latency->confidence < 0.55);
     assert_non_null(strstr(latency->method, "timed passes DISAGREE: 39.00"));
-    assert_none(&device, "l1", "latency_ns", "clock.sm_mhz is not determined");
+    assert_none(&device, "l1", "latency_ns", "depends on clock.sm_mhz");
     assert_none(&device, "l1", "miss_latency_cycles", "slower than a hit");
     device_clear(&device);
 }

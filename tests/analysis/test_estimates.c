@@ -134,7 +134,8 @@ static void test_banks_fit__no_conflict_is_not_found(void **state)
     for (uint64_t i = 0; i <= 64; i++)
         strides[i] = (struct pb_bank_stride){i, 30, 0};
     assert_int_equal(pb_banks_fit(strides, 65, 32, &banks, &err), PB_NOT_FOUND);
-    assert_string_equal(err.message, "none of 65 strides takes longer than another");
+    assert_string_equal(err.message,
+                        "not observable: none of 65 strides takes longer than another");
 }
 
 int main(void)

@@ -176,8 +176,8 @@ static void test_geometry__victims_of_any_set_show_none(void **state)
     record(&device,
            &(struct toy){
                .line_bytes = 128, .sets = 64, .ways = 8, .victims = 6, .has_no_index = true});
-    assert_none(&device, "l2", "set_count", "no index explains the set conflicts");
-    assert_none(&device, "l2", "index_kind", "no index explains the set conflicts");
+    assert_none(&device, "l2", "set_count", "best geometry predicts");
+    assert_none(&device, "l2", "index_kind", "best geometry predicts");
     device_clear(&device);
 }
 

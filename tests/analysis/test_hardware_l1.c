@@ -212,7 +212,7 @@ static void test_policy__a_set_that_keeps_what_has_hit_is_no_lru(void **state)
     record_policy(&device, true);
     device_infer(&device);
     assert_none(&device, "l1", "policy", "no policy fits");
-    assert_none(&device, "l1", "way_eviction_probabilities", "the policy is undetermined");
+    assert_none(&device, "l1", "way_eviction_probabilities", "depends on policy");
     device_clear(&device);
 }
 

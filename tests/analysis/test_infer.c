@@ -241,7 +241,7 @@ static void test_outcome__tells_why_there_is_nothing(void **state)
     PB_TEXT_SET(recording->message, "no answer after 120 s");
     device_infer(&device);
     assert_none(&device, "l2", "size_bytes", "test l2_capacity: hung: no answer after 120 s");
-    assert_none(&device, "shared", "banks", "test bank_conflict was not recorded");
+    assert_none(&device, "shared", "banks", "test bank_conflict: not recorded");
     assert_int_equal(device.analysed, 0);
     device_clear(&device);
 }

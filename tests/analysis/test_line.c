@@ -26,7 +26,7 @@ static void test_line__all_miss_and_all_strides_overflow_is_no_line(void **state
         synthetic_walk(series, &cache, &noise, "global_cg", "stride", 20480, (uint64_t)128 << i, 2,
                        false);
     device_infer(&device);
-    assert_none(&device, "l2", "line_bytes", "only 0 boundaries");
+    assert_none(&device, "l2", "line_bytes", "too few observations: 0 boundaries");
     assert_none(&device, "l2", "sector_bytes", "0 misses in 0 loads");
     device_clear(&device);
 }
@@ -58,7 +58,7 @@ static void test_line__few_places_without_a_bound_are_no_line(void **state)
     for (point.repeat = 0; point.repeat < 4; point.repeat++)
         assert_int_equal(pb_series_append(series, &point, latency, index, NULL), PB_OK);
     device_infer(&device);
-    assert_none(&device, "l2", "line_bytes", "only 4 boundaries");
+    assert_none(&device, "l2", "line_bytes", "too few observations: 4 boundaries");
     device_clear(&device);
 }
 

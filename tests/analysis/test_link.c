@@ -66,7 +66,7 @@ static void test_link__of_peers_as_lists(void **state)
     assert_true(isnan(rates->numbers[2].value));
     assert_float_equal(device_parameter(&device, "peer_link", "latency_ns")->numbers[1].value, 4,
                        0);
-    assert_none(&device, "peer_link", "concurrent_bytes_per_s", "was not recorded");
+    assert_none(&device, "peer_link", "concurrent_bytes_per_s", "not recorded");
     device_clear(&device);
 }
 

@@ -175,7 +175,7 @@ static void test_onset__flat_curve_is_not_found(void **state)
     (void)state;
     begin(&sweep);
     assert_int_equal(find(&sweep, &onset, &err), PB_NOT_FOUND);
-    assert_string_equal(err.message, "the sweep is empty");
+    assert_string_equal(err.message, "not recorded: the sweep is empty");
     for (uint64_t lines = 64; lines <= 1024; lines *= 2)
         add_trace(&sweep, lines, 0);
     assert_int_equal(find(&sweep, &onset, &err), PB_NOT_FOUND);

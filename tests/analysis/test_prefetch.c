@@ -98,7 +98,7 @@ static void test_prefetch__f13s_kepler_runs_512_bytes_ahead(void **state)
     (void)state;
     selected_infer("gtx680", tests_needed, &parameters);
     assert_number(&parameters, "l2", "prefetch_bytes", 512, 0);
-    assert_open(&parameters, "l1", "prefetch_bytes", "the latency of l1 is not known");
+    assert_open(&parameters, "l1", "prefetch_bytes", "the latency of l1, which is undetermined");
     pb_parameters_clear(&parameters);
 }
 

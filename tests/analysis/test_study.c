@@ -95,7 +95,7 @@ static void test_f13_section_3_4_1__lines_by_memory(void **state)
         assert_float_equal(lines_of(i, "constant_l1")[0].value, 64, 0);
         assert_float_equal(lines_of(i, "constant_l1")[1].value, 256, 0);
         assert_float_equal(lines_of(i, "texture")[0].value, 32, 0);
-        assert_open(&devices[i], "shared", "stride_knee_bytes", "no line size");
+        assert_open(&devices[i], "shared", "stride_knee_bytes", "bytes all take");
     }
     assert_number(&devices[QUADRO2000], "l1", "stride_knee_bytes", 64, 0);
     assert_number(&devices[C2070], "l1", "stride_knee_bytes", 64, 0);
@@ -193,7 +193,7 @@ static void test_study__costs_that_are_not_there_are_not_stated(void **state)
     device_infer(&device);
     assert_none(&device, "sm", "sync_cycles", "no number of threads slows down");
     assert_none(&device, "sm", "spill_variables", "no step in the cost of moves");
-    assert_none(&device, "sm", "coalesce_bytes", "was not recorded");
+    assert_none(&device, "sm", "coalesce_bytes", "not recorded");
     device_clear(&device);
 }
 
@@ -254,7 +254,7 @@ static void test_jump__noise_hides_no_line(void **state)
     assert_float_equal(device_parameter(&device, "l1", "stride_knee_bytes")->numbers[0].value, 128,
                        0);
     assert_int_equal(device_parameter(&device, "l1", "stride_knee_bytes")->number_count, 1);
-    assert_none(&device, "texture", "stride_knee_bytes", "no line size");
+    assert_none(&device, "texture", "stride_knee_bytes", "bytes all take");
     device_clear(&device);
 }
 

@@ -45,7 +45,7 @@ static void test_topology__a_device_without_clusters_says_so(void **state)
     (void)state;
     selected_infer("gtx780", "sm_clusters,l2_map", &parameters);
     assert_open(&parameters, "sm", "gpc_count", "unsupported");
-    assert_open(&parameters, "sm", "tpc_count", "neither of the tests");
+    assert_open(&parameters, "sm", "tpc_count", "neither sm_pairs nor");
     pb_parameters_clear(&parameters);
 }
 

@@ -261,8 +261,7 @@ findings_and_parameters_live_side_by_side() {
     valid f.h5
 }
 
-# judged FOLDER: what is said of f.h5 there, but for when.
-# What judging a file says, less the moment and, in messages of HDF5, the file's own length.
+# judged FOLDER: what is said of f.h5 there, but for when, and for the file's length in what HDF5 says.
 judged() {
     (cd "$1" && code=0 && "$bin/plumb-outliers" --read-only --json o.json f.h5 >out.txt 2>err.txt ||
         code=$? && sed 's/"judged_at": "[^"]*"//' o.json >o.txt &&

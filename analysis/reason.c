@@ -1,0 +1,43 @@
+/* The kinds of reasons; see reason.h. docs/parameters.md lists them. */
+#include "analysis/reason.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* The first that fits counts. */
+static const struct pb_reason_kind kinds[] = {
+    {"not recorded", "run the battery standard, or this test by --tests"},
+    {"missing", "measure again"},
+    {"failed", "measure again"},
+    {"hung", "measure again; plumb-outliers reports a device whose test hangs"},
+    {"crashed", "measure again; plumb-outliers reports a device whose test crashes"},
+    {"lost", "measure again; plumb-outliers reports a device that was lost"},
+    {"unsupported: no other device of this node",
+     "measure two or more GPUs of the node in one run"},
+    {"unsupported", "not possible on this device, as the reason says"},
+    {"not applicable", "not possible: this device has no such value"},
+    {"no such level", "not possible: this device has no such level within that range"},
+    {"not needed", "not necessary: other methods determine this memory's values above"},
+    {"not observable", "not possible: these measurements do not show it"},
+    {"depends on", "it follows once that parameter is determined"},
+    {"sweep too small", "a wider sweep than the battery makes"},
+    {"sweep resolution too coarse", "a sweep in smaller steps than the battery makes"},
+    {"too few", "more observations than this run made; another run may make them"},
+    {"not resolved", "more observations than this run made; another run may make them"},
+    {"ambiguous", "an observation that separates the candidates; another --seed may make one"},
+    {"one set needs", "not possible: this device has no such value"},
+    {"sets of unequal size",
+     "a hypothesis that plumb does not have; every access is in the recording"},
+    {"unexplained", "a hypothesis that plumb does not have; every access is in the recording"},
+    {"inconsistent", "a second run on an idle device shows whether noise is the cause"},
+};
+
+const struct pb_reason_kind *pb_reason_kind_of(const char *reason)
+{
+    if (strncmp(reason, "test ", strlen("test ")) == 0 && strstr(reason, ": ") != NULL)
+        reason = strstr(reason, ": ") + strlen(": ");
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strncmp(reason, kinds[i].words, strlen(kinds[i].words)) == 0)
+            return &kinds[i];
+    return NULL;
+}

@@ -1,0 +1,16 @@
+/*
+ * Why a parameter has no value. A reason begins with its kind, behind "test NAME: " where one test
+ * is meant, so that the kind is also in a file: "too few observations: 3 lines of …".
+ */
+#ifndef PB_ANALYSIS_REASON_H
+#define PB_ANALYSIS_REASON_H
+
+struct pb_reason_kind {
+    const char *words;  /* that a reason of this kind begins with */
+    const char *remedy; /* what would determine the parameter */
+};
+
+/* NULL: the reason names no kind. */
+const struct pb_reason_kind *pb_reason_kind_of(const char *reason);
+
+#endif
