@@ -43,7 +43,8 @@ enum pb_status pb_judge_causes(struct pb_verdict *verdict);
 enum pb_status pb_judge_populations(struct pb_verdict *verdict);
 
 /* The members share this attribute's value. Of a setting, that is the cause, and they are no broken
- * devices; boards of one part number or lot keep the cause that they have. */
+ * devices; boards of one part number or lot, and devices with events, keep the cause that they
+ * have. */
 void pb_finding_configuration(const struct pb_device_info *info, enum pb_attribute attribute,
                               struct pb_finding *finding);
 

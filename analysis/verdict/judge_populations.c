@@ -32,7 +32,7 @@ void pb_finding_configuration(const struct pb_device_info *info, enum pb_attribu
     snprintf(evidence, sizeof(evidence), "%s %.64s goes with it: %.300s",
              pb_attribute_name(attribute), value, finding->evidence);
     PB_TEXT_SET(finding->evidence, evidence);
-    if (!pb_attribute_is_setting(attribute) && finding->cause[0] != '\0')
+    if ((!pb_attribute_is_setting(attribute) || finding->by_event) && finding->cause[0] != '\0')
         return;
     PB_TEXT_SET(finding->cause, "configuration");
     snprintf(
@@ -138,7 +138,7 @@ static bool is_explained(const struct pb_verdict *verdict, const struct pb_membe
             const struct pb_finding *finding = &verdict->findings.items[f];
 
             is_named = finding->severity != PB_SEVERITY_UNKNOWN && !isnan(finding->value) &&
-                       finding->attribute[0] == '\0' &&
+                       (finding->attribute[0] == '\0' || finding->by_event) &&
                        is_member(&finding->members, part->subjects[i]);
         }
         explained += is_named;

@@ -214,6 +214,28 @@ static void test_events__what_all_have_is_no_cause_of_a_difference(void **state)
     pb_findings_clear(&findings);
 }
 
+/* What they have in common is said, and excuses nothing. */
+static void test_events__a_shared_driver_does_not_excuse_them(void **state)
+{
+    struct pb_sheet sheet = {0};
+    struct pb_findings findings = {0};
+
+    (void)state;
+    make_fleet(NODES, &sheet);
+    for (size_t i = 0; i < 3 * SLOTS; i++) {
+        PB_TEXT_SET(sheet.subjects[i].info.driver_version, "590.2");
+        put(&sheet, i, "throttle.thermal_hardware", 3.0);
+        put(&sheet, i, "l2.latency_ns", 145.0);
+    }
+    judge(&sheet, &findings);
+    assert_string_equal(findings.items[0].cause, "thermal");
+    assert_string_equal(findings.items[0].attribute, "driver");
+    assert_int_equal(findings.items[0].severity, PB_SEVERITY_CRITICAL);
+    assert_int_equal(findings.items[0].members.count, 3 * SLOTS);
+    assert_true(findings.items[0].drain);
+    pb_findings_clear(&findings);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +246,7 @@ int main(void)
         cmocka_unit_test(test_events__memory_errors_are_wrong_whatever_the_share),
         cmocka_unit_test(test_events__throttling_devices_are_nobodys_peers),
         cmocka_unit_test(test_events__what_all_have_is_no_cause_of_a_difference),
+        cmocka_unit_test(test_events__a_shared_driver_does_not_excuse_them),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
