@@ -22,8 +22,8 @@ enum { L1_BYTES = 65536, SHARED_BYTES = 65536, L2_BYTES = 131072 };
 /* Odd, and so many that the first load's latency and the last barrier do not count. */
 enum { REPEATS = 129, REPEATS_L2 = 33, REPEATS_ALONE = 17 };
 enum { WORDS = 3, MEMORIES = 3 };
-enum { PATTERNS = 3, LINES = 16, LINE_STEP_BYTES = 69 * 4096 + 128, ADDS = 5, SIDE_LINES = 64 };
-enum { ADDS_SPREAD = 80 }; /* of a thread: fast, and the first one's latency should not count */
+enum { PATTERNS = 3, LINES = 16, LINE_STEP_BYTES = 69 * 4096 + 128, SIDE_LINES = 64 };
+enum { ADDS_ALONE = 20 }; /* of a thread, on one SM */
 enum { COPIES = 33, COPIES_AT_ONCE = 8, SIZES = 7 };
 
 /* Runs the work; cycles_out[sm_count] */
@@ -142,13 +142,24 @@ static uint64_t largest(const uint64_t *values, size_t count)
     return most;
 }
 
+/*
+ * Additions of a thread: the faster they are, the more, so that the latency of the first one does
+ * not count; and the more, the fewer SMs there are.
+ */
+static uint32_t count_adds(size_t pattern, size_t sm_count)
+{
+    static const uint32_t adds[PATTERNS] = {5, 20, 400};
+    const uint32_t sms = 64;
+
+    return adds[pattern] * (sm_count < sms ? sms / (uint32_t)sm_count : 1);
+}
+
 enum pb_status pb_test_atomic_rate(struct pb_bench *bench, struct pb_recording *recording,
                                    struct pb_error *err)
 {
     static const char *const patterns[PATTERNS] = {"one_address", "one_line", "spread"};
     size_t sm_count = bench->info.sm_count;
     const uint32_t counts[PATTERNS] = {1, 32, (uint32_t)sm_count * PB_WORK_THREADS};
-    const uint32_t adds[PATTERNS] = {ADDS, ADDS, ADDS_SPREAD};
     double lines[LINES];
     struct sms sms = {NULL, NULL};
     enum pb_status status = open_sms(bench, &sms, err);
@@ -165,7 +176,7 @@ enum pb_status pb_test_atomic_rate(struct pb_bench *bench, struct pb_recording *
     for (size_t i = 0; i < PATTERNS * LINES && status == PB_OK; i++) {
         struct pb_work work = {.kind = PB_WORK_ATOMIC,
                                .word_bytes = 4,
-                               .repeats = adds[i / LINES],
+                               .repeats = count_adds(i / LINES, sm_count),
                                .address_count = counts[i / LINES],
                                .offset_bytes = i % LINES * LINE_STEP_BYTES,
                                .sm = -1};
@@ -212,7 +223,7 @@ enum pb_status pb_test_atomic_sides(struct pb_bench *bench, struct pb_recording 
     for (size_t i = 0; i < SIDE_LINES && status == PB_OK; i++) {
         const struct pb_work work = {.kind = PB_WORK_ATOMIC,
                                      .word_bytes = 4,
-                                     .repeats = ADDS,
+                                     .repeats = ADDS_ALONE,
                                      .address_count = 1,
                                      .offset_bytes = offsets[i],
                                      .sm = sm};
@@ -221,7 +232,7 @@ enum pb_status pb_test_atomic_sides(struct pb_bench *bench, struct pb_recording 
         recording->matrix.values[2 * i] = latency[i];
         if (status == PB_OK)
             recording->matrix.values[2 * i + 1] =
-                (double)PB_WORK_THREADS * ADDS / (double)sms.cycles[sm];
+                (double)PB_WORK_THREADS * ADDS_ALONE / (double)sms.cycles[sm];
     }
     close_sms(&sms);
     return status;
