@@ -142,6 +142,8 @@ enum pb_status pb_infer_loaded(const struct pb_case *at, struct pb_error *err)
     for (size_t i = 0; i < shares; i++)
         if (!isfinite(cells[i * step]) || !isfinite(cells[i * step + QUANTITY_BACKGROUND]))
             return pb_fail(err, PB_NOT_FOUND, "not recorded: traffic at some shares");
+    if (!(cells[(shares - 1) * step + QUANTITY_BACKGROUND] > 0.0))
+        return pb_fail(err, PB_NOT_FOUND, "not applicable: no other SM made any traffic");
     knee = find_knee(cells, shares, step, (1.0 + knee_rise) * cells[0]);
     if (isnan(knee.value))
         pb_parameter_set_none(
@@ -160,6 +162,22 @@ enum pb_status pb_infer_loaded(const struct pb_case *at, struct pb_error *err)
 }
 
 /* ---- L2, near and far ---- */
+
+/*
+ * Lines of two latencies may also be those of two caches, or of pages that a TLB holds and others:
+ * what is stated of sides needs SMs that see the same lines otherwise, as far as l2_map was run.
+ */
+static bool may_have_sides(const struct pb_case *at)
+{
+    const struct pb_parameter *sides =
+        pb_parameters_find(at->parameters, "l2", "partition_sm_counts");
+
+    return at->inference->tests[1] == NULL || at->recordings[1].outcome != PB_TEST_OK ||
+           sides == NULL || sides->kind != PB_VALUE_NONE;
+}
+
+static const char no_sides[] =
+    "depends on l2.partition_sm_counts: SMs were not seen to have a side of L2 each";
 
 /* What the smallest array tells of near lines, and DRAM's own test of those that are in no cache.
  */
@@ -387,6 +405,8 @@ enum pb_status pb_infer_l2_whole(const struct pb_case *at, struct pb_error *err)
                        arrays.row_count);
     if (!isfinite(dram))
         return pb_fail(err, PB_NOT_FOUND, "depends on the latency of DRAM, which is undetermined");
+    if (!may_have_sides(at))
+        return pb_fail(err, PB_NOT_FOUND, "%s", no_sides);
     values = calloc(count + 1, sizeof(*values));
     if (values == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu lines", count);
@@ -560,6 +580,8 @@ enum pb_status pb_infer_atomic_sides(const struct pb_case *at, struct pb_error *
 
     if (status == PB_OK && matrix->axes[1].length < 2)
         return pb_fail(err, PB_NOT_FOUND, "not recorded: no rates beside the latencies");
+    if (status == PB_OK && !may_have_sides(at))
+        return pb_fail(err, PB_NOT_FOUND, "%s", no_sides);
     if (status == PB_OK)
         status = copy_sorted(matrix->values, matrix->axes[0].length, matrix->axes[1].length,
                              &sorted, &count, err);
@@ -708,6 +730,9 @@ enum pb_status pb_infer_compute(const struct pb_case *at, struct pb_error *err)
         return status;
     if (matrix->axes[2].length < 2)
         return pb_fail(err, PB_NOT_FOUND, "not recorded: no runs were counted");
+    if (matrix->axes[1].length < 2)
+        return pb_fail(err, PB_NOT_FOUND,
+                       "not applicable: a single SM: there is none to compare it with");
     for (size_t i = 0; i < pb_matrix_size(matrix); i += matrix->axes[2].length) {
         if (!isfinite(matrix->values[i]) || !isfinite(matrix->values[i + 1]))
             continue;
@@ -744,6 +769,9 @@ enum pb_status pb_infer_sustained(const struct pb_case *at, struct pb_error *err
     enum pb_status status = pb_axes_check(matrix, wishes, 2, err);
     double count, wrong;
 
+    if (status == PB_OK && is_compute && at->info->sm_count == 1)
+        return pb_fail(err, PB_NOT_FOUND,
+                       "not applicable: a single SM: there is none to compare it with");
     if (status != PB_OK)
         return status;
     count = sum_of(matrix, is_compute ? "computed" : "copied_words");

@@ -130,6 +130,100 @@ static bool is_lonely(const struct pb_circles *circles, size_t sm, double smalle
     return (double)members <= smallest;
 }
 
+/* ---- GPCs that seem to be several ---- */
+
+/* CTAs of the clusters of one size, as they ran; 0: none did. */
+static size_t cluster_size(const struct pb_matrix *matrix, size_t size)
+{
+    size_t ranks = matrix->axes[RANK].length, most = 0;
+    size_t rows = pb_matrix_size(matrix) / matrix->axes[SIZE].length / ranks;
+
+    for (size_t row = 0; row < rows; row++) {
+        const double *cluster = matrix->values + (size * rows + row) * ranks;
+        size_t ctas = 0;
+
+        for (size_t rank = 0; rank < ranks; rank++)
+            ctas += !isnan(cluster[rank]);
+        most = ctas > most ? ctas : most;
+    }
+    return most;
+}
+
+/* The least SM of a cluster's; sm_count: it did not run. */
+static size_t least_sm(const double *cluster, size_t ranks, size_t sm_count)
+{
+    size_t least = sm_count;
+
+    for (size_t rank = 0; rank < ranks; rank++) {
+        size_t sm = sm_of(cluster[rank], sm_count);
+
+        least = sm < least ? sm : least;
+    }
+    return least;
+}
+
+/* Does each launch place clusters of one size elsewhere? Then one would cross what is no boundary.
+ */
+static bool do_launches_differ(const struct pb_matrix *matrix, size_t sm_count)
+{
+    size_t ranks = matrix->axes[RANK].length, clusters = matrix->axes[CLUSTER].length;
+    size_t launches = matrix->axes[LAUNCH].length;
+
+    for (size_t size = 0; size < matrix->axes[SIZE].length; size++) {
+        size_t first[SMS_MAX];
+
+        memset(first, 0xff, sizeof(first));
+        for (size_t row = 0; row < launches * clusters; row++) {
+            const double *cluster = matrix->values + (size * launches * clusters + row) * ranks;
+            size_t least = least_sm(cluster, ranks, sm_count);
+
+            for (size_t rank = 0; rank < ranks; rank++) {
+                size_t sm = sm_of(cluster[rank], sm_count);
+
+                if (sm == sm_count)
+                    continue;
+                if (first[sm] != SIZE_MAX && first[sm] != least)
+                    return true;
+                first[sm] = least;
+            }
+        }
+    }
+    return false;
+}
+
+/* A size of cluster of which both together would hold more than each for itself. */
+static bool are_apart(const struct pb_matrix *matrix, size_t a, size_t b)
+{
+    for (size_t i = 0; i < matrix->axes[SIZE].length; i++) {
+        size_t size = cluster_size(matrix, i);
+
+        if (size > 0 && (a + b) / size > a / size + b / size)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Clusters that never left a group of SMs prove a boundary only where they would have crossed it:
+ * not where every launch places them alike, and those of all sizes fill each group without a rest.
+ */
+static enum pb_status check_apart(const struct pb_matrix *matrix, const struct pb_circles *circles,
+                                  double smallest, struct pb_error *err)
+{
+    if (do_launches_differ(matrix, circles->members))
+        return PB_OK;
+    for (size_t a = 0; a < circles->count; a++)
+        for (size_t b = a + 1; b < circles->count; b++)
+            if ((double)circles->sizes[a] > smallest && (double)circles->sizes[b] > smallest &&
+                !are_apart(matrix, circles->sizes[a], circles->sizes[b]))
+                return pb_fail(
+                    err, PB_NOT_FOUND,
+                    "ambiguous: groups of %zu and %zu SMs may be of one GPC: clusters of no size "
+                    "that ran would tell",
+                    circles->sizes[a], circles->sizes[b]);
+    return PB_OK;
+}
+
 /* ---- all together ---- */
 
 static enum pb_status complete(const struct pb_case *at, bool *lonely, struct pb_circles *circles,
@@ -149,6 +243,9 @@ static enum pb_status complete(const struct pb_case *at, bool *lonely, struct pb
     if (with_company == 0)
         return pb_fail(err, PB_NOT_FOUND,
                        "too few observations: clusters of %g alone put SMs together", smallest);
+    status = check_apart(&at->recordings[0].matrix, circles, smallest, err);
+    if (status != PB_OK)
+        return status;
     if (count > 0)
         status = pb_lonely_join(&at->recordings[2].matrix, &at->recordings[1].matrix, lonely,
                                 circles, votes, &witness, err);

@@ -23,7 +23,8 @@ enum { L1_BYTES = 65536, SHARED_BYTES = 65536, L2_BYTES = 131072 };
 enum { REPEATS = 129, REPEATS_L2 = 33, REPEATS_ALONE = 17 };
 enum { WORDS = 3, MEMORIES = 3 };
 enum { PATTERNS = 3, LINES = 16, LINE_STEP_BYTES = 69 * 4096 + 128, SIDE_LINES = 64 };
-enum { ADDS_ALONE = 20 }; /* of a thread, on one SM */
+/* Of a thread on one SM; lines near each other, so that few pages need translation. */
+enum { ADDS_ALONE = 20, SIDE_STEP_BYTES = 4096 + 128 };
 enum { COPIES = 33, COPIES_AT_ONCE = 8, SIZES = 7 };
 
 /* Runs the work; cycles_out[sm_count] */
@@ -59,6 +60,26 @@ static void close_sms(struct sms *sms)
     free(sms->numbers);
 }
 
+/*
+ * Makes the array as large as the memory holds, and the passes over it as many as make up for that.
+ * False: not even the smallest fits, so that it would be read from elsewhere.
+ */
+static bool fit(const struct pb_bench *bench, struct pb_work *work)
+{
+    uint64_t step = pb_work_step_bytes(work), room = work->bytes, wanted = work->bytes;
+
+    if (work->kind == PB_WORK_SHARED && bench->info.shared_per_cta_bytes > 0)
+        room = bench->info.shared_per_cta_bytes;
+    if (work->kind == PB_WORK_L1 && bench->known[PB_CACHE_L1].edge_bytes > 0)
+        room = bench->known[PB_CACHE_L1].edge_bytes;
+    if (room < wanted)
+        work->bytes = room / step * step;
+    if (work->bytes == 0)
+        return false;
+    work->repeats = (uint32_t)(work->repeats * wanted / work->bytes) | 1;
+    return true;
+}
+
 enum pb_status pb_test_read_peak(struct pb_bench *bench, struct pb_recording *recording,
                                  struct pb_error *err)
 {
@@ -84,9 +105,8 @@ enum pb_status pb_test_read_peak(struct pb_bench *bench, struct pb_recording *re
         struct pb_work work = works[i / WORDS];
 
         work.word_bytes = (uint32_t)words[i % WORDS];
-        if (work.kind == PB_WORK_L1 && bench->known[PB_CACHE_L1].edge_bytes > 0 &&
-            bench->known[PB_CACHE_L1].edge_bytes < work.bytes)
-            continue; /* it would be read from L2 */
+        if (!fit(bench, &work))
+            continue;
         status = take(bench, &work, sms.cycles, err);
         for (size_t sm = 0; sm < sm_count && status == PB_OK; sm++)
             recording->matrix.values[i * sm_count + sm] =
@@ -212,7 +232,7 @@ enum pb_status pb_test_atomic_sides(struct pb_bench *bench, struct pb_recording 
     enum pb_status status = open_sms(bench, &sms, err);
 
     for (size_t i = 0; i < SIDE_LINES; i++) {
-        offsets[i] = i * LINE_STEP_BYTES;
+        offsets[i] = i * SIDE_STEP_BYTES;
         lines[i] = (double)offsets[i];
     }
     if (status == PB_OK)

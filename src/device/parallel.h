@@ -41,6 +41,7 @@ enum pb_work_kind {
 };
 
 enum { PB_WORK_THREADS = 1024, PB_WORK_ARRAY_STEP = 65536, PB_WORK_DEPTH_MAX = 16 };
+enum { PB_WORK_LOADS = 4 }; /* of a thread at once */
 
 /*
  * The same work of 1,024 threads on every SM at the same time, or on one SM alone.
@@ -55,13 +56,21 @@ enum { PB_WORK_THREADS = 1024, PB_WORK_ARRAY_STEP = 65536, PB_WORK_DEPTH_MAX = 1
 struct pb_work {
     enum pb_work_kind kind;
     uint32_t word_bytes;    /* 4, 8 or 16; BULK: a multiple of 16 */
-    uint64_t bytes;         /* a multiple of PB_WORK_ARRAY_STEP */
+    uint64_t bytes;         /* a multiple of pb_work_step_bytes() */
     uint32_t repeats;       /* odd, for reads */
     uint32_t depth;         /* BULK: 1 to PB_WORK_DEPTH_MAX */
     uint32_t address_count; /* ATOMIC */
     uint64_t offset_bytes;  /* ATOMIC: below PB_WORK_ARRAY_STEP * 1024, a multiple of 128 */
     int64_t sm;             /* -1: all */
 };
+
+/* What the array of a work is a multiple of: so many loads of all threads. */
+static inline uint64_t pb_work_step_bytes(const struct pb_work *work)
+{
+    return work->kind == PB_WORK_BULK
+               ? PB_WORK_ARRAY_STEP
+               : (uint64_t)PB_WORK_THREADS * PB_WORK_LOADS * work->word_bytes;
+}
 
 /*
  * The same products of random matrices on every SM, `runs` times, each from operands of its own;

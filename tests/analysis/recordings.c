@@ -20,8 +20,15 @@ enum pb_status recordings_measure(const char *profile, uint64_t seed,
                                   struct recordings *recordings_out, struct pb_error *err)
 {
     struct pb_device_request request = {.profile = profile, .seed = seed};
+
+    return recordings_measure_request(&request, recordings_out, err);
+}
+
+enum pb_status recordings_measure_request(const struct pb_device_request *request,
+                                          struct recordings *recordings_out, struct pb_error *err)
+{
     struct pb_bench bench;
-    enum pb_status status = pb_bench_open(&pb_device_sim, &request, PB_STANDARD, &bench, err);
+    enum pb_status status = pb_bench_open(&pb_device_sim, request, PB_STANDARD, &bench, err);
 
     memset(recordings_out, 0, sizeof(*recordings_out));
     if (status != PB_OK)

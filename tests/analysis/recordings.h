@@ -11,6 +11,8 @@
 
 enum { RECORDINGS_MAX = 96 };
 
+struct pb_device_request;
+
 struct recordings {
     struct pb_device_info info;
     struct pb_recording items[RECORDINGS_MAX];
@@ -20,6 +22,8 @@ struct recordings {
 /* Runs every test of the standard battery that an inference reads. `profile`: a name or a file. */
 enum pb_status recordings_measure(const char *profile, uint64_t seed,
                                   struct recordings *recordings_out, struct pb_error *err);
+enum pb_status recordings_measure_request(const struct pb_device_request *request,
+                                          struct recordings *recordings_out, struct pb_error *err);
 
 enum pb_status recordings_infer(const struct recordings *recordings,
                                 struct pb_parameters *parameters_out, struct pb_error *err);

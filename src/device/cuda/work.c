@@ -80,9 +80,14 @@ static enum pb_status check_work(const struct pb_cuda_device *cuda, const struct
         return pb_fail(err, PB_INVALID, "work: no repeats");
     if (work->kind == PB_WORK_ATOMIC)
         return work->address_count > 0 ? PB_OK : pb_fail(err, PB_INVALID, "work: no addresses");
-    if (work->bytes == 0 || work->bytes % PB_WORK_ARRAY_STEP != 0)
-        return pb_fail(err, PB_INVALID, "work: expected a multiple of %d bytes, found %" PRIu64,
-                       PB_WORK_ARRAY_STEP, work->bytes);
+    if (work->kind != PB_WORK_BULK && work->word_bytes != 4 && work->word_bytes != 8 &&
+        work->word_bytes != 16)
+        return pb_fail(err, PB_INVALID, "work: expected words of 4, 8 or 16 bytes, found %" PRIu32,
+                       work->word_bytes);
+    if (work->bytes == 0 || work->bytes % pb_work_step_bytes(work) != 0)
+        return pb_fail(err, PB_INVALID,
+                       "work: expected a multiple of %" PRIu64 " bytes, found %" PRIu64,
+                       pb_work_step_bytes(work), work->bytes);
     if (work->kind == PB_WORK_SHARED && work->bytes > shared_bytes)
         return pb_fail(err, PB_UNSUPPORTED, "work: %" PRIu64 " bytes of shared memory of %" PRIu64,
                        work->bytes, shared_bytes);

@@ -165,9 +165,14 @@ static enum pb_status check_work(const struct pb_sim_device *device, const struc
         return pb_fail(err, PB_INVALID, "work: no repeats");
     if (work->kind == PB_WORK_ATOMIC)
         return work->address_count > 0 ? PB_OK : pb_fail(err, PB_INVALID, "work: no addresses");
-    if (work->bytes == 0 || work->bytes % PB_WORK_ARRAY_STEP != 0)
-        return pb_fail(err, PB_INVALID, "work: expected a multiple of %d bytes, found %llu",
-                       PB_WORK_ARRAY_STEP, (unsigned long long)work->bytes);
+    if (work->kind != PB_WORK_BULK && work->word_bytes != 4 && work->word_bytes != 8 &&
+        work->word_bytes != 16)
+        return pb_fail(err, PB_INVALID, "work: expected words of 4, 8 or 16 bytes, found %u",
+                       work->word_bytes);
+    if (work->bytes == 0 || work->bytes % pb_work_step_bytes(work) != 0)
+        return pb_fail(err, PB_INVALID, "work: expected a multiple of %llu bytes, found %llu",
+                       (unsigned long long)pb_work_step_bytes(work),
+                       (unsigned long long)work->bytes);
     if (work->kind == PB_WORK_SHARED && work->bytes > device->profile->shared.bytes_per_sm)
         return pb_fail(err, PB_UNSUPPORTED, "work: %llu bytes of shared memory of %llu",
                        (unsigned long long)work->bytes,

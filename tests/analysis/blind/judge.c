@@ -1,4 +1,5 @@
 /* Judging every stated parameter of a drawn device by what was drawn. */
+#include "analysis/blind/parallel.h"
 #include "analysis/blind/recover.h"
 
 #include <math.h>
@@ -95,6 +96,10 @@ static void check_numbers(struct answers *answers, const char *memory, const cha
     add_text(result, ", found");
     for (size_t i = 0; i < parameter->number_count; i++)
         add_number(result, parameter->numbers[i].value);
+    if (result->verdict == BLIND_WRONG) {
+        add_text(result, "; ");
+        add_text(result, parameter->method);
+    }
 }
 
 static void check_exact(struct answers *answers, const char *memory, const char *name, double truth)
@@ -383,13 +388,24 @@ static void check_carveouts(struct answers *answers, const struct blind_cache *c
     answers->count = one.count;
 }
 
+/* Both halves of an L2, where the far one holds lines of its own: its size alone is judged then. */
+static void check_size(struct answers *answers, const char *memory,
+                       const struct blind_profile *profile, const struct blind_cache *cache)
+{
+    bool is_halved = strcmp(memory, "l2") == 0 && profile->parallel.far_bytes > 0;
+    double far_bytes = is_halved ? (double)profile->parallel.far_bytes : 0.0;
+
+    check_exact(answers, memory, "size_bytes", (double)blind_cache_bytes(cache) + far_bytes);
+    if (!is_halved)
+        check_full_miss(answers, memory, cache);
+}
+
 static void check_cache(struct answers *answers, const char *memory,
                         const struct blind_profile *profile)
 {
     const struct blind_cache *cache = cache_of(profile, memory);
 
-    check_exact(answers, memory, "size_bytes", (double)blind_cache_bytes(cache));
-    check_full_miss(answers, memory, cache);
+    check_size(answers, memory, profile, cache);
     check_exact(answers, memory, "line_bytes", (double)cache->line_bytes);
     check_exact(answers, memory, "sector_bytes", (double)cache->sector_bytes);
     check_exact(answers, memory, "fetch_bytes", (double)cache->sector_bytes);
@@ -566,6 +582,18 @@ static void check_groups(struct answers *answers, double slices)
     check_exact(answers, "l2", "address_group_count", found == 2.0 ? found : slices);
 }
 
+/* Without sides all SMs are of one GPC, which clusters of several CTAs may show. */
+static void check_one_gpc(struct answers *answers, const struct blind_profile *profile)
+{
+    if (blind_cluster_max(profile) < 2 || profile->sm_count < 2) {
+        check_absent(answers, "sm", "gpc_count");
+        check_absent(answers, "sm", "gpc_sm_counts");
+        return;
+    }
+    check_exact(answers, "sm", "gpc_count", 1.0);
+    check_exact(answers, "sm", "gpc_sm_counts", profile->sm_count);
+}
+
 static void check_sides(struct answers *answers, const struct blind_profile *profile)
 {
     const struct blind_sides *sides = &profile->sides;
@@ -578,8 +606,7 @@ static void check_sides(struct answers *answers, const struct blind_profile *pro
         check_absent(answers, "l2", "address_group_count");
         check_absent(answers, "l2", "slice_count");
         check_absent(answers, "sm", "sm_group_sizes");
-        check_absent(answers, "sm", "gpc_count");
-        check_absent(answers, "sm", "gpc_sm_counts");
+        check_one_gpc(answers, profile);
         return;
     }
     for (uint32_t i = 0; i < sides->gpc_count; i++) {
@@ -597,7 +624,7 @@ static void check_sides(struct answers *answers, const struct blind_profile *pro
         check_numbers(answers, "sm", "sm_group_sizes", sms, sides->gpc_count, 0, 0);
     else
         check_numbers(answers, "sm", "sm_group_sizes", halves, 2, 0, 0);
-    if (profile->has_clusters) {
+    if (blind_cluster_max(profile) > 1) {
         check_exact(answers, "sm", "gpc_count", sides->gpc_count);
         check_numbers(answers, "sm", "gpc_sm_counts", sms, sides->gpc_count, 0, 0);
     }
@@ -616,8 +643,8 @@ static void check_rates(struct answers *answers, const struct blind_profile *pro
         snprintf(name, sizeof(name), "%speak_efficiency", prefixes[i]);
         check_numbers(answers, "dram", name, &share, 1, 0, 0.03);
     }
-    check_numbers(answers, "shared", "peak_bytes_per_cycle_per_sm", (const double[]){128.0}, 1, 0,
-                  0.03);
+    check_numbers(answers, "shared", "peak_bytes_per_cycle_per_sm",
+                  (const double[]){blind_shared_peak(profile)}, 1, 0, 0.03);
 }
 
 /* What is stated and was not looked at yet: no rule here says what it should be. */
@@ -669,6 +696,39 @@ size_t blind_judge(const struct pb_parameters *parameters, const struct blind_pr
                   answers.jitter_cycles + 1.0, 0.02);
     check_exact(&answers, "mshr", "outstanding_per_warp", profile->per_warp);
     check_exact(&answers, "mshr", "outstanding_per_sm", profile->per_sm);
+    if (profile->parallel.is_drawn)
+        blind_parallel_judge(&answers, profile);
     name_unjudged(&answers);
     return answers.count;
+}
+
+void blind_check_numbers(struct answers *answers, const char *memory, const char *name,
+                         const double *truth, size_t count, double tolerance, double relative)
+{
+    check_numbers(answers, memory, name, truth, count, tolerance, relative);
+}
+
+void blind_check_latency(struct answers *answers, const char *memory, const char *name,
+                         double truth)
+{
+    check_latency(answers, memory, name, truth);
+}
+
+void blind_check_absent(struct answers *answers, const char *memory, const char *name)
+{
+    check_absent(answers, memory, name);
+}
+
+void blind_check_missing(struct answers *answers, const char *memory)
+{
+    check_missing(answers, memory);
+}
+
+void blind_check_either(struct answers *answers, const char *memory, const char *name, double truth,
+                        double tolerance)
+{
+    const struct pb_parameter *parameter = pb_parameters_find(answers->parameters, memory, name);
+
+    if (parameter != NULL && parameter->kind != PB_VALUE_NONE)
+        check_numbers(answers, memory, name, &truth, 1, tolerance, 0.0);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/blind/draw.h"
+#include "analysis/blind/parallel.h"
 
 static bool is_power_of_two(uint64_t value)
 {
@@ -234,6 +235,8 @@ void blind_draw(uint64_t seed, struct blind_profile *profile_out)
 
     if (seed >= BLIND_BROAD_FIRST) {
         blind_draw_broad(seed, profile_out);
+        if (seed >= BLIND_PARALLEL_FIRST)
+            blind_parallel_draw(profile_out);
         return;
     }
 
@@ -306,37 +309,51 @@ static void write_tlb(FILE *file, const struct blind_tlb *tlb, const char *id)
     fputs("}", file);
 }
 
+double blind_shared_peak(const struct blind_profile *profile)
+{
+    return profile->parallel.is_drawn ? profile->parallel.shared_bytes_per_cycle : 128.0;
+}
+
 static void write_rest(FILE *file, const struct blind_profile *profile)
 {
     const uint32_t *conflict = profile->conflict_cycles;
+    uint64_t shared_bytes = profile->parallel.is_drawn ? profile->parallel.shared_bytes : 49152;
 
     fprintf(file,
             " \"dram\": {\"latency_cycles\": %u, \"bandwidth_bytes_per_s\": %.17g, "
             "\"theoretical_bytes_per_s\": %.17g},\n"
-            " \"shared\": {\"bytes_per_sm\": 49152, \"banks\": 32, \"bank_bytes\": %u, "
-            "\"latency_cycles\": %u, \"peak_bytes_per_cycle\": 128, \"conflict_cycles\": "
+            " \"shared\": {\"bytes_per_sm\": %llu, \"banks\": 32, \"bank_bytes\": %u, "
+            "\"latency_cycles\": %u, \"peak_bytes_per_cycle\": %.17g, \"conflict_cycles\": "
             "{\"2\": %u, \"4\": %u, \"8\": %u, \"16\": %u, \"32\": %u}},\n"
             " \"mshr\": {\"per_sm\": %u, \"per_warp\": %u},\n"
             " \"noise\": {\"jitter_cycles\": %u, \"spike_probability\": %g, "
             "\"spike_cycles\": %u}}\n",
             profile->dram_cycles, profile->bandwidth_bytes_per_s, profile->theoretical_bytes_per_s,
-            profile->bank_bytes, profile->shared_cycles, conflict[0], conflict[1], conflict[2],
-            conflict[3], conflict[4], profile->per_sm, profile->per_warp, profile->jitter_cycles,
+            (unsigned long long)shared_bytes, profile->bank_bytes, profile->shared_cycles,
+            blind_shared_peak(profile), conflict[0], conflict[1], conflict[2], conflict[3],
+            conflict[4], profile->per_sm, profile->per_warp, profile->jitter_cycles,
             profile->spike_probability, profile->spike_cycles);
+}
+
+uint32_t blind_cluster_max(const struct blind_profile *profile)
+{
+    if (profile->parallel.is_drawn)
+        return profile->parallel.cluster_max;
+    return profile->has_clusters ? 16 : 0;
 }
 
 static void write_sides(FILE *file, const struct blind_profile *profile)
 {
     const struct blind_sides *sides = &profile->sides;
 
-    fprintf(file, " \"layout\": {\"cluster_max\": %d},\n", profile->has_clusters ? 16 : 0);
+    fprintf(file, " \"layout\": {\"cluster_max\": %u},\n", blind_cluster_max(profile));
     if (sides->far_cycles == 0)
         return;
     fprintf(file,
             " \"l2_sides\": {\"far_latency_cycles\": %u, \"mask\": \"0x%llx\", \"slices\": %u, "
-            "\"slice_spread_cycles\": %u, \"gpc_sms\": [",
-            sides->far_cycles, (unsigned long long)sides->mask, sides->slices,
-            sides->spread_cycles);
+            "\"slice_spread_cycles\": %u, \"far_bytes\": %llu, \"gpc_sms\": [",
+            sides->far_cycles, (unsigned long long)sides->mask, sides->slices, sides->spread_cycles,
+            (unsigned long long)profile->parallel.far_bytes);
     for (uint32_t i = 0; i < sides->gpc_count; i++)
         fprintf(file, "%s%u", i > 0 ? ", " : "", sides->gpc_sms[i]);
     fputs("]},\n", file);
@@ -379,6 +396,7 @@ int blind_write(const struct blind_profile *profile, const char *path)
     }
     fputs("],\n", file);
     write_sides(file, profile);
+    blind_parallel_write(file, profile);
     write_rest(file, profile);
     return fclose(file) == 0 ? 0 : -1;
 }

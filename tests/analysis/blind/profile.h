@@ -50,6 +50,26 @@ struct blind_sides {
     uint32_t gpc_sms[BLIND_GPCS_MAX], gpc_count;
 };
 
+/* What all SMs do at once, links, and a fault of an SM; see parallel.h. */
+struct blind_parallel {
+    bool is_drawn;
+    double knee_share, slope, saturated_factor;
+    double sm_bytes_per_cycle, l2_bytes_per_cycle, shared_bytes_per_cycle;
+    uint64_t shared_bytes;
+    double address_per_cycle, line_per_cycle, spread_per_cycle, far_cost;
+    double persisting_share, bulk_cycles; /* 0: the device cannot do that */
+    double own_cycles, cluster_cycles, cluster_spread_cycles;
+    double own_bytes_per_cycle, cluster_bytes_per_cycle;
+    uint32_t cluster_max; /* 0: none */
+    uint64_t far_bytes;   /* 0: the far half holds nothing beyond the near one */
+    uint32_t pcie_generation, pcie_width;
+    double host_us, pageable_share;
+    uint32_t devices; /* of the node; 1: no peer */
+    double peer_bytes_per_s, peer_us, peer_both_share, peer_load_ns;
+    int flip_sm; /* that computes wrongly; -1: none */
+    double flip_probability;
+};
+
 struct blind_profile {
     uint64_t seed;
     uint32_t overhead_cycles, clock_mhz;
@@ -65,6 +85,7 @@ struct blind_profile {
     uint32_t per_warp, per_sm;
     uint32_t jitter_cycles, spike_cycles;
     double spike_probability;
+    struct blind_parallel parallel;
 };
 
 /*
@@ -87,6 +108,10 @@ enum { BLIND_HASHED_FIRST = 2000000 };
  */
 enum { BLIND_BROAD_FIRST = 3000000 };
 
+/* And from here on also with what all SMs do at once, clusters, links, an SM that computes wrongly.
+ */
+enum { BLIND_PARALLEL_FIRST = 5900000 };
+
 void blind_draw(uint64_t seed, struct blind_profile *profile_out);
 
 /* As above, for seeds from BLIND_BROAD_FIRST on. */
@@ -95,6 +120,8 @@ void blind_draw_broad(uint64_t seed, struct blind_profile *profile_out);
 uint64_t blind_cache_bytes(const struct blind_cache *cache);
 uint32_t blind_tlb_entries(const struct blind_tlb *tlb);
 uint64_t blind_tlb_page_bytes(const struct blind_tlb *tlb);
+uint32_t blind_cluster_max(const struct blind_profile *profile); /* CTAs; 0: no clusters */
+double blind_shared_peak(const struct blind_profile *profile);   /* byte/cycle of an SM */
 
 /* Writes it for the simulator; 0, or -1 when the file cannot be written. */
 int blind_write(const struct blind_profile *profile, const char *path);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analysis/blind/parallel.h"
 #include "analysis/inference.h"
 #include "analysis/recordings.h"
 #include "battery/battery.h"
@@ -12,6 +13,22 @@ static size_t give_up(struct blind_result *results, const struct pb_error *err)
 {
     snprintf(results[0].detail, sizeof(results[0].detail), "%s", err->message);
     return 0;
+}
+
+static enum pb_status measure(const char *path, const struct blind_profile *profile,
+                              struct recordings *recordings_out, struct pb_error *err)
+{
+    char fault[64];
+    const char *const faults[] = {fault};
+    struct pb_device_request request = {
+        .profile = path, .seed = profile->seed, .host_devices = profile->parallel.devices};
+
+    blind_parallel_fault(profile, fault);
+    if (fault[0] != '\0') {
+        request.faults = faults;
+        request.fault_count = 1;
+    }
+    return recordings_measure_request(&request, recordings_out, err);
 }
 
 size_t blind_recover(const struct blind_profile *profile, const char *folder,
@@ -28,7 +45,7 @@ size_t blind_recover(const struct blind_profile *profile, const char *folder,
         pb_fail(&err, PB_IO, "%s: cannot be written", path);
         return give_up(results_out, &err);
     }
-    if (recordings_measure(path, profile->seed, &recordings, &err) != PB_OK)
+    if (measure(path, profile, &recordings, &err) != PB_OK)
         return give_up(results_out, &err);
     if (recordings_infer(&recordings, &parameters, &err) != PB_OK) {
         recordings_clear(&recordings);

@@ -25,7 +25,7 @@ struct blind_result {
     char detail[PB_MESSAGE_LENGTH]; /* what was expected and found */
 };
 
-enum { BLIND_RESULTS_MAX = 256 };
+enum { BLIND_RESULTS_MAX = 512 };
 
 /* Wrong or spurious: what must not be. */
 static inline bool blind_is_false(const struct blind_result *result)
