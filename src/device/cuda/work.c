@@ -251,7 +251,7 @@ static struct cluster_parts lay_out_clusters(uint64_t ctas, uint64_t size)
     return parts;
 }
 
-enum { CLUSTER_REPEATS = 3 };
+enum { CLUSTER_REPEATS = 33 }; /* odd; fewer would time how the code is fetched */
 
 /* Between the two clocks of pair number i of a part; 0: the kernel did not time it. */
 static double cluster_cycles(const uint64_t *clocks, uint64_t part, uint64_t i)
