@@ -97,6 +97,14 @@ const struct pb_figure pb_figures[] = {
      "in "
      "its own half of L2, in the other half and in DRAM form three plateaus.",
      pb_figure_whole_l2},
+    {"persistence",
+     "Caches",
+     "What L2 keeps where it is asked to",
+     PB_FROM_TESTS,
+     {"l2_persistence"},
+     "An SM reads an array of an eighth of L2, with and without the wish that it be kept; then all "
+     "SMs write twice the size of L2. Lines that were kept take as long as without these writes.",
+     pb_figure_persistence},
     {"tlb",
      "TLBs",
      "TLB steps",
@@ -206,6 +214,15 @@ const struct pb_figure pb_figures[] = {
      "Additions of all SMs at once: all to one address, to the words of one line, each to its own "
      "address. Latencies of single atomics are in the map of SMs and L2 lines.",
      pb_figure_atomics},
+    {"atomic_sides",
+     "Throughput",
+     "Atomics by the side of L2",
+     PB_FROM_TESTS,
+     {"atomic_sides"},
+     "Additions of one SM to each of some lines while the others rest. Two levels are lines at "
+     "home "
+     "on the SM's own side of L2 and on the other one.",
+     pb_figure_atomic_sides},
     {"bulk",
      "Throughput",
      "Bulk copies",
@@ -228,6 +245,23 @@ const struct pb_figure pb_figures[] = {
      {"peer_link"},
      "Throughput between the GPUs of this node, GB/s; rows are the GPUs that measure.",
      pb_figure_peers},
+    {"peer_chase",
+     "Links",
+     "Loads from the memory of peers",
+     PB_FROM_TESTS,
+     {"peer_chase"},
+     "Latency of loads from each other GPU of this node: of lines that no cache has, that the "
+     "peer's L2 has, and that this SM has loaded before.",
+     pb_figure_peer_chase},
+    {"peer_copy",
+     "Links",
+     "Copies from and to peers",
+     PB_FROM_TESTS,
+     {"peer_copy"},
+     "Throughput of copies of 256 MiB from each other GPU of this node, to it, and both at once, "
+     "by "
+     "one copy engine, by several, and by a kernel on all SMs.",
+     pb_figure_peer_copy},
     {"jumps",
      "Programming",
      "Small and large jumps",

@@ -92,10 +92,15 @@ const char *pb_figure_agreement(const struct pb_figure_case *at);
 /* figures_parallel.c */
 const char *pb_figure_loaded(const struct pb_figure_case *at);
 const char *pb_figure_whole_l2(const struct pb_figure_case *at);
+const char *pb_figure_persistence(const struct pb_figure_case *at);
 const char *pb_figure_sm_rates(const struct pb_figure_case *at);
 const char *pb_figure_atomics(const struct pb_figure_case *at);
+const char *pb_figure_atomic_sides(const struct pb_figure_case *at);
 const char *pb_figure_bulk(const struct pb_figure_case *at);
 const char *pb_figure_clusters(const struct pb_figure_case *at);
+/* figures_peers.c */
+const char *pb_figure_peer_chase(const struct pb_figure_case *at);
+const char *pb_figure_peer_copy(const struct pb_figure_case *at);
 /* figures_sm.c */
 const char *pb_figure_sms(const struct pb_figure_case *at);
 const char *pb_figure_sm_caches(const struct pb_figure_case *at);

@@ -197,6 +197,45 @@ const char *pb_figure_whole_l2(const struct pb_figure_case *at)
     return NULL;
 }
 
+/* Access × line: what of an array is still in L2, by how it was read before. */
+const char *pb_figure_persistence(const struct pb_figure_case *at)
+{
+    enum { ACCESSES = 3, QUANTILES = 60 };
+    static const struct pb_axis_wish axes[] = {{"access", true}, {"line", false}};
+    static const struct {
+        const char *label, *name;
+    } accesses[ACCESSES] = {{"alone", "nothing else written"},
+                            {"persisting", "to be kept"},
+                            {"normal", "by plain reads"}};
+    const struct pb_matrix *matrix = &pb_figure_recording(at, 0)->matrix;
+    const char *reason = pb_figure_check(at, matrix, axes, 2);
+    struct pb_plot_series series[ACCESSES];
+    struct pb_plot plot = {
+        .title = "Lines by their latency, behind twice the size of L2 of other data",
+        .description = "A curve for each way to read the array before: so large a share of its "
+                       "lines takes at most so long.",
+        .x = {.label = "Share of the array's lines", .unit = "", .from_zero = true},
+        .y = {.label = "Latency", .unit = "cycle", .from_zero = true},
+        .series = series,
+        .reference = NAN,
+        .is_wide = true};
+
+    if (reason != NULL)
+        return reason;
+    for (size_t i = 0; i < ACCESSES; i++) {
+        size_t row = pb_axis_label(&matrix->axes[0], accesses[i].label);
+        size_t lines = matrix->axes[1].length;
+        struct pb_curve curve;
+
+        if (row == matrix->axes[0].length)
+            continue;
+        curve = read_quantiles(at->page, matrix->values + row * lines, lines, QUANTILES);
+        add_series(&plot, series, accesses[i].name, PB_MARK_LINE, &curve);
+    }
+    pb_plot_write(at->page, &plot);
+    return NULL;
+}
+
 /* ---- rates of every SM ---- */
 
 /* The size of the word by which an SM in the middle reads most. */
@@ -298,6 +337,38 @@ const char *pb_figure_atomics(const struct pb_figure_case *at)
     }
     pb_plot_write(at->page, &plot);
     return NULL;
+}
+
+/* Line × quantity. */
+const char *pb_figure_atomic_sides(const struct pb_figure_case *at)
+{
+    static const struct pb_axis_wish axes[] = {{"line", false}, {"quantity", true}};
+    static const struct {
+        const char *label, *title, *y, *unit;
+    } quantities[] = {{"latency", "An addition that waits for the one before", "Latency", "cycle"},
+                      {"rate", "Additions of all threads of the SM", "Additions", "1/cycle"}};
+    const struct pb_matrix *matrix = &pb_figure_recording(at, 0)->matrix;
+    const char *reason = pb_figure_check(at, matrix, axes, 2);
+
+    for (size_t i = 0; reason == NULL && i < 2; i++) {
+        size_t index[] = {0, pb_axis_label(&matrix->axes[1], quantities[i].label)};
+        struct pb_plot_series series[1];
+        struct pb_plot plot = {
+            .title = quantities[i].title,
+            .description = "A dot for each line.",
+            .x = {.label = "Line", .unit = "byte"},
+            .y = {.label = quantities[i].y, .unit = quantities[i].unit, .from_zero = true},
+            .series = series,
+            .reference = NAN};
+        struct pb_curve curve;
+
+        if (index[1] == matrix->axes[1].length)
+            continue;
+        curve = pb_curve_matrix(at->page, matrix, 0, index);
+        add_series(&plot, series, NULL, PB_MARK_DOTS, &curve);
+        pb_plot_write(at->page, &plot);
+    }
+    return reason;
 }
 
 /* Size × quantity. */

@@ -218,8 +218,8 @@ static enum pb_status check_apart(const struct pb_matrix *matrix, const struct p
                 !are_apart(matrix, circles->sizes[a], circles->sizes[b]))
                 return pb_fail(
                     err, PB_NOT_FOUND,
-                    "ambiguous: groups of %zu and %zu SMs may be of one GPC: clusters of no size "
-                    "that ran would tell",
+                    "ambiguous: groups of %zu and %zu SMs may be of one GPC: no clusters that ran "
+                    "could have crossed their boundary",
                     circles->sizes[a], circles->sizes[b]);
     return PB_OK;
 }

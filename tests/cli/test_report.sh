@@ -83,6 +83,20 @@ recorded_h200_has_the_figures_of_all_sms() {
     grep -qE '^<tr><td>125829120(<td>0\.[234][0-9]*){3}</table>$' page.html || fail "no three plateaus"
 }
 
+# Simulated: 270 and 670 cycles in the peer, 718 ns of way at 1,980 MHz, 32 cycles in the own L1.
+node_has_the_figures_of_its_peers() {
+    echo '{"seed": 7, "devices": [{"host": "n1", "profile": "h200", "count": 2}]}' >fleet.json
+    tests=clock_overhead,dram_latency,l2_map,l2_persistence,atomic_sides,peer_link,peer_chase,peer_copy
+    ranks 0 2 --backend sim --fleet fleet.json --tests "$tests" --no-progress -o f.h5
+    run 0 "$bin/plumb-report" --device n1.gpu0 -o page.html f.h5
+    page page.html 1500000 "to be kept" "Both ways at once"
+    for figure in persistence atomic_sides peers peer_chase peer_copy; do
+        grep -q "<figure id=\"f0-$figure\"" page.html || fail "no figure $figure"
+    done
+    grep -qE '^<tr><td>gpu1<td>209[0-9]<td>169[0-9]<td>169[0-9]<td>32' page.html ||
+        fail "no latencies of a peer"
+}
+
 # What the report shows is what the two other programs keep in the file.
 analysed_fleet_is_shown_as_judged() {
     fleet f.h5
