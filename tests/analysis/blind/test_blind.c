@@ -197,6 +197,49 @@ static void test_blind__many_spikes_make_nothing_wrong(void **state)
             fail_of(profile.seed, &results[k]);
 }
 
+static bool is_of_all_sms(const struct blind_result *result)
+{
+    static const char *const names[] = {"atomic.",    "bulk_copy.",  "cluster_shared.", "compute.",
+                                        "host_link.", "peer_link.",  "l2_near.",        "l2_far.",
+                                        "sm.gpc_",    "persisting_", "normal_share",    "loaded_",
+                                        "read_bytes_"};
+    bool found = false;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        found |= strstr(result->name, names[i]) != NULL;
+    return found;
+}
+
+/*
+ * 5900001, 5900034  clusters that fill groups of SMs of one GPC without a rest
+ * 5900014, 5900020  lines of two latencies, by pages that a small TLB does not hold
+ * 5900016           one SM: no traffic of others, nobody to compare its computations with
+ * 5900074           a third cache behind L2 is no far half of it
+ * 5900003, 5900007  an SM that computes wrongly; no clusters of several CTAs
+ */
+static void test_blind__what_all_sms_do_at_once(void **state)
+{
+    static const uint64_t seeds[] = {5900001, 5900003, 5900007, 5900014,
+                                     5900016, 5900020, 5900034, 5900074};
+    size_t exact = 0, open = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
+        struct blind_result results[BLIND_RESULTS_MAX];
+        size_t count = recover(seeds[i], results);
+
+        for (size_t k = 0; k < count; k++) {
+            if (!is_of_all_sms(&results[k]))
+                continue;
+            if (blind_is_false(&results[k]))
+                fail_of(seeds[i], &results[k]);
+            exact += results[k].verdict == BLIND_EXACT;
+            open += results[k].verdict == BLIND_NULL || results[k].verdict == BLIND_BOUNDED;
+        }
+    }
+    assert_true(3 * open <= exact + open);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +250,7 @@ int main(void)
         cmocka_unit_test(test_blind__hashed_translation_is_told_or_open),
         cmocka_unit_test(test_blind__the_next_level_is_the_one_that_answers),
         cmocka_unit_test(test_blind__many_spikes_make_nothing_wrong),
+        cmocka_unit_test(test_blind__what_all_sms_do_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
