@@ -9,8 +9,12 @@
 #include "analysis/statistics/sample.h"
 
 /* Shapes that are tried. Devices so far have 16 or 32 banks of 4 or 8 bytes. */
-static const uint32_t bank_counts[] = {8, 16, 32, 64, 128};
-static const uint32_t bank_widths[] = {4, 8, 16, 32, 64};
+enum { COUNTS = 5, WIDTHS = 5, SHAPES = COUNTS * WIDTHS };
+static const uint32_t bank_counts[COUNTS] = {8, 16, 32, 64, 128};
+static const uint32_t bank_widths[WIDTHS] = {4, 8, 16, 32, 64};
+
+/* Over all strides: as alike as noise makes two shapes that predict the same. */
+static const double alike_cycles = 1.0;
 
 /* Strides that a shape must explain: less is another shape's. */
 static const double explained_share = 0.9;
@@ -54,25 +58,42 @@ static double median_of_ways(const struct pb_bank_stride *strides, const uint32_
     return pb_quantile(scratch, found, 0.5);
 }
 
-/* How many strides take the time of their ways, where more ways take longer than all fewer. */
-static size_t count_explained(const struct pb_bank_stride *strides, const uint32_t *ways,
-                              size_t count, uint32_t lanes, double *scratch)
+/* How well a shape predicts. */
+struct fit {
+    size_t explained;
+    double misfit_cycles;
+};
+
+/*
+ * Strides take the time of their ways, where more ways take longer than all fewer. One that does
+ * not counts as much as it is off, at most its tolerance, and every number of ways as a cycle: a
+ * shape that tells more of them apart fits noise better.
+ */
+static struct fit fit_shape(const struct pb_bank_stride *strides, const uint32_t *ways,
+                            size_t count, uint32_t lanes, double *scratch)
 {
     double before = -INFINITY;
-    size_t explained = 0;
+    struct fit fit = {0, 0.0};
 
     for (uint32_t n = 1; n <= lanes; n++) {
         double median = median_of_ways(strides, ways, count, n, scratch);
+        bool rises = median > before;
 
-        if (isnan(median) || median <= before)
+        if (isnan(median))
             continue;
-        for (size_t i = 0; i < count; i++)
-            explained += ways[i] == n &&
-                         fabs(strides[i].cycles - median) <= tolerance(&strides[i]) &&
-                         strides[i].cycles > before;
-        before = median;
+        fit.misfit_cycles += 1.0;
+        for (size_t i = 0; i < count; i++) {
+            double most = tolerance(&strides[i]), off = fabs(strides[i].cycles - median);
+            bool is_explained = rises && off <= most && strides[i].cycles > before;
+
+            if (ways[i] != n)
+                continue;
+            fit.explained += is_explained;
+            fit.misfit_cycles += is_explained ? off : most;
+        }
+        before = fmax(before, median);
     }
-    return explained;
+    return fit;
 }
 
 /* Conflicts must show: the slowest stride is beyond the tolerance of the fastest. */
@@ -87,34 +108,38 @@ static bool has_conflicts(const struct pb_bank_stride *strides, size_t count)
     return slow->cycles - fast->cycles > tolerance(fast);
 }
 
-static bool is_better(const struct pb_banks *shape, const struct pb_banks *best, uint32_t lanes)
+/* Of two that fit alike, the one with a bank for every lane. */
+static bool is_better(const struct pb_banks *shape, double misfit, const struct pb_banks *best,
+                      double least, uint32_t lanes)
 {
-    if (shape->explained != best->explained)
-        return shape->explained > best->explained;
+    if (fabs(misfit - least) > alike_cycles)
+        return misfit < least;
     return shape->banks == lanes && best->banks != lanes;
 }
 
 static void fit_all(const struct pb_bank_stride *strides, size_t count, uint32_t lanes,
                     uint32_t *ways, double *scratch, struct pb_banks *best)
 {
-    size_t ties = 0;
+    double misfits[SHAPES], least = INFINITY;
+    size_t alike = 0;
 
-    for (size_t b = 0; b < sizeof(bank_counts) / sizeof(bank_counts[0]); b++) {
-        for (size_t w = 0; w < sizeof(bank_widths) / sizeof(bank_widths[0]); w++) {
-            struct pb_banks shape = {bank_counts[b], bank_widths[w], 0, 0};
+    for (size_t k = 0; k < SHAPES; k++) {
+        struct pb_banks shape = {bank_counts[k / WIDTHS], bank_widths[k % WIDTHS], 0, 0};
+        struct fit fit;
 
-            for (size_t i = 0; i < count; i++)
-                ways[i] = pb_banks_ways(shape.banks, shape.bank_bytes, lanes, strides[i].words);
-            shape.explained = count_explained(strides, ways, count, lanes, scratch);
-            if (shape.explained > best->explained)
-                ties = 0;
-            else
-                ties += shape.explained == best->explained;
-            if (is_better(&shape, best, lanes))
-                *best = shape;
+        for (size_t i = 0; i < count; i++)
+            ways[i] = pb_banks_ways(shape.banks, shape.bank_bytes, lanes, strides[i].words);
+        fit = fit_shape(strides, ways, count, lanes, scratch);
+        shape.explained = fit.explained;
+        misfits[k] = fit.misfit_cycles;
+        if (isinf(least) || is_better(&shape, fit.misfit_cycles, best, least, lanes)) {
+            *best = shape;
+            least = fit.misfit_cycles;
         }
     }
-    best->rivals = ties;
+    for (size_t k = 0; k < SHAPES; k++)
+        alike += fabs(misfits[k] - least) <= alike_cycles;
+    best->rivals = alike - 1;
 }
 
 enum pb_status pb_banks_fit(const struct pb_bank_stride *strides, size_t count, uint32_t lanes,

@@ -21,7 +21,7 @@ struct pb_bank_stride {
 struct pb_banks {
     uint32_t banks, bank_bytes;
     size_t explained; /* strides whose latency is that of their number of ways */
-    size_t rivals;    /* other shapes that explain as many */
+    size_t rivals;    /* other shapes that fit as well */
 };
 
 /*
@@ -35,8 +35,8 @@ struct pb_banks {
 uint32_t pb_banks_ways(uint32_t banks, uint32_t bank_bytes, uint32_t lanes, uint64_t stride_words);
 
 /*
- * The shape that explains most strides: equal ways take equal time, more ways take longer. Of
- * several such, one with a bank for every lane.
+ * The shape that fits best: equal ways take equal time, more ways take longer. Of several such, one
+ * with a bank for every lane.
  *
  * PB_NOT_FOUND  no stride takes longer than another, or no shape explains nearly all of them
  */
