@@ -370,12 +370,12 @@ static enum pb_status check_view(const struct pb_results *results, const struct 
             (view->parameter == NULL || strcmp(row.parameter, view->parameter) == 0))
             return PB_OK;
     }
-    return pb_fail(err, PB_INVALID, "no parameter has %s%s%s%s%s; the table without them lists all",
-                   view->memory == NULL ? "" : "--memory ",
-                   view->memory == NULL ? "" : view->memory,
-                   view->memory != NULL && view->parameter != NULL ? " and " : "",
-                   view->parameter == NULL ? "" : "--parameter ",
-                   view->parameter == NULL ? "" : view->parameter);
+    return pb_fail(
+        err, PB_INVALID, "no parameter has %s%s%s%s%s; plumb-analyze without it lists all",
+        view->memory == NULL ? "" : "--memory ", view->memory == NULL ? "" : view->memory,
+        view->memory != NULL && view->parameter != NULL ? " and " : "",
+        view->parameter == NULL ? "" : "--parameter ",
+        view->parameter == NULL ? "" : view->parameter);
 }
 
 enum pb_status pb_results_print(const struct pb_results *results, const struct pb_view *view,

@@ -22,8 +22,9 @@ static enum pb_status check_baseline(const struct pb_sheet *fleet, const struct 
         if (known[0] != '\0')
             model = known;
     }
-    return pb_fail(err, PB_INVALID, "%s: expected a model of the fleet, found none (but %s)", path,
-                   model);
+    return pb_fail(err, PB_INVALID,
+                   "%s: expected a device of a model of this fleet, as %s, found %s", path,
+                   fleet->subject_count > 0 ? fleet->subjects[0].info.model : "none", model);
 }
 
 /* All of them into one sheet: the last row of a device counts where only one does. */

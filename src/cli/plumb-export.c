@@ -150,7 +150,13 @@ static enum pb_status export_tests(struct export *export, const char *key,
 
 static enum pb_status make_folder(const char *path, struct pb_error *err)
 {
-    if (mkdir(path, 0777) == 0 || errno == EEXIST)
+    struct stat info;
+
+    if (mkdir(path, 0777) == 0)
+        return PB_OK;
+    if (errno == EEXIST && stat(path, &info) == 0 && !S_ISDIR(info.st_mode))
+        return pb_fail(err, PB_INVALID, "%s: expected a folder, found a file", path);
+    if (errno == EEXIST)
         return PB_OK;
     return pb_fail(err, PB_IO, "%s: cannot create the folder: %s", path, strerror(errno));
 }

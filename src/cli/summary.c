@@ -22,7 +22,8 @@ void pb_summary_print(const char *path, const struct pb_summary *summary)
                summary->member_count == 1 ? "" : "s", summary->test_ok_count,
                summary->test_ok_count == 1 ? "" : "s");
     else
-        printf("%s: %s, %zu of %zu devices are ok, %zu tests ok, %zu not\n", path,
+        printf("%s: %s, %zu of %zu devices are ok, %zu tests ok, %zu not%s\n", path,
                code == PB_EXIT_PARTIAL ? "partial" : "failed", summary->ok_count,
-               summary->member_count, summary->test_ok_count, summary->test_failed_count);
+               summary->member_count, summary->test_ok_count, summary->test_failed_count,
+               code == PB_EXIT_PARTIAL ? "; plumb-outliers lists what is missing, and why" : "");
 }

@@ -65,20 +65,21 @@ static bool lists_a_device(const struct pb_device_ops *ops, struct pb_error *err
 /* Why no backend for real GPUs has one: what this build lacks, or what the last one says. */
 static enum pb_status no_gpu(const struct pb_error *cause, struct pb_error *err)
 {
-    char reason[160] = "this build has simulated GPUs only", searched[320];
+    char reason[160] = "this build measures simulated GPUs only", searched[320];
 
     for (size_t i = 0; i < BACKEND_COUNT; i++) {
         const struct backend *backend = &backends[i];
 
         if (backend->ops == NULL)
-            snprintf(reason, sizeof(reason), "this build has no %s", backend->toolkit);
+            snprintf(reason, sizeof(reason), "plumb was built without %s", backend->toolkit);
         else if (!backend->ops->is_simulated && cause->message[0] != '\0')
             snprintf(reason, sizeof(reason), "%.120s", cause->message);
         else if (!backend->ops->is_simulated)
             snprintf(reason, sizeof(reason), "%s lists no device", backend->toolkit);
     }
     pb_gpu_search_report("", searched, sizeof(searched));
-    return pb_fail(err, PB_NOT_FOUND, "no GPU found: %s; %s; --backend sim simulates one", reason,
+    return pb_fail(err, PB_NOT_FOUND,
+                   "no GPU found: %s. Found here: %s. --backend sim simulates one", reason,
                    searched);
 }
 
@@ -117,7 +118,7 @@ enum pb_status pb_backend_find(const char *name, const struct pb_device_ops **op
         if (strcmp(name, backends[i].name) != 0)
             continue;
         if (backends[i].ops == NULL)
-            return pb_fail(err, PB_UNSUPPORTED, "backend %s: this build has no %s in it", name,
+            return pb_fail(err, PB_UNSUPPORTED, "backend %s: plumb was built without %s", name,
                            backends[i].toolkit);
         *ops_out = backends[i].ops;
         return PB_OK;

@@ -66,7 +66,7 @@ void pb_gpu_search_report(const char *root, char *text, size_t size)
     append_environment("NVIDIA_VISIBLE_DEVICES", text, size);
     if (exists(root, "/.dockerenv") || exists(root, "/run/.containerenv") ||
         exists(root, "/.singularity.d"))
-        append(text, size, "inside a container: was it started with its GPUs?");
+        append(text, size, "inside a container (start it with docker --gpus, apptainer --nv)");
     else
         append(text, size, "not inside a known container");
 }

@@ -25,6 +25,8 @@ export_refuses_what_it_cannot_do() {
     echo text >broken.h5
     run 2 "$bin/plumb-export" -o out broken.h5
     one_line_like 'broken.h5'
+    run 2 "$bin/plumb-export" -o broken.h5 "$data/h200-standard.h5"
+    one_line_like 'broken.h5: expected a folder, found a file'
     mkdir -p out/vm.gpu0
     echo 'a letter' >out/fleet.csv
     run 2 "$bin/plumb-export" -o out --tests l1_line "$data/h200-standard.h5"

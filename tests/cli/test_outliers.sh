@@ -344,7 +344,7 @@ bad_input_is_unknown() {
 baseline_of_another_model_is_unknown() {
     fleet f.h5 2 gtx780
     fleet base.h5 2 gtx980
-    refuses 'base\.h5: expected a model of the fleet, found .*980' --baseline base.h5 f.h5
+    refuses 'base\.h5: expected a device of a model of this fleet, as .*780, found .*980' --baseline base.h5 f.h5
 }
 
 usage_is_unknown() {
