@@ -17,6 +17,8 @@ static void write_distance(const struct pb_metric *metric, const struct pb_devia
         length = snprintf(text, size, "%s", shift > 0.0 ? "more" : "less");
     else if (metric->domain == PB_DOMAIN_COUNT || metric->domain == PB_DOMAIN_STATE)
         length = snprintf(text, size, "%+.4g", shift);
+    else if (strcmp(metric->unit, "share") == 0 || strcmp(metric->unit, "excess") == 0)
+        length = snprintf(text, size, "%+.3g points", 100.0 * shift);
     else if (metric->domain == PB_DOMAIN_FRACTION)
         length = snprintf(text, size, "%+.2g", shift);
     else

@@ -218,8 +218,9 @@ static void word_evenness(const struct pb_ruling *ruling, char *text, size_t siz
 
     text[0] = '\0';
     if (isfinite(evenness->value) && evenness->value > 0.0)
-        snprintf(text, size, " Evenness %.3f (%s of %.96s).", evenness->value,
-                 ruling->sheet.metrics[evenness->metric].name,
+        snprintf(text, size,
+                 " Evenness, the lowest speed over its group's median: %.3f (%s of %.96s).",
+                 evenness->value, ruling->sheet.metrics[evenness->metric].name,
                  ruling->sheet.subjects[evenness->subject].key);
 }
 
@@ -283,9 +284,9 @@ static enum pb_status print_drains(struct page *page, const struct pb_ruling *ru
     if (status != PB_OK)
         return status;
     if (count > 0)
-        fprintf(page->file, "\nTo drain %s %s(nothing has been done):\n",
+        fprintf(page->file, "\nCommands to drain %s (%snone was run):\n",
                 count == 1 ? "this node" : "these nodes",
-                pb_ruling_simulated(ruling) > 0 ? "if it were no simulation " : "");
+                pb_ruling_simulated(ruling) > 0 ? "simulated; " : "");
     for (size_t i = 0; i < count; i++)
         print_drain(page->file, &drains[i]);
     free(drains);

@@ -20,10 +20,13 @@ static struct scale scale_of(const char *unit, double largest)
                                          {1024.0, "KiB", "KiB"},
                                          {0.0, "B", "B"}};
     static const struct scale counted[] = {
-        {1.0, "cycle", "cycles"},   {1.0, "bank", "banks"},       {1.0, "word", "words"},
-        {1.0, "error", "errors"},   {1.0, "row", "rows"},         {1.0, "page", "pages"},
-        {1.0, "lane", "lanes"},     {1.0, "link", "links"},       {1.0, "replay", "replays"},
-        {1.0, "sample", "samples"}, {1.0, "process", "processes"}};
+        {1.0, "cycle", "cycles"},      {1.0, "bank", "banks"},
+        {1.0, "word", "words"},        {1.0, "error", "errors"},
+        {1.0, "row", "rows"},          {1.0, "page", "pages"},
+        {1.0, "lane", "lanes"},        {1.0, "link", "links"},
+        {1.0, "replay", "replays"},    {1.0, "sample", "samples"},
+        {1.0, "process", "processes"}, {1.0, "median", "medians"},
+        {0.01, "share", "%"},          {0.01, "excess", "% above the median"}};
     size_t i = 0;
 
     if (strcmp(unit, "byte/s") == 0)
@@ -60,11 +63,11 @@ static void format_digits(double value, char *text, size_t size)
 
 static void append_unit(const struct scale *scale, double value, char *text, size_t size)
 {
-    const char *name = value == 1.0 ? scale->name : scale->names;
+    const char *name = value == 1.0 && scale->divisor == 1.0 ? scale->name : scale->names;
     size_t used = strlen(text);
 
     if (name[0] != '\0')
-        snprintf(text + used, size - used, " %s", name);
+        snprintf(text + used, size - used, "%s%s", name[0] == '%' ? "" : " ", name);
 }
 
 void pb_quantity_format(double value, const char *unit, char *text, size_t size)

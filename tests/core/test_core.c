@@ -13,6 +13,7 @@
 #include "core/checksum.h"
 #include "core/identity.h"
 #include "core/json.h"
+#include "core/quantity.h"
 #include "core/record.h"
 #include "core/text.h"
 
@@ -249,6 +250,25 @@ static void test_outcome__words_go_both_ways(void **state)
     assert_int_equal(pb_outcome_parse("splendid"), PB_TEST_MISSING);
 }
 
+static void test_quantity__is_what_people_read(void **state)
+{
+    static const struct {
+        double value;
+        const char *unit, *text;
+    } cases[] = {{0.1, "share", "10%"},         {0.0, "excess", "0% above the median"},
+                 {1.0, "cycle", "1 cycle"},     {2.5, "median", "2.5 medians"},
+                 {3.3e10, "byte/s", "33 GB/s"}, {246784.0, "byte", "241 KiB"}};
+    char text[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        pb_quantity_format(cases[i].value, cases[i].unit, text, sizeof(text));
+        assert_string_equal(text, cases[i].text);
+    }
+    pb_quantity_format_list("[32 null 625.44]", "cycle", text, sizeof(text));
+    assert_string_equal(text, "[32 - 625.4] cycles");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +287,7 @@ int main(void)
         cmocka_unit_test(test_json__file_that_is_not_there_is_named),
         cmocka_unit_test(test_series__points_own_consecutive_accesses),
         cmocka_unit_test(test_matrix__cells_start_as_not_measured),
+        cmocka_unit_test(test_quantity__is_what_people_read),
         cmocka_unit_test(test_outcome__words_go_both_ways),
     };
 
