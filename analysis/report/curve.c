@@ -111,6 +111,13 @@ struct pb_curve pb_curve_read(struct pb_page *page, const struct pb_series *seri
     return curve;
 }
 
+void pb_plot_add(struct pb_plot *plot, struct pb_plot_series *series, const char *name,
+                 enum pb_plot_mark mark, const struct pb_curve *curve)
+{
+    series[plot->series_count++] = (struct pb_plot_series){
+        .name = name, .mark = mark, .count = curve->count, .x = curve->x, .y = curve->y};
+}
+
 struct pb_curve pb_curve_accesses(struct pb_page *page, const struct pb_series *series,
                                   const char *path, const char *phase)
 {

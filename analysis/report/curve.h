@@ -32,6 +32,10 @@ struct pb_curve pb_curve_read(struct pb_page *page, const struct pb_series *seri
                               const char *path, const char *const *phases, bool over_stride,
                               enum pb_point_quantity quantity);
 
+/* Adds a curve to a plot that draws series[]. */
+void pb_plot_add(struct pb_plot *plot, struct pb_plot_series *series, const char *name,
+                 enum pb_plot_mark mark, const struct pb_curve *curve);
+
 /* All accesses of the points of a phase in cycles, sorted. */
 struct pb_curve pb_curve_accesses(struct pb_page *page, const struct pb_series *series,
                                   const char *path, const char *phase);

@@ -381,12 +381,8 @@ const char *pb_figure_tlb(const struct pb_figure_case *at)
                 pb_curve_read(page, &recording->series, NULL, phases, false, PB_QUANTITY_MEDIAN);
 
             if (curve.count > 0)
-                series[plot.series_count++] =
-                    (struct pb_plot_series){.name = pb_page_text(page, "%s MiB", strides[k]),
-                                            .mark = PB_MARK_LINE,
-                                            .count = curve.count,
-                                            .x = curve.x,
-                                            .y = curve.y};
+                pb_plot_add(&plot, series, pb_page_text(page, "%s MiB", strides[k]), PB_MARK_LINE,
+                            &curve);
         }
         if (plot.series_count > 0)
             pb_plot_write(page, &plot);
@@ -500,7 +496,6 @@ const char *pb_figure_prefetch(const struct pb_figure_case *at)
                                .x = {.label = "Stride", .unit = "byte", .logarithmic = true},
                                .y = latency_axis,
                                .series = series,
-                               .series_count = 2,
                                .reference = NAN};
 
         plot.y.from_zero = true;
@@ -509,11 +504,7 @@ const char *pb_figure_prefetch(const struct pb_figure_case *at)
             struct pb_curve curve = pb_curve_read(at->page, &recording->series, paths[p], phases,
                                                   true, PB_QUANTITY_MEAN);
 
-            series[o] = (struct pb_plot_series){.name = orders[o],
-                                                .mark = PB_MARK_LINE,
-                                                .count = curve.count,
-                                                .x = curve.x,
-                                                .y = curve.y};
+            pb_plot_add(&plot, series, orders[o], PB_MARK_LINE, &curve);
         }
         pb_plot_write(at->page, &plot);
     }

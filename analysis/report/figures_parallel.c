@@ -7,13 +7,6 @@
 #include "analysis/report/figures.h"
 #include "analysis/statistics/sort.h"
 
-static void add_series(struct pb_plot *plot, struct pb_plot_series *series, const char *name,
-                       enum pb_plot_mark mark, const struct pb_curve *curve)
-{
-    series[plot->series_count++] = (struct pb_plot_series){
-        .name = name, .mark = mark, .count = curve->count, .x = curve->x, .y = curve->y};
-}
-
 /* ---- latency under load ---- */
 
 /* The share of the most traffic at which the latency has risen, as traffic. */
@@ -63,7 +56,7 @@ const char *pb_figure_loaded(const struct pb_figure_case *at)
                 continue;
             curve = pb_curve_matrix(at->page, matrix, 1, index);
             curve.x = traffic.y;
-            add_series(&plot, series, names[i], PB_MARK_LINE, &curve);
+            pb_plot_add(&plot, series, names[i], PB_MARK_LINE, &curve);
         }
         mark_knee(at, label, &traffic, &plot);
         pb_plot_write(at->page, &plot);
@@ -127,7 +120,7 @@ static void draw_plateaus(const struct pb_figure_case *at, const struct pb_matri
         char name[48];
 
         pb_quantity(name, sizeof(name), pb_axis_value(&matrix->axes[0], row), "byte");
-        add_series(&plot, series, pb_page_text(at->page, "%s", name), PB_MARK_LINE, &curve);
+        pb_plot_add(&plot, series, pb_page_text(at->page, "%s", name), PB_MARK_LINE, &curve);
     }
     pb_plot_write(at->page, &plot);
 }
@@ -176,7 +169,7 @@ static void draw_shares(const struct pb_figure_case *at, const struct pb_matrix 
     for (size_t level = 0; level < LEVELS; level++) {
         struct pb_curve curve = {x, y + level * footprints, footprints, false};
 
-        add_series(&plot, series, names[level], PB_MARK_LINE, &curve);
+        pb_plot_add(&plot, series, names[level], PB_MARK_LINE, &curve);
     }
     if (isnan(plot.reference))
         plot.reference_label = NULL;
@@ -230,7 +223,7 @@ const char *pb_figure_persistence(const struct pb_figure_case *at)
         if (row == matrix->axes[0].length)
             continue;
         curve = read_quantiles(at->page, matrix->values + row * lines, lines, QUANTILES);
-        add_series(&plot, series, accesses[i].name, PB_MARK_LINE, &curve);
+        pb_plot_add(&plot, series, accesses[i].name, PB_MARK_LINE, &curve);
     }
     pb_plot_write(at->page, &plot);
     return NULL;
@@ -285,11 +278,11 @@ const char *pb_figure_sm_rates(const struct pb_figure_case *at)
         size_t index[] = {i, best_word(at->page, &peak->matrix, i), 0};
         struct pb_curve curve = pb_curve_matrix(at->page, &peak->matrix, 2, index);
 
-        add_series(&plot, series,
-                   pb_page_text(at->page, "%s, %g bytes",
-                                pb_figure_memory(peak->matrix.axes[0].labels[i]),
-                                pb_axis_value(&peak->matrix.axes[1], index[1])),
-                   PB_MARK_DOTS, &curve);
+        pb_plot_add(&plot, series,
+                    pb_page_text(at->page, "%s, %g bytes",
+                                 pb_figure_memory(peak->matrix.axes[0].labels[i]),
+                                 pb_axis_value(&peak->matrix.axes[1], index[1])),
+                    PB_MARK_DOTS, &curve);
     }
     if (company != NULL && pb_figure_check(at, &company->matrix, by_company, 2) == NULL) {
         size_t index[] = {pb_axis_label(&company->matrix.axes[0], "alone"), 0};
@@ -297,7 +290,7 @@ const char *pb_figure_sm_rates(const struct pb_figure_case *at)
         if (index[0] < company->matrix.axes[0].length) {
             struct pb_curve curve = pb_curve_matrix(at->page, &company->matrix, 1, index);
 
-            add_series(&plot, series, "L2, alone", PB_MARK_DOTS, &curve);
+            pb_plot_add(&plot, series, "L2, alone", PB_MARK_DOTS, &curve);
         }
     }
     pb_plot_write(at->page, &plot);
@@ -333,7 +326,7 @@ const char *pb_figure_atomics(const struct pb_figure_case *at)
         if (index[0] == matrix->axes[0].length)
             continue;
         curve = pb_curve_matrix(at->page, matrix, 1, index);
-        add_series(&plot, series, names[i], PB_MARK_DOTS, &curve);
+        pb_plot_add(&plot, series, names[i], PB_MARK_DOTS, &curve);
     }
     pb_plot_write(at->page, &plot);
     return NULL;
@@ -365,7 +358,7 @@ const char *pb_figure_atomic_sides(const struct pb_figure_case *at)
         if (index[1] == matrix->axes[1].length)
             continue;
         curve = pb_curve_matrix(at->page, matrix, 0, index);
-        add_series(&plot, series, NULL, PB_MARK_DOTS, &curve);
+        pb_plot_add(&plot, series, NULL, PB_MARK_DOTS, &curve);
         pb_plot_write(at->page, &plot);
     }
     return reason;
@@ -400,7 +393,7 @@ const char *pb_figure_bulk(const struct pb_figure_case *at)
         if (index[1] == matrix->axes[1].length)
             continue;
         curve = pb_curve_matrix(at->page, matrix, 0, index);
-        add_series(&plot, series, NULL, PB_MARK_LINE, &curve);
+        pb_plot_add(&plot, series, NULL, PB_MARK_LINE, &curve);
         pb_plot_write(at->page, &plot);
     }
     return NULL;
@@ -428,7 +421,7 @@ static void draw_cluster_rates(const struct pb_figure_case *at, const struct pb_
 
     for (size_t i = 0; curve.x != NULL && i < curve.count; i++)
         curve.x[i] = (double)i;
-    add_series(&plot, series, NULL, PB_MARK_BARS, &curve);
+    pb_plot_add(&plot, series, NULL, PB_MARK_BARS, &curve);
     pb_plot_write(at->page, &plot);
 }
 

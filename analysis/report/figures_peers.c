@@ -53,13 +53,6 @@ static struct pb_curve read_peers(struct pb_page *page, const struct pb_matrix *
     return curve;
 }
 
-static void add_dots(struct pb_plot *plot, struct pb_plot_series *series, const char *name,
-                     const struct pb_curve *curve)
-{
-    series[plot->series_count++] = (struct pb_plot_series){
-        .name = name, .mark = PB_MARK_DOTS, .count = curve->count, .x = curve->x, .y = curve->y};
-}
-
 /* Peer × path × state × line: the median of the lines, less the overhead of the stamps. */
 const char *pb_figure_peer_chase(const struct pb_figure_case *at)
 {
@@ -97,7 +90,7 @@ const char *pb_figure_peer_chase(const struct pb_figure_case *at)
                            matrix->axes[3].length);
         for (size_t k = 0; k < curve.count; k++)
             curve.y[k] -= recording->overhead_cycles;
-        add_dots(&plot, series, rows[i].name, &curve);
+        pb_plot_add(&plot, series, rows[i].name, PB_MARK_DOTS, &curve);
     }
     pb_plot_write(at->page, &plot);
     return NULL;
@@ -136,7 +129,7 @@ const char *pb_figure_peer_copy(const struct pb_figure_case *at)
             if (engine == matrix->axes[2].length)
                 continue;
             curve = read_peers(at->page, matrix, row * pb_axes_step(matrix, 1) + engine, 1);
-            add_dots(&plot, series, engines[i].name, &curve);
+            pb_plot_add(&plot, series, engines[i].name, PB_MARK_DOTS, &curve);
         }
         pb_plot_write(at->page, &plot);
     }

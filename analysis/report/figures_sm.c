@@ -290,13 +290,10 @@ static void draw_lines(const struct pb_figure_case *at, const struct pb_matrix *
 
         index[axis] = shown == 1 ? 0 : i * (length - 1) / (shown - 1);
         curve = pb_curve_matrix(at->page, matrix, matrix->rank - 1, index);
-        series[plot->series_count++] = (struct pb_plot_series){
-            .name = pb_page_text(at->page, "%g %s", pb_axis_value(&matrix->axes[axis], index[axis]),
-                                 what),
-            .mark = PB_MARK_LINE,
-            .count = curve.count,
-            .x = curve.x,
-            .y = curve.y};
+        pb_plot_add(
+            plot, series,
+            pb_page_text(at->page, "%g %s", pb_axis_value(&matrix->axes[axis], index[axis]), what),
+            PB_MARK_LINE, &curve);
     }
     plot->series = series;
     plot->reference = NAN;

@@ -120,14 +120,11 @@ static const char *draw_outstanding(const struct pb_figure_case *at, size_t test
             struct pb_curve curve = pb_curve_matrix(at->page, matrix, 3, index);
             double number = pb_axis_value(&matrix->axes[2], place);
 
-            series[plot.series_count++] = (struct pb_plot_series){
-                .name =
-                    pb_page_text(at->page, "%g %.*s", number,
-                                 (int)strlen(kinds[test].word) - (number == 1.0), kinds[test].word),
-                .mark = PB_MARK_LINE,
-                .count = curve.count,
-                .x = curve.x,
-                .y = curve.y};
+            pb_plot_add(&plot, series,
+                        pb_page_text(at->page, "%g %.*s", number,
+                                     (int)strlen(kinds[test].word) - (number == 1.0),
+                                     kinds[test].word),
+                        PB_MARK_LINE, &curve);
         }
         pb_plot_write(at->page, &plot);
     }
@@ -169,13 +166,10 @@ const char *pb_figure_host_link(const struct pb_figure_case *at)
         if (index[0] >= matrix->axes[0].length || index[1] >= matrix->axes[1].length)
             continue;
         curve = pb_curve_matrix(at->page, matrix, 2, index);
-        series[plot.series_count++] = (struct pb_plot_series){
-            .name = pb_page_text(at->page, "%s, %s", matrix->axes[0].labels[index[0]],
+        pb_plot_add(&plot, series,
+                    pb_page_text(at->page, "%s, %s", matrix->axes[0].labels[index[0]],
                                  matrix->axes[1].labels[index[1]]),
-            .mark = PB_MARK_LINE,
-            .count = curve.count,
-            .x = curve.x,
-            .y = curve.y};
+                    PB_MARK_LINE, &curve);
     }
     pb_plot_write(at->page, &plot);
     return NULL;

@@ -25,6 +25,13 @@ struct box {
     struct row rows[ROWS_MAX];
 };
 
+#define PATH_ROWS                                                                                  \
+    {                                                                                              \
+        {"size", "size_bytes"}, {"latency", "latency_cycles"}, {"line", "line_bytes"},             \
+            {"sets", "set_count"}, {"ways", "way_counts"}, {"policy", "policy"},                   \
+            {"cache of", "same_cache_as"},                                                         \
+    }
+
 static const struct box sm_boxes[] = {
     {"shared",
      "Shared memory",
@@ -46,28 +53,8 @@ static const struct box sm_boxes[] = {
       {"ways", "way_counts"},
       {"index", "index_kind"},
       {"policy", "policy"}}},
-    {"readonly",
-     "Read-only path",
-     1.0,
-     1,
-     {{"size", "size_bytes"},
-      {"latency", "latency_cycles"},
-      {"line", "line_bytes"},
-      {"sets", "set_count"},
-      {"ways", "way_counts"},
-      {"policy", "policy"},
-      {"cache of", "same_cache_as"}}},
-    {"texture",
-     "Texture path",
-     1.0,
-     1,
-     {{"size", "size_bytes"},
-      {"latency", "latency_cycles"},
-      {"line", "line_bytes"},
-      {"sets", "set_count"},
-      {"ways", "way_counts"},
-      {"policy", "policy"},
-      {"cache of", "same_cache_as"}}},
+    {"readonly", "Read-only path", 1.0, 1, PATH_ROWS},
+    {"texture", "Texture path", 1.0, 1, PATH_ROWS},
     {"constant_l1",
      "Constant L1",
      1.0,

@@ -1,8 +1,6 @@
 /* The parameters of all devices as comma-separated values, for those without HDF5 and JSON. */
-#include <math.h>
-#include <string.h>
-
 #include "cli/analyze_rows.h"
+#include "cli/csv.h"
 #include "cli/outlet.h"
 
 static const char header[] =
@@ -15,30 +13,15 @@ static bool is_csv(const char *head, size_t length)
 
 static const struct pb_outlet_kind csv_kind = {"a table of plumb-analyze --csv", is_csv};
 
-static void put_quoted(const char *text, FILE *file)
-{
-    fputc('"', file);
-    for (; *text != '\0'; text++) {
-        if (*text == '"')
-            fputc('"', file);
-        fputc(*text, file);
-    }
-    fputc('"', file);
-}
-
 static void put_text(const char *text, FILE *file)
 {
-    if (strpbrk(text, ",\"\n\r") != NULL)
-        put_quoted(text, file);
-    else
-        fputs(text, file);
+    pb_csv_put_text(text, file);
     fputc(',', file);
 }
 
 static void put_number(double value, FILE *file)
 {
-    if (isfinite(value))
-        fprintf(file, "%.10g", value);
+    pb_csv_put_number(value, 10, file);
     fputc(',', file);
 }
 
@@ -55,7 +38,7 @@ static void put_row(const struct pb_parameter_row *row, const char *model, FILE 
     put_number(row->confidence, file);
     put_text(row->method, file);
     put_text(row->evidence, file);
-    put_quoted(row->reason, file);
+    pb_csv_put_quoted(row->reason, file);
     fputc('\n', file);
 }
 

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "cli/csv.h"
+
 /* A line of names of columns. */
 static bool is_export(const char *head, size_t length)
 {
@@ -19,29 +21,9 @@ static bool is_export(const char *head, size_t length)
     return true;
 }
 
+enum { DIGITS = 17 }; /* so many that a double is the same again */
+
 const struct pb_outlet_kind pb_export_kind = {"a table of plumb-export", is_export};
-
-static void put_text(const char *text, FILE *file)
-{
-    if (strpbrk(text, ",\"\n\r") == NULL) {
-        fputs(text, file);
-        return;
-    }
-    fputc('"', file);
-    for (; *text != '\0'; text++) {
-        if (*text == '"')
-            fputc('"', file);
-        fputc(*text, file);
-    }
-    fputc('"', file);
-}
-
-/* What is not known is empty. */
-static void put_number(double value, FILE *file)
-{
-    if (isfinite(value))
-        fprintf(file, "%.17g", value);
-}
 
 static void put_name(const char *name, const char *unit, FILE *file)
 {
@@ -56,7 +38,7 @@ static void put_field(const struct pb_field *field, const char *row, FILE *file)
 
     switch (field->type) {
     case PB_FIELD_TEXT:
-        put_text(at, file);
+        pb_csv_put_text(at, file);
         break;
     case PB_FIELD_I64:
         fprintf(file, "%" PRId64, *(const int64_t *)(const void *)at);
@@ -71,7 +53,7 @@ static void put_field(const struct pb_field *field, const char *row, FILE *file)
         fprintf(file, "%" PRId32, *(const int32_t *)(const void *)at);
         break;
     case PB_FIELD_F64:
-        put_number(*(const double *)(const void *)at, file);
+        pb_csv_put_number(*(const double *)(const void *)at, DIGITS, file);
         break;
     }
 }
@@ -122,13 +104,13 @@ void pb_export_matrix(const struct pb_matrix *matrix, FILE *file)
 
             below /= of->length;
             if (of->labels != NULL)
-                put_text(of->labels[rest / below], file);
+                pb_csv_put_text(of->labels[rest / below], file);
             else
-                put_number(of->values[rest / below], file);
+                pb_csv_put_number(of->values[rest / below], DIGITS, file);
             fputc(',', file);
             rest %= below;
         }
-        put_number(matrix->values[cell], file);
+        pb_csv_put_number(matrix->values[cell], DIGITS, file);
         fputc('\n', file);
     }
 }
@@ -140,14 +122,14 @@ void pb_export_tests_begin(FILE *file)
 
 void pb_export_test(const struct pb_recording *recording, FILE *file)
 {
-    put_text(recording->name, file);
+    pb_csv_put_text(recording->name, file);
     fprintf(file, ",%s,", pb_outcome_name(recording->outcome));
-    put_number(recording->seconds, file);
+    pb_csv_put_number(recording->seconds, DIGITS, file);
     fputc(',', file);
-    put_text(recording->unit, file);
+    pb_csv_put_text(recording->unit, file);
     fputc(',', file);
-    put_text(recording->method, file);
+    pb_csv_put_text(recording->method, file);
     fprintf(file, ",%" PRId64 ",", recording->sm_id);
-    put_text(recording->message, file);
+    pb_csv_put_text(recording->message, file);
     fputc('\n', file);
 }
