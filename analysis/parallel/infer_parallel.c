@@ -373,6 +373,9 @@ static enum pb_status state_parts(const struct pb_case *at, const struct arrays 
     size_t count = find_far(arrays, &lines);
     enum pb_status status;
 
+    if (count_cached(arrays, arrays->row_count - 1) == arrays->counts[arrays->row_count - 1])
+        return pb_fail(err, PB_NOT_FOUND,
+                       "sweep too small: no line of the largest array takes as long as DRAM");
     if (count == 0 || whole == NULL || far == NULL)
         return pb_fail(err, PB_NOT_FOUND,
                        "not observable: no lines between near ones and those from DRAM");

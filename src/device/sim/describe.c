@@ -45,7 +45,7 @@ static uint64_t last_level_bytes(const struct pb_sim_profile *profile)
     for (size_t i = 0; i < profile->cache_count; i++)
         if ((profile->caches[i].paths >> PB_PATH_GLOBAL_CG & 1) != 0)
             bytes = pb_sim_shape_bytes(&profile->caches[i].shape);
-    return bytes;
+    return bytes + profile->sides.far_bytes; /* drivers state both halves */
 }
 
 static uint64_t smallest_window(const struct pb_sim_profile *profile)

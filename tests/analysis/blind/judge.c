@@ -388,12 +388,18 @@ static void check_carveouts(struct answers *answers, const struct blind_cache *c
     answers->count = one.count;
 }
 
-/* Both halves of an L2, where the far one holds lines of its own: its size alone is judged then. */
+/*
+ * Of an L2 whose far half holds lines of its own: both halves where that was seen, else what the
+ * side of one SM keeps; nothing is said of where all miss.
+ */
 static void check_size(struct answers *answers, const char *memory,
                        const struct blind_profile *profile, const struct blind_cache *cache)
 {
+    const struct pb_parameter *far =
+        pb_parameters_find(answers->parameters, "l2_far", "latency_cycles");
     bool is_halved = strcmp(memory, "l2") == 0 && profile->parallel.far_bytes > 0;
-    double far_bytes = is_halved ? (double)profile->parallel.far_bytes : 0.0;
+    bool is_whole = is_halved && far != NULL && strstr(far->evidence, "l2_whole") != NULL;
+    double far_bytes = is_whole ? (double)profile->parallel.far_bytes : 0.0;
 
     check_exact(answers, memory, "size_bytes", (double)blind_cache_bytes(cache) + far_bytes);
     if (!is_halved)
@@ -582,6 +588,22 @@ static void check_groups(struct answers *answers, double slices)
     check_exact(answers, "l2", "address_group_count", found == 2.0 ? found : slices);
 }
 
+/* The same of SMs: those of a side, or of a GPC where slices lie apart. */
+static void check_sm_groups(struct answers *answers, const struct blind_sides *sides,
+                            const double *gpc_sms, const double halves[2])
+{
+    const struct pb_parameter *found =
+        pb_parameters_find(answers->parameters, "sm", "sm_group_sizes");
+    bool is_coarse =
+        sides->spread_cycles == 0 || (found != NULL && found->kind != PB_VALUE_NONE &&
+                                      found->numbers[0].value == halves[0] && sides->gpc_count > 2);
+
+    if (is_coarse)
+        check_numbers(answers, "sm", "sm_group_sizes", halves, 2, 0, 0);
+    else
+        check_numbers(answers, "sm", "sm_group_sizes", gpc_sms, sides->gpc_count, 0, 0);
+}
+
 /* Without sides all SMs are of one GPC, which clusters of several CTAs may show. */
 static void check_one_gpc(struct answers *answers, const struct blind_profile *profile)
 {
@@ -620,10 +642,7 @@ static void check_sides(struct answers *answers, const struct blind_profile *pro
     check_numbers(answers, "l2", "partition_sm_counts", halves, 2, 0, 0);
     check_groups(answers, 2.0 * sides->slices);
     check_exact(answers, "l2", "slice_count", 2.0 * sides->slices); /* each side has its own */
-    if (sides->spread_cycles > 0)
-        check_numbers(answers, "sm", "sm_group_sizes", sms, sides->gpc_count, 0, 0);
-    else
-        check_numbers(answers, "sm", "sm_group_sizes", halves, 2, 0, 0);
+    check_sm_groups(answers, sides, sms, halves);
     if (blind_cluster_max(profile) > 1) {
         check_exact(answers, "sm", "gpc_count", sides->gpc_count);
         check_numbers(answers, "sm", "gpc_sm_counts", sms, sides->gpc_count, 0, 0);
