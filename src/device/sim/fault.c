@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/suggest.h"
+
 enum form {
     FORM_FACTOR,      /* =F */
     FORM_SHARE,       /* =F, at most 1 */
@@ -148,14 +150,21 @@ static bool take_value(const char **text, enum form form, struct pb_sim_fault *f
     return false;
 }
 
-static enum pb_status refuse_name(const char *spec, struct pb_error *err)
+static enum pb_status refuse_name(const char *spec, size_t name_length, struct pb_error *err)
 {
-    char names[PB_ERROR_LENGTH] = "";
+    char names[PB_ERROR_LENGTH] = "", word[PB_NAME_LENGTH];
+    struct pb_suggestion suggestion = {.word = word};
     size_t length = 0;
 
-    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && length < sizeof(names); i++)
+    snprintf(word, sizeof(word), "%.*s", (int)name_length, spec);
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && length < sizeof(names); i++) {
+        pb_suggest(&suggestion, rules[i].name);
         length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%s",
                                    i == 0 ? "" : ", ", rules[i].name);
+    }
+    if (suggestion.best != NULL)
+        return pb_fail(err, PB_INVALID, "fault \"%s\": no fault has this name; did you mean %s?",
+                       spec, suggestion.best);
     return pb_fail(err, PB_INVALID, "fault \"%s\": expected one of %s", spec, names);
 }
 
@@ -176,7 +185,7 @@ enum pb_status pb_sim_fault_parse(const char *spec, struct pb_sim_fault *fault_o
         *fault_out = fault;
         return PB_OK;
     }
-    return refuse_name(spec, err);
+    return refuse_name(spec, name_length, err);
 }
 
 enum pb_status pb_sim_faults_parse(const char *const *specs, size_t count,
