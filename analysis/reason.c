@@ -1,6 +1,7 @@
 /* The kinds of reasons; see reason.h. docs/parameters.md lists them. */
 #include "analysis/reason.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -23,21 +24,36 @@ static const struct pb_reason_kind kinds[] = {
     {"sweep too small", "a wider sweep than the battery makes"},
     {"sweep resolution too coarse", "a sweep in smaller steps than the battery makes"},
     {"too few", "more observations than this run made; another run may make them"},
-    {"not resolved", "more observations than this run made; another run may make them"},
     {"ambiguous", "an observation that separates the candidates; another --seed may make one"},
-    {"one set needs", "not possible: this device has no such value"},
-    {"sets of unequal size",
-     "a hypothesis that plumb does not have; every access is in the recording"},
     {"unexplained", "a hypothesis that plumb does not have; every access is in the recording"},
     {"inconsistent", "a second run on an idle device shows whether noise is the cause"},
 };
 
+/* How reasons about TLB levels begin instead. */
+static const struct {
+    const char *beginning, *kind;
+} others[] = {
+    {"one set needs no index", "not applicable"},    {"entry's number modulo", "not applicable"},
+    {"sets of unequal size", "unexplained"},         {"not LRU", "unexplained"},
+    {"several numbers of sets", "ambiguous"},        {"not resolved", "too few"},
+    {"index_masks is undetermined", "depends on"},   {"no chase within one page", "not recorded"},
+    {"the recording has no chases", "not recorded"}, {"no access by", "not recorded"},
+};
+
+static bool begins(const char *text, const char *words)
+{
+    return strncmp(text, words, strlen(words)) == 0;
+}
+
 const struct pb_reason_kind *pb_reason_kind_of(const char *reason)
 {
-    if (strncmp(reason, "test ", strlen("test ")) == 0 && strstr(reason, ": ") != NULL)
+    if (begins(reason, "test ") && strstr(reason, ": ") != NULL)
         reason = strstr(reason, ": ") + strlen(": ");
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (begins(reason, others[i].beginning))
+            reason = others[i].kind;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        if (strncmp(reason, kinds[i].words, strlen(kinds[i].words)) == 0)
+        if (begins(reason, kinds[i].words))
             return &kinds[i];
     return NULL;
 }
