@@ -10,16 +10,20 @@
  *             edge was a line or two too low, and the array grows by a line
  *   overflow  the lines found so far alone, lap after lap: where none misses they fit, so that some
  *             of the set are still unknown and the search goes on
+ *   eviction  where lines that miss beside all others never miss alone, the array filled the store
+ *             of the data and no set of it: then lines of one set are found by eviction.c
  *   victim    only the lines of that set, one more than it has ways, lap after lap from an empty
  *             cache: the hits and misses show which way each miss has emptied
  *   random    the same lines in random order, each several times by other words of it: tells
- *             policies apart that agree on laps, such as LRU and FIFO
+ *             policies apart that agree on laps, such as LRU and FIFO. Of lines found by eviction,
+ *             twice as many as the set has ways and one, too
  *
  * Repeats of "victim" start at another line each, so that ways are told from lines.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "battery/eviction.h"
 #include "battery/search.h"
 #include "battery/tests.h"
 
@@ -44,6 +48,7 @@ struct members {
     uint64_t *offset_bytes; /* ascending; room for every line of the longest array */
     uint8_t *missed;        /* by line number: how often, up to MEMBER_MISSES */
     size_t lines, count;
+    bool conflict; /* alone they miss again */
 };
 
 static void gather_members(const struct pb_search *search, struct members *members)
@@ -216,6 +221,7 @@ static enum pb_status find_members(struct pb_bench *bench, const struct pb_searc
             break;
     }
     gather_members(search, members);
+    members->conflict = overflow;
     *fits_out = !overflow && fits_too(members);
     return PB_OK;
 }
@@ -279,12 +285,41 @@ static enum pb_status take_random(struct pb_bench *bench, const struct pb_search
     return PB_OK;
 }
 
+/* The first `count` lines of a group as members. */
+static void use_group(const struct pb_search *search, const struct pb_eviction_group *group,
+                      size_t count, struct members *members)
+{
+    memcpy(members->offset_bytes, group->offset_bytes, count * sizeof(*members->offset_bytes));
+    members->count = count;
+    members->lines = (size_t)(group->area_bytes / search->stride_bytes);
+}
+
+/* Chases over lines of a set that was found by eviction; over what was found else where none is. */
+static enum pb_status take_group(struct pb_bench *bench, const struct pb_search *search,
+                                 struct members *members, uint64_t *offsets,
+                                 struct pb_recording *recording, struct pb_error *err)
+{
+    struct pb_eviction_group group;
+    enum pb_status status = pb_eviction_group_find(bench, search, recording, &group, err);
+
+    if (status == PB_NOT_FOUND)
+        return PB_OK;
+    if (status != PB_OK)
+        return status;
+    use_group(search, &group, group.count, members);
+    status = take_random(bench, search, members, offsets, recording, err);
+    use_group(search, &group, group.ways + 1, members);
+    return status;
+}
+
 static enum pb_status take_set(struct pb_bench *bench, const struct pb_search *search,
                                struct members *members, uint64_t *offsets,
                                struct pb_recording *recording, struct pb_error *err)
 {
     enum pb_status status = find_set(bench, search, members, recording, err);
 
+    if (status == PB_OK && !members->conflict)
+        status = take_group(bench, search, members, offsets, recording, err);
     if (status == PB_OK)
         status = take_victims(bench, search, members, offsets, recording, err);
     if (status == PB_OK)
@@ -304,6 +339,7 @@ static enum pb_status policy(struct pb_bench *bench, enum pb_cache cache,
     if (status != PB_OK)
         return status;
     lines = edge_lines(&search) + EDGE_LINES;
+    lines = lines < PB_EVICTION_MAX ? PB_EVICTION_MAX : lines;
     members.offset_bytes = malloc(lines * sizeof(*members.offset_bytes));
     members.missed = malloc(lines * sizeof(*members.missed));
     offsets = malloc(LINE_WORDS * lines * sizeof(*offsets));

@@ -8,6 +8,8 @@
  *   plumb-trace-kernels --list-held-out, held_out   the same of kernels that the model was not
  *                                    developed with; --list-held-out-2, held_out_2 and
  *                                    --list-held-out-3, held_out_3: of later ones
+ *   plumb-trace-kernels --list-access-kinds, access_kinds   the same of kernels with one kind of
+ *                                    access each
  *   plumb-trace-kernels large_copy   a million accesses, which is not in the list
  *   plumb-trace-kernels dynamic_shared   4,096 bytes of dynamic shared memory, not in the list
  * either
@@ -28,33 +30,7 @@
 #include <string.h>
 #include <thread>
 
-static const size_t ARENA_BYTES = (size_t)64 << 20;
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t result_ = (call);                                                              \
-        if (result_ != cudaSuccess) {                                                              \
-            fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(result_));                       \
-            exit(result_ == cudaErrorNoDevice || result_ == cudaErrorInsufficientDriver ? 77 : 1); \
-        }                                                                                          \
-    } while (0)
-
-/* The arena: places in floats from its start. */
-enum { A = 0, B = 4 << 20, C = 8 << 20, D = 12 << 20 };
-
-static __device__ __forceinline__ uint32_t mix(uint32_t x)
-{
-    x ^= x >> 16;
-    x *= 0x7feb352du;
-    x ^= x >> 15;
-    x *= 0x846ca68bu;
-    return x ^ x >> 16;
-}
-
-static __device__ __forceinline__ int thread_index()
-{
-    return blockIdx.x * blockDim.x + threadIdx.x;
-}
+#include "trace_kernels.h"
 
 extern "C" {
 
@@ -783,13 +759,6 @@ __global__ void touch_nothing(float *m)
 
 } /* extern "C" */
 
-struct test {
-    const char *name;
-    void (*kernel)(float *memory);
-    dim3 grid, block;
-    size_t shared_bytes; /* dynamic */
-};
-
 static const struct test tests[] = {
     {"stream_copy", stream_copy, dim3(512), dim3(256)},
     {"stream_copy_wide", stream_copy_wide, dim3(256), dim3(256)},
@@ -866,6 +835,7 @@ static const struct {
     {"held_out", "--list-held-out", held_out, sizeof(held_out) / sizeof(held_out[0])},
     {"held_out_2", "--list-held-out-2", held_out_2, sizeof(held_out_2) / sizeof(held_out_2[0])},
     {"held_out_3", "--list-held-out-3", held_out_3, sizeof(held_out_3) / sizeof(held_out_3[0])},
+    {"access_kinds", "--list-access-kinds", access_kinds, access_kind_count},
 };
 
 /* The same words everywhere: hashes in B, floats near 1 elsewhere. */
@@ -896,6 +866,12 @@ static void run(const struct test *test, const uint32_t *words, float *arena)
     CHECK(cudaFuncSetAttribute((const void *)test->kernel,
                                cudaFuncAttributeMaxDynamicSharedMemorySize,
                                (int)test->shared_bytes));
+    if (test->carveout_percent > 0)
+        CHECK(cudaFuncSetAttribute((const void *)test->kernel,
+                                   cudaFuncAttributePreferredSharedMemoryCarveout,
+                                   test->carveout_percent));
+    if (test->prepare != NULL)
+        test->prepare(arena);
     CHECK(cudaEventRecord(begin));
     test->kernel<<<test->grid, test->block, test->shared_bytes>>>(arena);
     CHECK(cudaGetLastError());

@@ -1,13 +1,13 @@
 #!/bin/sh
-# trace_kernels.sh BUILD OUT [all|held_out|held_out_2|held_out_3]: the proof of the tracer by
-# hardware counters. COSTS=no leaves costs.csv out, and the runs that are for it alone.
+# trace_kernels.sh BUILD OUT [all|held_out|held_out_2|held_out_3|access_kinds]: the proof of the
+# tracer by hardware counters. COSTS=no leaves costs.csv out, and the runs that are for it alone.
 #
 # Every kernel of plumb-trace-kernels runs under ncu with cold caches (--cache-control all), and under
 # plumb-trace on all SMs and on one. OUT gets
 #   counters.csv   a row per kernel: ncu's metrics
 #   counted.csv    a row per kernel: what plumb-trace-count counts of its trace
 #   costs.csv      a row per kernel: seconds native, traced on one SM and on all; bytes a record
-#   NAME.h5        the traces of all SMs
+#   NAME.h5        the traces of all SMs; of access_kinds, which are many and small, one for all
 # Exit status: 0 loads and sectors are equal for every kernel; 1 they are not; 77 no ncu or no GPU.
 set -u
 build=$1
@@ -45,9 +45,14 @@ since() { echo "$1 $(now)" | awk '{printf "%.3f", $2 - $1}'; }
 
 [ "$costs" = no ] || echo "kernel,native_s,one_sm_s,all_sms_s,records,stream_bytes_per_record,file_bytes,native_kernel_s,traced_kernel_s" \
     >"$out/costs.csv"
-: >"$out/counted.csv"
+rm -f "$out/counted.csv"
 case $kind in
 all) names="$("$kernels" --list) large_copy" ;;
+access_kinds)
+    names=
+    "$trace" -o "$out/$kind.h5" -- "$kernels" "$kind" >/dev/null || exit 1
+    "$build/tests/trace/plumb-trace-count" "$out/$kind.h5" >"$out/counted.csv"
+    ;;
 *) names=$("$kernels" "--list-$(echo "$kind" | tr _ -)") ;;
 esac
 for name in $names; do
