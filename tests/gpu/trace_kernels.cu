@@ -6,8 +6,8 @@
  *   plumb-trace-kernels --list       the names
  *   plumb-trace-kernels all          every kernel, in the order of the list
  *   plumb-trace-kernels --list-held-out, held_out   the same of kernels that the model was not
- *                                    developed with; --list-held-out-2, held_out_2 and
- *                                    --list-held-out-3, held_out_3: of later ones
+ *                                    developed with; --list-held-out-N, held_out_N with N from
+ *                                    2 to 4: of later ones
  *   plumb-trace-kernels --list-access-kinds, access_kinds   the same of kernels with one kind of
  *                                    access each
  *   plumb-trace-kernels large_copy   a million accesses, which is not in the list
@@ -835,6 +835,7 @@ static const struct {
     {"held_out", "--list-held-out", held_out, sizeof(held_out) / sizeof(held_out[0])},
     {"held_out_2", "--list-held-out-2", held_out_2, sizeof(held_out_2) / sizeof(held_out_2[0])},
     {"held_out_3", "--list-held-out-3", held_out_3, sizeof(held_out_3) / sizeof(held_out_3[0])},
+    {"held_out_4", "--list-held-out-4", held_out_4, held_out_4_count},
     {"access_kinds", "--list-access-kinds", access_kinds, access_kind_count},
 };
 

@@ -49,4 +49,8 @@ struct test {
 extern const struct test access_kinds[];
 extern const size_t access_kind_count;
 
+/* held_out_4.cu: predicted before their counters were seen. */
+extern const struct test held_out_4[];
+extern const size_t held_out_4_count;
+
 #endif

@@ -1,5 +1,5 @@
 #!/bin/sh
-# trace_kernels.sh BUILD OUT [all|held_out|held_out_2|held_out_3|access_kinds]: the proof of the
+# trace_kernels.sh BUILD OUT [all|held_out|held_out_2|held_out_3|held_out_4|access_kinds]: the proof of the
 # tracer by hardware counters. COSTS=no leaves costs.csv out, and the runs that are for it alone.
 #
 # Every kernel of plumb-trace-kernels runs under ncu with cold caches (--cache-control all), and under
