@@ -16,9 +16,18 @@ enum {
     ADDRESS_BITS = 47,             /* of an address that a process can have */
     TPC_SMS = 2,
     GPC_ROUNDS = 4,
-    MERGED_MAX = 4,     /* requests of a GPC that L2 sees as one, seen on an H100 and an H200 */
-    COUNTER_SECTOR = 32 /* bytes that the hardware's counters count in */
+    MERGED_MAX = 4,      /* requests of a GPC that L2 sees as one, seen on an H100 and an H200 */
+    COUNTER_SECTOR = 32, /* bytes that the hardware's counters count in */
+    WORD_BYTES = 4,      /* in these L1 knows which parts of a sector were stored */
+    WORDED_LINE = 128,   /* bytes of the lines where it does */
+    SECTOR_WORDS = COUNTER_SECTOR / WORD_BYTES
 };
+
+/*
+ * Parity of address bits that tells the halves of L2 apart, beside a constant for each page of
+ * 2 MiB: as published for an H100 (docs/facts.md). On an H200 half of 32 KiB was at home in each.
+ */
+#define HOME_MASK UINT64_C(0xb3000)
 
 /* Bits of a time that hold a number of requests: less than 1e-9 of a cycle. */
 #define REQUEST_COUNT UINT64_C(7)
@@ -48,6 +57,7 @@ enum pb_extension pb_extension_parse(const char *word)
 struct piece {
     uint64_t address; /* of the line */
     uint32_t sectors;
+    uint64_t bytes[2]; /* of a line of WORDED_LINE bytes, as bits */
 };
 
 /* What will change a cache that fills on arrival: a line that arrives, or a hit that counts. */
@@ -89,13 +99,17 @@ struct pb_memory {
     uint32_t sm_count, warp_slots;
     uint64_t line_bytes, sector_bytes; /* of L1 */
     uint64_t l2_line_bytes, l2_sector_bytes;
+    uint32_t l2_group; /* sectors of L2's cache that one miss fetches */
     struct sm *sms;
     struct level l2[PB_SIDES_MAX];
     /* By unit: when the answer is back, and in the last bits how many requests it answers. */
     struct pb_line_map requests[PB_GPCS_MAX];
+    struct pb_line_map
+        written;    /* by unit: its words that were stored to L2 and are not all of it */
+    bool has_words; /* L1 keeps parts of sectors that were stored */
     unsigned char gpc_sides[PB_GPCS_MAX];  /* of L2, on which each GPC is */
     unsigned char *gpcs;                   /* [sm_count] of which each SM is */
-    struct pb_model_level l1;              /* as measured, and what is assumed beside it */
+    struct pb_model_level l1, l2_level;    /* as measured, and what is assumed beside it */
     struct recent (*recent)[RECENT_COUNT]; /* [sm_count * warp_slots] */
     gsl_rng *random;
     struct pb_instruction_counts *instructions;
@@ -147,20 +161,26 @@ static enum pb_status open_level(struct pb_memory *memory, const struct pb_machi
                                  uint64_t seed, struct level *level, struct pb_error *err)
 {
     const struct pb_memory_options *options = &memory->options;
+    struct pb_model_shape shape = spec->shape;
     uint64_t line_bytes, sector_bytes;
+    bool has_words = spec == &memory->machine->l1 && memory->has_words;
     enum pb_status status;
 
     level->spec = spec;
     shape_of(spec, &line_bytes, &sector_bytes);
+    shape.sector_bytes = has_words ? WORD_BYTES : sector_bytes;
+    if (spec == &memory->machine->l2)
+        shape.sector_bytes = sector_bytes / memory->l2_group;
     if (options->without[PB_EXTENSION_ASSOCIATIVITY])
-        status = open_ideal(spec, line_bytes, sector_bytes, &level->cache, err);
+        status = open_ideal(spec, line_bytes, shape.sector_bytes, &level->cache, err);
     else if (spec->shape.set_count > 0)
-        status = pb_model_cache_create(&spec->shape, seed, &level->cache, err);
+        status = pb_model_cache_create(&shape, seed, &level->cache, err);
     else
-        status = pb_model_level_open(spec == &memory->machine->l1 ? &memory->l1 : spec->level,
+        status = pb_model_level_open(spec == &memory->machine->l1 ? &memory->l1 : &memory->l2_level,
                                      spec->fits_bytes, PB_MODEL_ASSUME, seed, &level->cache, err);
     if (status == PB_OK && !options->has_no_classes)
-        status = open_ideal(spec, line_bytes, sector_bytes, &level->ideal, err);
+        status = open_ideal(spec, line_bytes, has_words ? sector_bytes : shape.sector_bytes,
+                            &level->ideal, err);
     return status;
 }
 
@@ -233,12 +253,12 @@ static void close_level(struct level *level)
     free(level->effects);
 }
 
-/* Counts sectors that missed by kind, and lets the ideal cache see the access. */
+/* Counts sectors that missed by kind, and lets the ideal cache see the access if it is kept. */
 static enum pb_status classify(struct level *level, uint64_t address, uint32_t sectors,
-                               uint32_t missed, uint32_t misses_out[PB_MISS_KIND_COUNT],
-                               struct pb_error *err)
+                               uint32_t missed, bool is_kept,
+                               uint32_t misses_out[PB_MISS_KIND_COUNT], struct pb_error *err)
 {
-    struct pb_model_lookup ideal;
+    struct pb_model_lookup ideal = {.hit = 0};
     uint64_t *seen;
 
     memset(misses_out, 0, PB_MISS_KIND_COUNT * sizeof(misses_out[0]));
@@ -248,7 +268,8 @@ static enum pb_status classify(struct level *level, uint64_t address, uint32_t s
     seen = pb_line_map_at(&level->seen, pb_model_cache_line(level->cache, address));
     if (seen == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory for the lines of a kernel");
-    pb_model_cache_access(level->ideal, address, sectors, 0.0, &ideal);
+    if (is_kept)
+        pb_model_cache_access(level->ideal, address, sectors, 0.0, &ideal);
     misses_out[PB_MISS_COMPULSORY] = missed & ~(uint32_t)*seen;
     misses_out[PB_MISS_CONFLICT] = missed & (uint32_t)*seen & ideal.hit;
     misses_out[PB_MISS_CAPACITY] = missed & (uint32_t)*seen & ~ideal.hit;
@@ -421,24 +442,26 @@ static void add_levels(struct pb_level_counts *to, const struct pb_level_counts 
     count_level(to, from->hits, from->in_flight, from->misses);
 }
 
-/* In which half the memory of an address is at home, by blocks of 4 KiB; how they lie is drawn. */
+/* In which half the memory of an address is at home; the constant of each page is drawn. */
 static unsigned home_of(const struct pb_memory *memory, uint64_t address)
 {
-    uint64_t block = (address >> 12) + memory->options.seed;
+    uint64_t page = (address >> 21) + memory->options.seed;
 
     if (memory->machine->l2_sides < 2)
         return 0;
-    return (unsigned)(block * UINT64_C(0x9e3779b97f4a7c15) >> 63);
+    return (unsigned)__builtin_parityll(address & HOME_MASK) ^
+           (unsigned)(page * UINT64_C(0x9e3779b97f4a7c15) >> 63);
 }
 
 /*
  * What the half of an SM missed comes from memory, or where that is at home in the other half, from
  * there. *arrival_out: when.
  */
-static enum pb_status fetch(struct pb_memory *memory, unsigned side, uint64_t address, double time,
-                            double *arrival_out, struct pb_error *err)
+static enum pb_status fetch(struct pb_memory *memory, unsigned side, uint64_t line,
+                            uint32_t sectors, double time, double *arrival_out,
+                            struct pb_error *err)
 {
-    unsigned home = home_of(memory, address);
+    unsigned home = home_of(memory, line);
     struct level *level = &memory->l2[home];
     struct pb_model_lookup lookup;
 
@@ -446,8 +469,7 @@ static enum pb_status fetch(struct pb_memory *memory, unsigned side, uint64_t ad
         *arrival_out = time + draw(memory, &memory->machine->dram);
         return PB_OK;
     }
-    pb_model_cache_access(level->cache, address, pb_model_cache_sectors(level->cache, address, 1),
-                          time, &lookup);
+    pb_model_cache_access(level->cache, line, sectors, time, &lookup);
     *arrival_out = time + draw(memory, &memory->machine->l2_far);
     if (lookup.in_flight != 0)
         *arrival_out = fmax(*arrival_out, lookup.ready_time);
@@ -468,6 +490,19 @@ static uint32_t sectors_of(const struct level *level, uint64_t line, uint32_t un
     return sectors;
 }
 
+/* The sectors that come with those that a miss fetches. */
+static uint32_t with_neighbours(const struct pb_memory *memory, uint32_t sectors)
+{
+    uint32_t group = memory->l2_group, all = 0;
+
+    for (; sectors != 0 && group > 1; sectors &= ~all) {
+        uint32_t first = (uint32_t)__builtin_ctz(sectors);
+
+        all |= ((UINT32_C(1) << group) - 1) << (first - first % group);
+    }
+    return all | sectors;
+}
+
 /* Reads units of one L2 line from the half of `side`; *ready_time_out is when all are back. */
 static enum pb_status look_up_l2(struct pb_memory *memory, unsigned side, uint64_t line,
                                  uint32_t units, double time, struct pb_level_counts *counts,
@@ -480,15 +515,14 @@ static enum pb_status look_up_l2(struct pb_memory *memory, unsigned side, uint64
     double arrival = time;
     enum pb_status status;
 
+    sectors |= with_neighbours(memory, sectors & ~pb_model_cache_peek(level->cache, line, sectors));
     pb_model_cache_access(level->cache, line, sectors, time, &lookup);
     *ready_time_out = time + draw(memory, &memory->machine->l2_hit);
     if (lookup.in_flight != 0)
         *ready_time_out = fmax(*ready_time_out, lookup.ready_time);
-    status = classify(level, line, sectors, lookup.missed, kinds, err);
+    status = classify(level, line, sectors, lookup.missed, true, kinds, err);
     if (status == PB_OK && lookup.missed != 0)
-        status = fetch(memory, side,
-                       line + (uint64_t)__builtin_ctz(lookup.missed) * memory->l2_sector_bytes,
-                       time, &arrival, err);
+        status = fetch(memory, side, line, lookup.missed, time, &arrival, err);
     if (status == PB_OK && lookup.missed != 0 && !memory->options.without[PB_EXTENSION_LATENCY]) {
         *ready_time_out = fmax(*ready_time_out, arrival);
         status = pb_model_cache_fill(level->cache, lookup.slot, lookup.missed, arrival, err);
@@ -580,19 +614,25 @@ static enum pb_status read_l2_line(struct pb_memory *memory, unsigned gpc, uint6
     return status == PB_OK ? note_requests(memory, gpc, line, left, ready_time, err) : status;
 }
 
-/* A write goes to the half where it is at home; a copy in the other one is gone. */
-static void write_l2_line(struct pb_memory *memory, uint64_t line, uint32_t units, double time)
+/*
+ * A store goes to the half of its SM; what the other one has of it is gone. An atomic is done where
+ * the line is at home, and the other half loses its copy of the line (tests/gpu/access_kinds.cu).
+ */
+static void write_l2_line(struct pb_memory *memory, unsigned gpc, uint64_t line, uint32_t units,
+                          bool is_atomic, double time)
 {
-    unsigned home = home_of(memory, line);
-    uint32_t sectors = sectors_of(&memory->l2[home], line, units);
+    unsigned side = is_atomic ? home_of(memory, line) : memory->gpc_sides[gpc];
+    uint32_t sectors = sectors_of(&memory->l2[side], line, units);
     struct pb_model_lookup lookup;
 
-    pb_model_cache_access(memory->l2[home].cache, line, sectors, time, &lookup);
+    if (sectors != 0)
+        pb_model_cache_access(memory->l2[side].cache, line, sectors, time, &lookup);
     if (memory->machine->l2_sides == 2)
-        pb_model_cache_invalidate(memory->l2[1 - home].cache, line, sectors);
+        pb_model_cache_invalidate(memory->l2[1 - side].cache, line,
+                                  is_atomic ? UINT32_MAX : sectors);
 }
 
-/* Reads any range line by line, or writes it where counts is NULL. */
+/* Reads any range line by line. */
 static enum pb_status use_l2_range(struct pb_memory *memory, unsigned gpc, uint64_t address,
                                    uint64_t bytes, double time, struct pb_access_counts *counts,
                                    double *ready_time_inout, struct pb_error *err)
@@ -607,10 +647,7 @@ static enum pb_status use_l2_range(struct pb_memory *memory, unsigned gpc, uint6
 
         for (; address < end && address - line < memory->l2_line_bytes; address += COUNTER_SECTOR)
             units |= UINT32_C(1) << (address - line) / COUNTER_SECTOR;
-        if (counts == NULL)
-            write_l2_line(memory, line, units, time);
-        else
-            status = read_l2_line(memory, gpc, line, units, time, counts, ready_time_inout, err);
+        status = read_l2_line(memory, gpc, line, units, time, counts, ready_time_inout, err);
     }
     return status;
 }
@@ -669,18 +706,80 @@ static enum pb_status look_up_on_arrival(struct level *level, const struct piece
     return status;
 }
 
+/* What L1 keeps of sectors: themselves, or their words. */
+static uint32_t widen(const struct pb_memory *memory, uint32_t sectors)
+{
+    uint32_t words = 0;
+
+    for (; memory->has_words && sectors != 0; sectors &= sectors - 1)
+        words |= UINT32_C(0xff) << SECTOR_WORDS * __builtin_ctz(sectors);
+    return memory->has_words ? words : sectors;
+}
+
+static uint32_t narrow(const struct pb_memory *memory, uint32_t words)
+{
+    uint32_t sectors = 0;
+
+    for (uint32_t i = 0; memory->has_words && i < 32 / SECTOR_WORDS; i++)
+        sectors |= (uint32_t)((words >> SECTOR_WORDS * i & 0xff) != 0) << i;
+    return memory->has_words ? sectors : words;
+}
+
+/* The words of which an access has a byte, or where `all`, all bytes. */
+static uint32_t words_of(const struct piece *piece, bool all)
+{
+    uint32_t words = 0;
+
+    for (unsigned i = 0; i < WORDED_LINE / WORD_BYTES; i++) {
+        uint64_t bytes = piece->bytes[i / 16] >> WORD_BYTES * (i % 16) & 0xf;
+
+        words |= (uint32_t)(all ? bytes == 0xf : bytes != 0) << i;
+    }
+    return words;
+}
+
+/*
+ * What L1 has of an access, and all that it will have after it: of sectors of which it lacks a word
+ * that is wanted, every word.
+ */
+static uint32_t find_present(const struct pb_memory *memory, const struct level *level,
+                             const struct piece *piece, uint32_t *wanted_out)
+{
+    uint32_t wanted = memory->has_words ? words_of(piece, false) : piece->sectors;
+    uint32_t present = pb_model_cache_peek(level->cache, piece->address, wanted);
+    uint32_t lacking = narrow(memory, wanted & ~present);
+
+    *wanted_out = wanted | widen(memory, lacking);
+    return piece->sectors & ~lacking;
+}
+
 static enum pb_status look_up(struct pb_memory *memory, struct level *level,
-                              const struct piece *piece, double time, struct found *found,
-                              struct pb_error *err)
+                              const struct piece *piece, enum pb_residence residence, double time,
+                              struct found *found, struct pb_error *err)
 {
     struct pb_model_lookup lookup;
+    uint32_t present, wanted;
 
     if (level->spec->fills_on_arrival)
         return look_up_on_arrival(level, piece, time,
                                   !memory->options.without[PB_EXTENSION_LATENCY], found, err);
-    pb_model_cache_access(level->cache, piece->address, piece->sectors, time, &lookup);
-    *found = (struct found){lookup.hit, lookup.in_flight, lookup.missed,
-                            lookup.in_flight != 0 ? lookup.ready_time : time, lookup.slot};
+    present = find_present(memory, level, piece, &wanted);
+    if (residence == PB_RESIDENCE_TAKEN || residence == PB_RESIDENCE_NONE) {
+        *found = (struct found){present, 0, piece->sectors & ~present, time, 0};
+        if (residence == PB_RESIDENCE_TAKEN)
+            pb_model_cache_drop(level->cache, piece->address);
+        return PB_OK;
+    }
+    pb_model_cache_access(level->cache, piece->address, wanted, time, &lookup);
+    if (residence != PB_RESIDENCE_ORDINARY)
+        pb_model_cache_rank(level->cache, piece->address,
+                            residence == PB_RESIDENCE_FIRST ? PB_MODEL_GOES_FIRST
+                                                            : PB_MODEL_GOES_LAST);
+    found->missed = narrow(memory, lookup.missed);
+    found->in_flight = narrow(memory, lookup.in_flight) & ~found->missed;
+    found->hit = piece->sectors & ~found->missed & ~found->in_flight;
+    found->ready_time = lookup.in_flight != 0 ? lookup.ready_time : time;
+    found->slot = lookup.slot;
     return PB_OK;
 }
 
@@ -714,15 +813,17 @@ static enum pb_status note_reuse(struct pb_memory *memory, struct level *level,
 
 /* Lets what was found take effect, now or when it arrives. */
 static enum pb_status take_effect_of(struct pb_memory *memory, struct level *level,
-                                     const struct piece *piece, const struct found *found,
-                                     double hit_time, double arrival, struct pb_error *err)
+                                     const struct piece *piece, bool is_kept,
+                                     const struct found *found, double hit_time, double arrival,
+                                     struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 
     if (!level->spec->fills_on_arrival)
-        return found->missed == 0 || memory->options.without[PB_EXTENSION_LATENCY]
+        return found->missed == 0 || !is_kept || memory->options.without[PB_EXTENSION_LATENCY]
                    ? PB_OK
-                   : pb_model_cache_fill(level->cache, found->slot, found->missed, arrival, err);
+                   : pb_model_cache_fill(level->cache, found->slot, widen(memory, found->missed),
+                                         arrival, err);
     if (found->hit != 0)
         status = add_effect(level, hit_time, piece->address, found->hit, err);
     if (status == PB_OK && found->in_flight != 0)
@@ -746,10 +847,9 @@ static enum pb_status needs_register(struct pb_memory *memory, struct level *lev
         struct found found = {0};
 
         if (level->spec->fills_on_arrival)
-            status = look_up(memory, level, &pieces[i], time, &found, err);
+            status = look_up(memory, level, &pieces[i], PB_RESIDENCE_ORDINARY, time, &found, err);
         else
-            found.missed = pieces[i].sectors &
-                           ~pb_model_cache_peek(level->cache, pieces[i].address, pieces[i].sectors);
+            found.missed = pieces[i].sectors & ~find_present(memory, level, &pieces[i], &found.hit);
         *needs_out = found.missed != 0;
     }
     return status;
@@ -762,17 +862,19 @@ static unsigned gpc_of(const struct pb_memory *memory, const struct sm *sm)
 
 /* One piece through L1 and what is below. *time_inout: when it is issued; its answer is later. */
 static enum pb_status load_piece(struct pb_memory *memory, struct sm *sm, uint32_t warp_slot,
-                                 const struct piece *piece, struct pb_access_counts *counts,
-                                 double *time_inout, double *ready_time_inout, struct pb_error *err)
+                                 const struct piece *piece, enum pb_residence residence,
+                                 struct pb_access_counts *counts, double *time_inout,
+                                 double *ready_time_inout, struct pb_error *err)
 {
     struct level *level = &sm->l1;
+    bool is_kept = residence != PB_RESIDENCE_NONE && residence != PB_RESIDENCE_TAKEN;
     struct found found;
     uint32_t kinds[PB_MISS_KIND_COUNT];
     double hit_time = *time_inout + draw(memory, &memory->machine->l1_hit);
     double arrival = *time_inout;
     enum pb_status status;
 
-    status = look_up(memory, level, piece, *time_inout, &found, err);
+    status = look_up(memory, level, piece, residence, *time_inout, &found, err);
     if (status == PB_OK)
         status = note_reuse(memory, level, piece, *time_inout, &found, err);
     if (status != PB_OK)
@@ -787,7 +889,7 @@ static enum pb_status load_piece(struct pb_memory *memory, struct sm *sm, uint32
         if (status != PB_OK)
             return status;
     }
-    status = classify(level, piece->address, piece->sectors, found.missed, kinds, err);
+    status = classify(level, piece->address, piece->sectors, found.missed, is_kept, kinds, err);
     if (status != PB_OK)
         return status;
     counts->l1.hits += count_bits(found.hit);
@@ -795,27 +897,99 @@ static enum pb_status load_piece(struct pb_memory *memory, struct sm *sm, uint32
     for (size_t i = 0; i < PB_MISS_KIND_COUNT; i++)
         counts->l1.misses[i] += count_bits(kinds[i]);
     *ready_time_inout = fmax(*ready_time_inout, fmax(hit_time, fmax(arrival, found.ready_time)));
-    return take_effect_of(memory, level, piece, &found, hit_time, arrival, err);
+    return take_effect_of(memory, level, piece, is_kept, &found, hit_time, arrival, err);
 }
 
+/* Of a unit of a piece that was stored: all of it is known to L2 now, or was before. */
+static bool is_whole(struct pb_memory *memory, const struct piece *piece, uint64_t unit, bool *full)
+{
+    uint32_t shift = (uint32_t)(unit % WORDED_LINE / WORD_BYTES);
+    uint64_t words = words_of(piece, true) >> shift & 0xff, *written;
+
+    *full = true;
+    if (!memory->has_words || words == 0xff)
+        return true;
+    written = pb_line_map_at(&memory->written, unit / COUNTER_SECTOR);
+    if (written == NULL)
+        return false;
+    *written |= words;
+    *full = *written == 0xff;
+    if (*full)
+        *written = 0;
+    return true;
+}
+
+/*
+ * A store or an atomic in L2. Of a sector that is not all written, and was not there, nothing can
+ * be read before the rest has come from memory.
+ */
+static enum pb_status write_below_l1(struct pb_memory *memory, unsigned gpc,
+                                     const struct piece *piece, bool is_atomic, double time,
+                                     struct pb_error *err)
+{
+    uint64_t first = piece->address, end = piece->address + memory->line_bytes;
+
+    for (uint64_t at = first; at < end; at += COUNTER_SECTOR) {
+        uint64_t line = at - at % memory->l2_line_bytes;
+        uint32_t units = UINT32_C(1) << (at - line) / COUNTER_SECTOR;
+        bool full = true;
+
+        if ((piece->sectors >> (at - first) / memory->sector_bytes & 1) == 0)
+            continue;
+        if (!is_atomic && !is_whole(memory, piece, at, &full))
+            return pb_fail(err, PB_NO_MEMORY, "out of memory for what was stored");
+        if (full)
+            write_l2_line(memory, gpc, line, units, is_atomic, time);
+    }
+    return PB_OK;
+}
+
+/* L1 keeps what was stored, or takes it away, by its policy and what the store says. */
+static void store_in_l1(struct pb_memory *memory, struct sm *sm, const struct piece *piece,
+                        enum pb_store_policy policy, enum pb_residence residence, double time)
+{
+    struct level *level = &sm->l1;
+    uint32_t stored = memory->has_words ? words_of(piece, true) : piece->sectors;
+    struct pb_model_lookup lookup;
+
+    if (policy == PB_STORE_INVALIDATE) {
+        pb_model_cache_invalidate(level->cache, piece->address, piece->sectors);
+    } else if (policy == PB_STORE_ALLOCATE && residence != PB_RESIDENCE_NONE && stored != 0) {
+        pb_model_cache_access(level->cache, piece->address, stored, time, &lookup);
+        if (residence == PB_RESIDENCE_FIRST)
+            pb_model_cache_rank(level->cache, piece->address, PB_MODEL_GOES_FIRST);
+    }
+}
+
+/* Atomics are done in L2: L1 loses the line. */
 static enum pb_status store_piece(struct pb_memory *memory, struct sm *sm,
-                                  const struct piece *piece, bool is_local, double time,
+                                  const struct piece *piece,
+                                  const struct pb_instruction *instruction, double time,
                                   struct pb_error *err)
 {
-    enum pb_store_policy policy = is_local ? PB_STORE_ALLOCATE : memory->machine->l1_stores;
-    struct level *level = &sm->l1;
-    double ready_time;
+    bool is_atomic = instruction->kind == PB_KIND_ATOMIC;
+    bool is_local = instruction->space == PB_SPACE_LOCAL;
 
-    if (level->cache != NULL && policy == PB_STORE_INVALIDATE)
-        pb_model_cache_invalidate(level->cache, piece->address, piece->sectors);
-    else if (level->cache != NULL && policy == PB_STORE_ALLOCATE) {
-        struct pb_model_lookup lookup;
-
-        pb_model_cache_access(level->cache, piece->address, piece->sectors, time, &lookup);
-    }
+    if (sm->l1.cache != NULL && is_atomic)
+        pb_model_cache_drop(sm->l1.cache, piece->address);
+    else if (sm->l1.cache != NULL)
+        store_in_l1(memory, sm, piece, is_local ? PB_STORE_ALLOCATE : memory->machine->l1_stores,
+                    instruction->residence, time);
     if (memory->machine->l2.level == NULL)
         return PB_OK;
-    return use_below_l1(memory, 0, piece, piece->sectors, time, NULL, &ready_time, err);
+    return write_below_l1(memory, gpc_of(memory, sm), piece, is_atomic, time, err);
+}
+
+void pb_memory_empty_l1(struct pb_memory *memory, uint32_t sm)
+{
+    struct level *level = &memory->sms[sm].l1;
+
+    if (level->cache == NULL)
+        return;
+    pb_model_cache_clear(level->cache);
+    if (level->ideal != NULL)
+        pb_model_cache_clear(level->ideal);
+    pb_line_map_clear(&level->seen);
 }
 
 /* ---- accesses ---- */
@@ -839,16 +1013,31 @@ static uint64_t local_address(const struct pb_memory *memory, uint32_t sm, uint3
     return LOCAL_BASE + warp * LOCAL_SPAN + offset / 4 * 4 * PB_LANES_MAX + lane * 4 + offset % 4;
 }
 
-static void add_sector(struct piece *pieces, size_t *count, uint64_t line, uint32_t sector)
+/* Of a line of WORDED_LINE bytes. */
+static void add_bytes(struct piece *piece, uint64_t begin, uint64_t end)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t base = piece->address + i * 64;
+        uint64_t low = begin > base ? begin - base : 0, high = end > base ? end - base : 0;
+
+        if (low < 64 && high > low)
+            piece->bytes[i] |= (high >= 64 ? UINT64_MAX : (UINT64_C(1) << high) - 1) & UINT64_MAX
+                                                                                           << low;
+    }
+}
+
+static struct piece *add_sector(struct piece *pieces, size_t *count, uint64_t line, uint32_t sector)
 {
     size_t i = *count;
 
     while (i > 0 && pieces[i - 1].address != line)
         i--;
-    if (i > 0)
-        pieces[i - 1].sectors |= sector;
-    else
-        pieces[(*count)++] = (struct piece){line, sector};
+    if (i == 0) {
+        i = ++*count;
+        pieces[i - 1] = (struct piece){line, 0, {0, 0}};
+    }
+    pieces[i - 1].sectors |= sector;
+    return &pieces[i - 1];
 }
 
 /* The distinct sectors of an access by line, in the order of the lanes. */
@@ -874,7 +1063,9 @@ static size_t coalesce(const struct pb_memory *memory, uint32_t sm, uint32_t war
             uint64_t line = at - at % memory->line_bytes;
 
             if (count < PIECES_MAX)
-                add_sector(pieces, &count, line, UINT32_C(1) << (at - line) / memory->sector_bytes);
+                add_bytes(add_sector(pieces, &count, line,
+                                     UINT32_C(1) << (at - line) / memory->sector_bytes),
+                          begin, end);
         }
     }
     return count;
@@ -968,7 +1159,7 @@ static void account(struct pb_memory *memory, const struct pb_access *access,
 }
 
 static enum pb_status load(struct pb_memory *memory, struct sm *sm, uint32_t warp_slot,
-                           const struct piece *pieces, size_t count,
+                           const struct piece *pieces, size_t count, enum pb_residence residence,
                            struct pb_access_counts *counts, double time,
                            struct pb_access_outcome *outcome, struct pb_error *err)
 {
@@ -988,8 +1179,8 @@ static enum pb_status load(struct pb_memory *memory, struct sm *sm, uint32_t war
     }
     outcome->ready_time = time;
     for (size_t i = 0; i < count && status == PB_OK; i++)
-        status = load_piece(memory, sm, warp_slot, &pieces[i], counts, &issue, &outcome->ready_time,
-                            err);
+        status = load_piece(memory, sm, warp_slot, &pieces[i], residence, counts, &issue,
+                            &outcome->ready_time, err);
     outcome->issue_time = fmax(issue, time + 1.0);
     return status;
 }
@@ -1043,13 +1234,17 @@ enum pb_status pb_memory_access(void *context, uint32_t sm_number, uint32_t warp
         return status;
     if (instruction->kind == PB_KIND_STORE || instruction->kind == PB_KIND_ATOMIC) {
         for (size_t i = 0; i < count && status == PB_OK; i++)
-            status = store_piece(memory, sm, &pieces[i], is_local, time, err);
+            status = store_piece(memory, sm, &pieces[i], instruction, time, err);
     } else if (instruction->bypasses_l1 || is_bulk || sm->l1.cache == NULL ||
                instruction->kind == PB_KIND_PREFETCH) {
+        for (size_t i = 0;
+             i < count && sm->l1.cache != NULL && instruction->bypasses_l1 && !is_bulk; i++)
+            pb_model_cache_drop(sm->l1.cache, pieces[i].address);
         status = load_past_l1(memory, gpc_of(memory, sm), access, pieces, count, is_bulk, &counts,
                               time, outcome, err);
     } else {
-        status = load(memory, sm, warp_slot, pieces, count, &counts, time, outcome, err);
+        status = load(memory, sm, warp_slot, pieces, count, instruction->residence, &counts, time,
+                      outcome, err);
     }
     if (status != PB_OK || outcome->is_refused)
         return status;
@@ -1078,6 +1273,8 @@ static enum pb_status make_sms(struct pb_memory *memory, struct pb_error *err)
 
     if (machine->l1.level != NULL)
         memory->l1 = *machine->l1.level;
+    if (memory->has_words)
+        memory->l1.shape.sector_bytes = WORD_BYTES;
     if (!memory->l1.has_policy) {
         memory->l1.shape.policy = machine->l1_keeps_hits ? PB_MODEL_KEEP_HITS : PB_MODEL_LRU;
         memory->l1.has_policy = true;
@@ -1149,8 +1346,17 @@ enum pb_status pb_memory_create(const struct pb_machine *machine,
         shape_of(&machine->l1, &memory->line_bytes, &memory->sector_bytes);
     else
         memory->line_bytes = 128, memory->sector_bytes = COUNTER_SECTOR;
-    if (machine->l2.level != NULL)
+    memory->has_words = machine->l1_stores == PB_STORE_ALLOCATE &&
+                        memory->line_bytes == WORDED_LINE && memory->sector_bytes == COUNTER_SECTOR;
+    memory->l2_group = 1;
+    if (machine->l2.level != NULL) {
+        memory->l2_level = *machine->l2.level;
         shape_of(&machine->l2, &memory->l2_line_bytes, &memory->l2_sector_bytes);
+        if (memory->l2_sector_bytes % COUNTER_SECTOR == 0 &&
+            memory->l2_line_bytes / COUNTER_SECTOR <= PB_MODEL_SECTORS_MAX)
+            memory->l2_group = (uint32_t)(memory->l2_sector_bytes / COUNTER_SECTOR);
+        memory->l2_level.shape.sector_bytes = memory->l2_sector_bytes / memory->l2_group;
+    }
     memory->sms = calloc(sm_count, sizeof(*memory->sms));
     memory->gpcs = calloc(sm_count, 1);
     memory->recent = calloc((size_t)sm_count * warp_slots, sizeof(*memory->recent));
@@ -1187,6 +1393,7 @@ void pb_memory_destroy(struct pb_memory *memory)
     }
     for (size_t i = 0; i < PB_GPCS_MAX; i++)
         pb_line_map_clear(&memory->requests[i]);
+    pb_line_map_clear(&memory->written);
     free(memory->gpcs);
     free(memory->sms);
     free(memory->recent);

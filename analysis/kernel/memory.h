@@ -154,6 +154,9 @@ enum pb_status pb_memory_access(void *memory, uint32_t sm, uint32_t warp_slot,
                                 const struct pb_access *access, double time,
                                 struct pb_access_outcome *outcome_out, struct pb_error *err);
 
+/* A fence of the device, or an acquire: L1 of this SM is empty. */
+void pb_memory_empty_l1(struct pb_memory *memory, uint32_t sm);
+
 /* By instruction [count], and by allocation [kernel->allocation_count], the last one: no known. */
 const struct pb_instruction_counts *pb_memory_instructions(const struct pb_memory *memory,
                                                            size_t *count_out);

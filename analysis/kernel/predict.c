@@ -96,6 +96,8 @@ static void sum_up(struct pb_prediction *prediction, const struct pb_instruction
         if (instructions[i].kind == PB_KIND_LOAD && instructions[i].space == PB_SPACE_GLOBAL &&
             instructions[i].way == PB_WAY_REGISTERS)
             add_counts(&prediction->loads, counts);
+        if (instructions[i].kind == PB_KIND_LOAD && instructions[i].way == PB_WAY_ASYNC)
+            add_counts(&prediction->copies, counts);
     }
 }
 
@@ -136,6 +138,11 @@ static enum pb_status access_memory(void *context, uint32_t sm, uint32_t warp_sl
                             err);
 }
 
+static void empty_l1(void *context, uint32_t sm)
+{
+    pb_memory_empty_l1(((struct run *)context)->memory, sm);
+}
+
 static void show_progress(void *context, uint64_t accesses)
 {
     const struct pb_predict_options *options = ((struct run *)context)->options;
@@ -169,7 +176,7 @@ enum pb_status pb_predict(const struct pb_trace *trace, const struct pb_machine 
     const struct pb_kernel *kernel = trace->ops->kernel(trace->state);
     struct pb_prediction prediction = {0};
     struct run run = {options, NULL};
-    const struct pb_access_sink sink = {&run, access_memory, show_progress};
+    const struct pb_access_sink sink = {&run, access_memory, empty_l1, show_progress};
     struct pb_schedule_options schedule = {
         .cycles_per_ns = machine->cycles_per_ns,
         .no_hierarchy = options->memory.without[PB_EXTENSION_HIERARCHY],

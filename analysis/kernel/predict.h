@@ -25,6 +25,7 @@ struct pb_prediction {
     uint64_t carveout_bytes; /* shared memory that L1 had to give up */
     uint64_t l1_bytes;
     /* Reads that go to registers and are global, as the counters …_mem_global_op_ld count them. */
+    struct pb_access_counts copies; /* asynchronous ones to shared memory */
     struct pb_access_counts loads;
     struct pb_access_counts all_reads;          /* those, and local, asynchronous and bulk ones */
     uint64_t stores, atomics;                   /* of warps */

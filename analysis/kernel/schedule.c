@@ -25,6 +25,7 @@ struct warp {
     uint32_t next_ready; /* slot behind it in the queue */
     bool has_access;     /* read, and refused or not issued yet */
     bool has_waited;     /* for what its access needs */
+    bool has_passed;     /* what lies before its access and empties L1 */
     uint64_t counter;    /* program counter of its last access */
     struct pending pending[PENDING_MAX];
     uint32_t pending_count;
@@ -58,6 +59,8 @@ struct schedule {
     uint64_t order;
     uint32_t *heap; /* [heap_count] SMs that have something to do, the earliest on top */
     uint32_t heap_count;
+    uint64_t *fences; /* [fence_count] program counters of PB_KIND_EMPTY_L1 */
+    size_t fence_count;
     struct pb_schedule_result result;
 };
 
@@ -202,6 +205,7 @@ static enum pb_status start_block(struct schedule *schedule, uint32_t number, bo
         sm->warps[slot].number = i;
         sm->warps[slot].block_slot = block_slot;
         sm->warps[slot].has_access = sm->warps[slot].has_waited = false;
+        sm->warps[slot].has_passed = false;
         sm->warps[slot].counter = 0;
         sm->warps[slot].pending_count = 0;
         push_ready(sm, slot);
@@ -344,6 +348,22 @@ static void let_run_on(struct schedule *schedule, struct warp *warp,
     outcome->ready_time = outcome->issue_time;
 }
 
+/* Does a warp that goes from one program counter to another pass one that empties L1? */
+static bool passes_fence(const struct schedule *schedule, uint64_t from, uint64_t to)
+{
+    for (size_t i = 0; i < schedule->fence_count; i++)
+        if (schedule->fences[i] > from && schedule->fences[i] < to)
+            return true;
+    return false;
+}
+
+static void pass_fences(struct schedule *schedule, uint32_t number, struct warp *warp, uint64_t to)
+{
+    if (schedule->fence_count > 0 && !warp->has_passed && passes_fence(schedule, warp->counter, to))
+        schedule->sink->empty_l1(schedule->sink->context, number);
+    warp->has_passed = true;
+}
+
 /* One access of the warp whose turn it is on an SM; or its end. */
 static enum pb_status take_turn(struct schedule *schedule, uint32_t number, struct pb_error *err)
 {
@@ -364,15 +384,18 @@ static enum pb_status take_turn(struct schedule *schedule, uint32_t number, stru
                                 warp->block, warp->number, &warp->access, &found, err);
     if (status != PB_OK)
         return status;
-    if (!found)
+    if (!found) {
+        pass_fences(schedule, number, warp, UINT64_MAX);
         return end_warp(schedule, number, slot, err);
+    }
     if (waits_first(schedule, sm, slot))
         return PB_OK;
+    pass_fences(schedule, number, warp, instruction_of(schedule, warp)->program_counter);
     status = schedule->sink->access(schedule->sink->context, number, slot, &warp->access, sm->now,
                                     &outcome, err);
     if (status != PB_OK)
         return status;
-    warp->has_access = warp->has_waited = outcome.is_refused;
+    warp->has_access = warp->has_waited = warp->has_passed = outcome.is_refused;
     if (!outcome.is_refused)
         let_run_on(schedule, warp, &outcome);
     sm->now = outcome.issue_time;
@@ -431,6 +454,21 @@ static enum pb_status make_sms(struct schedule *schedule, struct pb_error *err)
     return PB_OK;
 }
 
+/* Formats that have fences know them before the first access. */
+static enum pb_status list_fences(struct schedule *schedule, struct pb_error *err)
+{
+    const struct pb_instruction *instructions = *schedule->kernel->instructions;
+    size_t count = *schedule->kernel->instruction_count;
+
+    schedule->fences = calloc(count + 1, sizeof(*schedule->fences));
+    if (schedule->fences == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory for %zu instructions", count);
+    for (size_t i = 0; schedule->sink->empty_l1 != NULL && i < count; i++)
+        if (instructions[i].kind == PB_KIND_EMPTY_L1)
+            schedule->fences[schedule->fence_count++] = instructions[i].program_counter;
+    return PB_OK;
+}
+
 static void free_sms(struct schedule *schedule)
 {
     for (uint32_t i = 0; schedule->sms != NULL && i < schedule->sm_count; i++) {
@@ -462,6 +500,8 @@ enum pb_status pb_schedule_run(const struct pb_trace *trace,
     schedule.slot_count = used.block_limit * schedule.kernel->warp_count;
     status = make_sms(&schedule, err);
     if (status == PB_OK)
+        status = list_fences(&schedule, err);
+    if (status == PB_OK)
         status = pb_feed_create(trace, &schedule.feed, err);
     if (status == PB_OK)
         status = start_first_blocks(&schedule, err);
@@ -470,6 +510,7 @@ enum pb_status pb_schedule_run(const struct pb_trace *trace,
     if (schedule.feed != NULL)
         schedule.result.queue_bytes_max = pb_feed_bytes_max(schedule.feed);
     pb_feed_destroy(schedule.feed);
+    free(schedule.fences);
     free_sms(&schedule);
     if (status == PB_OK)
         *result_out = schedule.result;

@@ -25,6 +25,12 @@ struct pb_access_sink {
     enum pb_status (*access)(void *context, uint32_t sm, uint32_t warp_slot,
                              const struct pb_access *access, double time,
                              struct pb_access_outcome *outcome_out, struct pb_error *err);
+    /*
+     * A warp has gone past an instruction that empties L1 (PB_KIND_EMPTY_L1), which has no record
+     * of its own: it lies behind the warp's last access and before its next one, or before its end.
+     * NULL: there are none.
+     */
+    void (*empty_l1)(void *context, uint32_t sm);
     /* Once between bunches of accesses, so that long runs can show where they are; may be NULL. */
     void (*progress)(void *context, uint64_t accesses);
 };

@@ -22,6 +22,7 @@ enum pb_access_kind {
     PB_KIND_STORE,
     PB_KIND_ATOMIC, /* or a reduction: done in L2 */
     PB_KIND_PREFETCH,
+    PB_KIND_EMPTY_L1, /* no access: a fence or an acquire; see struct pb_access_sink */
     PB_KIND_COUNT
 };
 
@@ -37,6 +38,15 @@ enum pb_access_way {
     PB_WAY_BULK       /* by the bulk copy engine: past L1, one address for the warp */
 };
 
+/* What becomes of the line of an access in L1. */
+enum pb_residence {
+    PB_RESIDENCE_ORDINARY,
+    PB_RESIDENCE_FIRST, /* kept, but given up before others (evict_first, .cs) */
+    PB_RESIDENCE_LAST,  /* given up after all others (evict_last) */
+    PB_RESIDENCE_NONE,  /* not kept (no_allocate) */
+    PB_RESIDENCE_TAKEN  /* not kept, and what was there is given up (.lu) */
+};
+
 struct pb_instruction {
     uint64_t program_counter;     /* bytes from the start of the function */
     uint32_t line;                /* of the source; 0: not known */
@@ -46,6 +56,7 @@ struct pb_instruction {
     enum pb_access_space space;
     enum pb_access_way way;
     bool bypasses_l1;
+    enum pb_residence residence;
     /*
      * Program counter of the first later instruction that waits for its answer, UINT64_MAX: none
      * does. 0: not known; then the warp waits before its next access.

@@ -27,15 +27,21 @@ struct ends {
 struct line {
     struct link link;
     uint32_t sectors; /* there or in flight */
-    uint32_t is_kept; /* 0 or 1: the list that holds it */
+    uint32_t rank;    /* the list that holds it */
 };
+
+/* The lists of a set: lines of a lower rank go first. */
+enum { RANK_FIRST, RANK_ORDINARY, RANK_KEPT /* KEEP_HITS */, RANK_LAST, RANKS };
+
+/* A set that makes room for another one has to have a line of these ranks, while there are any. */
+enum { CLASS_FIRST, CLASS_ORDINARY, CLASS_LAST, CLASSES };
 
 /* A set owns the slots [first, first + ways); `filled` of them have held a line. */
 struct set {
     uint32_t epoch; /* not the cache's: it is empty */
     uint32_t first, ways, filled, holes, kept;
     bool has_drawn;
-    struct ends ends[2]; /* of the lines that may go, and of those that are kept (KEEP_HITS) */
+    struct ends ends[RANKS];
 };
 
 struct entry {
@@ -65,6 +71,7 @@ struct pb_model_cache {
     uint64_t *turns;          /* [set_count] sets in the order in which they lose a line to others;
                                  NULL: capacity_lines limits nothing */
     size_t next_turn, held, slot_count;
+    size_t held_of[CLASSES]; /* of those held */
 };
 
 static const char *const policy_names[PB_MODEL_POLICY_COUNT] = {"lru",    "fifo",     "plru",
@@ -215,8 +222,8 @@ static struct set *open_set(struct pb_model_cache *cache, size_t index)
     set->epoch = cache->epoch;
     set->filled = set->holes = set->kept = 0;
     set->has_drawn = false;
-    list_clear(&set->ends[0]);
-    list_clear(&set->ends[1]);
+    for (size_t rank = 0; rank < RANKS; rank++)
+        list_clear(&set->ends[rank]);
     if (cache->trees != NULL)
         memset(cache->trees + 2 * cache->leaves * index, 0, 2 * (size_t)cache->leaves);
     return set;
@@ -302,6 +309,21 @@ static uint32_t find_hole(const struct pb_model_cache *cache, const struct set *
     return slot;
 }
 
+static unsigned class_of(uint32_t rank)
+{
+    return rank == RANK_FIRST ? CLASS_FIRST : rank == RANK_LAST ? CLASS_LAST : CLASS_ORDINARY;
+}
+
+/* The line that goes first of those in order; there is one. */
+static uint32_t first_to_go(const struct set *set)
+{
+    uint32_t rank = 0;
+
+    while (set->ends[rank].oldest == NONE)
+        rank++;
+    return set->ends[rank].oldest;
+}
+
 /* The slot that a missing line takes. */
 static uint32_t choose(struct pb_model_cache *cache, struct set *set)
 {
@@ -317,7 +339,7 @@ static uint32_t choose(struct pb_model_cache *cache, struct set *set)
         set->has_drawn = true;
         return set->first + draw_way(cache, set->ways);
     default:
-        return set->ends[0].oldest != NONE ? set->ends[0].oldest : set->ends[1].oldest;
+        return first_to_go(set);
     }
 }
 
@@ -336,8 +358,9 @@ static void remove_line(struct pb_model_cache *cache, struct set *set, uint32_t 
     if (cache->entries != NULL)
         hash_take(cache, cache->numbers[slot]);
     if (keeps_order(cache))
-        list_take(cache->lines, sizeof(*cache->lines), &set->ends[line->is_kept], slot);
-    set->kept -= line->is_kept;
+        list_take(cache->lines, sizeof(*cache->lines), &set->ends[line->rank], slot);
+    set->kept -= line->rank == RANK_KEPT;
+    cache->held_of[class_of(line->rank)]--;
     cache->held--;
 }
 
@@ -347,7 +370,7 @@ static uint32_t choose_present(struct pb_model_cache *cache, struct set *set)
     uint32_t way;
 
     if (keeps_order(cache))
-        return set->ends[0].oldest != NONE ? set->ends[0].oldest : set->ends[1].oldest;
+        return first_to_go(set);
     if (cache->shape.policy == PB_MODEL_PLRU)
         way = follow_tree(tree_of(cache, set), set->ways) % set->filled;
     else
@@ -355,6 +378,22 @@ static uint32_t choose_present(struct pb_model_cache *cache, struct set *set)
     while (cache->numbers[set->first + way] == ABSENT)
         way = (way + 1) % set->filled;
     return set->first + way;
+}
+
+/* Has the set a line that goes before those of all other sets? */
+static bool may_make_room(const struct pb_model_cache *cache, const struct set *set)
+{
+    bool has_first = set->ends[RANK_FIRST].oldest != NONE;
+    bool has_ordinary =
+        set->ends[RANK_ORDINARY].oldest != NONE || set->ends[RANK_KEPT].oldest != NONE;
+
+    if (set->filled == set->holes)
+        return false;
+    if (!keeps_order(cache))
+        return true;
+    if (cache->held_of[CLASS_FIRST] > 0)
+        return has_first;
+    return has_ordinary || cache->held_of[CLASS_ORDINARY] == 0;
 }
 
 /*
@@ -371,7 +410,7 @@ static void evict_in_turn(struct pb_model_cache *cache, struct pb_model_lookup *
     do {
         set = open_set(cache, (size_t)cache->turns[cache->next_turn]);
         cache->next_turn = (cache->next_turn + 1) % cache->shape.set_count;
-    } while (set->filled == set->holes);
+    } while (!may_make_room(cache, set));
     slot = choose_present(cache, set);
     lookup->has_evicted = true;
     lookup->evicted_line = cache->numbers[slot];
@@ -400,25 +439,27 @@ static uint32_t place(struct pb_model_cache *cache, struct set *set, uint64_t nu
     }
     cache->numbers[slot] = number;
     cache->lines[slot].sectors = 0;
-    cache->lines[slot].is_kept = 0;
+    cache->lines[slot].rank = RANK_ORDINARY;
     if (cache->entries != NULL)
         hash_put(cache, number, slot);
     if (keeps_order(cache))
-        list_append(cache->lines, sizeof(*cache->lines), &set->ends[0], slot);
+        list_append(cache->lines, sizeof(*cache->lines), &set->ends[RANK_ORDINARY], slot);
+    cache->held_of[CLASS_ORDINARY]++;
     cache->held++;
     return slot;
 }
 
-static void move_line(struct pb_model_cache *cache, struct set *set, uint32_t slot,
-                      uint32_t is_kept)
+static void move_line(struct pb_model_cache *cache, struct set *set, uint32_t slot, uint32_t rank)
 {
     struct line *line = &cache->lines[slot];
 
-    list_take(cache->lines, sizeof(*cache->lines), &set->ends[line->is_kept], slot);
-    set->kept += is_kept;
-    set->kept -= line->is_kept;
-    line->is_kept = is_kept;
-    list_append(cache->lines, sizeof(*cache->lines), &set->ends[is_kept], slot);
+    list_take(cache->lines, sizeof(*cache->lines), &set->ends[line->rank], slot);
+    set->kept += rank == RANK_KEPT;
+    set->kept -= line->rank == RANK_KEPT;
+    cache->held_of[class_of(line->rank)]--;
+    cache->held_of[class_of(rank)]++;
+    line->rank = rank;
+    list_append(cache->lines, sizeof(*cache->lines), &set->ends[rank], slot);
 }
 
 /* What a hit of the line changes in the order. */
@@ -427,12 +468,12 @@ static void note_use(struct pb_model_cache *cache, struct set *set, uint32_t slo
     const struct line *line = &cache->lines[slot];
     enum pb_model_policy policy = cache->shape.policy;
 
-    if (policy == PB_MODEL_KEEP_HITS && !line->is_kept && (line->sectors & sectors) != 0) {
+    if (policy == PB_MODEL_KEEP_HITS && line->rank < RANK_KEPT && (line->sectors & sectors) != 0) {
         if (set->kept == set->ways / 2 && set->kept > 0)
-            move_line(cache, set, set->ends[1].oldest, 0);
-        move_line(cache, set, slot, set->ways > 1);
+            move_line(cache, set, set->ends[RANK_KEPT].oldest, RANK_ORDINARY);
+        move_line(cache, set, slot, set->ways > 1 ? RANK_KEPT : RANK_ORDINARY);
     } else if (policy != PB_MODEL_FIFO && keeps_order(cache) && line->link.newer != NONE) {
-        move_line(cache, set, slot, line->is_kept);
+        move_line(cache, set, slot, line->rank);
     }
 }
 
@@ -539,6 +580,28 @@ void pb_model_cache_invalidate(struct pb_model_cache *cache, uint64_t address, u
         cache->lines[slot].sectors &= ~sectors;
 }
 
+void pb_model_cache_rank(struct pb_model_cache *cache, uint64_t address, enum pb_model_rank rank)
+{
+    uint32_t slot = find_line(cache, address);
+    struct set *set = &cache->sets[pb_model_cache_set(cache, address)];
+
+    if (slot != NONE && keeps_order(cache))
+        move_line(cache, set, slot, rank == PB_MODEL_GOES_FIRST ? RANK_FIRST : RANK_LAST);
+}
+
+void pb_model_cache_drop(struct pb_model_cache *cache, uint64_t address)
+{
+    uint32_t slot = find_line(cache, address);
+    struct set *set = &cache->sets[pb_model_cache_set(cache, address)];
+
+    if (slot == NONE)
+        return;
+    remove_line(cache, set, slot);
+    cache->numbers[slot] = ABSENT;
+    cache->lines[slot].sectors = 0;
+    set->holes++;
+}
+
 bool pb_model_cache_has_drawn(const struct pb_model_cache *cache)
 {
     return cache->has_drawn;
@@ -557,6 +620,7 @@ void pb_model_cache_clear(struct pb_model_cache *cache)
         cache->epoch = 1;
     }
     cache->held = cache->next_turn = 0;
+    memset(cache->held_of, 0, sizeof(cache->held_of));
     cache->has_drawn = cache->is_short = false;
 }
 

@@ -134,6 +134,15 @@ uint32_t pb_model_cache_peek(const struct pb_model_cache *cache, uint64_t addres
 /* Takes the sectors away, as a write that is not allocated does. The line keeps its way. */
 void pb_model_cache_invalidate(struct pb_model_cache *cache, uint64_t address, uint32_t sectors);
 
+/* Which lines a set gives up before and behind all others, whatever its policy. */
+enum pb_model_rank { PB_MODEL_GOES_FIRST, PB_MODEL_GOES_LAST };
+
+/* Of a line that is there, where the policy keeps an order (LRU, FIFO, KEEP_HITS). */
+void pb_model_cache_rank(struct pb_model_cache *cache, uint64_t address, enum pb_model_rank rank);
+
+/* Takes the line out; its way is free. */
+void pb_model_cache_drop(struct pb_model_cache *cache, uint64_t address);
+
 /* Whether a random or weighted victim was drawn since it was empty. */
 bool pb_model_cache_has_drawn(const struct pb_model_cache *cache);
 

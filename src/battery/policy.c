@@ -294,7 +294,8 @@ static void use_group(const struct pb_search *search, const struct pb_eviction_g
     members->lines = (size_t)(group->area_bytes / search->stride_bytes);
 }
 
-/* Chases over lines of a set that was found by eviction; over what was found else where none is. */
+/* Random chases over all lines of a set that eviction finds, and as many as overflow it as members.
+ */
 static enum pb_status take_group(struct pb_bench *bench, const struct pb_search *search,
                                  struct members *members, uint64_t *offsets,
                                  struct pb_recording *recording, struct pb_error *err)
@@ -302,8 +303,6 @@ static enum pb_status take_group(struct pb_bench *bench, const struct pb_search 
     struct pb_eviction_group group;
     enum pb_status status = pb_eviction_group_find(bench, search, recording, &group, err);
 
-    if (status == PB_NOT_FOUND)
-        return PB_OK;
     if (status != PB_OK)
         return status;
     use_group(search, &group, group.count, members);
@@ -312,14 +311,21 @@ static enum pb_status take_group(struct pb_bench *bench, const struct pb_search 
     return status;
 }
 
+/* Members by the array at the edge, if they conflict without the others, else by eviction. */
 static enum pb_status take_set(struct pb_bench *bench, const struct pb_search *search,
                                struct members *members, uint64_t *offsets,
                                struct pb_recording *recording, struct pb_error *err)
 {
     enum pb_status status = find_set(bench, search, members, recording, err);
 
-    if (status == PB_OK && !members->conflict)
-        status = take_group(bench, search, members, offsets, recording, err);
+    if (status == PB_NOT_FOUND || (status == PB_OK && !members->conflict)) {
+        struct pb_error other = PB_ERROR_INIT;
+        enum pb_status group = take_group(bench, search, members, offsets, recording, &other);
+
+        if (group != PB_OK && group != PB_NOT_FOUND)
+            *err = other;
+        status = group == PB_NOT_FOUND ? status : group;
+    }
     if (status == PB_OK)
         status = take_victims(bench, search, members, offsets, recording, err);
     if (status == PB_OK)

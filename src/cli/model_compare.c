@@ -105,10 +105,12 @@ static double share(double part, double whole)
 
 static void set_rates(const struct pb_prediction *prediction, double rates[RATE_COUNT])
 {
-    const struct pb_access_counts *loads = &prediction->loads;
+    const struct pb_access_counts *loads = &prediction->loads, *copies = &prediction->copies;
 
     /* By the counters, sectors of loads that bypass L1 are sectors without a hit. */
-    rates[RATE_L1] = share((double)(loads->l1.hits + loads->l1.in_flight), (double)loads->sectors);
+    rates[RATE_L1] = share(
+        (double)(loads->l1.hits + loads->l1.in_flight + copies->l1.hits + copies->l1.in_flight),
+        (double)(loads->sectors + copies->sectors));
     rates[RATE_L2] = pb_counts_hit_rate(&prediction->all_reads.l2);
 }
 
@@ -176,7 +178,7 @@ enum pb_status pb_compare_kernel(struct pb_compare *compare, const struct pb_tra
     row->measured[RATE_L2] =
         share(row->counters[PB_COUNTER_L2_HITS], row->counters[PB_COUNTER_L2_READS]);
     row->loads = prediction->loads.accesses;
-    row->sectors = prediction->loads.sectors;
+    row->sectors = prediction->loads.sectors + prediction->copies.sectors;
     set_rates(prediction, row->rates[VARIANT_PLUMB]);
     for (int i = VARIANT_PLUMB + 1; i < VARIANT_COUNT && status == PB_OK; i++)
         status = run_variant(trace, machine, options, (enum variant)i, row->rates[i], err);

@@ -44,7 +44,31 @@ static enum pb_access_kind kind_of(const struct pb_memtrace_instruction *row)
         return PB_KIND_STORE;
     if (strcmp(row->operation, "atomic") == 0 || strcmp(row->operation, "reduction") == 0)
         return PB_KIND_ATOMIC;
+    if (strcmp(row->operation, "empty_l1") == 0)
+        return PB_KIND_EMPTY_L1;
     return strcmp(row->operation, "prefetch") == 0 ? PB_KIND_PREFETCH : PB_KIND_LOAD;
+}
+
+/* By the cache operator (docs/tracing.md), with or without "nc." before it. */
+static enum pb_residence residence_of(const struct pb_memtrace_instruction *row)
+{
+    static const struct {
+        const char *word;
+        enum pb_residence residence;
+    } words[] = {
+        {"cs", PB_RESIDENCE_FIRST},
+        {"evict_last", PB_RESIDENCE_LAST},
+        {"no_allocate", PB_RESIDENCE_NONE},
+        {"lu", PB_RESIDENCE_TAKEN},
+    };
+    const char *word = row->cache_operator;
+
+    if (strncmp(word, "nc.", 3) == 0)
+        word += 3;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcmp(words[i].word, word) == 0)
+            return words[i].residence;
+    return PB_RESIDENCE_ORDINARY;
 }
 
 static enum pb_status read_instructions(struct h5_trace *trace, struct pb_error *err)
@@ -68,6 +92,7 @@ static enum pb_status read_instructions(struct h5_trace *trace, struct pb_error 
                            : strcmp(row->operation, "bulk_copy") == 0 ? PB_WAY_BULK
                                                                       : PB_WAY_REGISTERS;
         instruction->bypasses_l1 = row->bypasses_l1 != 0;
+        instruction->residence = residence_of(row);
         PB_TEXT_SET(instruction->opcode, row->opcode);
         PB_TEXT_SET(instruction->file, row->file);
     }

@@ -9,6 +9,8 @@
 #include "trace/sass.h"
 #include "trace/scoreboard.h"
 
+enum { FENCES_MAX = 256 }; /* of a function */
+
 void pb_instructions_begin(struct pb_instruction_table *table, const struct pb_index *index,
                            struct pb_stream_reader *reader, uint32_t context)
 {
@@ -187,8 +189,8 @@ static bool reserve(struct pb_instruction_table *table)
     return true;
 }
 
-enum pb_status pb_instructions_find(struct pb_instruction_table *table, uint32_t pc,
-                                    uint32_t *row_out, struct pb_error *err)
+/* Where in order[] a program counter stands, or belongs. */
+static size_t place_of(const struct pb_instruction_table *table, uint32_t pc)
 {
     size_t low = 0, high = table->count;
 
@@ -200,18 +202,81 @@ enum pb_status pb_instructions_find(struct pb_instruction_table *table, uint32_t
         else
             high = middle;
     }
-    if (low == table->count || table->pcs[table->order[low]] != pc) {
-        if (!reserve(table))
-            return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu instructions",
-                           table->count + 1);
-        memmove(table->order + low + 1, table->order + low,
-                (table->count - low) * sizeof(*table->order));
-        table->order[low] = table->count;
-        table->pcs[table->count] = pc;
-        decode(table, pc, &table->rows[table->count++]);
-    }
-    *row_out = (uint32_t)table->order[low];
+    return low;
+}
+
+static bool has_row(const struct pb_instruction_table *table, size_t place, uint32_t pc)
+{
+    return place < table->count && table->pcs[table->order[place]] == pc;
+}
+
+static enum pb_status add_row(struct pb_instruction_table *table, size_t place, uint32_t pc,
+                              struct pb_error *err)
+{
+    if (!reserve(table))
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu instructions",
+                       table->count + 1);
+    memmove(table->order + place + 1, table->order + place,
+            (table->count - place) * sizeof(*table->order));
+    table->order[place] = table->count;
+    table->pcs[table->count] = pc;
+    decode(table, pc, &table->rows[table->count++]);
     return PB_OK;
+}
+
+/* Rows for what empties L1 in the function of a program counter. */
+static enum pb_status add_fences(struct pb_instruction_table *table, uint32_t pc,
+                                 struct pb_error *err)
+{
+    struct search search = {.is_found = false};
+    const struct pb_stream_function *function;
+    struct pb_cubin_section code;
+    size_t module = 0, fences = 0;
+    enum pb_status status = PB_OK;
+
+    function = find_function(table, pc, &module);
+    if (function == NULL || function == table->last_function || !load_cubin(table, module))
+        return PB_OK;
+    table->last_function = function;
+    search.name = function->name;
+    pb_cubin_functions(table->cubin, table->cubin_size, match_name, &search);
+    if (!search.is_found ||
+        !pb_cubin_section(table->cubin, table->cubin_size, search.found.section, &code) ||
+        code.bytes == NULL || search.found.offset > code.size)
+        return PB_OK;
+    for (uint64_t at = 0;
+         status == PB_OK && fences < FENCES_MAX && at + PB_SASS_BYTES <= search.found.size &&
+         at + PB_SASS_BYTES <= code.size - search.found.offset;
+         at += PB_SASS_BYTES) {
+        struct pb_sass sass =
+            pb_sass_decode(code.bytes + search.found.offset + at,
+                           pb_cubin_architecture(table->cubin, table->cubin_size));
+        uint32_t fence = (uint32_t)(function->pc + at);
+        size_t place = place_of(table, fence);
+
+        if (strcmp(sass.operation, "empty_l1") != 0 || has_row(table, place, fence))
+            continue;
+        status = add_row(table, place, fence, err);
+        fences++;
+    }
+    return status;
+}
+
+enum pb_status pb_instructions_find(struct pb_instruction_table *table, uint32_t pc,
+                                    uint32_t *row_out, struct pb_error *err)
+{
+    size_t place = place_of(table, pc);
+    enum pb_status status = PB_OK;
+
+    if (!has_row(table, place, pc)) {
+        status = add_row(table, place, pc, err);
+        if (status == PB_OK)
+            status = add_fences(table, pc, err);
+        place = place_of(table, pc);
+    }
+    if (status == PB_OK)
+        *row_out = (uint32_t)table->order[place];
+    return status;
 }
 
 void pb_instructions_resources(struct pb_instruction_table *table, uint32_t module,

@@ -24,6 +24,9 @@ static const struct {
     {0x1b4, "UTMALDG", "bulk_copy", "global"}, {0x1ba, "UBLKCP", "bulk_copy", "global"},
 };
 
+/* Bits 87 to 89 of CCTL: what it does; fences of the device and acquires end with this one. */
+enum { EMPTY_L1 = 4 };
+
 /* How strongly an access is ordered, and so which cache may answer it. */
 enum strength { WEAK, CONSTANT, STRONG_CTA, STRONG_GPU, STRONG_SYSTEM, UNKNOWN };
 
@@ -102,5 +105,9 @@ struct pb_sass pb_sass_decode(const unsigned char instruction[PB_SASS_BYTES], un
     }
     if (strcmp(sass.operation, "store") == 0)
         sass.bypasses_l1 = false;
+    if (strcmp(sass.opcode, "CCTL") == 0 && field(words, 87, 3) == EMPTY_L1) {
+        sass.opcode = "CCTL.IVALL";
+        sass.operation = "empty_l1";
+    }
     return sass;
 }

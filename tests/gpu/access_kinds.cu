@@ -35,7 +35,11 @@ LOAD(ld_evict_first, "ld.global.L1::evict_first")
 LOAD(ld_evict_last, "ld.global.L1::evict_last")
 LOAD(ld_l2_64, "ld.global.L2::64B")
 LOAD(ld_l2_128, "ld.global.L2::128B")
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 LOAD(ld_l2_256, "ld.global.L2::256B")
+#else
+LOAD(ld_l2_256, "ld.global")
+#endif
 LOAD(ld_generic, "ld")
 
 /* One word of each sector of a line, or of one sector. */

@@ -56,6 +56,13 @@ extern "C" __global__ void reduction_float(float *p)
     atomicAdd(p + threadIdx.x, 1.0f);
 }
 
+extern "C" __global__ void fence_gpu(int *p, int *q)
+{
+    *p = 1;
+    __threadfence();
+    *q = 2;
+}
+
 #if __CUDA_ARCH__ >= 800
 #define COPY(name, ptx)                                                                            \
     extern "C" __global__ void async_##name(int4 *p)                                               \
