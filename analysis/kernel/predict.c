@@ -37,6 +37,11 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 uint32_t pb_machine_block_limit(const struct pb_machine *machine, const struct pb_kernel *kernel)
 {
     uint64_t limit = machine->blocks_per_sm;
@@ -60,7 +65,7 @@ static uint64_t carveout_of(const struct pb_machine *machine, const struct pb_ke
         return (uint64_t)options->carveout_bytes;
     if (kernel->carveout_bytes >= 0)
         return (uint64_t)kernel->carveout_bytes;
-    return block_limit * shared_of_block(machine, kernel);
+    return most(block_limit * shared_of_block(machine, kernel), machine->shared_least);
 }
 
 /* ---- the account ---- */
