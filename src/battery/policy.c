@@ -10,8 +10,8 @@
  *             edge was a line or two too low, and the array grows by a line
  *   overflow  the lines found so far alone, lap after lap: where none misses they fit, so that some
  *             of the set are still unknown and the search goes on
- *   eviction  where lines that miss beside all others never miss alone, the array filled the store
- *             of the data and no set of it: then lines of one set are found by eviction.c
+ *   eviction  instead of both where the edge moves with the array's start, so that an array at the
+ *             edge overflows several sets, or the store of the data: lines of one set (eviction.c)
  *   victim    only the lines of that set, one more than it has ways, lap after lap from an empty
  *             cache: the hits and misses show which way each miss has emptied
  *   random    the same lines in random order, each several times by other words of it: tells
@@ -48,7 +48,6 @@ struct members {
     uint64_t *offset_bytes; /* ascending; room for every line of the longest array */
     uint8_t *missed;        /* by line number: how often, up to MEMBER_MISSES */
     size_t lines, count;
-    bool conflict; /* alone they miss again */
 };
 
 static void gather_members(const struct pb_search *search, struct members *members)
@@ -221,7 +220,6 @@ static enum pb_status find_members(struct pb_bench *bench, const struct pb_searc
             break;
     }
     gather_members(search, members);
-    members->conflict = overflow;
     *fits_out = !overflow && fits_too(members);
     return PB_OK;
 }
@@ -311,21 +309,20 @@ static enum pb_status take_group(struct pb_bench *bench, const struct pb_search 
     return status;
 }
 
-/* Members by the array at the edge, if they conflict without the others, else by eviction. */
+/*
+ * Where the edge moves with the array's start (l1_alignment), an array at the edge overflows
+ * several sets, or the store of the data: there members are found by eviction, if they are.
+ */
 static enum pb_status take_set(struct pb_bench *bench, const struct pb_search *search,
                                struct members *members, uint64_t *offsets,
                                struct pb_recording *recording, struct pb_error *err)
 {
-    enum pb_status status = find_set(bench, search, members, recording, err);
+    enum pb_status status = PB_NOT_FOUND;
 
-    if (status == PB_NOT_FOUND || (status == PB_OK && !members->conflict)) {
-        struct pb_error other = PB_ERROR_INIT;
-        enum pb_status group = take_group(bench, search, members, offsets, recording, &other);
-
-        if (group != PB_OK && group != PB_NOT_FOUND)
-            *err = other;
-        status = group == PB_NOT_FOUND ? status : group;
-    }
+    if (bench->known[search->cache].is_uneven)
+        status = take_group(bench, search, members, offsets, recording, err);
+    if (status == PB_NOT_FOUND)
+        status = find_set(bench, search, members, recording, err);
     if (status == PB_OK)
         status = take_victims(bench, search, members, offsets, recording, err);
     if (status == PB_OK)
