@@ -7,18 +7,14 @@
 #include "analysis/agreement/agreement.h"
 #include "analysis/agreement/replay.h"
 #include "analysis/confidence.h"
+#include "analysis/constants.h"
 
 enum {
     TESTS_MAX = 3,
     SHORT_MAX = 1024,     /* accesses of a chase that is replayed in any case */
     ACCESSES_MAX = 60000, /* of a test that are replayed for each candidate, about */
-    LEAD_MIN = 64,        /* accesses that must speak against every other candidate */
-    LEAD_TIMES = 5,       /* and how many times those against the best one */
     VOTES_MAX = 100       /* the accesses of a test depend on each other */
 };
-
-/* Of the accesses, so many may contradict a policy that is right. */
-static const double contradicted_share = 0.005;
 
 static const enum pb_model_policy candidates[] = {PB_MODEL_LRU, PB_MODEL_FIFO, PB_MODEL_PLRU,
                                                   PB_MODEL_KEEP_HITS, PB_MODEL_RANDOM};
@@ -89,7 +85,7 @@ static void state(struct pb_parameter *answer, const struct pb_agreement_counts 
     least = counts[best].contradicted;
     lead = counts[next].contradicted - least;
     if (counts[best].agreed == 0 ||
-        (double)least > contradicted_share * (double)counts[best].accesses) {
+        (double)least > PB_POLICY_CONTRADICTED_SHARE * (double)counts[best].accesses) {
         pb_parameter_set_none(
             answer,
             "unexplained: no policy explains the recorded chases: by the best one, %s, %llu of "
@@ -98,7 +94,7 @@ static void state(struct pb_parameter *answer, const struct pb_agreement_counts 
             (unsigned long long)counts[best].accesses);
         return;
     }
-    if (lead < LEAD_MIN || lead < LEAD_TIMES * least) {
+    if (lead < PB_POLICY_LEAD_MIN || lead < PB_POLICY_LEAD_TIMES * least) {
         pb_parameter_set_none(answer,
                               "ambiguous: several policies predict the recorded chases: %s "
                               "contradicts %llu, %s %llu of %llu accesses",

@@ -141,6 +141,29 @@ END
     refuses 'bad.csv:4: expected a number for l1tex__t_sectors' --cache "$fermi" --compare bad.csv t.traceg
 }
 
+# One kind of access each, on an H200. Known to differ: what the tracer does not record (prefetches,
+# textures, the carve-out that a program prefers) and L2's hints of more than 64 bytes.
+access_kinds_are_as_counted() {
+    command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+    kinds=$source/tests/data/kernels/h200-access-kinds
+    run 0 "$bin/plumb-model" --from "$hopper" --compare "$kinds/counters.csv" --json out.json \
+        "$kinds/access_kinds.h5"
+    python3 - <<'END' || fail "rates beside the counters"
+import json, sys
+known = {"prefetch_l1_then_load", "prefetch_l2_then_load", "beside_textures", "l2_128_then_line",
+         "l2_256_then_line", "loop_carveout_all_over"}
+bad = 0
+kernels = json.load(open("out.json"))["comparison"]["kernels"]
+for kernel in kernels:
+    for rate in ("l1_hit_rate", "l2_hit_rate"):
+        counted, said = kernel["counters"].get(rate), kernel["models"]["plumb"].get(rate)
+        if kernel["kernel"] not in known and None not in (counted, said) and abs(counted - said) > 0.03:
+            print(kernel["kernel"], rate, counted, said)
+            bad += 1
+sys.exit(bad > 0 or len(kernels) < 90)
+END
+}
+
 broken_traces_are_refused() {
     column_copy 2 16 4096 >t.traceg
     head -n 40 t.traceg >cut.traceg

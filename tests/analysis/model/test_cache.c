@@ -307,6 +307,62 @@ static void test_capacity__loop_too_long_loses_a_line_of_each_set(void **state)
     pb_model_cache_destroy(cache);
 }
 
+/* Of a set of three, B goes before the older A, and A stays until nothing else is there. */
+static void test_rank__first_goes_first_and_last_goes_last(void **state)
+{
+    struct pb_model_shape shape = one_set(3, PB_MODEL_LRU);
+    struct pb_model_cache *cache = make(&shape);
+
+    (void)state;
+    for (uint64_t line = 0; line < 3; line++)
+        assert_false(pb_model_cache_touch(cache, line * 128));
+    pb_model_cache_rank(cache, 0, PB_MODEL_GOES_LAST);
+    pb_model_cache_rank(cache, 128, PB_MODEL_GOES_FIRST);
+    assert_true(pb_model_cache_touch(cache, 128)); /* used last, and goes all the same */
+    assert_false(pb_model_cache_touch(cache, 3 * 128));
+    assert_int_equal(pb_model_cache_peek(cache, 128, 1), 0);
+    for (uint64_t line = 4; line < 20; line++)
+        assert_false(pb_model_cache_touch(cache, line * 128));
+    assert_true(pb_model_cache_touch(cache, 0));
+    pb_model_cache_destroy(cache);
+}
+
+/* A full store makes room in the sets that have a line to go first, and in no other one. */
+static void test_rank__of_a_full_store_other_sets_lose_nothing(void **state)
+{
+    const struct pb_model_shape shape = {
+        .line_bytes = 128, .set_count = 64, .way_count = 4, .capacity_lines = 192};
+    struct pb_model_cache *cache = make(&shape);
+
+    (void)state;
+    for (uint64_t line = 0; line < 128; line++)
+        assert_false(pb_model_cache_touch(cache, line * 128));
+    for (uint64_t line = 128; line < 1024; line++) {
+        assert_false(pb_model_cache_touch(cache, line * 128));
+        pb_model_cache_rank(cache, line * 128, PB_MODEL_GOES_FIRST);
+    }
+    for (uint64_t line = 0; line < 128; line++)
+        assert_true(pb_model_cache_touch(cache, line * 128));
+    pb_model_cache_destroy(cache);
+}
+
+static void test_drop__leaves_room_for_another_line(void **state)
+{
+    struct pb_model_shape shape = one_set(3, PB_MODEL_KEEP_HITS);
+    struct pb_model_cache *cache = make(&shape);
+
+    (void)state;
+    for (uint64_t line = 0; line < 3; line++)
+        assert_false(pb_model_cache_touch(cache, line * 128));
+    pb_model_cache_drop(cache, 128);
+    pb_model_cache_drop(cache, 128);
+    assert_false(pb_model_cache_touch(cache, 3 * 128));
+    assert_true(pb_model_cache_touch(cache, 0));
+    assert_true(pb_model_cache_touch(cache, 2 * 128));
+    assert_true(pb_model_cache_touch(cache, 3 * 128));
+    pb_model_cache_destroy(cache);
+}
+
 static void test_clear__forgets_all(void **state)
 {
     struct pb_model_shape shape = {.line_bytes = 128, .set_count = 4, .way_count = 32};
@@ -406,6 +462,9 @@ int main(void)
         cmocka_unit_test(test_wide_sets__are_searched_like_narrow_ones),
         cmocka_unit_test(test_capacity__sets_lose_their_oldest_lines_in_turn),
         cmocka_unit_test(test_capacity__loop_too_long_loses_a_line_of_each_set),
+        cmocka_unit_test(test_rank__first_goes_first_and_last_goes_last),
+        cmocka_unit_test(test_rank__of_a_full_store_other_sets_lose_nothing),
+        cmocka_unit_test(test_drop__leaves_room_for_another_line),
         cmocka_unit_test(test_clear__forgets_all),
         cmocka_unit_test(test_in_flight__until_the_data_arrive),
         cmocka_unit_test(test_shape__what_cannot_be_is_refused),
