@@ -1,11 +1,11 @@
 /*
  * Lines of one set by eviction; see eviction.h.
  *
- * Lines are drawn from an array several times as large as the cache, three quarters as many as fit.
+ * Lines are drawn from an array twice as large as the cache, three quarters as many as fit.
  * Whether they evict a line shows when it is loaded before them and, by another word of it, after
  * them (phase "eviction": all but that load are warm-up). Of lines that evict it, parts are left
  * out as long as the others still do, in ever smaller parts: what remains are as many lines of its
- * set as the set has ways. Two disjoint draws that evict the same line give twice as many.
+ * set as the set has ways.
  *
  * Source: the reduction by group testing of eviction sets (Vila, Koepf, Morales, S&P 2019).
  */
@@ -15,10 +15,11 @@
 #include <string.h>
 
 enum {
-    DRAWS = 2, /* disjoint, that evict the same line */
     TARGETS_MAX = 96,
     ATTEMPTS = 3,
-    AREA_TIMES = 8, /* the lines are drawn from so many times what fits */
+    CONFIRMATIONS = 16, /* that it is not left to chance */
+    AREA_TIMES = 2, /* the lines are drawn from so many times what fits: the bits of the index that
+                       l1_sets resolves */
     SHARE = 4,      /* all but one in so many of the lines that fit are loaded */
     PARTS = 8,      /* of which one is left out at first */
     WORD_BYTES = 8
@@ -98,63 +99,46 @@ static enum pb_status reduce(const struct scratch *scratch, uint64_t target, str
     return PB_OK;
 }
 
-/* A line that each of the draws evicts, among the lines behind them. */
-static enum pb_status find_target(const struct scratch *scratch, const struct draw draws[DRAWS],
+/* A line that the draw evicts, among the lines behind it. */
+static enum pb_status find_target(const struct scratch *scratch, const struct draw *draw,
                                   const uint64_t *targets, size_t count, uint64_t *target_out,
                                   struct pb_error *err)
 {
-    for (size_t i = 0; i < count && i < TARGETS_MAX; i++) {
-        bool is_evicted = true;
+    bool is_evicted = false;
+    enum pb_status status = PB_OK;
 
-        for (size_t d = 0; d < DRAWS && is_evicted; d++) {
-            enum pb_status status = evicts(scratch, targets[i], &draws[d], 0, 0, &is_evicted, err);
-
-            if (status != PB_OK)
-                return status;
-        }
-        if (is_evicted) {
-            *target_out = targets[i];
-            return PB_OK;
-        }
+    for (size_t i = 0; i < count && i < TARGETS_MAX && status == PB_OK && !is_evicted; i++) {
+        *target_out = targets[i];
+        status = evicts(scratch, targets[i], draw, 0, 0, &is_evicted, err);
     }
-    return pb_fail(err, PB_NOT_FOUND, "no line is evicted by others that fit");
-}
-
-/* Both draws, reduced, and the target make the group, if they are as they have to be. */
-static enum pb_status gather(uint64_t target, const struct draw draws[DRAWS],
-                             struct pb_eviction_group *group, struct pb_error *err)
-{
-    group->ways = draws[0].count;
-    group->count = 0;
-    for (size_t d = 0; d < DRAWS; d++)
-        if (draws[d].count != group->ways || draws[d].count == 0 ||
-            DRAWS * group->ways >= PB_EVICTION_MAX)
-            return pb_fail(err, PB_NOT_FOUND, "%zu and %zu lines evict the same one",
-                           draws[0].count, draws[d].count);
-    for (size_t d = 0; d < DRAWS; d++) {
-        memcpy(group->offset_bytes + group->count, draws[d].offset_bytes,
-               group->ways * sizeof(*group->offset_bytes));
-        group->count += group->ways;
-    }
-    group->offset_bytes[group->count++] = target;
-    return PB_OK;
+    if (status == PB_OK && !is_evicted)
+        return pb_fail(err, PB_NOT_FOUND, "no line is evicted by others that fit");
+    return status;
 }
 
 static enum pb_status find(const struct scratch *scratch, uint64_t *lines, size_t count,
                            struct pb_eviction_group *group_out, struct pb_error *err)
 {
-    size_t each = (size_t)(scratch->search->fits_bytes / scratch->search->stride_bytes);
-    struct draw draws[DRAWS];
+    size_t fits = (size_t)(scratch->search->fits_bytes / scratch->search->stride_bytes);
+    struct draw draw = {lines, fits - fits / SHARE};
+    bool is_evicted = true;
     uint64_t target = 0;
-    enum pb_status status;
+    enum pb_status status =
+        find_target(scratch, &draw, lines + draw.count, count - draw.count, &target, err);
 
-    each -= each / SHARE;
-    for (size_t d = 0; d < DRAWS; d++)
-        draws[d] = (struct draw){lines + d * each, each};
-    status = find_target(scratch, draws, lines + DRAWS * each, count - DRAWS * each, &target, err);
-    for (size_t d = 0; d < DRAWS && status == PB_OK; d++)
-        status = reduce(scratch, target, &draws[d], err);
-    return status == PB_OK ? gather(target, draws, group_out, err) : status;
+    if (status == PB_OK)
+        status = reduce(scratch, target, &draw, err);
+    for (size_t i = 0; i < CONFIRMATIONS && status == PB_OK && is_evicted; i++)
+        status = evicts(scratch, target, &draw, 0, 0, &is_evicted, err);
+    if (status != PB_OK)
+        return status;
+    if (!is_evicted || draw.count == 0 || draw.count >= PB_EVICTION_MAX)
+        return pb_fail(err, PB_NOT_FOUND, "%zu lines evict no other one every time", draw.count);
+    memcpy(group_out->offset_bytes, draw.offset_bytes,
+           draw.count * sizeof(*group_out->offset_bytes));
+    group_out->offset_bytes[draw.count] = target;
+    group_out->count = draw.count + 1;
+    return PB_OK;
 }
 
 /* Again with other lines where a latency was not what it looked like. */

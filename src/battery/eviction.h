@@ -11,8 +11,7 @@ enum { PB_EVICTION_MAX = 64 }; /* lines that are found at most */
 
 struct pb_eviction_group {
     uint64_t offset_bytes[PB_EVICTION_MAX];
-    size_t count;        /* all of one set */
-    size_t ways;         /* so many of them evict another one */
+    size_t count;        /* all of one set, one more than it has ways */
     uint64_t area_bytes; /* all lie below */
 };
 

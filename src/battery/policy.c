@@ -15,8 +15,7 @@
  *   victim    only the lines of that set, one more than it has ways, lap after lap from an empty
  *             cache: the hits and misses show which way each miss has emptied
  *   random    the same lines in random order, each several times by other words of it: tells
- *             policies apart that agree on laps, such as LRU and FIFO. Of lines found by eviction,
- *             twice as many as the set has ways and one, too
+ *             policies apart that agree on laps, such as LRU and FIFO
  *
  * Repeats of "victim" start at another line each, so that ways are told from lines.
  */
@@ -283,30 +282,20 @@ static enum pb_status take_random(struct pb_bench *bench, const struct pb_search
     return PB_OK;
 }
 
-/* The first `count` lines of a group as members. */
-static void use_group(const struct pb_search *search, const struct pb_eviction_group *group,
-                      size_t count, struct members *members)
-{
-    memcpy(members->offset_bytes, group->offset_bytes, count * sizeof(*members->offset_bytes));
-    members->count = count;
-    members->lines = (size_t)(group->area_bytes / search->stride_bytes);
-}
-
-/* Random chases over all lines of a set that eviction finds, and as many as overflow it as members.
- */
-static enum pb_status take_group(struct pb_bench *bench, const struct pb_search *search,
-                                 struct members *members, uint64_t *offsets,
-                                 struct pb_recording *recording, struct pb_error *err)
+/* Members that eviction finds. */
+static enum pb_status find_by_eviction(struct pb_bench *bench, const struct pb_search *search,
+                                       struct members *members, struct pb_recording *recording,
+                                       struct pb_error *err)
 {
     struct pb_eviction_group group;
     enum pb_status status = pb_eviction_group_find(bench, search, recording, &group, err);
 
     if (status != PB_OK)
         return status;
-    use_group(search, &group, group.count, members);
-    status = take_random(bench, search, members, offsets, recording, err);
-    use_group(search, &group, group.ways + 1, members);
-    return status;
+    memcpy(members->offset_bytes, group.offset_bytes, group.count * sizeof(*members->offset_bytes));
+    members->count = group.count;
+    members->lines = (size_t)(group.area_bytes / search->stride_bytes);
+    return PB_OK;
 }
 
 /*
@@ -320,7 +309,7 @@ static enum pb_status take_set(struct pb_bench *bench, const struct pb_search *s
     enum pb_status status = PB_NOT_FOUND;
 
     if (bench->known[search->cache].is_uneven)
-        status = take_group(bench, search, members, offsets, recording, err);
+        status = find_by_eviction(bench, search, members, recording, err);
     if (status == PB_NOT_FOUND)
         status = find_set(bench, search, members, recording, err);
     if (status == PB_OK)
