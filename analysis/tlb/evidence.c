@@ -255,12 +255,18 @@ static size_t find_bases(const struct pb_tlb_evidence *evidence, size_t scan, si
     return isnan(first) ? 0 : BASES_MAX;
 }
 
-bool pb_tlb_is_cache_step(const struct pb_tlb_evidence *evidence, double penalty_cycles)
+/* The cache whose step this is; NULL: none. */
+static const double *find_cache(const struct pb_tlb_evidence *evidence, double cycles)
 {
     for (size_t i = 0; i < evidence->cache_count; i++)
-        if (fabs(penalty_cycles - evidence->cache_cycles[i]) <= evidence->noise.spread_cycles + 1.0)
-            return true;
-    return false;
+        if (fabs(cycles - evidence->cache_cycles[i]) <= evidence->noise.spread_cycles + 1.0)
+            return &evidence->cache_cycles[i];
+    return NULL;
+}
+
+bool pb_tlb_is_cache_step(const struct pb_tlb_evidence *evidence, double penalty_cycles)
+{
+    return find_cache(evidence, penalty_cycles) != NULL;
 }
 
 /* Excess of every looked-up access over what is known, counted by cycles. */
@@ -399,6 +405,7 @@ static double log_of(const struct pb_tlb_evidence *evidence, double excess)
 static void fill_table(const struct pb_tlb_evidence *evidence, double penalty, struct table *table)
 {
     double steps[PB_TLB_STEPS_MAX], shares[PB_TLB_STEPS_MAX], all = 0.0;
+    bool is_cache[PB_TLB_STEPS_MAX];
     size_t count = 0;
 
     for (size_t k = 0; k < evidence->step_count; k++) {
@@ -413,15 +420,21 @@ static void fill_table(const struct pb_tlb_evidence *evidence, double penalty, s
         all += shares[count++];
     }
     for (size_t k = 0; k < count; k++) {
+        const double *cache = steps[k] > penalty ? find_cache(evidence, steps[k]) : NULL;
+
         shares[k] /= all;
-        if (steps[k] > penalty && pb_tlb_is_cache_step(evidence, steps[k]))
+        is_cache[k] = cache != NULL;
+        if (cache != NULL) {
+            steps[k] = *cache;
             shares[k] = fmin(shares[k], evidence->cache_share / (double)evidence->cache_count);
+        }
     }
     for (int i = 0; i < PB_TLB_CYCLES_MAX + BELOW; i++) {
         double excess = i - BELOW, miss = 0.0;
 
         for (size_t k = 0; k < count; k++)
-            miss += shares[k] * exp(log_of(evidence, excess - steps[k]));
+            miss += shares[k] * exp(is_cache[k] ? pb_noise_log(&evidence->noise, excess - steps[k])
+                                                : log_of(evidence, excess - steps[k]));
         table->hit[i] = (float)log_of(evidence, excess);
         table->miss[i] = (float)log(fmax(miss, DBL_MIN));
     }
@@ -544,11 +557,9 @@ static double log_of_place(const struct pb_tlb_evidence *evidence, const float *
     return sum;
 }
 
-enum pb_status pb_tlb_log_likelihood(struct pb_tlb_evidence *evidence, double *sum_out,
-                                     struct pb_error *err)
+enum pb_status pb_tlb_estimate_caches(struct pb_tlb_evidence *evidence, struct pb_error *err)
 {
-    double *counts = calloc(PB_TLB_CYCLES_MAX, sizeof(*counts)), sum = 0.0;
-    float hit[PB_TLB_CYCLES_MAX + BELOW];
+    double *counts = calloc(PB_TLB_CYCLES_MAX, sizeof(*counts));
 
     if (counts == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %d cycles",
@@ -556,6 +567,18 @@ enum pb_status pb_tlb_log_likelihood(struct pb_tlb_evidence *evidence, double *s
     count_all(evidence, counts);
     evidence->cache_share = share_of_caches(evidence, counts);
     free(counts);
+    return PB_OK;
+}
+
+enum pb_status pb_tlb_log_likelihood(struct pb_tlb_evidence *evidence, double *sum_out,
+                                     struct pb_error *err)
+{
+    float hit[PB_TLB_CYCLES_MAX + BELOW];
+    double sum = 0.0;
+    enum pb_status status = pb_tlb_estimate_caches(evidence, err);
+
+    if (status != PB_OK)
+        return status;
     for (int i = 0; i < PB_TLB_CYCLES_MAX + BELOW; i++)
         hit[i] = (float)log_of(evidence, i - BELOW);
     for (size_t s = 0; s < evidence->scans->count; s++) {

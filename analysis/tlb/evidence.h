@@ -78,6 +78,12 @@ enum pb_status pb_tlb_propose_steps(struct pb_tlb_evidence *evidence, struct pb_
  */
 double pb_tlb_weigh(struct pb_tlb_evidence *evidence, double penalty_cycles);
 
+/*
+ * The share of loads that take a cache's step, of those that miss none of the levels found: before
+ * a level is known, its own misses count among them. PB_NO_MEMORY.
+ */
+enum pb_status pb_tlb_estimate_caches(struct pb_tlb_evidence *evidence, struct pb_error *err);
+
 /* Log likelihood of all accesses under the levels found. PB_NO_MEMORY. */
 enum pb_status pb_tlb_log_likelihood(struct pb_tlb_evidence *evidence, double *sum_out,
                                      struct pb_error *err);

@@ -9,9 +9,7 @@
  * level. An interval holds what the accesses cannot tell from the value.
  *
  * Limit: levels that are replaced in order (LRU); of a tree PLRU only the entries are stated. The
- * table of inferences (analysis/table.c) still names infer_tlb.c: this one finds unequal sets
- * behind larger ones, three levels beyond 64 GiB and first steps of a few cycles less surely. Tests
- * alone call it.
+ * table of inferences (analysis/table.c) still names infer_tlb.c, and tests alone call this one.
  *
  * Source: M16 section 4.4 for the chases, N14 section 5.1 for the index.
  */
@@ -36,9 +34,12 @@ enum {
 struct level {
     double step_cycles; /* with which it was found */
     struct pb_tlb_structure best;
-    struct pb_estimate entries, coverage, sets, ways; /* the best's, and what is as likely */
+    /* the best's, and what is as likely */
+    struct pb_estimate entries, coverage, reach, sets, ways;
     struct pb_estimate penalty;
     double confidence, coverage_confidence, sets_confidence; /* coverages, sets of all as likely */
+    double reach_confidence;
+    double explained; /* of what places speak for: that it is a level */
     bool is_lru;
     size_t seen, agreeing;
 };
@@ -83,7 +84,8 @@ static size_t choose(const struct pb_tlb_ranking *ranking)
 static void summarise(const struct pb_tlb_ranking *ranking, struct level *level)
 {
     const struct pb_tlb_structure *best;
-    double all = 0.0, same = 0.0, covered = 0.0, divided = 0.0, entries, sets, coverage;
+    double all = 0.0, same = 0.0, covered = 0.0, reached = 0.0, divided = 0.0;
+    double entries, sets, coverage;
 
     level->best = ranking->items[choose(ranking)];
     best = &level->best;
@@ -92,26 +94,31 @@ static void summarise(const struct pb_tlb_ranking *ranking, struct level *level)
     coverage = (double)best->coverage_bytes;
     level->entries = (struct pb_estimate){entries, entries, entries};
     level->coverage = (struct pb_estimate){coverage, coverage, coverage};
+    level->reach = (struct pb_estimate){entries * coverage, entries * coverage, entries * coverage};
     level->sets = (struct pb_estimate){sets, sets, sets};
     level->ways = (struct pb_estimate){best->ways[0], best->ways[0], best->ways[0]};
     for (size_t i = 0; i < ranking->count; i++) {
         const struct pb_tlb_structure *here = &ranking->items[i];
         double count = pb_tlb_entry_count(here), odds = exp(here->score - best->score);
+        double most = here->is_equal ? (double)here->ways_high * (double)here->set_count : count;
 
         all += odds;
         same += count == entries ? odds : 0.0;
         covered += count == entries && here->coverage_bytes == best->coverage_bytes ? odds : 0.0;
+        reached += count * (double)here->coverage_bytes == entries * coverage ? odds : 0.0;
         divided += count == entries && here->set_count == best->set_count ? odds : 0.0;
         if (!is_as_likely(ranking, i))
             continue;
-        widen(&level->entries, count,
-              here->is_equal ? (double)here->ways_high * (double)here->set_count : count);
+        widen(&level->entries, count, most);
+        widen(&level->reach, count * (double)here->coverage_bytes,
+              most * (double)here->coverage_bytes);
         widen(&level->coverage, (double)here->coverage_bytes, (double)here->coverage_bytes);
         widen(&level->sets, (double)here->set_count, (double)here->set_count);
         if (here->is_equal)
             widen(&level->ways, here->ways[0], here->ways_high);
     }
-    if (level->coverage.low < coverage) { /* smaller entries, of as many more sets, hide in those */
+    if (level->coverage.low < coverage &&
+        best->set_count == 1) { /* more sets hide in smaller ones */
         widen(&level->entries, entries, entries * coverage / level->coverage.low);
         widen(&level->sets, sets, sets * coverage / level->coverage.low);
         same /= 2.0;
@@ -119,6 +126,7 @@ static void summarise(const struct pb_tlb_ranking *ranking, struct level *level)
     }
     level->confidence = same / all;
     level->coverage_confidence = covered / all;
+    level->reach_confidence = reached / all;
     level->sets_confidence = divided / all;
 }
 
@@ -211,6 +219,109 @@ static enum pb_status find_level(struct pb_tlb_evidence *evidence, struct candid
     return status;
 }
 
+/* How many levels a load misses. */
+static size_t missed(const struct pb_tlb_evidence *evidence, size_t s, size_t place, uint32_t pages)
+{
+    size_t count = 0;
+
+    while (count < evidence->level_count && evidence->onset_pages[count][s][place] <= pages)
+        count++;
+    return count;
+}
+
+/* The median of a place's loads that miss so many levels; NaN: fewer than three. */
+static double median_of(const struct pb_tlb_evidence *evidence, size_t s, size_t place,
+                        size_t levels, double *scratch)
+{
+    const struct pb_tlb_scan *scan = &evidence->scans->items[s];
+    size_t count = 0;
+
+    for (size_t w = 0; w < scan->chase_count; w++) {
+        double cycles = *pb_tlb_cycles(scan, place, w);
+
+        if (!isnan(cycles) && missed(evidence, s, place, scan->pages[w]) == levels)
+            scratch[count++] = cycles;
+    }
+    return count < 3 ? NAN : pb_noise_locate(&evidence->noise, scratch, count);
+}
+
+/* What a line takes longer where it misses the level, over all lines that show both. PB_NO_MEMORY.
+ */
+static enum pb_status measure_penalty(const struct pb_tlb_evidence *evidence, size_t level,
+                                      double *scratch, struct pb_estimate *penalty,
+                                      struct pb_error *err)
+{
+    struct pb_sample steps = {NULL, 0, 0}, sorted = {NULL, 0, 0};
+    double expected = evidence->penalty_cycles[level];
+    double tolerance = 2.0 * evidence->noise.spread_cycles + 2.0; /* else it misses a cache too */
+    enum pb_status status = PB_OK;
+
+    for (size_t s = 0; s < evidence->scans->count; s++) {
+        for (size_t place = 0; place < evidence->scans->items[s].place_count; place++) {
+            double hit = median_of(evidence, s, place, level, scratch), miss;
+
+            if (evidence->is_uniform && level == 0)
+                hit = evidence->base_cycles;
+            miss = isnan(hit) ? NAN : median_of(evidence, s, place, level + 1, scratch);
+            if (fabs(miss - hit - expected) <= tolerance && status == PB_OK)
+                status = pb_sample_add(&steps, miss - hit, err);
+        }
+    }
+    if (status == PB_OK)
+        status = pb_sample_sorted(&steps, &sorted, err);
+    *penalty =
+        (struct pb_estimate){evidence->penalty_cycles[level],
+                             evidence->penalty_cycles[level] - evidence->noise.spread_cycles,
+                             evidence->penalty_cycles[level] + evidence->noise.spread_cycles};
+    if (status == PB_OK && sorted.count >= 3) {
+        penalty->value = pb_quantile(sorted.values, sorted.count, 0.5);
+        pb_median_interval(sorted.values, sorted.count, 0.95, &penalty->low, &penalty->high);
+    }
+    pb_sample_clear(&sorted);
+    pb_sample_clear(&steps);
+    return status;
+}
+
+/* Room for the chases of any scan. */
+static size_t most_chases(const struct pb_tlb_evidence *evidence)
+{
+    size_t most = 0;
+
+    for (size_t s = 0; s < evidence->scans->count; s++)
+        if (evidence->scans->items[s].chase_count > most)
+            most = evidence->scans->items[s].chase_count;
+    return most;
+}
+
+/*
+ * Where lines take different times, a small step is not seen as such: the structures are ranked
+ * again with what the likeliest one says of it. PB_NO_MEMORY.
+ */
+static enum pb_status refine_step(struct pb_tlb_evidence *evidence, struct pb_tlb_ranking *ranking,
+                                  struct pb_error *err)
+{
+    struct pb_estimate penalty = {ranking->penalty_cycles, 0.0, 0.0};
+    size_t chases = most_chases(evidence);
+    double *scratch = malloc((chases + 1) * sizeof(*scratch)), cycles = ranking->penalty_cycles;
+    struct pb_tlb_check check;
+    enum pb_status status;
+
+    if (scratch == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu chases", chases);
+    status = pb_tlb_adopt(evidence, &ranking->items[choose(ranking)], cycles, &check, err);
+    if (status == PB_OK) {
+        status = measure_penalty(evidence, evidence->position, scratch, &penalty, err);
+        pb_tlb_drop(evidence);
+    }
+    free(scratch);
+    if (status != PB_OK || fabs(penalty.value - cycles) <= 1.0)
+        return status;
+    cycles = round(penalty.value);
+    evidence->step_cycles[0] = cycles; /* what lies behind is known */
+    evidence->step_count = 1;
+    return pb_tlb_rank(evidence, cycles, pb_tlb_weigh(evidence, cycles), ranking, err);
+}
+
 /* What is compared: sets of levels, and the best so far. */
 struct search {
     struct pb_tlb_evidence *evidence;
@@ -219,8 +330,33 @@ struct search {
     size_t left;  /* sets that may still be tried */
 };
 
+/*
+ * Where a level's step is that of a cache, its own misses look like the cache's until it is known:
+ * the structures are ranked again with the share of those that it leaves. PB_NO_MEMORY.
+ */
+static enum pb_status rank_again(struct pb_tlb_evidence *evidence, struct pb_tlb_ranking *ranking,
+                                 struct pb_error *err)
+{
+    double cycles = ranking->penalty_cycles, before = evidence->cache_share;
+    struct pb_tlb_check check;
+    enum pb_status status;
+
+    if (!pb_tlb_is_cache_step(evidence, cycles))
+        return PB_OK;
+    status = pb_tlb_adopt(evidence, &ranking->items[choose(ranking)], cycles, &check, err);
+    if (status == PB_OK) {
+        status = pb_tlb_estimate_caches(evidence, err);
+        pb_tlb_drop(evidence);
+    }
+    if (evidence->cache_share > before)
+        evidence->cache_share = before;
+    if (status != PB_OK || evidence->cache_share > before / 2.0)
+        return status;
+    return pb_tlb_rank(evidence, cycles, pb_tlb_weigh(evidence, cycles), ranking, err);
+}
+
 /* Adds a level at the evidence's position; *found_out: it is one. */
-static enum pb_status add_level(struct search *search, const struct pb_tlb_ranking *ranking,
+static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ranking,
                                 bool *found_out, struct pb_error *err)
 {
     struct pb_tlb_evidence *evidence = search->evidence;
@@ -231,6 +367,9 @@ static enum pb_status add_level(struct search *search, const struct pb_tlb_ranki
     enum pb_status status;
 
     *found_out = false;
+    status = rank_again(evidence, ranking, err);
+    if (status != PB_OK || ranking->count == 0)
+        return status;
     summarise(ranking, &level);
     status = pb_tlb_adopt(evidence, &level.best, ranking->penalty_cycles, &check, err);
     if (status != PB_OK)
@@ -245,7 +384,9 @@ static enum pb_status add_level(struct search *search, const struct pb_tlb_ranki
         pb_tlb_drop(evidence);
         return PB_OK;
     }
+    level.explained = explained;
     level.confidence *= explained;
+    level.reach_confidence *= explained;
     level.coverage_confidence *= explained;
     level.sets_confidence *= explained;
     level.is_lru = level.best.set_count > 1 || check.misses != check.fits + 1 ||
@@ -303,6 +444,8 @@ static enum pb_status search_before(struct search *search, struct pb_error *err)
         found = false;
         search->evidence->position = 0;
         status = find_level(search->evidence, candidates, err);
+        if (status == PB_OK && candidates->count > 0)
+            status = refine_step(search->evidence, &candidates->items[0], err);
         if (status == PB_OK && candidates->count > 0)
             status = add_level(search, &candidates->items[0], &found, err);
         added += found;
@@ -378,80 +521,13 @@ static enum pb_status find_levels(struct pb_tlb_evidence *evidence, struct level
     return status;
 }
 
-/* How many levels a load misses. */
-static size_t missed(const struct pb_tlb_evidence *evidence, size_t s, size_t place, uint32_t pages)
-{
-    size_t count = 0;
-
-    while (count < evidence->level_count && evidence->onset_pages[count][s][place] <= pages)
-        count++;
-    return count;
-}
-
-/* The median of a place's loads that miss so many levels; NaN: fewer than three. */
-static double median_of(const struct pb_tlb_evidence *evidence, size_t s, size_t place,
-                        size_t levels, double *scratch)
-{
-    const struct pb_tlb_scan *scan = &evidence->scans->items[s];
-    size_t count = 0;
-
-    for (size_t w = 0; w < scan->chase_count; w++) {
-        double cycles = *pb_tlb_cycles(scan, place, w);
-
-        if (!isnan(cycles) && missed(evidence, s, place, scan->pages[w]) == levels)
-            scratch[count++] = cycles;
-    }
-    return count < 3 ? NAN : pb_noise_locate(&evidence->noise, scratch, count);
-}
-
-/* What a line takes longer where it misses the level, over all lines that show both. PB_NO_MEMORY.
- */
-static enum pb_status measure_penalty(const struct pb_tlb_evidence *evidence, size_t level,
-                                      double *scratch, struct pb_estimate *penalty,
-                                      struct pb_error *err)
-{
-    struct pb_sample steps = {NULL, 0, 0}, sorted = {NULL, 0, 0};
-    double expected = evidence->penalty_cycles[level];
-    double tolerance = 2.0 * evidence->noise.spread_cycles + 2.0; /* else it misses a cache too */
-    enum pb_status status = PB_OK;
-
-    for (size_t s = 0; s < evidence->scans->count; s++) {
-        for (size_t place = 0; place < evidence->scans->items[s].place_count; place++) {
-            double hit = median_of(evidence, s, place, level, scratch), miss;
-
-            if (evidence->is_uniform && level == 0)
-                hit = evidence->base_cycles;
-            miss = isnan(hit) ? NAN : median_of(evidence, s, place, level + 1, scratch);
-            if (fabs(miss - hit - expected) <= tolerance && status == PB_OK)
-                status = pb_sample_add(&steps, miss - hit, err);
-        }
-    }
-    if (status == PB_OK)
-        status = pb_sample_sorted(&steps, &sorted, err);
-    *penalty =
-        (struct pb_estimate){evidence->penalty_cycles[level],
-                             evidence->penalty_cycles[level] - evidence->noise.spread_cycles,
-                             evidence->penalty_cycles[level] + evidence->noise.spread_cycles};
-    if (status == PB_OK && sorted.count >= 3) {
-        penalty->value = pb_quantile(sorted.values, sorted.count, 0.5);
-        pb_median_interval(sorted.values, sorted.count, 0.95, &penalty->low, &penalty->high);
-    }
-    pb_sample_clear(&sorted);
-    pb_sample_clear(&steps);
-    return status;
-}
-
 static enum pb_status measure_penalties(const struct pb_tlb_evidence *evidence,
                                         struct levels *levels, struct pb_error *err)
 {
-    size_t chases = 0;
-    double *scratch;
+    size_t chases = most_chases(evidence);
+    double *scratch = malloc((chases + 1) * sizeof(*scratch));
     enum pb_status status = PB_OK;
 
-    for (size_t s = 0; s < evidence->scans->count; s++)
-        if (evidence->scans->items[s].chase_count > chases)
-            chases = evidence->scans->items[s].chase_count;
-    scratch = malloc((chases + 1) * sizeof(*scratch));
     if (scratch == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu chases", chases);
     for (size_t i = 0; i < levels->count && status == PB_OK; i++)
@@ -519,7 +595,7 @@ static void state_index(const struct pb_case *at, size_t i, const struct level *
     } else {
         for (size_t k = 0; k < best->mask_count; k++) {
             masks[k] = best->masks[k] * best->coverage_bytes;
-            all |= best->masks[k];
+            all |= best->masks[k] | best->open;
             is_modulo &= (best->masks[k] & best->resolved) == (uint64_t)1 << k;
         }
         if ((all & ~best->resolved) == 0)
@@ -569,12 +645,12 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
 {
     double coverage = level->coverage.value, confidence = level->confidence;
     static const double largest_page = (double)((uint64_t)2 << 20);
-    struct pb_estimate reach = {level->entries.value * coverage,
-                                level->entries.low * level->coverage.low,
-                                level->entries.high * coverage};
+    struct pb_estimate reach = level->reach;
 
-    if (is_exact(level->coverage))
-        reach.low = level->entries.low * coverage;
+    if (!level->is_lru)
+        reach = (struct pb_estimate){level->entries.value * coverage,
+                                     level->entries.low * level->coverage.low,
+                                     level->entries.high * coverage};
     pb_parameter_set_number(answer(at, i, "entry_count"), level->entries, confidence,
                             "likeliest of all structures: log likelihood %.0f above none; %zu of "
                             "%zu places begin to miss as predicted",
@@ -582,7 +658,7 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
     pb_parameter_set_number(answer(at, i, "entry_coverage_bytes"), level->coverage,
                             level->coverage_confidence,
                             "pages that hit and miss together, over all strides");
-    pb_parameter_set_number(answer(at, i, "reach_bytes"), reach, level->coverage_confidence,
+    pb_parameter_set_number(answer(at, i, "reach_bytes"), reach, level->reach_confidence,
                             "entries by what each covers");
     if (coverage <= largest_page)
         pb_parameter_set_number(
@@ -592,7 +668,7 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
         pb_parameter_set_none(answer(at, i, "page_bytes"),
                               "not observable: all pages covered by one entry hit together, so "
                               "that the page size does not appear in the timings");
-    pb_parameter_set_number(answer(at, i, "penalty_cycles"), level->penalty, confidence,
+    pb_parameter_set_number(answer(at, i, "penalty_cycles"), level->penalty, level->explained,
                             "M16 4.4: what a line takes longer where it misses this level");
     if (level->is_lru) {
         pb_parameter_set_number(answer(at, i, "set_count"), level->sets, level->sets_confidence,

@@ -2,8 +2,7 @@
  * TLB levels by one comparison of hypotheses, for all three memories at once.
  *
  * Limit: it stands beside pb_infer_tlb(), and no row of the table of inferences asks for it yet. On
- * drawn devices it states more, and less that is wrong; of an H200 whose array crosses 256 GiB it
- * misses the first level, and not all cases of tests/analysis/test_tlb.c hold yet.
+ * drawn devices it states more, and less that is wrong.
  */
 #ifndef PB_ANALYSIS_TLB_INFER_LEVELS_H
 #define PB_ANALYSIS_TLB_INFER_LEVELS_H

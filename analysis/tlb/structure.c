@@ -8,7 +8,15 @@
 #include "analysis/cache/gf2.h"
 #include "analysis/constants.h"
 
-enum { COVERAGES_MAX = 24, SETS_MODULO_MAX = 16, WAYS_MAX = 8192, ENTRY_BYTES = 6 };
+enum {
+    COVERAGES_MAX = 24,
+    SETS_MODULO_MAX = 16,
+    TOTALS_MAX = 8, /* numbers of entries of unequal sets that are tried */
+    MOVES_MAX = 1024,
+    MERGED_MAX = 12, /* sets of which some are joined */
+    WAYS_MAX = 8192,
+    ENTRY_BYTES = 6
+};
 
 /* Log odds of what need not be kept. */
 static const double UNLIKELY = 30.0;
@@ -40,7 +48,7 @@ struct scorer {
     const float **rows;    /* [pages] gains of the recorded units of a set, */
     uint32_t *onset_pages; /* [pages] predicted of one scan */
     uint32_t *rank;        /* [pages] and their places in its order */
-    unsigned char *seen;   /* [PB_TLB_UNEQUAL_MAX][PB_TLB_UNEQUAL_MAX] */
+    uint16_t *links;       /* [PB_TLB_UNEQUAL_MAX][PB_TLB_UNEQUAL_MAX] */
     struct pb_tlb_ranking *ranking;
 };
 
@@ -353,17 +361,32 @@ static void add_differences(uint64_t *differences, size_t count, struct pb_gf2_s
             pb_gf2_add(same, differences[i]);
 }
 
-/* The page that was added to the chase with which a place begins to miss; 0: not clear. */
-static size_t find_cause(const struct pb_tlb_evidence *evidence, size_t s, size_t place)
+/*
+ * The entry whose first lookup makes a place miss: its page; SIZE_MAX: not clear. Where several are
+ * looked up with that chase for the first time, as when a set of the level before overflows, any of
+ * them may be it.
+ */
+static size_t find_cause(const struct scorer *scorer, size_t s, size_t place)
 {
-    const struct pb_tlb_scan *scan = &evidence->scans->items[s];
-    size_t onset = clear_onset(evidence, s, place), added;
+    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
+    const struct unit *units = scorer->units.items[s];
+    size_t onset = clear_onset(scorer->evidence, s, place), low = 0;
+    size_t count = scorer->units.count[s], high = count;
 
-    if (onset == scan->chase_count || onset == 0 ||
-        scan->pages[onset] != scan->pages[onset - 1] + 1)
-        return 0;
-    added = scan->pages[onset] - 1;
-    return added > place ? added : 0;
+    if (onset == scan->chase_count || onset == 0)
+        return SIZE_MAX;
+    while (low < high) { /* the first that is looked up by no chase before */
+        size_t middle = low + (high - low) / 2;
+
+        if (units[middle].lookup_pages <= scan->pages[onset - 1])
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == count || units[low].lookup_pages > scan->pages[onset] || units[low].page == place ||
+        (low + 1 < count && units[low + 1].lookup_pages <= scan->pages[onset]))
+        return SIZE_MAX;
+    return units[low].page;
 }
 
 static uint64_t entry_of(const struct scorer *scorer, size_t s, size_t page)
@@ -394,9 +417,9 @@ static enum pb_status learn(struct scorer *scorer, size_t s, bool seen_only,
     for (size_t page = 1; page < scan->page_count && !seen_only; page++)
         pb_gf2_add(tried, entry_of(scorer, s, page) ^ entry_of(scorer, s, 0));
     for (size_t place = 0; place < scan->place_count; place++) {
-        size_t added = find_cause(scorer->evidence, s, place);
+        size_t added = find_cause(scorer, s, place);
 
-        if (added == 0)
+        if (added == SIZE_MAX)
             continue;
         differences[count++] = entry_of(scorer, s, place) ^ entry_of(scorer, s, added);
         if (first == 0)
@@ -500,21 +523,13 @@ static enum pb_status score_parities(struct scorer *scorer, double bound, struct
     return status;
 }
 
-/* Joins the sets of two rests of the entry count. */
-static void join(uint8_t set_at[PB_TLB_UNEQUAL_MAX], size_t count, size_t a, size_t b)
-{
-    uint8_t from = set_at[a] > set_at[b] ? set_at[a] : set_at[b];
-    uint8_t to = set_at[a] > set_at[b] ? set_at[b] : set_at[a];
-
-    for (size_t i = 0; i < count; i++)
-        set_at[i] = set_at[i] == from ? to : set_at[i];
-}
-
 /* Numbers sets in the order of their entries, and counts their ways; false: too many, or equal. */
 static bool number_sets(struct pb_tlb_structure *structure)
 {
     uint8_t number[PB_TLB_UNEQUAL_MAX];
 
+    structure->set_count = 0;
+    memset(structure->ways, 0, sizeof(structure->ways));
     memset(number, UINT8_MAX, sizeof(number));
     for (size_t i = 0; i < structure->entry_count; i++) {
         uint8_t *set = &number[structure->set_at[i]];
@@ -534,59 +549,182 @@ static bool number_sets(struct pb_tlb_structure *structure)
 }
 
 /*
- * Sets of unequal ways, as of Fermi's to Maxwell's second TLBs (M16 4.4): entries are dealt to the
- * sets so that as many in a row as the level holds fill all of them. With each page beyond, the set
- * that it belongs to begins to miss, as many pages as it has ways: pages that were seen to share a
- * set so often are joined.
+ * Joins sets as long as that explains more: of some no two pages were seen to share them.
  */
-static void score_unequal(struct scorer *scorer, uint32_t entry_count, unsigned seen_least)
+static void merge_sets(struct scorer *scorer, struct pb_tlb_structure *structure)
 {
-    struct pb_tlb_structure structure = {.entry_count = entry_count};
-    static const uint32_t most = PB_TLB_UNEQUAL_MAX - 1;
-    unsigned char *seen;
+    while (structure->set_count > 2 && structure->set_count <= MERGED_MAX) {
+        struct pb_tlb_structure best = *structure;
 
-    if (entry_count < 2 || entry_count > most)
-        return;
-    seen = scorer->seen;
-    memset(seen, 0, (size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX);
-    for (size_t i = 0; i < entry_count; i++)
-        structure.set_at[i] = (uint8_t)i;
+        for (size_t a = 0; a + 1 < structure->set_count; a++) {
+            for (size_t b = a + 1; b < structure->set_count; b++) {
+                struct pb_tlb_structure next = *structure;
+
+                for (size_t i = 0; i < next.entry_count; i++)
+                    next.set_at[i] = next.set_at[i] == b ? (uint8_t)a : next.set_at[i];
+                if (!number_sets(&next))
+                    continue;
+                next.gain = sum_structure(scorer, &next);
+                if (next.gain > best.gain)
+                    best = next;
+            }
+        }
+        if (best.gain <= structure->gain)
+            break;
+        *structure = best;
+    }
+}
+
+/* How often each two rests of the entry count, smaller first, were seen to share a set. */
+static void count_links(struct scorer *scorer, uint32_t entry_count)
+{
+    memset(scorer->links, 0,
+           (size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX * sizeof(*scorer->links));
     for (size_t s = 0; s < scorer->evidence->scans->count; s++) {
         const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
 
         for (size_t place = 0;
              place < scan->place_count && scan->stride_bytes >= scorer->units.coverage_bytes;
              place++) {
-            size_t added = find_cause(scorer->evidence, s, place), a, b;
+            size_t added = find_cause(scorer, s, place), a, b;
 
-            if (added == 0)
+            if (added == SIZE_MAX)
                 continue;
             a = (size_t)(entry_of(scorer, s, place) % entry_count);
             b = (size_t)(entry_of(scorer, s, added) % entry_count);
-            if (a > b) {
-                size_t swap = a;
-
-                a = b;
-                b = swap;
-            }
-            if (++seen[a * PB_TLB_UNEQUAL_MAX + b] == seen_least)
-                join(structure.set_at, entry_count, a, b);
+            scorer->links[a < b ? a * PB_TLB_UNEQUAL_MAX + b : b * PB_TLB_UNEQUAL_MAX + a] +=
+                a != b;
         }
     }
+}
+
+/* The two groups with most links for their sizes; false: none has half as many as entries. */
+static bool find_linked(const struct scorer *scorer, const uint32_t *sizes, size_t count,
+                        size_t *a_out, size_t *b_out)
+{
+    double most = 0.5;
+    bool found = false;
+
+    for (size_t a = 0; a + 1 < count; a++) {
+        const uint16_t *links = scorer->links + a * PB_TLB_UNEQUAL_MAX;
+
+        for (size_t b = a + 1; b < count; b++) {
+            uint32_t smaller = sizes[a] < sizes[b] ? sizes[a] : sizes[b];
+
+            if (links[b] == 0 || smaller == 0 || links[b] < most * smaller)
+                continue;
+            most = links[b] / (double)smaller;
+            *a_out = a;
+            *b_out = b;
+            found = true;
+        }
+    }
+    return found;
+}
+
+/* Group b goes into a < b. */
+static void join(struct scorer *scorer, struct pb_tlb_structure *structure, uint32_t *sizes,
+                 size_t a, size_t b)
+{
+    uint16_t *links = scorer->links;
+
+    sizes[a] += sizes[b];
+    sizes[b] = 0;
+    for (size_t i = 0; i < structure->entry_count; i++) {
+        structure->set_at[i] = structure->set_at[i] == b ? (uint8_t)a : structure->set_at[i];
+        if (i != a && i != b)
+            links[i < a ? i * PB_TLB_UNEQUAL_MAX + a : a * PB_TLB_UNEQUAL_MAX + i] +=
+                links[i < b ? i * PB_TLB_UNEQUAL_MAX + b : b * PB_TLB_UNEQUAL_MAX + i];
+    }
+}
+
+/* Each entry goes to the group with which it was seen to share a set most often. */
+static void reassign(struct scorer *scorer, struct pb_tlb_structure *structure)
+{
+    count_links(scorer, structure->entry_count);
+    for (size_t i = 0; i < structure->entry_count; i++) {
+        uint32_t links[PB_TLB_UNEQUAL_MAX] = {0};
+        uint8_t best = structure->set_at[i];
+
+        for (size_t k = 0; k < structure->entry_count; k++)
+            links[structure->set_at[k]] +=
+                scorer->links[i < k ? i * PB_TLB_UNEQUAL_MAX + k : k * PB_TLB_UNEQUAL_MAX + i];
+        for (size_t group = 0; group < structure->entry_count; group++)
+            best = links[group] > links[best] ? (uint8_t)group : best;
+        structure->set_at[i] = best;
+    }
+}
+
+/* Spikes may show an entry with another set than its own: the best moves to others are made. */
+static void move_entries(struct scorer *scorer, struct pb_tlb_structure *structure)
+{
+    double before;
+
+    do {
+        struct pb_tlb_structure best = *structure;
+
+        before = structure->gain;
+        for (size_t i = 0; structure->entry_count * structure->set_count <= MOVES_MAX &&
+                           i < structure->entry_count;
+             i++) {
+            for (size_t set = 0; set < structure->set_count; set++) {
+                struct pb_tlb_structure next = *structure;
+
+                next.set_at[i] = (uint8_t)set;
+                if (set == structure->set_at[i] || !number_sets(&next))
+                    continue;
+                next.gain = sum_structure(scorer, &next);
+                if (next.gain > best.gain)
+                    best = next;
+            }
+        }
+        *structure = best;
+    } while (structure->gain > before);
+}
+
+/*
+ * Sets of unequal ways, as of Fermi's to Maxwell's second TLBs (M16 4.4): entries are dealt to the
+ * sets so that as many in a row as the level holds fill all of them. With each page beyond, the set
+ * that it belongs to begins to miss, as many pages as it has ways: groups of pages are joined while
+ * enough of them were seen to share a set, since a spike may show a page with another set.
+ */
+static void score_unequal(struct scorer *scorer, uint32_t entry_count)
+{
+    struct pb_tlb_structure structure = {.entry_count = entry_count};
+    uint32_t sizes[PB_TLB_UNEQUAL_MAX];
+    size_t a, b;
+
+    if (entry_count < 2 || entry_count >= PB_TLB_UNEQUAL_MAX)
+        return;
+    count_links(scorer, entry_count);
+    for (size_t i = 0; i < entry_count; i++) {
+        structure.set_at[i] = (uint8_t)i;
+        sizes[i] = 1;
+    }
+    while (find_linked(scorer, sizes, entry_count, &a, &b))
+        join(scorer, &structure, sizes, a, b);
+    reassign(scorer, &structure);
     if (!number_sets(&structure))
         return;
     structure.gain = sum_structure(scorer, &structure);
+    if (scorer->ranking->count == 0 ||
+        structure.gain >= PB_TLB_INDEX_SHARE * scorer->ranking->items[scorer->ranking->best].gain) {
+        move_entries(scorer, &structure);
+        merge_sets(scorer, &structure);
+    }
     add_hypothesis(scorer, &structure, 4.0 + (double)structure.set_count);
 }
 
-/* The fewest pages in a row, an entry each, with which several places begin to miss, less one. */
-static uint32_t fits_in_a_row(const struct scorer *scorer)
+/*
+ * Where several places of a scan begin to miss, so many entries in a row are more than fit: *most
+ * of them do at the most. As many fit as had been looked up before: *least. 0: not seen.
+ */
+static void fit_in_a_row(const struct scorer *scorer, uint32_t *least, uint32_t *most)
 {
-    uint32_t fits = 0;
-
+    *least = *most = 0;
     for (size_t s = 0; s < scorer->evidence->scans->count; s++) {
         const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
-        uint32_t counts[PB_TLB_UNEQUAL_MAX] = {0};
+        uint32_t counts[PB_TLB_UNEQUAL_MAX] = {0}, pages = 1, looked_up = 0;
 
         if (scan->stride_bytes != scorer->units.coverage_bytes)
             continue;
@@ -596,13 +734,18 @@ static uint32_t fits_in_a_row(const struct scorer *scorer)
             if (onset < scan->chase_count && scan->pages[onset] < PB_TLB_UNEQUAL_MAX)
                 counts[scan->pages[onset]]++;
         }
-        for (uint32_t pages = 1; pages < PB_TLB_UNEQUAL_MAX; pages++)
-            if (counts[pages] > 1 && (fits == 0 || pages - 1 < fits)) {
-                fits = pages - 1;
-                break;
-            }
+        while (pages < PB_TLB_UNEQUAL_MAX && counts[pages] < 2)
+            pages++;
+        if (pages == PB_TLB_UNEQUAL_MAX)
+            continue;
+        while (looked_up < scorer->units.count[s] &&
+               scorer->units.items[s][looked_up].lookup_pages < pages)
+            looked_up++;
+        if (*most > 0 && pages > *most)
+            continue; /* loads of it may be left out */
+        *most = pages - 1;
+        *least = looked_up;
     }
-    return fits;
 }
 
 /*
@@ -662,11 +805,12 @@ static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
     scorer->begin = malloc((((size_t)1 << PB_TLB_PARITIES_MAX) + 2) * sizeof(*scorer->begin));
     scorer->by_onset = malloc(2 * (chases + 1) * sizeof(*scorer->by_onset));
     scorer->by_ways = malloc((WAYS_MAX + 1) * sizeof(*scorer->by_ways));
-    scorer->seen = malloc((size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX);
+    scorer->links =
+        malloc((size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX * sizeof(*scorer->links));
     if (scorer->units.items == NULL || scorer->units.count == NULL || scorer->ordered == NULL ||
         scorer->rows == NULL || scorer->rank == NULL || scorer->onset_pages == NULL ||
         scorer->set_of == NULL || scorer->begin == NULL || scorer->by_onset == NULL ||
-        scorer->by_ways == NULL || scorer->seen == NULL)
+        scorer->by_ways == NULL || scorer->links == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages", pages);
     return PB_OK;
 }
@@ -685,7 +829,7 @@ static void release(struct scorer *scorer)
     free(scorer->begin);
     free(scorer->by_onset);
     free(scorer->by_ways);
-    free(scorer->seen);
+    free(scorer->links);
 }
 
 /* The pages with which every page of a scan begins to miss. */
@@ -779,6 +923,80 @@ static uint64_t least_coverage(const struct pb_tlb_evidence *evidence)
     return least;
 }
 
+/* Bits in which the entries of any chase differ. */
+static uint64_t touched_bits(const struct scorer *scorer)
+{
+    uint64_t first = entry_of(scorer, 0, 0), touched = 0;
+
+    for (size_t s = 0; s < scorer->evidence->scans->count; s++)
+        for (size_t i = 0; i < scorer->units.count[s]; i++)
+            touched |= scorer->units.items[s][i].entry ^ first;
+    return touched;
+}
+
+/* Bits of which no chase tells that they do not belong to one of the parities. */
+static void find_open_bits(struct scorer *scorer, struct pb_tlb_structure *index)
+{
+    uint64_t touched;
+
+    list_all(scorer, index->coverage_bytes);
+    touched = touched_bits(scorer) & ~index->resolved;
+    for (uint64_t bit = 1; bit != 0 && bit <= touched; bit <<= 1) {
+        for (size_t i = 0; i < index->mask_count && (touched & bit & ~index->open) != 0; i++) {
+            struct pb_tlb_structure other = *index;
+
+            other.masks[i] |= bit;
+            sum_structure(scorer, &other);
+            if (scorer->by_ways[index->ways[0]] >= index->gain - PB_TLB_SAME_GAIN)
+                index->open |= bit;
+        }
+    }
+}
+
+static void find_all_open_bits(struct scorer *scorer)
+{
+    struct pb_tlb_ranking *ranking = scorer->ranking;
+
+    for (size_t i = 0; i < ranking->count; i++)
+        if (ranking->items[i].mask_count > 0 &&
+            ranking->items[i].score >= ranking->items[ranking->best].score - 1e-3)
+            find_open_bits(scorer, &ranking->items[i]);
+}
+
+/*
+ * What the best one predicts by sets of pages, by entries of half the size in twice the sets: as
+ * far as those of the level before cover no more, behind which all smaller ones hide.
+ */
+static void score_smaller(struct scorer *scorer)
+{
+    const struct pb_tlb_evidence *evidence = scorer->evidence;
+    struct pb_tlb_structure index = scorer->ranking->items[scorer->ranking->best];
+    uint64_t bytes = index.coverage_bytes, least = least_coverage(evidence);
+
+    if (scorer->ranking->count == 0 || !index.is_equal || index.set_count == 1)
+        return;
+    if (evidence->position > 0 && evidence->coverage_bytes[evidence->position - 1] > least)
+        least = evidence->coverage_bytes[evidence->position - 1];
+    while (bytes / 2 >= least && 2 * index.set_count <= (size_t)1 << PB_TLB_PARITIES_MAX &&
+           index.mask_count < PB_TLB_PARITIES_MAX) {
+        double paid = index.gain - index.score;
+
+        bytes /= 2;
+        index.set_count *= 2;
+        if (index.mask_count > 0) {
+            for (size_t i = 0; i < index.mask_count; i++)
+                index.masks[i] *= 2;
+            index.masks[index.mask_count++] = 1;
+            index.resolved = index.resolved * 2 | 1;
+        }
+        list_all(scorer, bytes);
+        sum_structure(scorer, &index);
+        index.gain =
+            best_ways(scorer->by_ways, scorer->units.most, &index.ways[0], &index.ways_high);
+        add_hypothesis(scorer, &index, paid / PB_TLB_PARAMETER_PRICE);
+    }
+}
+
 /* One set of every coverage; then, where that leaves much unexplained, sets of the best ones. */
 static enum pb_status score_all(struct scorer *scorer, double bound, struct pb_error *err)
 {
@@ -797,6 +1015,8 @@ static enum pb_status score_all(struct scorer *scorer, double bound, struct pb_e
     if (count == 0 || coverages[0].gain >= bound - PB_TLB_PARAMETER_PRICE)
         return PB_OK;
     for (size_t i = 0, tried = 0; i < count && tried < PB_TLB_COVERAGES_TRIED; i++) {
+        uint32_t least, most;
+
         if (i > 0 && coverages[i].gain == coverages[i - 1].gain) /* no chase tells them apart */
             continue;
         if (coverages[i].gain < PB_TLB_COVERAGE_SHARE * coverages[0].gain)
@@ -805,12 +1025,17 @@ static enum pb_status score_all(struct scorer *scorer, double bound, struct pb_e
         list_all(scorer, coverages[i].bytes);
         for (size_t sets = 2; sets <= SETS_MODULO_MAX; sets++)
             score_index(scorer, &(struct pb_tlb_structure){.set_count = sets});
-        for (unsigned seen = 1; seen <= 3; seen++)
-            score_unequal(scorer, fits_in_a_row(scorer), seen);
+        fit_in_a_row(scorer, &least, &most);
+        for (uint32_t entries = most; entries >= least && entries + TOTALS_MAX > most; entries--)
+            score_unequal(scorer, entries);
         if (!is_explained(scorer))
             status = score_parities(scorer, bound, err);
         if (status != PB_OK || is_explained(scorer))
             break;
+    }
+    if (status == PB_OK) {
+        score_smaller(scorer);
+        find_all_open_bits(scorer);
     }
     return status;
 }

@@ -194,6 +194,65 @@ static void test_levels__a_tree_plru_shows_its_entries_alone(void **state)
     pb_parameters_clear(&parameters);
 }
 
+/* Both levels of a planted device. */
+static void assert_two_levels(struct blind_profile *profile, struct blind_tlb first,
+                              struct blind_tlb second)
+{
+    struct pb_parameters parameters;
+
+    profile->tlbs[0] = first;
+    profile->tlbs[1] = second;
+    infer(profile, &parameters);
+    assert_level(&parameters, 0, &first);
+    assert_level(&parameters, 1, &second);
+    assert_open(&parameters, "tlb_l3", "reach_bytes", "show 2 levels");
+    pb_parameters_clear(&parameters);
+}
+
+/* A set of the first level that overflows sends several entries to the second at once. */
+static void test_levels__unequal_sets_behind_unequal_ones_are_found(void **state)
+{
+    static const uint64_t mib = (uint64_t)1 << 20;
+    struct blind_profile profile = planted_device();
+
+    (void)state;
+    assert_two_levels(&profile, planted_level(16 * mib, 15, 2, (const uint32_t[]){4, 10}),
+                      planted_level(16 * mib, 44, 4, (const uint32_t[]){6, 12, 12, 6}));
+    assert_two_levels(&profile, planted_level(2 * mib, 20, 4, (const uint32_t[]){3, 4, 3, 4}),
+                      planted_level(16 * mib, 84, 2, (const uint32_t[]){10, 6}));
+}
+
+/* Its own misses look like those of L2 until the level is known. */
+static void test_levels__a_penalty_next_to_a_cache_step_is_told(void **state)
+{
+    static const uint64_t mib = (uint64_t)1 << 20;
+    struct blind_profile profile = planted_device();
+
+    (void)state;
+    profile.caches[BLIND_L2].latency_cycles = 123;
+    profile.dram_cycles = 123 + 82;
+    profile.spike_probability = 1e-3;
+    profile.spike_cycles = 897;
+    assert_two_levels(&profile, planted_level(2 * mib, 15, 1, (const uint32_t[]){8}),
+                      planted_level(16 * mib, 83, 6, (const uint32_t[]){10, 12, 10, 16, 10, 16}));
+}
+
+/* Spikes show a page with another set than its own. */
+static void test_levels__spikes_take_no_page_from_its_set(void **state)
+{
+    static const uint64_t mib = (uint64_t)1 << 20;
+    struct blind_profile profile = planted_device();
+
+    (void)state;
+    profile.jitter_cycles = 2;
+    profile.spike_probability = 1e-2;
+    profile.spike_cycles = 1000;
+    for (uint32_t ways = 14; ways <= 20; ways += 6)
+        assert_two_levels(
+            &profile, planted_level(2 * mib, 25, 1, (const uint32_t[]){16}),
+            planted_level(2 * mib, 80, 7, (const uint32_t[]){ways, 8, 8, 8, 8, 8, 8}));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +263,9 @@ int main(void)
         cmocka_unit_test(test_levels__caches_and_spikes_are_none),
         cmocka_unit_test(test_levels__penalties_that_add_up_to_a_cache_step_are_two),
         cmocka_unit_test(test_levels__a_tree_plru_shows_its_entries_alone),
+        cmocka_unit_test(test_levels__unequal_sets_behind_unequal_ones_are_found),
+        cmocka_unit_test(test_levels__a_penalty_next_to_a_cache_step_is_told),
+        cmocka_unit_test(test_levels__spikes_take_no_page_from_its_set),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
