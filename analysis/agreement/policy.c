@@ -1,6 +1,7 @@
 /* Candidates for a replacement policy, replayed; see policy.h. */
 #include "analysis/agreement/policy.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,6 +72,17 @@ static enum pb_status score(struct pb_model_hierarchy *hierarchy, size_t cache,
     return status;
 }
 
+/*
+ * What the accesses say against a policy, in contradictions: one that it leaves to chance, which
+ * another policy may predict, costs what a guess between two outcomes does.
+ */
+static double cost_of(const struct pb_agreement_counts *counts)
+{
+    double open = (double)(counts->accesses - counts->agreed - counts->contradicted);
+
+    return (double)counts->contradicted + open * M_LN2 / -log(PB_POLICY_CONTRADICTED_SHARE);
+}
+
 static void state(struct pb_parameter *answer, const struct pb_agreement_counts *counts)
 {
     struct pb_votes votes = {0, 0};
@@ -78,12 +90,12 @@ static void state(struct pb_parameter *answer, const struct pb_agreement_counts 
     uint64_t least, lead;
 
     for (size_t c = 1; c < CANDIDATES; c++)
-        best = counts[c].contradicted < counts[best].contradicted ? c : best;
+        best = cost_of(&counts[c]) < cost_of(&counts[best]) ? c : best;
     for (size_t c = 0; c < CANDIDATES; c++)
-        if (c != best && (next == CANDIDATES || counts[c].contradicted < counts[next].contradicted))
+        if (c != best && (next == CANDIDATES || cost_of(&counts[c]) < cost_of(&counts[next])))
             next = c;
     least = counts[best].contradicted;
-    lead = counts[next].contradicted - least;
+    lead = (uint64_t)(cost_of(&counts[next]) - cost_of(&counts[best]));
     if (counts[best].agreed == 0 ||
         (double)least > PB_POLICY_CONTRADICTED_SHARE * (double)counts[best].accesses) {
         pb_parameter_set_none(
