@@ -31,7 +31,7 @@ run() {
     expected=$1
     shift
     found=0
-    timeout 120 "$@" >out.txt 2>err.txt </dev/null || found=$?
+    timeout 600 "$@" >out.txt 2>err.txt </dev/null || found=$?
     [ "$found" -eq "$expected" ] || fail "expected exit code $expected, found $found: $*"
 }
 
