@@ -90,7 +90,8 @@ static void test_found__bursts_of_the_same_warps_again_and_again(void **state)
         matrix->values[i] = 300.0;
     device_infer(&device);
     limit = device_parameter(&device, "mshr", "outstanding_per_sm");
-    assert_string_equal(limit->reason, "no matrix of traffic, lanes, warps and loads");
+    assert_string_equal(limit->reason,
+                        "not recorded: no matrix of traffic, lanes, warps and loads");
     device_clear(&device);
 }
 
