@@ -148,11 +148,12 @@ enum pb_status pb_eviction_group_find(struct pb_bench *bench, const struct pb_se
 {
     size_t count = (size_t)(AREA_TIMES * search->fits_bytes / search->stride_bytes);
     uint64_t *lines = malloc(2 * count * sizeof(*lines)); /* the other half is for the chases */
-    const struct scratch scratch = {bench, search, recording, lines + count};
+    struct scratch scratch = {bench, search, recording, lines};
     enum pb_status status = PB_NOT_FOUND;
 
     if (lines == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu lines", count);
+    scratch.chase += count;
     for (uint64_t attempt = 0; attempt < ATTEMPTS && status == PB_NOT_FOUND; attempt++) {
         for (size_t i = 0; i < count; i++)
             lines[i] = i * search->stride_bytes;
