@@ -52,9 +52,9 @@ valid() {
     "$bin/plumb-check" "$1" >check.txt 2>&1 || { cat check.txt; fail "plumb-check $1"; }
 }
 
-# await COMMAND...: until it succeeds, for a minute and a half, as long as there is hope.
+# await COMMAND...: until it succeeds, for five minutes, as long as there is hope.
 await() {
-    for _ in $(seq 450); do
+    for _ in $(seq 1500); do
         "$@" && return 0
         ! is_hopeless || fail "it ended before: $*"
         sleep 0.2
