@@ -147,7 +147,7 @@ enum pb_status pb_eviction_group_find(struct pb_bench *bench, const struct pb_se
                                       struct pb_eviction_group *group_out, struct pb_error *err)
 {
     size_t count = (size_t)(AREA_TIMES * search->fits_bytes / search->stride_bytes);
-    uint64_t *lines = malloc(2 * count * sizeof(*lines)); /* the other half is for the chases */
+    uint64_t *lines = malloc((2 * count + 2) * sizeof(*lines)); /* chases: a target at both ends */
     struct scratch scratch = {bench, search, recording, lines};
     enum pb_status status = PB_NOT_FOUND;
 

@@ -1,4 +1,4 @@
-/* Lines of one set by eviction, on drawn caches whose index the finder is not told. */
+/* Lines of one set by eviction, on drawn caches whose index the finder does not know. */
 #include <stdio.h>
 
 #include "battery/eviction.h"
@@ -29,18 +29,28 @@ static unsigned set_of(uint64_t address)
     return set;
 }
 
-static void check_group(int ways, const char *policy)
+/* A search that knows the drawn L1's edge and line. */
+static void begin(int ways, const char *policy, struct pb_bench *bench,
+                  struct pb_recording *recording, struct pb_search *search)
 {
-    struct pb_recording recording = {.sm_id = -1};
-    struct pb_eviction_group group;
-    struct pb_search search;
-    struct pb_bench bench;
     struct pb_error err;
     char drawn[1024];
 
     snprintf(drawn, sizeof(drawn), caches, ways, policy);
-    rig_open_drawn(drawn, TLB, "", &bench);
-    assert_int_equal(pb_search_known(&bench, PB_CACHE_L1, &search, &recording, &err), PB_OK);
+    *recording = (struct pb_recording){.sm_id = -1};
+    rig_open_drawn(drawn, TLB, "", bench);
+    assert_int_equal(pb_search_known(bench, PB_CACHE_L1, search, recording, &err), PB_OK);
+}
+
+static void check_group(int ways, const char *policy)
+{
+    struct pb_recording recording;
+    struct pb_eviction_group group;
+    struct pb_search search;
+    struct pb_bench bench;
+    struct pb_error err;
+
+    begin(ways, policy, &bench, &recording, &search);
     assert_int_equal(pb_eviction_group_find(&bench, &search, &recording, &group, &err), PB_OK);
     assert_int_equal(group.count, ways + 1);
     for (size_t i = 1; i < group.count; i++) {
@@ -61,24 +71,35 @@ static void test_eviction__finds_lines_of_one_set_of_a_hashed_cache(void **state
     check_group(8, "plru");
 }
 
-/* Chance evicts now these lines, now others: nothing is stated. */
-static void test_eviction__chance_makes_no_group(void **state)
+static void check_no_group(const char *policy, bool is_of_one_line)
 {
-    struct pb_recording recording = {.sm_id = -1};
+    struct pb_recording recording;
     struct pb_eviction_group group;
     struct pb_search search;
     struct pb_bench bench;
     struct pb_error err;
-    char drawn[1024];
 
-    (void)state;
-    snprintf(drawn, sizeof(drawn), caches, 4, "random");
-    rig_open_drawn(drawn, TLB, "", &bench);
-    assert_int_equal(pb_search_known(&bench, PB_CACHE_L1, &search, &recording, &err), PB_OK);
+    begin(4, policy, &bench, &recording, &search);
+    if (is_of_one_line)
+        search.fits_bytes = search.stride_bytes;
     assert_int_equal(pb_eviction_group_find(&bench, &search, &recording, &group, &err),
                      PB_NOT_FOUND);
     pb_recording_clear(&recording);
     pb_bench_close(&bench);
+}
+
+/* Chance evicts now these lines, now others: nothing is stated. */
+static void test_eviction__chance_makes_no_group(void **state)
+{
+    (void)state;
+    check_no_group("random", false);
+}
+
+/* A chase has a load more at both ends than it has lines: there is room for it. */
+static void test_eviction__one_line_makes_no_group(void **state)
+{
+    (void)state;
+    check_no_group("lru", true);
 }
 
 int main(void)
@@ -86,6 +107,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_eviction__finds_lines_of_one_set_of_a_hashed_cache),
         cmocka_unit_test(test_eviction__chance_makes_no_group),
+        cmocka_unit_test(test_eviction__one_line_makes_no_group),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
