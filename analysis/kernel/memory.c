@@ -23,12 +23,6 @@ enum {
     SECTOR_WORDS = COUNTER_SECTOR / WORD_BYTES
 };
 
-/*
- * Parity of address bits that tells the halves of L2 apart, beside a constant for each page of
- * 2 MiB: as published for an H100 (docs/facts.md). On an H200 half of 32 KiB was at home in each.
- */
-#define HOME_MASK UINT64_C(0xb3000)
-
 /* Bits of a time that hold a number of requests: less than 1e-9 of a cycle. */
 #define REQUEST_COUNT UINT64_C(7)
 
@@ -442,15 +436,19 @@ static void add_levels(struct pb_level_counts *to, const struct pb_level_counts 
     count_level(to, from->hits, from->in_flight, from->misses);
 }
 
-/* In which half the memory of an address is at home; the constant of each page is drawn. */
+/*
+ * In which half the memory of an address is at home: the parity, beside a constant of each page of
+ * 2 MiB that is drawn; where no parity is known, it is drawn for each block of 4 KiB.
+ */
 static unsigned home_of(const struct pb_memory *memory, uint64_t address)
 {
-    uint64_t page = (address >> 21) + memory->options.seed;
+    uint64_t mask = memory->machine->home_mask;
+    uint64_t block = (address >> (mask != 0 ? 21 : 12)) + memory->options.seed;
 
     if (memory->machine->l2_sides < 2)
         return 0;
-    return (unsigned)__builtin_parityll(address & HOME_MASK) ^
-           (unsigned)(page * UINT64_C(0x9e3779b97f4a7c15) >> 63);
+    return (unsigned)__builtin_parityll(address & mask) ^
+           (unsigned)(block * UINT64_C(0x9e3779b97f4a7c15) >> 63);
 }
 
 /*

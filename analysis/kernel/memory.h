@@ -47,6 +47,7 @@ struct pb_machine {
     uint64_t shared_per_sm;                 /* bytes; 0: not known */
     uint64_t shared_reserved_per_block;     /* bytes that the driver takes of each block */
     uint64_t shared_least;                  /* bytes that it sets aside in any case */
+    uint64_t home_mask;                     /* of pb_execution */
     struct pb_machine_level l1, l2;
     enum pb_store_policy l1_stores;
     bool l1_answers_in_order; /* a hit waits for the misses of its SM before it */

@@ -297,6 +297,7 @@ static uint64_t misses_behind_stores(enum pb_store_policy stores)
 
     load_device("h200", &device);
     assert_int_equal(device.machine.l1_stores, PB_STORE_ALLOCATE); /* as an H200's tridiagonal */
+    assert_int_equal(device.machine.home_mask, 0xb3000);
     device.machine.l1_stores = stores;
     device.machine.l2_sides = 1;
     begin_text(&text, "blocksize: 32 1 1\n0 1 4096 4\n0 0 4096 4\n0 1 4096 4\n0 0 4096 4\n");
@@ -546,9 +547,22 @@ static void test_stack_distance__is_binomial(void **state)
     free(histogram);
 }
 
+/* What is known of one chip's L2 is not taken for another's. */
+static void test_execution__halves_of_other_chips_are_not_known(void **state)
+{
+    struct pb_execution execution;
+
+    (void)state;
+    pb_execution_of(80, &execution);
+    assert_int_equal(execution.home_mask, 0);
+    pb_execution_of(100, &execution);
+    assert_int_equal(execution.home_mask, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_execution__halves_of_other_chips_are_not_known),
         cmocka_unit_test(test_kernel_model__table_2_threads_take_turns),
         cmocka_unit_test(test_kernel_model__table_3_fixed_latency_delays_the_effect),
         cmocka_unit_test(test_kernel_model__table_4_latency_depends_on_the_hit),
