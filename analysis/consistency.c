@@ -220,7 +220,7 @@ static void patterns_and_latencies(struct device *device)
             continue;
         used = strlen(list->method);
         snprintf(list->method + used, sizeof(list->method) - used,
-                 "; P%zu null: contradictory: %.0f cycles, where %s.latency_cycles is %.0f at most",
+                 "; P%zu null: inconsistent: %.0f cycles, where %s.latency_cycles is %.0f at most",
                  pairs[i].pattern + 1, pattern->value, pairs[i].same, same->numbers[0].high);
         *pattern = PB_ESTIMATE_NONE;
         device->changed++;

@@ -332,35 +332,49 @@ const char *pb_figure_atomics(const struct pb_figure_case *at)
     return NULL;
 }
 
-/* Line × quantity. */
-const char *pb_figure_atomic_sides(const struct pb_figure_case *at)
-{
-    static const struct pb_axis_wish axes[] = {{"line", false}, {"quantity", true}};
-    static const struct {
-        const char *label, *title, *y, *unit;
-    } quantities[] = {{"latency", "An addition that waits for the one before", "Latency", "cycle"},
-                      {"rate", "Additions of all threads of the SM", "Additions", "1/cycle"}};
-    const struct pb_matrix *matrix = &pb_figure_recording(at, 0)->matrix;
-    const char *reason = pb_figure_check(at, matrix, axes, 2);
+/* A column of a matrix of something × quantity, and the plot of it. */
+struct quantity {
+    const char *label, *title, *y, *unit;
+};
 
-    for (size_t i = 0; reason == NULL && i < 2; i++) {
+/* One plot for each quantity that the matrix has. */
+static void draw_quantities(const struct pb_figure_case *at, const struct pb_matrix *matrix,
+                            const struct quantity *quantities, size_t count,
+                            const struct pb_plot *common, enum pb_plot_mark mark)
+{
+    for (size_t i = 0; i < count; i++) {
         size_t index[] = {0, pb_axis_label(&matrix->axes[1], quantities[i].label)};
         struct pb_plot_series series[1];
-        struct pb_plot plot = {
-            .title = quantities[i].title,
-            .description = "A dot for each line.",
-            .x = {.label = "Line", .unit = "byte"},
-            .y = {.label = quantities[i].y, .unit = quantities[i].unit, .from_zero = true},
-            .series = series,
-            .reference = NAN};
+        struct pb_plot plot = *common;
         struct pb_curve curve;
 
         if (index[1] == matrix->axes[1].length)
             continue;
+        plot.title = quantities[i].title;
+        plot.y = (struct pb_plot_axis){
+            .label = quantities[i].y, .unit = quantities[i].unit, .from_zero = true};
+        plot.series = series;
+        plot.reference = NAN;
         curve = pb_curve_matrix(at->page, matrix, 0, index);
-        pb_plot_add(&plot, series, NULL, PB_MARK_DOTS, &curve);
+        pb_plot_add(&plot, series, NULL, mark, &curve);
         pb_plot_write(at->page, &plot);
     }
+}
+
+/* Line × quantity. */
+const char *pb_figure_atomic_sides(const struct pb_figure_case *at)
+{
+    static const struct pb_axis_wish axes[] = {{"line", false}, {"quantity", true}};
+    static const struct quantity quantities[] = {
+        {"latency", "An addition that waits for the one before", "Latency", "cycle"},
+        {"rate", "Additions of all threads of the SM", "Additions", "1/cycle"}};
+    static const struct pb_plot plot = {.description = "A dot for each line.",
+                                        .x = {.label = "Line", .unit = "byte"}};
+    const struct pb_matrix *matrix = &pb_figure_recording(at, 0)->matrix;
+    const char *reason = pb_figure_check(at, matrix, axes, 2);
+
+    if (reason == NULL)
+        draw_quantities(at, matrix, quantities, 2, &plot, PB_MARK_DOTS);
     return reason;
 }
 
@@ -368,35 +382,18 @@ const char *pb_figure_atomic_sides(const struct pb_figure_case *at)
 const char *pb_figure_bulk(const struct pb_figure_case *at)
 {
     static const struct pb_axis_wish axes[] = {{"size", false}, {"quantity", true}};
-    static const struct {
-        const char *label, *title, *unit;
-    } quantities[] = {{"latency", "One copy, until it is there", "cycle"},
-                      {"throughput", "Eight copies at a time, on all SMs", "byte/cycle"}};
+    static const struct quantity quantities[] = {
+        {"latency", "One copy, until it is there", "Latency", "cycle"},
+        {"throughput", "Eight copies at a time, on all SMs", "Throughput of an SM", "byte/cycle"}};
+    static const struct pb_plot plot = {
+        .description = "Over the bytes of one copy.",
+        .x = {.label = "Copy", .unit = "byte", .logarithmic = true}};
     const struct pb_matrix *matrix = &pb_figure_recording(at, 0)->matrix;
     const char *reason = pb_figure_check(at, matrix, axes, 2);
 
-    if (reason != NULL)
-        return reason;
-    for (size_t i = 0; i < 2; i++) {
-        size_t index[] = {0, pb_axis_label(&matrix->axes[1], quantities[i].label)};
-        struct pb_plot_series series[1];
-        struct pb_plot plot = {.title = quantities[i].title,
-                               .description = "Over the bytes of one copy.",
-                               .x = {.label = "Copy", .unit = "byte", .logarithmic = true},
-                               .y = {.label = i == 0 ? "Latency" : "Throughput of an SM",
-                                     .unit = quantities[i].unit,
-                                     .from_zero = true},
-                               .series = series,
-                               .reference = NAN};
-        struct pb_curve curve;
-
-        if (index[1] == matrix->axes[1].length)
-            continue;
-        curve = pb_curve_matrix(at->page, matrix, 0, index);
-        pb_plot_add(&plot, series, NULL, PB_MARK_LINE, &curve);
-        pb_plot_write(at->page, &plot);
-    }
-    return NULL;
+    if (reason == NULL)
+        draw_quantities(at, matrix, quantities, 2, &plot, PB_MARK_LINE);
+    return reason;
 }
 
 /* ---- clusters ---- */

@@ -287,7 +287,7 @@ static void test_consistency__patterns_take_what_such_loads_take(void **state)
     assert_true(isnan(list->numbers[0].value));
     assert_float_equal(list->numbers[1].value, 420, 0);
     assert_true(isnan(list->numbers[3].value));
-    assert_non_null(strstr(list->method, "P4 null: contradictory"));
+    assert_non_null(strstr(list->method, "P4 null: inconsistent"));
     pb_parameters_clear(&good);
     pb_parameters_clear(&slow);
 }

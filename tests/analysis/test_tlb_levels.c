@@ -194,7 +194,7 @@ static void test_levels__a_tree_plru_shows_its_entries_alone(void **state)
     pb_parameters_clear(&parameters);
 }
 
-/* Both levels of a planted device. */
+/* Both levels of a synthetic device. */
 static void assert_two_levels(struct blind_profile *profile, struct blind_tlb first,
                               struct blind_tlb second)
 {

@@ -15,14 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t result_ = (call);                                                              \
-        if (result_ != cudaSuccess) {                                                              \
-            fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(result_));                       \
-            exit(result_ == cudaErrorNoDevice || result_ == cudaErrorInsufficientDriver ? 77 : 1); \
-        }                                                                                          \
-    } while (0)
+#include "check.h"
 
 enum {
     MISS_CYCLES = 150, /* between a hit of L1 and one of L2 */

@@ -18,14 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t result_ = (call);                                                              \
-        if (result_ != cudaSuccess) {                                                              \
-            fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(result_));                       \
-            exit(result_ == cudaErrorNoDevice || result_ == cudaErrorInsufficientDriver ? 77 : 1); \
-        }                                                                                          \
-    } while (0)
+#include "check.h"
 
 enum {
     LINES = 64,

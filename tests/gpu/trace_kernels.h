@@ -10,14 +10,7 @@
 
 static const size_t ARENA_BYTES = (size_t)64 << 20;
 
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t result_ = (call);                                                              \
-        if (result_ != cudaSuccess) {                                                              \
-            fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(result_));                       \
-            exit(result_ == cudaErrorNoDevice || result_ == cudaErrorInsufficientDriver ? 77 : 1); \
-        }                                                                                          \
-    } while (0)
+#include "check.h"
 
 /* The arena: places in floats from its start. */
 enum { A = 0, B = 4 << 20, C = 8 << 20, D = 12 << 20 };

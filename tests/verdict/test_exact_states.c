@@ -169,7 +169,7 @@ static void test_events__memory_errors_are_wrong_whatever_the_share(void **state
         }
 }
 
-/* Eight of ten throttle: what is slow besides is told from the two that do not. */
+/* Eight of ten throttle: what else is slow is compared with the two that do not. */
 static void test_events__throttling_devices_are_nobodys_peers(void **state)
 {
     struct pb_sheet sheet = {0};
