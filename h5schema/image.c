@@ -121,7 +121,8 @@ static enum pb_status write_test_attributes(hid_t group, const struct pb_recordi
     struct pb_test_row row = {.seconds = recording->seconds,
                               .overhead_cycles = recording->overhead_cycles,
                               .sm_id = recording->sm_id,
-                              .concurrent_devices = recording->concurrent_devices};
+                              .concurrent_devices = recording->concurrent_devices,
+                              .method_version = recording->method_version};
 
     PB_TEXT_SET(row.name, recording->name);
     PB_TEXT_SET(row.status, pb_outcome_name(recording->outcome));

@@ -233,6 +233,7 @@ static enum pb_status read_test_attributes(hid_t group, struct pb_recording *rec
     recording->overhead_cycles = row.overhead_cycles;
     recording->sm_id = row.sm_id;
     recording->concurrent_devices = row.concurrent_devices;
+    recording->method_version = row.method_version;
     return PB_OK;
 }
 

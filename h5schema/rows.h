@@ -45,6 +45,7 @@ struct pb_test_row {
     double overhead_cycles;
     int64_t sm_id;
     int64_t concurrent_devices;
+    uint64_t method_version;
 };
 
 /* Attributes of the root. */
@@ -105,6 +106,7 @@ struct pb_stored_metric {
     char name[2 * PB_NAME_LENGTH];
     char test[PB_NAME_LENGTH]; /* where the evidence lies; empty: the state */
     char unit[PB_NAME_LENGTH];
+    uint64_t method_version; /* of the test; 0: its first */
 };
 
 /* A row of /analysis/metric_values: one number of one device. */

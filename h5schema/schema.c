@@ -100,6 +100,10 @@ static const struct pb_field test_fields[] = {
     FIELD(I64, pb_test_row, sm_id, "sm_id", "", "where it ran; -1: several, or not known"),
     LATER(I64, pb_test_row, concurrent_devices, "concurrent_devices", "",
           "devices of the node that were to run it at the same time; 0: it is not such a test"),
+    LATER(U64, pb_test_row, method_version, "method_version", "",
+          "1, 2, …: one more where the test came to give other numbers of an unchanged device; 0: "
+          "the "
+          "first"),
 };
 
 static const struct pb_field point_fields[] = {
@@ -210,6 +214,8 @@ static const struct pb_field stored_metric_fields[] = {
     FIELD(TEXT, pb_stored_metric, name, "name", "", "as in docs/metrics.md"),
     FIELD(TEXT, pb_stored_metric, test, "test", "", "where its evidence lies; empty: the state"),
     FIELD(TEXT, pb_stored_metric, unit, "unit", "", "of value, noise and quantum"),
+    LATER(U64, pb_stored_metric, method_version, "method_version", "",
+          "of the test; 0: the first. Numbers of two versions are not compared"),
 };
 
 static const struct pb_field metric_value_fields[] = {

@@ -70,8 +70,10 @@ END {
         }
         if (known == 0) continue
         for (d = 1; d <= known; d++) spread += (centers[d] - sum / known) ^ 2
+        split(part[2] == "-" ? "" : part[2], test, "@")
         printf "%s\n  {\"metric\": \"%s\", \"test\": \"%s\", \"unit\": \"%s\", ", \
-            printed++ ? "," : "", part[1], part[2] == "-" ? "" : part[2], unit[key]
+            printed++ ? "," : "", part[1], test[1], unit[key]
+        if (test[2] != "") printf "\"method_version\": %d, ", test[2]
         printf "\"devices\": %d, \"readings\": %d, \"center\": %.8g, ", known, readings, \
             median(centers, known)
         printf "\"device_sd\": %s, \"run_sd\": %s}", root_or_null(spread, known - 1), \

@@ -74,6 +74,82 @@ static enum pb_status judge_unlike(struct pb_verdict *verdict, size_t group_inde
     return pb_verdict_add(verdict, &finding, NULL, NULL);
 }
 
+/* Has any device of the group's model in this sheet a number of the metric by another version of
+ * its test's method? Within one sheet each couple of metrics counts once. */
+static bool is_by_other_method(const struct pb_verdict *verdict, const struct pb_group *group,
+                               size_t metric, const struct pb_sheet *others)
+{
+    const struct pb_metric *wanted = &verdict->sheet->metrics[metric];
+    const char *model = verdict->sheet->subjects[group->members[0]].info.model;
+    size_t end = others == verdict->sheet ? metric : others->metric_count;
+
+    for (size_t m = 0; m < end; m++)
+        for (size_t i = 0;
+             i < others->subject_count && pb_metric_is_other_method(&others->metrics[m], wanted);
+             i++)
+            if (strcmp(others->subjects[i].info.model, model) == 0 &&
+                !isnan(pb_sheet_cell(others, i, m).value))
+                return true;
+    return false;
+}
+
+/* Adds a test's name to a list unless it is there; at the end of the room, "…". */
+static void list_test(const char *test, char *text, size_t size)
+{
+    static const char more[] = ", …";
+    const char *found = strstr(text, test);
+    size_t length = strlen(text);
+
+    if (found != NULL && (found[strlen(test)] == ',' || found[strlen(test)] == '\0'))
+        return;
+    if (length + strlen(test) + 2 * sizeof(more) < size)
+        snprintf(text + length, size - length, "%s%s", length == 0 ? "" : ", ", test);
+    else if (length >= strlen(more) && strcmp(text + length - strlen(more), more) != 0)
+        snprintf(text + length, size - length, "%s", more);
+}
+
+static size_t count_having(const struct pb_sheet *sheet, const struct pb_group *group,
+                           size_t metric)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < group->member_count; i++)
+        count += !isnan(pb_sheet_cell(sheet, group->members[i], metric).value);
+    return count;
+}
+
+/* Numbers of tests whose method was another one in the baseline, or on other devices of the run. */
+static enum pb_status judge_methods(struct pb_verdict *verdict, size_t group_index,
+                                    const struct pb_sheet *others)
+{
+    const struct pb_group *group = &verdict->scores->groups[group_index];
+    struct pb_finding finding = pb_finding_blank(PB_SEVERITY_OK, PB_LEVEL_FLEET);
+    char tests[PB_MESSAGE_LENGTH / 2] = "";
+
+    for (size_t m = 0; m < verdict->sheet->metric_count && group->member_count > 0; m++)
+        if (is_by_other_method(verdict, group, m, others) &&
+            count_having(verdict->sheet, group, m) > 0) {
+            list_test(verdict->sheet->metrics[m].test, tests, sizeof(tests));
+            finding.metrics++;
+        }
+    if (finding.metrics == 0)
+        return PB_OK;
+    PB_TEXT_SET(finding.place, group->name);
+    PB_TEXT_SET(finding.cause, "battery_mismatch");
+    finding.group = group_index + 1;
+    snprintf(finding.summary, sizeof(finding.summary),
+             others == verdict->sheet
+                 ? "%zu metrics were compared only among devices whose tests used the same version "
+                   "of their method: %s"
+                 : "%zu metrics were not compared with the baseline, whose tests used another "
+                   "version of their method: %s",
+             (size_t)finding.metrics, tests);
+    PB_TEXT_SET(finding.advice, others == verdict->sheet
+                                    ? "measure all devices with the same version of the program"
+                                    : "measure the baseline anew");
+    return pb_verdict_add(verdict, &finding, NULL, NULL);
+}
+
 /* Too few for each other, but each was compared with what it was itself: that is a verdict. */
 static enum pb_status judge_own_past(struct pb_verdict *verdict, size_t group_index,
                                      struct pb_finding *finding)
@@ -252,6 +328,12 @@ enum pb_status pb_judge_coverage(struct pb_verdict *verdict)
         status = judge_peers(verdict, g);
     for (size_t g = 0; g < verdict->scores->group_count && status == PB_OK; g++)
         status = judge_unlike(verdict, g);
+    for (size_t g = 0; g < verdict->scores->group_count && status == PB_OK; g++) {
+        if (verdict->options.baseline != NULL)
+            status = judge_methods(verdict, g, verdict->options.baseline);
+        if (status == PB_OK && verdict->sheet->is_mixed)
+            status = judge_methods(verdict, g, verdict->sheet);
+    }
     for (size_t g = 0; g < verdict->scores->group_count && status == PB_OK; g++)
         status = judge_sensitivity(verdict, g);
     for (size_t i = 0; i < verdict->sheet->subject_count && status == PB_OK; i++)

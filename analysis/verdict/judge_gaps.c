@@ -137,7 +137,7 @@ static size_t count_lacking(const struct pb_sheet *sheet, const struct pb_group 
     size_t count = 0;
 
     for (size_t i = 0; i < group->member_count; i++) {
-        if (!isnan(pb_sheet_cell(sheet, group->members[i], metric).value))
+        if (pb_sheet_is_measured(sheet, group->members[i], metric))
             continue;
         if (members_out != NULL)
             members_out[count] = group->members[i];

@@ -14,8 +14,17 @@ static const double critical_factor = 2.0;
 #define ROW(name, unit, part, domain, better, quantum, practical, tolerance, traits, varies,       \
             description)                                                                           \
     {                                                                                              \
-        {name,    unit,      "",        PB_PART_##part, PB_DOMAIN_##domain, PB_BETTER_##better,    \
-         quantum, practical, tolerance, traits},                                                   \
+        {name,                                                                                     \
+         unit,                                                                                     \
+         "",                                                                                       \
+         0,                                                                                        \
+         PB_PART_##part,                                                                           \
+         PB_DOMAIN_##domain,                                                                       \
+         PB_BETTER_##better,                                                                       \
+         quantum,                                                                                  \
+         practical,                                                                                \
+         tolerance,                                                                                \
+         traits},                                                                                  \
             varies, description                                                                    \
     }
 #define PB_METRIC(...) ROW(__VA_ARGS__),

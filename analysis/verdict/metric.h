@@ -99,6 +99,7 @@ struct pb_metric {
     char name[PB_METRIC_NAME_LENGTH]; /* "l2.latency_cycles", "global_copy.peak_bytes_per_s" */
     char unit[PB_NAME_LENGTH];
     char test[PB_NAME_LENGTH]; /* where the evidence lies; empty: `state` */
+    uint64_t method_version;   /* of the test; 0: its first. Numbers of two are two metrics */
     enum pb_part part;
     enum pb_domain domain;
     enum pb_better better;

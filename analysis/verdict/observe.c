@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/verdict/observe_parts.h"
@@ -29,13 +30,19 @@ static void note_missing(struct pb_observer *observer, const char *test, const c
         snprintf(missing + length, PB_MESSAGE_LENGTH - length, "%s", more);
 }
 
-/* Adds a test to the digest of all; the order does not matter. (FNV-1a of its name.) */
-static void add_to_digest(struct pb_subject *subject, const char *test)
+/*
+ * Adds a test to the digest of all; the order does not matter. (FNV-1a of its name, and of the
+ * version of its method from the second on.)
+ */
+static void add_to_digest(struct pb_subject *subject, const char *test, uint64_t method_version)
 {
+    static const uint64_t prime = 0x100000001b3u;
     uint64_t hash = 0xcbf29ce484222325u;
 
     for (const char *at = test; *at != '\0'; at++)
-        hash = (hash ^ (unsigned char)*at) * 0x100000001b3u;
+        hash = (hash ^ (unsigned char)*at) * prime;
+    if (method_version > 0)
+        hash = (hash ^ method_version) * prime;
     subject->tests += hash;
 }
 
@@ -64,9 +71,12 @@ static void look_at_tests(struct pb_observer *observer)
         struct pb_error err = PB_ERROR_INIT;
         enum pb_status status;
 
-        add_to_digest(&observer->sheet->subjects[observer->subject], witness->tests[i]);
         status = witness->recordings->load(witness->recordings->context, witness->tests[i],
                                            &recording, &err);
+        if (recording.method_version > 1)
+            observer->method_versions[i] = recording.method_version;
+        add_to_digest(&observer->sheet->subjects[observer->subject], witness->tests[i],
+                      observer->method_versions[i]);
         if (status == PB_OK)
             look_at(observer, &recording);
         else if (status == PB_NO_MEMORY)
@@ -83,6 +93,10 @@ enum pb_status pb_observe(struct pb_sheet *sheet, const struct pb_witness *witne
     struct pb_observer observer = {
         .sheet = sheet, .witness = witness, .chase_sm = -1, .mismatch_address = NAN, .err = err};
 
+    observer.method_versions = calloc(witness->test_count + 1, sizeof(*observer.method_versions));
+    if (observer.method_versions == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu tests",
+                       witness->test_count);
     observer.status = pb_sheet_add_subject(sheet, witness->subject, &observer.subject, err);
     look_at_tests(&observer);
     if (witness->recordings != NULL && witness->test_count > 0)
@@ -94,5 +108,6 @@ enum pb_status pb_observe(struct pb_sheet *sheet, const struct pb_witness *witne
         pb_sample_clear(&observer.accesses[i]);
     pb_sample_clear(&observer.l2_cycles);
     pb_sample_clear(&observer.lap_mhz);
+    free(observer.method_versions);
     return observer.status;
 }

@@ -35,6 +35,7 @@ struct pb_observer {
     double mismatches;                         /* words found wrong, by all tests */
     double mismatch_address;                   /* of one of them; NaN: not told */
     bool checked;                              /* at least one test checks what it reads */
+    uint64_t *method_versions;                 /* of the witness's tests; 0: the first */
     enum pb_status status;
     struct pb_error *err;
 };

@@ -1,12 +1,24 @@
 /* What the parts of the observation share; see observe_parts.h. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "analysis/verdict/observe_parts.h"
 
 struct pb_reading pb_reading_plain(double value)
 {
     return (struct pb_reading){value, 0.0, -1};
+}
+
+/* Of the method by which a test was recorded; 0: the first, or no test. */
+static uint64_t version_of(const struct pb_observer *observer, const char *test)
+{
+    const struct pb_witness *witness = observer->witness;
+
+    for (size_t i = 0; i < witness->test_count; i++)
+        if (strcmp(witness->tests[i], test) == 0)
+            return observer->method_versions[i];
+    return 0;
 }
 
 void pb_observer_put_coarse(struct pb_observer *observer, const char *test, const char *prefix,
@@ -21,9 +33,11 @@ void pb_observer_put_coarse(struct pb_observer *observer, const char *test, cons
     observer->status = pb_metric_make(full_name, test, quantum, &metric, observer->err);
     if (!isfinite(cell.noise))
         cell.noise = 0.0;
-    if (observer->status == PB_OK)
-        observer->status =
-            pb_sheet_set(observer->sheet, observer->subject, &metric, cell, observer->err);
+    if (observer->status != PB_OK)
+        return;
+    metric.method_version = version_of(observer, test);
+    observer->status =
+        pb_sheet_set(observer->sheet, observer->subject, &metric, cell, observer->err);
 }
 
 void pb_observer_put(struct pb_observer *observer, const char *test, const char *prefix,

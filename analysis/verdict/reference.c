@@ -27,6 +27,7 @@ const struct pb_reference_number *pb_reference_number_of(const struct pb_referen
         const struct pb_reference_number *number = &reference->numbers[i];
 
         if (pb_name_matches(number->name, metric->name) &&
+            number->method_version == metric->method_version &&
             strcmp(number->test, metric->test) == 0 && strcmp(number->unit, metric->unit) == 0)
             return number;
     }

@@ -8,6 +8,7 @@
 #define PB_ANALYSIS_VERDICT_REFERENCE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "analysis/verdict/sheet.h"
 
@@ -15,6 +16,7 @@ struct pb_reference_number {
     char name[PB_METRIC_NAME_LENGTH];
     char test[PB_NAME_LENGTH];
     char unit[PB_NAME_LENGTH];
+    uint64_t method_version; /* of the test; 0: its first */
     size_t devices, readings;
     double center;    /* median of the devices' medians */
     double device_sd; /* between devices; NaN: of one device */

@@ -36,9 +36,19 @@ size_t pb_sheet_find(const struct pb_sheet *sheet, const char *name)
     return i;
 }
 
-static bool is_same(const struct pb_metric *a, const struct pb_metric *b)
+static bool is_same_test(const struct pb_metric *a, const struct pb_metric *b)
 {
     return strcmp(a->name, b->name) == 0 && strcmp(a->test, b->test) == 0;
+}
+
+static bool is_same(const struct pb_metric *a, const struct pb_metric *b)
+{
+    return a->method_version == b->method_version && is_same_test(a, b);
+}
+
+bool pb_metric_is_other_method(const struct pb_metric *a, const struct pb_metric *b)
+{
+    return a->method_version != b->method_version && is_same_test(a, b);
 }
 
 size_t pb_sheet_match(const struct pb_sheet *sheet, const struct pb_metric *metric)
@@ -72,6 +82,8 @@ static enum pb_status add_metric(struct pb_sheet *sheet, const struct pb_metric 
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu metrics",
                        sheet->metric_count + 1);
     sheet->metrics = metrics;
+    for (size_t i = 0; i < sheet->metric_count && !sheet->is_mixed; i++)
+        sheet->is_mixed = pb_metric_is_other_method(&metrics[i], metric);
     added = &sheet->metrics[sheet->metric_count++];
     *added = *metric;
     if (row != NULL) {
@@ -147,6 +159,16 @@ struct pb_reading pb_sheet_cell(const struct pb_sheet *sheet, size_t subject, si
     const struct pb_subject *row = &sheet->subjects[subject];
 
     return metric < row->cell_capacity ? row->cells[metric] : absent_cell;
+}
+
+bool pb_sheet_is_measured(const struct pb_sheet *sheet, size_t subject, size_t metric)
+{
+    bool is_measured = !isnan(pb_sheet_cell(sheet, subject, metric).value);
+
+    for (size_t i = 0; i < sheet->metric_count && sheet->is_mixed && !is_measured; i++)
+        is_measured = pb_metric_is_other_method(&sheet->metrics[i], &sheet->metrics[metric]) &&
+                      !isnan(pb_sheet_cell(sheet, subject, i).value);
+    return is_measured;
 }
 
 void pb_sheet_drop(struct pb_sheet *sheet, const bool *is_dropped)

@@ -47,6 +47,7 @@ struct pb_sheet {
     struct pb_subject *subjects;
     size_t subject_count, subject_capacity;
     size_t next_metric; /* where pb_sheet_set() looks first: devices bring their numbers in order */
+    bool is_mixed;      /* it has a metric by two versions of its test's method */
 };
 
 /* Adds a device without cells; *subject_out is its row. PB_NO_MEMORY leaves sheet unchanged. */
@@ -74,10 +75,17 @@ struct pb_reading pb_sheet_cell(const struct pb_sheet *sheet, size_t subject, si
 size_t pb_sheet_find(const struct pb_sheet *sheet, const char *name);
 
 /*
- * The metric of this name whose evidence lies in the same test, or metric_count. What two tests say
- * are two measurements: of a miss, say, by one SM or by all of them.
+ * The metric of this name whose evidence lies in the same test, by the same version of its method,
+ * or metric_count. What two tests say are two measurements: of a miss, say, by one SM or by all of
+ * them; and so is what a test says that was changed.
  */
 size_t pb_sheet_match(const struct pb_sheet *sheet, const struct pb_metric *metric);
+
+/* Are they one measurement but for the version of its method? */
+bool pb_metric_is_other_method(const struct pb_metric *a, const struct pb_metric *b);
+
+/* Has the device a number of this metric of the sheet, by whatever version of the method? */
+bool pb_sheet_is_measured(const struct pb_sheet *sheet, size_t subject, size_t metric);
 
 /* Takes the rows out for which is_dropped[row] holds; the others keep their order. */
 void pb_sheet_drop(struct pb_sheet *sheet, const bool *is_dropped);

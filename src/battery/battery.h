@@ -82,6 +82,9 @@ struct pb_test {
     uint32_t needs;     /* capability bits */
     enum pb_battery battery;
     pb_test_run *run;
+    /* 1, 2, …: one more where a change of the test or of its kernels gives an unchanged device
+       other numbers. Numbers of two methods are not compared. */
+    uint64_t method_version;
 };
 
 extern const struct pb_test pb_tests[]; /* ends with a NULL name; runs in this order */

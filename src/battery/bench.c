@@ -188,6 +188,7 @@ enum pb_status pb_bench_run(struct pb_bench *bench, const struct pb_test *test,
     PB_TEXT_SET(recording_out->name, test->name);
     PB_TEXT_SET(recording_out->unit, test->unit);
     PB_TEXT_SET(recording_out->method, test->method);
+    recording_out->method_version = test->method_version;
     recording_out->sm_id = -1;
     recording_out->overhead_cycles = bench->overhead_cycles;
     bench->waited_seconds = 0;

@@ -174,7 +174,7 @@ enum pb_status pb_results_add(struct pb_results *results, const char *key, const
 static enum pb_status find_metric(struct pb_stored_metrics *stored, const struct pb_metric *metric,
                                   size_t near, uint32_t *row_out, struct pb_error *err)
 {
-    struct pb_stored_metric row = {.name = ""}, *grown;
+    struct pb_stored_metric row = {.method_version = metric->method_version}, *grown;
 
     PB_TEXT_SET(row.name, metric->name);
     PB_TEXT_SET(row.test, metric->test);

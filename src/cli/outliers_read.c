@@ -148,6 +148,7 @@ static enum pb_status put_stored(struct source *source, size_t subject,
 
     if (*column == SIZE_MAX) {
         status = pb_metric_make(stored->name, stored->test, value->quantum, &metric, err);
+        metric.method_version = stored->method_version;
         if (status == PB_OK)
             status = pb_sheet_add_metric(source->sheet, &metric, column, err);
     }

@@ -56,11 +56,26 @@ static enum pb_status read_number(const struct pb_json *object, const char *key,
     return status == PB_OK ? pb_json_number(&at, low, 1e30, value_out, err) : status;
 }
 
+/* Left out: the test's first. */
+static enum pb_status read_version(const struct pb_json *object, uint64_t *version_out,
+                                   struct pb_error *err)
+{
+    struct pb_json at;
+    int64_t value = 0;
+    enum pb_status status = pb_json_member(object, "method_version", false, &at, err);
+
+    if (status == PB_OK && at.value != NULL)
+        status = pb_json_integer(&at, 1, INT32_MAX, &value, err);
+    *version_out = value > 1 ? (uint64_t)value : 0;
+    return status;
+}
+
 static enum pb_status read_entry(const struct pb_json *list, size_t i,
                                  struct pb_reference_number *number, struct pb_error *err)
 {
-    static const char *const known[] = {"metric", "test",      "unit",   "devices", "readings",
-                                        "center", "device_sd", "run_sd", NULL};
+    static const char *const known[] = {"metric",         "test",   "unit",      "devices",
+                                        "readings",       "center", "device_sd", "run_sd",
+                                        "method_version", NULL};
     struct pb_json at;
     enum pb_status status = pb_json_element(list, i, &at, err);
 
@@ -80,7 +95,9 @@ static enum pb_status read_entry(const struct pb_json *list, size_t i,
         status = read_number(&at, "center", -1e30, &number->center, err);
     if (status == PB_OK)
         status = read_number(&at, "device_sd", 0.0, &number->device_sd, err);
-    return status == PB_OK ? read_number(&at, "run_sd", 0.0, &number->run_sd, err) : status;
+    if (status == PB_OK)
+        status = read_number(&at, "run_sd", 0.0, &number->run_sd, err);
+    return status == PB_OK ? read_version(&at, &number->method_version, err) : status;
 }
 
 static enum pb_status read_numbers(const struct pb_json *root, struct pb_reference *reference,

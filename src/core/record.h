@@ -102,6 +102,7 @@ struct pb_recording {
     enum pb_outcome outcome;
     char unit[PB_NAME_LENGTH];
     char method[PB_TEXT_LENGTH];     /* source and section, and the procedure's name */
+    uint64_t method_version;         /* 1, 2, …: numbers of two versions are not compared */
     char message[PB_MESSAGE_LENGTH]; /* why it failed, or what was special */
     double seconds;                  /* wall time */
     double overhead_cycles;          /* as measured when the probe opened the device */

@@ -75,6 +75,7 @@ void sample_fill_recording(struct pb_recording *recording, const char *name)
     memset(recording, 0, sizeof(*recording));
     PB_TEXT_SET(recording->name, name);
     PB_TEXT_SET(recording->unit, "cycle");
+    recording->method_version = 3;
     recording->seconds = 0.25;
     PB_TEXT_SET(point.path, "global_ca");
     assert_int_equal(pb_series_append(&recording->series, &point, latency, index, NULL), PB_OK);

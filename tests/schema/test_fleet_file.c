@@ -31,6 +31,7 @@ static void test_fleet_file__round_trip_keeps_accesses_matrix_and_state(void **s
     assert_int_equal(pb_reader_recording(reader, "n1.gpu2", "l1_capacity", &recording, NULL),
                      PB_OK);
     assert_int_equal(recording.outcome, PB_TEST_OK);
+    assert_int_equal(recording.method_version, 3);
     assert_int_equal(recording.series.point_count, 2);
     assert_int_equal(recording.series.points[1].first, 3);
     assert_string_equal(recording.series.points[1].path, "global_ca");

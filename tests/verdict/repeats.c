@@ -51,8 +51,11 @@ static void write_cells(const struct repeats_run *run, const char *name, FILE *f
 
 static void write_metric(const struct repeats *repeats, const struct pb_metric *metric, FILE *file)
 {
-    fprintf(file, "%s\t%s\t%s\t%s\t%s\t%d\t%g\t%g\t|", metric->name, metric->unit,
-            metric->test[0] == '\0' ? "-" : metric->test, pb_part_name(metric->part),
+    fprintf(file, "%s\t%s\t%s", metric->name, metric->unit,
+            metric->test[0] == '\0' ? "-" : metric->test);
+    if (metric->method_version > 0)
+        fprintf(file, "@%llu", (unsigned long long)metric->method_version);
+    fprintf(file, "\t%s\t%s\t%d\t%g\t%g\t|", pb_part_name(metric->part),
             pb_domain_name(metric->domain), (int)metric->better, metric->quantum,
             metric->practical);
     for (size_t r = 0; r < repeats->count; r++)
@@ -153,8 +156,13 @@ static void read_metric(struct repeats *repeats, char *const *words, size_t coun
                                .quantum = strtod(words[6], NULL),
                                .practical = strtod(words[7], NULL)};
     struct pb_error err = PB_ERROR_INIT;
+    char *version = strchr(words[2], '@');
     size_t at = METRIC_WORDS;
 
+    if (version != NULL) {
+        *version = '\0';
+        metric.method_version = strtoull(version + 1, NULL, 10);
+    }
     PB_TEXT_SET(metric.name, words[0]);
     PB_TEXT_SET(metric.unit, words[1]);
     PB_TEXT_SET(metric.test, strcmp(words[2], "-") == 0 ? "" : words[2]);

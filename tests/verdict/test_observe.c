@@ -133,6 +133,32 @@ static void test_observe__tail_moves_shares_and_no_median(void **state)
     pb_sheet_clear(&sick.sheet);
 }
 
+/* What is read from it is another metric, and the whole run another battery. */
+static void test_observe__test_of_a_later_method_gives_other_metrics(void **state)
+{
+    struct dummy first = {.count = 0}, later = {.count = 0};
+    struct pb_metric metric;
+
+    (void)state;
+    for (uint64_t version = 1; version <= 2; version++) {
+        struct dummy *dummy = version == 1 ? &first : &later;
+
+        add_dram(dummy, 600, 0, 0);
+        dummy->recordings[0].method_version = version;
+        observe(dummy);
+    }
+    metric = first.sheet.metrics[pb_sheet_find(&first.sheet, "dram_near.q75")];
+    assert_string_equal(metric.test, "dram_latency");
+    assert_int_equal(metric.method_version, 0);
+    assert_int_equal(pb_sheet_match(&later.sheet, &metric), later.sheet.metric_count);
+    metric.method_version = 2;
+    assert_int_equal(pb_sheet_match(&later.sheet, &metric),
+                     pb_sheet_find(&later.sheet, "dram_near.q75"));
+    assert_true(first.sheet.subjects[0].tests != later.sheet.subjects[0].tests);
+    pb_sheet_clear(&first.sheet);
+    pb_sheet_clear(&later.sheet);
+}
+
 static void test_observe__shape_does_not_depend_on_the_latency(void **state)
 {
     struct dummy fast = {.count = 0}, slow = {.count = 0};
@@ -407,6 +433,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_observe__tail_moves_shares_and_no_median),
+        cmocka_unit_test(test_observe__test_of_a_later_method_gives_other_metrics),
         cmocka_unit_test(test_observe__shape_does_not_depend_on_the_latency),
         cmocka_unit_test(test_observe__slowest_sms_are_ranked_and_named),
         cmocka_unit_test(test_observe__clock_that_falls_between_tests_is_seen),
