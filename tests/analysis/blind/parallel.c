@@ -363,10 +363,12 @@ static void judge_peers(struct answers *answers, const struct blind_profile *pro
 static void judge_compute(struct answers *answers, const struct blind_profile *profile)
 {
     const struct blind_parallel *p = &profile->parallel;
-    const double runs = 1024 + 128, sustained = 32 + 16, lines = runs * profile->sm_count;
+    const double runs = 1024 + 128, sustained = 32 + 16, lines = runs * profile->sm_count,
+                 nothing = 0.0;
     double rate = p->flip_sm >= 0 ? p->flip_probability : 0.0, wrong = rate * runs;
     double limit = 3.0 / lines;
 
+    blind_check_numbers(answers, "dram", "sustained_wrong_words", &nothing, 1, 0.0, 0.0);
     if (profile->sm_count < 2) {
         blind_check_missing(answers, "compute");
         return;
