@@ -3,7 +3,8 @@
  * reads out of a fleet file, without the accesses it was read from.
  *
  * One line for each device of each run, then one for each number, with a word for each of those
- * devices: its value and noise, or "-". A test of a later method is "TEST@VERSION". `write_repeats OUT FILE.h5...` writes such a file.
+ * devices: its value and noise, or "-". A test of a later method is "TEST@VERSION". `write_repeats
+ * OUT FILE.h5...` writes such a file.
  */
 #ifndef PB_TESTS_VERDICT_REPEATS_H
 #define PB_TESTS_VERDICT_REPEATS_H
