@@ -103,7 +103,8 @@ static enum pb_status state_median(struct pb_parameter *answer, const double *va
 
 enum { QUANTITY_MEDIAN = 0, QUANTITY_BACKGROUND = 2 };
 
-/* Where the latency passes `limit`, between two measurements; PB_ESTIMATE_NONE: nowhere. */
+/* Where the latency passes `limit`, between two measurements, of which the later may have seen less
+ * traffic; PB_ESTIMATE_NONE: nowhere. */
 static struct pb_estimate find_knee(const double *cells, size_t shares, size_t step, double limit)
 {
     double most = cells[(shares - 1) * step + QUANTITY_BACKGROUND];
@@ -116,7 +117,7 @@ static struct pb_estimate find_knee(const double *cells, size_t shares, size_t s
 
         if (right[QUANTITY_MEDIAN] < limit)
             continue;
-        return (struct pb_estimate){low + part * (high - low), low < high ? low : high, high};
+        return (struct pb_estimate){low + part * (high - low), fmin(low, high), fmax(low, high)};
     }
     return PB_ESTIMATE_NONE;
 }

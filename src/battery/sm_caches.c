@@ -3,9 +3,10 @@
  *
  * The same laps on each SM, by phase; the column sm_id tells the SMs apart:
  *
- *   l1_fits    nearly all that L1 holds, by its edge on the SM that was measured for it: an SM
- * whose L1 is smaller misses shared     shared memory constant   constants that the first cache
- * holds
+ *   - l1_fits: nearly all that L1 holds, by its edge on the SM that was measured for it: one
+ *     with a smaller L1 misses
+ *   - shared: shared memory
+ *   - constant: constants that the first cache holds
  *
  * Each lap is taken three times (repeat): its least time tells. Neighbours, which share the way to
  * constants, take turns. Limit: an SM that the device does not let us choose (MIG, another process)

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 #include <math.h>
@@ -17,23 +18,26 @@ static double middle(const struct device *device, const char *memory, const char
     return device_parameter(device, memory, name)->numbers[0].value;
 }
 
-/* L2 rises from 200 at 80% of the traffic, DRAM stays. Traffic falls short of what was wanted. */
-static void record_loaded(struct device *device)
+/* L2 rises from 200 at 80% of the traffic, which falls short of what was wanted. */
+static const double rising[SHARES][3] = {
+    {200, 210, 0}, {200, 210, 20}, {200, 210, 48}, {200, 210, 80}, {300, 500, 100}};
+
+/* Median, 95% quantile and traffic of L2 by share; DRAM stays. */
+static void record_loaded(struct device *device, const double l2[SHARES][3])
 {
     static const char *const memories[] = {"l2", "dram"};
     static const char *const quantities[] = {"median", "q95", "background"};
     static const double shares[SHARES] = {0, 0.25, 0.5, 0.75, 1};
-    static const double cells[2][SHARES][3] = {
-        {{200, 210, 0}, {200, 210, 20}, {200, 210, 48}, {200, 210, 80}, {300, 500, 100}},
-        {{500, 600, 0}, {500, 600, 25}, {500, 600, 50}, {500, 600, 75}, {510, 600, 100}}};
+    static const double dram[SHARES][3] = {
+        {500, 600, 0}, {500, 600, 25}, {500, 600, 50}, {500, 600, 75}, {510, 600, 100}};
     struct pb_matrix *matrix = &device_record(device, "loaded_latency")->matrix;
 
     pb_axis_set_labels(&matrix->axes[0], "memory", "", memories, 2, NULL);
     pb_axis_set_values(&matrix->axes[1], "share", "", "", shares, SHARES, NULL);
     pb_axis_set_labels(&matrix->axes[2], "quantity", "", quantities, 3, NULL);
     assert_int_equal(pb_matrix_allocate(matrix, "", "", NULL), PB_OK);
-    for (size_t i = 0; i < 2 * SHARES * 3; i++)
-        matrix->values[i] = (&cells[0][0][0])[i];
+    memcpy(matrix->values, l2, sizeof(dram));
+    memcpy(matrix->values + SHARES * 3, dram, sizeof(dram));
 }
 
 static void test_loaded__knee_lies_where_latency_is_15_percent_up(void **state)
@@ -41,7 +45,7 @@ static void test_loaded__knee_lies_where_latency_is_15_percent_up(void **state)
     struct device device = {0};
 
     (void)state;
-    record_loaded(&device);
+    record_loaded(&device, rising);
     device_infer(&device);
     assert_float_equal(middle(&device, "l2", "loaded_knee_share"), 0.8 + 0.2 * 0.3, 1e-9);
     assert_float_equal(device_parameter(&device, "l2", "loaded_knee_share")->numbers[0].low, 0.8,
@@ -49,6 +53,24 @@ static void test_loaded__knee_lies_where_latency_is_15_percent_up(void **state)
     assert_value(&device, "l2", "loaded_latency_cycles", 300);
     assert_none(&device, "dram", "loaded_knee_share", "no knee");
     assert_value(&device, "dram", "loaded_latency_cycles", 510);
+    device_clear(&device);
+}
+
+/* Less of it was seen at 75% than at 50%: the knee lies between the two all the same. */
+static void test_loaded__knee_lies_between_shares_whose_traffic_falls(void **state)
+{
+    static const double l2[SHARES][3] = {
+        {200, 210, 0}, {200, 210, 20}, {200, 210, 85}, {240, 250, 80}, {300, 500, 100}};
+    struct device device = {0};
+    const struct pb_estimate *knee;
+
+    (void)state;
+    record_loaded(&device, l2);
+    device_infer(&device);
+    knee = device_parameter(&device, "l2", "loaded_knee_share")->numbers;
+    assert_float_equal(knee->value, 0.8125, 1e-9);
+    assert_float_equal(knee->low, 0.8, 1e-9);
+    assert_float_equal(knee->high, 0.85, 1e-9);
     device_clear(&device);
 }
 
@@ -234,6 +256,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loaded__knee_lies_where_latency_is_15_percent_up),
+        cmocka_unit_test(test_loaded__knee_lies_between_shares_whose_traffic_falls),
         cmocka_unit_test(test_compute__no_error_bounds_the_rate_by_three_over_n),
         cmocka_unit_test(test_cluster_shared__own_and_others_apart),
         cmocka_unit_test(test_l2_whole__near_part_far_part_and_dram),

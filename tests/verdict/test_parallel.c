@@ -18,10 +18,13 @@ enum { NODES = 8, SLOTS = 4, SICK_NODE = 2, SICK_SLOT = 1 };
 
 static const char sick_key[] = "n03.gpu1";
 
-static const char *const wanted[] = {"clock_overhead", "clock_calibration", "shared_latency",
-                                     "loaded_latency", "read_peak",         "atomic_rate",
-                                     "cluster_shared", "compute_integrity", "peer_link",
-                                     "peer_chase",     "peer_copy",         NULL};
+static const char *const wanted[] = {"clock_overhead", "clock_calibration",
+                                     "shared_latency", "loaded_latency",
+                                     "read_peak",      "atomic_rate",
+                                     "cluster_shared", "compute_integrity",
+                                     "peer_link",      "peer_chase",
+                                     "peer_copy",      "l1_capacity",
+                                     "sm_caches",      NULL};
 
 static struct pb_sheet healthy[NODES][SLOTS];
 
@@ -151,11 +154,20 @@ static void test_compute_flip__names_the_sm(void **state)
     expect("compute_flip=17:0.5", "compute_errors", "SM 17 of n03.gpu1");
 }
 
+/* One SM of 132 has less of its caches: the map of all SMs shows which. */
+static void test_small_l1_of_one_sm__names_the_sm(void **state)
+{
+    (void)state;
+    expect("sm_l1_size=17:0.9", "slow_sm", "SM 17 of n03.gpu1");
+    expect("sm_l1_size=17:0.5", "slow_sm", "SM 17 of n03.gpu1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_healthy_fleet__is_not_blamed),
         cmocka_unit_test(test_load_knee__weak_and_strong),
+        cmocka_unit_test(test_small_l1_of_one_sm__names_the_sm),
         cmocka_unit_test(test_atomic_rate__weak_and_strong),
         cmocka_unit_test(test_dsm_latency__weak_and_strong),
         cmocka_unit_test(test_peer_latency__weak_and_strong),
