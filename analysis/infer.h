@@ -27,8 +27,8 @@ enum pb_status pb_infer_banks(const struct pb_case *at, struct pb_error *err);
 /* infer_sides.c: of the half of L2 that the row's memory names */
 enum pb_status pb_infer_l2_side(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_l2_sides(const struct pb_case *at, struct pb_error *err);
-/* infer_tlb.c: of the level that the row's memory names */
-enum pb_status pb_infer_tlb(const struct pb_case *at, struct pb_error *err);
+/* infer_levels.c: of all levels */
+enum pb_status pb_infer_tlb_levels(const struct pb_case *at, struct pb_error *err);
 /* infer_mshr.c */
 enum pb_status pb_infer_mshr(const struct pb_case *at, struct pb_error *err);
 /* infer_pattern.c: by the row's memory, l1 or l2 */

@@ -142,7 +142,7 @@ static enum pb_status run_row(struct pb_case *at, const struct pb_recordings *so
         }
         loaded++;
     }
-    if (status == PB_OK) {
+    if (status == PB_OK && row->infer != NULL) {
         *analysed += read;
         at->recordings = recordings;
         status = row->infer(at, err);
@@ -156,6 +156,8 @@ static enum pb_status run_row(struct pb_case *at, const struct pb_recordings *so
     clear_shelf(shelf, row);
     if (status == PB_NO_MEMORY)
         return status;
+    if (status == PB_OK && row->infer == NULL)
+        return PB_OK;
     give_reason(at, status == PB_OK ? "its inference gave no reason" : err->message);
     return PB_OK;
 }

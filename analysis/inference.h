@@ -36,7 +36,8 @@ struct pb_inference {
     struct pb_answer answers[PB_INFERENCE_ANSWERS_MAX]; /* NULL name behind the last */
     /*
      * States what it can through pb_case_answer(). PB_NOT_FOUND or PB_INVALID with a message: that
-     * is the reason for all it left open. Any other error ends the device's inference.
+     * is the reason for all it left open. Any other error ends the device's inference. NULL: a
+     * later row of the same tests states these as well.
      */
     enum pb_status (*infer)(const struct pb_case *at, struct pb_error *err);
 };

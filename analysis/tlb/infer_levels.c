@@ -8,12 +8,11 @@
  * likelihood of all accesses, less the price of their parameters. A step of a cache behind L2 is no
  * level. An interval holds what the accesses cannot tell from the value.
  *
- * Limit: levels that are replaced in order (LRU); of a tree PLRU only the entries are stated. The
- * table of inferences (analysis/table.c) still names infer_tlb.c, and tests alone call this one.
+ * Limit: levels that are replaced in order (LRU); of a tree PLRU only the entries are stated.
  *
  * Source: M16 section 4.4 for the chases, N14 section 5.1 for the index.
  */
-#include "analysis/tlb/infer_levels.h"
+#include "analysis/infer.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -206,40 +206,44 @@ static void test_tlb__small_sets_are_no_span(void **state)
     assert_planted(&profile);
 }
 
-/* Slots 2 MiB apart come to few of its sets: nothing of it is as it seems. */
-static void assert_pages_are_smaller(const struct blind_profile *profile)
+/*
+ * Slots 2 MiB apart come to few of the sets of pages that are smaller; finer ones come to all.
+ * Behind such a first level, entries that cover less are not told from those that cover as much.
+ */
+static void test_tlb__pages_smaller_than_strides_are_found(void **state)
 {
-    static const char *const names[] = {"page_bytes",  "entry_count", "entry_coverage_bytes",
-                                        "reach_bytes", "way_counts",  "penalty_cycles",
-                                        "set_count",   "index_kind",  "index_masks"};
-    struct pb_parameters parameters = {NULL, 0, 0};
-
-    selected_infer_drawn(profile, planted_tests, &parameters);
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        assert_open(&parameters, "tlb_l1", names[i], "pages are smaller");
-        assert_open(&parameters, "tlb_l2", names[i], ""); /* it may not even show */
-    }
-    pb_parameters_clear(&parameters);
-}
-
-static void test_tlb__pages_smaller_than_strides_are_none(void **state)
-{
-    static const uint32_t ways[][8] = {{16, 16, 16, 16, 16, 16, 16, 16},
-                                       {64, 64, 64, 64, 64, 64, 64, 64}};
     static const struct {
         uint64_t span_kib;
-        size_t sets[2], second;
-    } devices[] = {{64, {1, 4}, 0},  {256, {1, 8}, 0},  {256, {4, 8}, 0},
-                   {512, {4, 8}, 0}, {1024, {2, 8}, 0}, {1024, {2, 8}, 1}};
+        size_t sets[2];
+        uint32_t ways[2];
+    } devices[] = {{64, {1, 4}, {16, 16}},  {256, {1, 8}, {16, 16}},  {256, {4, 8}, {16, 16}},
+                   {512, {4, 8}, {16, 16}}, {1024, {2, 8}, {16, 16}}, {1024, {2, 8}, {16, 64}}};
     struct blind_profile profile = planted_device();
 
     (void)state;
     for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
-        profile.tlbs[0] =
-            planted_level(devices[i].span_kib * 1024, 20, devices[i].sets[0], ways[0]);
-        profile.tlbs[1] = planted_level(devices[i].span_kib * 1024, 70, devices[i].sets[1],
-                                        ways[devices[i].second]);
-        assert_pages_are_smaller(&profile);
+        struct pb_parameters parameters = {NULL, 0, 0};
+        double span = (double)devices[i].span_kib * 1024.0, sets = (double)devices[i].sets[1];
+        double entries = sets * devices[i].ways[1];
+
+        for (size_t level = 0; level < 2; level++) {
+            uint32_t ways[8];
+
+            for (size_t set = 0; set < 8; set++)
+                ways[set] = devices[i].ways[level];
+            profile.tlbs[level] = planted_level(devices[i].span_kib * 1024, level == 0 ? 20 : 70,
+                                                devices[i].sets[level], ways);
+        }
+        selected_infer_drawn(&profile, planted_tests, &parameters);
+        assert_planted_level(&parameters, "tlb_l1", &profile.tlbs[0]);
+        assert_holds(&parameters, "entry_coverage_bytes", span);
+        assert_holds(&parameters, "entry_count", entries);
+        assert_holds(&parameters, "set_count", sets);
+        assert_number(&parameters, "tlb_l2", "reach_bytes", entries * span, 0.0);
+        assert_number(&parameters, "tlb_l2", "way_counts", devices[i].ways[1], 0.0);
+        assert_number(&parameters, "tlb_l2", "penalty_cycles", 70.0, 1.0);
+        assert_open(&parameters, "tlb_l3", "reach_bytes", "show 2 levels");
+        pb_parameters_clear(&parameters);
     }
 }
 
@@ -303,7 +307,7 @@ int main(void)
         cmocka_unit_test(test_tlb__sets_of_larger_entries_overflow_one_page_apart),
         cmocka_unit_test(test_tlb__small_sets_are_no_span),
         cmocka_unit_test(test_tlb__a_tree_plru_shows_no_sets),
-        cmocka_unit_test(test_tlb__pages_smaller_than_strides_are_none),
+        cmocka_unit_test(test_tlb__pages_smaller_than_strides_are_found),
         cmocka_unit_test(test_tlb__spikes_take_no_page_from_its_set),
     };
 

@@ -12,10 +12,10 @@
 #include <cmocka.h>
 
 #include "analysis/blind/profile.h"
+#include "analysis/infer.h"
 #include "analysis/inference.h"
 #include "analysis/planted_tlb.h"
 #include "analysis/selected.h"
-#include "analysis/tlb/infer_levels.h"
 #include "battery/battery.h"
 
 /* What other tests would say of the caches. */
