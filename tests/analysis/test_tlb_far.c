@@ -31,7 +31,6 @@ static void test_tlb__a_reach_beyond_memory_shows_by_one_block(void **state)
                            "tlb_remap",
                            phases, &parameters);
     assert_number(&parameters, "tlb_l2", "reach_bytes", 240.0 * 16.0 * (double)mib, 0.0);
-    assert_open(&parameters, "tlb_l2", "index_masks", "as likely");
     pb_parameters_clear(&parameters);
     assert_planted(&profile);
 }
