@@ -170,16 +170,33 @@ static void order_units(struct scorer *scorer, const struct pb_tlb_structure *st
     scorer->begin[0] = 0;
 }
 
-/* Units of one set, for every number of ways that they overflow: what they gain is added up. */
-static double sum_set(struct scorer *scorer, const struct pb_tlb_structure *structure, size_t s,
-                      size_t set)
+/* What the units of a set gain that overflows with one more than its own ways. */
+static double sum_own(const struct scorer *scorer, size_t s, const struct unit *units, size_t count,
+                      size_t ways)
 {
     const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
-    const struct unit *units = scorer->ordered + scorer->begin[set];
-    size_t count = scorer->begin[set + 1] - scorer->begin[set], recorded = 0;
-    double rest = 0.0, own = 0.0;
+    double sum = 0.0;
 
+    if (ways == 0 || ways >= count || ways > scorer->units.most)
+        return 0.0;
     for (size_t i = 0; i < count; i++) { /* those looked up after the overflow miss at once */
+        const struct unit *last = &units[i > ways ? i : ways];
+
+        if (units[i].page < scan->place_count)
+            sum += pb_tlb_gain(scorer->evidence, s,
+                               units[i].page)[scan->first_chase[last->lookup_pages]];
+    }
+    return sum;
+}
+
+/* Units of one set, for every number of ways that they overflow: what they gain is added up. */
+static void sum_set(struct scorer *scorer, size_t s, const struct unit *units, size_t count)
+{
+    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
+    size_t recorded = 0;
+    double rest = 0.0;
+
+    for (size_t i = 0; i < count; i++) {
         if (units[i].page >= scan->place_count)
             continue;
         scorer->rows[recorded] = pb_tlb_gain(scorer->evidence, s, units[i].page);
@@ -197,9 +214,7 @@ static double sum_set(struct scorer *scorer, const struct pb_tlb_structure *stru
         for (size_t i = 0; i < before; i++)
             sum += scorer->rows[i][onset];
         scorer->by_ways[ways] += sum;
-        own += !structure->is_equal && ways == structure->ways[set] ? sum : 0.0;
     }
-    return own;
 }
 
 /* The same of one set that has more units than there are chases. */
@@ -241,10 +256,12 @@ static double sum_structure(struct scorer *scorer, const struct pb_tlb_structure
             const struct unit *units = scorer->ordered + scorer->begin[set];
             size_t count = scorer->begin[set + 1] - scorer->begin[set];
 
-            if (count > 2 * scans->items[s].chase_count && structure->is_equal)
+            if (!structure->is_equal)
+                own += sum_own(scorer, s, units, count, structure->ways[set]);
+            else if (count > 2 * scans->items[s].chase_count)
                 sum_large_set(scorer, s, units, count);
             else if (count > 1)
-                own += sum_set(scorer, structure, s, set);
+                sum_set(scorer, s, units, count);
         }
     }
     return own;
