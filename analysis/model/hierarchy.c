@@ -74,6 +74,17 @@ static void note_missing(const struct source *from, struct pb_model_level *level
         snprintf(level->missing, sizeof(level->missing), "%s.%s", from->memory, name);
 }
 
+/* Is it one value, or can the evidence not tell several apart? */
+static bool is_one_value(const struct source *from, const char *name)
+{
+    const struct pb_parameter *found = stated(from, name);
+
+    for (size_t i = 0; found != NULL && i < found->number_count; i++)
+        if (found->numbers[i].low < found->numbers[i].high)
+            return false;
+    return found != NULL;
+}
+
 static bool is_power_of_two(uint64_t value)
 {
     return value > 0 && (value & (value - 1)) == 0;
@@ -125,7 +136,7 @@ static enum pb_status read_sets(const struct source *from, struct pb_model_level
     enum pb_status status;
 
     level->shape.set_count = (size_t)count_of(from, "set_count");
-    if (level->shape.set_count == 0) {
+    if (level->shape.set_count == 0 || !is_one_value(from, "set_count")) {
         note_missing(from, level, "set_count");
         return PB_OK;
     }
@@ -211,7 +222,7 @@ static enum pb_status read_tlb(const struct source *from, struct pb_model_level 
     PB_TEXT_SET(level->memory, from->memory);
     level->is_tlb = true;
     level->shape.line_bytes = count_of(from, "entry_coverage_bytes");
-    if (!is_power_of_two(level->shape.line_bytes)) {
+    if (!is_power_of_two(level->shape.line_bytes) || !is_one_value(from, "entry_coverage_bytes")) {
         note_missing(from, level, "entry_coverage_bytes");
         level->shape.line_bytes = 0;
     }
