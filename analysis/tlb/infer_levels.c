@@ -363,6 +363,7 @@ static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ra
     struct pb_tlb_check check;
     struct level level = {.step_cycles = ranking->penalty_cycles};
     double explained;
+    bool may_be_cache;
     enum pb_status status;
 
     *found_out = false;
@@ -375,10 +376,11 @@ static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ra
         return status;
     explained = fmax(((double)check.agreeing + 1.0) / ((double)check.seen + 2.0),
                      level.best.gain / ranking->bound);
-    *found_out =
-        check.agreeing > 0 &&
-        explained >= (level.entries.value <= (double)evidence->fits_pages ? PB_TLB_LEVEL_SHARE
-                                                                          : PB_TLB_FAR_LEVEL_SHARE);
+    may_be_cache = level.entries.value > (double)evidence->fits_pages ||
+                   evidence->cache_count == 0 || /* any step may be a cache's */
+                   pb_tlb_is_cache_step(evidence, ranking->penalty_cycles);
+    *found_out = check.agreeing > 0 &&
+                 explained >= (may_be_cache ? PB_TLB_FAR_LEVEL_SHARE : PB_TLB_LEVEL_SHARE);
     if (!*found_out) {
         pb_tlb_drop(evidence);
         return PB_OK;

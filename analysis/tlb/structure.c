@@ -8,15 +8,7 @@
 #include "analysis/cache/gf2.h"
 #include "analysis/constants.h"
 
-enum {
-    COVERAGES_MAX = 24,
-    SETS_MODULO_MAX = 16,
-    TOTALS_MAX = 8, /* numbers of entries of unequal sets that are tried */
-    MOVES_MAX = 1024,
-    MERGED_MAX = 12, /* sets of which some are joined */
-    WAYS_MAX = 8192,
-    ENTRY_BYTES = 6
-};
+enum { COVERAGES_MAX = 24, SETS_MODULO_MAX = 16, WAYS_MAX = 8192, ENTRY_BYTES = 6 };
 
 /* Log odds of what need not be kept. */
 static const double UNLIKELY = 30.0;
@@ -570,7 +562,7 @@ static bool number_sets(struct pb_tlb_structure *structure)
  */
 static void merge_sets(struct scorer *scorer, struct pb_tlb_structure *structure)
 {
-    while (structure->set_count > 2 && structure->set_count <= MERGED_MAX) {
+    while (structure->set_count > 2 && structure->set_count <= PB_TLB_MERGED_MAX) {
         struct pb_tlb_structure best = *structure;
 
         for (size_t a = 0; a + 1 < structure->set_count; a++) {
@@ -681,7 +673,7 @@ static void move_entries(struct scorer *scorer, struct pb_tlb_structure *structu
         struct pb_tlb_structure best = *structure;
 
         before = structure->gain;
-        for (size_t i = 0; structure->entry_count * structure->set_count <= MOVES_MAX &&
+        for (size_t i = 0; structure->entry_count * structure->set_count <= PB_TLB_MOVES_MAX &&
                            i < structure->entry_count;
              i++) {
             for (size_t set = 0; set < structure->set_count; set++) {
@@ -1043,7 +1035,8 @@ static enum pb_status score_all(struct scorer *scorer, double bound, struct pb_e
         for (size_t sets = 2; sets <= SETS_MODULO_MAX; sets++)
             score_index(scorer, &(struct pb_tlb_structure){.set_count = sets});
         fit_in_a_row(scorer, &least, &most);
-        for (uint32_t entries = most; entries >= least && entries + TOTALS_MAX > most; entries--)
+        for (uint32_t entries = most; entries >= least && entries + PB_TLB_TOTALS_MAX > most;
+             entries--)
             score_unequal(scorer, entries);
         if (!is_explained(scorer))
             status = score_parities(scorer, bound, err);
