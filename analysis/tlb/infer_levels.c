@@ -354,6 +354,25 @@ static enum pb_status rank_again(struct pb_tlb_evidence *evidence, struct pb_tlb
     return pb_tlb_rank(evidence, cycles, pb_tlb_weigh(evidence, cycles), ranking, err);
 }
 
+/*
+ * May lines that a cache cannot keep look like this level? Where DRAM's latency is not known, any
+ * step may be its; where it is, its loads may have missed levels that are known, too.
+ */
+static bool may_be_cache(const struct pb_tlb_evidence *evidence, const struct level *level)
+{
+    double cycles = level->step_cycles;
+
+    if (level->entries.value > (double)evidence->fits_pages || evidence->cache_count == 0 ||
+        pb_tlb_is_cache_step(evidence, cycles))
+        return true;
+    for (size_t i = 0; i < evidence->level_count; i++) {
+        cycles += evidence->penalty_cycles[i];
+        if (pb_tlb_is_cache_step(evidence, cycles))
+            return true;
+    }
+    return false;
+}
+
 /* Adds a level at the evidence's position; *found_out: it is one. */
 static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ranking,
                                 bool *found_out, struct pb_error *err)
@@ -363,7 +382,7 @@ static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ra
     struct pb_tlb_check check;
     struct level level = {.step_cycles = ranking->penalty_cycles};
     double explained;
-    bool may_be_cache;
+    bool is_like_cache;
     enum pb_status status;
 
     *found_out = false;
@@ -371,16 +390,14 @@ static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ra
     if (status != PB_OK || ranking->count == 0)
         return status;
     summarise(ranking, &level);
+    is_like_cache = may_be_cache(evidence, &level);
     status = pb_tlb_adopt(evidence, &level.best, ranking->penalty_cycles, &check, err);
     if (status != PB_OK)
         return status;
     explained = fmax(((double)check.agreeing + 1.0) / ((double)check.seen + 2.0),
                      level.best.gain / ranking->bound);
-    may_be_cache = level.entries.value > (double)evidence->fits_pages ||
-                   evidence->cache_count == 0 || /* any step may be a cache's */
-                   pb_tlb_is_cache_step(evidence, ranking->penalty_cycles);
     *found_out = check.agreeing > 0 &&
-                 explained >= (may_be_cache ? PB_TLB_FAR_LEVEL_SHARE : PB_TLB_LEVEL_SHARE);
+                 explained >= (is_like_cache ? PB_TLB_FAR_LEVEL_SHARE : PB_TLB_LEVEL_SHARE);
     if (!*found_out) {
         pb_tlb_drop(evidence);
         return PB_OK;
