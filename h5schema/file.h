@@ -180,6 +180,10 @@ enum pb_status pb_reader_stored_bytes(struct pb_reader *reader, const char *key,
 enum pb_status pb_file_write_parameters(const char *path, const struct pb_parameter_row *rows,
                                         size_t count, struct pb_error *err);
 
+/* The version of the method by which a test was recorded; 0: its first, or there is no such test.
+ */
+uint64_t pb_reader_method_version(struct pb_reader *reader, const char *key, const char *test);
+
 /* The metrics of a file's devices; pb_stored_metrics_clear() them. */
 struct pb_stored_metrics {
     struct pb_analysed_device *devices; /* [device_count] */

@@ -328,6 +328,21 @@ static void find_test(const struct pb_reader *reader, const char *key, const cha
     pb_h5_test_path(reader->file, folder, test, path_out, size);
 }
 
+uint64_t pb_reader_method_version(struct pb_reader *reader, const char *key, const char *test)
+{
+    char path[3 * PB_KEY_LENGTH];
+    struct pb_recording recording = {.method_version = 0};
+    hid_t group;
+
+    find_test(reader, key, test, path, sizeof(path));
+    if (pb_h5_open_group(reader->file, path, &group, NULL) != PB_OK)
+        return 0;
+    if (read_test_attributes(group, &recording, NULL) != PB_OK)
+        recording.method_version = 0;
+    H5Gclose(group);
+    return recording.method_version > 1 ? recording.method_version : 0;
+}
+
 enum pb_status pb_reader_recording(struct pb_reader *reader, const char *key, const char *test,
                                    struct pb_recording *recording_out, struct pb_error *err)
 {

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/error.h"
 #include "core/identity.h"
@@ -19,6 +20,8 @@ struct pb_diff_value {
     char *text;                   /* a number, a list or a word; NULL: not determined */
     double number;                /* the same where it is one number, else NaN */
     double low, high, confidence; /* of a model: the lowest, the highest, the lowest */
+    char test[PB_NAME_LENGTH];    /* its evidence */
+    uint64_t method_version;      /* of that test; 0: its first */
 };
 
 struct pb_diff_device {
@@ -69,6 +72,8 @@ struct pb_differences {
     size_t count, capacity;
     size_t compared; /* parameters that both sides have determined */
     size_t beyond;   /* of those, how many differ */
+    size_t
+        other_method; /* that both have, but by two versions of their test's method: not compared */
 };
 
 /*

@@ -145,6 +145,10 @@ enum pb_status pb_diff_compare(const struct pb_diff_device *a, const struct pb_d
 
         if (!is_determined(value) || is_launch_shape(value->parameter))
             continue;
+        if (is_determined(other) && value->method_version != other->method_version) {
+            differences.other_method++;
+            continue;
+        }
         if (is_determined(other)) {
             differences.compared++;
             if (!differ(value, other, tolerance, &difference))

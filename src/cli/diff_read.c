@@ -21,6 +21,7 @@ static enum pb_status out_of_memory(const struct pb_diff_side *side, struct pb_e
 static enum pb_status add_value(struct pb_diff_device *device, const struct pb_parameter_row *row,
                                 struct pb_error *err)
 {
+    const char *slash = strrchr(row->evidence, '/');
     struct pb_diff_value *value;
 
     if (device->count == device->capacity) {
@@ -39,6 +40,7 @@ static enum pb_status add_value(struct pb_diff_device *device, const struct pb_p
     PB_TEXT_SET(value->memory, row->memory);
     PB_TEXT_SET(value->parameter, row->parameter);
     PB_TEXT_SET(value->unit, row->unit);
+    PB_TEXT_SET(value->test, slash != NULL ? slash + 1 : row->evidence);
     if (row->value[0] != '\0') {
         value->text = strdup(row->value);
         if (value->text == NULL)
@@ -286,6 +288,22 @@ static enum pb_status fold_model(struct pb_diff_side *side, struct pb_error *err
 
 /* ---- the whole ---- */
 
+/* By which version of its test's method each value was measured; of a test that comes again, as of
+ * the value before. */
+static void read_versions(struct pb_reader *reader, struct pb_diff_device *device)
+{
+    for (size_t i = 0; i < device->count; i++) {
+        struct pb_diff_value *value = &device->values[i];
+        size_t same = 0;
+
+        while (strcmp(device->values[same].test, value->test) != 0)
+            same++;
+        value->method_version = same < i
+                                    ? device->values[same].method_version
+                                    : pb_reader_method_version(reader, device->key, value->test);
+    }
+}
+
 /* Splits PATH:DEVICE where PATH is a file; NULL: the whole name is the path. */
 static const char *split(struct pb_diff_side *side)
 {
@@ -336,6 +354,12 @@ enum pb_status pb_diff_read(const char *name, struct pb_diff_side *side_out, str
     pb_reader_close(reader);
     if (status == PB_OK)
         status = infer(side, err);
+    reader = NULL;
+    if (status == PB_OK)
+        status = pb_reader_open(side->path, &reader, err);
+    for (size_t i = 0; i < side->count && status == PB_OK; i++)
+        read_versions(reader, &side->devices[i]);
+    pb_reader_close(reader);
     if (status == PB_OK && is_model)
         status = fold_model(side, err);
     return status;

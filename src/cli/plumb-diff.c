@@ -128,6 +128,9 @@ static void print_pair(const struct comparison *comparison, size_t index)
     printf("%zu of %zu parameters differ", differences->beyond, differences->compared);
     if (differences->count > differences->beyond)
         printf("; %zu determined on one side only", differences->count - differences->beyond);
+    if (differences->other_method > 0)
+        printf("; %zu not compared: their tests used another version of their method",
+               differences->other_method);
     printf("\n\n");
 }
 
@@ -224,11 +227,11 @@ static json_t *describe_pair(const struct comparison *comparison, size_t index)
 
     for (size_t i = 0; i < differences->count; i++)
         json_array_append_new(list, describe_difference(&differences->items[i]));
-    return json_pack("{s:o, s:o, s:I, s:I, s:o}", "a",
+    return json_pack("{s:o, s:o, s:I, s:I, s:I, s:o}", "a",
                      describe_device(&comparison->a, comparison->pairs[index].a), "b",
                      describe_device(&comparison->b, comparison->pairs[index].b), "compared",
                      (json_int_t)differences->compared, "differ", (json_int_t)differences->beyond,
-                     "differences", list);
+                     "other_method", (json_int_t)differences->other_method, "differences", list);
 }
 
 static enum pb_status write_json(const struct comparison *comparison, const struct options *options,
