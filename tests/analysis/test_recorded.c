@@ -2,7 +2,8 @@
  * Recorded devices: plumb-analyze on every tests/data/NAME.h5 against NAME.json beside it.
  *
  * NAME.json holds, by device ("*": every device of the file) and by "MEMORY.PARAMETER":
- *   a number, a word or a list    exactly this value
+ *   a number or a word            exactly this value
+ *   a list                        as long, and each element as one of these
  *   null                          no value, but a reason
  *   {"value": V, "tolerance": T}  within T of V
  *   {"low": L, "high": H}         from L to H
@@ -26,11 +27,24 @@ enum { SKIPPED = 77 };
 
 static char folder[] = "/tmp/plumb-recorded-XXXXXX";
 
+static bool meets(const json_t *value, const json_t *expected);
+
+static bool meets_list(const json_t *values, const json_t *expected)
+{
+    bool is_met = json_is_array(values) && json_array_size(values) == json_array_size(expected);
+
+    for (size_t i = 0; is_met && i < json_array_size(expected); i++)
+        is_met = meets(json_array_get(values, i), json_array_get(expected, i));
+    return is_met;
+}
+
 static bool meets(const json_t *value, const json_t *expected)
 {
     const json_t *middle = json_object_get(expected, "value");
     double number = json_number_value(value);
 
+    if (json_is_array(expected))
+        return meets_list(value, expected);
     if (!json_is_object(expected))
         return json_is_number(expected)
                    ? json_is_number(value) && number == json_number_value(expected)
