@@ -408,7 +408,8 @@ static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ra
     level.coverage_confidence *= explained;
     level.sets_confidence *= explained;
     level.is_lru = level.best.set_count > 1 || check.misses != check.fits + 1 ||
-                   (double)check.misses > level.entries.low;
+                   (double)check.misses > level.entries.low ||
+                   (double)check.agreeing >= PB_TLB_EXPLAINED * (double)check.seen;
     if (!level.is_lru)
         level.entries = (struct pb_estimate){check.fits, check.fits, check.misses - 1.0};
     level.seen = check.seen;
