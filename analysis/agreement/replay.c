@@ -11,7 +11,7 @@
 #include "analysis/trace.h"
 
 enum {
-    LEVELS_MAX = PB_MODEL_DEPTH_MAX + 1, /* caches of a path, and DRAM */
+    LEVELS_MAX = PB_MODEL_DEPTH_MAX + 2, /* caches of a path, L2's other half, and DRAM */
     TLBS_MAX = PB_MODEL_TLBS_MAX + 1,    /* TLB levels, and missing all of them */
     ANSWERS_MAX = LEVELS_MAX * TLBS_MAX, /* bits of a set of answers */
     CYCLES_MAX = 4096,                   /* latencies with a class of their own */
@@ -111,9 +111,14 @@ struct band {
     double low, high;
 };
 
-/* A path's answers: answer c * TLBS_MAX + t is cache level c with t TLB levels missed. */
+/*
+ * A path's answers: answer c * TLBS_MAX + t is level c with t TLB levels missed. Levels are the
+ * path's caches, then L2's other half where it may answer, then DRAM.
+ */
 struct route {
     bool is_ready;
+    bool has_far;        /* constants have no copy in the near half before their first load */
+    size_t dram;         /* its level; there need be none */
     size_t levels, tlbs; /* DRAM and missing all TLBs included */
     struct band bands[ANSWERS_MAX];
     uint32_t near_of[ANSWERS_MAX]; /* answers whose bands overlap this one's */
@@ -240,6 +245,35 @@ static struct band band_of_level(const struct pb_replay *replay, const struct pb
     return band;
 }
 
+/*
+ * Of a load that the cache at that depth answers in its other half: the near answer, and the way
+ * across.
+ */
+static struct band band_of_far_half(const struct pb_replay *replay,
+                                    const struct pb_model_route *way, size_t depth)
+{
+    double across = replay->hierarchy->caches[way->caches[depth]].crossing_cycles;
+    struct band near = band_of_level(replay, way, depth);
+
+    return (struct band){near.low + across, near.high + across};
+}
+
+/* Does the path's last cache have halves, of which either may answer? */
+static bool has_far_half(const struct pb_model_hierarchy *hierarchy, enum pb_model_path path)
+{
+    const struct pb_model_route *way = &hierarchy->routes[path];
+    const struct pb_model_level *last = &hierarchy->caches[way->caches[way->count - 1]];
+
+    return path == PB_MODEL_CONSTANT && last->is_chip_wide && last->crossing_cycles > 0.0;
+}
+
+static struct band band_of_dram(const struct pb_replay *replay)
+{
+    double low = band_around(replay->hierarchy->dram, replay->l2_spread).low;
+
+    return (struct band){fmin(low, replay->dram_least - replay->l2_spread.below), INFINITY};
+}
+
 static void overlap_bands(struct route *route)
 {
     for (size_t a = 0; a < ANSWERS_MAX; a++) {
@@ -281,7 +315,9 @@ static void make_route(struct pb_replay *replay, enum pb_model_path path)
 
     memset(route, 0, sizeof(*route));
     route->is_ready = true;
-    route->levels = way->count + !isnan(hierarchy->dram.cycles);
+    route->has_far = has_far_half(hierarchy, path);
+    route->dram = way->count + route->has_far;
+    route->levels = route->dram + !isnan(hierarchy->dram.cycles);
     route->tlbs = 1 + (path == PB_MODEL_CONSTANT ? 0 : hierarchy->tlb_count);
     for (size_t c = 0; c < route->levels; c++) {
         struct band band;
@@ -289,9 +325,8 @@ static void make_route(struct pb_replay *replay, enum pb_model_path path)
         if (c < way->count)
             band = band_of_level(replay, way, c);
         else
-            band = (struct band){fmin(band_around(hierarchy->dram, replay->l2_spread).low,
-                                      replay->dram_least - replay->l2_spread.below),
-                                 INFINITY};
+            band = c == route->dram ? band_of_dram(replay)
+                                    : band_of_far_half(replay, way, way->count - 1);
         for (size_t t = 0; t < route->tlbs; t++) {
             if (t > 0) {
                 band.low += hierarchy->tlbs[t - 1].latency.low - 1.0;
@@ -515,6 +550,14 @@ static uint8_t reason_of_cache(const struct launch *launch, size_t cache, enum f
     return (launch->unshown >> cache & 1) != 0 ? UNSHOWN : launch->replay->cache_reasons[cache];
 }
 
+/* What answers when the cache at that depth hits: of L2's halves it may be either. */
+static uint32_t levels_of(const struct launch *launch, size_t depth)
+{
+    bool has_two = launch->route->has_far && depth + 1 == launch->way->count;
+
+    return (has_two ? UINT32_C(3) : UINT32_C(1)) << depth;
+}
+
 /* page, line: the address as TLBs and as caches see it. */
 static struct prediction predict(struct launch *launch, uint64_t page, uint64_t line)
 {
@@ -530,7 +573,7 @@ static struct prediction predict(struct launch *launch, uint64_t page, uint64_t 
         enum finding found = ask_cache(launch, cache, line);
 
         if (found != MISSES)
-            levels |= UINT32_C(1) << c;
+            levels |= levels_of(launch, c);
         else
             note_miss(launch, &launch->replay->hierarchy->caches[cache], c);
         if (found == HITS)
@@ -550,7 +593,7 @@ static struct prediction predict(struct launch *launch, uint64_t page, uint64_t 
             prediction.reason = LAUNCH;
     }
     if (c == launch->way->count)
-        levels |= UINT32_C(1) << c;
+        levels |= UINT32_C(1) << launch->route->dram;
     for (; levels != 0; levels &= levels - 1) {
         size_t level = (size_t)__builtin_ctz(levels);
         bool may_skip = level + 1 < launch->way->count; /* an L1 may ask no TLB when it hits */
@@ -584,9 +627,12 @@ static bool is_between(const struct route *route, const struct prediction *predi
 }
 
 /* Is the load one that chance decides, and does its latency show how? */
-static bool count_drawn(const struct prediction *prediction, uint32_t seen, struct draws *draws)
+static bool count_drawn(struct launch *launch, const struct prediction *prediction, uint32_t seen)
 {
-    uint32_t hits = (UINT32_C(1) << (prediction->drawn_depth * TLBS_MAX)) - 1;
+    struct draws *draws = &launch->draws;
+    bool is_last = prediction->drawn_depth == launch->way->count;
+    size_t levels = is_last ? launch->route->dram : prediction->drawn_depth;
+    uint32_t hits = (UINT32_C(1) << (levels * TLBS_MAX)) - 1;
     uint32_t possible = seen & prediction->answers;
 
     if (prediction->drawn_depth == 0 || possible == 0 ||
@@ -600,12 +646,13 @@ static bool count_drawn(const struct prediction *prediction, uint32_t seen, stru
 }
 
 /* True when it contradicts. */
-static bool compare(const struct route *route, const struct prediction *prediction, double cycles,
-                    struct draws *draws, struct pb_agreement_counts *counts)
+static bool compare(struct launch *launch, const struct prediction *prediction, double cycles,
+                    struct pb_agreement_counts *counts)
 {
+    const struct route *route = launch->route;
     uint32_t seen = answers_of(route, cycles);
 
-    if (count_drawn(prediction, seen, draws))
+    if (count_drawn(launch, prediction, seen))
         return false; /* settle_draws() counts it */
     if (seen == 0) {
         count_undetermined(counts, 1, OUTLIER);
@@ -1025,8 +1072,7 @@ static void run(struct launch *launch, struct launch *warm_launch, const struct 
             launch->last_line = warm_launch->last_line = address;
         }
         if (t >= sequence->warm &&
-            compare(launch->route, &lap[slot],
-                    pb_access_cycles(accesses, (size_t)(t - sequence->warm)), &launch->draws,
+            compare(launch, &lap[slot], pb_access_cycles(accesses, (size_t)(t - sequence->warm)),
                     counts) &&
             first != NULL && is_first_hit(&lap[slot])) {
             address = line_address(point, sequence->offset_bytes[slot]);

@@ -10,6 +10,9 @@
  *   is undetermined  otherwise: everything was possible, for want of a parameter or because the
  *                 latencies of all answers overlap; or the latency is none of any answer (a spike)
  *
+ * Constants that L2 answers may come from either of its halves, where it has two: a first load
+ * finds no copy in the SM's own, and which lines are at home there is in no file.
+ *
  * Limits: what L2 and the TLBs held before a launch is in no file, so first uses there are open
  * unless the battery flushed L2; only traced chases have accesses. Where a set gets more lines than
  * it has ways and its policy is not determined, each of its loads is open, but in every lap at

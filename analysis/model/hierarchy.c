@@ -208,6 +208,8 @@ static enum pb_status read_cache(const struct source *from, struct pb_model_leve
     level->latency = latency_of(from, "latency_cycles");
     level->miss_latency = latency_of(from, "miss_latency_cycles");
     level->far_latency = (struct pb_model_latency){NAN, NAN, NAN};
+    level->crossing_cycles =
+        pb_parameters_number(from->parameters, from->memory, "crossing_cycles");
     if (level->fits_bytes == 0)
         note_missing(from, level, "size_bytes");
     status = read_sets(from, level, err);

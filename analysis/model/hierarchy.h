@@ -57,6 +57,7 @@ struct pb_model_level {
     struct pb_model_latency latency;      /* of a hit, in all; of a TLB what missing it adds */
     struct pb_model_latency miss_latency; /* of what the next cache on its path answers */
     struct pb_model_latency far_latency;  /* of a hit in the other half of an L2 that has two */
+    double crossing_cycles;       /* what the way to that half adds; NaN: not determined, or none */
     char missing[PB_TEXT_LENGTH]; /* the first parameter that is, "l1.policy"; empty: none */
 };
 

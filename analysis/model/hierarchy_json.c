@@ -457,6 +457,7 @@ static enum pb_status read_profile_cache(const struct pb_json *object,
         return status;
     level->prefetch_bytes = (uint64_t)prefetch;
     level->miss_latency = level->far_latency = (struct pb_model_latency){NAN, NAN, NAN};
+    level->crossing_cycles = NAN;
     level->is_unified = json_is_true(unified.value);
     return read_paths(object, hierarchy->cache_count - 1, hierarchy, err);
 }

@@ -6,6 +6,13 @@
 #include "analysis/inference.h"
 #include "battery/battery.h"
 
+static bool is_listed(const char *test, const char *const *tests)
+{
+    while (*tests != NULL && strcmp(*tests, test) != 0)
+        tests++;
+    return *tests != NULL;
+}
+
 /* Does any inference read this test? */
 static bool is_read(const char *test)
 {
@@ -16,16 +23,9 @@ static bool is_read(const char *test)
     return false;
 }
 
-enum pb_status recordings_measure(const char *profile, uint64_t seed,
-                                  struct recordings *recordings_out, struct pb_error *err)
-{
-    struct pb_device_request request = {.profile = profile, .seed = seed};
-
-    return recordings_measure_request(&request, recordings_out, err);
-}
-
-enum pb_status recordings_measure_request(const struct pb_device_request *request,
-                                          struct recordings *recordings_out, struct pb_error *err)
+/* tests: NULL for those that an inference reads. */
+static enum pb_status measure(const struct pb_device_request *request, const char *const *tests,
+                              struct recordings *recordings_out, struct pb_error *err)
 {
     struct pb_bench bench;
     enum pb_status status = pb_bench_open(&pb_device_sim, request, PB_STANDARD, &bench, err);
@@ -37,8 +37,8 @@ enum pb_status recordings_measure_request(const struct pb_device_request *reques
     for (const struct pb_test *test = pb_tests; test->name != NULL && status == PB_OK; test++) {
         struct pb_state states[2];
 
-        if (!is_read(test->name) || test->battery > PB_STANDARD ||
-            recordings_out->count == RECORDINGS_MAX)
+        if (!(tests != NULL ? is_listed(test->name, tests) : is_read(test->name)) ||
+            test->battery > PB_STANDARD || recordings_out->count == RECORDINGS_MAX)
             continue;
         status =
             pb_bench_run(&bench, test, &recordings_out->items[recordings_out->count], states, err);
@@ -50,14 +50,36 @@ enum pb_status recordings_measure_request(const struct pb_device_request *reques
     return status;
 }
 
-static enum pb_status load(void *context, const char *test, struct pb_recording *recording_out,
-                           struct pb_error *err)
+enum pb_status recordings_measure(const char *profile, uint64_t seed,
+                                  struct recordings *recordings_out, struct pb_error *err)
 {
-    const struct recordings *recordings = context;
+    struct pb_device_request request = {.profile = profile, .seed = seed};
 
-    for (size_t i = 0; i < recordings->count; i++)
-        if (strcmp(recordings->items[i].name, test) == 0)
-            return recording_copy(&recordings->items[i], recording_out, err);
+    return measure(&request, NULL, recordings_out, err);
+}
+
+enum pb_status recordings_measure_request(const struct pb_device_request *request,
+                                          struct recordings *recordings_out, struct pb_error *err)
+{
+    return measure(request, NULL, recordings_out, err);
+}
+
+enum pb_status recordings_measure_only(const char *profile, uint64_t seed, const char *const *tests,
+                                       struct recordings *recordings_out, struct pb_error *err)
+{
+    struct pb_device_request request = {.profile = profile, .seed = seed};
+
+    return measure(&request, tests, recordings_out, err);
+}
+
+enum pb_status recordings_load(void *recordings, const char *test,
+                               struct pb_recording *recording_out, struct pb_error *err)
+{
+    const struct recordings *from = recordings;
+
+    for (size_t i = 0; i < from->count; i++)
+        if (strcmp(from->items[i].name, test) == 0)
+            return recording_copy(&from->items[i], recording_out, err);
     return pb_fail(err, PB_NOT_FOUND, "no test %s", test);
 }
 
@@ -65,7 +87,7 @@ enum pb_status recordings_infer(const struct recordings *recordings,
                                 struct pb_parameters *parameters_out, struct pb_error *err)
 {
     struct recordings *context = (struct recordings *)recordings;
-    struct pb_recordings source = {context, load};
+    struct pb_recordings source = {context, recordings_load};
     size_t analysed;
 
     return pb_infer_device(&recordings->info, "/devices/n1.gpu0", &source, parameters_out,

@@ -25,6 +25,14 @@ enum pb_status recordings_measure(const char *profile, uint64_t seed,
 enum pb_status recordings_measure_request(const struct pb_device_request *request,
                                           struct recordings *recordings_out, struct pb_error *err);
 
+/* The same of these tests alone, whether an inference reads them or not; NULL ends them. */
+enum pb_status recordings_measure_only(const char *profile, uint64_t seed, const char *const *tests,
+                                       struct recordings *recordings_out, struct pb_error *err);
+
+/* A copy of a test's recording, as struct pb_recordings loads it. PB_NOT_FOUND: there is none. */
+enum pb_status recordings_load(void *recordings, const char *test,
+                               struct pb_recording *recording_out, struct pb_error *err);
+
 enum pb_status recordings_infer(const struct recordings *recordings,
                                 struct pb_parameters *parameters_out, struct pb_error *err);
 

@@ -21,20 +21,9 @@
 static struct recordings recordings;
 static struct pb_parameters parameters;
 
-static enum pb_status load(void *context, const char *test, struct pb_recording *recording_out,
-                           struct pb_error *err)
-{
-    const struct recordings *from = context;
-
-    for (size_t i = 0; i < from->count; i++)
-        if (strcmp(from->items[i].name, test) == 0)
-            return recording_copy(&from->items[i], recording_out, err);
-    return pb_fail(err, PB_NOT_FOUND, "no test %s", test);
-}
-
 static struct pb_agreement measure(const struct pb_parameters *by)
 {
-    struct pb_recordings source = {&recordings, load};
+    struct pb_recordings source = {&recordings, recordings_load};
     struct pb_agreement agreement;
     struct pb_error err = PB_ERROR_INIT;
 
@@ -189,11 +178,11 @@ static void test_agreement__what_is_missing_is_named(void **state)
     free(changed.items);
 }
 
-static struct pb_series *series_of(const char *test)
+static struct pb_series *series_of(struct recordings *of, const char *test)
 {
-    for (size_t i = 0; i < recordings.count; i++)
-        if (strcmp(recordings.items[i].name, test) == 0)
-            return &recordings.items[i].series;
+    for (size_t i = 0; i < of->count; i++)
+        if (strcmp(of->items[i].name, test) == 0)
+            return &of->items[i].series;
     fail_msg("%s was not recorded", test);
     return NULL;
 }
@@ -259,7 +248,7 @@ static uint32_t miss_cycles(const char *memory)
 /* One line of a set that is just full is lost: something else is in the set. */
 static void test_agreement__a_lost_line_of_a_full_set_is_a_foreign_one(void **state)
 {
-    struct pb_series *series = series_of("l1_capacity");
+    struct pb_series *series = series_of(&recordings, "l1_capacity");
     const struct pb_point *point = find_chase(series, "global_ca", NULL, L1_BYTES);
     struct pb_agreement agreement =
         measure_slower(&parameters, series, point, L1_LINE, 0, miss_cycles("l1"));
@@ -274,7 +263,7 @@ static void test_agreement__a_lost_line_of_a_full_set_is_a_foreign_one(void **st
 static void test_agreement__a_full_store_loses_lines_of_any_set(void **state)
 {
     static const char reason[] = "order in which the sets of a full L1 lose lines";
-    struct pb_series *series = series_of("texture_capacity");
+    struct pb_series *series = series_of(&recordings, "texture_capacity");
     const struct pb_point *point = find_chase(series, "texture", NULL, TEXTURE_BYTES);
     struct pb_parameter *size = pb_parameters_find(&parameters, "texture", "size_bytes");
     struct pb_parameter *other = pb_parameters_find(&parameters, "readonly", "size_bytes");
@@ -299,7 +288,7 @@ static void test_agreement__a_full_store_loses_lines_of_any_set(void **state)
 static void test_agreement__between_two_possible_levels_is_undetermined(void **state)
 {
     static const char reason[] = "latency (between two levels)";
-    struct pb_series *series = series_of("texture_policy");
+    struct pb_series *series = series_of(&recordings, "texture_policy");
     const struct pb_point *point = find_chase(series, "texture", "victim", 0);
     uint32_t penalty = (uint32_t)pb_parameters_number(&parameters, "tlb_l1", "penalty_cycles");
     struct pb_parameters changed = {.count = parameters.count, .capacity = parameters.count};
@@ -318,6 +307,78 @@ static void test_agreement__between_two_possible_levels_is_undetermined(void **s
     assert_true(undetermined_for(&agreement, "texture_policy", reason) > 0);
     pb_agreement_clear(&agreement);
     free(changed.items);
+}
+
+/* Adds cycles to every third first load of a constant; returns how many these are. */
+static uint64_t slow_first_constants(struct pb_series *series, uint32_t cycles)
+{
+    uint64_t slowed = 0;
+
+    for (size_t i = 0; i < series->point_count; i++) {
+        const struct pb_point *point = &series->points[i];
+
+        for (size_t j = 0; j < point->count && strcmp(point->phase, "constant_l15") == 0; j += 3) {
+            series->latency_cycles[point->first + j] += cycles;
+            slowed++;
+        }
+    }
+    return slowed;
+}
+
+static uint64_t count_contradicted(struct recordings *of, const struct pb_parameters *by)
+{
+    struct pb_recordings source = {of, recordings_load};
+    struct pb_agreement agreement;
+    uint64_t contradicted;
+
+    assert_int_equal(pb_agreement_measure(by, &source, &agreement, NULL), PB_OK);
+    contradicted = pb_agreement_total(&agreement).contradicted;
+    pb_agreement_clear(&agreement);
+    return contradicted;
+}
+
+/* An L2 of two halves answers first loads of constants from either; one without them does not. */
+static void test_agreement__first_constants_come_from_either_half_of_l2(void **state)
+{
+    static const char *const tests[] = {"clock_overhead",
+                                        "clock_calibration",
+                                        "constant_capacity",
+                                        "constant_line",
+                                        "constant_sets",
+                                        "l2_capacity",
+                                        "l2_line",
+                                        "l2_sets",
+                                        "constant_l15_capacity",
+                                        "constant_l15_line",
+                                        "dram_latency",
+                                        "sm_misses",
+                                        NULL};
+    enum { ACROSS_CYCLES = 268 }; /* so that the other half answers when DRAM does */
+    struct recordings *device = calloc(1, sizeof(*device));
+    struct pb_parameters found;
+    struct pb_parameter *across;
+    struct pb_series *series;
+    uint64_t before, slowed;
+
+    (void)state;
+    assert_non_null(device);
+    assert_int_equal(recordings_measure_only("c2070", 4, tests, device, NULL), PB_OK);
+    assert_int_equal(recordings_infer(device, &found, NULL), PB_OK);
+    series = series_of(device, "sm_misses");
+    before = count_contradicted(device, &found);
+    slowed = slow_first_constants(series, ACROSS_CYCLES);
+    assert_true(slowed > 100);
+    assert_true(count_contradicted(device, &found) > before + slowed / 2);
+    across = pb_parameters_find(&found, "l2", "crossing_cycles");
+    assert_non_null(across);
+    assert_int_equal(across->kind, PB_VALUE_NONE);
+    pb_parameter_set_number(across,
+                            (struct pb_estimate){ACROSS_CYCLES, ACROSS_CYCLES, ACROSS_CYCLES}, 0.9,
+                            "as an L2 of two halves has it");
+    assert_int_equal(count_contradicted(device, &found), before);
+    pb_parameters_clear(&found);
+    recordings_clear(device);
+    free(device);
 }
 
 /* L2 draws its victims; no test of its own says so. */
@@ -360,7 +421,7 @@ static void test_agreement__a_device_without_caches_has_no_rows(void **state)
 
 static int set_up(void **state)
 {
-    struct pb_recordings source = {&recordings, load};
+    struct pb_recordings source = {&recordings, recordings_load};
     struct pb_error err = PB_ERROR_INIT;
 
     (void)state;
@@ -391,6 +452,7 @@ int main(void)
         cmocka_unit_test(test_agreement__a_lost_line_of_a_full_set_is_a_foreign_one),
         cmocka_unit_test(test_agreement__a_full_store_loses_lines_of_any_set),
         cmocka_unit_test(test_agreement__between_two_possible_levels_is_undetermined),
+        cmocka_unit_test(test_agreement__first_constants_come_from_either_half_of_l2),
         cmocka_unit_test(test_policies__drawn_victims_of_l2_are_found_by_replay),
         cmocka_unit_test(test_agreement__drawn_victims_agree_by_their_number),
         cmocka_unit_test(test_agreement__a_device_without_caches_has_no_rows),
