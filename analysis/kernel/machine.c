@@ -14,8 +14,8 @@
  * when they are missed (a load that meets its line in flight is a hit: seen on an H200). From
  * Ampere on the requests of a GPC are merged before L2 (the "L2 Request Coalescer" of Nsight
  * Compute; seen on an H200). The number of GPCs is that of the largest chip of each. From Hopper on
- * L1 keeps lines that hit (segmented LRU, as an H200's does where lines of one set are loaded at
- * random: tests/gpu/l1_replacement.cu). A Hopper's L1 keeps what is stored: an H200's hits all
+ * L1 keeps lines that hit (PB_MODEL_KEEP_HITS, as an H200's does, load for load:
+ * tests/gpu/l1_sequences.cu). A Hopper's L1 keeps what is stored: an H200's hits all
  * words that tridiagonal of tests/gpu/trace_kernels.cu stores and loads again. Its driver sets 32
  * KiB aside at least (launch__shared_mem_config_size of ncu, for blocks of 32 to 384 threads).
  * The halves of its L2 are told apart by the parity published for an H100 (docs/facts.md); on an

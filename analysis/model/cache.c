@@ -28,6 +28,7 @@ struct line {
     struct link link;
     uint32_t sectors; /* there or in flight */
     uint32_t rank;    /* the list that holds it */
+    uint32_t hits;    /* KEEP_HITS: of the last ones in its set */
 };
 
 /* The lists of a set: lines of a lower rank go first. */
@@ -39,7 +40,8 @@ enum { CLASS_FIRST, CLASS_ORDINARY, CLASS_LAST, CLASSES };
 /* A set owns the slots [first, first + ways); `filled` of them have held a line. */
 struct set {
     uint32_t epoch; /* not the cache's: it is empty */
-    uint32_t first, ways, filled, holes, kept;
+    uint32_t first, ways, filled, holes;
+    uint32_t next_hit; /* KEEP_HITS: where its segment of last_hits goes on */
     bool has_drawn;
     struct ends ends[RANKS];
 };
@@ -63,6 +65,8 @@ struct pb_model_cache {
     /* Index masks as sums of tables, one for each byte of the address that they reach. */
     uint32_t (*index)[BYTE_VALUES];
     unsigned first_byte, byte_end;
+    uint32_t
+        *last_hits; /* [slot_count] KEEP_HITS: of each set's segment the first half of its ways */
     unsigned char *trees; /* [set_count * 2 * leaves] plru: inner node n has children 2n, 2n + 1 */
     uint32_t leaves;
     double *weights; /* cumulative */
@@ -220,8 +224,10 @@ static struct set *open_set(struct pb_model_cache *cache, size_t index)
     if (set->epoch == cache->epoch)
         return set;
     set->epoch = cache->epoch;
-    set->filled = set->holes = set->kept = 0;
+    set->filled = set->holes = set->next_hit = 0;
     set->has_drawn = false;
+    for (uint32_t i = 0; cache->last_hits != NULL && i < set->ways / 2; i++)
+        cache->last_hits[set->first + i] = NONE;
     for (size_t rank = 0; rank < RANKS; rank++)
         list_clear(&set->ends[rank]);
     if (cache->trees != NULL)
@@ -359,7 +365,10 @@ static void remove_line(struct pb_model_cache *cache, struct set *set, uint32_t 
         hash_take(cache, cache->numbers[slot]);
     if (keeps_order(cache))
         list_take(cache->lines, sizeof(*cache->lines), &set->ends[line->rank], slot);
-    set->kept -= line->rank == RANK_KEPT;
+    for (uint32_t i = 0; line->hits > 0 && i < set->ways / 2; i++)
+        if (cache->last_hits[set->first + i] == slot)
+            cache->last_hits[set->first + i] = NONE;
+    line->hits = 0;
     cache->held_of[class_of(line->rank)]--;
     cache->held--;
 }
@@ -440,6 +449,7 @@ static uint32_t place(struct pb_model_cache *cache, struct set *set, uint64_t nu
     cache->numbers[slot] = number;
     cache->lines[slot].sectors = 0;
     cache->lines[slot].rank = RANK_ORDINARY;
+    cache->lines[slot].hits = 0;
     if (cache->entries != NULL)
         hash_put(cache, number, slot);
     if (keeps_order(cache))
@@ -454,27 +464,36 @@ static void move_line(struct pb_model_cache *cache, struct set *set, uint32_t sl
     struct line *line = &cache->lines[slot];
 
     list_take(cache->lines, sizeof(*cache->lines), &set->ends[line->rank], slot);
-    set->kept += rank == RANK_KEPT;
-    set->kept -= line->rank == RANK_KEPT;
     cache->held_of[class_of(line->rank)]--;
     cache->held_of[class_of(rank)]++;
     line->rank = rank;
     list_append(cache->lines, sizeof(*cache->lines), &set->ends[rank], slot);
 }
 
-/* What a hit of the line changes in the order. */
-static void note_use(struct pb_model_cache *cache, struct set *set, uint32_t slot, uint32_t sectors)
+/* The line is of the set's last hits, and the one that is no longer goes back to the others. */
+static void keep_hit(struct pb_model_cache *cache, struct set *set, uint32_t slot)
+{
+    uint32_t *oldest = &cache->last_hits[set->first + set->next_hit], former = *oldest;
+
+    *oldest = slot;
+    set->next_hit = (set->next_hit + 1) % (set->ways / 2);
+    cache->lines[slot].hits++;
+    move_line(cache, set, slot, RANK_KEPT);
+    if (former != NONE && --cache->lines[former].hits == 0 &&
+        cache->lines[former].rank == RANK_KEPT)
+        move_line(cache, set, former, RANK_ORDINARY);
+}
+
+/* What a use of a line that is there changes in the order. */
+static void note_use(struct pb_model_cache *cache, struct set *set, uint32_t slot)
 {
     const struct line *line = &cache->lines[slot];
     enum pb_model_policy policy = cache->shape.policy;
 
-    if (policy == PB_MODEL_KEEP_HITS && line->rank < RANK_KEPT && (line->sectors & sectors) != 0) {
-        if (set->kept == set->ways / 2 && set->kept > 0)
-            move_line(cache, set, set->ends[RANK_KEPT].oldest, RANK_ORDINARY);
-        move_line(cache, set, slot, set->ways > 1 ? RANK_KEPT : RANK_ORDINARY);
-    } else if (policy != PB_MODEL_FIFO && keeps_order(cache) && line->link.newer != NONE) {
+    if (policy == PB_MODEL_KEEP_HITS && set->ways > 1 && line->rank <= RANK_KEPT)
+        keep_hit(cache, set, slot);
+    else if (policy != PB_MODEL_FIFO && keeps_order(cache) && line->link.newer != NONE)
         move_line(cache, set, slot, line->rank);
-    }
 }
 
 /* Those of the sectors there that have not arrived, and when the last one will. */
@@ -518,7 +537,7 @@ void pb_model_cache_access(struct pb_model_cache *cache, uint64_t address, uint3
     }
     lookup.is_line_hit = lookup.slot != NONE;
     if (lookup.is_line_hit)
-        note_use(cache, set, lookup.slot, sectors);
+        note_use(cache, set, lookup.slot);
     else
         lookup.slot = place(cache, set, number, &lookup);
     if (cache->trees != NULL)
@@ -758,8 +777,11 @@ static bool make_arrays(struct pb_model_cache *cache, const struct pb_model_shap
     cache->lines = malloc(cache->slot_count * sizeof(*cache->lines));
     if (shape->policy == PB_MODEL_PLRU)
         cache->trees = malloc(shape->set_count * 2 * cache->leaves);
+    if (shape->policy == PB_MODEL_KEEP_HITS)
+        cache->last_hits = malloc(cache->slot_count * sizeof(*cache->last_hits));
     return cache->numbers != NULL && cache->lines != NULL &&
            (shape->policy != PB_MODEL_PLRU || cache->trees != NULL) &&
+           (shape->policy != PB_MODEL_KEEP_HITS || cache->last_hits != NULL) &&
            (!is_limited || make_turns(cache)) && make_sets(cache, shape) &&
            (widest <= SEARCHED_WAYS_MAX || make_hash(cache)) &&
            (shape->index_mask_count == 0 || make_index(cache)) &&
@@ -809,6 +831,7 @@ void pb_model_cache_destroy(struct pb_model_cache *cache)
     free(cache->ready);
     free(cache->entries);
     free(cache->index);
+    free(cache->last_hits);
     free(cache->trees);
     free(cache->weights);
     free(cache->turns);

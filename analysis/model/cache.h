@@ -35,9 +35,10 @@ enum pb_model_policy {
     PB_MODEL_RANDOM,   /* all ways alike */
     PB_MODEL_WEIGHTED, /* by the weight of its way (M16 4.5) */
     /*
-     * Segmented LRU: a line of which a sector hit is kept; of more than half of the ways the one
-     * used longest ago goes back to the others, as their newest. The oldest of the others makes
-     * room.
+     * Lines of the set's last hits are kept, of half as many hits as it has ways; a hit of a line
+     * whose sector is missing counts. A line that is no longer of these goes back to the others, as
+     * their newest; of the others the one not used for longest makes room. Two hits of one line
+     * leave one line less to keep. So does an H200's L1, load for load (docs/kernel-model.md).
      */
     PB_MODEL_KEEP_HITS,
     PB_MODEL_POLICY_COUNT

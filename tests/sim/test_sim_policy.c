@@ -117,6 +117,19 @@ static void expect_share(int count, int draws, double share)
     assert_true(fabs(count - mean) <= 5.0 * deviation);
 }
 
+/* The same as test_keep_hits of the forward model has, from a recording of an H200. */
+static void test_policy_keep_hits__the_last_two_hits_of_a_set_of_four_stay(void **state)
+{
+    (void)state;
+    expect(PB_SIM_POLICY_KEEP_HITS, 4, "DBEEADCADECABDABCBCEDBEEADCADECABDABCBCE",
+           "---h-h-hhhhh--hhhhh--hhh---hhhhh--hhhhh-");
+    expect(PB_SIM_POLICY_KEEP_HITS, 4, "DBEEEABBAACDECDCABDCDBEEEABBAACDECDCABDC",
+           "---hh-hhhh---hhhh-hhhh-hh-hhhh---hhhh-hh");
+    expect(PB_SIM_POLICY_KEEP_HITS, 4, "ABBDEACEBECBECADCDDAABBDEACEBECBECADCDDA",
+           "--h--h-hhhhhhhh-hhhhh-hh-h---h--hhh-hhhh");
+    expect(PB_SIM_POLICY_KEEP_HITS, 1, "AAB", "-h-");
+}
+
 static void test_policy_random__ways_fall_evenly(void **state)
 {
     int counts[4];
@@ -204,6 +217,7 @@ int main(void)
         cmocka_unit_test(test_policy_fifo__first_filled_goes_though_used),
         cmocka_unit_test(test_policy_plru__tree_points_away_from_last_use),
         cmocka_unit_test(test_policy_plru__uneven_tree_uses_every_way),
+        cmocka_unit_test(test_policy_keep_hits__the_last_two_hits_of_a_set_of_four_stay),
         cmocka_unit_test(test_policy_random__ways_fall_evenly),
         cmocka_unit_test(test_policy_weighted__second_way_falls_every_other_time),
         cmocka_unit_test(test_policy_weighted__a_way_without_weight_stays),

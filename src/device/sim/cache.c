@@ -296,7 +296,8 @@ static __attribute__((noinline)) bool access_other(struct pb_sim_cache *cache, u
         pb_sim_pool_touch(&cache->pool, slot);
     if (slot == NONE)
         return false;
-    cache->last_line = line;
+    /* of kept hits the last one counts again */
+    cache->last_line = cache->pool.last_hits == NULL ? line : NO_LINE;
     cache->last_slot = slot;
     cache->end_line = line < cache->end_line ? cache->end_line : line + 1;
     return (is_here && has_sector(cache, slot, address)) || fill(cache, slot, address);
@@ -306,7 +307,7 @@ bool pb_sim_cache_access(struct pb_sim_cache *cache, uint64_t address, struct pb
 {
     uint64_t line = address >> cache->line_shift;
 
-    /* Using the same line twice in a row changes no policy's mind. */
+    /* Using the same line twice in a row changes nothing else. */
     if (line != cache->last_line)
         return access_other(cache, address, line, random);
     return has_sector(cache, cache->last_slot, address) || fill(cache, cache->last_slot, address);

@@ -10,7 +10,9 @@
  * room. With equal sets that is modulo.
  *
  * Policies: lru; fifo (order of filling); plru (a binary tree of bits that point away from the last
- * use; a number of ways that is no power of two prunes the tree); random (even); weighted.
+ * use; a number of ways that is no power of two prunes the tree); random (even); weighted;
+ * keep_hits (lru, but lines of the set's last hits, of half as many as it has ways, stay: an H200's
+ * L1).
  *
  * Prefetch: a miss opens a sequential stream. Until prefetch_bytes after the missed sector are
  * passed, a load that is at most 4 KiB ahead of the stream's last one is answered as a hit. A

@@ -52,6 +52,7 @@ enum pb_sim_policy {
     PB_SIM_POLICY_PLRU,
     PB_SIM_POLICY_RANDOM,
     PB_SIM_POLICY_WEIGHTED,
+    PB_SIM_POLICY_KEEP_HITS,
 };
 
 /* What a cache and a TLB have in common. A TLB's line is the span of one entry. */

@@ -14,10 +14,13 @@ static const uint32_t cached_paths = 1u << PB_PATH_GLOBAL_CA | 1u << PB_PATH_GLO
 enum { CACHED_PATHS = 5 };
 enum { SETS_MAX = 1 << PB_SIM_MASKS_MAX, WAYS_MAX = 1 << 16, LINES_MAX = 1 << 26 };
 
-static const char *const policy_words[] = {
-    [PB_SIM_POLICY_LRU] = "lru",           [PB_SIM_POLICY_FIFO] = "fifo",
-    [PB_SIM_POLICY_PLRU] = "plru",         [PB_SIM_POLICY_RANDOM] = "random",
-    [PB_SIM_POLICY_WEIGHTED] = "weighted", NULL};
+static const char *const policy_words[] = {[PB_SIM_POLICY_LRU] = "lru",
+                                           [PB_SIM_POLICY_FIFO] = "fifo",
+                                           [PB_SIM_POLICY_PLRU] = "plru",
+                                           [PB_SIM_POLICY_RANDOM] = "random",
+                                           [PB_SIM_POLICY_WEIGHTED] = "weighted",
+                                           [PB_SIM_POLICY_KEEP_HITS] = "keep_hits",
+                                           NULL};
 
 static const char *const index_words[] = {
     [PB_SIM_INDEX_MODULO] = "modulo", [PB_SIM_INDEX_XOR] = "xor", NULL};

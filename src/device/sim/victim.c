@@ -41,7 +41,10 @@ enum pb_status pb_sim_pool_create(const struct pb_sim_shape *shape, struct pb_si
         pool.places = calloc(slot_count, sizeof(*pool.places));
     if (shape->policy == PB_SIM_POLICY_PLRU)
         pool.tree = calloc(2 * slot_count, sizeof(*pool.tree));
+    if (shape->policy == PB_SIM_POLICY_KEEP_HITS)
+        pool.last_hits = calloc(slot_count, sizeof(*pool.last_hits));
     if (pool.sets == NULL || (needs_places(shape) && pool.places == NULL) ||
+        (shape->policy == PB_SIM_POLICY_KEEP_HITS && pool.last_hits == NULL) ||
         (shape->policy == PB_SIM_POLICY_PLRU && pool.tree == NULL))
         status =
             pb_fail(err, PB_NO_MEMORY, "out of memory allocating a cache of %zu lines", slot_count);
@@ -59,6 +62,7 @@ void pb_sim_pool_free(struct pb_sim_pool *pool)
 {
     free(pool->sets);
     free(pool->places);
+    free(pool->last_hits);
     free(pool->tree);
     free(pool->cumulative);
     memset(pool, 0, sizeof(*pool));
@@ -72,6 +76,9 @@ size_t pb_sim_pool_parts(const struct pb_sim_pool *pool,
     parts_out[count++] = (struct pb_sim_part){pool->sets, sets * sizeof(*pool->sets)};
     if (pool->places != NULL)
         parts_out[count++] = (struct pb_sim_part){pool->places, slots * sizeof(*pool->places)};
+    if (pool->last_hits != NULL)
+        parts_out[count++] =
+            (struct pb_sim_part){pool->last_hits, slots * sizeof(*pool->last_hits)};
     if (pool->tree != NULL)
         parts_out[count++] = (struct pb_sim_part){pool->tree, 2 * slots * sizeof(*pool->tree)};
     return count;
@@ -112,6 +119,9 @@ static struct pb_sim_set *fresh_set(struct pb_sim_pool *pool, uint32_t number)
     set->used = 0;
     set->has_evicted = false;
     set->newest = set->oldest = NONE;
+    set->next_hit = 0;
+    for (uint32_t i = 0; pool->last_hits != NULL && i < set->ways / 2; i++)
+        pool->last_hits[slot_of(pool, number, i)] = NONE;
     if (pool->tree != NULL)
         memset(tree_of(pool, number), 0, 2 * (size_t)pool->most_ways);
     return set;
@@ -197,6 +207,16 @@ static uint32_t weighted_victim(const struct pb_sim_pool *pool, const struct pb_
     return low;
 }
 
+/* Of lines that none of the set's last hits was of, the one not used for longest. */
+static uint32_t oldest_without_hit(const struct pb_sim_pool *pool, const struct pb_sim_set *set)
+{
+    uint32_t slot = set->oldest;
+
+    while (pool->places[slot].hits > 0)
+        slot = pool->places[slot].newer;
+    return slot;
+}
+
 /* The slot whose line goes. */
 static uint32_t choose_victim(const struct pb_sim_pool *pool, uint32_t number,
                               struct pb_sim_random *random)
@@ -210,6 +230,8 @@ static uint32_t choose_victim(const struct pb_sim_pool *pool, uint32_t number,
         return slot_of(pool, number, pb_sim_random_below(random, set->ways));
     case PB_SIM_POLICY_WEIGHTED:
         return slot_of(pool, number, weighted_victim(pool, set, random));
+    case PB_SIM_POLICY_KEEP_HITS:
+        return oldest_without_hit(pool, set);
     default:
         return set->oldest;
     }
@@ -217,7 +239,8 @@ static uint32_t choose_victim(const struct pb_sim_pool *pool, uint32_t number,
 
 static bool keeps_order(const struct pb_sim_pool *pool)
 {
-    return pool->shape->policy == PB_SIM_POLICY_LRU || pool->shape->policy == PB_SIM_POLICY_FIFO;
+    return pool->shape->policy == PB_SIM_POLICY_LRU || pool->shape->policy == PB_SIM_POLICY_FIFO ||
+           pool->shape->policy == PB_SIM_POLICY_KEEP_HITS;
 }
 
 bool pb_sim_pool_take(struct pb_sim_pool *pool, uint32_t number, struct pb_sim_random *random,
@@ -236,8 +259,10 @@ bool pb_sim_pool_take(struct pb_sim_pool *pool, uint32_t number, struct pb_sim_r
             unlink_slot(pool, set, slot);
         link_newest(pool, set, slot);
     }
-    if (pool->places != NULL)
+    if (pool->places != NULL) {
         pool->places[slot].set = number;
+        pool->places[slot].hits = 0;
+    }
     if (pool->tree != NULL)
         tree_point_away(pool, slot);
     *slot_out = slot;
@@ -252,14 +277,33 @@ bool pb_sim_pool_has_evicted(const struct pb_sim_pool *pool, uint32_t number)
     return set->generation == pool->generation && set->has_evicted;
 }
 
+static void make_newest(struct pb_sim_pool *pool, struct pb_sim_set *set, uint32_t slot)
+{
+    unlink_slot(pool, set, slot);
+    link_newest(pool, set, slot);
+}
+
+/* A line whose last hit is forgotten counts as used just now. */
+static void remember_hit(struct pb_sim_pool *pool, struct pb_sim_set *set, uint32_t slot)
+{
+    uint32_t *entry = &pool->last_hits[slot_of(pool, pool->places[slot].set, set->next_hit)];
+    uint32_t forgotten = *entry;
+
+    *entry = slot;
+    set->next_hit = (set->next_hit + 1) % (set->ways / 2);
+    pool->places[slot].hits++;
+    if (forgotten != NONE && --pool->places[forgotten].hits == 0)
+        make_newest(pool, set, forgotten);
+}
+
 void pb_sim_pool_touch(struct pb_sim_pool *pool, uint32_t number)
 {
     struct pb_sim_set *set = &pool->sets[pool->places[number].set];
 
-    if (pool->shape->policy == PB_SIM_POLICY_LRU && set->newest != number) {
-        unlink_slot(pool, set, number);
-        link_newest(pool, set, number);
-    }
+    if (pool->shape->policy != PB_SIM_POLICY_FIFO && keeps_order(pool) && set->newest != number)
+        make_newest(pool, set, number);
+    if (pool->last_hits != NULL && set->ways > 1)
+        remember_hit(pool, set, number);
     if (pool->tree != NULL)
         tree_point_away(pool, number);
 }

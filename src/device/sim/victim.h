@@ -16,6 +16,7 @@
 struct pb_sim_place {
     uint32_t set;
     uint32_t newer, older; /* neighbours in the set's order of use (lru) or filling (fifo) */
+    uint32_t hits;         /* keep_hits: how many of the set's last hits were of it */
 };
 
 struct pb_sim_set {
@@ -24,6 +25,7 @@ struct pb_sim_set {
     uint32_t used;       /* ways 0 … used - 1 hold lines */
     bool has_evicted;    /* since it was emptied */
     uint32_t newest, oldest;
+    uint32_t next_hit; /* keep_hits: the entry of last_hits that goes next */
 };
 
 /* Way w of set s is slot s * most_ways + w. */
@@ -32,6 +34,7 @@ struct pb_sim_pool {
     struct pb_sim_set *sets;
     struct pb_sim_place *places; /* of each slot; NULL: the policy needs none */
     uint32_t most_ways;          /* of any set */
+    uint32_t *last_hits;         /* keep_hits: slots; of set s the first ways / 2 of most_ways */
     uint8_t *tree;               /* plru: the bits of set s begin at 2 * most_ways * s */
     double *cumulative;          /* weighted: sums of the weights up to each way */
     uint32_t generation;
@@ -65,7 +68,7 @@ bool pb_sim_pool_take(struct pb_sim_pool *pool, uint32_t set, struct pb_sim_rand
 bool pb_sim_pool_has_evicted(const struct pb_sim_pool *pool, uint32_t set);
 
 /* What changes after the creation, without the struct itself: PARTS_MAX arrays at most. */
-enum { PB_SIM_POOL_PARTS_MAX = 3 };
+enum { PB_SIM_POOL_PARTS_MAX = 4 };
 struct pb_sim_part {
     void *bytes;
     size_t size;

@@ -85,7 +85,26 @@ static void test_keep_hits__lines_that_have_hit_stay(void **state)
     check_lines(&shape, "AABBCCDEABC", ".h.h.h....h");
 }
 
-static void test_keep_hits__a_sector_that_is_missed_keeps_nothing(void **state)
+/*
+ * Lines of one set of an H200's L1, four ways, in the order and with the hits that a recording of
+ * its l1_policy test has: loads after which SLRU by lines, and one that gives up all others,
+ * differ.
+ */
+static void test_keep_hits__the_last_two_hits_of_a_set_of_four_are_kept(void **state)
+{
+    struct pb_model_shape shape = one_set(4, PB_MODEL_KEEP_HITS);
+
+    (void)state;
+    check_lines(&shape, "DBEEADCADECABDABCBCEDBEEADCADECABDABCBCE",
+                "...h.h.hhhhh..hhhhh..hhh...hhhhh..hhhhh.");
+    check_lines(&shape, "DBEEEABBAACDECDCABDCDBEEEABBAACDECDCABDC",
+                "...hh.hhhh...hhhh.hhhh.hh.hhhh...hhhh.hh");
+    check_lines(&shape, "ABBDEACEBECBECADCDDAABBDEACEBECBECADCDDA",
+                "..h..h.hhhhhhhh.hhhhh.hh.h...h..hhh.hhhh");
+}
+
+/* Line 0 is kept for its second sector, though that is missed; as an H200's L1 does. */
+static void test_keep_hits__a_sector_that_is_missed_keeps_its_line(void **state)
 {
     struct pb_model_shape shape = {.line_bytes = 128,
                                    .sector_bytes = 32,
@@ -98,10 +117,10 @@ static void test_keep_hits__a_sector_that_is_missed_keeps_nothing(void **state)
     assert_false(pb_model_cache_touch(cache, 0));
     assert_false(pb_model_cache_touch(cache, 32));
     assert_false(pb_model_cache_touch(cache, 128));
-    assert_false(pb_model_cache_touch(cache, 256)); /* in the place of line 0, the oldest */
-    assert_true(pb_model_cache_touch(cache, 128));
-    assert_false(pb_model_cache_touch(cache, 0)); /* in the place of line 2 */
-    assert_true(pb_model_cache_touch(cache, 128));
+    assert_false(pb_model_cache_touch(cache, 256)); /* in the place of line 1, though it is newer */
+    assert_true(pb_model_cache_touch(cache, 0));
+    assert_false(pb_model_cache_touch(cache, 128));
+    assert_true(pb_model_cache_touch(cache, 32));
     pb_model_cache_destroy(cache);
 }
 
@@ -451,7 +470,8 @@ int main(void)
         cmocka_unit_test(test_fifo__evicts_what_was_filled_first),
         cmocka_unit_test(test_plru__follows_the_tree),
         cmocka_unit_test(test_keep_hits__lines_that_have_hit_stay),
-        cmocka_unit_test(test_keep_hits__a_sector_that_is_missed_keeps_nothing),
+        cmocka_unit_test(test_keep_hits__the_last_two_hits_of_a_set_of_four_are_kept),
+        cmocka_unit_test(test_keep_hits__a_sector_that_is_missed_keeps_its_line),
         cmocka_unit_test(test_random__every_way_alike),
         cmocka_unit_test(test_weighted__ways_by_their_weights),
         cmocka_unit_test(test_sectors__a_line_without_the_sector_misses_and_evicts_nothing),
