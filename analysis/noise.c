@@ -7,7 +7,7 @@
 
 #include "analysis/constants.h"
 
-enum { BINS = 2 * PB_NOISE_REACH + 1, MEMBERS_MIN = 3, ROUNDS = 12 };
+enum { BINS = 2 * PB_NOISE_REACH + 1, MEMBERS_MIN = 3 };
 
 static int ascending(const void *a, const void *b)
 {
@@ -116,11 +116,6 @@ double pb_noise_log(const struct pb_noise *noise, double deviation_cycles)
     return noise->log_density[(int)(deviation_cycles + PB_NOISE_REACH + 0.5)];
 }
 
-double pb_noise_log_ratio_max(const struct pb_noise *noise)
-{
-    return noise->log_density[PB_NOISE_REACH] - noise->log_contamination;
-}
-
 /* Log likelihood of all with their class there. */
 static double log_all(const struct pb_noise *noise, const double *cycles, size_t count,
                       double class_cycles)
@@ -147,47 +142,4 @@ double pb_noise_locate(const struct pb_noise *noise, double *cycles, size_t coun
         }
     }
     return best;
-}
-
-/* One round: shares of all accesses in each class, and where their members lie. */
-static double improve(const struct pb_noise *noise, const double *cycles, size_t count,
-                      struct pb_noise_mixture *mixture)
-{
-    double weight[PB_NOISE_CLASSES_MAX] = {0.0}, sum[PB_NOISE_CLASSES_MAX] = {0.0};
-    double near[PB_NOISE_CLASSES_MAX] = {0.0}, total = 0.0;
-
-    for (size_t i = 0; i < count; i++) {
-        double part[PB_NOISE_CLASSES_MAX], all = 0.0;
-
-        for (size_t k = 0; k < mixture->count; k++) {
-            part[k] = mixture->share[k] * exp(pb_noise_log(noise, cycles[i] - mixture->cycles[k]));
-            all += part[k];
-        }
-        total += log(fmax(all, 1e-300));
-        for (size_t k = 0; k < mixture->count && all > 0.0; k++) {
-            weight[k] += part[k] / all;
-            if (fabs(cycles[i] - mixture->cycles[k]) > noise->spread_cycles)
-                continue;
-            near[k] += part[k] / all;
-            sum[k] += part[k] / all * cycles[i];
-        }
-    }
-    for (size_t k = 0; k < mixture->count; k++) {
-        mixture->share[k] = weight[k] / (double)count;
-        if (near[k] > 0.0)
-            mixture->cycles[k] = sum[k] / near[k];
-    }
-    return total;
-}
-
-double pb_noise_mix(const struct pb_noise *noise, const double *cycles, size_t count,
-                    struct pb_noise_mixture *mixture)
-{
-    double total = 0.0;
-
-    for (size_t k = 0; k < mixture->count; k++)
-        mixture->share[k] = 1.0 / (double)mixture->count;
-    for (int round = 0; round < ROUNDS && count > 0; round++)
-        total = improve(noise, cycles, count, mixture);
-    return total;
 }

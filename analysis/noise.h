@@ -53,26 +53,7 @@ void pb_noise_fit(struct pb_noise_evidence *evidence, struct pb_noise *noise_out
 /* Log density of an access that takes so many cycles more than its class. */
 double pb_noise_log(const struct pb_noise *noise, double deviation_cycles);
 
-/* The most that one access can speak for one class against another. */
-double pb_noise_log_ratio_max(const struct pb_noise *noise);
-
 /* The likeliest latency of the one class that cycles[count > 0] are of; they are sorted. */
 double pb_noise_locate(const struct pb_noise *noise, double *cycles, size_t count);
-
-enum { PB_NOISE_CLASSES_MAX = 8 };
-
-/* Several classes of unknown shares. */
-struct pb_noise_mixture {
-    double cycles[PB_NOISE_CLASSES_MAX]; /* of each class */
-    double share[PB_NOISE_CLASSES_MAX];
-    size_t count;
-};
-
-/*
- * Improves a mixture by expectation and maximisation over cycles[count]: its classes are where to
- * begin, with any shares. Returns the log likelihood.
- */
-double pb_noise_mix(const struct pb_noise *noise, const double *cycles, size_t count,
-                    struct pb_noise_mixture *mixture);
 
 #endif

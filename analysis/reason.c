@@ -29,17 +29,6 @@ static const struct pb_reason_kind kinds[] = {
     {"inconsistent", "a second run on an idle device shows whether noise is the cause"},
 };
 
-/* How reasons about TLB levels begin instead. */
-static const struct {
-    const char *beginning, *kind;
-} others[] = {
-    {"one set needs no index", "not applicable"},    {"entry's number modulo", "not applicable"},
-    {"sets of unequal size", "unexplained"},         {"not LRU", "unexplained"},
-    {"several numbers of sets", "ambiguous"},        {"not resolved", "too few"},
-    {"index_masks is undetermined", "depends on"},   {"no chase within one page", "not recorded"},
-    {"the recording has no chases", "not recorded"}, {"no access by", "not recorded"},
-};
-
 static bool begins(const char *text, const char *words)
 {
     return strncmp(text, words, strlen(words)) == 0;
@@ -49,9 +38,6 @@ const struct pb_reason_kind *pb_reason_kind_of(const char *reason)
 {
     if (begins(reason, "test ") && strstr(reason, ": ") != NULL)
         reason = strstr(reason, ": ") + strlen(": ");
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        if (begins(reason, others[i].beginning))
-            reason = others[i].kind;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (begins(reason, kinds[i].words))
             return &kinds[i];

@@ -593,20 +593,24 @@ static void state_index(const struct pb_case *at, size_t i, const struct level *
     size_t count;
 
     if (best->set_count == 1) {
-        state_none(at, i, "one set needs no index");
+        state_none(at, i, "not applicable: one set needs no index");
     } else if (!is_exact(level->sets) || !is_exact(level->coverage)) {
-        state_none(at, i, "several numbers of sets or coverages of an entry are as likely");
+        state_none(at, i,
+                   "ambiguous: several numbers of sets or coverages of an entry are as likely");
     } else if (best->is_guessed) {
         state_none(at, i, "too few set conflicts were observed to resolve every bit of the index");
     } else if (!best->is_equal) {
-        state_none(at, i, "sets of unequal size: neither a modulo nor parities of address bits");
+        state_none(
+            at, i,
+            "unexplained: sets of unequal size are neither a modulo nor parities of address bits");
     } else if (best->mask_count == 0) {
         count = modulo_masks(best, masks);
         pb_parameter_set_word(answer(at, i, "index_kind"), "modulo", level->sets_confidence,
                               "the entry's number modulo %zu", best->set_count);
         if (count == 0)
             pb_parameter_set_none(answer(at, i, "index_masks"),
-                                  "entry's number modulo %zu: no power of two, no masks",
+                                  "not applicable: the entry's number modulo %zu, which is no "
+                                  "power of two, has no masks",
                                   best->set_count);
         else
             pb_parameter_set_masks(answer(at, i, "index_masks"), masks, count,
@@ -626,7 +630,8 @@ static void state_index(const struct pb_case *at, size_t i, const struct level *
         else
             pb_parameter_set_none(
                 answer(at, i, "index_masks"),
-                "not resolved: address bits %#llx of the index change only together with others at "
+                "too few conflicts: address bits %#llx of the index change only together with "
+                "others at "
                 "this run's array address",
                 (unsigned long long)((all & ~best->resolved) * best->coverage_bytes));
         if ((all & ~best->resolved) == 0 || !is_modulo)
@@ -635,7 +640,8 @@ static void state_index(const struct pb_case *at, size_t i, const struct level *
                                   "parities of the address bits of the passes, %#llx",
                                   (unsigned long long)(best->resolved * best->coverage_bytes));
         else
-            pb_parameter_set_none(answer(at, i, "index_kind"), "index_masks is undetermined");
+            pb_parameter_set_none(answer(at, i, "index_kind"),
+                                  "depends on index_masks, which is undetermined");
     }
 }
 
@@ -695,7 +701,7 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
         state_ways(at, i, level);
         state_index(at, i, level);
     } else {
-        static const char reason[] = "not LRU: pages begin to miss one by one";
+        static const char reason[] = "unexplained: not LRU, pages begin to miss one by one";
 
         pb_parameter_set_none(answer(at, i, "set_count"), "%s", reason);
         pb_parameter_set_none(answer(at, i, "way_counts"), "%s", reason);

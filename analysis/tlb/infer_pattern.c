@@ -114,7 +114,7 @@ enum pb_status pb_infer_pattern(const struct pb_case *at, struct pb_error *err)
         pb_votes_add_share(&votes, slice.of_common, slice.accesses, PIECES_MAX);
     }
     if (accesses == 0)
-        return pb_fail(err, PB_NOT_FOUND, "no access by %s was recorded", path);
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: no access by %s", path);
     if (isnan(patterns[PATTERNS - 1].value))
         add_reason(reasons, sizeof(reasons), PATTERNS - 1, "active pages never changed");
     pb_parameter_set_list(pb_case_answer(at, "pattern_cycles"), patterns, PATTERNS,

@@ -192,9 +192,10 @@ enum pb_status pb_tlb_scans_read(const struct pb_recording *recordings, size_t c
     }
     free(chases);
     if (status == PB_OK && scans.reference.count == 0)
-        status = pb_fail(err, PB_NOT_FOUND, "no chase within one page to compare with");
+        status =
+            pb_fail(err, PB_NOT_FOUND, "not recorded: no chase within one page to compare with");
     if (status == PB_OK && found == 0)
-        status = pb_fail(err, PB_NOT_FOUND, "the recording has no chases over pages");
+        status = pb_fail(err, PB_NOT_FOUND, "not recorded: no chases over pages");
     if (status != PB_OK)
         pb_tlb_scans_clear(&scans);
     else

@@ -4,7 +4,7 @@
  * All CTAs of a cluster run on one GPC, so SMs that met in a cluster, in whatever launch and of
  * whatever size, are joined. Some TPCs run no cluster but their own, though (four or five of an
  * H200): SMs that only ever met in the smallest clusters join the GPC whose SMs they resemble
- * (lonely.h). If nothing tells whom they resemble, GPCs stay open.
+ * (unpaired.h). If nothing tells whom they resemble, GPCs stay open.
  *
  * gpc_sm_counts is one number where all are alike, else a list, that of the SM with the least
  * number first.
@@ -24,10 +24,10 @@
 #include "analysis/axes.h"
 #include "analysis/confidence.h"
 #include "analysis/statistics/circles.h"
-#include "analysis/topology/lonely.h"
+#include "analysis/topology/unpaired.h"
 
 enum { SIZE, LAUNCH, CLUSTER, RANK };
-enum { SMS_MAX = PB_LONELY_SMS_MAX };
+enum { SMS_MAX = PB_UNPAIRED_SMS_MAX };
 
 /* ---- clusters ---- */
 
@@ -121,7 +121,7 @@ static double smallest_size(const struct pb_matrix *matrix)
 }
 
 /* A circle no larger than the smallest cluster: its SMs never met others. */
-static bool is_lonely(const struct pb_circles *circles, size_t sm, double smallest)
+static bool is_unpaired(const struct pb_circles *circles, size_t sm, double smallest)
 {
     size_t first = pb_circles_first(circles, sm), members = 0;
 
@@ -226,7 +226,7 @@ static enum pb_status check_apart(const struct pb_matrix *matrix, const struct p
 
 /* ---- all together ---- */
 
-static enum pb_status complete(const struct pb_case *at, bool *lonely, struct pb_circles *circles,
+static enum pb_status complete(const struct pb_case *at, bool *unpaired, struct pb_circles *circles,
                                struct pb_votes *votes, struct pb_error *err)
 {
     double smallest = smallest_size(&at->recordings[0].matrix);
@@ -236,8 +236,8 @@ static enum pb_status complete(const struct pb_case *at, bool *lonely, struct pb
     enum pb_status status = PB_OK;
 
     for (size_t sm = 0; sm < circles->members; sm++) {
-        lonely[sm] = is_lonely(circles, sm, smallest);
-        count += lonely[sm];
+        unpaired[sm] = is_unpaired(circles, sm, smallest);
+        count += unpaired[sm];
     }
     with_company = circles->members - count;
     if (with_company == 0)
@@ -247,8 +247,8 @@ static enum pb_status complete(const struct pb_case *at, bool *lonely, struct pb
     if (status != PB_OK)
         return status;
     if (count > 0)
-        status = pb_lonely_join(&at->recordings[2].matrix, &at->recordings[1].matrix, lonely,
-                                circles, votes, &witness, err);
+        status = pb_unpaired_join(&at->recordings[2].matrix, &at->recordings[1].matrix, unpaired,
+                                  circles, votes, &witness, err);
     if (status != PB_OK)
         return status;
     pb_circles_count(circles);

@@ -16,7 +16,7 @@
  * Source: facts 4 on maps of SMs; CUDA C programming guide on thread block clusters.
  */
 #include "analysis/infer.h"
-#include "analysis/topology/lonely.h"
+#include "analysis/topology/unpaired.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -233,7 +233,7 @@ enum pb_status pb_infer_tpcs(const struct pb_case *at, struct pb_error *err)
     if (tpcs.pairs->rank == 0 && at->recordings[1].matrix.rank == 0)
         return pb_fail(err, PB_NOT_FOUND,
                        "not recorded: neither sm_pairs nor sm_clusters is there and ok");
-    if (sms == 0 || sms > PB_LONELY_SMS_MAX) /* what no device has is not worth its memory */
+    if (sms == 0 || sms > PB_UNPAIRED_SMS_MAX) /* what no device has is not worth its memory */
         return pb_fail(err, PB_NOT_FOUND, "a device of %zu SMs", sms);
     status = pb_circles_open(sms, &tpcs.partners, err);
     if (status == PB_OK)

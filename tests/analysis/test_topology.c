@@ -308,7 +308,7 @@ static void test_map__lines_that_l2_loses_make_no_sides(void **state)
  * Clusters of two everywhere, of four among SMs 0 … 5 and 6 … 9: SMs 10 and 11 met nobody else. By
  * the map they resemble the first ones.
  */
-static void record_lonely(struct device *device, bool with_map)
+static void record_unpaired(struct device *device, bool with_map)
 {
     static const double sizes[] = {2, 4}, places[] = {0, 1, 2, 3, 4, 5};
     static const double fours[2][2] = {{0, 6}, {2, 6}};
@@ -330,12 +330,12 @@ static void record_lonely(struct device *device, bool with_map)
         record_map(device);
 }
 
-static void test_gpcs__lonely_tpcs_join_whom_they_resemble(void **state)
+static void test_gpcs__unpaired_tpcs_join_whom_they_resemble(void **state)
 {
     struct device device = {0};
 
     (void)state;
-    record_lonely(&device, true);
+    record_unpaired(&device, true);
     device_infer(&device);
     assert_value(&device, "sm", "gpc_count", 2);
     assert_float_equal(device_parameter(&device, "sm", "gpc_sm_counts")->numbers[0].value, 8, 0);
@@ -365,12 +365,12 @@ static void record_company(struct device *device, double faster)
     }
 }
 
-static void test_gpcs__lonely_tpcs_join_whose_constants_they_share(void **state)
+static void test_gpcs__unpaired_tpcs_join_whose_constants_they_share(void **state)
 {
     struct device device = {0};
 
     (void)state;
-    record_lonely(&device, false);
+    record_unpaired(&device, false);
     record_company(&device, 0.99);
     device_infer(&device);
     assert_value(&device, "sm", "gpc_count", 2);
@@ -384,19 +384,19 @@ static void test_gpcs__company_that_changes_nothing_is_no_witness(void **state)
     struct device device = {0};
 
     (void)state;
-    record_lonely(&device, false);
+    record_unpaired(&device, false);
     record_company(&device, 1.0);
     device_infer(&device);
     assert_none(&device, "sm", "gpc_count", "no latency map assigns them");
     device_clear(&device);
 }
 
-static void test_gpcs__lonely_tpcs_without_a_map_leave_them_open(void **state)
+static void test_gpcs__unpaired_tpcs_without_a_map_leave_them_open(void **state)
 {
     struct device device = {0};
 
     (void)state;
-    record_lonely(&device, false);
+    record_unpaired(&device, false);
     device_infer(&device);
     assert_none(&device, "sm", "gpc_count", "no latency map assigns them");
     device_clear(&device);
@@ -416,10 +416,10 @@ int main(void)
         cmocka_unit_test(test_map__spikes_make_no_sides_and_no_slices),
         cmocka_unit_test(test_map__lines_that_l2_loses_make_no_sides),
         cmocka_unit_test(test_gpcs__join_over_the_launches),
-        cmocka_unit_test(test_gpcs__lonely_tpcs_join_whom_they_resemble),
-        cmocka_unit_test(test_gpcs__lonely_tpcs_join_whose_constants_they_share),
+        cmocka_unit_test(test_gpcs__unpaired_tpcs_join_whom_they_resemble),
+        cmocka_unit_test(test_gpcs__unpaired_tpcs_join_whose_constants_they_share),
         cmocka_unit_test(test_gpcs__company_that_changes_nothing_is_no_witness),
-        cmocka_unit_test(test_gpcs__lonely_tpcs_without_a_map_leave_them_open),
+        cmocka_unit_test(test_gpcs__unpaired_tpcs_without_a_map_leave_them_open),
         cmocka_unit_test(test_gpcs__an_sm_that_never_ran_leaves_them_open),
     };
 

@@ -1,5 +1,5 @@
-/* SMs without company join whom they resemble; lonely.h says by what. */
-#include "analysis/topology/lonely.h"
+/* SMs without company join whom they resemble; unpaired.h says by what. */
+#include "analysis/topology/unpaired.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static double distance_to_likest(const struct profiles *profiles, const struct p
  * The circle with company that the SM resembles most; the number of SMs when there is none.
  * mean[length] is for its work.
  */
-static size_t nearest(const struct profiles *profiles, const bool *lonely,
+static size_t nearest(const struct profiles *profiles, const bool *unpaired,
                       const struct pb_circles *circles, size_t sm, double *mean)
 {
     size_t best = profiles->sms;
@@ -86,7 +86,7 @@ static size_t nearest(const struct profiles *profiles, const bool *lonely,
     for (size_t first = 0; first < profiles->sms; first++) {
         double distance;
 
-        if (lonely[first] || pb_circles_first(circles, first) != first)
+        if (unpaired[first] || pb_circles_first(circles, first) != first)
             continue;
         distance = profiles->by_mean ? distance_to_mean(profiles, circles, first, sm, mean)
                                      : distance_to_likest(profiles, circles, first, sm);
@@ -99,13 +99,13 @@ static size_t nearest(const struct profiles *profiles, const bool *lonely,
 }
 
 /* Do the SMs whose GPC is known resemble their own? Votes by their share. */
-static bool is_trusted(const struct profiles *profiles, const bool *lonely,
+static bool is_trusted(const struct profiles *profiles, const bool *unpaired,
                        const struct pb_circles *circles, double *mean, struct pb_votes *votes)
 {
     size_t known = 0, own = 0;
 
     for (size_t sm = 0; sm < profiles->sms; sm++) {
-        size_t like = lonely[sm] ? profiles->sms : nearest(profiles, lonely, circles, sm, mean);
+        size_t like = unpaired[sm] ? profiles->sms : nearest(profiles, unpaired, circles, sm, mean);
 
         if (like == profiles->sms)
             continue;
@@ -118,18 +118,18 @@ static bool is_trusted(const struct profiles *profiles, const bool *lonely,
     return true;
 }
 
-/* All of a lonely circle must agree. */
-static enum pb_status join_alike(const struct profiles *profiles, const bool *lonely,
+/* All of a unpaired circle must agree. */
+static enum pb_status join_alike(const struct profiles *profiles, const bool *unpaired,
                                  struct pb_circles *circles, double *mean, struct pb_error *err)
 {
-    size_t joined[PB_LONELY_SMS_MAX];
+    size_t joined[PB_UNPAIRED_SMS_MAX];
 
     for (size_t sm = 0; sm < profiles->sms; sm++) {
         size_t first = pb_circles_first(circles, sm);
 
-        if (!lonely[sm])
+        if (!unpaired[sm])
             continue;
-        joined[sm] = nearest(profiles, lonely, circles, sm, mean);
+        joined[sm] = nearest(profiles, unpaired, circles, sm, mean);
         if (joined[sm] != joined[first])
             return pb_fail(
                 err, PB_NOT_FOUND,
@@ -137,7 +137,7 @@ static enum pb_status join_alike(const struct profiles *profiles, const bool *lo
                 sm);
     }
     for (size_t sm = 0; sm < profiles->sms; sm++)
-        if (lonely[sm])
+        if (unpaired[sm])
             pb_circles_join(circles, joined[sm], sm);
     return PB_OK;
 }
@@ -204,7 +204,7 @@ static const struct {
                  {"their latencies to L2", take_ways}};
 
 /* PB_NOT_FOUND with *can_tell_out false: not to be trusted. */
-static enum pb_status ask(const struct profiles *profiles, const bool *lonely,
+static enum pb_status ask(const struct profiles *profiles, const bool *unpaired,
                           struct pb_circles *circles, struct pb_votes *votes, bool *can_tell_out,
                           struct pb_error *err)
 {
@@ -213,17 +213,17 @@ static enum pb_status ask(const struct profiles *profiles, const bool *lonely,
 
     if (mean == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating profiles of SMs");
-    *can_tell_out = is_trusted(profiles, lonely, circles, mean, votes);
+    *can_tell_out = is_trusted(profiles, unpaired, circles, mean, votes);
     if (*can_tell_out)
-        status = join_alike(profiles, lonely, circles, mean, err);
+        status = join_alike(profiles, unpaired, circles, mean, err);
     free(mean);
     return status;
 }
 
-enum pb_status pb_lonely_join(const struct pb_matrix *pairs, const struct pb_matrix *map,
-                              const bool *lonely, struct pb_circles *circles,
-                              struct pb_votes *votes, const char **witness_out,
-                              struct pb_error *err)
+enum pb_status pb_unpaired_join(const struct pb_matrix *pairs, const struct pb_matrix *map,
+                                const bool *unpaired, struct pb_circles *circles,
+                                struct pb_votes *votes, const char **witness_out,
+                                struct pb_error *err)
 {
     const struct pb_matrix *matrices[] = {pairs, map};
 
@@ -235,7 +235,7 @@ enum pb_status pb_lonely_join(const struct pb_matrix *pairs, const struct pb_mat
         if (matrices[i]->rank > 0)
             status = witnesses[i].take(matrices[i], &profiles, err);
         if (status == PB_OK && profiles.sms == circles->members)
-            status = ask(&profiles, lonely, circles, votes, &can_tell, err);
+            status = ask(&profiles, unpaired, circles, votes, &can_tell, err);
         free(profiles.values);
         *witness_out = witnesses[i].what;
         if (can_tell || status == PB_NO_MEMORY)

@@ -1,0 +1,43 @@
+/*
+ * SMs that met no others in clusters of CTAs, and whom they resemble.
+ *
+ * Two tests tell, of which the first that can be trusted is taken:
+ *
+ *   sm_pairs, kind constant  SMs that share the second constant cache read constants a little
+ *                            faster, or slower, together than alone; on an H200 by 1%, and it is a
+ *                            GPC that shares. Who shares with the same SMs is of the same GPC.
+ *   l2_map                   SMs of a GPC have nearly the same way to every slice of L2.
+ *
+ * How far one can be trusted, the other SMs tell: most of them must resemble one of their own GPC.
+ *
+ * Source: recordings of H200s; facts 2.10.
+ */
+#ifndef PB_ANALYSIS_TOPOLOGY_UNPAIRED_H
+#define PB_ANALYSIS_TOPOLOGY_UNPAIRED_H
+
+#include <stdbool.h>
+
+#include "analysis/confidence.h"
+#include "analysis/statistics/circles.h"
+#include "core/record.h"
+
+enum { PB_UNPAIRED_SMS_MAX = 4096 };
+
+/*
+ * Joins every unpaired SM to the circle that it resembles most: by company its mean, which is faint
+ * in each SM; by the way its likest SM, as parts of a GPC lie apart.
+ *
+ * pairs, map    matrices of sm_pairs and l2_map; of rank 0 where there is none
+ * unpaired[]      for each of the circles' members
+ * votes         get those of the SMs that are not unpaired
+ * witness_out   what they resemble each other by; a text that stays
+ *
+ * PB_NOT_FOUND  no witness can be trusted, or SMs of one circle resemble different ones. Circles
+ *               are undefined then. PB_NO_MEMORY.
+ */
+enum pb_status pb_unpaired_join(const struct pb_matrix *pairs, const struct pb_matrix *map,
+                                const bool *unpaired, struct pb_circles *circles,
+                                struct pb_votes *votes, const char **witness_out,
+                                struct pb_error *err);
+
+#endif
