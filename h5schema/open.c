@@ -2,10 +2,13 @@
 #include "h5schema/open.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/former.h"
 #include "h5schema/hdf5.h"
@@ -44,6 +47,18 @@ static enum pb_status check_format(hid_t file, struct pb_error *err)
     return status;
 }
 
+/* Does another program hold the lock that HDF5 takes on a file? */
+static bool is_in_use(const char *path, bool writable)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool in_use = file >= 0 && flock(file, (writable ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0 &&
+                  errno == EWOULDBLOCK;
+
+    if (file >= 0)
+        close(file);
+    return in_use;
+}
+
 enum pb_status pb_h5_open_file(const char *path, bool writable, hid_t *file_out,
                                struct pb_error *err)
 {
@@ -57,9 +72,15 @@ enum pb_status pb_h5_open_file(const char *path, bool writable, hid_t *file_out,
         return pb_fail(err, PB_INVALID, "%s: expected a regular file, found another kind", path);
     access = pb_h5_access(false);
     file = H5Fopen(path, writable ? H5F_ACC_RDWR : H5F_ACC_RDONLY, access);
-    status = file >= 0 ? PB_OK
-                       : pb_h5_fail(err, PB_INVALID,
-                                    "%s: expected a fleet file, found no readable HDF5", path);
+    if (file >= 0)
+        status = PB_OK;
+    else if (is_in_use(path, writable))
+        status =
+            pb_fail(err, PB_INVALID,
+                    "%s: in use: another program has it open; try again when it has ended", path);
+    else
+        status =
+            pb_h5_fail(err, PB_INVALID, "%s: expected a fleet file, found no readable HDF5", path);
     H5Pclose(access); /* after the message: every call of HDF5 forgets the last error */
     if (status != PB_OK)
         return status;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/suggest.h"
 #include "core/text.h"
 
 /* Any value, so that one that is no object is refused by its path like everything else. */
@@ -121,6 +122,20 @@ enum pb_status pb_json_element(const struct pb_json *array, size_t i, struct pb_
     return PB_OK;
 }
 
+static enum pb_status refuse_key(const struct pb_json *object, const char *key,
+                                 const char *const *known, struct pb_error *err)
+{
+    struct pb_suggestion suggestion = {.word = key};
+
+    for (; *known != NULL; known++)
+        pb_suggest(&suggestion, *known);
+    if (suggestion.best == NULL)
+        return pb_fail(err, PB_INVALID, "%s: %s.%s: expected no such key", object->file,
+                       object->path, key);
+    return pb_fail(err, PB_INVALID, "%s: %s.%s: expected no such key; did you mean %s?",
+                   object->file, object->path, key, suggestion.best);
+}
+
 static bool is_known(const char *key, const char *const *known)
 {
     for (; *known != NULL; known++)
@@ -140,8 +155,7 @@ enum pb_status pb_json_only(const struct pb_json *object, const char *const *kno
     json_object_foreach(object->value, key, value)
     {
         if (!is_known(key, known))
-            return pb_fail(err, PB_INVALID, "%s: %s.%s: expected no such key", object->file,
-                           object->path, key);
+            return refuse_key(object, key, known, err);
     }
     return PB_OK;
 }

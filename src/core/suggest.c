@@ -43,7 +43,8 @@ void pb_suggest(struct pb_suggestion *suggestion, const char *candidate)
     if (length == 0 || length > LETTERS_MAX || other > LETTERS_MAX)
         return;
     changes = count_changes(suggestion->word, length, candidate, other);
-    if (changes > (length + 2) / 3 || (suggestion->best != NULL && changes >= suggestion->changes))
+    if (changes > (length + 2) / 3 || changes == length ||
+        (suggestion->best != NULL && changes >= suggestion->changes))
         return;
     suggestion->best = candidate;
     suggestion->changes = changes;

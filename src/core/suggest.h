@@ -14,8 +14,10 @@ struct pb_suggestion {
     size_t changes;   /* from the word to the best candidate */
 };
 
-/* Keeps the candidate if it is near enough to be meant (a change for every three letters), and
- * nearer than those before it. */
+/*
+ * Keeps the candidate if it is near enough to be meant (a change for every three letters, and not
+ * of all of them), and nearer than those before it.
+ */
 void pb_suggest(struct pb_suggestion *suggestion, const char *candidate);
 
 #endif

@@ -330,6 +330,10 @@ bad_input_is_unknown() {
     echo "not a fleet" >text.h5
     refuses 'text\.h5: .*no readable HDF5' text.h5
     fleet f.h5 2 gtx780
+    exec 9<f.h5
+    flock -x 9
+    refuses 'f\.h5: in use: another program' f.h5
+    exec 9<&-
     head -c $(($(wc -c <f.h5) / 2)) f.h5 >half.h5
     refuses 'half\.h5' half.h5
     "$helpers/blank" none.h5 2

@@ -161,6 +161,18 @@ static void test_json__range_missing_and_unknown_keys_are_refused(void **state)
     json_decref(root.value);
 }
 
+static void test_json__a_mistyped_key_is_corrected(void **state)
+{
+    struct pb_json root = parse("{\"polcy\": 1}");
+    static const char *const known[] = {"ways", "policy", "sets", NULL};
+    struct pb_error err = PB_ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(pb_json_only(&root, known, &err), PB_INVALID);
+    assert_string_equal(err.message, "x.json: $.polcy: expected no such key; did you mean policy?");
+    json_decref(root.value);
+}
+
 static void test_json__document_that_is_no_object_is_refused_by_its_path(void **state)
 {
     static const char *const known[] = {"a", NULL};
@@ -282,6 +294,7 @@ int main(void)
         cmocka_unit_test(test_checksum__is_crc32_and_continues),
         cmocka_unit_test(test_json__wrong_type_names_file_path_and_both_sides),
         cmocka_unit_test(test_json__range_missing_and_unknown_keys_are_refused),
+        cmocka_unit_test(test_json__a_mistyped_key_is_corrected),
         cmocka_unit_test(test_json__document_that_is_no_object_is_refused_by_its_path),
         cmocka_unit_test(test_json__syntax_error_has_line_and_column),
         cmocka_unit_test(test_json__file_that_is_not_there_is_named),
