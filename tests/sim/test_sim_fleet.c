@@ -137,7 +137,7 @@ static void test_fleet__bad_files_are_refused_with_their_path(void **state)
          ": $.devices[0].count: expected an integer from 1 to 1048576, found 0"},
         {"{\"devices\": [{\"host\": \"n1\", \"profile\": \"gtx780\", \"count\": 1, \"slot\": 1}]}",
          ": $.devices[0].slot: expected no such key"},
-        {"{\"sead\": 1, \"devices\": []}", ": $.sead: expected no such key"},
+        {"{\"sead\": 1, \"devices\": []}", ": $.sead: expected no such key; did you mean seed?"},
         {"{\"seed\": -1, \"devices\": []}",
          ": $.seed: expected an integer from 0 to 9223372036854775807, found -1"},
         {"{\"spread\": {\"latency\": 0.1}, \"devices\": []}",

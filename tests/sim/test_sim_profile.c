@@ -110,7 +110,7 @@ static void test_profile__unknown_keys_are_named(void **state)
 {
     static const struct change changes[] = {
         {"colour", "1", ".colour: expected no such key"},
-        {"caches/1/way", "1", ".caches[1].way: expected no such key"},
+        {"caches/1/way", "1", ".caches[1].way: expected no such key; did you mean ways?"},
         {"caches/0/index/masks", "[]", ".caches[0].index.masks: expected no such key"},
         {"caches/0/policy/weights", "[1]", ".caches[0].policy.weights: expected no such key"},
         {"tlbs/0/hash", "{}", ".tlbs[0].hash: expected no such key"},
@@ -119,7 +119,7 @@ static void test_profile__unknown_keys_are_named(void **state)
         {"dram/size", "1", ".dram.size: expected no such key"},
         {"shared/conflict_cycles/3", "40", ".shared.conflict_cycles.3: expected no such key"},
         {"shared/ports", "1", ".shared.ports: expected no such key"},
-        {"mshr/per_gpu", "1", ".mshr.per_gpu: expected no such key"},
+        {"mshr/per_gpu", "1", ".mshr.per_gpu: expected no such key; did you mean per_sm?"},
         {"noise/colour", "1", ".noise.colour: expected no such key"},
         {"l2_sides", "{\"near\": 1}", ".l2_sides.near: expected no such key"},
         {"study", "{\"jump\": {}}", ".study.jump: expected no such key"},
@@ -181,7 +181,8 @@ static void test_profile__values_of_caches_out_of_type_or_range_are_refused(void
         {"caches/0/latency_cycles", "0",
          ".caches[0].latency_cycles: expected a number from 1 to 1e+06, found 0"},
         {"caches/0/policy/kind", "\"mru\"",
-         ".caches[0].policy.kind: expected lru, fifo, plru, random or weighted, found \"mru\""},
+         ".caches[0].policy.kind: expected lru, fifo, plru, random, weighted or keep_hits, found "
+         "\"mru\""},
         {"caches/0/index/kind", "\"hash\"",
          ".caches[0].index.kind: expected modulo or xor, found \"hash\""},
         {"caches/0/unified_with_shared", "1",
