@@ -23,11 +23,10 @@ struct pb_execution {
     bool draws_high_bits; /* the hierarchy was measured; see pb_machine_make() */
     double latency_sigma; /* share of a latency; NaN: as the hierarchy has it */
     double line_cycles;
-    double clock_mhz;         /* of the SMs; 0: not known */
-    bool l1_answers_in_order; /* a hit waits for the misses of its SM before it */
-    bool l1_keeps_hits;       /* PB_MODEL_KEEP_HITS where L1's policy is not determined, else LRU */
-    uint64_t shared_least;    /* bytes that the driver sets aside in any case */
-    uint64_t home_mask;       /* parity of address bits: half of L2, within 2 MiB; 0: not known */
+    double clock_mhz;      /* of the SMs; 0: not known */
+    bool l1_keeps_hits;    /* PB_MODEL_KEEP_HITS where L1's policy is not determined, else LRU */
+    uint64_t shared_least; /* bytes that the driver sets aside in any case */
+    uint64_t home_mask;    /* parity of address bits: half of L2, within 2 MiB; 0: not known */
 };
 
 /* What is known of a compute capability; 0 or one that is not in the table: the newest before it.

@@ -82,7 +82,6 @@ struct recent {
 
 struct sm {
     struct level l1;
-    double answered; /* when the load before the next one is answered, where answers keep order */
     struct pb_model_mshr *mshr; /* NULL: no limit */
 };
 
@@ -1246,10 +1245,6 @@ enum pb_status pb_memory_access(void *context, uint32_t sm_number, uint32_t warp
     }
     if (status != PB_OK || outcome->is_refused)
         return status;
-    if (memory->machine->l1_answers_in_order && instruction->kind == PB_KIND_LOAD && !is_bulk) {
-        sm->answered = fmax(sm->answered, outcome->ready_time);
-        outcome->ready_time = sm->answered;
-    }
     outcome->issue_time =
         fmax(outcome->issue_time,
              time + 1.0 + memory->machine->line_cycles * (double)(count > 0 ? count - 1 : 0));

@@ -50,8 +50,7 @@ struct pb_machine {
     uint64_t home_mask;                     /* of pb_execution */
     struct pb_machine_level l1, l2;
     enum pb_store_policy l1_stores;
-    bool l1_answers_in_order; /* a hit waits for the misses of its SM before it */
-    bool l1_keeps_hits;       /* PB_MODEL_KEEP_HITS where its policy is not determined, else LRU */
+    bool l1_keeps_hits; /* PB_MODEL_KEEP_HITS where its policy is not determined, else LRU */
     struct pb_latency l1_hit, l2_hit, dram; /* in all, from the SM and back */
     /*
      * Halves of L2: an SM looks its own one up, and what it misses there comes from the other half
