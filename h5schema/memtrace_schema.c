@@ -100,7 +100,8 @@ static const struct pb_field instruction_fields[] = {
     FIELD(TEXT, pb_memtrace_instruction, function, "function", "", "mangled; empty: not known"),
     FIELD(TEXT, pb_memtrace_instruction, opcode, "opcode", "", "empty: not decoded"),
     FIELD(TEXT, pb_memtrace_instruction, operation, "operation", "",
-          "load, store, atomic, reduction, prefetch, async_copy, bulk_copy or empty_l1"),
+          "load, store, atomic, reduction, prefetch, async_copy, bulk_copy, tensor_copy, texture, "
+          "surface or empty_l1"),
     FIELD(TEXT, pb_memtrace_instruction, memory, "memory", "", "global, local or generic"),
     FIELD(TEXT, pb_memtrace_instruction, cache_operator, "cache_operator", "",
           "ca, cg, nc, …; empty: not known"),

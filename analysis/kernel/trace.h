@@ -91,7 +91,7 @@ struct pb_kernel {
     const struct pb_allocation *allocations; /* [allocation_count] by address */
     size_t allocation_count;
     uint64_t
-        unmodelled; /* instructions that the reader left out so far; see docs/kernel-model.md */
+        unmodelled;    /* instructions that the reader left out so far; see docs/kernel-model.md */
     uint64_t untraced; /* instructions of its code of which accesses have no records */
     char message[PB_MESSAGE_LENGTH]; /* what the trace lacks; empty: nothing */
 };

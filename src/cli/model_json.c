@@ -210,6 +210,7 @@ json_t *pb_model_json(const char *trace, const char *format, const struct pb_ker
     set_count(object, "stores", prediction->stores);
     set_count(object, "atomics", prediction->atomics);
     set_count(object, "unmodelled", kernel->unmodelled);
+    set_count(object, "untraced", kernel->untraced);
     set(object, "message", json_string(kernel->message));
     set(object, "l1_hit_rate", make_rate(&explanation->l1_hits));
     set(object, "l2_hit_rate", make_rate(&explanation->l2_hits));

@@ -183,22 +183,79 @@ static enum pb_status read_streams(struct h5_trace *trace, struct pb_error *err)
     return PB_OK;
 }
 
+/* Does the tracer get no record of it, when it is executed? As trace/sass.h says. */
+static bool is_untraced(const struct pb_memtrace_instruction *row)
+{
+    static const char *const operations[] = {"texture", "surface", "prefetch", "tensor_copy"};
+
+    for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
+        if (strcmp(row->operation, operations[i]) == 0)
+            return true;
+    return strcmp(row->opcode, "UBLKRED") == 0;
+}
+
+/* Does it have L2 fetch more than where it misses it does anyway? */
+static bool has_fetch_hint(const struct pb_memtrace_instruction *row)
+{
+    return strstr(row->opcode, ".LTC128B") != NULL || strstr(row->opcode, ".LTC256B") != NULL;
+}
+
+/* Appends to a text that may be full already. */
+static void append(char *text, size_t size, const char *more)
+{
+    size_t length = strlen(text);
+
+    if (length + 1 < size)
+        snprintf(text + length, size - length, "%s%s", length > 0 ? "; " : "", more);
+}
+
+/* What the code of the kernel does besides, by its instructions. */
+static void describe_untraced(struct h5_trace *trace, char *message, size_t size)
+{
+    char opcodes[PB_MESSAGE_LENGTH / 4] = "", text[PB_MESSAGE_LENGTH];
+    size_t hints = 0;
+
+    for (size_t i = 0; i < trace->launch.instruction_count; i++) {
+        const struct pb_memtrace_instruction *row = &trace->launch.instructions[i];
+
+        hints += has_fetch_hint(row);
+        if (!is_untraced(row))
+            continue;
+        trace->kernel.untraced++;
+        if (strstr(opcodes, row->opcode) == NULL &&
+            strlen(opcodes) + strlen(row->opcode) + 2 < sizeof(opcodes))
+            snprintf(opcodes + strlen(opcodes), sizeof(opcodes) - strlen(opcodes), "%s%s",
+                     opcodes[0] != '\0' ? " " : "", row->opcode);
+    }
+    if (trace->kernel.untraced > 0) {
+        snprintf(text, sizeof(text),
+                 "%llu instructions of its code access memory without a record (%s): these rates "
+                 "leave out what they find, bring and evict",
+                 (unsigned long long)trace->kernel.untraced, opcodes);
+        append(message, size, text);
+    }
+    if (hints > 0) {
+        snprintf(text, sizeof(text),
+                 "%zu instructions request 128 or 256 bytes of L2, which is not modelled", hints);
+        append(message, size, text);
+    }
+}
+
 /* In what the trace is not whole. */
 static void describe_gaps(struct h5_trace *trace)
 {
     const struct pb_memtrace_kernel *row = &trace->launch.kernel;
-    char *message = trace->kernel.message;
+    char *message = trace->kernel.message, text[PB_MESSAGE_LENGTH];
     size_t size = sizeof(trace->kernel.message);
-    size_t length = 0;
 
-    if (trace->kernel.stream_count < trace->kernel.sm_count)
-        length += (size_t)snprintf(message, size,
-                                   "%u of %zu SMs were recorded: L2 saw only their "
-                                   "accesses",
-                                   trace->kernel.stream_count, trace->kernel.sm_count);
-    if (row->complete == 0 && length < size)
-        snprintf(message + length, size - length, "%s%s", length > 0 ? "; " : "",
-                 row->message[0] != '\0' ? row->message : "the trace is not complete");
+    if (trace->kernel.stream_count < trace->kernel.sm_count) {
+        snprintf(text, sizeof(text), "%u of %zu SMs were recorded: L2 saw only their accesses",
+                 trace->kernel.stream_count, trace->kernel.sm_count);
+        append(message, size, text);
+    }
+    if (row->complete == 0)
+        append(message, size, row->message[0] != '\0' ? row->message : "the trace is not complete");
+    describe_untraced(trace, message, size);
 }
 
 static enum pb_status set_kernel(struct h5_trace *trace, struct pb_error *err)

@@ -9,7 +9,7 @@
 #include "trace/sass.h"
 #include "trace/scoreboard.h"
 
-enum { FENCES_MAX = 256 }; /* of a function */
+enum { UNRECORDED_MAX = 1024 }; /* of a function */
 
 void pb_instructions_begin(struct pb_instruction_table *table, const struct pb_index *index,
                            struct pb_stream_reader *reader, uint32_t context)
@@ -224,14 +224,14 @@ static enum pb_status add_row(struct pb_instruction_table *table, size_t place, 
     return PB_OK;
 }
 
-/* Rows for what empties L1 in the function of a program counter. */
-static enum pb_status add_fences(struct pb_instruction_table *table, uint32_t pc,
-                                 struct pb_error *err)
+/* Rows for what has no records in the function of a program counter: fences, textures, … */
+static enum pb_status add_unrecorded(struct pb_instruction_table *table, uint32_t pc,
+                                     struct pb_error *err)
 {
     struct search search = {.is_found = false};
     const struct pb_stream_function *function;
     struct pb_cubin_section code;
-    size_t module = 0, fences = 0;
+    size_t module = 0, added = 0;
     enum pb_status status = PB_OK;
 
     function = find_function(table, pc, &module);
@@ -245,19 +245,20 @@ static enum pb_status add_fences(struct pb_instruction_table *table, uint32_t pc
         code.bytes == NULL || search.found.offset > code.size)
         return PB_OK;
     for (uint64_t at = 0;
-         status == PB_OK && fences < FENCES_MAX && at + PB_SASS_BYTES <= search.found.size &&
+         status == PB_OK && added < UNRECORDED_MAX && at + PB_SASS_BYTES <= search.found.size &&
          at + PB_SASS_BYTES <= code.size - search.found.offset;
          at += PB_SASS_BYTES) {
         struct pb_sass sass =
             pb_sass_decode(code.bytes + search.found.offset + at,
                            pb_cubin_architecture(table->cubin, table->cubin_size));
-        uint32_t fence = (uint32_t)(function->pc + at);
-        size_t place = place_of(table, fence);
+        uint32_t own = (uint32_t)(function->pc + at);
+        size_t place = place_of(table, own);
 
-        if (strcmp(sass.operation, "empty_l1") != 0 || has_row(table, place, fence))
+        if ((strcmp(sass.operation, "empty_l1") != 0 && !sass.is_untraced) ||
+            has_row(table, place, own))
             continue;
-        status = add_row(table, place, fence, err);
-        fences++;
+        status = add_row(table, place, own, err);
+        added++;
     }
     return status;
 }
@@ -271,7 +272,7 @@ enum pb_status pb_instructions_find(struct pb_instruction_table *table, uint32_t
     if (!has_row(table, place, pc)) {
         status = add_row(table, place, pc, err);
         if (status == PB_OK)
-            status = add_fences(table, pc, err);
+            status = add_unrecorded(table, pc, err);
         place = place_of(table, pc);
     }
     if (status == PB_OK)

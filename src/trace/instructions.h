@@ -12,9 +12,10 @@ struct pb_instruction_table {
     struct pb_memtrace_instruction *rows;
     uint32_t *pcs; /* [row] */
     size_t count, capacity;
-    size_t *order;                                  /* rows by program counter */
-    const struct pb_stream_function *last_function; /* whose fences have rows */
-    unsigned char *cubin;                           /* the one read last */
+    size_t *order; /* rows by program counter */
+    const struct pb_stream_function
+        *last_function;   /* whose instructions without records have rows */
+    unsigned char *cubin; /* the one read last */
     size_t cubin_size, cubin_module;
 };
 
@@ -24,7 +25,8 @@ void pb_instructions_begin(struct pb_instruction_table *table, const struct pb_i
 
 /*
  * The row of a program counter, by its low 32 bits; decoded when it is met first. With it come rows
- * for what empties L1 in its function: no record has them, but a warp that goes past executes them.
+ * for what no record has in its function: what empties L1, which a warp that goes past executes,
+ * and accesses that the tracer does not get (textures, surfaces, prefetches, tensor-map copies).
  */
 enum pb_status pb_instructions_find(struct pb_instruction_table *table, uint32_t pc,
                                     uint32_t *row_out, struct pb_error *err);

@@ -13,19 +13,40 @@ static const struct {
     unsigned family;
     const char *opcode, *operation, *memory;
 } families[] = {
-    {0x180, "LD", "load", "generic"},          {0x181, "LDG", "load", "global"},
-    {0x183, "LDL", "load", "local"},           {0x185, "ST", "store", "generic"},
-    {0x186, "STG", "store", "global"},         {0x187, "STL", "store", "local"},
-    {0x18a, "ATOM", "atomic", "generic"},      {0x18b, "ATOM.CAS", "atomic", "generic"},
-    {0x18e, "RED", "reduction", "global"},     {0x18f, "CCTL", "prefetch", "global"},
+    {0x160, "TEX", "texture", "global"},
+    {0x163, "TLD4", "texture", "global"},
+    {0x166, "TLD", "texture", "global"},
+    {0x16c, "TXD", "texture", "global"},
+    {0x180, "LD", "load", "generic"},
+    {0x181, "LDG", "load", "global"},
+    {0x183, "LDL", "load", "local"},
+    {0x185, "ST", "store", "generic"},
+    {0x186, "STG", "store", "global"},
+    {0x187, "STL", "store", "local"},
+    {0x18a, "ATOM", "atomic", "generic"},
+    {0x18b, "ATOM.CAS", "atomic", "generic"},
+    {0x18e, "RED", "reduction", "global"},
+    {0x18f, "CCTL", "prefetch", "global"},
     {0x1a3, "ATOMG", "atomic", "global"}, /* floating point, from sm_90 on */
-    {0x1a6, "REDG", "reduction", "global"},    {0x1a8, "ATOMG", "atomic", "global"},
-    {0x1a9, "ATOMG.CAS", "atomic", "global"},  {0x1ae, "LDGSTS", "async_copy", "global"},
-    {0x1b4, "UTMALDG", "bulk_copy", "global"}, {0x1ba, "UBLKCP", "bulk_copy", "global"},
+    {0x1a6, "REDG", "reduction", "global"},
+    {0x1a8, "ATOMG", "atomic", "global"},
+    {0x1a9, "ATOMG.CAS", "atomic", "global"},
+    {0x1ae, "LDGSTS", "async_copy", "global"},
+    {0x199, "SULD", "surface", "global"},
+    {0x19d, "SUST", "surface", "global"},
+    {0x1b4, "UTMALDG", "tensor_copy", "global"},
+    {0x1b5, "UTMASTG", "tensor_copy", "global"},
+    {0x1b8, "UTMAPF", "prefetch", "global"},
+    {0x1ba, "UBLKCP", "bulk_copy", "global"},
+    {0x1bb, "UBLKRED", "bulk_copy", "global"},
+    {0x1bc, "UBLKPF", "prefetch", "global"},
 };
 
-/* Bits 87 to 89 of CCTL: what it does; fences of the device and acquires end with this one. */
-enum { EMPTY_L1 = 4 };
+/*
+ * Bits 87 to 89 of CCTL: what it does. Fences of the device and acquires end with the last one; of
+ * the two between, applypriority and discard, only the line's place in L2 changes.
+ */
+enum { PREFETCH_L1 = 0, PREFETCH_L2 = 1, EMPTY_L1 = 4 };
 
 /* How strongly an access is ordered, and so which cache may answer it. */
 enum strength { WEAK, CONSTANT, STRONG_CTA, STRONG_GPU, STRONG_SYSTEM, UNKNOWN };
@@ -77,10 +98,48 @@ static void decode_load(const uint64_t words[2], unsigned architecture, struct p
     sass->bypasses_l1 = strength == STRONG_GPU || strength == STRONG_SYSTEM;
 }
 
+static void decode_cache_control(const uint64_t words[2], struct pb_sass *sass)
+{
+    unsigned action = field(words, 87, 3);
+
+    sass->opcode = action == EMPTY_L1      ? "CCTL.IVALL"
+                   : action == PREFETCH_L1 ? "CCTL.PF1"
+                   : action == PREFETCH_L2 ? "CCTL.PF2"
+                                           : "CCTL";
+    sass->operation = action == EMPTY_L1                               ? "empty_l1"
+                      : action == PREFETCH_L1 || action == PREFETCH_L2 ? "prefetch"
+                                                                       : "";
+}
+
+/* How much L2 is to fetch where it misses: a hint of loads and copies, from sm_80 on. */
+static void decode_fetch(const uint64_t words[2], unsigned architecture, struct pb_sass *sass)
+{
+    static const char *const loads[4] = {"LDG", "LDG.LTC64B", "LDG.LTC128B", "LDG.LTC256B"};
+    static const char *const copies[4] = {"LDGSTS", "LDGSTS.LTC64B", "LDGSTS.LTC128B",
+                                          "LDGSTS.LTC256B"};
+
+    if (architecture < 80)
+        return;
+    if (strcmp(sass->opcode, "LDG") == 0)
+        sass->opcode = loads[field(words, 68, 2)];
+    else if (strcmp(sass->opcode, "LDGSTS") == 0)
+        sass->opcode = copies[field(words, architecture < 100 ? 71 : 72, 2)];
+}
+
+static bool is_untraced(const struct pb_sass *sass)
+{
+    static const char *const operations[] = {"texture", "surface", "prefetch", "tensor_copy"};
+
+    for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
+        if (strcmp(sass->operation, operations[i]) == 0)
+            return true;
+    return strcmp(sass->opcode, "UBLKRED") == 0;
+}
+
 struct pb_sass pb_sass_decode(const unsigned char instruction[PB_SASS_BYTES], unsigned architecture)
 {
     static const uint32_t sizes[8] = {1, 1, 2, 2, 4, 8, 16, 0};
-    struct pb_sass sass = {"", "", "", "", 0, false};
+    struct pb_sass sass = {"", "", "", "", 0, false, false};
     uint64_t words[2];
 
     memcpy(words, instruction, sizeof(words));
@@ -100,14 +159,16 @@ struct pb_sass pb_sass_decode(const unsigned char instruction[PB_SASS_BYTES], un
     } else if (strcmp(sass.operation, "async_copy") == 0) {
         sass.bypasses_l1 = field(words, 81, 1) == 0;
         sass.cache_operator = sass.bypasses_l1 ? "cg" : "ca";
-    } else if (strcmp(sass.operation, "bulk_copy") == 0 || strcmp(sass.operation, "atomic") == 0) {
+    } else if (strcmp(sass.operation, "bulk_copy") == 0 ||
+               strcmp(sass.operation, "tensor_copy") == 0 ||
+               strcmp(sass.operation, "atomic") == 0) {
         sass.bypasses_l1 = true;
     }
     if (strcmp(sass.operation, "store") == 0)
         sass.bypasses_l1 = false;
-    if (strcmp(sass.opcode, "CCTL") == 0 && field(words, 87, 3) == EMPTY_L1) {
-        sass.opcode = "CCTL.IVALL";
-        sass.operation = "empty_l1";
-    }
+    if (strcmp(sass.opcode, "CCTL") == 0)
+        decode_cache_control(words, &sass);
+    decode_fetch(words, architecture, &sass);
+    sass.is_untraced = is_untraced(&sass);
     return sass;
 }

@@ -14,12 +14,14 @@
 enum { PB_SASS_BYTES = 16 };
 
 struct pb_sass {
-    const char *opcode;    /* "LDG"; "" when it is no memory instruction that is known */
-    const char *operation; /* load, store, atomic, reduction, prefetch, async_copy, bulk_copy */
-    const char *memory;    /* global, local or generic */
+    const char *opcode;         /* "LDG"; "" when it is no memory instruction that is known */
+    const char *operation;      /* load, store, atomic, reduction, prefetch, async_copy, bulk_copy,
+                                   tensor_copy, texture, surface, empty_l1 */
+    const char *memory;         /* global, local or generic */
     const char *cache_operator; /* ca, cg, cs, lu, cv, nc, …; "" where it has none */
     uint32_t size;              /* bytes of a lane; 0: not fixed, or not known */
     bool bypasses_l1;           /* a load that L1 does not answer */
+    bool is_untraced;           /* an access of which the tracer gets no record */
 };
 
 /* Decodes one instruction for an architecture (75, 80, 90, …). The texts are constants. */
