@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/constants.h"
+
 /* What a rule works on. */
 struct device {
     const struct pb_device_info *info;
@@ -109,9 +111,44 @@ static void size_of_sets(struct device *device)
     }
 }
 
+/* Do all lines miss as soon as every set has a line too many? */
+static bool evicts_all(const struct device *device, const char *memory)
+{
+    const struct pb_parameter *policy = stated(device, memory, "policy");
+
+    return number(device, memory, "way_counts") == 1.0 ||
+           (policy != NULL &&
+            (strcmp(policy->word, "lru") == 0 || strcmp(policy->word, "fifo") == 0));
+}
+
 /*
- * Of LRU and FIFO all lines miss once every set has a line too many. A footprint that is said to
- * miss before that or long after contradicts the sets.
+ * States where all lines miss as the sets and the policy predict it. Where a cache behind this one
+ * overflows too, the sweep's misses take ever longer, and its plateau is a bound.
+ */
+static void predict_full_miss(struct device *device, const char *memory, struct pb_parameter *full,
+                              double expected)
+{
+    struct pb_estimate e = full->numbers[0];
+    const struct pb_parameter *sets = stated(device, memory, "set_count");
+    const struct pb_parameter *ways = stated(device, memory, "way_counts");
+    const struct pb_parameter *policy = stated(device, memory, "policy");
+    double confidence = fmin(sets->confidence, ways->confidence);
+
+    if (policy != NULL)
+        confidence = fmin(confidence, policy->confidence);
+    if (e.value == expected)
+        return;
+    pb_parameter_set_number(
+        full, (struct pb_estimate){expected, fmin(e.low, expected), fmax(e.high, expected)},
+        confidence, "sets, ways and policy: size + sets x line; by the sweep from %.0f bytes on",
+        e.value);
+    device->changed++;
+}
+
+/*
+ * All lines miss no sooner than every set has a line too many, and of LRU and FIFO then. A
+ * footprint that is said to miss long before that, or of those two long after, contradicts the
+ * sets.
  */
 static void full_miss_of_sets(struct device *device)
 {
@@ -119,20 +156,23 @@ static void full_miss_of_sets(struct device *device)
 
     for (size_t i = 0; i < CACHES; i++) {
         struct pb_parameter *full = stated(device, caches[i], "full_miss_bytes");
-        const struct pb_parameter *policy = stated(device, caches[i], "policy");
         double sets = number(device, caches[i], "set_count");
         double line = number(device, caches[i], "line_bytes");
-        double size = number(device, caches[i], "size_bytes");
-        double expected = size + sets * line;
+        double expected = number(device, caches[i], "size_bytes") + sets * line;
+        bool is_exact = evicts_all(device, caches[i]);
 
-        if (full == NULL || full->kind != PB_VALUE_NUMBER || !(expected > 0.0) || policy == NULL ||
-            (strcmp(policy->word, "lru") != 0 && strcmp(policy->word, "fifo") != 0))
+        if (full == NULL || full->kind != PB_VALUE_NUMBER || !(expected > 0.0) ||
+            (full->numbers[0].value >= expected && !is_exact))
             continue;
-        if (fabs(full->numbers[0].value - expected) > far_off * expected)
+        if (is_exact && full->numbers[0].low <= expected &&
+            expected <= (1.0 + far_off) * full->numbers[0].high)
+            predict_full_miss(device, caches[i], full, expected);
+        else if (fabs(full->numbers[0].value - expected) > far_off * expected)
             withdraw(device, full,
                      "inconsistent: the sets and the policy say otherwise by more than a quarter");
         else
-            widen(device, full, expected, "sets, ways and policy: size + sets x line");
+            widen(device, full, expected,
+                  "before size + sets x line some set has no line too many");
     }
 }
 
@@ -172,7 +212,6 @@ static void misses_and_next_level(struct device *device)
                   {"texture", "l2"},     {"constant_l1", "constant_l15"},
                   {"constant_l1", "l2"}, {"constant_l15", "l2"},
                   {"l2", "dram"}};
-    static const double alike = 0.15;
 
     for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
         struct pb_parameter *miss = stated(device, levels[i].memory, "miss_latency_cycles");
@@ -182,7 +221,7 @@ static void misses_and_next_level(struct device *device)
 
         if (miss == NULL || next == NULL || miss->kind != PB_VALUE_NUMBER ||
             next->kind != PB_VALUE_NUMBER ||
-            miss->numbers[0].value <= (1.0 + alike) * next->numbers[0].high)
+            miss->numbers[0].value <= (1.0 + PB_NEXT_LEVEL_ALIKE) * next->numbers[0].high)
             continue;
         e = next->numbers[0];
         e.high = miss->numbers[0].value;
@@ -192,6 +231,28 @@ static void misses_and_next_level(struct device *device)
                                 levels[i].next, e.high, was);
         device->changed++;
     }
+}
+
+/*
+ * Nothing answers a miss in L1 sooner than L2. Where something does, it is a smaller L2, which the
+ * array that was to fit in L2 did not fit in: what was measured is a cache behind it.
+ */
+static void first_behind_l1(struct device *device)
+{
+    static const char *const names[] = {"size_bytes",   "full_miss_bytes",     "latency_cycles",
+                                        "latency_ns",   "miss_latency_cycles", "line_bytes",
+                                        "sector_bytes", "fetch_bytes",         "set_count",
+                                        "way_counts",   "index_kind",          "index_masks"};
+    const struct pb_parameter *miss = stated(device, "l1", "miss_latency_cycles");
+    const struct pb_parameter *l2 = stated(device, "l2", "latency_cycles");
+
+    if (miss == NULL || l2 == NULL || miss->kind != PB_VALUE_NUMBER ||
+        l2->kind != PB_VALUE_NUMBER ||
+        miss->numbers[0].high >= (1.0 - PB_NEXT_LEVEL_ALIKE) * l2->numbers[0].value)
+        return;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        withdraw(device, stated(device, "l2", names[i]),
+                 "inconsistent: misses in L1 are answered sooner: a smaller cache lies before it");
 }
 
 /*
@@ -328,9 +389,9 @@ static void halves_of_l2(struct device *device)
 
 /* In this order: a size is compared before sets widen it. */
 static void (*const rules[])(struct device *) = {
-    sizes_beside_carveouts, whole_lines,           full_miss_of_sets,      size_of_sets,
-    constant_caches,        misses_and_next_level, pages_of_entries,       reach_of_levels,
-    groups_of_sms,          halves_of_l2,          patterns_and_latencies,
+    sizes_beside_carveouts, whole_lines,           full_miss_of_sets, size_of_sets,
+    constant_caches,        misses_and_next_level, first_behind_l1,   pages_of_entries,
+    reach_of_levels,        groups_of_sms,         halves_of_l2,      patterns_and_latencies,
 };
 
 size_t pb_consistency_apply(const struct pb_device_info *info, struct pb_parameters *parameters)

@@ -81,4 +81,10 @@
 #define PB_POLICY_LEAD_MIN           64
 #define PB_POLICY_LEAD_TIMES         5
 
+/*
+ * A miss takes what the next level answers in, within this part of it: SMs of an H200 lie up to 7%
+ * apart, and slices of its L2 by 11%. What differs by more is another level.
+ */
+#define PB_NEXT_LEVEL_ALIKE 0.15
+
 #endif

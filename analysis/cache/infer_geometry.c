@@ -334,9 +334,9 @@ static void state_masks(const struct pb_case *at, const struct scene *scene, dou
     const struct pb_geometry *best = &scene->hypotheses.items[0].geometry;
     struct pb_parameter *masks = pb_case_answer(at, "index_masks");
     struct pb_far_bits far = pb_geometry_far_bits(&scene->chases);
-    uint64_t masks_out[64], bits = UINT64_MAX;
-    const char *how = "reduced basis over the address bits of the chases; any other basis of the "
-                      "same space is the same index";
+    uint64_t masks_out[64], bits = pb_geometry_varied_bits(&scene->chases);
+    const char *how = "any other basis of the same space is the same index, and other bits are not "
+                      "excluded";
     size_t count = 0;
 
     if (best->index == PB_INDEX_MODULO && (best->sets & (best->sets - 1)) != 0) {
@@ -347,9 +347,8 @@ static void state_masks(const struct pb_case *at, const struct scene *scene, dou
     }
     if (best->index == PB_INDEX_XOR && scene->most_bytes < UINT64_MAX) {
         far = (struct pb_far_bits){far.shown | far.unseen | far.thin, 0, 0};
-        bits = ~far.shown;
-        how = "reduced basis over the address bits of the array; higher bits depend on where pages "
-              "lie";
+        bits &= ~far.shown;
+        how = "higher bits depend on where pages lie";
     }
     if (is_noise_rare(scene, (size_t)__builtin_popcountll(far.thin)))
         far.thin = 0;
@@ -366,8 +365,9 @@ static void state_masks(const struct pb_case *at, const struct scene *scene, dou
     for (size_t i = 0; i < best->mask_count; i++)
         masks_out[count++] = best->masks[i] & bits;
     pb_parameter_set_masks(masks, masks_out, count,
-                           agreement * share_of(&scene->hypotheses, masks_of, masks_of(best)), "%s",
-                           how);
+                           agreement * share_of(&scene->hypotheses, masks_of, masks_of(best)),
+                           "reduced basis over the address bits of the chases, %#llx; %s",
+                           (unsigned long long)bits, how);
 }
 
 /* What the tags hold; where the store of the data is smaller, a bound of the size. */
@@ -419,7 +419,9 @@ static void state_geometry(const struct pb_case *at, const struct scene *scene)
     }
     pb_parameter_set_word(pb_case_answer(at, "index_kind"),
                           best->index == PB_INDEX_MODULO ? "modulo" : "xor",
-                          agreement * share_of(hypotheses, index_of, index_of(best)), "%s", method);
+                          agreement * share_of(hypotheses, index_of, index_of(best)),
+                          "%.190s; over address bits of the chases, %#llx", method,
+                          (unsigned long long)pb_geometry_varied_bits(&scene->chases));
     state_masks(at, scene, agreement);
 }
 
@@ -430,7 +432,7 @@ static bool is_explained(const struct scene *scene, size_t *explained_out, size_
     size_t laps = scene->chases.of_kind[PB_CHASE_CONFLICT];
 
     count_explained(scene, explained_out, all_out);
-    if (best->index == PB_INDEX_UNKNOWN)
+    if (best->index == PB_INDEX_UNKNOWN || *all_out == 0) /* nothing is explained by any index */
         return false;
     if ((double)*explained_out < (1.0 - unexplained_share) * (double)*all_out)
         return false;
@@ -663,6 +665,40 @@ static enum pb_status infer_line_alone(const struct pb_case *at, struct scene *s
     return status;
 }
 
+/* The longest stride of the sweep whose footprints bound the size; 0: there is none. */
+static uint64_t stride_of_sweep(const struct pb_recording *capacity)
+{
+    uint64_t stride = 0;
+
+    for (size_t i = 0; i < capacity->series.point_count; i++) {
+        const struct pb_point *point = &capacity->series.points[i];
+
+        if (strcmp(point->phase, "coarse") == 0 && point->stride_bytes > stride)
+            stride = point->stride_bytes;
+    }
+    return stride;
+}
+
+/*
+ * Loads further apart than a line is long leave lines out, and their footprint says how much fits
+ * only where the others' sets are known to stay empty. By how much, the least line bounds.
+ */
+static void bound_size_by_line(const struct pb_case *at, const struct scene *scene)
+{
+    const struct pb_parameter *line = pb_case_answer(at, "line_bytes");
+    struct pb_parameter *size =
+        pb_parameters_find(at->parameters, at->inference->memory, "size_bytes");
+    double stride = (double)stride_of_sweep(&at->recordings[SOURCES - 1]);
+    double least = fmax((double)scene->fetch.sector_bytes, (double)least_sector_bytes);
+
+    if (line->kind == PB_VALUE_NUMBER)
+        least = line->numbers[0].low;
+    if (size == NULL || size->kind != PB_VALUE_NUMBER || !(stride > least))
+        return;
+    pb_parameter_widen(size, size->numbers[0].low * least / stride, size->numbers[0].high,
+                       "less where lines are shorter than the sweep's stride");
+}
+
 /* The recordings of line, sets and capacity, each if it was made. */
 struct levels {
     struct pb_cache_level items[SOURCES];
@@ -742,12 +778,10 @@ static enum pb_status infer_from(const struct pb_case *at, struct scene *scene,
             return PB_OK;
         }
     }
-    if (at->recordings[0].outcome == PB_TEST_OK)
-        status = infer_line_alone(at, scene, err);
-    else
-        status = PB_OK;
+    status = at->recordings[0].outcome == PB_TEST_OK ? infer_line_alone(at, scene, err) : PB_OK;
     if (status != PB_OK)
         return status;
+    bound_size_by_line(at, scene);
     if (scene->chases.of_kind[PB_CHASE_CONFLICT] == 0)
         return pb_fail(err, PB_NOT_FOUND,
                        "not recorded: no timed passes over one line more than fits");

@@ -46,56 +46,68 @@ static double midhinge(const struct pb_sample *sorted)
            2.0;
 }
 
-/* Every second access from `first` on, sorted. */
-static enum pb_status sort_half(const struct pb_sample *cycles, size_t first,
-                                struct pb_sample *sorted_out, struct pb_error *err)
+/* Of loads two by two: the first of each, or what it takes more than the second; sorted. */
+static enum pb_status sort_pairs(const struct pb_sample *cycles, bool is_difference,
+                                 struct pb_sample *sorted_out, struct pb_error *err)
 {
-    struct pb_sample half = {NULL, 0, 0};
-    enum pb_status status = pb_sample_reserve(&half, cycles->count + 1, err);
+    struct pb_sample pairs = {NULL, 0, 0};
+    enum pb_status status = pb_sample_reserve(&pairs, cycles->count + 1, err);
 
-    for (size_t i = first; status == PB_OK && i < cycles->count; i += 2)
-        half.values[half.count++] = cycles->values[i];
+    for (size_t i = 0; status == PB_OK && i + 1 < cycles->count; i += 2)
+        pairs.values[pairs.count++] =
+            cycles->values[i] - (is_difference ? cycles->values[i + 1] : 0.0);
     if (status == PB_OK)
-        status = pb_sample_sorted(&half, sorted_out, err);
-    pb_sample_clear(&half);
+        status = pb_sample_sorted(&pairs, sorted_out, err);
+    pb_sample_clear(&pairs);
     return status;
 }
 
-/* The share of the firsts that take no longer than seconds do; 1 where that may be so of all. */
-static double share_warm(const struct pb_sample *first, const struct pb_sample *second)
+/*
+ * The share of pairs whose first load takes no longer than the second; 1 where that may be so of
+ * all. Pair by pair: whatever else differs between places, such as lines that a small L2 has lost,
+ * both loads of a place share.
+ */
+static double share_warm(const struct pb_sample *differences)
 {
-    double error =
-        pb_interquartile_range(second->values, second->count) / sqrt((double)second->count);
-    double alike = fmax(alike_cycles, alike_errors * error);
+    double error = pb_interquartile_range(differences->values, differences->count) /
+                   sqrt((double)differences->count);
+    double usual = midhinge(differences);
     size_t from, warm;
 
-    if (midhinge(first) - midhinge(second) <= alike)
+    if (usual <= fmax(alike_cycles, alike_errors * error))
         return 1.0;
-    pb_sorted_range(first->values, first->count, -INFINITY,
-                    pb_quantile(second->values, second->count, 0.95) + alike, &from, &warm);
-    return (double)warm / (double)first->count;
+    pb_sorted_range(differences->values, differences->count, -INFINITY, usual / 2.0, &from, &warm);
+    return (double)warm / (double)differences->count;
 }
+
+/* What the near loads' translations are known to be. */
+struct translation {
+    double warm;              /* share of near loads that find it */
+    double untranslated_most; /* what L2 hits without it take at most; NaN: nobody looked */
+};
 
 /*
  * How many of the near loads find their translation: of two loads in a place the second one surely
  * does, and where the first one takes longer, it does not. 1 where nobody looked. They are hits of
  * L2: the rows of DRAM are not in it.
  */
-static enum pb_status find_warm(const struct pb_series *series, double *share_out,
-                                struct pb_error *err)
+static enum pb_status find_translation(const struct pb_series *series,
+                                       struct translation *translation_out, struct pb_error *err)
 {
     static const struct pb_pick pages = {NULL, "traced", "pages"};
-    struct pb_sample cycles = {NULL, 0, 0}, first = cycles, second = cycles;
+    struct pb_sample cycles = {NULL, 0, 0}, first = cycles, differences = cycles;
     enum pb_status status = pb_trace_collect(series, &pages, &cycles, err);
 
     if (status == PB_OK)
-        status = sort_half(&cycles, 0, &first, err);
+        status = sort_pairs(&cycles, false, &first, err);
     if (status == PB_OK)
-        status = sort_half(&cycles, 1, &second, err);
-    *share_out = 1.0;
-    if (status == PB_OK && second.count > 0)
-        *share_out = share_warm(&first, &second);
-    pb_sample_clear(&second);
+        status = sort_pairs(&cycles, true, &differences, err);
+    *translation_out = (struct translation){1.0, NAN};
+    if (status == PB_OK && differences.count > 0) {
+        translation_out->warm = share_warm(&differences);
+        translation_out->untranslated_most = pb_quantile(first.values, first.count, 0.95);
+    }
+    pb_sample_clear(&differences);
     pb_sample_clear(&first);
     pb_sample_clear(&cycles);
     return status;
@@ -118,17 +130,40 @@ static enum pb_status keep_lowest(struct pb_sample *cycles, struct pb_error *err
     return status;
 }
 
+/*
+ * Do most near loads take what the far ones do, which surely miss the TLB? Then a faster kind of
+ * them, if there is one, is that of the translated loads: whatever else happens to a load adds to
+ * its latency.
+ */
+static enum pb_status are_like_far(const struct pb_series *series, bool *alike_out,
+                                   struct pb_error *err)
+{
+    struct pb_latency_estimate near, far;
+    enum pb_status status = measure(series, NULL, "near", &near, err);
+
+    *alike_out = false;
+    if (status == PB_OK && near.modes > 1 && measure(series, NULL, "far", &far, err) == PB_OK)
+        *alike_out = fabs(near.cycles.value - far.cycles.value) <= alike_cycles &&
+                     near.mode_cycles[0] < near.cycles.value - alike_cycles;
+    return status;
+}
+
 /* The latency of the near loads; of those whose translation was there, where some lack it. */
-static enum pb_status measure_near(const struct pb_series *series, double warm,
+static enum pb_status measure_near(const struct pb_series *series,
+                                   const struct translation *translation,
                                    struct pb_latency_estimate *near_out, struct pb_error *err)
 {
     static const struct pb_pick near = {NULL, "traced", "near"};
     struct pb_sample cycles = {NULL, 0, 0}, no_laps = cycles;
-    enum pb_status status;
+    bool is_mixed = translation->warm < 1.0 && translation->warm >= least_warm;
+    enum pb_status status = PB_OK;
 
-    if (warm == 1.0 || warm < least_warm)
+    if (isnan(translation->untranslated_most))
+        status = are_like_far(series, &is_mixed, err);
+    if (status == PB_OK && !is_mixed)
         return measure(series, NULL, "near", near_out, err);
-    status = pb_trace_collect(series, &near, &cycles, err);
+    if (status == PB_OK)
+        status = pb_trace_collect(series, &near, &cycles, err);
     if (status == PB_OK)
         status = keep_lowest(&cycles, err);
     if (status == PB_OK)
@@ -138,11 +173,29 @@ static enum pb_status measure_near(const struct pb_series *series, double warm,
 }
 
 /*
+ * Of a sweep whose misses take no more than hits without translation do, the edge may be the TLB's.
+ * A size that sets explain is the cache's.
+ */
+static void withdraw_size(const struct pb_case *at, const char *why)
+{
+    static const char *const names[] = {"size_bytes", "full_miss_bytes"};
+
+    if (!isnan(pb_parameters_number(at->parameters, "l2", "set_count")))
+        return;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct pb_parameter *answer = pb_parameters_find(at->parameters, "l2", names[i]);
+
+        if (answer != NULL && answer->kind != PB_VALUE_NONE)
+            pb_parameter_set_none(answer, "ambiguous: L2's edge or the TLB's: %s", why);
+    }
+}
+
+/*
  * No more than a bound, of no confidence: inferences of translation need one, and
  * infer_over_sms.c, behind them, withdraws it. L2's misses are the same loads.
  */
 static void state_bound(const struct pb_case *at, const struct pb_latency_estimate *near,
-                        double warm)
+                        const struct translation *translation)
 {
     struct pb_parameter *misses = pb_parameters_find(at->parameters, "l2", "miss_latency_cycles");
     double least = pb_parameters_number(at->parameters, "l2", "latency_cycles");
@@ -153,26 +206,31 @@ static void state_bound(const struct pb_case *at, const struct pb_latency_estima
     snprintf(why, sizeof(why),
              "%.0f%% of L2 hits over as much memory miss the TLB: pages are smaller than 2 MiB, or "
              "the TLB is small",
-             100.0 * (1.0 - warm));
+             100.0 * (1.0 - translation->warm));
     pb_parameter_set_number(pb_case_answer(at, "latency_cycles"), bound, 0.0, "%s", why);
     pb_parameter_set_number(
         pb_case_answer(at, "latency_ns"),
         (struct pb_estimate){1e3 * most / mhz, 1e3 * bound.low / mhz, 1e3 * most / mhz}, 0.0, "%s",
         why);
-    if (misses != NULL)
-        pb_parameter_set_none(misses, "%s", why);
+    if (misses == NULL)
+        return;
+    if (misses->kind == PB_VALUE_NUMBER &&
+        misses->numbers[0].value <= translation->untranslated_most + alike_cycles)
+        withdraw_size(at, why);
+    pb_parameter_set_none(misses, "%s", why);
 }
 
 enum pb_status pb_infer_dram_latency(const struct pb_case *at, struct pb_error *err)
 {
-    double sm_mhz = pb_parameters_number(at->parameters, "clock", "sm_mhz"), warm = 1.0;
+    double sm_mhz = pb_parameters_number(at->parameters, "clock", "sm_mhz");
     const struct pb_parameter *l2 = pb_parameters_find(at->parameters, "l2", "latency_cycles");
     const struct pb_series *series = &at->recordings[0].series;
     struct pb_latency_estimate near;
-    enum pb_status status = find_warm(series, &warm, err);
+    struct translation translation;
+    enum pb_status status = find_translation(series, &translation, err);
 
     if (status == PB_OK)
-        status = measure_near(series, warm, &near, err);
+        status = measure_near(series, &translation, &near, err);
     if (status != PB_OK)
         return status;
     if (l2 != NULL && l2->kind == PB_VALUE_NUMBER && near.cycles.value <= l2->numbers[0].high)
@@ -180,12 +238,13 @@ enum pb_status pb_infer_dram_latency(const struct pb_case *at, struct pb_error *
             err, PB_NOT_FOUND,
             "inconsistent: loads took %.0f cycles, no more than L2 hits: the lines were cached",
             near.cycles.value);
-    if (warm < least_warm) {
-        state_bound(at, &near, warm);
+    if (translation.warm < least_warm) {
+        state_bound(at, &near, &translation);
         return PB_OK;
     }
     pb_latency_state(&near, sm_mhz,
-                     warm == 1.0 ? "cold loads with the TLB warm" : "cold loads, those translated",
+                     translation.warm == 1.0 ? "cold loads with the TLB warm"
+                                             : "cold loads, those translated",
                      pb_case_answer(at, "latency_cycles"), pb_case_answer(at, "latency_ns"));
     return PB_OK;
 }

@@ -27,6 +27,7 @@
 #include <stdio.h>
 
 #include "analysis/cache/census.h"
+#include "analysis/constants.h"
 #include "analysis/trace.h"
 
 /* Walks that another cache has served in part are further from what one SM told than this. */
@@ -251,20 +252,43 @@ static size_t count_sms(const struct pb_series *series)
     return count;
 }
 
+/*
+ * Does another cache answer what one SM missed in L2, and more than a spike's share of it? Then
+ * DRAM's latency is not that of a miss, and neither is the mean of both; what answers first is.
+ */
+static bool is_cache_behind(const struct pb_parameter *misses, const struct pb_parameter *dram)
+{
+    const struct pb_estimate *own = &misses->numbers[0];
+    double last = dram->numbers[0].low;
+
+    return own->low < (1.0 - PB_NEXT_LEVEL_ALIKE) * last &&
+           own->value < (1.0 - PB_NEXT_LEVEL_ALIKE / 2.0) * last;
+}
+
 enum pb_status pb_infer_l2_misses_over_sms(const struct pb_case *at, struct pb_error *err)
 {
     const struct pb_parameter *dram = pb_parameters_find(at->parameters, "dram", "latency_cycles");
     struct pb_parameter *answer = pb_parameters_find(at->parameters, "l2", "miss_latency_cycles");
     size_t sms = count_sms(&at->recordings[0].series);
-    double own;
+    struct pb_estimate own;
 
     (void)err;
     if (dram == NULL || dram->kind != PB_VALUE_NUMBER || answer == NULL ||
-        answer->kind != PB_VALUE_NUMBER || sms < PB_CENSUS_SMS_MIN)
+        answer->kind != PB_VALUE_NUMBER)
         return PB_OK;
-    own = answer->numbers[0].value;
+    own = answer->numbers[0];
+    if (is_cache_behind(answer, dram)) {
+        pb_parameter_set_number(answer, (struct pb_estimate){own.low, own.low, own.high},
+                                answer->confidence,
+                                "what answers first: loads from DRAM take %.1f cycles, and misses "
+                                "of one SM %.1f to %.1f",
+                                dram->numbers[0].value, own.low, own.high);
+        return PB_OK;
+    }
+    if (sms < PB_CENSUS_SMS_MIN)
+        return PB_OK;
     pb_parameter_set_number(answer, dram->numbers[0], dram->confidence,
-                            "loads from DRAM by %zu SMs; one SM's trace: %.1f", sms, own);
+                            "loads from DRAM by %zu SMs; one SM's trace: %.1f", sms, own.value);
     pb_parameter_point_to(answer, at->inference->tests[0]);
     return PB_OK;
 }

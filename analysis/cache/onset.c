@@ -167,6 +167,22 @@ static void count_agreement(const struct pb_sweep_point *points, size_t count, s
 }
 
 /*
+ * How far the share of one point may lie from that of its plateau: in part of it, since of a stride
+ * shorter than the line or behind a prefetcher few loads miss even there; but by one miss of the
+ * lap, whose last line need not be whole, and of laps by their noise.
+ */
+static double tolerance_of(const struct pb_sweep_point *point, const struct pb_sweep_point *plateau,
+                           const struct pb_sweep_model *model)
+{
+    double one_miss = (double)point->stride_bytes / (double)point->footprint_bytes;
+    double noise =
+        pb_sweep_is_lap(point) ? model->lap_noise_cycles / model->miss_penalty_cycles : 0.0;
+
+    return fmin(plateau_tolerance,
+                fmax(fmax(plateau_tolerance * pb_sweep_share(plateau, model), one_miss), noise));
+}
+
+/*
  * The first footprint of those at the end that hold one share of misses, by traces or by laps; 0:
  * it still grows. Nothing more can miss there.
  */
@@ -183,7 +199,7 @@ static uint64_t plateau_start(const struct pb_sweep_point *points, size_t count,
             continue;
         if (last == NULL)
             last = &points[i];
-        if (fabs(share - pb_sweep_share(last, model)) > plateau_tolerance)
+        if (fabs(share - pb_sweep_share(last, model)) > tolerance_of(&points[i], last, model))
             break;
         start = points[i].footprint_bytes;
     }
@@ -200,7 +216,7 @@ static bool rises_behind_traces(const struct pb_sweep_point *points, size_t coun
         last = pb_sweep_is_lap(&points[i]) ? last : i;
     for (size_t i = last; i < count; i++)
         if (pb_sweep_share(&points[i], model) >
-            pb_sweep_share(&points[last], model) + plateau_tolerance)
+            pb_sweep_share(&points[last], model) + tolerance_of(&points[i], &points[last], model))
             return true;
     return false;
 }

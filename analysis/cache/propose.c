@@ -8,6 +8,7 @@
 enum {
     LINE_MIN = 32,
     LINE_MAX = 1024,
+    SECTOR_MAX = 128, /* where no cold pass shows it; no cache is known that fetches more at once */
     WAYS_MAX = 1024,
     SETS_MAX = 1 << 16,
     BITS_MAX = 18, /* of a transform: 2^18 masks */
@@ -92,21 +93,34 @@ static uint64_t from_space(const struct space *space, uint32_t mask)
     return bits;
 }
 
+/* Bits in which lines of one conflict differ: of the array, and of the line that is added. */
+static uint64_t bits_of(const struct pb_cache_chase *chase)
+{
+    uint64_t span = chase->base ^ (chase->base + chase->array_bytes - 1);
+
+    for (unsigned shift = 1; shift < 64; shift *= 2)
+        span |= span >> shift;
+    return (span | (chase->base ^ chase->added)) & ~(chase->stride_bytes - 1);
+}
+
+uint64_t pb_geometry_varied_bits(const struct pb_cache_chases *chases)
+{
+    uint64_t bits = 0;
+
+    for (size_t i = 0; i < chases->count; i++)
+        if (is_conflict(&chases->items[i]))
+            bits |= bits_of(&chases->items[i]);
+    return bits;
+}
+
 /* False: the lines differ in more bits than a transform has. */
 static bool find_bits(const struct pb_cache_chases *chases, struct space *space)
 {
     uint64_t bits = 0;
 
-    for (size_t i = 0; i < chases->count; i++) {
-        const struct pb_cache_chase *chase = &chases->items[i];
-        uint64_t span = chase->base ^ (chase->base + chase->array_bytes - 1);
-
-        if (!is_conflict(chase) || chase->far_bit != 0)
-            continue;
-        for (unsigned shift = 1; shift < 64; shift *= 2)
-            span |= span >> shift;
-        bits |= (span | (chase->base ^ chase->added)) & ~(chase->stride_bytes - 1);
-    }
+    for (size_t i = 0; i < chases->count; i++)
+        if (is_conflict(&chases->items[i]) && chases->items[i].far_bit == 0)
+            bits |= bits_of(&chases->items[i]);
     if (bits == 0 || __builtin_popcountll(bits) > BITS_MAX)
         return false;
     for (unsigned bit = 0; bit < 64; bit++)
@@ -539,7 +553,6 @@ enum pb_status pb_geometry_propose(const struct pb_cache_chases *chases,
                                    struct pb_hypotheses *hypotheses, struct pb_error *err)
 {
     struct arrays arrays = list_arrays(chases);
-    uint64_t stride = stride_of(chases);
     uint64_t least = hints->sector_bytes > LINE_MIN ? hints->sector_bytes : LINE_MIN;
     enum pb_status status = PB_OK;
 
@@ -560,7 +573,7 @@ enum pb_status pb_geometry_propose(const struct pb_cache_chases *chases,
             known.hides_misses = hints->prefetch_bytes > 0;
             uint64_t sector = hints->sector_bytes > 0 ? hints->sector_bytes : least;
 
-            for (; sector <= line && (sector <= stride || sector == hints->sector_bytes) &&
+            for (; sector <= line && (sector <= SECTOR_MAX || sector == hints->sector_bytes) &&
                    status == PB_OK;
                  sector *= 2) {
                 known.sector_bytes = sector;

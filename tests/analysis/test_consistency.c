@@ -110,11 +110,37 @@ static void test_consistency__full_misses_follow_from_the_sets(void **state)
     (void)state;
     put_lru(&set, 34752);
     apply(&set);
-    assert_interval(&set, "l1", "full_miss_bytes", 34752, 34752, 34816);
+    assert_interval(&set, "l1", "full_miss_bytes", 34816, 34752, 34816);
     pb_parameters_clear(&set);
     put_lru(&set, 170.0 * 32768);
     apply(&set);
     assert_withdrawn(&set, "l1", "full_miss_bytes");
+    pb_parameters_clear(&set);
+    put_lru(&set, 34752); /* without the policy, the sets are a bound from below */
+    pb_parameter_set_none(pb_parameters_find(&set, "l1", "policy"), "ambiguous");
+    apply(&set);
+    assert_interval(&set, "l1", "full_miss_bytes", 34752, 34752, 34816);
+    pb_parameters_clear(&set);
+}
+
+/* What was measured as L2 is a cache behind a smaller one, which answers what L1 misses. */
+static void test_consistency__nothing_answers_before_l2(void **state)
+{
+    struct pb_parameters set = {NULL, 0, 0};
+
+    (void)state;
+    put(&set, "l1", "miss_latency_cycles", 308);
+    put(&set, "l2", "latency_cycles", 478);
+    put(&set, "l2", "size_bytes", 393216);
+    apply(&set);
+    assert_withdrawn(&set, "l2", "latency_cycles");
+    assert_withdrawn(&set, "l2", "size_bytes");
+    pb_parameters_clear(&set);
+    put(&set, "l1", "miss_latency_cycles", 260); /* slices and SMs differ by that much */
+    put(&set, "l2", "latency_cycles", 282);
+    put(&set, "l2", "size_bytes", 393216);
+    apply(&set);
+    assert_interval(&set, "l2", "size_bytes", 393216, 393216, 393216);
     pb_parameters_clear(&set);
 }
 
@@ -300,6 +326,7 @@ int main(void)
         cmocka_unit_test(test_consistency__sets_widen_a_size),
         cmocka_unit_test(test_consistency__a_size_has_whole_lines),
         cmocka_unit_test(test_consistency__full_misses_follow_from_the_sets),
+        cmocka_unit_test(test_consistency__nothing_answers_before_l2),
         cmocka_unit_test(test_consistency__a_miss_costs_what_the_next_level_answers),
         cmocka_unit_test(test_consistency__a_second_constant_cache_is_larger_and_later),
         cmocka_unit_test(test_consistency__tlb_levels_reach_farther_and_farther),

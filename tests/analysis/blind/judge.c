@@ -186,12 +186,18 @@ static size_t true_masks(const struct blind_cache *cache, uint64_t masks[BLIND_M
 }
 
 /* The address bits that an index is stated over; all where the method does not say. */
-static uint64_t walked_bits(const struct pb_parameter *parameter)
+static uint64_t varied_bits(const struct pb_parameter *parameter)
 {
-    static const char walked[] = "bits that were walked, ";
-    const char *found = strstr(parameter->method, walked);
+    static const char *const bases[] = {"address bits of the chases, ",
+                                        "address bits of the passes, "};
 
-    return found == NULL ? UINT64_MAX : strtoull(found + sizeof(walked) - 1, NULL, 16);
+    for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++) {
+        const char *found = strstr(parameter->method, bases[i]);
+
+        if (found != NULL)
+            return strtoull(found + strlen(bases[i]), NULL, 16);
+    }
+    return UINT64_MAX;
 }
 
 static void check_masks(struct answers *answers, const char *memory,
@@ -209,7 +215,7 @@ static void check_masks(struct answers *answers, const char *memory,
         return;
     }
     for (size_t i = 0; i < rank; i++)
-        truth[i] &= walked_bits(parameter);
+        truth[i] &= varied_bits(parameter);
     rank = reduce(truth, rank);
     for (size_t i = 0; i < parameter->number_count; i++)
         found[i] = (uint64_t)parameter->numbers[i].value;
@@ -260,7 +266,7 @@ static void check_index(struct answers *answers, const char *memory,
                         const struct blind_cache *cache)
 {
     const struct pb_parameter *kind = pb_parameters_find(answers->parameters, memory, "index_kind");
-    uint64_t walked = kind == NULL ? UINT64_MAX : walked_bits(kind);
+    uint64_t varied = kind == NULL ? UINT64_MAX : varied_bits(kind);
     uint64_t masks[BLIND_MASKS_MAX], own[BLIND_MASKS_MAX];
     struct blind_cache modulo = *cache;
     bool plain = !cache->is_xor;
@@ -269,7 +275,7 @@ static void check_index(struct answers *answers, const char *memory,
     modulo.mask_count = 0;
     if (cache->is_xor && true_masks(cache, masks) == true_masks(&modulo, own)) {
         for (size_t i = 0; i < cache->mask_count; i++)
-            masks[i] &= walked;
+            masks[i] &= varied;
         reduce(masks, cache->mask_count);
         plain = memcmp(masks, own, cache->mask_count * sizeof(masks[0])) == 0;
     }
