@@ -84,6 +84,7 @@ static double share_warm(const struct pb_sample *differences)
 struct translation {
     double warm;              /* share of near loads that find it */
     double untranslated_most; /* what L2 hits without it take at most; NaN: nobody looked */
+    double cost_most;         /* what a translation costs at most */
 };
 
 /*
@@ -102,10 +103,11 @@ static enum pb_status find_translation(const struct pb_series *series,
         status = sort_pairs(&cycles, false, &first, err);
     if (status == PB_OK)
         status = sort_pairs(&cycles, true, &differences, err);
-    *translation_out = (struct translation){1.0, NAN};
+    *translation_out = (struct translation){1.0, NAN, 0.0};
     if (status == PB_OK && differences.count > 0) {
         translation_out->warm = share_warm(&differences);
         translation_out->untranslated_most = pb_quantile(first.values, first.count, 0.95);
+        translation_out->cost_most = pb_quantile(differences.values, differences.count, 0.95);
     }
     pb_sample_clear(&differences);
     pb_sample_clear(&first);
@@ -131,39 +133,38 @@ static enum pb_status keep_lowest(struct pb_sample *cycles, struct pb_error *err
 }
 
 /*
- * Do most near loads take what the far ones do, which surely miss the TLB? Then a faster kind of
- * them, if there is one, is that of the translated loads: whatever else happens to a load adds to
- * its latency.
+ * Are some near loads translated and some not? A kind of them that takes more than the fastest one,
+ * and no more than a translation costs, is the same load without its translation. Pages smaller
+ * than 2 MiB are new to the loads that tell the share, and are not to many of the near ones.
  */
-static enum pb_status are_like_far(const struct pb_series *series, bool *alike_out,
-                                   struct pb_error *err)
+static enum pb_status are_mixed(const struct pb_series *series,
+                                const struct translation *translation, bool *mixed_out,
+                                struct pb_error *err)
 {
-    struct pb_latency_estimate near, far;
-    enum pb_status status = measure(series, NULL, "near", &near, err);
+    struct pb_latency_estimate near;
+    enum pb_status status = PB_OK;
 
-    *alike_out = false;
-    if (status == PB_OK && near.modes > 1 && measure(series, NULL, "far", &far, err) == PB_OK)
-        *alike_out = fabs(near.cycles.value - far.cycles.value) <= alike_cycles &&
-                     near.mode_cycles[0] < near.cycles.value - alike_cycles;
+    *mixed_out = translation->warm < 1.0 && translation->warm >= least_warm;
+    if (translation->warm == 1.0 || *mixed_out)
+        return PB_OK;
+    status = measure(series, NULL, "near", &near, err);
+    if (status == PB_OK)
+        *mixed_out = near.modes > 1 && near.mode_cycles[1] - near.mode_cycles[0] <=
+                                           translation->cost_most + alike_cycles;
     return status;
 }
 
 /* The latency of the near loads; of those whose translation was there, where some lack it. */
-static enum pb_status measure_near(const struct pb_series *series,
-                                   const struct translation *translation,
+static enum pb_status measure_near(const struct pb_series *series, bool is_mixed,
                                    struct pb_latency_estimate *near_out, struct pb_error *err)
 {
     static const struct pb_pick near = {NULL, "traced", "near"};
     struct pb_sample cycles = {NULL, 0, 0}, no_laps = cycles;
-    bool is_mixed = translation->warm < 1.0 && translation->warm >= least_warm;
-    enum pb_status status = PB_OK;
+    enum pb_status status;
 
-    if (isnan(translation->untranslated_most))
-        status = are_like_far(series, &is_mixed, err);
-    if (status == PB_OK && !is_mixed)
+    if (!is_mixed)
         return measure(series, NULL, "near", near_out, err);
-    if (status == PB_OK)
-        status = pb_trace_collect(series, &near, &cycles, err);
+    status = pb_trace_collect(series, &near, &cycles, err);
     if (status == PB_OK)
         status = keep_lowest(&cycles, err);
     if (status == PB_OK)
@@ -227,10 +228,13 @@ enum pb_status pb_infer_dram_latency(const struct pb_case *at, struct pb_error *
     const struct pb_series *series = &at->recordings[0].series;
     struct pb_latency_estimate near;
     struct translation translation;
+    bool is_mixed = false;
     enum pb_status status = find_translation(series, &translation, err);
 
     if (status == PB_OK)
-        status = measure_near(series, &translation, &near, err);
+        status = are_mixed(series, &translation, &is_mixed, err);
+    if (status == PB_OK)
+        status = measure_near(series, is_mixed, &near, err);
     if (status != PB_OK)
         return status;
     if (l2 != NULL && l2->kind == PB_VALUE_NUMBER && near.cycles.value <= l2->numbers[0].high)
@@ -238,7 +242,7 @@ enum pb_status pb_infer_dram_latency(const struct pb_case *at, struct pb_error *
             err, PB_NOT_FOUND,
             "inconsistent: loads took %.0f cycles, no more than L2 hits: the lines were cached",
             near.cycles.value);
-    if (translation.warm < least_warm) {
+    if (translation.warm < 1.0 && !is_mixed) {
         state_bound(at, &near, &translation);
         return PB_OK;
     }

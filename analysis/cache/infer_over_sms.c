@@ -285,8 +285,8 @@ enum pb_status pb_infer_l2_misses_over_sms(const struct pb_case *at, struct pb_e
                                 dram->numbers[0].value, own.low, own.high);
         return PB_OK;
     }
-    if (sms < PB_CENSUS_SMS_MIN)
-        return PB_OK;
+    if (sms < PB_CENSUS_SMS_MIN && own.value <= dram->numbers[0].high)
+        return PB_OK; /* longer: some of its loads lacked their translation */
     pb_parameter_set_number(answer, dram->numbers[0], dram->confidence,
                             "loads from DRAM by %zu SMs; one SM's trace: %.1f", sms, own.value);
     pb_parameter_point_to(answer, at->inference->tests[0]);
