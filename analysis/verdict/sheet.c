@@ -8,7 +8,10 @@
 
 #include "analysis/verdict/room.h"
 
-static const struct pb_reading absent_cell = {NAN, 0.0, -1};
+enum { CELLS_AT_ONCE = 16 };
+
+static const struct pb_stored_reading absent_cell = {NAN, 0.0F, -1};
+static const struct pb_reading absent = {NAN, 0.0, -1};
 
 enum pb_status pb_sheet_add_subject(struct pb_sheet *sheet, const struct pb_subject *subject,
                                     size_t *subject_out, struct pb_error *err)
@@ -93,19 +96,43 @@ static enum pb_status add_metric(struct pb_sheet *sheet, const struct pb_metric 
     return PB_OK;
 }
 
-/* Room for every metric there is, and for as many as are reserved by now. */
+/* Room for every metric there is. */
 static enum pb_status grow_cells(const struct pb_sheet *sheet, struct pb_subject *subject,
                                  struct pb_error *err)
 {
-    struct pb_reading *grown = realloc(subject->cells, sheet->metric_capacity * sizeof(*grown));
+    size_t capacity = (sheet->metric_count + CELLS_AT_ONCE - 1) / CELLS_AT_ONCE * CELLS_AT_ONCE;
+    struct pb_stored_reading *grown = realloc(subject->cells, capacity * sizeof(*grown));
 
     if (grown == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu numbers",
-                       sheet->metric_capacity);
-    for (size_t i = subject->cell_capacity; i < sheet->metric_capacity; i++)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu numbers", capacity);
+    for (size_t i = subject->cell_capacity; i < capacity; i++)
         grown[i] = absent_cell;
     subject->cells = grown;
-    subject->cell_capacity = sheet->metric_capacity;
+    subject->cell_capacity = capacity;
+    return PB_OK;
+}
+
+/* *cell_out: the reading, as the sheet keeps it. */
+static enum pb_status pack(struct pb_sheet *sheet, const struct pb_reading *reading,
+                           struct pb_stored_reading *cell_out, struct pb_error *err)
+{
+    int64_t *places;
+
+    *cell_out = absent_cell;
+    if (!isfinite(reading->value))
+        return PB_OK;
+    *cell_out =
+        (struct pb_stored_reading){reading->value, (float)reading->noise, (int32_t)reading->place};
+    if (reading->place >= -1 && reading->place <= INT32_MAX)
+        return PB_OK;
+    places = pb_with_room(sheet->far_places, sheet->far_place_count, &sheet->far_place_capacity,
+                          sizeof(*places));
+    if (places == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu places",
+                       sheet->far_place_count + 1);
+    sheet->far_places = places;
+    sheet->far_places[sheet->far_place_count] = reading->place;
+    cell_out->place = -2 - (int32_t)sheet->far_place_count++;
     return PB_OK;
 }
 
@@ -134,31 +161,40 @@ enum pb_status pb_sheet_add_metric(struct pb_sheet *sheet, const struct pb_metri
 }
 
 enum pb_status pb_sheet_put(struct pb_sheet *sheet, size_t subject, size_t metric,
-                            struct pb_reading cell, struct pb_error *err)
+                            struct pb_reading reading, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
+    struct pb_stored_reading cell;
 
     if (metric >= sheet->subjects[subject].cell_capacity)
         status = grow_cells(sheet, &sheet->subjects[subject], err);
     if (status == PB_OK)
-        sheet->subjects[subject].cells[metric] = isfinite(cell.value) ? cell : absent_cell;
+        status = pack(sheet, &reading, &cell, err);
+    if (status == PB_OK)
+        sheet->subjects[subject].cells[metric] = cell;
     return status;
 }
 
 enum pb_status pb_sheet_set(struct pb_sheet *sheet, size_t subject, const struct pb_metric *metric,
-                            struct pb_reading cell, struct pb_error *err)
+                            struct pb_reading reading, struct pb_error *err)
 {
     size_t at = 0;
     enum pb_status status = pb_sheet_add_metric(sheet, metric, &at, err);
 
-    return status == PB_OK ? pb_sheet_put(sheet, subject, at, cell, err) : status;
+    return status == PB_OK ? pb_sheet_put(sheet, subject, at, reading, err) : status;
 }
 
 struct pb_reading pb_sheet_cell(const struct pb_sheet *sheet, size_t subject, size_t metric)
 {
     const struct pb_subject *row = &sheet->subjects[subject];
+    const struct pb_stored_reading *cell;
 
-    return metric < row->cell_capacity ? row->cells[metric] : absent_cell;
+    if (metric >= row->cell_capacity)
+        return absent;
+    cell = &row->cells[metric];
+    return (struct pb_reading){cell->value, (double)cell->noise,
+                               cell->place < -1 ? sheet->far_places[-2 - cell->place]
+                                                : cell->place};
 }
 
 bool pb_sheet_is_measured(const struct pb_sheet *sheet, size_t subject, size_t metric)
@@ -192,6 +228,7 @@ void pb_sheet_clear(struct pb_sheet *sheet)
         free(sheet->subjects[i].cells);
     free(sheet->subjects);
     free(sheet->metrics);
+    free(sheet->far_places);
     *sheet = (struct pb_sheet){0};
 }
 

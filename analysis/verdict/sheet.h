@@ -22,6 +22,13 @@ struct pb_reading {
     int64_t place; /* SM, address, peer, … that the number belongs to; -1: the whole device */
 };
 
+/* How the sheet keeps a reading: fleets with a baseline have millions. */
+struct pb_stored_reading {
+    double value;
+    float noise;
+    int32_t place; /* below -1: the sheet's far_places[-2 - place] */
+};
+
 /* One device, or one rank without a device. */
 struct pb_subject {
     char key[PB_KEY_LENGTH]; /* HOST.gpuSLOT; empty when no device was found */
@@ -37,7 +44,7 @@ struct pb_subject {
     double measured_seconds;    /* Unix time of its first state; 0: not known */
     bool is_own_baseline;       /* the baseline held this very measurement, which was left out */
     struct pb_device_info info; /* zeroed when there is no device */
-    struct pb_reading *cells;   /* one per metric of the sheet */
+    struct pb_stored_reading *cells; /* one per metric of the sheet */
     size_t cell_capacity;
 };
 
@@ -46,6 +53,8 @@ struct pb_sheet {
     size_t metric_count, metric_capacity;
     struct pb_subject *subjects;
     size_t subject_count, subject_capacity;
+    int64_t *far_places; /* what is too large for a cell */
+    size_t far_place_count, far_place_capacity;
     size_t next_metric; /* where pb_sheet_set() looks first: devices bring their numbers in order */
     bool is_mixed;      /* it has a metric by two versions of its test's method */
 };
@@ -60,13 +69,13 @@ enum pb_status pb_sheet_add_subject(struct pb_sheet *sheet, const struct pb_subj
  * not finite is not measured. PB_INVALID: that metric is there with another unit, part or domain.
  */
 enum pb_status pb_sheet_set(struct pb_sheet *sheet, size_t subject, const struct pb_metric *metric,
-                            struct pb_reading cell, struct pb_error *err);
+                            struct pb_reading reading, struct pb_error *err);
 
 /* The same in two steps, for many numbers of one metric: which one it is, then the number. */
 enum pb_status pb_sheet_add_metric(struct pb_sheet *sheet, const struct pb_metric *metric,
                                    size_t *index_out, struct pb_error *err);
 enum pb_status pb_sheet_put(struct pb_sheet *sheet, size_t subject, size_t metric,
-                            struct pb_reading cell, struct pb_error *err);
+                            struct pb_reading reading, struct pb_error *err);
 
 /* The cell, or one with a NaN value when it was never set. */
 struct pb_reading pb_sheet_cell(const struct pb_sheet *sheet, size_t subject, size_t metric);
