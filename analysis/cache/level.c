@@ -7,9 +7,9 @@
 #include "analysis/trace.h"
 
 static const struct pb_level_path ways[] = {
-    {"l1", "global_ca", "global_cg", true},       {"l2", "global_cg", NULL, false},
-    {"readonly", "readonly", "global_cg", false}, {"texture", "texture", "global_cg", false},
-    {"constant_l1", "constant", NULL, false},     {"constant_l15", "constant", NULL, false},
+    {"l1", "global_ca", "global_cg"},      {"l2", "global_cg", NULL},
+    {"readonly", "readonly", "global_cg"}, {"texture", "texture", "global_cg"},
+    {"constant_l1", "constant", NULL},     {"constant_l15", "constant", NULL},
 };
 
 /* Loads of a cached path are faster than those past the cache this often; 1/2 if there is none. */
@@ -149,52 +149,33 @@ static bool add_class(struct pb_cache_level *level, const struct pb_sample *samp
     return true;
 }
 
-/* Another sample's misses are the level's where all of them take less: what answers first. */
-static void prefer_faster(struct pb_cache_level *level, struct pb_sample *sample, double miss_low,
-                          double sample_most)
-{
-    struct pb_sample kept = level->misses;
-
-    if (!(level->classes.miss.low < miss_low - 1.0) || sample_most >= miss_low)
-        return;
-    level->misses = *sample;
-    *sample = kept;
-}
-
 /*
- * Misses as the phase "miss", as the sweep, and as the way past the level shows them. They differ
- * where a further cache answers the ones but not the others; its latency, the lower one, is what
- * missing this level costs. The way past a texture cache is none of these: textures take some 60
- * cycles more by themselves (H100, H200).
+ * Misses as the phase "miss" and as the sweep shows them. They differ where a further cache answers
+ * the ones but not the others; its latency, the lower one, is what missing this level costs.
  */
 static enum pb_status classify(struct pb_cache_level *level, struct pb_error *err)
 {
     struct pb_pick pick = {level->way->path, "traced", "miss"};
-    struct pb_pick reference = {level->way->past, "traced", "reference"};
-    struct pb_sample slowest = {NULL, 0, 0}, past = slowest;
+    struct pb_sample slowest = {NULL, 0, 0};
     enum pb_status status = pb_trace_collect(level->series, &pick, &level->misses, err);
     double miss_low = INFINITY;
-    struct pb_band band;
 
     if (status == PB_OK)
         status = collect_slowest(level, &slowest, err);
-    if (status == PB_OK && level->way->is_same_unit)
-        status = pb_trace_collect(level->series, &reference, &past, err);
-    if (status == PB_OK && add_class(level, &level->misses))
+    if (status != PB_OK)
+        return status;
+    if (add_class(level, &level->misses))
         miss_low = level->classes.miss.low;
-    if (status == PB_OK && add_class(level, &slowest))
-        prefer_faster(level, &slowest, miss_low, -INFINITY);
-    if (status == PB_OK && level->classified && past.count > 0) {
-        miss_low = level->classes.miss.low;
-        status = pb_classes_hit_band(&past, &band, err);
-        if (status == PB_OK && band.high < miss_low && add_class(level, &past))
-            prefer_faster(level, &past, miss_low, band.high);
+    if (add_class(level, &slowest) && level->classes.miss.low < miss_low - 1.0) {
+        struct pb_sample kept = level->misses;
+
+        level->misses = slowest;
+        slowest = kept;
     }
-    pb_sample_clear(&past);
     pb_sample_clear(&slowest);
     if (level->classified && has_random_walks(level))
         level->classes.miss.high = INFINITY;
-    return status;
+    return PB_OK;
 }
 
 enum pb_status pb_level_open(const struct pb_case *at, struct pb_cache_level *level_out,

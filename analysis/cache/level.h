@@ -16,7 +16,6 @@ struct pb_level_path {
     const char *memory; /* l1, l2, readonly, … */
     const char *path;   /* loads that it caches */
     const char *past;   /* loads that skip it; NULL: there are none */
-    bool is_same_unit;  /* which take what a miss does: no unit of their own is in between */
 };
 
 struct pb_cache_level {
