@@ -174,20 +174,26 @@ static enum pb_status measure_near(const struct pb_series *series, bool is_mixed
 }
 
 /*
- * Of a sweep whose misses take no more than hits without translation do, the edge may be the TLB's.
- * A size that sets explain is the cache's.
+ * Where most loads lack their translation, and the misses of L2's sweep take no more than such hits
+ * do, its edge may be the TLB's. A size that sets explain is the cache's.
  */
-static void withdraw_size(const struct pb_case *at, const char *why)
+static void doubt_size(const struct pb_case *at, const struct translation *translation)
 {
-    static const char *const names[] = {"size_bytes", "full_miss_bytes"};
+    static const char *const names[] = {"size_bytes", "full_miss_bytes", "miss_latency_cycles"};
+    double misses = pb_parameters_number(at->parameters, "l2", "miss_latency_cycles");
 
-    if (!isnan(pb_parameters_number(at->parameters, "l2", "set_count")))
+    if (translation->warm >= least_warm ||
+        !isnan(pb_parameters_number(at->parameters, "l2", "set_count")) ||
+        !(misses <= translation->untranslated_most + alike_cycles))
         return;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct pb_parameter *answer = pb_parameters_find(at->parameters, "l2", names[i]);
 
         if (answer != NULL && answer->kind != PB_VALUE_NONE)
-            pb_parameter_set_none(answer, "ambiguous: L2's edge or the TLB's: %s", why);
+            pb_parameter_set_none(answer,
+                                  "ambiguous: L2's edge or the TLB's: %.0f%% of L2 hits over as "
+                                  "much memory miss the TLB, and take no less than its misses",
+                                  100.0 * (1.0 - translation->warm));
     }
 }
 
@@ -213,12 +219,8 @@ static void state_bound(const struct pb_case *at, const struct pb_latency_estima
         pb_case_answer(at, "latency_ns"),
         (struct pb_estimate){1e3 * most / mhz, 1e3 * bound.low / mhz, 1e3 * most / mhz}, 0.0, "%s",
         why);
-    if (misses == NULL)
-        return;
-    if (misses->kind == PB_VALUE_NUMBER &&
-        misses->numbers[0].value <= translation->untranslated_most + alike_cycles)
-        withdraw_size(at, why);
-    pb_parameter_set_none(misses, "%s", why);
+    if (misses != NULL)
+        pb_parameter_set_none(misses, "%s", why);
 }
 
 enum pb_status pb_infer_dram_latency(const struct pb_case *at, struct pb_error *err)
@@ -231,8 +233,10 @@ enum pb_status pb_infer_dram_latency(const struct pb_case *at, struct pb_error *
     bool is_mixed = false;
     enum pb_status status = find_translation(series, &translation, err);
 
-    if (status == PB_OK)
+    if (status == PB_OK) {
+        doubt_size(at, &translation);
         status = are_mixed(series, &translation, &is_mixed, err);
+    }
     if (status == PB_OK)
         status = measure_near(series, is_mixed, &near, err);
     if (status != PB_OK)

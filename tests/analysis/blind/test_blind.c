@@ -195,7 +195,7 @@ static void test_blind__what_is_stated_was_told_apart(void **state)
                  {6200019, "l2."},
                  {6200048, "readonly."},
                  {6200054, "l2."},
-                 {6200060, "l2.size_bytes"},
+                 {6200060, "l2."},
                  {6210008, "l2.size_bytes"},
                  {6210134, "constant_l1."}};
 
