@@ -101,9 +101,8 @@ static const struct pb_field test_fields[] = {
     LATER(I64, pb_test_row, concurrent_devices, "concurrent_devices", "",
           "devices of the node that were to run it at the same time; 0: it is not such a test"),
     LATER(U64, pb_test_row, method_version, "method_version", "",
-          "1, 2, …: one more where the test came to give other numbers of an unchanged device; 0: "
-          "the "
-          "first"),
+          "1, 2, …: one more where the test came to give other numbers of an unchanged device; "
+          "0: the first"),
 };
 
 static const struct pb_field point_fields[] = {

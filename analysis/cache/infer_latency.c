@@ -177,7 +177,7 @@ static enum pb_status measure_near(const struct pb_series *series, bool is_mixed
  * Where most loads lack their translation, and the misses of L2's sweep take no more than such hits
  * do, its edge may be the TLB's. A size that sets explain is the cache's.
  */
-static void doubt_size(const struct pb_case *at, const struct translation *translation)
+static void withdraw_ambiguous_size(const struct pb_case *at, const struct translation *translation)
 {
     static const char *const names[] = {"size_bytes", "full_miss_bytes", "miss_latency_cycles"};
     double misses = pb_parameters_number(at->parameters, "l2", "miss_latency_cycles");
@@ -234,7 +234,7 @@ enum pb_status pb_infer_dram_latency(const struct pb_case *at, struct pb_error *
     enum pb_status status = find_translation(series, &translation, err);
 
     if (status == PB_OK) {
-        doubt_size(at, &translation);
+        withdraw_ambiguous_size(at, &translation);
         status = are_mixed(series, &translation, &is_mixed, err);
     }
     if (status == PB_OK)

@@ -1,4 +1,4 @@
-/* The noise model: jitter and spikes of known shares are found again, and classes in mixtures. */
+/* The noise model: jitter and spikes of known shares are found again. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
