@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/confidence.h"
 #include "analysis/consistency.h"
 
 struct pb_parameter *pb_case_answer(const struct pb_case *at, const char *name)
@@ -162,6 +163,17 @@ static enum pb_status run_row(struct pb_case *at, const struct pb_recordings *so
     return PB_OK;
 }
 
+/* From shares of votes to probabilities, when nothing changes them any more. */
+static void calibrate(struct pb_parameters *parameters)
+{
+    for (size_t i = 0; i < parameters->count; i++) {
+        struct pb_parameter *parameter = &parameters->items[i];
+
+        parameter->confidence = pb_confidence_calibrated(
+            pb_confidence_family(parameter->memory, parameter->name), parameter->votes);
+    }
+}
+
 enum pb_status pb_infer_rows(const struct pb_inference *rows, const struct pb_device_info *info,
                              const char *place, const struct pb_recordings *source,
                              struct pb_parameters *parameters_out, size_t *analysed_out,
@@ -191,6 +203,7 @@ enum pb_status pb_infer_rows(const struct pb_inference *rows, const struct pb_de
         return pb_fail(err, status, "%s", reason.message);
     }
     pb_consistency_apply(info, &parameters);
+    calibrate(&parameters);
     *parameters_out = parameters;
     *analysed_out = analysed;
     return PB_OK;

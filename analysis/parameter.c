@@ -74,7 +74,7 @@ static void begin(struct pb_parameter *parameter, enum pb_value_kind kind, doubl
                   const char *method, va_list args)
 {
     parameter->kind = kind;
-    parameter->confidence = clamp_confidence(confidence);
+    parameter->votes = parameter->confidence = clamp_confidence(confidence);
     parameter->number_count = 0;
     memset(parameter->word, 0, sizeof(parameter->word));
     memset(parameter->reason, 0, sizeof(parameter->reason));
@@ -176,7 +176,7 @@ void pb_parameter_set_none(struct pb_parameter *parameter, const char *reason, .
 
     parameter->kind = PB_VALUE_NONE;
     parameter->number_count = 0;
-    parameter->confidence = 0.0;
+    parameter->votes = parameter->confidence = 0.0;
     memset(parameter->word, 0, sizeof(parameter->word));
     memset(parameter->method, 0, sizeof(parameter->method));
     va_start(args, reason);

@@ -37,7 +37,8 @@ struct pb_parameter {
     struct pb_estimate numbers[PB_LIST_MAX];
     size_t number_count; /* 1 for PB_VALUE_NUMBER */
     char word[PB_TEXT_LENGTH];
-    double confidence;                /* 0 … 1, see confidence.h */
+    double votes;                     /* share of the votes, 0 … 1, see confidence.h */
+    double confidence;                /* the same until the device is finished, then calibrated */
     char method[PB_MESSAGE_LENGTH];   /* how, and from how much */
     char evidence[PB_MESSAGE_LENGTH]; /* path of the recording in the fleet file */
     char reason[PB_MESSAGE_LENGTH];

@@ -108,7 +108,7 @@
     PB_METRIC(name, "ratio", component, FRACTION, HIGHER, 0.0, 0.02, 0.0, tolerance_traits, "",    \
               description)
 
-/* ---- parameters that the analysis states from confidence 0.6 on ---- */
+/* ---- parameters of which at least 60% of the votes agree ---- */
 
 CYCLES_METRIC("clock.overhead_cycles", CLOCK, 0.0, 0, "", "between two time stamps")
 RATE_METRIC("clock.sm_mhz", "MHz", CLOCK, 0.01, 0.0125, 0, "SM clock; healthy ones step by 15 MHz")

@@ -19,7 +19,8 @@
 
 enum { LISTED_MAX = 8 };
 
-static const double least_confidence = 0.6;
+/* What a metric needs is that the next piece of evidence would agree: the share of the votes. */
+static const double least_votes = 0.6;
 
 /* The last word of an evidence path is its test. */
 static const char *test_of(const struct pb_parameter *parameter)
@@ -76,7 +77,7 @@ static void put_parameter(struct pb_observer *observer, const struct pb_paramete
     char name[PB_METRIC_NAME_LENGTH];
 
     if (row == NULL || count > LISTED_MAX || (!is_number && parameter->kind != PB_VALUE_LIST) ||
-        parameter->confidence < least_confidence)
+        parameter->votes < least_votes)
         return;
     for (size_t i = 0; i < count; i++) {
         if (is_number)
@@ -109,7 +110,7 @@ static double sure_number(const struct pb_parameters *parameters, const char *me
 {
     const struct pb_parameter *parameter = pb_parameters_find(parameters, memory, name);
 
-    return parameter != NULL && parameter->confidence >= least_confidence
+    return parameter != NULL && parameter->votes >= least_votes
                ? pb_parameters_number(parameters, memory, name)
                : NAN;
 }

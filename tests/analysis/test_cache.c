@@ -110,7 +110,7 @@ static void test_l1__laps_that_disagree_lower_the_confidence(void **state)
     latency = device_parameter(&device, "l1", "latency_cycles");
     assert_float_equal(latency->numbers[0].value, 33, 0);
     assert_float_equal(latency->numbers[0].high, 39, 0);
-    assert_true(latency->confidence < 0.55);
+    assert_true(latency->votes < 0.55);
     assert_non_null(strstr(latency->method, "timed passes DISAGREE: 39.00"));
     assert_none(&device, "l1", "latency_ns", "depends on clock.sm_mhz");
     assert_none(&device, "l1", "miss_latency_cycles", "slower than a hit");

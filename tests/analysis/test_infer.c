@@ -56,7 +56,7 @@ static void test_clock__small_drift_widens_and_lowers(void **state)
     rate = device_parameter(&device, "clock", "sm_mhz");
     assert_int_equal(rate->kind, PB_VALUE_NUMBER);
     assert_true(rate->numbers[0].low <= 1970.01 && rate->numbers[0].high >= 1979.99);
-    assert_true(rate->confidence < 0.6);
+    assert_true(rate->votes < 0.6);
     device_clear(&device);
 }
 

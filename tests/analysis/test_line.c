@@ -96,7 +96,7 @@ static void test_line__spikes_that_look_like_misses_leave_it_open(void **state)
     device_infer(&device);
     assert_float_equal(device_parameter(&device, "l2", "line_bytes")->numbers[0].low, 32, 0);
     assert_float_equal(device_parameter(&device, "l2", "line_bytes")->numbers[0].high, 128, 0);
-    assert_true(device_parameter(&device, "l2", "line_bytes")->confidence < 0.5);
+    assert_true(device_parameter(&device, "l2", "line_bytes")->votes < 0.5);
     device_clear(&device);
 }
 

@@ -102,7 +102,7 @@ static void assert_holds(const struct pb_parameters *parameters, const char *nam
     const struct pb_parameter *found = selected_find(parameters, "tlb_l2", name);
 
     if (!(found->numbers[0].low <= truth && truth <= found->numbers[0].high) ||
-        (found->numbers[0].value != truth && found->confidence > 0.5))
+        (found->numbers[0].value != truth && found->votes > 0.5))
         fail_msg("%s: %g is not in %g to %g", name, truth, found->numbers[0].low,
                  found->numbers[0].high);
 }

@@ -132,7 +132,7 @@ static void test_tpcs__constant_partners_make_them(void **state)
     device_infer(&device);
     assert_value(&device, "sm", "tpc_count", 6);
     assert_value(&device, "sm", "tpc_sm_counts", 2);
-    assert_true(device_parameter(&device, "sm", "tpc_count")->confidence <= 0.7);
+    assert_true(device_parameter(&device, "sm", "tpc_count")->votes <= 0.7);
     assert_non_null(strstr(device_parameter(&device, "sm", "tpc_count")->evidence, "sm_clusters"));
     device_clear(&device);
 }

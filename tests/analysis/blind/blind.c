@@ -1,14 +1,18 @@
 /*
- * Recovers drawn devices by hand: blind [FIRST_SEED [COUNT [all]]]. Prints how often every
+ * Recovers drawn devices by hand: blind [FIRST_SEED [COUNT [all|values]]]. Prints how often every
  * parameter was found exactly, in an interval, wrongly, though there is none, or not at all, every
  * wrong value (with "all" every missing one too), and how often values of each confidence were
- * right. Exit code 1 when more than 0.2% of the stated values are wrong.
+ * right: exact, or in an interval that holds the truth. With "values" it prints one line for every
+ * parameter instead, from which calibrate.py makes the table of confidences: seed, parameter,
+ * family, verdict, share of the votes, confidence. Exit code 1 when more than 0.2% of the stated
+ * values are wrong.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/blind/recover.h"
+#include "analysis/confidence.h"
 
 /* Upper edges of the bins of confidence. */
 static const double edges[] = {0.2, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0};
@@ -48,13 +52,26 @@ static void add(struct totals *totals, uint64_t seed, const struct blind_result 
     if (blind_is_false(result) || (all && result->verdict == BLIND_NULL))
         printf("seed %llu: %s %s %.3f: %s\n", (unsigned long long)seed, result->name,
                headings[result->verdict], result->confidence, result->detail);
-    if (result->verdict == BLIND_NULL || result->verdict == BLIND_BOUNDED ||
-        result->verdict == BLIND_UNJUDGED || result->confidence == 0.0)
+    if (result->verdict == BLIND_NULL || result->verdict == BLIND_UNJUDGED ||
+        result->confidence == 0.0)
         return;
     while (bin + 1 < CURVE && result->confidence >= edges[bin])
         bin++;
     totals->stated[bin]++;
-    totals->right[bin] += result->verdict == BLIND_EXACT;
+    totals->right[bin] += !blind_is_false(result);
+}
+
+static void print_values(uint64_t seed, const struct blind_result *results, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char memory[sizeof(results[i].name)];
+        const char *dot = strchr(results[i].name, '.');
+
+        snprintf(memory, sizeof(memory), "%.*s", (int)(dot - results[i].name), results[i].name);
+        printf("%llu,%s,%s,%s,%.6f,%.6f\n", (unsigned long long)seed, results[i].name,
+               pb_confidence_family_name(pb_confidence_family(memory, dot + 1)),
+               headings[results[i].verdict], results[i].votes, results[i].confidence);
+    }
 }
 
 static void print_row(const char *name, const size_t *of)
@@ -85,6 +102,7 @@ int main(int argc, char **argv)
 {
     uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
     uint64_t count = argc > 2 ? strtoull(argv[2], NULL, 10) : 200;
+    int values = argc > 3 && strcmp(argv[3], "values") == 0;
     static struct totals totals;
     char folder[] = "/tmp/blind-XXXXXX";
 
@@ -99,11 +117,14 @@ int main(int argc, char **argv)
         found = blind_recover(&profile, folder, results);
         if (found == 0)
             printf("seed %llu: %s\n", (unsigned long long)seed, results[0].detail);
-        for (size_t i = 0; i < found; i++)
+        if (values)
+            print_values(seed, results, found);
+        for (size_t i = 0; i < found && !values; i++)
             add(&totals, seed, &results[i], argc > 3);
         fflush(stdout);
     }
-    print(&totals);
+    if (!values)
+        print(&totals);
     remove(folder);
     return (totals.of[BLIND_WRONG] + totals.of[BLIND_SPURIOUS]) * 500 > totals.of[BLIND_EXACT];
 }

@@ -23,6 +23,7 @@ static struct blind_result *next_result(struct answers *answers, const char *mem
     snprintf(result->name, sizeof(result->name), "%s.%s", memory, name);
     result->verdict = BLIND_NULL;
     result->confidence = 0.0;
+    result->votes = parameter == NULL ? 0.0 : parameter->votes;
     snprintf(result->detail, sizeof(result->detail), "%s",
              parameter == NULL ? "not in the table" : parameter->reason);
     return result;

@@ -22,6 +22,7 @@ struct blind_result {
     char name[2 * PB_NAME_LENGTH]; /* "l1.size_bytes" */
     enum blind_verdict verdict;
     double confidence;
+    double votes;                   /* what the confidence was calibrated from */
     char detail[PB_MESSAGE_LENGTH]; /* what was expected and found */
 };
 
