@@ -5,7 +5,8 @@
 
 enum {
     EXACT_L2_BYTES = 2 << 20, /* larger ones are sampled: a lap would take too long */
-    SAMPLE_LOADS = 8192       /* of a footprint that is too large for whole laps */
+    SAMPLE_LOADS = 8192,      /* of a footprint that is too large for whole laps */
+    MISS_PAGES = 8            /* of 2 MiB, that loads which miss L2 are spread over */
 };
 
 #define KIB(n) ((uint64_t)(n) << 10)
@@ -51,6 +52,13 @@ const struct pb_target pb_targets[PB_CACHE_COUNT] = {
                      .small_bytes = KIB(128),
                      .first_bytes = KIB(4)},
 };
+
+uint64_t pb_search_pages(const struct pb_bench *bench, uint64_t most)
+{
+    uint64_t pages = bench->info.memory_free_bytes / 2 / PB_PAGE_BYTES;
+
+    return pages > most ? most : pages > 0 ? pages : 1;
+}
 
 void pb_search_begin(const struct pb_bench *bench, enum pb_cache cache, struct pb_search *search)
 {
@@ -145,10 +153,10 @@ static enum pb_status take_misses(struct pb_bench *bench, const struct pb_search
     } else {
         walk.order = PB_ORDER_PAGES;
         walk.stride_bytes = 4096;
-        walk.footprint_bytes = (uint64_t)16 << 20;
+        walk.warm = pb_search_pages(bench, MISS_PAGES);
+        walk.footprint_bytes = walk.warm * PB_PAGE_BYTES;
         walk.flush = true;
-        walk.warm = 8;
-        walk.record = 2048;
+        walk.record = pb_walk_slots(&walk) / 2;
     }
     return pb_walk_take(bench, &walk, recording, result_out, err);
 }

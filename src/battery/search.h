@@ -42,6 +42,9 @@ struct pb_search {
     uint64_t overflows_bytes; /* smallest footprint seen with misses; 0: none up to the limit */
 };
 
+/* So many pages of PB_PAGE_BYTES, or as many as half of the free memory holds; at least one. */
+uint64_t pb_search_pages(const struct pb_bench *bench, uint64_t most);
+
 /* What kind of sweep suits this cache on this device. */
 void pb_search_begin(const struct pb_bench *bench, enum pb_cache cache, struct pb_search *search);
 

@@ -28,7 +28,7 @@ enum {
     WORD_BYTES = 8,
     LINES = 64,
     LINE_STRIDE_BYTES = 16384 + LINE_BYTES, /* so that a walk meets many slices */
-    PAGES = 16,                             /* that the walks of all SMs begin in, in turn */
+    PAGES = 16, /* that the walks of all SMs begin in, in turn; fewer of a small memory */
     CONSTANT_STRIDE_BYTES = 64,
     CONSTANT_SHARE = 4, /* so many times what the first constant cache holds */
     COLD_STRIDE_BYTES = 1024,
@@ -61,11 +61,11 @@ static enum pb_status take_lines(struct pb_bench *bench, uint32_t sm, const void
                                  struct pb_recording *recording, struct pb_error *err)
 {
     const struct phase *phase = context;
+    uint64_t pages = pb_search_pages(bench, PAGES);
     struct pb_walk walk = {.path = phase->path,
                            .order = PB_ORDER_SEQUENTIAL,
                            .phase = phase->name,
-                           .base_bytes =
-                               sm % PAGES * (uint64_t)PB_PAGE_BYTES + sm / PAGES * LINE_BYTES,
+                           .base_bytes = sm % pages * PB_PAGE_BYTES + sm / pages * LINE_BYTES,
                            .footprint_bytes = (uint64_t)LINES * LINE_STRIDE_BYTES,
                            .stride_bytes = LINE_STRIDE_BYTES,
                            .warm = PB_WALK_LAP,
