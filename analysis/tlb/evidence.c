@@ -11,8 +11,8 @@
 enum {
     HITS_PAGES = 8, /* as many surely hit every TLB of every GPU known */
     ENDS = 5,       /* chases at either end of a scan that tell what a line takes */
-    BASES_MAX = 4,  /* candidates for what a line takes */
-    BELOW = 64      /* cycles below a line's that tables reach */
+    BASES_MAX = 1 + PB_TLB_CACHES_MAX, /* candidates for what a line takes, at least 4 */
+    BELOW = 64                         /* cycles below a line's that tables reach */
 };
 
 /* Log likelihood of an access by its cycles above the line and the levels before: hit, or miss. */
@@ -236,30 +236,50 @@ static double end_of(const struct pb_tlb_evidence *evidence, size_t s, size_t pl
     return count == 0 ? NAN : median_of(cycles, count);
 }
 
-/* What the line of a place may take. */
+/* What the line of a place may take, and how likely that is. */
+struct base {
+    double cycles, log_prior;
+};
+
+/* Where all lines are alike, one whose set of a cache is too full misses it in every chase. */
+static size_t find_uniform_bases(const struct pb_tlb_evidence *evidence,
+                                 struct base bases[BASES_MAX])
+{
+    double share = evidence->cache_count > 0 ? evidence->cache_share : 0.0;
+
+    bases[0] = (struct base){evidence->base_cycles, log(1.0 - share)};
+    for (size_t i = 0; i < evidence->cache_count && !evidence->supposes_hits; i++)
+        bases[i + 1] = (struct base){evidence->base_cycles + evidence->cache_cycles[i],
+                                     log(share / (double)evidence->cache_count)};
+    return evidence->supposes_hits ? 1 : 1 + evidence->cache_count;
+}
+
 static size_t find_bases(const struct pb_tlb_evidence *evidence, size_t scan, size_t place,
-                         double penalty_cycles, double bases[BASES_MAX])
+                         double penalty_cycles, struct base bases[BASES_MAX])
 {
     double first, last;
 
-    if (evidence->is_uniform) {
-        bases[0] = evidence->base_cycles;
-        return 1;
-    }
+    if (evidence->is_uniform)
+        return find_uniform_bases(evidence, bases);
     first = end_of(evidence, scan, place, false);
     last = end_of(evidence, scan, place, true);
-    bases[0] = first;
-    bases[1] = first - penalty_cycles;
-    bases[2] = last;
-    bases[3] = last - penalty_cycles;
-    return isnan(first) ? 0 : BASES_MAX;
+    bases[0].cycles = first;
+    bases[1].cycles = first - penalty_cycles;
+    bases[2].cycles = last;
+    bases[3].cycles = last - penalty_cycles;
+    for (size_t i = 0; i < 4; i++) {
+        double cycles = fmin(fmax(bases[i].cycles, 0.0), PB_TLB_CYCLES_MAX - 1.0);
+
+        bases[i].log_prior = isnan(first) ? 0.0 : evidence->log_base[(size_t)(cycles + 0.5)];
+    }
+    return isnan(first) ? 0 : 4;
 }
 
 /* The cache whose step this is; NULL: none. */
 static const double *find_cache(const struct pb_tlb_evidence *evidence, double cycles)
 {
     for (size_t i = 0; i < evidence->cache_count; i++)
-        if (fabs(cycles - evidence->cache_cycles[i]) <= evidence->noise.spread_cycles + 1.0)
+        if (fabs(cycles - evidence->cache_cycles[i]) <= evidence->noise.spread_cycles / 2.0 + 1.0)
             return &evidence->cache_cycles[i];
     return NULL;
 }
@@ -366,6 +386,9 @@ enum pb_status pb_tlb_propose_steps(struct pb_tlb_evidence *evidence, struct pb_
                        (int)PB_TLB_CYCLES_MAX);
     count_excess(evidence, counts);
     evidence->cache_share = share_of_caches(evidence, counts);
+    evidence->cache_share_most = fmax(evidence->cache_share_most, evidence->cache_share);
+    if (evidence->supposes_hits)
+        evidence->cache_share = PB_TLB_L2_MISS_SHARE;
     evidence->step_count = 0;
     status = add_peaks(evidence, counts, half, half + 1, 8, err);
     if (evidence->position < evidence->level_count) {
@@ -449,21 +472,18 @@ static size_t table_row(double excess)
     return at < PB_TLB_CYCLES_MAX + BELOW ? (size_t)at : PB_TLB_CYCLES_MAX + BELOW - 1;
 }
 
-/* With a line that takes `base`: adds the better of what is there and this. log_miss[] scratch. */
+/* With a line that takes `base`: adds the better of what is there and this. */
 static void weigh_base(const struct pb_tlb_evidence *evidence, const struct table *table, size_t s,
-                       size_t place, double base, float *log_at)
+                       size_t place, const struct base *base, float *log_at)
 {
     const struct pb_tlb_scan *scan = &evidence->scans->items[s];
-    size_t row = base < 0.0                     ? 0
-                 : base < PB_TLB_CYCLES_MAX - 1 ? (size_t)(base + 0.5)
-                                                : PB_TLB_CYCLES_MAX - 1;
-    double sum = evidence->is_uniform ? 0.0 : evidence->log_base[row], misses = 0.0;
+    double sum = base->log_prior, misses = 0.0;
 
     for (size_t w = 0; w < scan->chase_count; w++) {
         double cycles = *pb_tlb_cycles(scan, place, w);
 
         if (!isnan(cycles))
-            misses += table->miss[table_row(cycles - base -
+            misses += table->miss[table_row(cycles - base->cycles -
                                             known_cycles(evidence, s, place, scan->pages[w]))];
     }
     for (size_t w = 0; w <= scan->chase_count; w++) {
@@ -473,7 +493,8 @@ static void weigh_base(const struct pb_tlb_evidence *evidence, const struct tabl
         if (here > log_at[w])
             log_at[w] = here;
         if (!isnan(cycles)) {
-            size_t at = table_row(cycles - base - known_cycles(evidence, s, place, scan->pages[w]));
+            size_t at =
+                table_row(cycles - base->cycles - known_cycles(evidence, s, place, scan->pages[w]));
 
             misses -= table->miss[at];
             sum += table->hit[at];
@@ -488,7 +509,7 @@ static double weigh_place(struct pb_tlb_evidence *evidence, const struct table *
     float *gain = evidence->gain[s] + place * (scan->chase_count + 1), most = 0.0F;
     uint32_t lookup = pb_tlb_lookup_pages(evidence, s, place);
     size_t count = scan->chase_count;
-    double bases[BASES_MAX];
+    struct base bases[BASES_MAX];
     size_t base_count = 0;
 
     if (lookup <= scan->page_count)
@@ -496,7 +517,7 @@ static double weigh_place(struct pb_tlb_evidence *evidence, const struct table *
     for (size_t w = 0; w <= count; w++)
         gain[w] = base_count == 0 ? 0.0F : -INFINITY;
     for (size_t i = 0; i < base_count; i++)
-        weigh_base(evidence, table, s, place, bases[i], gain);
+        weigh_base(evidence, table, s, place, &bases[i], gain);
     for (size_t w = 0; w <= count; w++)
         gain[w] -= gain[count];
     for (size_t w = base_count == 0 ? count : scan->first_chase[lookup]; w < count; w++)
@@ -539,21 +560,18 @@ static void count_all(const struct pb_tlb_evidence *evidence, double *counts)
 
 /* Of a line that takes `base`, under the levels found. */
 static double log_of_place(const struct pb_tlb_evidence *evidence, const float *hit, size_t s,
-                           size_t place, double base)
+                           size_t place, const struct base *base)
 {
     const struct pb_tlb_scan *scan = &evidence->scans->items[s];
-    double sum = 0.0;
+    double sum = base->log_prior;
 
     for (size_t w = 0; w < scan->chase_count; w++) {
         double here = *pb_tlb_cycles(scan, place, w);
 
         if (!isnan(here))
-            sum += hit[table_row(here - base - known_cycles(evidence, s, place, scan->pages[w]))];
+            sum += hit[table_row(here - base->cycles -
+                                 known_cycles(evidence, s, place, scan->pages[w]))];
     }
-    if (!evidence->is_uniform)
-        sum += evidence->log_base[base < 0.0                     ? 0
-                                  : base < PB_TLB_CYCLES_MAX - 1 ? (size_t)(base + 0.5)
-                                                                 : PB_TLB_CYCLES_MAX - 1];
     return sum;
 }
 
@@ -574,23 +592,27 @@ enum pb_status pb_tlb_log_likelihood(struct pb_tlb_evidence *evidence, double *s
                                      struct pb_error *err)
 {
     float hit[PB_TLB_CYCLES_MAX + BELOW];
+    bool supposed = evidence->supposes_hits;
     double sum = 0.0;
     enum pb_status status = pb_tlb_estimate_caches(evidence, err);
 
     if (status != PB_OK)
         return status;
+    evidence->supposes_hits = false;
     for (int i = 0; i < PB_TLB_CYCLES_MAX + BELOW; i++)
         hit[i] = (float)log_of(evidence, i - BELOW);
     for (size_t s = 0; s < evidence->scans->count; s++) {
         for (size_t place = 0; place < evidence->scans->items[s].place_count; place++) {
-            double bases[BASES_MAX], most = -INFINITY;
+            struct base bases[BASES_MAX];
+            double most = -INFINITY;
             size_t count = find_bases(evidence, s, place, 0.0, bases);
 
-            for (size_t i = 0; i < count; i += 2)
-                most = fmax(most, log_of_place(evidence, hit, s, place, bases[i]));
+            for (size_t i = 0; i < count; i++)
+                most = fmax(most, log_of_place(evidence, hit, s, place, &bases[i]));
             sum += count > 0 ? most : 0.0;
         }
     }
+    evidence->supposes_hits = supposed;
     *sum_out = sum;
     return PB_OK;
 }

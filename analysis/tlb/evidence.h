@@ -34,10 +34,12 @@ struct pb_tlb_evidence {
     double log_base[PB_TLB_CYCLES_MAX];     /* log density of what lines take */
     double cache_cycles[PB_TLB_CACHES_MAX]; /* what other caches, and DRAM, take more */
     size_t cache_count;
-    double cache_share;  /* of loads that take one of them */
-    uint64_t fits_pages; /* lines of so many pages surely stay in L2 */
-    size_t level_count;  /* found so far */
-    size_t position;     /* of the level looked for: level_count, or 0: before all of these */
+    double cache_share;      /* of loads that take one of them */
+    bool supposes_hits;      /* whatever looks like them: steps are those of levels */
+    double cache_share_most; /* that was found of any levels */
+    uint64_t fits_pages;     /* lines of so many pages surely stay in L2 */
+    size_t level_count;      /* found so far */
+    size_t position;         /* of the level looked for: level_count, or 0: before all of these */
     double penalty_cycles[PB_TLB_FOUND_MAX]; /* of each */
     uint64_t coverage_bytes[PB_TLB_FOUND_MAX];
     uint32_t **onset_pages[PB_TLB_FOUND_MAX]; /* [scan][page] with which it begins to miss */

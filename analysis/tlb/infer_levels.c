@@ -516,7 +516,8 @@ static enum pb_status search_behind(struct search *search, struct pb_error *err)
 
 /*
  * Adopts the levels that were found the likeliest together. The steps that they make are weighed
- * again, since the evidence knows them no more.
+ * again, since the evidence knows them no more. What takes as long as a cache's miss is searched
+ * twice: as such a miss, and as a level's; either hides the other until the levels are known.
  */
 static enum pb_status find_levels(struct pb_tlb_evidence *evidence, struct levels *levels,
                                   struct pb_error *err)
@@ -528,6 +529,11 @@ static enum pb_status find_levels(struct pb_tlb_evidence *evidence, struct level
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating hypotheses");
     *search = (struct search){.evidence = evidence, .score = -INFINITY, .left = LEAVES_MAX};
     status = search_behind(search, err);
+    evidence->supposes_hits = evidence->cache_share_most > PB_TLB_L2_MISS_SHARE;
+    search->left = LEAVES_MAX;
+    if (status == PB_OK && evidence->supposes_hits)
+        status = search_behind(search, err);
+    evidence->supposes_hits = false;
     *levels = search->best;
     for (size_t i = 0; i < levels->count && status == PB_OK; i++) {
         struct pb_tlb_check check;

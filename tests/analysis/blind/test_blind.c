@@ -163,6 +163,30 @@ static void test_blind__hashed_translation_is_told_or_open(void **state)
     assert_not_wrong(4910051, "tlb_l1."); /* spikes show two places that begin to miss early */
 }
 
+/* Of all whose name begins like this: nothing is wrong, undetermined or bounded but pages. */
+static void assert_found(uint64_t seed, const char *name)
+{
+    struct blind_result results[BLIND_RESULTS_MAX];
+    size_t count = recover(seed, results);
+
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(results[i].name, name, strlen(name)) == 0 && !is_found(&results[i]))
+            fail_of(seed, &results[i]);
+}
+
+/*
+ * 6200010  a first level whose misses take what L2's are said to take at least
+ * 6400009  lines that miss a small L2 in every chase, whatever its length
+ * 6400035  a level of which the misses take nearly what DRAM does
+ */
+static void test_blind__levels_are_told_from_misses_of_a_cache(void **state)
+{
+    (void)state;
+    assert_found(6200010, "tlb_");
+    assert_not_wrong(6400009, "tlb_");
+    assert_found(6400035, "tlb_");
+}
+
 /*
  * L1 whose next cache answers sooner than the misses of a large array, since a third one is behind
  * (6000024). Lines that an L2 of 128 KiB does not hold are neither near nor far (6000021).
@@ -283,6 +307,7 @@ int main(void)
         cmocka_unit_test(test_blind__masks_without_a_bit_that_few_lines_showed_are_not_told),
         cmocka_unit_test(test_blind__patterns_are_what_their_loads_pay_for),
         cmocka_unit_test(test_blind__hashed_translation_is_told_or_open),
+        cmocka_unit_test(test_blind__levels_are_told_from_misses_of_a_cache),
         cmocka_unit_test(test_blind__the_next_level_is_the_one_that_answers),
         cmocka_unit_test(test_blind__what_is_stated_was_told_apart),
         cmocka_unit_test(test_blind__many_spikes_make_nothing_wrong),
