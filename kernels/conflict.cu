@@ -9,28 +9,45 @@
 #include "kernels/stamp.cuh"
 
 /* Every lane's word points to itself; with a stride of 0 all of them share one. */
-__device__ __forceinline__ uint32_t pb_link_lane(const struct pb_kernel_conflict &conflict)
+__device__ __forceinline__ uint32_t pb_link_lane(uint32_t lane_bytes)
 {
-    uint32_t own = pb_shared_base() + threadIdx.x * conflict.lane_bytes;
+    uint32_t own = pb_shared_base() + threadIdx.x * lane_bytes;
 
-    pb_store_if(threadIdx.x == 0 || conflict.lane_bytes > 0, own, own);
+    pb_store_if(threadIdx.x == 0 || lane_bytes > 0, own, own);
     __syncthreads();
     return own;
+}
+
+/* pb_take_job() of a warp: its first lane takes one for all. */
+__device__ __forceinline__ int pb_take_warp_job(const struct pb_kernel_place &place)
+{
+    int job = PB_NO_JOB;
+
+    if (threadIdx.x == 0)
+        job = gridDim.x == place.job_count ? (int)blockIdx.x : pb_spread(place);
+    job = __shfl_sync(0xffffffffu, job, 0);
+    return __syncthreads_or(job != PB_NO_JOB) ? job : PB_NO_JOB;
 }
 
 template <int word_bytes>
 __device__ __forceinline__ void pb_conflict(const struct pb_kernel_conflict &conflict)
 {
     typedef pb_load_shared<word_bytes> Load;
-    struct pb_kernel_result *result = pb_result(conflict.place, 0);
-    uint32_t kept_bytes = conflict.chain_bytes, pair_bytes = kept_bytes + PB_KERNEL_LANES_BYTES;
+    int number = pb_take_warp_job(conflict.place);
+
+    if (number == PB_NO_JOB)
+        return;
+    struct pb_kernel_result *result = pb_result(conflict.place, number);
+    uint32_t kept_bytes = conflict.jobs[number].chain_bytes;
+    uint32_t pair_bytes = kept_bytes + PB_KERNEL_LANES_BYTES;
+    uint32_t copied_bytes = 8 * PB_KERNEL_CAPACITY(conflict.record);
     uint32_t kept = pb_shared_base() + kept_bytes + 4 * threadIdx.x;
     uint32_t pairs = pb_shared_base() + pair_bytes;
     struct pb_recorder_warp recorder = {threadIdx.x == 0};
     uint32_t count = PB_KERNEL_PRACTICE;
     uint64_t warm = 9;
 
-    Load chain = {pb_link_lane(conflict)};
+    Load chain = {pb_link_lane(conflict.jobs[number].lane_bytes)};
     uint32_t own = chain.at;
 #pragma unroll 1
     for (int round = 0; round < 2; round++) {
@@ -40,7 +57,7 @@ __device__ __forceinline__ void pb_conflict(const struct pb_kernel_conflict &con
         count = conflict.record;
     }
     uint32_t stray = __syncthreads_count(chain.at != own);
-    pb_copy_out(conflict.recording, pair_bytes, 8 * PB_KERNEL_CAPACITY(conflict.record));
+    pb_copy_out(conflict.recordings + (uint64_t)number * copied_bytes, pair_bytes, copied_bytes);
     if (threadIdx.x != 0)
         return;
     result->base_address = pb_shared_base();
@@ -48,17 +65,18 @@ __device__ __forceinline__ void pb_conflict(const struct pb_kernel_conflict &con
     pb_tell(result, chain.at);
 }
 
-extern "C" __global__ void pb_conflict_4(struct pb_kernel_conflict conflict)
+extern "C" __global__ void pb_conflict_4(const __grid_constant__ struct pb_kernel_conflict conflict)
 {
     pb_conflict<4>(conflict);
 }
 
-extern "C" __global__ void pb_conflict_8(struct pb_kernel_conflict conflict)
+extern "C" __global__ void pb_conflict_8(const __grid_constant__ struct pb_kernel_conflict conflict)
 {
     pb_conflict<8>(conflict);
 }
 
-extern "C" __global__ void pb_conflict_16(struct pb_kernel_conflict conflict)
+extern "C" __global__ void pb_conflict_16(
+    const __grid_constant__ struct pb_kernel_conflict conflict)
 {
     pb_conflict<16>(conflict);
 }
@@ -66,7 +84,7 @@ extern "C" __global__ void pb_conflict_16(struct pb_kernel_conflict conflict)
 extern "C" int pb_kernel_conflict(const struct pb_kernel_conflict *conflict)
 {
     const uint32_t warp = 32;
-    void (*kernel)(struct pb_kernel_conflict) = pb_conflict_4;
+    void (*kernel)(const struct pb_kernel_conflict) = pb_conflict_4;
     int error;
 
     if (conflict->word_bytes == 8)

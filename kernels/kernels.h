@@ -185,14 +185,19 @@ int pb_kernel_stamp(const struct pb_kernel_stamp *stamp);
  */
 enum { PB_KERNEL_LANES_BYTES = 32 * 4 + 16 };
 
-struct pb_kernel_conflict {
-    struct pb_kernel_place place;
-    uint64_t recording; /* the pairs: a multiple of 16 bytes */
-    uint64_t warm;
-    uint32_t record;
-    uint32_t word_bytes;  /* 4, 8 or 16 */
+/* One of a launch: one warp, on an SM of its own. */
+struct pb_kernel_conflict_job {
     uint32_t lane_bytes;  /* between the words of neighbouring lanes */
     uint32_t chain_bytes; /* a multiple of 16 */
+};
+
+struct pb_kernel_conflict {
+    struct pb_kernel_place place;
+    uint64_t recordings; /* the pairs of each job: 8 * capacity bytes */
+    uint64_t warm;
+    uint32_t record;
+    uint32_t word_bytes; /* 4, 8 or 16 */
+    struct pb_kernel_conflict_job jobs[PB_KERNEL_JOBS];
 };
 
 int pb_kernel_conflict(const struct pb_kernel_conflict *conflict);

@@ -118,10 +118,11 @@ const char *pb_figure_sm_caches(const struct pb_figure_case *at)
 {
     static const struct sm_series kinds[] = {{"l1_fits", "L1", SM_LEAST_PASS},
                                              {"shared", "shared", SM_LEAST_PASS},
+                                             {"conflict", "bank conflicts", SM_LEAST_PASS},
                                              {"constant", "constant", SM_LEAST_PASS}};
 
     draw_sms(at, "Hits by SM", "A dot for each SM and memory: the least mean of three passes.",
-             kinds, 3);
+             kinds, 4);
     return NULL;
 }
 

@@ -112,15 +112,37 @@ static void put_phase(struct pb_observer *observer, const struct pb_series *seri
                     pb_reading_plain(median * middle(laps, count)));
 }
 
+/* Traced loads of one phase, a point for each SM and repeat: their mean, slowest first. */
+static size_t read_traces(const struct pb_series *series, const char *phase, struct lap *laps_out)
+{
+    struct pb_pick pick = {NULL, "traced", phase};
+    const struct pb_point *point;
+    size_t at = 0, count = 0;
+
+    while ((point = pb_point_next(series, &pick, &at)) != NULL) {
+        struct pb_accesses accesses = pb_point_accesses(series, point);
+        double sum = 0.0;
+
+        for (size_t i = 0; i < accesses.count; i++)
+            sum += pb_access_cycles(&accesses, i);
+        if (accesses.count > 0 && sum > 0.0)
+            laps_out[count++] = (struct lap){sum / (double)accesses.count, point->sm_id};
+    }
+    qsort(laps_out, count, sizeof(*laps_out), slower_first);
+    return count;
+}
+
 /* What every SM has of its own: one that is smaller misses, and so is slower. */
 static void put_caches(struct pb_observer *observer, const struct pb_series *series,
                        struct lap *laps)
 {
-    static const char *const phases[] = {"l1_fits", "shared", "constant"};
+    static const char *const phases[] = {"l1_fits", "shared", "constant", "constant_fits"};
+    size_t count = keep_fastest(laps, read_traces(series, "conflict", laps));
+
+    put_ranks(observer, "sm_caches", "conflict", laps, count);
 
     for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
-        size_t count = keep_fastest(laps, read_laps(series, phases[i], false, laps));
-
+        count = keep_fastest(laps, read_laps(series, phases[i], false, laps));
         put_ranks(observer, "sm_caches", phases[i], laps, count);
     }
 }

@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 
+#include "battery/conflict.h"
 #include "battery/grid.h"
 #include "battery/tests.h"
 #include "battery/walk.h"
@@ -34,33 +35,30 @@ enum pb_status pb_test_shared_latency(struct pb_bench *bench, struct pb_recordin
     return status != PB_OK ? status : pb_walk_take(bench, &walk, recording, NULL, err);
 }
 
-static enum pb_status take_conflict(struct pb_bench *bench, uint32_t word_bytes,
-                                    uint32_t stride_words, const char *phase,
-                                    struct pb_recording *recording, struct pb_error *err)
+/* The strides of a word that fit shared memory, all at once, or as many as there are one by one. */
+static enum pb_status take_strides(struct pb_bench *bench, uint32_t word_bytes, const char *phase,
+                                   struct pb_recording *recording, struct pb_error *err)
 {
-    uint32_t latency[LOADS];
-    uint64_t index[LOADS];
-    struct pb_conflict conflict = {
-        .word_bytes = word_bytes, .stride_words = stride_words, .warm = 16, .record = LOADS};
-    struct pb_chase_trace trace = {.latency_cycles = latency, .index_bytes = index, .sm_id = -1};
-    struct pb_point point = {.stride_bytes = (uint64_t)stride_words * word_bytes,
-                             .count = LOADS,
-                             .warm = conflict.warm,
-                             .overhead_cycles = bench->overhead_cycles};
-    enum pb_status status = bench->device->ops->conflict(bench->device, &conflict, &trace, err);
+    struct pb_conflict conflicts[STRIDE_MAX + 1];
+    size_t count = 0;
+    enum pb_status status;
 
-    if (status != PB_OK)
+    for (uint32_t stride = 0; stride <= STRIDE_MAX; stride++)
+        if ((uint64_t)bench->info.warp_size * stride * word_bytes <
+            bench->info.shared_per_cta_bytes)
+            conflicts[count++] = (struct pb_conflict){.word_bytes = word_bytes,
+                                                      .stride_words = stride,
+                                                      .warm = 16,
+                                                      .record = LOADS,
+                                                      .sm = -1};
+    status = pb_conflicts_take(bench, conflicts, count, phase, 0, recording, err);
+    if (status != PB_UNSUPPORTED)
         return status;
-    PB_TEXT_SET(point.path, pb_path_name(PB_PATH_SHARED));
-    PB_TEXT_SET(point.order, "warp");
-    PB_TEXT_SET(point.mode, "traced");
-    PB_TEXT_SET(point.phase, phase);
-    point.footprint_bytes = bench->info.warp_size * point.stride_bytes;
-    point.window = trace.window;
-    point.base_address = trace.base_address;
-    point.carveout_bytes = trace.carveout_bytes;
-    point.sm_id = recording->sm_id = trace.sm_id;
-    return pb_series_append(&recording->series, &point, latency, index, err);
+    status = PB_OK;
+    for (size_t i = 0; i < count && status == PB_OK; i++)
+        status =
+            pb_grid_forgive(pb_conflicts_take(bench, &conflicts[i], 1, phase, 0, recording, err));
+    return status;
 }
 
 enum pb_status pb_test_bank_conflict(struct pb_bench *bench, struct pb_recording *recording,
@@ -70,20 +68,11 @@ enum pb_status pb_test_bank_conflict(struct pb_bench *bench, struct pb_recording
         uint32_t word_bytes;
         const char *phase;
     } words[] = {{4, "word4"}, {8, "word8"}, {16, "word16"}};
+    enum pb_status status = PB_OK;
 
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        for (uint32_t stride = 0; stride <= STRIDE_MAX; stride++) {
-            uint64_t needed = (uint64_t)bench->info.warp_size * stride * words[i].word_bytes;
-            enum pb_status status = PB_OK;
-
-            if (needed < bench->info.shared_per_cta_bytes)
-                status = take_conflict(bench, words[i].word_bytes, stride, words[i].phase,
-                                       recording, err);
-            if (status != PB_OK && status != PB_UNSUPPORTED)
-                return status;
-        }
-    }
-    return PB_OK;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) && status == PB_OK; i++)
+        status = take_strides(bench, words[i].word_bytes, words[i].phase, recording, err);
+    return status;
 }
 
 static enum pb_status take_copy(struct pb_bench *bench, const struct pb_shared_stream *stream,

@@ -6,7 +6,9 @@
  *   - l1_fits: nearly all that L1 holds, by its edge on the SM that was measured for it: one
  *     with a smaller L1 misses
  *   - shared: shared memory
+ *   - conflict: the same by a warp whose lanes all want one bank, traced
  *   - constant: constants that the first cache holds
+ *   - constant_fits: nearly all that it holds, like l1_fits
  *
  * Each lap is taken three times (repeat): its least time tells. Neighbours, which share the way to
  * constants, take turns. Limit: an SM that the device does not let us choose (MIG, another process)
@@ -14,6 +16,7 @@
  */
 #include <stdlib.h>
 
+#include "battery/conflict.h"
 #include "battery/search.h"
 #include "battery/sms.h"
 #include "battery/tests.h"
@@ -25,6 +28,8 @@ enum {
     CONSTANT_STRIDE_BYTES = 64,
     SHARED_BYTES = 1024,
     SHARED_STRIDE_BYTES = 8,
+    CONFLICT_WARM = 16,
+    CONFLICT_LOADS = 32,
     REPEATS = 3, /* of all laps: a spike does not come every time */
     LEAST_LOADS = 4096
 };
@@ -85,33 +90,91 @@ static enum pb_status take_phase(struct pb_bench *bench, struct pb_walk *walk,
     return status;
 }
 
-/* What the L1 that was measured holds, but for one line in FITS_SHARE; 0: there is none. */
-static enum pb_status find_fitting(struct pb_bench *bench, struct pb_recording *recording,
-                                   uint64_t *bytes_out, struct pb_error *err)
+static struct pb_conflict conflict_on(const struct pb_bench *bench, uint32_t sm)
+{
+    return (struct pb_conflict){.word_bytes = 4,
+                                .stride_words = bench->info.warp_size,
+                                .warm = CONFLICT_WARM,
+                                .record = CONFLICT_LOADS,
+                                .sm = sm};
+}
+
+static enum pb_status take_conflict_alone(struct pb_bench *bench, uint32_t sm, const void *context,
+                                          struct pb_recording *recording, struct pb_error *err)
+{
+    struct pb_conflict conflict = conflict_on(bench, sm);
+
+    return pb_conflicts_take(bench, &conflict, 1, "conflict", *(const uint64_t *)context, recording,
+                             err);
+}
+
+/* As take_phase() does with laps. */
+static enum pb_status take_conflicts(struct pb_bench *bench, struct pb_recording *recording,
+                                     struct pb_error *err)
+{
+    size_t count = bench->info.sm_count;
+    struct pb_conflict *conflicts = malloc(count * sizeof(*conflicts));
+    enum pb_status status = PB_OK;
+
+    if (conflicts == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating the conflicts of %zu SMs",
+                       count);
+    for (size_t i = 0; i < count; i++)
+        conflicts[i] = conflict_on(bench, (uint32_t)i);
+    for (uint64_t repeat = 0; status == PB_OK && repeat < REPEATS; repeat++) {
+        status = pb_conflicts_take(bench, conflicts, count, "conflict", repeat, recording, err);
+        if (status == PB_UNSUPPORTED)
+            status = pb_sms_each(bench, take_conflict_alone, &repeat, recording, err);
+    }
+    recording->sm_id = -1; /* all of them */
+    free(conflicts);
+    return status;
+}
+
+/* What the cache that was measured holds, but for one line in FITS_SHARE; 0: there is none. */
+static enum pb_status find_fitting(struct pb_bench *bench, enum pb_cache cache,
+                                   struct pb_recording *recording, uint64_t *bytes_out,
+                                   struct pb_error *err)
 {
     struct pb_search search;
-    enum pb_status status = pb_search_known(bench, PB_CACHE_L1, &search, recording, err);
+    enum pb_status status = pb_search_known(bench, cache, &search, recording, err);
 
     *bytes_out = status == PB_OK ? search.fits_bytes - search.fits_bytes / FITS_SHARE : 0;
     return status == PB_UNSUPPORTED || status == PB_NOT_FOUND ? PB_OK : status;
 }
 
+/* A lap over nearly all that a cache holds, on every SM. */
+static enum pb_status take_fitting(struct pb_bench *bench, enum pb_cache cache, const char *phase,
+                                   uint64_t stride_bytes, struct pb_recording *recording,
+                                   struct pb_error *err)
+{
+    uint64_t bytes = 0;
+    enum pb_status status = find_fitting(bench, cache, recording, &bytes, err);
+    struct pb_walk walk;
+
+    if (status != PB_OK || bytes < stride_bytes)
+        return status;
+    walk = lap_walk(pb_targets[cache].path, phase, bytes, stride_bytes);
+    return take_phase(bench, &walk, recording, err);
+}
+
 enum pb_status pb_test_sm_caches(struct pb_bench *bench, struct pb_recording *recording,
                                  struct pb_error *err)
 {
-    uint64_t fitting = 0;
-    enum pb_status status = find_fitting(bench, recording, &fitting, err);
-    struct pb_walk walk;
+    bool has_shared = (bench->info.capabilities & PB_CAP_SHARED) != 0;
+    bool has_constant = (bench->info.capabilities & PB_CAP_CONSTANT) != 0;
+    enum pb_status status = take_fitting(bench, PB_CACHE_L1, "l1_fits", LINE_BYTES, recording, err);
+    struct pb_walk walk = lap_walk(PB_PATH_SHARED, "shared", SHARED_BYTES, SHARED_STRIDE_BYTES);
 
-    if (status == PB_OK && fitting >= LINE_BYTES) {
-        walk = lap_walk(PB_PATH_GLOBAL_CA, "l1_fits", fitting, LINE_BYTES);
+    if (status == PB_OK && has_shared)
         status = take_phase(bench, &walk, recording, err);
-    }
-    walk = lap_walk(PB_PATH_SHARED, "shared", SHARED_BYTES, SHARED_STRIDE_BYTES);
-    if (status == PB_OK && (bench->info.capabilities & PB_CAP_SHARED) != 0)
-        status = take_phase(bench, &walk, recording, err);
+    if (status == PB_OK && has_shared)
+        status = take_conflicts(bench, recording, err);
     walk = lap_walk(PB_PATH_CONSTANT, "constant", CONSTANT_BYTES, CONSTANT_STRIDE_BYTES);
-    if (status == PB_OK && (bench->info.capabilities & PB_CAP_CONSTANT) != 0)
+    if (status == PB_OK && has_constant)
         status = take_phase(bench, &walk, recording, err);
+    if (status == PB_OK && has_constant)
+        status = take_fitting(bench, PB_CACHE_CONSTANT, "constant_fits", CONSTANT_STRIDE_BYTES,
+                              recording, err);
     return status;
 }

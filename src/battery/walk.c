@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "battery/search.h"
 #include "core/order.h"
 
 static const char *const order_names[] = {
@@ -161,14 +162,24 @@ static enum pb_status file(struct pb_bench *bench, const struct pb_walk *walk,
     return PB_OK;
 }
 
+/* Of constants: does it meet, once warm, no more than the second constant cache surely holds? SMs
+ * share that, and one would miss less there in company. */
+static bool is_second_cache_enough(const struct pb_walk *walk, size_t slots)
+{
+    return laps_to_loads(walk->warm, slots) >= slots && !walk->prefill &&
+           walk->base_bytes + walk->footprint_bytes <=
+               pb_targets[PB_CACHE_CONSTANT_L15].small_bytes;
+}
+
 /* Does it stay in its SM, but for misses of a cache there that L2 answers? */
 static bool is_confined(const struct pb_bench *bench, const struct pb_walk *walk, size_t slots)
 {
     const uint64_t line_bytes = 128; /* at most */
-    bool is_inside = walk->path == PB_PATH_GLOBAL_CA || walk->path == PB_PATH_READONLY ||
-                     walk->path == PB_PATH_TEXTURE || walk->path == PB_PATH_TEXTURE_2D ||
-                     (walk->path == PB_PATH_CONSTANT && walk->on_sm) ||
-                     (walk->path == PB_PATH_SHARED && walk->on_sm);
+    bool is_inside =
+        walk->path == PB_PATH_GLOBAL_CA || walk->path == PB_PATH_READONLY ||
+        walk->path == PB_PATH_TEXTURE || walk->path == PB_PATH_TEXTURE_2D ||
+        (walk->path == PB_PATH_CONSTANT && (walk->on_sm || is_second_cache_enough(walk, slots))) ||
+        (walk->path == PB_PATH_SHARED && walk->on_sm);
 
     return is_inside && !walk->flush && walk->alias_bytes == 0 &&
            slots * line_bytes <= bench->info.l2_bytes / 4;

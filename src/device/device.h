@@ -168,6 +168,7 @@ struct pb_conflict {
     uint32_t stride_words;
     uint64_t warm;
     uint64_t record; /* at most trace_window_large */
+    int64_t sm;      /* run there; -1: anywhere */
 };
 
 enum pb_stream_kind { PB_STREAM_COPY, PB_STREAM_READ, PB_STREAM_WRITE };
@@ -349,8 +350,10 @@ struct pb_device_ops {
      */
     enum pb_status (*chases)(struct pb_device *device, const struct pb_chase *chases, size_t count,
                              struct pb_chase_trace *traces, struct pb_error *err);
-    enum pb_status (*conflict)(struct pb_device *device, const struct pb_conflict *conflict,
-                               struct pb_chase_trace *trace, struct pb_error *err);
+    /* conflicts[count] into traces[count]: those that are alike but for stride and SM at the same
+     * time, each on an SM of its own. Errors are as of chases(). */
+    enum pb_status (*conflicts)(struct pb_device *device, const struct pb_conflict *conflicts,
+                                size_t count, struct pb_chase_trace *traces, struct pb_error *err);
     enum pb_status (*stream)(struct pb_device *device, const struct pb_stream *stream,
                              struct pb_stream_result *result_out, struct pb_error *err);
     enum pb_status (*burst)(struct pb_device *device, const struct pb_burst *burst,

@@ -240,6 +240,52 @@ static void test_sm_caches__an_sm_with_a_small_l1_stands_out(void **state)
     pb_bench_close(&bench);
 }
 
+static void test_sm_caches__an_sm_with_a_small_constant_cache_stands_out(void **state)
+{
+    struct pb_recording recording;
+    struct pb_bench bench;
+
+    (void)state;
+    rig_open("h200", "sm_l1_size=3:0.5", &bench);
+    rig_run(&bench, "constant_capacity", &recording);
+    pb_recording_clear(&recording);
+    rig_run(&bench, "sm_caches", &recording);
+    for (int64_t sm = 1; sm < bench.info.sm_count; sm++) {
+        double own = lap_on(&recording, "constant_fits", sm);
+        double first = lap_on(&recording, "constant_fits", 0);
+
+        assert_true(sm == 3 ? own > 1.2 * first : fabs(own - first) < 1);
+    }
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
+static void test_sm_caches__an_sm_with_slow_banks_stands_out(void **state)
+{
+    struct pb_recording recording;
+    struct pb_bench bench;
+    size_t conflicts = 0;
+
+    (void)state;
+    rig_open("gtx560ti", "sm_conflict=5:1.5", &bench);
+    rig_run(&bench, "sm_caches", &recording);
+    for (size_t i = 0; i < recording.series.point_count; i++) {
+        const struct pb_point *point = &recording.series.points[i];
+        double cycles;
+
+        if (strcmp(point->phase, "conflict") != 0)
+            continue;
+        cycles = recording.series.latency_cycles[point->first] - point->overhead_cycles;
+        /* M16 Table VIII: 50 without conflicts, 1209 where all lanes want one bank */
+        assert_true(fabs(cycles - (point->sm_id == 5 ? 50 + 1.5 * 1159 : 1209)) < 3);
+        conflicts++;
+    }
+    assert_int_equal(conflicts, 3 * bench.info.sm_count);
+    assert_true(fabs(lap_on(&recording, "shared", 5) - lap_on(&recording, "shared", 0)) < 1);
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
 /* On the H200 of the simulator half of the lines are on the far side of each SM, for atomics. */
 static void test_l2_map__atomics_see_two_sides(void **state)
 {
@@ -436,6 +482,8 @@ int main(void)
         cmocka_unit_test(test_coalesce__distance_costs_many_threads_only),
         cmocka_unit_test(test_sm_latency__a_slow_sm_stands_out),
         cmocka_unit_test(test_sm_caches__an_sm_with_a_small_l1_stands_out),
+        cmocka_unit_test(test_sm_caches__an_sm_with_a_small_constant_cache_stands_out),
+        cmocka_unit_test(test_sm_caches__an_sm_with_slow_banks_stands_out),
         cmocka_unit_test(test_l2_map__atomics_see_two_sides),
         cmocka_unit_test(test_host_link__a_narrow_link_shows),
         cmocka_unit_test(test_host_link__quick_leaves_out_the_largest),

@@ -27,6 +27,9 @@ void smoke_require(struct smoke *smoke, bool holds, const char *what);
 /* "name: min, quartiles, max" of cycles[count], which gets sorted. The median. */
 uint32_t smoke_print_cycles(const char *name, uint32_t *cycles, size_t count);
 
+/* The median of cycles[count], which gets sorted. */
+uint32_t smoke_median(uint32_t *cycles, size_t count);
+
 /* Records two laps of a strided chase after one warm lap, and prints its quartiles. The median. */
 double smoke_trace(struct smoke *smoke, enum pb_path path, uint64_t bytes, uint64_t stride,
                    int64_t sm, bool is_warm);

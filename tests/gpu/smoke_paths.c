@@ -126,12 +126,22 @@ struct abreast {
     uint32_t *cycles;
     uint64_t *indices;
     size_t lines, count;
+    uint32_t between_cycles; /* more than any hit, as stamped, less than any miss */
 };
+
+/* 64 bytes is a line of constants, 128 of what goes through L1. */
+static uint64_t abreast_line_bytes(enum pb_path path)
+{
+    return path == PB_PATH_CONSTANT ? 64 : 128;
+}
 
 static bool open_abreast(const struct smoke *smoke, struct abreast *abreast, enum pb_path path,
                          size_t lines)
 {
+    uint64_t line_bytes = abreast_line_bytes(path);
+
     abreast->lines = lines;
+    abreast->between_cycles = path == PB_PATH_CONSTANT ? 75 : 150;
     abreast->count = smoke->info.sm_count / 2 < ABREAST ? smoke->info.sm_count / 2 : ABREAST;
     abreast->offsets = malloc(ABREAST_ORDERS * lines * sizeof(uint64_t));
     abreast->cycles = malloc(ABREAST * lines * sizeof(uint32_t));
@@ -139,7 +149,7 @@ static bool open_abreast(const struct smoke *smoke, struct abreast *abreast, enu
     if (abreast->offsets == NULL || abreast->cycles == NULL || abreast->indices == NULL)
         return false;
     for (size_t i = 0; i < ABREAST_ORDERS * lines; i++)
-        abreast->offsets[i] = 128 * (i % lines);
+        abreast->offsets[i] = line_bytes * (i % lines);
     for (size_t i = 0; i < abreast->count; i++) {
         abreast->chases[i] =
             (struct pb_chase){.path = path,
@@ -150,7 +160,7 @@ static bool open_abreast(const struct smoke *smoke, struct abreast *abreast, enu
                               .carveout_bytes = -1,
                               .sm = 2 * (int64_t)i,
                               .is_confined = true,
-                              .slack_bytes = 128};
+                              .slack_bytes = line_bytes};
         abreast->traces[i] = (struct pb_chase_trace){.latency_cycles = abreast->cycles + i * lines,
                                                      .index_bytes = abreast->indices + i * lines};
     }
@@ -171,7 +181,7 @@ struct tally {
 
 static struct tally tally_of(const struct abreast *abreast, size_t sm)
 {
-    const uint32_t between = 150; /* cycles: more than any L1's hit, less than L2's */
+    const uint32_t between = abreast->between_cycles;
     size_t misses = 0;
     double hits = 0.0, missed = 0.0;
 
@@ -235,13 +245,59 @@ static void compare_abreast(struct smoke *smoke, enum pb_path path, size_t lines
     close_abreast(&abreast);
 }
 
+/* Conflicts of every stride, alone and together: the medians in cycles, all of them equal. */
+static void compare_conflicts(struct smoke *smoke, uint32_t word_bytes)
+{
+    enum { STRIDES = 33, LOADS = 33 };
+    static uint32_t cycles[2][STRIDES][LOADS];
+    static uint64_t indices[STRIDES][LOADS];
+    struct pb_conflict conflicts[STRIDES];
+    struct pb_chase_trace traces[2][STRIDES];
+    double begin, alone_s, together_s;
+    uint32_t apart = 0;
+    bool worked = true;
+
+    for (uint32_t i = 0; i < STRIDES; i++) {
+        conflicts[i] = (struct pb_conflict){word_bytes, i, 16, LOADS, -1};
+        for (int at_once = 0; at_once < 2; at_once++)
+            traces[at_once][i] = (struct pb_chase_trace){.latency_cycles = cycles[at_once][i],
+                                                         .index_bytes = indices[i]};
+    }
+    begin = pb_time_monotonic_seconds();
+    for (uint32_t i = 0; i < STRIDES && worked; i++)
+        worked = smoke_could(smoke, smoke->ops->conflicts(smoke->device, &conflicts[i], 1,
+                                                          &traces[0][i], &smoke->err));
+    alone_s = pb_time_monotonic_seconds() - begin;
+    begin = pb_time_monotonic_seconds();
+    if (!worked || !smoke_could(smoke, smoke->ops->conflicts(smoke->device, conflicts, STRIDES,
+                                                             traces[1], &smoke->err)))
+        return;
+    together_s = pb_time_monotonic_seconds() - begin;
+    for (uint32_t i = 0; i < STRIDES; i++) {
+        uint32_t alone = smoke_median(cycles[0][i], LOADS);
+        uint32_t together = smoke_median(cycles[1][i], LOADS);
+        uint32_t difference = alone < together ? together - alone : alone - together;
+
+        apart = difference > apart ? difference : apart;
+    }
+    printf("conflicts of %" PRIu32 "-byte words, %d strides: %.1f ms alone, %.1f together; medians "
+           "at most %" PRIu32 " cycles apart\n",
+           word_bytes, STRIDES, 1e3 * alone_s, 1e3 * together_s, apart);
+    smoke_require(smoke, smoke->is_small || apart == 0,
+                  "a bank conflict takes as long together as alone");
+}
+
 /* The same chases on the same SMs at once and one by one: nothing but the time may differ. */
 void smoke_abreast(struct smoke *smoke)
 {
-    static const enum pb_path paths[] = {PB_PATH_GLOBAL_CA, PB_PATH_READONLY, PB_PATH_TEXTURE};
-    static const size_t lines[] = {64, 1400, 2400, 4000};
+    static const enum pb_path paths[] = {PB_PATH_GLOBAL_CA, PB_PATH_READONLY, PB_PATH_TEXTURE,
+                                         PB_PATH_CONSTANT};
+    static const size_t lines[] = {64, 1400, 2400, 4000}, constant_lines[] = {24, 40, 64, 120};
 
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
         for (size_t j = 0; j < (smoke->is_small ? 1 : 4); j++)
-            compare_abreast(smoke, paths[i], lines[j]);
+            compare_abreast(smoke, paths[i],
+                            paths[i] == PB_PATH_CONSTANT ? constant_lines[j] : lines[j]);
+    for (uint32_t word_bytes = 4; word_bytes <= 16; word_bytes *= 2)
+        compare_conflicts(smoke, word_bytes);
 }

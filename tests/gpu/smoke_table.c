@@ -162,17 +162,23 @@ double smoke_pages(struct smoke *smoke, uint64_t pages, uint64_t page_bytes, uin
     return cycles;
 }
 
+uint32_t smoke_median(uint32_t *cycles, size_t count)
+{
+    qsort(cycles, count, sizeof(cycles[0]), compare_cycles);
+    return cycles[count / 2];
+}
+
 uint32_t smoke_conflict(struct smoke *smoke, uint32_t word_bytes, uint32_t stride_words)
 {
     uint32_t cycles[256] = {0};
     uint64_t indices[256] = {0};
-    struct pb_conflict conflict = {word_bytes, stride_words, 64, smoke->is_small ? 16 : 256};
+    struct pb_conflict conflict = {word_bytes, stride_words, 64, smoke->is_small ? 16 : 256, -1};
     struct pb_chase_trace trace = {.latency_cycles = cycles, .index_bytes = indices};
 
-    if (!smoke_worked(smoke, smoke->ops->conflict(smoke->device, &conflict, &trace, &smoke->err)))
+    if (!smoke_worked(smoke,
+                      smoke->ops->conflicts(smoke->device, &conflict, 1, &trace, &smoke->err)))
         return 0;
-    qsort(cycles, trace.count, sizeof(cycles[0]), compare_cycles);
-    return cycles[trace.count / 2];
+    return smoke_median(cycles, trace.count);
 }
 
 void smoke_stream(struct smoke *smoke, enum pb_stream_kind kind, uint32_t cta_count,

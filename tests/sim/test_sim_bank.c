@@ -73,12 +73,13 @@ static void test_latency__lies_on_the_line_between_two_steps(void **state)
 /* Latency of a stride of 4-byte words, less the overhead. */
 static uint32_t conflict_cycles(struct pb_device *device, uint32_t stride)
 {
-    struct pb_conflict conflict = {.word_bytes = 4, .stride_words = stride, .warm = 4, .record = 8};
+    struct pb_conflict conflict = {
+        .word_bytes = 4, .stride_words = stride, .warm = 4, .record = 8, .sm = -1};
     uint32_t latency[8], overhead = simtest_overhead(device);
     uint64_t index[8];
     struct pb_chase_trace trace = {.latency_cycles = latency, .index_bytes = index};
 
-    assert_int_equal(device->ops->conflict(device, &conflict, &trace, NULL), PB_OK);
+    assert_int_equal(device->ops->conflicts(device, &conflict, 1, &trace, NULL), PB_OK);
     assert_int_equal(trace.count, 8);
     for (int i = 1; i < 8; i++)
         assert_int_equal(latency[i], latency[0]);
@@ -112,7 +113,7 @@ static void expect_refused(struct pb_device *device, struct pb_conflict conflict
     struct pb_chase_trace trace = {0};
     struct pb_error err = PB_ERROR_INIT;
 
-    assert_int_equal(device->ops->conflict(device, &conflict, &trace, &err), status);
+    assert_int_equal(device->ops->conflicts(device, &conflict, 1, &trace, &err), status);
     assert_string_equal(err.message, message);
 }
 

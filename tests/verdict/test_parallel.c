@@ -18,13 +18,10 @@ enum { NODES = 8, SLOTS = 4, SICK_NODE = 2, SICK_SLOT = 1 };
 
 static const char sick_key[] = "n03.gpu1";
 
-static const char *const wanted[] = {"clock_overhead", "clock_calibration",
-                                     "shared_latency", "loaded_latency",
-                                     "read_peak",      "atomic_rate",
-                                     "cluster_shared", "compute_integrity",
-                                     "peer_link",      "peer_chase",
-                                     "peer_copy",      "l1_capacity",
-                                     "sm_caches",      NULL};
+static const char *const wanted[] = {
+    "clock_overhead", "clock_calibration", "shared_latency",    "loaded_latency", "read_peak",
+    "atomic_rate",    "cluster_shared",    "compute_integrity", "peer_link",      "peer_chase",
+    "peer_copy",      "l1_capacity",       "constant_capacity", "sm_caches",      NULL};
 
 static struct pb_sheet healthy[NODES][SLOTS];
 
@@ -162,12 +159,21 @@ static void test_small_l1_of_one_sm__names_the_sm(void **state)
     expect("sm_l1_size=17:0.5", "slow_sm", "SM 17 of n03.gpu1");
 }
 
+/* Bank conflicts of one SM of 132 take longer, and nothing else does. */
+static void test_slow_banks_of_one_sm__name_the_sm(void **state)
+{
+    (void)state;
+    expect("sm_conflict=17:1.1", "slow_sm", "SM 17 of n03.gpu1");
+    expect("sm_conflict=17:2", "slow_sm", "SM 17 of n03.gpu1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_healthy_fleet__is_not_blamed),
         cmocka_unit_test(test_load_knee__weak_and_strong),
         cmocka_unit_test(test_small_l1_of_one_sm__names_the_sm),
+        cmocka_unit_test(test_slow_banks_of_one_sm__name_the_sm),
         cmocka_unit_test(test_atomic_rate__weak_and_strong),
         cmocka_unit_test(test_dsm_latency__weak_and_strong),
         cmocka_unit_test(test_peer_latency__weak_and_strong),

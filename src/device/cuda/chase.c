@@ -95,7 +95,7 @@ static enum pb_status check_paths(const struct pb_cuda_walk *walk, struct pb_err
          (walk->path != PB_KERNEL_GLOBAL_CA && walk->path != PB_KERNEL_GLOBAL_CG)))
         return pb_fail(err, PB_INVALID,
                        "chase: a peer's memory is there for plain global loads only");
-    if (walk->path == PB_KERNEL_CONSTANT && walk->footprint_bytes > room)
+    if (walk->path == PB_KERNEL_CONSTANT && walk->footprint_bytes + walk->chain.shift > room)
         return pb_fail(err, PB_UNSUPPORTED,
                        "chase: %" PRIu64 " bytes of constant memory: there are %" PRIu64
                        " beside the slot for practice",
@@ -224,7 +224,8 @@ static enum pb_status set_up_arena(struct pb_cuda_walk *walk, struct pb_error *e
     enum pb_status status;
 
     if (walk->path == PB_KERNEL_CONSTANT) {
-        walk->chain.practice = PB_KERNEL_CONSTANT_BYTES - PB_KERNEL_SLOT_BYTES;
+        /* the same for all chains: the last word that a program may declare */
+        walk->chain.practice = PB_KERNEL_CONSTANT_BYTES - PB_KERNEL_SLOT_BYTES - walk->chain.shift;
         bytes = PB_KERNEL_CONSTANT_BYTES;
     } else if (!is_plain) {
         walk->chain.practice = round_up(bytes, practice_distance) + practice_distance;
@@ -469,31 +470,20 @@ static enum pb_status open_group(struct pb_cuda_device *cuda, const struct pb_ch
     return status;
 }
 
-/*
- * Where a CTA takes more than half of an SM's shared memory, those that make the others spread wait
- * for each other's SMs, and those at work found less of L1 than one alone: 17 KiB instead of 21 on
- * an H200 beside the largest carve-out.
- */
-static bool may_spread(const struct pb_cuda_walk *walk)
-{
-    const struct pb_cuda_device *cuda = walk->cuda;
-
-    return 2 * (walk->place.shared_bytes + cuda->shared_reserved_bytes) <=
-           cuda->info.shared_per_sm_bytes;
-}
-
-/* Launches all legs of a group. The caches of confined ones are set up once for all. */
+/* Launches all legs of a group. The caches of confined ones are set up once for all, but those of
+ * constants before each launch: it does not empty them. */
 static enum pb_status launch_group(struct pb_cuda_device *cuda, const struct pb_chase *chases,
                                    size_t count, struct pb_cuda_walk *walks,
                                    struct pb_chase_trace *traces, struct pb_error *err)
 {
-    bool is_confined = chases->is_confined;
-    struct legs legs = {.cuda = cuda, .most = 1, .set_up = !is_confined};
+    bool once = chases->is_confined && chases->path != PB_PATH_CONSTANT;
+    struct legs legs = {.cuda = cuda, .most = 1, .set_up = !once};
     enum pb_status status = open_group(cuda, chases, count, walks, err);
 
-    if (status == PB_OK && is_confined && may_spread(&walks[0]))
-        legs.most = pb_cuda_launch_most(cuda);
-    for (size_t i = 0; status == PB_OK && is_confined && i < count; i++)
+    if (status == PB_OK && chases->is_confined &&
+        pb_cuda_launch_may_spread(cuda, walks[0].place.shared_bytes))
+        legs.most = pb_cuda_launch_most(cuda, walks[0].path);
+    for (size_t i = 0; status == PB_OK && once && i < count; i++)
         if (i == 0 || !have_one_chain(&chases[i - 1], &chases[i]))
             status = pb_cuda_walk_set_up(&walks[i], err);
     return status == PB_OK ? add_legs(&legs, walks, count, traces, err) : status;

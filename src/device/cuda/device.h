@@ -236,8 +236,8 @@ enum pb_status pb_cuda_chase(struct pb_device *device, const struct pb_chase *ch
                              struct pb_chase_trace *trace, struct pb_error *err);
 enum pb_status pb_cuda_chases(struct pb_device *device, const struct pb_chase *chases, size_t count,
                               struct pb_chase_trace *traces, struct pb_error *err);
-enum pb_status pb_cuda_conflict(struct pb_device *device, const struct pb_conflict *conflict,
-                                struct pb_chase_trace *trace, struct pb_error *err);
+enum pb_status pb_cuda_conflicts(struct pb_device *device, const struct pb_conflict *conflicts,
+                                 size_t count, struct pb_chase_trace *traces, struct pb_error *err);
 enum pb_status pb_cuda_stream(struct pb_device *device, const struct pb_stream *stream,
                               struct pb_stream_result *result_out, struct pb_error *err);
 enum pb_status pb_cuda_burst(struct pb_device *device, const struct pb_burst *burst,

@@ -36,12 +36,22 @@ struct pb_cuda_launches {
     size_t next; /* in the ring: the oldest, if it is under way */
 };
 
-size_t pb_cuda_launch_most(const struct pb_cuda_device *cuda)
+uint32_t pb_cuda_sm_step(enum pb_kernel_path path)
 {
-    size_t most = cuda->info.sm_count / 2;
+    return path == PB_KERNEL_CONSTANT ? 2 : 1;
+}
+
+size_t pb_cuda_launch_most(const struct pb_cuda_device *cuda, enum pb_kernel_path path)
+{
+    size_t most = cuda->info.sm_count / pb_cuda_sm_step(path) / 2;
 
     most = most < PB_KERNEL_JOBS ? most : PB_KERNEL_JOBS;
     return most > 0 ? most : 1;
+}
+
+bool pb_cuda_launch_may_spread(const struct pb_cuda_device *cuda, uint64_t shared_bytes)
+{
+    return 2 * (shared_bytes + cuda->shared_reserved_bytes) <= cuda->info.shared_per_sm_bytes;
 }
 
 static size_t recording_bytes(const struct pb_kernel_chase *chase)
@@ -86,23 +96,32 @@ static enum pb_status reserve(struct pb_cuda_device *cuda, struct launch *launch
     return status;
 }
 
-/* Anywhere, if one CTA is enough; else on so many SMs, or on those that are asked for. */
-static void place_jobs(const struct pb_cuda_device *cuda, struct launch *launch)
+void pb_cuda_claim(const struct pb_cuda_device *cuda, const int64_t *sms, size_t count,
+                   uint32_t step, struct pb_kernel_place *place, struct pb_kernel_control *control)
 {
     const uint32_t cta_per_sm = 4; /* several may share an SM; with this many, every SM gets one */
-    struct pb_kernel_control *control = &launch->host->control;
-    struct pb_kernel_place *place = &launch->chase.place;
-    bool are_given = launch->legs[0].sm >= 0;
+    bool are_given = sms[0] >= 0;
 
-    place->job_count = (uint32_t)launch->count;
-    place->cta_count = !are_given && launch->count == 1 ? 1 : cta_per_sm * cuda->info.sm_count;
-    place->control = launch->memory.address;
-    place->results = launch->memory.address + offsetof(struct head, results);
+    place->job_count = (uint32_t)count;
+    place->cta_count = !are_given && count == 1 ? 1 : cta_per_sm * cuda->info.sm_count;
     control->are_given = are_given;
     for (size_t i = 0; i < PB_KERNEL_SMS; i++)
-        control->claims[i] = !are_given;
-    for (size_t i = 0; are_given && i < launch->count; i++)
-        control->claims[launch->legs[i].sm] = (uint32_t)i + 1;
+        control->claims[i] = !are_given && i % step == 0;
+    for (size_t i = 0; are_given && i < count; i++)
+        control->claims[sms[i]] = (uint32_t)i + 1;
+}
+
+static void place_jobs(const struct pb_cuda_device *cuda, struct launch *launch)
+{
+    struct pb_kernel_place *place = &launch->chase.place;
+    int64_t sms[PB_KERNEL_JOBS];
+
+    for (size_t i = 0; i < launch->count; i++)
+        sms[i] = launch->legs[i].sm;
+    pb_cuda_claim(cuda, sms, launch->count, pb_cuda_sm_step(launch->legs[0].walk->path), place,
+                  &launch->host->control);
+    place->control = launch->memory.address;
+    place->results = launch->memory.address + offsetof(struct head, results);
 }
 
 /* The slot for practice: that of the chain, or the control block's. */

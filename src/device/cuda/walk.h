@@ -66,8 +66,25 @@ enum pb_status pb_cuda_walk_read(const struct pb_cuda_leg *leg,
 
 /* ---- launch.c ---- */
 
+/* Of so many SMs in a row one may work at a time: neighbours share the way to constant memory. */
+uint32_t pb_cuda_sm_step(enum pb_kernel_path path);
+
 /* How many CTAs may work at a time, so that others are left to make them spread. */
-size_t pb_cuda_launch_most(const struct pb_cuda_device *cuda);
+size_t pb_cuda_launch_most(const struct pb_cuda_device *cuda, enum pb_kernel_path path);
+
+/*
+ * Whether CTAs of so much shared memory may work on several SMs at once. Where one takes more than
+ * half of an SM's, those that make the others spread wait for each other's SMs, and those at work
+ * found less of L1 than one alone: 17 KiB instead of 21 on an H200 beside the largest carve-out.
+ */
+bool pb_cuda_launch_may_spread(const struct pb_cuda_device *cuda, uint64_t shared_bytes);
+
+/*
+ * Says which SMs take the jobs of a launch: anywhere, if one CTA is enough; else as many as there
+ * are jobs, every step-th of them at most, or, where sms[0] is not negative, these.
+ */
+void pb_cuda_claim(const struct pb_cuda_device *cuda, const int64_t *sms, size_t count,
+                   uint32_t step, struct pb_kernel_place *place, struct pb_kernel_control *control);
 
 /*
  * Launches legs[count] at once; they have path, carve-out and kind in common. What they leave is

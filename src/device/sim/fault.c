@@ -33,6 +33,7 @@ static const struct rule {
     {"l1_size", PB_SIM_FAULT_L1_SIZE, FORM_SHARE},
     {"sm_slow", PB_SIM_FAULT_SM_SLOW, FORM_SM_FACTOR},
     {"sm_l1_size", PB_SIM_FAULT_SM_L1_SIZE, FORM_SM_FACTOR},
+    {"sm_conflict", PB_SIM_FAULT_SM_CONFLICT, FORM_SM_FACTOR},
     {"tail", PB_SIM_FAULT_TAIL, FORM_TAIL},
     {"throttle", PB_SIM_FAULT_THROTTLE, FORM_THROTTLE},
     {"pcie_width", PB_SIM_FAULT_PCIE_WIDTH, FORM_WIDTH},

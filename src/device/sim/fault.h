@@ -20,6 +20,7 @@ enum pb_sim_fault_kind {
     PB_SIM_FAULT_L1_SIZE,        /* l1_size=F: of all caches of an SM */
     PB_SIM_FAULT_SM_SLOW,        /* sm_slow=SM:F: loads from that SM */
     PB_SIM_FAULT_SM_L1_SIZE,     /* sm_l1_size=SM:F: of all caches of that SM */
+    PB_SIM_FAULT_SM_CONFLICT,    /* sm_conflict=SM:F: what bank conflicts cost on that SM */
     PB_SIM_FAULT_TAIL,           /* tail=PROBABILITY:CYCLES: loads that leave their SM */
     PB_SIM_FAULT_THROTTLE,       /* throttle=F@SECONDS of the device's own time */
     PB_SIM_FAULT_PCIE_WIDTH,     /* pcie_width=N */

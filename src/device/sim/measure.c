@@ -69,6 +69,9 @@ static enum pb_status check_conflict(const struct pb_sim_device *device,
         return pb_fail(err, PB_INVALID, "conflict: expected 1 to %llu recorded loads, found %llu",
                        (unsigned long long)(room / RECORD_BYTES),
                        (unsigned long long)conflict->record);
+    if (conflict->sm < -1 || conflict->sm >= (int64_t)device->profile->sm_count)
+        return pb_fail(err, PB_INVALID, "conflict: SM %lld: expected -1 to %u",
+                       (long long)conflict->sm, device->profile->sm_count - 1);
     if (need > room)
         return pb_fail(err, PB_UNSUPPORTED,
                        "conflict: stride %u of %u-byte words: %llu bytes needed, %llu there",
@@ -77,21 +80,34 @@ static enum pb_status check_conflict(const struct pb_sim_device *device,
     return PB_OK;
 }
 
-enum pb_status pb_sim_conflict(struct pb_device *base, const struct pb_conflict *conflict,
-                               struct pb_chase_trace *trace, struct pb_error *err)
+/* Of an SM whose banks are slow, what conflicts add to the latency of a load without any. */
+static double conflict_cycles(const struct pb_sim_device *device,
+                              const struct pb_conflict *conflict, int64_t sm)
 {
-    struct pb_sim_device *device = pb_sim_device_of(base);
     const struct pb_sim_shared_spec *shared = &device->profile->shared;
-    enum pb_status status = pb_sim_device_check(device, err);
+    uint32_t wavefronts =
+        pb_sim_bank_wavefronts(shared, conflict->word_bytes, conflict->stride_words);
+    double cycles = pb_sim_bank_latency(shared, wavefronts), factor = 1.0;
+
+    for (size_t i = 0; i < device->faults.count; i++)
+        if (device->faults.list[i].kind == PB_SIM_FAULT_SM_CONFLICT &&
+            device->faults.list[i].sm == sm)
+            factor *= device->faults.list[i].value;
+    return pb_sim_device_slowness(device, sm) *
+           (shared->latency_cycles + (cycles - shared->latency_cycles) * factor);
+}
+
+static enum pb_status take_conflict(struct pb_sim_device *device,
+                                    const struct pb_conflict *conflict,
+                                    struct pb_chase_trace *trace, struct pb_error *err)
+{
+    int64_t sm = conflict->sm < 0 ? 0 : conflict->sm;
+    enum pb_status status = check_conflict(device, conflict, err);
     double cycles;
 
-    if (status == PB_OK)
-        status = check_conflict(device, conflict, err);
     if (status != PB_OK)
         return status;
-    cycles = pb_sim_device_slowness(device, 0) *
-             pb_sim_bank_latency(shared, pb_sim_bank_wavefronts(shared, conflict->word_bytes,
-                                                                conflict->stride_words));
+    cycles = conflict_cycles(device, conflict, sm);
     for (uint64_t i = 0; i < conflict->record; i++) {
         trace->latency_cycles[i] = pb_sim_device_stamped(device, cycles);
         trace->index_bytes[i] = 0; /* of lane 0 */
@@ -102,9 +118,20 @@ enum pb_status pb_sim_conflict(struct pb_device *base, const struct pb_conflict 
     trace->total_ns = 0.0;
     trace->base_address = 0;
     trace->carveout_bytes = 0;
-    trace->sm_id = 0;
+    trace->sm_id = sm;
     pb_sim_device_pass(device, cycles * (double)(conflict->warm + conflict->record));
     return PB_OK;
+}
+
+enum pb_status pb_sim_conflicts(struct pb_device *base, const struct pb_conflict *conflicts,
+                                size_t count, struct pb_chase_trace *traces, struct pb_error *err)
+{
+    struct pb_sim_device *device = pb_sim_device_of(base);
+    enum pb_status status = pb_sim_device_check(device, err);
+
+    for (size_t i = 0; status == PB_OK && i < count; i++)
+        status = take_conflict(device, &conflicts[i], &traces[i], err);
+    return status;
 }
 
 static enum pb_status check_stream(const struct pb_sim_device *device,

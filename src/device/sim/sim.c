@@ -82,6 +82,23 @@ static bool has_private_cache(const struct pb_sim_profile *profile)
     return false;
 }
 
+/* The name of a fault of one SM; NULL: of others. */
+static const char *sm_fault_name(enum pb_sim_fault_kind kind)
+{
+    switch ((int)kind) {
+    case PB_SIM_FAULT_SM_SLOW:
+        return "sm_slow";
+    case PB_SIM_FAULT_SM_L1_SIZE:
+        return "sm_l1_size";
+    case PB_SIM_FAULT_SM_CONFLICT:
+        return "sm_conflict";
+    case PB_SIM_FAULT_COMPUTE_FLIP:
+        return "compute_flip";
+    default:
+        return NULL;
+    }
+}
+
 /* Faults that this profile cannot have. */
 static enum pb_status check_faults(const struct pb_sim_device *device, struct pb_error *err)
 {
@@ -92,15 +109,11 @@ static enum pb_status check_faults(const struct pb_sim_device *device, struct pb
 
         bool is_small = fault->kind == PB_SIM_FAULT_SM_L1_SIZE;
 
-        if ((fault->kind == PB_SIM_FAULT_SM_SLOW || is_small) && fault->sm >= profile->sm_count)
+        if (sm_fault_name(fault->kind) != NULL && fault->sm >= profile->sm_count)
             return pb_fail(err, PB_INVALID,
                            "fault %s: expected an SM from 0 to %u of %s, found %lld",
-                           is_small ? "sm_l1_size" : "sm_slow", profile->sm_count - 1,
-                           profile->name, (long long)fault->sm);
-        if (fault->kind == PB_SIM_FAULT_COMPUTE_FLIP && fault->sm >= profile->sm_count)
-            return pb_fail(err, PB_INVALID,
-                           "fault compute_flip: expected an SM from 0 to %u of %s, found %lld",
-                           profile->sm_count - 1, profile->name, (long long)fault->sm);
+                           sm_fault_name(fault->kind), profile->sm_count - 1, profile->name,
+                           (long long)fault->sm);
         if (fault->kind == PB_SIM_FAULT_L2_LATENCY && profile->cache_count == 0)
             return pb_fail(err, PB_INVALID, "fault l2_latency: %s has no cache", profile->name);
         if ((fault->kind == PB_SIM_FAULT_L1_SIZE || is_small) && !has_private_cache(profile))
@@ -226,7 +239,7 @@ const struct pb_device_ops pb_device_sim = {
     .clock = pb_sim_clock_samples,
     .chase = pb_sim_chase,
     .chases = pb_sim_chases,
-    .conflict = pb_sim_conflict,
+    .conflicts = pb_sim_conflicts,
     .stream = pb_sim_stream,
     .burst = pb_sim_burst,
     .map = pb_sim_map,

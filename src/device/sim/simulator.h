@@ -99,8 +99,8 @@ enum pb_status pb_sim_stamp(struct pb_device *device, enum pb_stamp stamp, size_
                             uint32_t *cycles_out, struct pb_error *err);
 enum pb_status pb_sim_clock_samples(struct pb_device *device, double seconds, size_t count,
                                     struct pb_clock_sample *samples_out, struct pb_error *err);
-enum pb_status pb_sim_conflict(struct pb_device *device, const struct pb_conflict *conflict,
-                               struct pb_chase_trace *trace, struct pb_error *err);
+enum pb_status pb_sim_conflicts(struct pb_device *device, const struct pb_conflict *conflicts,
+                                size_t count, struct pb_chase_trace *traces, struct pb_error *err);
 enum pb_status pb_sim_stream(struct pb_device *device, const struct pb_stream *stream,
                              struct pb_stream_result *result_out, struct pb_error *err);
 enum pb_status pb_sim_burst(struct pb_device *device, const struct pb_burst *burst,
