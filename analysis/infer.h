@@ -74,6 +74,7 @@ enum pb_status pb_infer_bulk_copy(const struct pb_case *at, struct pb_error *err
 enum pb_status pb_infer_cluster_shared(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_cluster_shared_rate(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_atomic_sides(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_l2_side_read(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_l2_persistence(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_sustained(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_compute(const struct pb_case *at, struct pb_error *err);

@@ -66,11 +66,15 @@ enum pb_kernel_work_kind {
     PB_KERNEL_WORK_SHARED, /* ld.shared */
     PB_KERNEL_WORK_ATOMIC, /* red.global.add of one to words of 4 bytes */
     PB_KERNEL_WORK_BULK,   /* cp.async.bulk from global to shared memory, sm_90 */
+    PB_KERNEL_WORK_PIECES, /* ld.global.cg of listed pieces */
     PB_KERNEL_WORK_KINDS
 };
 
 /* The words that a thread of a reading kind has in flight. */
 enum { PB_KERNEL_WORK_AT_ONCE = 4, PB_KERNEL_BULK_DEPTH_MAX = 16 };
+
+/* Pieces, and how many of them all threads read at once. */
+enum { PB_KERNEL_PIECE_BYTES = 4096, PB_KERNEL_PIECES_STEP = 16 };
 
 /*
  * One CTA of 1,024 threads on every SM; those that take part start together.
@@ -79,6 +83,8 @@ enum { PB_KERNEL_WORK_AT_ONCE = 4, PB_KERNEL_BULK_DEPTH_MAX = 16 };
  * (4, 8 or 16); bytes a multiple of 1024 x word_bytes x PB_KERNEL_WORK_AT_ONCE.
  * ATOMIC: each thread adds `repeats` times to word (sm x 1024 + thread) modulo address_count.
  * BULK: one thread copies `repeats` times word_bytes (a multiple of 16), `depth` at once.
+ * PIECES: an SM reads once, by words of 16 bytes, the pieces of data whose numbers its span names,
+ * a multiple of PB_KERNEL_PIECES_STEP; before it starts it practises on the first step of the list.
  */
 struct pb_kernel_work {
     uint64_t state;   /* struct pb_kernel_meet */
@@ -92,6 +98,8 @@ struct pb_kernel_work {
     uint32_t salt;
     uint32_t cta_count, shared_bytes;
     uint64_t persisting_bytes; /* of data that L2 is asked to keep; 0: none */
+    uint64_t pieces;           /* uint32_t[]: the list */
+    uint64_t spans;            /* uint32_t[cta_count][2]: first and count, by SM */
 };
 /* cudaErrorInvalidValue: no such kind or word here. */
 int pb_kernel_work(const struct pb_kernel_work *work);

@@ -147,6 +147,95 @@ extern "C" __global__ void __launch_bounds__(PB_WORK_THREADS)
     pb_work_stamp(work, start);
 }
 
+/* A piece is read by so many threads, so many pieces side by side. */
+enum {
+    PB_PIECE_THREADS = PB_KERNEL_PIECE_BYTES / 16,
+    PB_PIECES_ABREAST = PB_WORK_THREADS / PB_PIECE_THREADS
+};
+
+/* Of each four numbers in a row, which lie in shared memory, one thread in four reads its word. */
+__device__ __forceinline__ uint32_t pb_pieces_pass(uint64_t data, const uint4 *fours,
+                                                   uint32_t count)
+{
+    uint64_t own = data + threadIdx.x % PB_PIECE_THREADS * sizeof(uint4);
+    uint32_t found = 0;
+
+#pragma unroll 2
+    for (uint32_t i = threadIdx.x / PB_PIECE_THREADS; i < count; i += PB_PIECES_ABREAST) {
+        uint4 piece = fours[i], word[PB_KERNEL_WORK_AT_ONCE];
+        const uint64_t at[PB_KERNEL_WORK_AT_ONCE] = {
+            own + (uint64_t)piece.x * PB_KERNEL_PIECE_BYTES,
+            own + (uint64_t)piece.y * PB_KERNEL_PIECE_BYTES,
+            own + (uint64_t)piece.z * PB_KERNEL_PIECE_BYTES,
+            own + (uint64_t)piece.w * PB_KERNEL_PIECE_BYTES};
+
+#pragma unroll
+        for (int k = 0; k < PB_KERNEL_WORK_AT_ONCE; k++)
+            pb_reader_l2::load(word[k], at[k]);
+#pragma unroll
+        for (int k = 0; k < PB_KERNEL_WORK_AT_ONCE; k++)
+            found ^= pb_fold(word[k]);
+    }
+    return found;
+}
+
+/* A thread's word of a piece, as it was written. */
+__device__ __forceinline__ uint32_t pb_piece_expect(uint32_t piece, uint32_t salt)
+{
+    const uint32_t quarters = sizeof(uint4) / sizeof(uint32_t);
+    uint64_t word = (uint64_t)piece * (PB_KERNEL_PIECE_BYTES / sizeof(uint32_t)) +
+                    threadIdx.x % PB_PIECE_THREADS * quarters;
+    uint32_t expected = 0;
+
+    for (uint32_t q = 0; q < quarters; q++)
+        expected ^= PB_KERNEL_PATTERN(word + q, salt);
+    return expected;
+}
+
+/* What a thread should have read of them. */
+__device__ __forceinline__ uint32_t pb_pieces_expect(const uint4 *fours, uint32_t count,
+                                                     uint32_t salt)
+{
+    uint32_t expected = 0;
+
+    for (uint32_t i = threadIdx.x / PB_PIECE_THREADS; i < count; i += PB_PIECES_ABREAST)
+        expected ^= pb_piece_expect(fours[i].x, salt) ^ pb_piece_expect(fours[i].y, salt) ^
+                    pb_piece_expect(fours[i].z, salt) ^ pb_piece_expect(fours[i].w, salt);
+    return expected;
+}
+
+/* The list is copied to shared memory first: what to practise on, then this SM's own pieces. */
+extern "C" __global__ void __launch_bounds__(PB_WORK_THREADS)
+    pb_work_pieces(struct pb_kernel_work work)
+{
+    extern __shared__ uint4 pb_shared[];
+    struct pb_kernel_meet *state = (struct pb_kernel_meet *)work.state;
+    uint32_t *list = (uint32_t *)pb_shared;
+    const uint4 *own = pb_shared + PB_KERNEL_PIECES_STEP / 4;
+    const uint32_t *pieces = (const uint32_t *)work.pieces;
+    const uint32_t *span = (const uint32_t *)work.spans + 2 * pb_sm_id();
+    uint32_t count, found = 0;
+
+    if (pb_sm_id() >= gridDim.x)
+        span = (const uint32_t *)work.spans;
+    count = span[1];
+    for (uint32_t i = threadIdx.x; i < PB_KERNEL_PIECES_STEP + count; i += PB_WORK_THREADS)
+        list[i] = pieces[i < PB_KERNEL_PIECES_STEP ? i : span[0] + i - PB_KERNEL_PIECES_STEP];
+    __syncthreads();
+#pragma unroll 1
+    for (int round = 0; round < 2; round++) { /* practice, by the same instructions, and the pass */
+        if (round == 1 && !pb_work_begin(work))
+            return;
+        uint64_t start = pb_clock();
+        found = pb_pieces_pass(work.data, round == 0 ? pb_shared : own,
+                               (round == 0 ? (uint32_t)PB_KERNEL_PIECES_STEP : count) / 4);
+        pb_await_any(found);
+        pb_work_stamp(work, start);
+    }
+    if (found != pb_pieces_expect(own, count / 4, work.salt))
+        atomicAdd(&state->mismatches, 1);
+}
+
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 __device__ __forceinline__ void pb_bulk_start(uint32_t to, uint64_t from, uint32_t bytes,
                                               uint32_t barrier)
@@ -269,6 +358,8 @@ static pb_worker pb_pick_worker(enum pb_kernel_work_kind kind, uint32_t word_byt
         return pb_work_atomic;
     if (kind == PB_KERNEL_WORK_BULK)
         return pb_work_bulk;
+    if (kind == PB_KERNEL_WORK_PIECES)
+        return pb_work_pieces;
     if ((unsigned)kind > PB_KERNEL_WORK_SHARED)
         return NULL;
     if (word_bytes != 4 && word_bytes != 8 && word_bytes != 16)

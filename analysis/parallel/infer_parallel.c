@@ -9,15 +9,14 @@
  *                    and the latencies of l2_near and l2_far by loads replace what tests by all SMs
  *                    state: these leave a copy of every line in each half and show one of them only
  *   shared, l1, l2   read_bytes_per_cycle_per_sm: the best word, the median SM, while all read
- *   atomic           address_per_cycle, line_per_cycle, spread_per_cycle: additions of the whole
- *                    device, the median of the lines
- *                    near_, far_latency_cycles, near_, far_per_cycle: of one SM, by the side of L2
- *                    that is home to the line
- *   l2               persisting_share, normal_share: of lines that L2 was asked to keep and of
- *                    others, still there behind twice its size of other data
- *   bulk_copy        latency_cycles of the smallest copy; bytes_per_cycle_per_sm of the best size
- *   cluster_shared   latency_cycles, own_latency_cycles: medians over all pairs; bytes_per_cycle: a
- *                    list, by size of the cluster
+ *   l2_near, l2_far  read_bytes_per_cycle_per_sm, read_alone_bytes_per_cycle: of lines at home on
+ * the side of the SM that reads and on the other one, by all SMs and by one: the median SM atomic
+ * address_per_cycle, line_per_cycle, spread_per_cycle: additions of the whole device, the median of
+ * the lines near_, far_latency_cycles, near_, far_per_cycle: of one SM, by the side of L2 that is
+ * home to the line l2               persisting_share, normal_share: of lines that L2 was asked to
+ * keep and of others, still there behind twice its size of other data bulk_copy latency_cycles of
+ * the smallest copy; bytes_per_cycle_per_sm of the best size cluster_shared   latency_cycles,
+ * own_latency_cycles: medians over all pairs; bytes_per_cycle: a list, by size of the cluster
  *   compute          wrong_runs; error_rate_limit: no error in n runs of all SMs together means a
  *                    rate below 3/n, at 95%; sustained_wrong_runs, sustained_error_rate_limit: of
  *                    the runs under a lasting load
@@ -602,6 +601,58 @@ enum pb_status pb_infer_atomic_sides(const struct pb_case *at, struct pb_error *
             count);
     status = state_side(at, "near", false, limit, err);
     return status == PB_OK ? state_side(at, "far", true, limit, err) : status;
+}
+
+/*
+ * The rate of each SM from the side of L2 that the row names: its own is where its atomics take
+ * less time.
+ */
+static enum pb_status state_side_rates(const struct pb_case *at, size_t quantity, const char *name,
+                                       const char *method, struct pb_error *err)
+{
+    const struct pb_matrix *matrix = &at->recordings[0].matrix;
+    size_t sms = matrix->axes[2].length, quantities = matrix->axes[1].length;
+    size_t latency = pb_axis_label(&matrix->axes[1], "latency");
+    const double *first = matrix->values, *second = matrix->values + quantities * sms;
+    bool is_far = strcmp(at->inference->memory, "l2_far") == 0;
+    double *rates = malloc((sms + 1) * sizeof(*rates));
+    enum pb_status status;
+
+    if (rates == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu SMs", sms);
+    for (size_t sm = 0; sm < sms; sm++) {
+        bool is_first_near = first[latency * sms + sm] < second[latency * sms + sm];
+        const double *home = is_first_near != is_far ? first : second;
+
+        rates[sm] = home[quantity * sms + sm];
+    }
+    status = state_median(pb_case_answer(at, name), rates, sms, 1, method, err);
+    free(rates);
+    return status;
+}
+
+enum pb_status pb_infer_l2_side_read(const struct pb_case *at, struct pb_error *err)
+{
+    static const struct pb_axis_wish wishes[] = {{"home", true}, {"quantity", true}, {"sm", false}};
+    const struct pb_matrix *matrix = &at->recordings[0].matrix;
+    enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
+    size_t alone, together, count;
+
+    if (status != PB_OK)
+        return status;
+    count = matrix->axes[1].length;
+    alone = pb_axis_label(&matrix->axes[1], "alone");
+    together = pb_axis_label(&matrix->axes[1], "together");
+    if (matrix->axes[0].length != 2 || alone == count || together == count ||
+        pb_axis_label(&matrix->axes[1], "latency") == count)
+        return pb_fail(err, PB_NOT_FOUND, "not recorded: no rates from both sides");
+    status = state_side_rates(at, together, "read_bytes_per_cycle_per_sm",
+                              "lines of that side, each read once, all SMs at once, by SM", err);
+    if (status == PB_OK)
+        status =
+            state_side_rates(at, alone, "read_alone_bytes_per_cycle",
+                             "lines of that side, each read once, one SM at a time, by SM", err);
+    return status;
 }
 
 /*

@@ -342,9 +342,10 @@ const struct pb_figure pb_figures[] = {
      "SMs",
      "Read throughput of each SM",
      PB_FROM_TESTS,
-     {"read_peak", "l2_read"},
+     {"read_peak", "l2_read", "l2_side_read"},
      "What each SM reads from shared memory, L1 and L2 while all SMs read, by the best size of the "
-     "word, and from L2 alone. An SM below the others of its device is limited.",
+     "word, and from L2 alone, of any lines and of those on the other side. An SM below the others "
+     "of its device is limited.",
      pb_figure_sm_rates},
     {"sm_caches",
      "SMs",

@@ -253,13 +253,41 @@ static size_t best_word(struct pb_page *page, const struct pb_matrix *matrix, si
     return best;
 }
 
+/* Home × quantity × SM: what each SM reads of lines at home on the other side of L2, alone. */
+static struct pb_curve far_rates(struct pb_page *page, const struct pb_matrix *matrix)
+{
+    size_t latency = pb_axis_label(&matrix->axes[1], "latency");
+    size_t alone = pb_axis_label(&matrix->axes[1], "alone");
+    size_t near[] = {0, latency, 0}, far[] = {1, latency, 0};
+    struct pb_curve near_cycles, far_cycles, rates, others;
+
+    if (matrix->axes[0].length != 2 || latency == matrix->axes[1].length ||
+        alone == matrix->axes[1].length)
+        return (struct pb_curve){0};
+    near_cycles = pb_curve_matrix(page, matrix, 2, near);
+    far_cycles = pb_curve_matrix(page, matrix, 2, far);
+    near[1] = far[1] = alone;
+    rates = pb_curve_matrix(page, matrix, 2, far);
+    others = pb_curve_matrix(page, matrix, 2, near);
+    if (near_cycles.count != rates.count || far_cycles.count != rates.count ||
+        others.count != rates.count)
+        return (struct pb_curve){0};
+    for (size_t i = 0; i < rates.count; i++)
+        if (far_cycles.y[i] < near_cycles.y[i])
+            rates.y[i] = others.y[i];
+    return rates;
+}
+
 /* Memory × word × SM: of each memory the best word. Company × SM: an SM that reads L2 alone. */
 const char *pb_figure_sm_rates(const struct pb_figure_case *at)
 {
     static const struct pb_axis_wish by_word[] = {{"memory", true}, {"word", false}, {"sm", false}};
     static const struct pb_axis_wish by_company[] = {{"company", true}, {"sm", false}};
     const struct pb_recording *peak = pb_figure_recording(at, 0);
+    static const struct pb_axis_wish by_home[] = {
+        {"home", true}, {"quantity", true}, {"sm", false}};
     const struct pb_recording *company = pb_figure_recording(at, 1);
+    const struct pb_recording *sides = pb_figure_recording(at, 2);
     const char *reason = NULL;
     struct pb_plot_series series[PB_PLOT_SERIES_MAX];
     struct pb_plot plot = {.title = "Read throughput by SM",
@@ -292,6 +320,13 @@ const char *pb_figure_sm_rates(const struct pb_figure_case *at)
 
             pb_plot_add(&plot, series, "L2, alone", PB_MARK_DOTS, &curve);
         }
+    }
+    if (sides != NULL && plot.series_count < PB_PLOT_SERIES_MAX &&
+        pb_figure_check(at, &sides->matrix, by_home, 3) == NULL) {
+        struct pb_curve curve = far_rates(at->page, &sides->matrix);
+
+        if (curve.count > 0)
+            pb_plot_add(&plot, series, "L2, far side, alone", PB_MARK_DOTS, &curve);
     }
     pb_plot_write(at->page, &plot);
     return reason;

@@ -115,6 +115,8 @@ pb_test_run pb_test_l2_read;
 pb_test_run pb_test_atomic_rate;
 pb_test_run pb_test_atomic_sides;
 pb_test_run pb_test_bulk_copy;
+/* l2_sides.c */
+pb_test_run pb_test_l2_side_read;
 /* cluster_shared.c */
 pb_test_run pb_test_cluster_shared;
 pb_test_run pb_test_cluster_shared_rate;

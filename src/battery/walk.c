@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "battery/search.h"
 #include "core/order.h"
 
 static const char *const order_names[] = {
@@ -167,8 +166,7 @@ static enum pb_status file(struct pb_bench *bench, const struct pb_walk *walk,
 static bool is_second_cache_enough(const struct pb_walk *walk, size_t slots)
 {
     return laps_to_loads(walk->warm, slots) >= slots && !walk->prefill &&
-           walk->base_bytes + walk->footprint_bytes <=
-               pb_targets[PB_CACHE_CONSTANT_L15].small_bytes;
+           walk->base_bytes + walk->footprint_bytes <= PB_CONSTANT_L15_BYTES_MIN;
 }
 
 /* Does it stay in its SM, but for misses of a cache there that L2 answers? */

@@ -45,6 +45,9 @@ struct pb_walk {
 
 #define PB_WALK_LAP UINT64_MAX
 
+/* So much the second constant cache holds on every GPU that has one. */
+enum { PB_CONSTANT_L15_BYTES_MIN = 8192 };
+
 /* Of the pages by which drivers map large arrays. */
 enum { PB_PAGE_BYTES = PB_ORDER_PAGE_BYTES };
 

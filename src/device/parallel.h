@@ -37,11 +37,15 @@ enum pb_work_kind {
     PB_WORK_SHARED, /* reads of shared memory */
     PB_WORK_ATOMIC, /* additions to words in L2 */
     PB_WORK_BULK,   /* asynchronous copies from L2 to shared memory, by one thread */
+    PB_WORK_PIECES, /* reads past L1 of chosen pieces that lie at home in L2, each once */
     PB_WORK_KIND_COUNT
 };
 
 enum { PB_WORK_THREADS = 1024, PB_WORK_ARRAY_STEP = 65536, PB_WORK_DEPTH_MAX = 16 };
 enum { PB_WORK_LOADS = 4 }; /* of a thread at once */
+/* A piece, and how many of them an SM reads: multiples of the step. The last piece of every page is
+ * the backend's own, for practice. */
+enum { PB_WORK_PIECE_BYTES = 4096, PB_WORK_PIECES_STEP = 16, PB_WORK_PIECES_PAGE = 512 };
 
 /*
  * The same work of 1,024 threads on every SM at the same time, or on one SM alone.
@@ -51,25 +55,46 @@ enum { PB_WORK_LOADS = 4 }; /* of a thread at once */
  *   those from offset_bytes on: 1 is one address, 32 one line, more than there are threads none
  *   shared.
  * BULK: `repeats` copies of word_bytes, `depth` at a time, from `bytes` of each SM's own.
+ * PIECES: SM i reads spans[i][1] of the pieces from pieces[spans[i][0]] on once, by words of 16
+ *   bytes; all SMs have written the array before, so that no SM has copies of its own.
  * All that is read is checked, and what was added is counted.
  */
 struct pb_work {
     enum pb_work_kind kind;
     uint32_t word_bytes;    /* 4, 8 or 16; BULK: a multiple of 16 */
-    uint64_t bytes;         /* a multiple of pb_work_step_bytes() */
+    uint64_t bytes;         /* a multiple of pb_work_step_bytes(); PIECES: of the whole array */
     uint32_t repeats;       /* odd, for reads */
     uint32_t depth;         /* BULK: 1 to PB_WORK_DEPTH_MAX */
     uint32_t address_count; /* ATOMIC */
     uint64_t offset_bytes;  /* ATOMIC: below PB_WORK_ARRAY_STEP * 1024, a multiple of 128 */
     int64_t sm;             /* -1: all */
+    const uint32_t *pieces; /* PIECES: [piece_count] numbers of pieces of the array */
+    size_t piece_count;
+    const uint32_t (*spans)[2]; /* PIECES: [SMs of the device] */
 };
 
 /* What the array of a work is a multiple of: so many loads of all threads. */
 static inline uint64_t pb_work_step_bytes(const struct pb_work *work)
 {
+    if (work->kind == PB_WORK_PIECES)
+        return (uint64_t)PB_WORK_PIECES_PAGE * PB_WORK_PIECE_BYTES;
     return work->kind == PB_WORK_BULK
                ? PB_WORK_ARRAY_STEP
                : (uint64_t)PB_WORK_THREADS * PB_WORK_LOADS * work->word_bytes;
+}
+
+/* Does what each SM is to read lie within the list, and the list within the array? */
+static inline bool pb_work_has_pieces(const struct pb_work *work, uint32_t sm_count)
+{
+    for (size_t i = 0; i < work->piece_count; i++)
+        if (work->pieces[i] >= work->bytes / PB_WORK_PIECE_BYTES)
+            return false;
+    for (uint32_t i = 0; i < sm_count; i++)
+        if (work->spans[i][0] > work->piece_count ||
+            work->spans[i][1] > work->piece_count - work->spans[i][0] ||
+            work->spans[i][1] % PB_WORK_PIECES_STEP != 0)
+            return false;
+    return work->piece_count > 0;
 }
 
 /*

@@ -227,6 +227,32 @@ static void test_atomics__by_the_side_that_is_home(void **state)
     device_clear(&device);
 }
 
+/* Of three SMs the third one lies on the other side: what is near for SM 0 is far for it. */
+static void test_l2_sides__each_sm_s_own(void **state)
+{
+    static const char *const homes[] = {"near", "far"};
+    static const char *const quantities[] = {"latency", "alone", "together"};
+    static const double sms[] = {0, 1, 2};
+    static const double cells[] = {290, 295, 480, 90, 91, 50, 36, 37, 20,
+                                   485, 480, 300, 51, 52, 92, 21, 22, 38};
+    struct device device = {0};
+    struct pb_matrix *matrix = &device_record(&device, "l2_side_read")->matrix;
+
+    (void)state;
+    pb_axis_set_labels(&matrix->axes[0], "home", "", homes, 2, NULL);
+    pb_axis_set_labels(&matrix->axes[1], "quantity", "", quantities, 3, NULL);
+    pb_axis_set_values(&matrix->axes[2], "sm", "", "", sms, 3, NULL);
+    assert_int_equal(pb_matrix_allocate(matrix, "", "", NULL), PB_OK);
+    for (size_t i = 0; i < 18; i++)
+        matrix->values[i] = cells[i];
+    device_infer(&device);
+    assert_value(&device, "l2_near", "read_alone_bytes_per_cycle", 91);
+    assert_value(&device, "l2_far", "read_alone_bytes_per_cycle", 51);
+    assert_value(&device, "l2_near", "read_bytes_per_cycle_per_sm", 37);
+    assert_value(&device, "l2_far", "read_bytes_per_cycle_per_sm", 21);
+    device_clear(&device);
+}
+
 /* Slices of a load: some without a computation. */
 static void test_sustained__errors_of_all_slices(void **state)
 {
@@ -260,6 +286,7 @@ int main(void)
         cmocka_unit_test(test_compute__no_error_bounds_the_rate_by_three_over_n),
         cmocka_unit_test(test_cluster_shared__own_and_others_apart),
         cmocka_unit_test(test_l2_whole__near_part_far_part_and_dram),
+        cmocka_unit_test(test_l2_sides__each_sm_s_own),
         cmocka_unit_test(test_atomics__by_the_side_that_is_home),
         cmocka_unit_test(test_sustained__errors_of_all_slices),
     };

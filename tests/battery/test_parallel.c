@@ -86,6 +86,54 @@ static void test_atomic_sides__near_and_far_lines(void **state)
     pb_recording_clear(&recording);
 }
 
+/* The profile: 270 and 414 cycles, 85.8 and 36.2 byte/cycle near, by as much less from far. */
+static void test_l2_side_read__by_the_side_of_each_sm(void **state)
+{
+    struct pb_recording recording;
+    const struct pb_matrix *matrix = &recording.matrix;
+    const size_t latency = 0, alone = 1, together = 2;
+    size_t others = 0;
+
+    (void)state;
+    rig_record("h200", "l2_side_read", &recording);
+    for (size_t sm = 0; sm < matrix->axes[2].length; sm++) {
+        size_t near = cell(matrix, 0, latency, sm) > cell(matrix, 1, latency, sm);
+        size_t far = 1 - near;
+
+        others += near == 1;
+        assert_float_equal(cell(matrix, near, alone, sm), 85.8, 2);
+        assert_float_equal(cell(matrix, far, alone, sm), 85.8 * 270 / 414, 2);
+        assert_true(cell(matrix, near, together, sm) > 33 &&
+                    cell(matrix, near, together, sm) < 36.2);
+        assert_float_equal(cell(matrix, far, together, sm) / cell(matrix, near, together, sm),
+                           270.0 / 414, 0.03);
+    }
+    assert_true(others > 50 && others < 80);
+    pb_recording_clear(&recording);
+}
+
+/* An L2 that is one is not taken for two. */
+static void test_l2_side_read__one_side_is_not_found(void **state)
+{
+    struct pb_recording recording;
+    struct pb_state states[2];
+    struct pb_bench bench;
+
+    (void)state;
+    rig_open_drawn(
+        "{\"id\": \"l2\", \"paths\": [\"global_ca\", \"global_cg\"], \"line_bytes\": 128,"
+        " \"sector_bytes\": 32, \"sets\": 4096, \"ways\": 16,"
+        " \"index\": {\"kind\": \"modulo\"}, \"policy\": {\"kind\": \"lru\"},"
+        " \"latency_cycles\": 200}",
+        "", "", &bench);
+    assert_int_equal(pb_bench_run(&bench, pb_test_find("l2_side_read"), &recording, states, NULL),
+                     PB_OK);
+    assert_int_equal(recording.outcome, PB_TEST_UNSUPPORTED);
+    assert_non_null(strstr(recording.message, "no two sides"));
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
 static double kept_share(const struct pb_matrix *matrix, const char *access)
 {
     size_t row = rig_label(&matrix->axes[0], access), below = 0;
@@ -170,6 +218,8 @@ int main(void)
         cmocka_unit_test(test_loaded_latency__traffic_and_latency_rise_together),
         cmocka_unit_test(test_read_peak__is_the_profile_s),
         cmocka_unit_test(test_atomic_rate__by_pattern),
+        cmocka_unit_test(test_l2_side_read__by_the_side_of_each_sm),
+        cmocka_unit_test(test_l2_side_read__one_side_is_not_found),
         cmocka_unit_test(test_atomic_sides__near_and_far_lines),
         cmocka_unit_test(test_l2_persistence__keeps_what_it_is_asked_to),
         cmocka_unit_test(test_large_read__is_that_of_dram),

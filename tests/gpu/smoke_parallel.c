@@ -23,6 +23,37 @@ static void work(struct smoke *smoke, const struct pb_work *request, const char 
     free(cycles);
 }
 
+/* Every SM its own pieces of 32 MiB, together and one alone; all words are checked. */
+static void pieces(struct smoke *smoke)
+{
+    enum { COUNT = 4 * PB_WORK_PIECES_STEP, ARRAY_PAGES = 16 };
+    uint32_t sm_count = smoke->info.sm_count;
+    uint32_t(*spans)[2] = calloc(sm_count, sizeof(*spans));
+    uint32_t *numbers = calloc((size_t)sm_count * COUNT, sizeof(*numbers));
+    struct pb_work read = {.kind = PB_WORK_PIECES,
+                           .word_bytes = 16,
+                           .bytes =
+                               (uint64_t)ARRAY_PAGES * PB_WORK_PIECES_PAGE * PB_WORK_PIECE_BYTES,
+                           .repeats = 1,
+                           .sm = -1,
+                           .pieces = numbers,
+                           .piece_count = (size_t)sm_count * COUNT,
+                           .spans = (const uint32_t(*)[2])spans};
+
+    for (uint32_t i = 0; spans != NULL && numbers != NULL && i < sm_count * COUNT; i++) {
+        numbers[i] = i * 5 % (ARRAY_PAGES * PB_WORK_PIECES_PAGE - 1);
+        spans[i / COUNT][0] = i / COUNT * COUNT;
+        spans[i / COUNT][1] = COUNT;
+    }
+    if (spans != NULL && numbers != NULL) {
+        work(smoke, &read, "pieces, all SMs");
+        read.sm = 1;
+        work(smoke, &read, "pieces, one SM");
+    }
+    free(numbers);
+    free(spans);
+}
+
 void smoke_works(struct smoke *smoke)
 {
     struct pb_work read = {.bytes = 65536, .repeats = 3, .sm = -1};
@@ -46,6 +77,7 @@ void smoke_works(struct smoke *smoke)
     add.address_count = 1000;
     add.sm = 0;
     work(smoke, &add, "additions of one SM");
+    pieces(smoke);
 }
 
 enum { SLOTS = 64 };

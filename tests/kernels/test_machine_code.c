@@ -94,6 +94,8 @@ static const struct region_rule timed[] = {
     WORKS("12pb_reader_l2", ACCESS_LDG, "0"),
     WORKS("16pb_reader_shared", ACCESS_LDS, "1"),
     WRITES("pb_work_atomic", ACCESS_RED, 0, ACCESS_NONE),
+    /* Which pieces stands in shared memory. */
+    READS("pb_work_pieces", ACCESS_LDG, SIZE_128, PB_KERNEL_WORK_AT_ONCE, ACCESS_LDS),
     COPIES(1),
     COPIES(2),
     COPIES(4),

@@ -96,7 +96,7 @@ static void describe(const struct pb_cuda_device *cuda, const struct batch *batc
                      struct pb_kernel_conflict *launch, struct head *head)
 {
     uint64_t memory = cuda->recording.address;
-    int64_t sms[PB_KERNEL_JOBS];
+    int64_t sms[PB_KERNEL_JOBS] = {0};
 
     for (size_t i = 0; i < batch->count; i++) {
         sms[i] = batch->conflicts[i].sm;

@@ -114,7 +114,7 @@ void pb_cuda_claim(const struct pb_cuda_device *cuda, const int64_t *sms, size_t
 static void place_jobs(const struct pb_cuda_device *cuda, struct launch *launch)
 {
     struct pb_kernel_place *place = &launch->chase.place;
-    int64_t sms[PB_KERNEL_JOBS];
+    int64_t sms[PB_KERNEL_JOBS] = {0};
 
     for (size_t i = 0; i < launch->count; i++)
         sms[i] = launch->legs[i].sm;

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Static shared memory that a kernel here may have, beside what it asks for. */
 static const uint64_t static_shared_bytes = 1024;
@@ -59,11 +60,28 @@ enum pb_status pb_cuda_work_launch(struct pb_cuda_device *cuda, struct pb_kernel
 }
 
 static const enum pb_kernel_work_kind kernel_kinds[PB_WORK_KIND_COUNT] = {
-    [PB_WORK_L1] = PB_KERNEL_WORK_L1,
-    [PB_WORK_L2] = PB_KERNEL_WORK_L2,
-    [PB_WORK_SHARED] = PB_KERNEL_WORK_SHARED,
-    [PB_WORK_ATOMIC] = PB_KERNEL_WORK_ATOMIC,
-    [PB_WORK_BULK] = PB_KERNEL_WORK_BULK};
+    [PB_WORK_L1] = PB_KERNEL_WORK_L1,         [PB_WORK_L2] = PB_KERNEL_WORK_L2,
+    [PB_WORK_SHARED] = PB_KERNEL_WORK_SHARED, [PB_WORK_ATOMIC] = PB_KERNEL_WORK_ATOMIC,
+    [PB_WORK_BULK] = PB_KERNEL_WORK_BULK,     [PB_WORK_PIECES] = PB_KERNEL_WORK_PIECES};
+
+static enum pb_status check_pieces(const struct pb_cuda_device *cuda, const struct pb_work *work,
+                                   struct pb_error *err)
+{
+    uint64_t room = pb_cuda_whole_sm_bytes(cuda) / sizeof(uint32_t) - PB_KERNEL_PIECES_STEP;
+
+    if (work->bytes == 0 || work->bytes % pb_work_step_bytes(work) != 0 ||
+        !pb_work_has_pieces(work, cuda->info.sm_count))
+        return pb_fail(err, PB_INVALID,
+                       "work: %zu pieces of %" PRIu64 " bytes: expected all of them within whole "
+                       "pages, and SMs to read multiples of %d",
+                       work->piece_count, work->bytes, PB_WORK_PIECES_STEP);
+    for (uint32_t i = 0; i < cuda->info.sm_count; i++)
+        if (work->spans[i][1] > room)
+            return pb_fail(err, PB_INVALID,
+                           "work: %" PRIu32 " pieces of SM %" PRIu32 ": expected at most %" PRIu64,
+                           work->spans[i][1], i, room);
+    return PB_OK;
+}
 
 static enum pb_status check_work(const struct pb_cuda_device *cuda, const struct pb_work *work,
                                  struct pb_error *err)
@@ -80,6 +98,8 @@ static enum pb_status check_work(const struct pb_cuda_device *cuda, const struct
         return pb_fail(err, PB_INVALID, "work: no repeats");
     if (work->kind == PB_WORK_ATOMIC)
         return work->address_count > 0 ? PB_OK : pb_fail(err, PB_INVALID, "work: no addresses");
+    if (work->kind == PB_WORK_PIECES)
+        return check_pieces(cuda, work, err);
     if (work->kind != PB_WORK_BULK && work->word_bytes != 4 && work->word_bytes != 8 &&
         work->word_bytes != 16)
         return pb_fail(err, PB_INVALID, "work: expected words of 4, 8 or 16 bytes, found %" PRIu32,
@@ -104,18 +124,48 @@ static enum pb_status check_work(const struct pb_cuda_device *cuda, const struct
     return PB_OK;
 }
 
-/* Data first, then the state, then the stamps. */
+/* The last piece of each page in turn to practise on, then the list, then who reads what of it. */
+static enum pb_status send_pieces(struct pb_cuda_device *cuda, const struct pb_work *work,
+                                  struct pb_kernel_work *launch, struct pb_error *err)
+{
+    uint32_t sm_count = cuda->info.sm_count;
+    size_t list_count = PB_KERNEL_PIECES_STEP + work->piece_count;
+    uint32_t pages = (uint32_t)(work->bytes / pb_work_step_bytes(work));
+    uint32_t *words = malloc((list_count + 2 * (size_t)sm_count) * sizeof(*words));
+    enum pb_status status;
+
+    if (words == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pieces", list_count);
+    for (uint32_t i = 0; i < PB_KERNEL_PIECES_STEP; i++)
+        words[i] = (i % pages + 1) * PB_WORK_PIECES_PAGE - 1;
+    memcpy(words + PB_KERNEL_PIECES_STEP, work->pieces, work->piece_count * sizeof(*words));
+    for (uint32_t i = 0; i < sm_count; i++) {
+        words[list_count + 2 * i] = PB_KERNEL_PIECES_STEP + work->spans[i][0];
+        words[list_count + 2 * i + 1] = work->spans[i][1];
+    }
+    launch->spans = launch->pieces + list_count * sizeof(*words);
+    status = pb_cuda_upload(cuda, launch->pieces, words,
+                            (list_count + 2 * (size_t)sm_count) * sizeof(*words), "pieces", err);
+    free(words);
+    return status;
+}
+
+/* Data first, then the state, then the stamps, then lists of pieces. */
 static enum pb_status set_up_work(struct pb_cuda_device *cuda, const struct pb_work *work,
                                   struct pb_kernel_work *launch_out, struct pb_error *err)
 {
     bool is_atomic = work->kind == PB_WORK_ATOMIC;
-    uint64_t data_bytes = is_atomic ? work->offset_bytes + 4 * (uint64_t)work->address_count
-                                    : work->bytes * cuda->info.sm_count;
+    bool is_pieces = work->kind == PB_WORK_PIECES;
+    uint64_t data_bytes = is_atomic   ? work->offset_bytes + 4 * (uint64_t)work->address_count
+                          : is_pieces ? work->bytes
+                                      : work->bytes * cuda->info.sm_count;
     uint64_t state = (data_bytes + 255) / 256 * 256;
     uint64_t stamps = (state + pb_cuda_meet_bytes(cuda) + 255) / 256 * 256;
+    uint64_t pieces = stamps + cuda->info.sm_count * sizeof(uint64_t[2]);
+    uint64_t list_count = PB_KERNEL_PIECES_STEP + work->piece_count + 2 * cuda->info.sm_count;
     uint32_t salt = is_atomic ? 0 : ++cuda->salt;
     enum pb_status status = pb_cuda_reserve(
-        cuda, &cuda->arena, stamps + cuda->info.sm_count * sizeof(uint64_t[2]), "work", err);
+        cuda, &cuda->arena, pieces + is_pieces * list_count * sizeof(uint32_t), "work", err);
     uint64_t base = cuda->arena.address;
 
     if (status != PB_OK)
@@ -131,7 +181,12 @@ static enum pb_status set_up_work(struct pb_cuda_device *cuda, const struct pb_w
                                           .depth = work->depth,
                                           .address_count = work->address_count,
                                           .sm = (int32_t)work->sm,
-                                          .salt = salt};
+                                          .salt = salt,
+                                          .pieces = base + pieces};
+    if (is_pieces)
+        status = send_pieces(cuda, work, launch_out, err);
+    if (status != PB_OK)
+        return status;
     if (is_atomic)
         return pb_cuda_zero(cuda, launch_out->data, 4 * (uint64_t)work->address_count, "work", err);
     return pb_cuda_status(

@@ -165,6 +165,11 @@ static enum pb_status check_work(const struct pb_sim_device *device, const struc
         return pb_fail(err, PB_INVALID, "work: no repeats");
     if (work->kind == PB_WORK_ATOMIC)
         return work->address_count > 0 ? PB_OK : pb_fail(err, PB_INVALID, "work: no addresses");
+    if (work->kind == PB_WORK_PIECES)
+        return work->bytes > 0 && work->bytes % pb_work_step_bytes(work) == 0 &&
+                       pb_work_has_pieces(work, device->profile->sm_count)
+                   ? PB_OK
+                   : pb_fail(err, PB_INVALID, "work: pieces beyond the array, or of no whole step");
     if (work->kind != PB_WORK_BULK && work->word_bytes != 4 && work->word_bytes != 8 &&
         work->word_bytes != 16)
         return pb_fail(err, PB_INVALID, "work: expected words of 4, 8 or 16 bytes, found %u",
@@ -214,6 +219,34 @@ static double side_factor(const struct pb_sim_device *device, const struct pb_wo
                      (sides->far_latency_cycles / profile->caches[cache].latency_cycles - 1.0);
 }
 
+/*
+ * An SM's pieces, of which those at home on the other side take as many times as long as its
+ * latency is longer: as many loads are under way (Little's law).
+ */
+static double pieces_cycles(const struct pb_sim_device *device, const struct pb_work *work,
+                            double sms, uint32_t sm)
+{
+    const struct pb_sim_parallel_spec *spec = spec_of(device);
+    const struct pb_sim_profile *profile = device->profile;
+    const struct pb_sim_sides_spec *sides = &profile->sides;
+    uint32_t side = pb_sim_sides_of_gpc(sides, pb_sim_sides_gpc(profile, sm));
+    double rate = sms > 1.0 ? fmin(spec->sm_bytes_per_cycle, spec->l2_bytes_per_cycle)
+                            : spec->sm_bytes_per_cycle;
+    double far = 1.0, bytes = 0.0;
+    size_t cache = last_cache(profile);
+
+    if (sides->far_latency_cycles > 0.0 && cache < profile->cache_count)
+        far = sides->far_latency_cycles / profile->caches[cache].latency_cycles;
+    for (uint32_t i = 0; i < work->spans[sm][1]; i++) {
+        uint64_t piece = work->pieces[work->spans[sm][0] + i];
+        uint64_t address = PB_SIM_ALLOCATION_ADDRESS + piece * PB_WORK_PIECE_BYTES;
+        bool is_far = far > 1.0 && pb_sim_sides_of_line(sides, address) != side;
+
+        bytes += PB_WORK_PIECE_BYTES * (is_far ? far : 1.0);
+    }
+    return l2_cycles(device, sm) + bytes / rate;
+}
+
 static double work_cycles(const struct pb_sim_device *device, const struct pb_work *work,
                           double sms, int64_t sm)
 {
@@ -235,6 +268,8 @@ static double work_cycles(const struct pb_sim_device *device, const struct pb_wo
         rate = fmin(work->depth * work->word_bytes / copy,
                     sms > 1.0 ? spec->l2_bytes_per_cycle : alone);
         return copies * work->word_bytes / rate;
+    case PB_WORK_PIECES:
+        return pieces_cycles(device, work, sms, (uint32_t)sm);
     case PB_WORK_L2:
     case PB_WORK_KIND_COUNT:
     default:

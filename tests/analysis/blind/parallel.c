@@ -199,6 +199,29 @@ static void judge_reads(struct answers *answers, const struct blind_profile *pro
     blind_check_numbers(answers, "l2", name, &l2, 1, 0.0, 0.02);
 }
 
+/* Where there are sides, as many loads are under way to the far one (Little's law). */
+static void judge_side_reads(struct answers *answers, const struct blind_profile *profile)
+{
+    static const char *const together = "read_bytes_per_cycle_per_sm";
+    static const char *const alone = "read_alone_bytes_per_cycle";
+    const struct blind_parallel *p = &profile->parallel;
+    double slower = profile->sides.far_cycles / profile->caches[BLIND_L2].latency_cycles;
+    double least = fmin(p->sm_bytes_per_cycle, p->l2_bytes_per_cycle);
+    const double known[2][2] = {{p->sm_bytes_per_cycle, least},
+                                {p->sm_bytes_per_cycle / slower, least / slower}};
+    static const char *const memories[2] = {"l2_near", "l2_far"};
+
+    for (size_t i = 0; i < 2; i++) {
+        if (profile->sides.far_cycles == 0) {
+            blind_check_absent(answers, memories[i], alone);
+            blind_check_absent(answers, memories[i], together);
+        } else {
+            blind_check_numbers(answers, memories[i], alone, &known[i][0], 1, 0.0, 0.05);
+            blind_check_numbers(answers, memories[i], together, &known[i][1], 1, 0.0, 0.15);
+        }
+    }
+}
+
 static void judge_atomics(struct answers *answers, const struct blind_profile *profile)
 {
     const struct blind_parallel *p = &profile->parallel;
@@ -387,6 +410,7 @@ void blind_parallel_judge(struct answers *answers, const struct blind_profile *p
     judge_traffic(answers, profile, "l2", last_cache(profile)->latency_cycles);
     judge_traffic(answers, profile, "dram", profile->dram_cycles);
     judge_reads(answers, profile);
+    judge_side_reads(answers, profile);
     judge_atomics(answers, profile);
     judge_persistence(answers, profile);
     judge_bulk(answers, profile);
