@@ -5,7 +5,7 @@
 Prints each quantity of peer_link, a row for each GPU (by PCI bus id), a column for each peer. The two
 directions of a pair may differ by the tolerance of docs/metrics.md. Where TOPOLOGY.txt, what
 `nvidia-smi topo -m` says, names several kinds of links, pairs of each kind stand in a line of their
-own. Exit codes: 0 symmetric, 1 not, 77 fewer than two GPUs.
+own. Exit codes: 0 symmetric, 1 not, or nothing was measured, 77 fewer than two GPUs.
 """
 
 import json
@@ -58,7 +58,7 @@ def main():
     devices = json.load(open(sys.argv[1]))["devices"]
     devices.sort(key=lambda device: device["properties"]["pci_bus_id"])
     links = links_of(sys.argv[2] if len(sys.argv) > 2 else None, len(devices))
-    is_symmetric = True
+    symmetric = []
     if len(devices) < 2:
         return 77
     for quantity in TOLERANCE:
@@ -66,8 +66,8 @@ def main():
         if rows is None:
             print(f"{quantity}: not of all GPUs")
         else:
-            is_symmetric = compare(quantity, rows, links) and is_symmetric
-    return 0 if is_symmetric else 1
+            symmetric.append(compare(quantity, rows, links))
+    return 0 if symmetric and all(symmetric) else 1
 
 
 if __name__ == "__main__":

@@ -28,6 +28,12 @@ if [ "$found" -lt 1 ] || [ "$gpus" -lt 1 ] || [ "$gpus" -gt "$found" ]; then
     echo "repeats: expected 1 to $found GPUs, found $gpus"
     exit 77
 fi
+# By the numbers of nvidia-smi; with fewer than all, the others are no peers either.
+export CUDA_DEVICE_ORDER=PCI_BUS_ID
+if [ "$gpus" -lt "$found" ]; then
+    CUDA_VISIBLE_DEVICES=$(seq -s , 0 $((gpus - 1)))
+    export CUDA_VISIBLE_DEVICES
+fi
 mkdir -p "$out" || exit 1
 : >"$out/seconds"
 last=$((gpus - 1))
