@@ -47,11 +47,12 @@ static bool is_list(const struct pb_parameter *parameter, const double *truth, s
 }
 
 /* One number with an interval that leaves open what it is, and holds the truth. */
-static bool is_bounded(const struct pb_parameter *parameter, double truth)
+static bool is_bounded(const struct pb_parameter *parameter, double truth, double tolerance)
 {
     const struct pb_estimate *e = &parameter->numbers[0];
 
-    return parameter->number_count == 1 && e->low < e->high && e->low <= truth && truth <= e->high;
+    return parameter->number_count == 1 && e->low < e->high && e->low - tolerance <= truth &&
+           truth <= e->high + tolerance;
 }
 
 /* As far as there is room. */
@@ -89,7 +90,8 @@ static void check_numbers(struct answers *answers, const char *memory, const cha
     result->confidence = parameter->confidence;
     result->verdict =
         is_list(parameter, truth, count, tolerance, relative) ? BLIND_EXACT : BLIND_WRONG;
-    if (result->verdict == BLIND_WRONG && is_bounded(parameter, truth[0]))
+    if (result->verdict == BLIND_WRONG &&
+        is_bounded(parameter, truth[0], fmax(tolerance, relative * truth[0])))
         result->verdict = BLIND_BOUNDED;
     add_text(result, "expected");
     for (size_t i = 0; i < count; i++)
@@ -302,10 +304,20 @@ static const struct blind_cache *cache_of(const struct blind_profile *profile, c
     return found != NULL && found->line_bytes > 0 ? found : NULL;
 }
 
+/* Is L2 behind this cache? Some devices' constants have no other cache. */
+static bool is_before_l2(const struct blind_profile *profile, const struct blind_cache *cache)
+{
+    const struct blind_cache *l2 = &profile->caches[BLIND_L2];
+
+    return cache == &profile->caches[BLIND_CONSTANT]
+               ? strstr(l2->paths, "constant") != NULL
+               : cache != l2 && cache != &profile->caches[BLIND_FOURTH];
+}
+
 /* What a miss in this cache costs: the next one's latency, or DRAM's. */
 static double miss_cycles_of(const struct blind_profile *profile, const struct blind_cache *cache)
 {
-    if (cache != &profile->caches[BLIND_L2] && cache != &profile->caches[BLIND_FOURTH])
+    if (is_before_l2(profile, cache))
         return profile->caches[BLIND_L2].latency_cycles;
     if (cache == &profile->caches[BLIND_L2] && profile->caches[BLIND_FOURTH].line_bytes > 0)
         return profile->caches[BLIND_FOURTH].latency_cycles;
@@ -339,8 +351,8 @@ static void check_knees(struct answers *answers, const char *memory,
     if (pb_parameters_find(answers->parameters, memory, "stride_knee_bytes") == NULL)
         return; /* L2 has none */
     if (!runs_ahead(profile) && profile->caches[BLIND_FOURTH].line_bytes == 0)
-        check_numbers(answers, memory, "stride_knee_bytes", knees, knees[1] > knees[0] ? 2 : 1, 0,
-                      0);
+        check_numbers(answers, memory, "stride_knee_bytes", knees,
+                      is_before_l2(profile, cache) && knees[1] > knees[0] ? 2 : 1, 0, 0);
 }
 
 /* Where the end of what runs ahead shows, to a line and a part in a hundred. */
