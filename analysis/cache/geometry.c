@@ -186,7 +186,7 @@ static void find_far_bits(struct pb_cache_chases *chases)
 
 enum pb_status pb_cache_chases_finish(struct pb_cache_chases *chases, struct pb_error *err)
 {
-    size_t count = chases->missing_count, least = chases->of_kind[PB_CHASE_CONFLICT] / 2 + 1;
+    size_t count = chases->missing_count, least = chases->of_kind[PB_CHASE_CONFLICT] / 4 * 3 + 1;
     uint64_t *sorted = malloc((count + 1) * sizeof(*sorted));
 
     if (sorted == NULL)
