@@ -18,6 +18,7 @@
 
 #include "analysis/cache/level.h"
 #include "analysis/cache/onset.h"
+#include "analysis/constants.h"
 #include "analysis/statistics/latency.h"
 
 /* A step between two footprints, of several lines, larger than this part leaves the size open. */
@@ -283,13 +284,38 @@ static enum pb_status infer_size(const struct pb_case *at, const struct pb_cache
     return PB_OK;
 }
 
-/* The latency of what looks like a miss, then the size. */
+/*
+ * The latency of what looks like a miss. Where loads past this cache are answered sooner than any
+ * miss that was seen, those missed the next cache as well: what answers first is a miss's latency.
+ */
+static enum pb_status estimate_miss(const struct pb_cache_level *level,
+                                    const struct pb_sample *slow,
+                                    struct pb_latency_estimate *miss_out, const char **what_out,
+                                    struct pb_error *err)
+{
+    struct pb_sample no_laps = {NULL, 0, 0};
+    struct pb_latency_estimate past;
+    enum pb_status status = pb_latency_estimate(slow, &no_laps, miss_out, err);
+
+    *what_out = "misses";
+    if (status != PB_OK || level->past.count == 0)
+        return status;
+    status = pb_latency_estimate(&level->past, &no_laps, &past, err);
+    if (status == PB_OK && past.cycles.high < (1.0 - PB_NEXT_LEVEL_ALIKE) * miss_out->cycles.low) {
+        *miss_out = past;
+        *what_out = "loads past it, which the next cache answers";
+    }
+    return status;
+}
+
+/* The latency of a miss, then the size. */
 static enum pb_status infer_misses(const struct pb_case *at, const struct pb_cache_level *level,
                                    const struct pb_latency_estimate *hit, struct pb_error *err)
 {
     struct pb_parameter *answer = pb_case_answer(at, "miss_latency_cycles");
-    struct pb_sample slow = {NULL, 0, 0}, no_laps = {NULL, 0, 0};
+    struct pb_sample slow = {NULL, 0, 0};
     struct pb_latency_estimate miss;
+    const char *what;
     enum pb_status status = pb_level_check_classified(level, err);
 
     if (status == PB_OK)
@@ -298,11 +324,11 @@ static enum pb_status infer_misses(const struct pb_case *at, const struct pb_cac
         if (pb_band_holds(level->classes.miss, level->misses.values[i]))
             slow.values[slow.count++] = level->misses.values[i];
     if (status == PB_OK)
-        status = pb_latency_estimate(&slow, &no_laps, &miss, err);
+        status = estimate_miss(level, &slow, &miss, &what, err);
     pb_sample_clear(&slow);
     if (status != PB_OK)
         return status;
-    pb_latency_state(&miss, NAN, "misses", answer, NULL);
+    pb_latency_state(&miss, NAN, what, answer, NULL);
     return infer_size(at, level, hit, miss.cycles.value, err);
 }
 

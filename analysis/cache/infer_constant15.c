@@ -11,6 +11,7 @@
  */
 #include "analysis/infer.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "analysis/trace.h"
@@ -42,19 +43,44 @@ static void retract(const struct pb_case *at, const char *reason)
         pb_parameter_set_none(pb_case_answer(at, answers[i].name), "%s", reason);
 }
 
-/* Loads that are no faster than L2's hits come from there. PB_NOT_FOUND: they do. */
+/* What L2 answers in, at least: by its own chases, or by what misses L1. NaN: not known. */
+static double find_l2_cycles(const struct pb_parameters *parameters)
+{
+    static const char *const sources[][2] = {{"l2", "latency_cycles"},
+                                             {"l1", "miss_latency_cycles"}};
+    double least = NAN;
+
+    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+        const struct pb_parameter *source =
+            pb_parameters_find(parameters, sources[i][0], sources[i][1]);
+
+        if (source != NULL && source->kind == PB_VALUE_NUMBER)
+            least = fmin(least, source->numbers[0].low);
+    }
+    return least;
+}
+
+/*
+ * Loads that are no faster than L2's hits come from there, whatever others the first cache answers.
+ * PB_NOT_FOUND: they do, or L2's latency is not known, so that they may.
+ */
 static enum pb_status check_apart(const struct pb_case *at, struct pb_error *err)
 {
-    double cycles = pb_parameters_number(at->parameters, "constant_l15", "latency_cycles");
-    const struct pb_parameter *l2 = pb_parameters_find(at->parameters, "l2", "latency_cycles");
+    const struct pb_parameter *own = pb_case_answer(at, "latency_cycles");
+    double l2 = find_l2_cycles(at->parameters);
 
-    if (l2 == NULL || l2->kind != PB_VALUE_NUMBER || !(cycles > alike_share * l2->numbers[0].low))
+    if (own->kind != PB_VALUE_NUMBER || own->numbers[0].high <= alike_share * l2)
         return PB_OK;
+    if (isnan(l2))
+        return pb_fail(err, PB_NOT_FOUND,
+                       "depends on the latency of l2, which is undetermined: loads that miss the "
+                       "first constant cache take %.0f cycles, as L2's may",
+                       own->numbers[0].high);
     return pb_fail(
         err, PB_NOT_FOUND,
         "not applicable: no second constant cache: loads that miss the first one take %.0f cycles, "
         "those from L2 %.0f",
-        cycles, l2->numbers[0].value);
+        own->numbers[0].high, l2);
 }
 
 enum pb_status pb_infer_constant15(const struct pb_case *at, struct pb_error *err)

@@ -257,6 +257,18 @@ static void widen_textures(const struct pb_parameters *parameters)
                             bytes.value, bytes.high);
 }
 
+/* Of more than the cache holds a few lines may miss in no recorded pass, by random victims. */
+static struct pb_estimate no_more_than_fits(const struct pb_case *at, struct pb_estimate onset)
+{
+    double most = pb_parameters_number(at->parameters, "l1", "size_bytes");
+
+    if (onset.value > most) {
+        onset.value = most;
+        onset.low = fmin(onset.low, most);
+    }
+    return onset;
+}
+
 static void state_onset(const struct pb_case *at, const struct view *view, size_t starts,
                         const struct pb_estimate *onset)
 {
@@ -269,7 +281,7 @@ static void state_onset(const struct pb_case *at, const struct view *view, size_
                                 starts, view->predicted, view->walks, view->lines_both,
                                 view->lines);
     else
-        pb_parameter_set_number(answer, *onset, 0.5,
+        pb_parameter_set_number(answer, no_more_than_fits(at, *onset), 0.5,
                                 "largest footprints without misses, from %zu start offsets",
                                 starts);
 }

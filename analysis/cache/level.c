@@ -27,14 +27,14 @@ static const struct pb_level_path *find_way(const char *memory)
 }
 
 /* Does the path really go through the cache? PB_NOT_FOUND: it is no faster than the way past it. */
-static enum pb_status check_cached(const struct pb_cache_level *level, struct pb_error *err)
+static enum pb_status check_cached(struct pb_cache_level *level, struct pb_error *err)
 {
     struct pb_pick pick = {level->way->past, "traced", "reference"};
-    struct pb_sample past = {NULL, 0, 0}, past_sorted = {NULL, 0, 0}, hits_sorted = {NULL, 0, 0};
-    enum pb_status status = pb_trace_collect(level->series, &pick, &past, err);
+    struct pb_sample past_sorted = {NULL, 0, 0}, hits_sorted = {NULL, 0, 0};
+    enum pb_status status = pb_trace_collect(level->series, &pick, &level->past, err);
 
     if (status == PB_OK)
-        status = pb_sample_sorted(&past, &past_sorted, err);
+        status = pb_sample_sorted(&level->past, &past_sorted, err);
     if (status == PB_OK)
         status = pb_sample_sorted(&level->hits, &hits_sorted, err);
     if (status == PB_OK &&
@@ -47,7 +47,6 @@ static enum pb_status check_cached(const struct pb_cache_level *level, struct pb
                          pb_quantile(past_sorted.values, past_sorted.count, 0.5));
     pb_sample_clear(&hits_sorted);
     pb_sample_clear(&past_sorted);
-    pb_sample_clear(&past);
     return status;
 }
 
@@ -236,6 +235,7 @@ void pb_level_clear(struct pb_cache_level *level)
         return;
     pb_sample_clear(&level->hits);
     pb_sample_clear(&level->misses);
+    pb_sample_clear(&level->past);
     level->classified = false;
 }
 
