@@ -51,6 +51,9 @@ static const double line_agreement = 0.98;
 /* Places where hits and misses meet by noise, at most: a spike makes two of them. */
 static const double noise_most = 0.4;
 
+/* Misses that this chance explains as hits of the reference that look like misses are none. */
+static const double significance = 1e-3;
+
 /* No sector is smaller: what L2 fetches in this unit, it keeps in it. */
 static const uint64_t least_sector_bytes = 32;
 
@@ -62,7 +65,8 @@ struct scene {
     struct pb_geometry_hints hints;
     struct pb_hypotheses hypotheses;
     struct pb_fetch fetch;
-    uint64_t most_bytes; /* of the arrays that count: longer ones fill the store */
+    struct pb_tally background; /* of the references: hits that look like misses */
+    uint64_t most_bytes;        /* of the arrays that count: longer ones fill the store */
 };
 
 static void state_fetch(const struct pb_case *at, const struct pb_fetch *fetch)
@@ -425,18 +429,28 @@ static void state_geometry(const struct pb_case *at, const struct scene *scene)
     state_masks(at, scene, agreement);
 }
 
+/* Do half as many loads as a set has ways miss, in most passes? */
+static bool are_most_passes_full(const struct scene *scene, uint64_t ways)
+{
+    size_t full = 0;
+
+    for (size_t i = 0; i < scene->chases.count; i++)
+        full += scene->chases.items[i].kind == PB_CHASE_CONFLICT &&
+                2 * scene->chases.items[i].misses > ways;
+    return 2 * full > scene->chases.of_kind[PB_CHASE_CONFLICT];
+}
+
 /* Does the best hypothesis explain what misses? One set explains anything that misses. */
 static bool is_explained(const struct scene *scene, size_t *explained_out, size_t *all_out)
 {
     const struct pb_geometry *best = &scene->hypotheses.items[0].geometry;
-    size_t laps = scene->chases.of_kind[PB_CHASE_CONFLICT];
 
     count_explained(scene, explained_out, all_out);
     if (best->index == PB_INDEX_UNKNOWN || *all_out == 0) /* nothing is explained by any index */
         return false;
     if ((double)*explained_out < (1.0 - unexplained_share) * (double)*all_out)
         return false;
-    return best->ways <= COMPARED_AT_ONCE || 2 * scene->chases.missing_count > laps * best->ways;
+    return best->ways <= COMPARED_AT_ONCE || are_most_passes_full(scene, best->ways);
 }
 
 static int by_address(const void *a, const void *b)
@@ -525,6 +539,23 @@ static enum pb_status list_places(const struct pb_cache_chases *chases,
     return PB_OK;
 }
 
+/* Do passes show no more misses than spikes make of hits? */
+static bool are_misses_noise(const struct scene *scene)
+{
+    struct pb_tally seen = {0, 0, 0};
+
+    for (size_t i = 0; i < scene->chases.count; i++) {
+        const struct pb_cache_chase *chase = &scene->chases.items[i];
+
+        for (size_t k = 0; k < chase->count && chase->kind != PB_CHASE_CONFLICT; k++) {
+            seen.accesses++;
+            seen.hits += chase->seen[k] == PB_OBSERVED_HIT;
+            seen.misses += chase->seen[k] == PB_OBSERVED_MISS;
+        }
+    }
+    return pb_tally_surprise(&seen, &scene->background) > significance;
+}
+
 /* Log likelihood of the places under a line: multiples of it, but for noise that lies anywhere. */
 static double likelihood_of_places(const uint64_t *places, size_t count, uint64_t unit,
                                    uint64_t line, size_t *multiples_out)
@@ -600,7 +631,7 @@ static double line_without_noise(const uint64_t *places, size_t count, uint64_t 
 
 static void state_line_alone(struct pb_parameter *answer, const struct pb_hypotheses *lines,
                              const uint64_t *places, size_t count, uint64_t least, uint64_t bound,
-                             bool may_be_sector)
+                             bool is_prefetched, bool is_sector_known)
 {
     uint64_t line = lines->count > 0 ? lines->items[0].geometry.line_bytes : 0;
     size_t multiples = 0;
@@ -629,8 +660,8 @@ static void state_line_alone(struct pb_parameter *answer, const struct pb_hypoth
              "strides exclude lines from %llu bytes on",
              multiples, count, (unsigned long long)bound);
     state_number(answer, lines, line_of, line_agreement, method);
-    if (may_be_sector && line == least)
-        pb_parameter_widen(answer, answer->numbers[0].low, answer->numbers[0].high,
+    if (is_prefetched || (line == least && !is_sector_known))
+        pb_parameter_widen(answer, answer->numbers[0].low, (double)LINE_MAX,
                            "where lines are prefetched in part, places show the sector");
     if (multiples < count)
         pb_parameter_widen(answer, line_without_noise(places, count, line), answer->numbers[0].high,
@@ -644,7 +675,7 @@ static enum pb_status infer_line_alone(const struct pb_case *at, struct scene *s
     uint64_t least = scene->hints.sector_bytes > least_sector_bytes ? scene->hints.sector_bytes
                                                                     : least_sector_bytes;
     struct pb_hypotheses lines = {NULL, 0, 0};
-    bool may_be_sector = scene->hints.prefetch_bytes > 0 || scene->hints.sector_bytes == 0;
+    bool is_prefetched = scene->hints.prefetch_bytes > 0;
     uint64_t *places = NULL, bound = 0;
     size_t count = 0;
     enum pb_status status = list_places(&scene->chases, &scene->hints, &places, &count, err);
@@ -657,9 +688,11 @@ static enum pb_status infer_line_alone(const struct pb_case *at, struct scene *s
     }
     if (status == PB_OK)
         status = list_lines(scene, places, count, least, &lines, &bound, err);
+    if (lines.count > 0 && lines.items[0].geometry.line_bytes == least && are_misses_noise(scene))
+        count = 0; /* all places are multiples of it */
     if (status == PB_OK)
         state_line_alone(pb_case_answer(at, "line_bytes"), &lines, places, count, least, bound,
-                         may_be_sector);
+                         is_prefetched, scene->hints.sector_bytes > 0);
     free(places);
     pb_hypotheses_clear(&lines);
     return status;
@@ -683,20 +716,24 @@ static uint64_t stride_of_sweep(const struct pb_recording *capacity)
  * Loads further apart than a line is long leave lines out, and their footprint says how much fits
  * only where the others' sets are known to stay empty. By how much, the least line bounds.
  */
-static void bound_size_by_line(const struct pb_case *at, const struct scene *scene)
+static void bound_sizes_by_line(const struct pb_case *at, const struct scene *scene)
 {
+    static const char *const names[] = {"size_bytes", "full_miss_bytes"};
     const struct pb_parameter *line = pb_case_answer(at, "line_bytes");
-    struct pb_parameter *size =
-        pb_parameters_find(at->parameters, at->inference->memory, "size_bytes");
     double stride = (double)stride_of_sweep(&at->recordings[SOURCES - 1]);
     double least = fmax((double)scene->fetch.sector_bytes, (double)least_sector_bytes);
 
     if (line->kind == PB_VALUE_NUMBER)
         least = line->numbers[0].low;
-    if (size == NULL || size->kind != PB_VALUE_NUMBER || !(stride > least))
-        return;
-    pb_parameter_widen(size, size->numbers[0].low * least / stride, size->numbers[0].high,
-                       "less where lines are shorter than the sweep's stride");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct pb_parameter *bytes =
+            pb_parameters_find(at->parameters, at->inference->memory, names[i]);
+
+        if (bytes != NULL && bytes->kind == PB_VALUE_NUMBER && stride > least)
+            pb_parameter_widen(bytes, bytes->numbers[0].low * least / stride,
+                               bytes->numbers[0].high,
+                               "less where lines are shorter than the sweep's stride");
+    }
 }
 
 /* The recordings of line, sets and capacity, each if it was made. */
@@ -746,6 +783,9 @@ static enum pb_status read_scene(const struct pb_case *at, struct scene *scene,
             scene->fetch = pb_fetch_find(&levels.items[i]);
         levels.items[i].classes.miss.low =
             fmax(levels.miss_low, levels.items[i].classes.hit.high + 1.0);
+        scene->background.accesses += pb_level_background(&levels.items[i]).accesses;
+        scene->background.hits += pb_level_background(&levels.items[i]).hits;
+        scene->background.misses += pb_level_background(&levels.items[i]).misses;
         status = pb_cache_chases_add(&levels.items[i], &scene->chases, err);
     }
     for (size_t i = 0; i < SOURCES; i++)
@@ -781,7 +821,7 @@ static enum pb_status infer_from(const struct pb_case *at, struct scene *scene,
     status = at->recordings[0].outcome == PB_TEST_OK ? infer_line_alone(at, scene, err) : PB_OK;
     if (status != PB_OK)
         return status;
-    bound_size_by_line(at, scene);
+    bound_sizes_by_line(at, scene);
     if (scene->chases.of_kind[PB_CHASE_CONFLICT] == 0)
         return pb_fail(err, PB_NOT_FOUND,
                        "not recorded: no timed passes over one line more than fits");
