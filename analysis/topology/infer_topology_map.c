@@ -274,17 +274,20 @@ enum pb_status pb_infer_sm_groups(const struct pb_case *at, struct pb_error *err
 
 /*
  * Groups that some lines belong to: a line that is like no other may be an outlier or the only one
- * of its group, and groups of which no line was loaded are as many as Chao (1984) estimates from
- * those of one line and of two; at so few lines a group, as many of two as of one.
+ * of its group. Groups of which no line was loaded are as many as Chao (1984) estimates from those
+ * of one line and of two (at so few lines a group, as many of two as of one) or as even groups
+ * leave, whichever is more, and by chance three standard deviations more.
  */
 static struct pb_estimate count_groups(const struct pb_grouping *grouping, size_t lines)
 {
     static const double plenty = 16.0; /* lines a group, from which on none is missed */
     double seen = (double)grouping->count, strays = (double)grouping->strays;
+    double unseen = fmax(strays, seen * exp(-(double)lines / seen));
 
     if ((double)lines > plenty * (seen + strays))
         return (struct pb_estimate){seen, seen, seen + strays};
-    return (struct pb_estimate){seen + strays, seen, seen + strays + fmax(1.0, ceil(strays))};
+    return (struct pb_estimate){seen + strays, seen,
+                                seen + strays + ceil(unseen + 3.0 * sqrt(unseen))};
 }
 
 static void state_lines(const struct pb_case *at, const struct pb_sm_map *map,
