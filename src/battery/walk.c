@@ -169,17 +169,23 @@ static bool is_second_cache_enough(const struct pb_walk *walk, size_t slots)
            walk->base_bytes + walk->footprint_bytes <= PB_CONSTANT_L15_BYTES_MIN;
 }
 
-/* Does it stay in its SM, but for misses of a cache there that L2 answers? */
+/*
+ * Does it stay in its SM, once warm, but for misses of a cache there that L2 answers? What begins
+ * cold, or was warmed by another path, may miss in every load. Two SMs of a GPC that take such a
+ * chase at the same time fall into step: the one that records asks for each line 43 cycles after
+ * the other one, and has its answer as much earlier, since requests of a GPC are merged (an H200).
+ */
 static bool is_confined(const struct pb_bench *bench, const struct pb_walk *walk, size_t slots)
 {
     const uint64_t line_bytes = 128; /* at most */
+    bool is_warm = walk->warm > 0 && !walk->cross;
     bool is_inside =
         walk->path == PB_PATH_GLOBAL_CA || walk->path == PB_PATH_READONLY ||
         walk->path == PB_PATH_TEXTURE || walk->path == PB_PATH_TEXTURE_2D ||
         (walk->path == PB_PATH_CONSTANT && (walk->on_sm || is_second_cache_enough(walk, slots))) ||
         (walk->path == PB_PATH_SHARED && walk->on_sm);
 
-    return is_inside && !walk->flush && walk->alias_bytes == 0 &&
+    return is_warm && is_inside && !walk->flush && walk->alias_bytes == 0 &&
            slots * line_bytes <= bench->info.l2_bytes / 4;
 }
 

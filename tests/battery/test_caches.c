@@ -303,6 +303,43 @@ static void test_sharing__lines_evict_others_of_their_cache_only(void **state)
     pb_recording_clear(&recording);
 }
 
+/* The simulated device's, and how many chases were asked for that may run on several SMs. */
+static enum pb_status (*simulated_chases)(struct pb_device *, const struct pb_chase *, size_t,
+                                          struct pb_chase_trace *, struct pb_error *);
+static size_t confined, confined_cold;
+
+static enum pb_status count_confined(struct pb_device *device, const struct pb_chase *chases,
+                                     size_t count, struct pb_chase_trace *traces,
+                                     struct pb_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        confined += chases[i].is_confined;
+        confined_cold += chases[i].is_confined && (chases[i].warm == 0 || chases[i].cross);
+    }
+    return simulated_chases(device, chases, count, traces, err);
+}
+
+/* Loads that all miss, by two SMs that share their way to L2, are answered sooner than by one. */
+static void test_sharing__what_is_not_warm_stays_on_one_sm(void **state)
+{
+    struct pb_device_ops counting;
+    struct pb_recording recording;
+    struct pb_bench bench;
+
+    (void)state;
+    rig_open("h200", NULL, &bench);
+    counting = *bench.device->ops;
+    simulated_chases = counting.chases;
+    counting.chases = count_confined;
+    bench.device->ops = &counting;
+    confined = confined_cold = 0;
+    rig_run(&bench, "cache_sharing", &recording);
+    assert_true(confined > 0);
+    assert_int_equal(confined_cold, 0);
+    pb_recording_clear(&recording);
+    pb_bench_close(&bench);
+}
+
 /* The simulator's blocks keep 16 byte of two rows in one sector, which is the line here. */
 static void test_texture_2d__a_miss_brings_two_rows(void **state)
 {
@@ -413,6 +450,7 @@ int main(void)
         cmocka_unit_test(test_points__say_what_went_before),
         cmocka_unit_test(test_sharing__pairs_of_the_paper),
         cmocka_unit_test(test_sharing__lines_evict_others_of_their_cache_only),
+        cmocka_unit_test(test_sharing__what_is_not_warm_stays_on_one_sm),
         cmocka_unit_test(test_texture_2d__a_miss_brings_two_rows),
         cmocka_unit_test(test_carveout__unified_l1_shrinks_with_every_step),
         cmocka_unit_test(test_carveout__separate_l1_says_so),
