@@ -287,8 +287,10 @@ static enum pb_status infer_size(const struct pb_case *at, const struct pb_cache
 /*
  * The latency of what looks like a miss. Where loads past this cache are answered sooner than any
  * miss that was seen, those missed the next cache as well: what answers first is a miss's latency.
+ * Sooner by more than a hit takes, since other loads may have a shorter way than these (textures).
  */
 static enum pb_status estimate_miss(const struct pb_cache_level *level,
+                                    const struct pb_latency_estimate *hit,
                                     const struct pb_sample *slow,
                                     struct pb_latency_estimate *miss_out, const char **what_out,
                                     struct pb_error *err)
@@ -301,7 +303,8 @@ static enum pb_status estimate_miss(const struct pb_cache_level *level,
     if (status != PB_OK || level->past.count == 0)
         return status;
     status = pb_latency_estimate(&level->past, &no_laps, &past, err);
-    if (status == PB_OK && past.cycles.high < (1.0 - PB_NEXT_LEVEL_ALIKE) * miss_out->cycles.low) {
+    if (status == PB_OK && past.cycles.high + hit->cycles.high < miss_out->cycles.low &&
+        past.cycles.high < (1.0 - PB_NEXT_LEVEL_ALIKE) * miss_out->cycles.low) {
         *miss_out = past;
         *what_out = "loads past it, which the next cache answers";
     }
@@ -324,7 +327,7 @@ static enum pb_status infer_misses(const struct pb_case *at, const struct pb_cac
         if (pb_band_holds(level->classes.miss, level->misses.values[i]))
             slow.values[slow.count++] = level->misses.values[i];
     if (status == PB_OK)
-        status = estimate_miss(level, &slow, &miss, &what, err);
+        status = estimate_miss(level, hit, &slow, &miss, &what, err);
     pb_sample_clear(&slow);
     if (status != PB_OK)
         return status;

@@ -95,6 +95,35 @@ static void test_l1__path_past_it_is_as_fast_means_not_cached(void **state)
     device_clear(&device);
 }
 
+/* Loads past a cache show L2's latency where all misses went to DRAM, unless only their way is
+ * shorter. */
+static void test_miss__loads_past_it_are_sooner_by_a_level_or_by_their_way(void **state)
+{
+    static const struct {
+        const char *test, *memory, *path;
+        double hit, past, miss, expected;
+    } cases[] = {
+        {"texture_capacity", "texture", "texture", 87, 257, 326, 326}, /* an H200 */
+        {"l1_capacity", "l1", "global_ca", 32, 257, 600, 257},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct synthetic_noise noise = noisy;
+        struct device device = {0};
+        struct pb_series *series = &device_record(&device, cases[i].test)->series;
+        double found;
+
+        synthetic_constant(series, &noise, cases[i].path, "reference", cases[i].hit, 512);
+        synthetic_constant(series, &noise, "global_cg", "reference", cases[i].past, 512);
+        synthetic_constant(series, &noise, cases[i].path, "miss", cases[i].miss, 512);
+        device_infer(&device);
+        found = device_parameter(&device, cases[i].memory, "miss_latency_cycles")->numbers[0].value;
+        assert_true(found >= cases[i].expected && found <= cases[i].expected + 3);
+        device_clear(&device);
+    }
+}
+
 static void test_l1__laps_that_disagree_lower_the_confidence(void **state)
 {
     struct synthetic_noise noise = noisy;
@@ -323,6 +352,7 @@ int main(void)
         cmocka_unit_test(test_cache__is_exact_without_noise),
         cmocka_unit_test(test_cache__is_exact_with_jitter_and_spikes),
         cmocka_unit_test(test_l1__path_past_it_is_as_fast_means_not_cached),
+        cmocka_unit_test(test_miss__loads_past_it_are_sooner_by_a_level_or_by_their_way),
         cmocka_unit_test(test_l1__laps_that_disagree_lower_the_confidence),
         cmocka_unit_test(test_l1__without_a_miss_phase_the_sweep_shows_misses),
         cmocka_unit_test(test_l1__smaller_while_recording_takes_the_finer_edge),
