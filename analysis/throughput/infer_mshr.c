@@ -171,32 +171,37 @@ static enum pb_status find_limits(const struct pb_bursts bursts[TRAFFICS], bool 
     return status;
 }
 
-/* Two kinds of traffic that both show a limit must show the same one. */
+/*
+ * Two kinds of traffic that both show a limit must show the same one. One alone does not tell
+ * neighbours apart: what issuing costs is fitted to the same times.
+ */
 static void state(struct pb_parameter *answer, const struct finding *near,
                   const struct finding *far)
 {
     const struct finding *seen = near->is_seen ? near : far;
     struct pb_votes votes = {0, 0};
-    double limit = seen->limit;
+    bool is_confirmed = near->is_seen && far->is_seen;
+    double limit = seen->limit, apart = is_confirmed || limit <= 1.0 ? 0.0 : 1.0;
 
     if (!seen->is_seen) {
         pb_parameter_set_none(answer, "unexplained: loads from L2: %s; from DRAM: %s", near->reason,
                               far->reason);
         return;
     }
-    if (near->is_seen && far->is_seen && near->limit != far->limit) {
+    if (is_confirmed && near->limit != far->limit) {
         pb_parameter_set_none(answer, "inconsistent: loads from L2 show %u, from DRAM %u",
                               near->limit, far->limit);
         return;
     }
     pb_votes_add_share(&votes, seen->fit.explained, seen->fit.seen, PIECES_MAX);
-    if (!near->is_seen || !far->is_seen)
+    if (!is_confirmed)
         pb_votes_doubt(&votes);
     pb_parameter_set_number(
-        answer, (struct pb_estimate){limit, limit, limit}, pb_votes_confidence(&votes),
-        "N14 5.2: predicts the times of %zu of %zu bursts; %s", seen->fit.explained, seen->fit.seen,
-        near->is_seen && far->is_seen ? "loads from L2 and DRAM agree"
-                                      : "by loads of one kind only");
+        answer, (struct pb_estimate){limit, limit - apart, limit + apart},
+        pb_votes_confidence(&votes), "N14 5.2: predicts the times of %zu of %zu bursts; %s",
+        seen->fit.explained, seen->fit.seen,
+        is_confirmed ? "loads from L2 and DRAM agree"
+                     : "by loads of one kind only, which do not tell neighbours apart");
 }
 
 /* Without a warp's limit its loads are bounded by their number alone. */
