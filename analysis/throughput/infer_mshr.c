@@ -201,7 +201,7 @@ static void state(struct pb_parameter *answer, const struct finding *near,
         pb_votes_confidence(&votes), "N14 5.2: predicts the times of %zu of %zu bursts; %s",
         seen->fit.explained, seen->fit.seen,
         is_confirmed ? "loads from L2 and DRAM agree"
-                     : "by loads of one kind only, which do not tell neighbours apart");
+                     : "by loads of one kind only, which do not distinguish neighbours");
 }
 
 /* Without a warp's limit its loads are bounded by their number alone. */
