@@ -528,7 +528,7 @@ static void write_table(const struct pb_figure_case *at)
         }
         write_number(table, parameter->low);
         write_number(table, parameter->high);
-        fprintf(table, "<td>%.2f<td>", parameter->confidence);
+        fprintf(table, "<td>%.3f<td>", parameter->confidence);
     }
     fputs("</table>\n", table);
 }

@@ -126,7 +126,7 @@ static void print_line(const struct pb_line *line, const struct pb_view *view, F
                                     sizeof(span) - 8);
         strcat(span, interval_kind(&line->typical));
     }
-    fprintf(file, ROW_FORMAT "%.2f", line->memory, line->parameter, shown, value, span,
+    fprintf(file, ROW_FORMAT "%.3f", line->memory, line->parameter, shown, value, span,
             line->confidence);
     if (line->agreeing < line->count)
         fprintf(file, "  %zu of %zu", line->agreeing, line->count);
