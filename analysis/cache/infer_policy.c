@@ -11,7 +11,6 @@
  */
 #include "analysis/infer.h"
 
-#include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include "analysis/cache/level.h"
 #include "analysis/cache/set_chases.h"
 #include "analysis/confidence.h"
+#include "analysis/statistics/sample.h"
 #include "analysis/trace.h"
 
 /* A policy is stated where its share of the likelihood is above this. */
@@ -63,12 +63,10 @@ static void state_probabilities(struct pb_parameter *answer, const struct pb_rep
         return;
     }
     for (uint32_t way = 0; way < ways; way++) {
-        double hits = (double)fit->victims[way], rest = (double)(fit->draws - fit->victims[way]);
-        double share = hits / (double)fit->draws;
+        double hits = (double)fit->victims[way], draws = (double)fit->draws;
 
-        shares[way] = (struct pb_estimate){
-            share, fmin(share, gsl_cdf_beta_Pinv(0.025, hits + 0.5, rest + 0.5)),
-            fmax(share, gsl_cdf_beta_Pinv(0.975, hits + 0.5, rest + 0.5))};
+        shares[way].value = hits / draws;
+        pb_share_interval(hits, draws, &shares[way].low, &shares[way].high);
     }
     pb_parameter_set_list(answer, shares, ways, confidence,
                           "shares of %zu evictions by way, in the order of filling", fit->draws);

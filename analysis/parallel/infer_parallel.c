@@ -689,6 +689,7 @@ enum pb_status pb_infer_l2_persistence(const struct pb_case *at, struct pb_error
     free(sorted);
     for (size_t i = 0; i < 2; i++) {
         size_t row = pb_axis_label(&matrix->axes[0], accesses[i]), kept = 0, seen = 0;
+        struct pb_estimate share;
 
         for (size_t j = 0; j < lines && row < matrix->axes[0].length; j++) {
             double value = matrix->values[row * lines + j];
@@ -696,16 +697,16 @@ enum pb_status pb_infer_l2_persistence(const struct pb_case *at, struct pb_error
             seen += isfinite(value);
             kept += value < limit;
         }
-        if (seen == 0 || isnan(limit))
+        if (seen == 0 || isnan(limit)) {
             pb_parameter_set_none(pb_case_answer(at, answers[i]), "not recorded: no %s accesses",
                                   accesses[i]);
-        else
-            pb_parameter_set_number(
-                pb_case_answer(at, answers[i]),
-                (struct pb_estimate){(double)kept / (double)seen, (double)kept / (double)seen,
-                                     (double)kept / (double)seen},
-                confidence_of_one(),
-                "of %zu lines, below %.0f cycles behind twice L2 of other data", seen, limit);
+            continue;
+        }
+        share.value = (double)kept / (double)seen;
+        pb_share_interval((double)kept, (double)seen, &share.low, &share.high);
+        pb_parameter_set_number(pb_case_answer(at, answers[i]), share, confidence_of_one(),
+                                "of %zu lines, below %.0f cycles behind twice L2 of other data",
+                                seen, limit);
     }
     return PB_OK;
 }

@@ -111,6 +111,14 @@ void pb_median_interval(const double *sorted, size_t count, double probability, 
         *low_out = *high_out;
 }
 
+void pb_share_interval(double hits, double count, double *low_out, double *high_out)
+{
+    double share = hits / count;
+
+    *low_out = fmin(share, gsl_cdf_beta_Pinv(0.025, hits + 0.5, count - hits + 0.5));
+    *high_out = fmax(share, gsl_cdf_beta_Pinv(0.975, hits + 0.5, count - hits + 0.5));
+}
+
 double pb_probability_less(const double *a_sorted, size_t a_count, const double *b_sorted,
                            size_t b_count)
 {

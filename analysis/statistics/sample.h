@@ -47,6 +47,12 @@ void pb_median_interval(const double *sorted, size_t count, double probability, 
                         double *high_out);
 
 /*
+ * 95% interval of a probability, of which `hits` of `count` independent trials are known:
+ * Jeffreys', as far as it holds the share itself. count > 0.
+ */
+void pb_share_interval(double hits, double count, double *low_out, double *high_out);
+
+/*
  * Probability that a member of a is less than one of b, ties counting half (the area under the ROC
  * curve): 1/2 when they do not differ, 1 when all of a lie below b. NaN when one is empty.
  */

@@ -253,6 +253,54 @@ static void test_l2_sides__each_sm_s_own(void **state)
     device_clear(&device);
 }
 
+/* 70 of 100 lines stay: a share of so many lines is known to a tenth. None of 100 may be one of 40.
+ */
+static void test_l2_persistence__shares_have_the_interval_of_their_lines(void **state)
+{
+    enum { SEEN = 100, KEPT = 70, ACCESSES = 3 };
+    static const char *const accesses[] = {"alone", "normal", "persisting"};
+    struct pb_inference row = {.memory = "l2", .tests = {"l2_persistence"}};
+    struct device device = {0};
+    struct pb_case at = {.inference = &row,
+                         .info = &device.info,
+                         .recordings = device.recordings,
+                         .parameters = &device.parameters};
+    struct pb_matrix *matrix = &device_record(&device, "l2_persistence")->matrix;
+    const struct pb_estimate *share;
+    double lines[SEEN];
+
+    (void)state;
+    for (size_t i = 0; i < SEEN; i++)
+        lines[i] = (double)i;
+    pb_axis_set_labels(&matrix->axes[0], "access", "", accesses, ACCESSES, NULL);
+    pb_axis_set_values(&matrix->axes[1], "line", "", "", lines, SEEN, NULL);
+    assert_int_equal(pb_matrix_allocate(matrix, "", "", NULL), PB_OK);
+    for (size_t i = 0; i < SEEN; i++) {
+        matrix->values[i] = 290;
+        matrix->values[SEEN + i] = 680;
+        matrix->values[2 * SEEN + i] = i < KEPT ? 290 : 680;
+    }
+    assert_int_equal(
+        pb_parameters_declare(&device.parameters, "dram", "latency_cycles", "", "/tests", NULL),
+        PB_OK);
+    assert_int_equal(
+        pb_parameters_declare(&device.parameters, "l2", "persisting_share", "", "/tests", NULL),
+        PB_OK);
+    assert_int_equal(
+        pb_parameters_declare(&device.parameters, "l2", "normal_share", "", "/tests", NULL), PB_OK);
+    pb_parameter_set_number(pb_parameters_find(&device.parameters, "dram", "latency_cycles"),
+                            (struct pb_estimate){680, 680, 680}, 0.9, "known");
+    assert_int_equal(pb_infer_l2_persistence(&at, NULL), PB_OK);
+    share = &device_parameter(&device, "l2", "persisting_share")->numbers[0];
+    assert_float_equal(share->value, 0.7, 1e-9);
+    assert_float_equal(share->low, 0.605, 0.005);
+    assert_float_equal(share->high, 0.783, 0.005);
+    share = &device_parameter(&device, "l2", "normal_share")->numbers[0];
+    assert_float_equal(share->low, 0.0, 0);
+    assert_float_equal(share->high, 0.025, 0.005);
+    device_clear(&device);
+}
+
 /* Slices of a load: some without a computation. */
 static void test_sustained__errors_of_all_slices(void **state)
 {
@@ -288,6 +336,7 @@ int main(void)
         cmocka_unit_test(test_l2_whole__near_part_far_part_and_dram),
         cmocka_unit_test(test_l2_sides__each_sm_s_own),
         cmocka_unit_test(test_atomics__by_the_side_that_is_home),
+        cmocka_unit_test(test_l2_persistence__shares_have_the_interval_of_their_lines),
         cmocka_unit_test(test_sustained__errors_of_all_slices),
     };
 
