@@ -38,22 +38,42 @@ static double log_ratio(double a, double b)
     return a > 0.0 && b > 0.0 ? fabs(log(b / a)) : INFINITY;
 }
 
-/* Lists of measured numbers, "[25, 29, 37]": the largest log ratio of two that correspond. */
+/* One number of a list, or NaN for "null", which was not seen; *text_io moves on. False: neither.
+ */
+static bool next_number(const char **text_io, double *number_out)
+{
+    static const char null[] = "null";
+    const char *text = *text_io + strspn(*text_io, " ");
+    char *end;
+
+    *number_out = NAN;
+    if (strncmp(text, null, sizeof(null) - 1) == 0) {
+        *text_io = text + sizeof(null) - 1;
+        return true;
+    }
+    *number_out = strtod(text, &end);
+    *text_io = end;
+    return end != text;
+}
+
+/*
+ * Lists of measured numbers, "[25, null, 37]": the largest log ratio of two that correspond. What
+ * was seen in one list only differs.
+ */
 static double compare_lists(const char *a, const char *b)
 {
-    double largest = 0.0;
+    double largest = 0.0, left, right;
 
     if (*a != '[' || *b != '[')
         return INFINITY;
     do {
-        char *end_a, *end_b;
-        double left = strtod(a + 1, &end_a), right = strtod(b + 1, &end_b);
-
-        if (end_a == a + 1 || end_b == b + 1 || *end_a != *end_b)
+        a++;
+        b++;
+        if (!next_number(&a, &left) || !next_number(&b, &right) || *a != *b ||
+            isnan(left) != isnan(right))
             return INFINITY;
-        largest = fmax(largest, log_ratio(left, right));
-        a = end_a;
-        b = end_b;
+        if (!isnan(left))
+            largest = fmax(largest, log_ratio(left, right));
     } while (*a == ',');
     return largest;
 }
