@@ -174,7 +174,10 @@ static size_t reduce(uint64_t *masks, size_t count)
     return rank;
 }
 
-static size_t true_masks(const struct blind_cache *cache, uint64_t masks[BLIND_MASKS_MAX])
+/* Masks of a cache, of which one with a modulo has one for each bit of its sets. */
+enum { TRUE_MASKS_MAX = 64 };
+
+static size_t true_masks(const struct blind_cache *cache, uint64_t masks[TRUE_MASKS_MAX])
 {
     static const uint64_t constant_bits = 0xffff; /* there are no more constants */
     size_t count = cache->mask_count;
@@ -209,7 +212,7 @@ static void check_masks(struct answers *answers, const char *memory,
     const struct pb_parameter *parameter =
         pb_parameters_find(answers->parameters, memory, "index_masks");
     struct blind_result *result = next_result(answers, memory, "index_masks", parameter);
-    uint64_t truth[BLIND_MASKS_MAX], found[PB_LIST_MAX];
+    uint64_t truth[TRUE_MASKS_MAX], found[PB_LIST_MAX];
     size_t rank = true_masks(cache, truth);
 
     if (parameter == NULL || parameter->kind == PB_VALUE_NONE) {
@@ -270,7 +273,7 @@ static void check_index(struct answers *answers, const char *memory,
 {
     const struct pb_parameter *kind = pb_parameters_find(answers->parameters, memory, "index_kind");
     uint64_t varied = kind == NULL ? UINT64_MAX : varied_bits(kind);
-    uint64_t masks[BLIND_MASKS_MAX], own[BLIND_MASKS_MAX];
+    uint64_t masks[TRUE_MASKS_MAX], own[TRUE_MASKS_MAX];
     struct blind_cache modulo = *cache;
     bool plain = !cache->is_xor;
 
