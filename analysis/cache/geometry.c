@@ -184,6 +184,7 @@ static void find_far_bits(struct pb_cache_chases *chases)
     }
 }
 
+/* What misses in three of four passes is background: half of them meet either of two sets. */
 enum pb_status pb_cache_chases_finish(struct pb_cache_chases *chases, struct pb_error *err)
 {
     size_t count = chases->missing_count, least = chases->of_kind[PB_CHASE_CONFLICT] / 4 * 3 + 1;

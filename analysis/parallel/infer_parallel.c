@@ -10,18 +10,21 @@
  *                    state: these leave a copy of every line in each half and show one of them only
  *   shared, l1, l2   read_bytes_per_cycle_per_sm: the best word, the median SM, while all read
  *   l2_near, l2_far  read_bytes_per_cycle_per_sm, read_alone_bytes_per_cycle: of lines at home on
- * the side of the SM that reads and on the other one, by all SMs and by one: the median SM atomic
- * address_per_cycle, line_per_cycle, spread_per_cycle: additions of the whole device, the median of
- * the lines near_, far_latency_cycles, near_, far_per_cycle: of one SM, by the side of L2 that is
- * home to the line l2               persisting_share, normal_share: of lines that L2 was asked to
- * keep and of others, still there behind twice its size of other data bulk_copy latency_cycles of
- * the smallest copy; bytes_per_cycle_per_sm of the best size cluster_shared   latency_cycles,
- * own_latency_cycles: medians over all pairs; bytes_per_cycle: a list, by size of the cluster
+ *                    the reading SM's side, and on the other one; all SMs, and one; the median SM
+ *   atomic           address_per_cycle, line_per_cycle, spread_per_cycle: additions of the whole
+ *                    device, the median of the lines
+ *                    near_, far_latency_cycles, near_, far_per_cycle: of one SM, by the side of L2
+ *                    that is home to the line
+ *   l2               persisting_share, normal_share: of lines that L2 was asked to keep and of
+ *                    others, still there behind twice its size of other data
+ *   bulk_copy        latency_cycles of the smallest copy; bytes_per_cycle_per_sm of the best size
+ *   cluster_shared   latency_cycles, own_latency_cycles: medians over all pairs; bytes_per_cycle: a
+ *                    list, by size of the cluster
  *   compute          wrong_runs; error_rate_limit: no error in n runs of all SMs together means a
  *                    rate below 3/n, at 95%; sustained_wrong_runs, sustained_error_rate_limit: of
  *                    the runs under a lasting load
- *   dram             sustained_wrong_words, sustained_error_rate_limit: of the words copied under
- * it
+ *   dram             sustained_wrong_words, sustained_error_rate_limit: of the words that were
+ *                    copied meanwhile
  *
  * Source: facts 2.10 and 6.
  */

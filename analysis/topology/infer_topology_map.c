@@ -281,13 +281,13 @@ enum pb_status pb_infer_sm_groups(const struct pb_case *at, struct pb_error *err
 static struct pb_estimate count_groups(const struct pb_grouping *grouping, size_t lines)
 {
     static const double plenty = 16.0; /* lines a group, from which on none is missed */
-    double seen = (double)grouping->count, strays = (double)grouping->strays;
-    double unseen = fmax(strays, seen * exp(-(double)lines / seen));
+    double seen = (double)grouping->count, singletons = (double)grouping->strays;
+    double unseen = fmax(singletons, seen * exp(-(double)lines / seen));
 
-    if ((double)lines > plenty * (seen + strays))
-        return (struct pb_estimate){seen, seen, seen + strays};
-    return (struct pb_estimate){seen + strays, seen,
-                                seen + strays + ceil(unseen + 3.0 * sqrt(unseen))};
+    if ((double)lines > plenty * (seen + singletons))
+        return (struct pb_estimate){seen, seen, seen + singletons};
+    return (struct pb_estimate){seen + singletons, seen,
+                                seen + singletons + ceil(unseen + 3.0 * sqrt(unseen))};
 }
 
 static void state_lines(const struct pb_case *at, const struct pb_sm_map *map,
