@@ -68,7 +68,8 @@ struct pb_memtrace_kernel {
     uint32_t registers;            /* of a thread; 0: not known */
     int64_t shared_static_bytes;   /* -1: not known */
     int64_t shared_dynamic_bytes;  /* -1: not known */
-    int64_t shared_carveout_bytes; /* shared memory set aside on an SM; -1: not known */
+    int64_t shared_carveout_bytes; /* of an SM, that the program prefers to be set aside; -1: not
+                                      known; -2: it prefers none */
     uint32_t sms_traced;           /* SMs whose accesses were recorded */
     uint64_t record_count, offset_count;
     int64_t lost_records;            /* -1: not known */
@@ -94,15 +95,19 @@ struct pb_memtrace_sm {
     int64_t lost_records;  /* -1: not known */
 };
 
-/* A row of /kernels/<n>/instructions: one that was executed, as decoded from the machine code. */
+/*
+ * A row of /kernels/<n>/instructions: one that was executed, as decoded from the machine code.
+ * Those without a record may have been executed: what empties L1, and accesses that have no
+ * records.
+ */
 struct pb_memtrace_instruction {
     uint32_t module;
     uint64_t pc; /* bytes from the start of its function */
     char function[PB_MESSAGE_LENGTH];
     char opcode[PB_NAME_LENGTH];         /* LDG, STG, ATOMG, LDGSTS, …; empty: not decoded */
     char operation[PB_NAME_LENGTH];      /* load, store, atomic, reduction, prefetch, async_copy,
-                                            bulk_copy */
-    char memory[PB_NAME_LENGTH];         /* global, local or generic */
+                                            bulk_copy, …; see docs/tracing.md */
+    char memory[PB_NAME_LENGTH];         /* global, local, generic or constant */
     char cache_operator[PB_NAME_LENGTH]; /* ca, cg, nc, …; see docs/tracing.md; empty: not known */
     uint32_t size;                       /* bytes of a lane; 0: varies */
     uint32_t bypasses_l1;                /* 1: a load that is not answered by L1 */

@@ -63,7 +63,8 @@ static const struct pb_field kernel_fields[] = {
     FIELD(I64, pb_memtrace_kernel, shared_dynamic_bytes, "shared_dynamic", "byte",
           "of a CTA; -1: not known"),
     FIELD(I64, pb_memtrace_kernel, shared_carveout_bytes, "shared_carveout", "byte",
-          "shared memory set aside on an SM; -1: not known"),
+          "shared memory that the program prefers to be set aside on an SM; -1: not known; -2: it "
+          "prefers none"),
     FIELD(U32, pb_memtrace_kernel, sms_traced, "sms_traced", "",
           "SMs whose accesses were recorded"),
     FIELD(U64, pb_memtrace_kernel, record_count, "record_count", "", "rows of records"),
@@ -100,9 +101,10 @@ static const struct pb_field instruction_fields[] = {
     FIELD(TEXT, pb_memtrace_instruction, function, "function", "", "mangled; empty: not known"),
     FIELD(TEXT, pb_memtrace_instruction, opcode, "opcode", "", "empty: not decoded"),
     FIELD(TEXT, pb_memtrace_instruction, operation, "operation", "",
-          "load, store, atomic, reduction, prefetch, async_copy, bulk_copy, tensor_copy, texture, "
-          "surface or empty_l1"),
-    FIELD(TEXT, pb_memtrace_instruction, memory, "memory", "", "global, local or generic"),
+          "load, store, atomic, reduction, prefetch, async_copy, bulk_copy, bulk_store, "
+          "bulk_reduction, tensor_copy, texture, surface, constant or empty_l1"),
+    FIELD(TEXT, pb_memtrace_instruction, memory, "memory", "",
+          "global, local, generic or constant"),
     FIELD(TEXT, pb_memtrace_instruction, cache_operator, "cache_operator", "",
           "ca, cg, nc, …; empty: not known"),
     FIELD(U32, pb_memtrace_instruction, size, "size", "byte", "of a lane; 0: varies"),

@@ -105,16 +105,34 @@ static void set_environment(const struct request *request, const char *library, 
     setenv("LD_PRELOAD", list, 1);
 }
 
+/* Waits for its end, with these signals blocked. What would end this program goes to that one. */
+static enum pb_status wait_for_end(const char *name, pid_t pid, const sigset_t *awaited,
+                                   int *wait_status_out, struct pb_error *err)
+{
+    pid_t ended;
+
+    while ((ended = waitpid(pid, wait_status_out, WNOHANG)) != pid) {
+        int number;
+
+        if (ended < 0 && errno != EINTR)
+            return pb_fail(err, PB_IO, "%s: cannot be waited for: %s", name, strerror(errno));
+        number = sigwaitinfo(awaited, NULL);
+        if (number == SIGTERM || number == SIGHUP)
+            kill(pid, number);
+    }
+    return PB_OK;
+}
+
 /*
  * Runs it to its end. Signals of the terminal go to both: this program ignores them, so that it can
- * finish the file. SIGTERM is handed on by the group or by whoever sent it.
+ * finish the file. SIGTERM and SIGHUP are handed on.
  */
 static enum pb_status run_program(const struct request *request, int *wait_status_out,
                                   struct pb_error *err)
 {
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, usual_action = {.sa_handler = SIG_DFL};
     posix_spawnattr_t attributes;
-    sigset_t usual;
+    sigset_t usual, awaited, former;
     pid_t pid = 0;
     int result;
 
@@ -123,19 +141,22 @@ static enum pb_status run_program(const struct request *request, int *wait_statu
     sigaddset(&usual, SIGQUIT);
     sigaction(SIGINT, &ignore, NULL);
     sigaction(SIGQUIT, &ignore, NULL);
+    sigaction(SIGCHLD, &usual_action, NULL);
+    sigemptyset(&awaited);
+    sigaddset(&awaited, SIGCHLD);
+    sigaddset(&awaited, SIGTERM);
+    sigaddset(&awaited, SIGHUP);
+    sigprocmask(SIG_BLOCK, &awaited, &former);
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setsigdefault(&attributes, &usual);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setsigmask(&attributes, &former);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
     result = posix_spawnp(&pid, request->program[0], NULL, &attributes, request->program, environ);
     posix_spawnattr_destroy(&attributes);
     if (result != 0)
         return pb_fail(err, PB_INVALID, "%s: cannot be started: %s", request->program[0],
                        strerror(result));
-    while (waitpid(pid, wait_status_out, 0) < 0)
-        if (errno != EINTR)
-            return pb_fail(err, PB_IO, "%s: cannot be waited for: %s", request->program[0],
-                           strerror(errno));
-    return PB_OK;
+    return wait_for_end(request->program[0], pid, &awaited, wait_status_out, err);
 }
 
 static void describe_ending(int wait_status, struct pb_memtrace_program *program)
@@ -153,18 +174,23 @@ static void describe_ending(int wait_status, struct pb_memtrace_program *program
 
 /* ---- the streams ---- */
 
-/* Takes room that is given back before the trace file is written; without it nothing is lost. */
-static int reserve_room(const char *prefix)
+/*
+ * Takes room that is given back before the trace file is written; without it nothing is lost.
+ * *error_out: why there is none; 0: there is.
+ */
+static int reserve_room(const char *prefix, int *error_out)
 {
     char path[PATH_MAX + 8];
     int fd;
 
     snprintf(path, sizeof(path), "%s.room", prefix);
     fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    *error_out = fd < 0 ? errno : 0;
     if (fd < 0)
         return -1;
     unlink(path);
-    if (posix_fallocate(fd, 0, RESERVE_BYTES) != 0) {
+    *error_out = posix_fallocate(fd, 0, RESERVE_BYTES);
+    if (*error_out != 0) {
         close(fd);
         return -1;
     }
@@ -261,7 +287,7 @@ static int convert(const struct request *request, const glob_t *streams,
 static int trace(struct request *request, const char *prefix, struct pb_memtrace_program *program)
 {
     glob_t streams = {.gl_pathc = 0};
-    int wait_status = 0, code, room = reserve_room(prefix);
+    int wait_status = 0, code, no_room = 0, room = reserve_room(prefix, &no_room);
     enum pb_status status = run_program(request, &wait_status, &request->err);
 
     if (room >= 0)
@@ -273,6 +299,11 @@ static int trace(struct request *request, const char *prefix, struct pb_memtrace
         return pb_exit_code(status);
     }
     describe_ending(wait_status, program);
+    if (streams.gl_pathc == 0 && no_room != 0) { /* a program without any room has left no stream */
+        fprintf(stderr, "%s: nothing was recorded: %s %s; no room for records beside %s: %s\n",
+                lead, request->program[0], program->ending, request->output, strerror(no_room));
+        return PB_EXIT_FAILED;
+    }
     code = convert(request, &streams, program);
     remove_streams(&streams);
     globfree(&streams);

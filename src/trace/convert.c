@@ -260,6 +260,21 @@ static void judge(const struct launch *launch, struct pb_memtrace_kernel *kernel
     kernel->complete = text[0] == '\0';
 }
 
+/* As in the trace file: bytes, -1 for what is not known, -2 where the program prefers nothing. */
+static int64_t carveout_of(const struct launch *launch)
+{
+    const struct pb_stream_context *context =
+        &launch->instructions.index->contexts[launch->in->row.context];
+    int32_t percent = launch->in->row.carveout_percent;
+    uint64_t most = context->shared_per_sm;
+
+    if (percent == -1)
+        return -2;
+    if (percent < 0 || percent > 100 || most == 0 || most > UINT32_MAX)
+        return -1;
+    return (int64_t)((most * (uint64_t)percent + 99) / 100);
+}
+
 static void describe_kernel(struct launch *launch, uint32_t first_context,
                             struct pb_memtrace_kernel *kernel)
 {
@@ -282,7 +297,7 @@ static void describe_kernel(struct launch *launch, uint32_t first_context,
         .cluster_y = row->cluster[1],
         .cluster_z = row->cluster[2],
         .shared_dynamic_bytes = row->shared_dynamic_bytes,
-        .shared_carveout_bytes = -1,
+        .shared_carveout_bytes = carveout_of(launch),
         .lost_records = launch->in->has_end && end->failed == 0 ? (int64_t)end->lost_records : -1,
         .seconds = end->seconds,
     };

@@ -254,7 +254,8 @@ static enum pb_status add_unrecorded(struct pb_instruction_table *table, uint32_
         uint32_t own = (uint32_t)(function->pc + at);
         size_t place = place_of(table, own);
 
-        if ((strcmp(sass.operation, "empty_l1") != 0 && !sass.is_untraced) ||
+        if ((strcmp(sass.operation, "empty_l1") != 0 &&
+             (sass.needs & ~table->reader->header.records) == 0) ||
             has_row(table, place, own))
             continue;
         status = add_row(table, place, own, err);

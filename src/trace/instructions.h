@@ -26,7 +26,7 @@ void pb_instructions_begin(struct pb_instruction_table *table, const struct pb_i
 /*
  * The row of a program counter, by its low 32 bits; decoded when it is met first. With it come rows
  * for what no record has in its function: what empties L1, which a warp that goes past executes,
- * and accesses that the tracer does not get (textures, surfaces, prefetches, tensor-map copies).
+ * and accesses that the tracer did not get (textures, tensor-map copies, constants, …: sass.h).
  */
 enum pb_status pb_instructions_find(struct pb_instruction_table *table, uint32_t pc,
                                     uint32_t *row_out, struct pb_error *err);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "trace/words.h"
+
 static unsigned field(const uint64_t words[2], unsigned first, unsigned width)
 {
     return (unsigned)(words[first / 64] >> first % 64 & ((1u << width) - 1));
@@ -17,6 +19,9 @@ static const struct {
     {0x163, "TLD4", "texture", "global"},
     {0x166, "TLD", "texture", "global"},
     {0x16c, "TXD", "texture", "global"},
+    {0x0bb, "ULDC", "constant", "constant"}, /* until sm_90 */
+    {0x182, "LDC", "constant", "constant"},
+    {0x1ac, "LDCU", "constant", "constant"}, /* from sm_100 on */
     {0x180, "LD", "load", "generic"},
     {0x181, "LDG", "load", "global"},
     {0x183, "LDL", "load", "local"},
@@ -38,7 +43,7 @@ static const struct {
     {0x1b5, "UTMASTG", "tensor_copy", "global"},
     {0x1b8, "UTMAPF", "prefetch", "global"},
     {0x1ba, "UBLKCP", "bulk_copy", "global"},
-    {0x1bb, "UBLKRED", "bulk_copy", "global"},
+    {0x1bb, "UBLKRED", "bulk_reduction", "global"},
     {0x1bc, "UBLKPF", "prefetch", "global"},
 };
 
@@ -126,20 +131,68 @@ static void decode_fetch(const uint64_t words[2], unsigned architecture, struct 
         sass->opcode = copies[field(words, architecture < 100 ? 71 : 72, 2)];
 }
 
-static bool is_untraced(const struct pb_sass *sass)
+/* What leaves out all there is of it: an instruction that is no access of memory. */
+static void set_none(struct pb_sass *sass)
 {
-    static const char *const operations[] = {"texture", "surface", "prefetch", "tensor_copy"};
+    *sass = (struct pb_sass){"", "", "", "", 0, false, 0};
+}
 
-    for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
-        if (strcmp(sass->operation, operations[i]) == 0)
-            return true;
-    return strcmp(sass->opcode, "UBLKRED") == 0;
+/* Bits 73 and 74 of bulk copies and reductions: is their target, their source shared memory? */
+static void decode_bulk(const uint64_t words[2], struct pb_sass *sass)
+{
+    bool is_copy = strcmp(sass->operation, "bulk_copy") == 0;
+    bool reads_shared = field(words, 74, 1) != 0;
+
+    if (reads_shared && field(words, 73, 1) != 0) {
+        set_none(sass);
+    } else if (is_copy && reads_shared) {
+        sass->opcode = "UBLKCP.G.S";
+        sass->operation = "bulk_store";
+    }
+    sass->bypasses_l1 = strcmp(sass->operation, "bulk_copy") == 0;
+}
+
+/*
+ * Of constants only loads by an index are named, whose address is not in the code: bits 24 to 31
+ * are its register, a uniform one of ULDC and LDCU; 255: none.
+ */
+static void decode_constant(const uint64_t words[2], unsigned architecture, struct pb_sass *sass)
+{
+    static const struct {
+        unsigned operation;
+        bool is_late, is_early; /* from sm_100 on; before */
+    } forms[] = {{0xb82, true, true}, {0xabb, false, true}, {0x7ac, true, false}};
+
+    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+        if (forms[i].operation == field(words, 0, 12) && field(words, 24, 8) != 0xff &&
+            (architecture < 100 ? forms[i].is_early : forms[i].is_late))
+            return;
+    set_none(sass);
+}
+
+static uint32_t needs_of(const struct pb_sass *sass)
+{
+    static const struct {
+        const char *operation;
+        uint32_t needs;
+    } kinds[] = {
+        {"bulk_store", PB_RECORDS_BULK_STORES}, {"bulk_reduction", PB_RECORDS_BULK_REDUCTIONS},
+        {"texture", PB_RECORDS_NEVER},          {"surface", PB_RECORDS_NEVER},
+        {"tensor_copy", PB_RECORDS_NEVER},      {"constant", PB_RECORDS_NEVER},
+    };
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strcmp(sass->operation, kinds[i].operation) == 0)
+            return kinds[i].needs;
+    if (strcmp(sass->operation, "prefetch") != 0)
+        return 0;
+    return strncmp(sass->opcode, "CCTL", 4) == 0 ? PB_RECORDS_PREFETCHES : PB_RECORDS_NEVER;
 }
 
 struct pb_sass pb_sass_decode(const unsigned char instruction[PB_SASS_BYTES], unsigned architecture)
 {
     static const uint32_t sizes[8] = {1, 1, 2, 2, 4, 8, 16, 0};
-    struct pb_sass sass = {"", "", "", "", 0, false, false};
+    struct pb_sass sass = {"", "", "", "", 0, false, 0};
     uint64_t words[2];
 
     memcpy(words, instruction, sizeof(words));
@@ -159,8 +212,11 @@ struct pb_sass pb_sass_decode(const unsigned char instruction[PB_SASS_BYTES], un
     } else if (strcmp(sass.operation, "async_copy") == 0) {
         sass.bypasses_l1 = field(words, 81, 1) == 0;
         sass.cache_operator = sass.bypasses_l1 ? "cg" : "ca";
-    } else if (strcmp(sass.operation, "bulk_copy") == 0 ||
-               strcmp(sass.operation, "tensor_copy") == 0 ||
+    } else if (strncmp(sass.operation, "bulk_", 5) == 0) {
+        decode_bulk(words, &sass);
+    } else if (strcmp(sass.operation, "constant") == 0) {
+        decode_constant(words, architecture, &sass);
+    } else if (strcmp(sass.operation, "tensor_copy") == 0 ||
                strcmp(sass.operation, "atomic") == 0) {
         sass.bypasses_l1 = true;
     }
@@ -169,6 +225,6 @@ struct pb_sass pb_sass_decode(const unsigned char instruction[PB_SASS_BYTES], un
     if (strcmp(sass.opcode, "CCTL") == 0)
         decode_cache_control(words, &sass);
     decode_fetch(words, architecture, &sass);
-    sass.is_untraced = is_untraced(&sass);
+    sass.needs = needs_of(&sass);
     return sass;
 }

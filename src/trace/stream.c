@@ -71,6 +71,8 @@ enum pb_status pb_stream_create(const char *prefix, struct pb_stream_writer **wr
                  ? pb_fail(err, PB_IO, "%s: cannot be created: %s", path, strerror(errno))
                  : map_header(writer, path, err);
     if (status != PB_OK) {
+        if (writer->fd >= 0)
+            unlink(path);
         pb_stream_close(writer);
         return status;
     }

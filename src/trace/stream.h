@@ -35,6 +35,7 @@ struct pb_stream_header {
     uint64_t launches;                /* of all kernels */
     uint64_t untraced_graph_launches; /* of CUDA graphs, some of whose kernels are missing */
     char message[512];                /* the first thing that went wrong; empty: nothing */
+    uint32_t records;                 /* PB_RECORDS_… (words.h): what is recorded besides */
 };
 
 enum pb_stream_type {
@@ -53,6 +54,7 @@ enum pb_stream_type {
 struct pb_stream_context {
     uint32_t context, device, compute_capability, sm_count;
     char model[128], uuid[128];
+    uint64_t shared_per_sm; /* bytes that blocks can have at most; 0: not known */
 };
 
 struct pb_stream_allocation {
@@ -77,6 +79,9 @@ struct pb_stream_launch {
     uint32_t grid[3], block[3], cluster[3];
     uint32_t sms_wanted;          /* 0: all */
     int64_t shared_dynamic_bytes; /* -1: not known */
+    int32_t carveout_percent;     /* of shared_per_sm that the program prefers; -1: it prefers
+                                     none; -2: not known */
+    uint32_t reserved;
     char name[PB_STREAM_TEXT_LENGTH];
 };
 

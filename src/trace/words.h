@@ -8,13 +8,24 @@
  *            AFFINE: 8 stride in bytes, from one active lane to the next
  *            NEAR:   for every further active lane its distance from the first, 32 bits, signed
  *            FAR:    the same in 64 bits, low word first
- *            BULK:   8 bytes that are copied; one lane
+ *            BULK:   8 bytes that are copied or reduced; one lane
  *   CTA begin and end (of one warp of it): 1 CTA   2 sequence   3, 4 global timer in ns
  */
 #ifndef PB_TRACE_WORDS_H
 #define PB_TRACE_WORDS_H
 
 enum { PB_WORDS_ACCESS = 1, PB_WORDS_CTA_BEGIN = 2, PB_WORDS_CTA_END = 3 };
+
+/*
+ * Accesses of which there are records only where the API at hand has a point to patch for them, as
+ * bits of what a stream has (stream.h) and of what an instruction needs (sass.h).
+ */
+enum {
+    PB_RECORDS_BULK_STORES = 1,
+    PB_RECORDS_BULK_REDUCTIONS = 2,
+    PB_RECORDS_PREFETCHES = 4,
+    PB_RECORDS_NEVER = 8 /* no API has a point for them */
+};
 
 enum { PB_FORM_AFFINE = 0, PB_FORM_NEAR = 1, PB_FORM_FAR = 2, PB_FORM_BULK = 3 };
 

@@ -16,9 +16,13 @@
  *   --contexts NAME                  the kernel in a second context of the same device
  *   --threads NAME                   the kernel from four threads at once, each on its own stream
  *   --graph NAME                     the kernel as a node of a CUDA graph
+ *   --prefer-10 NAME                 the kernel by a launch that prefers a carve-out of 10%
+ *   --child NAME                     the kernel while a forked child ends; --child-exit: by exit()
+ *   --reset NAME                     the kernel behind cudaDeviceReset()
  *   --fail                           ends with exit status 7 after the last one
  *   --crash                          dies of a signal after the last one
  *   --fault                          the last kernel touches an address that is not there
+ *   --trap                           the last kernel traps
  *
  * Exit status: 0, 1 a CUDA call failed, 2 usage, 77 no GPU.
  */
@@ -28,7 +32,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 #include "trace_kernels.h"
 
@@ -757,6 +763,14 @@ __global__ void touch_nothing(float *m)
     m[((size_t)1 << 40) + threadIdx.x] = 1;
 }
 
+__global__ void end_by_trap(float *m)
+{
+    m[thread_index()] = 1;
+    if (threadIdx.x == 40)
+        __trap();
+    m[thread_index() + 1024] = 1;
+}
+
 } /* extern "C" */
 
 static const struct test tests[] = {
@@ -867,7 +881,7 @@ static void run(const struct test *test, const uint32_t *words, float *arena)
     CHECK(cudaFuncSetAttribute((const void *)test->kernel,
                                cudaFuncAttributeMaxDynamicSharedMemorySize,
                                (int)test->shared_bytes));
-    if (test->carveout_percent > 0)
+    if (test->carveout_percent >= 0)
         CHECK(cudaFuncSetAttribute((const void *)test->kernel,
                                    cudaFuncAttributePreferredSharedMemoryCarveout,
                                    test->carveout_percent));
@@ -964,6 +978,58 @@ static void run_in_threads(const struct test *test, float *arena)
         thread.join();
 }
 
+/* The launch prefers a carve-out, not its function. */
+static void run_preferring(const struct test *test, float *arena, int percent)
+{
+    cudaLaunchConfig_t config = {};
+    cudaLaunchAttribute attribute = {};
+
+    config.gridDim = test->grid;
+    config.blockDim = test->block;
+    config.dynamicSmemBytes = test->shared_bytes;
+#if CUDART_VERSION >= 13000
+    attribute.id = cudaLaunchAttributePreferredSharedMemoryCarveout;
+    attribute.val.sharedMemCarveout = (unsigned)percent;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+#else
+    (void)percent;
+#endif
+    CHECK(cudaLaunchKernelEx(&config, test->kernel, arena));
+    CHECK(cudaDeviceSynchronize());
+}
+
+/* A child that uses no GPU ends while the parent goes on: at once, or by way of its exit handlers.
+ */
+static void run_beside_child(const struct test *test, float *arena, bool is_quick)
+{
+    pid_t child = fork();
+
+    if (child == 0 && is_quick)
+        _exit(0);
+    if (child == 0)
+        exit(0);
+    launch(test, arena, 0);
+    CHECK(cudaDeviceSynchronize());
+    if (child < 0 || waitpid(child, NULL, 0) != child) {
+        fprintf(stderr, "plumb-trace-kernels: no child\n");
+        exit(1);
+    }
+}
+
+/* The context goes, and with it all that was allocated; another one comes. */
+static float *run_behind_reset(const struct test *test)
+{
+    float *arena = NULL;
+
+    CHECK(cudaDeviceReset());
+    CHECK(cudaMalloc(&arena, ARENA_BYTES));
+    CHECK(cudaMemset(arena, 0, ARENA_BYTES));
+    launch(test, arena, 0);
+    CHECK(cudaDeviceSynchronize());
+    return arena;
+}
+
 static void run_in_graph(const struct test *test, float *arena)
 {
     cudaStream_t stream;
@@ -983,7 +1049,7 @@ int main(int argc, char **argv)
 {
     uint32_t *words;
     float *arena = NULL;
-    bool fails = false, crashes = false, faults = false;
+    bool fails = false, crashes = false, faults = false, traps = false;
 
     for (const auto &group : groups)
         if (argc > 1 && strcmp(argv[1], group.list_option) == 0) {
@@ -1004,6 +1070,16 @@ int main(int argc, char **argv)
             run_in_context(find(argv[++i]));
         else if (strcmp(argv[i], "--threads") == 0)
             run_in_threads(find(argv[++i]), arena);
+        else if (strcmp(argv[i], "--prefer-10") == 0)
+            run_preferring(find(argv[++i]), arena, 10);
+        else if (strcmp(argv[i], "--child") == 0)
+            run_beside_child(find(argv[++i]), arena, true);
+        else if (strcmp(argv[i], "--child-exit") == 0)
+            run_beside_child(find(argv[++i]), arena, false);
+        else if (strcmp(argv[i], "--reset") == 0)
+            arena = run_behind_reset(find(argv[++i]));
+        else if (strcmp(argv[i], "--trap") == 0)
+            traps = true;
         else if (strcmp(argv[i], "--graph") == 0)
             run_in_graph(find(argv[++i]), arena);
         else
@@ -1011,6 +1087,10 @@ int main(int argc, char **argv)
     }
     if (faults) {
         touch_nothing<<<1, 32>>>(arena);
+        CHECK(cudaDeviceSynchronize());
+    }
+    if (traps) {
+        end_by_trap<<<4, 64>>>(arena);
         CHECK(cudaDeviceSynchronize());
     }
     free(words);

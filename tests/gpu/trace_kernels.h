@@ -34,7 +34,7 @@ struct test {
     void (*kernel)(float *memory);
     dim3 grid, block;
     size_t shared_bytes = 0;              /* dynamic */
-    int carveout_percent = 0;             /* of shared memory that the program prefers; 0: none */
+    int carveout_percent = -1;            /* of shared memory that the program prefers; -1: any */
     void (*prepare)(float *arena) = NULL; /* before the launch; NULL: nothing */
 };
 

@@ -99,7 +99,8 @@ static void launch(struct fake *fake, const char *name, int has_end, int failed)
                                    .grid = {CTAS, 1, 1},
                                    .block = {256, 1, 1},
                                    .cluster = {1, 1, 1},
-                                   .shared_dynamic_bytes = -1};
+                                   .shared_dynamic_bytes = -1,
+                                   .carveout_percent = -2};
     struct pb_stream_launch_end end = {.launch = row.launch, .seconds = 0.5, .failed = failed};
     uint64_t lost = pb_stream_header(fake->stream)->lost_records;
 

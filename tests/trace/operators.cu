@@ -79,6 +79,36 @@ COPY(ca, "cp.async.ca.shared.global")
 COPY(cg, "cp.async.cg.shared.global")
 #endif
 
+#if __CUDA_ARCH__ >= 900
+#define BULK(name, ptx)                                                                            \
+    extern "C" __global__ void bulk_##name(int *p)                                                 \
+    {                                                                                              \
+        __shared__ alignas(128) int tile[32];                                                      \
+        uint32_t source = (uint32_t)__cvta_generic_to_shared(tile);                                \
+                                                                                                   \
+        tile[threadIdx.x] = (int)threadIdx.x;                                                      \
+        if (threadIdx.x == 0)                                                                      \
+            asm volatile(ptx " [%0], [%1], 128;" ::"l"(p), "r"(source) : "memory");                \
+        asm volatile("cp.async.bulk.commit_group;" ::: "memory");                                  \
+        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");                                  \
+    }
+
+BULK(store, "cp.async.bulk.global.shared::cta.bulk_group")
+BULK(reduction, "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32")
+#endif
+
+extern "C" __global__ void prefetch_l1(const int *p)
+{
+    asm volatile("prefetch.global.L1 [%0];" ::"l"(p + threadIdx.x));
+}
+
+__constant__ int constants[1024];
+
+extern "C" __global__ void constant_by_index(int *p)
+{
+    p[threadIdx.x] = constants[p[threadIdx.x + 32] & 1023];
+}
+
 /* Where their answers are waited for: test_operators.c. */
 extern "C" __global__ void wait_batched(const int *p, int *q)
 {

@@ -26,7 +26,7 @@ static void put(struct pb_stream_writer *writer, enum pb_stream_type type, const
 
 static struct pb_stream_writer *begin_stream(void)
 {
-    struct pb_stream_context context = {.sm_count = 132, .model = "a GPU"};
+    struct pb_stream_context context = {.sm_count = 132, .model = "a GPU", .shared_per_sm = 233472};
     struct pb_stream_writer *writer = NULL;
 
     snprintf(stream_path, sizeof(stream_path), "stream.%ld", (long)getpid());
@@ -35,15 +35,22 @@ static struct pb_stream_writer *begin_stream(void)
     return writer;
 }
 
-static void put_launch(struct pb_stream_writer *writer, uint64_t number)
+static void put_preferring_launch(struct pb_stream_writer *writer, uint64_t number,
+                                  int32_t carveout_percent)
 {
     struct pb_stream_launch row = {.launch = number,
                                    .grid = {GRID, 1, 1},
                                    .block = {128, 1, 1},
                                    .shared_dynamic_bytes = -1,
+                                   .carveout_percent = carveout_percent,
                                    .name = "kernel"};
 
     put(writer, PB_STREAM_LAUNCH, &row, sizeof(row), NULL, 0);
+}
+
+static void put_launch(struct pb_stream_writer *writer, uint64_t number)
+{
+    put_preferring_launch(writer, number, -2);
 }
 
 static void put_end(struct pb_stream_writer *writer, uint64_t number)
@@ -407,6 +414,36 @@ static void test_convert__lost_records_are_counted(void **state)
     unlink(stream_path);
 }
 
+/* In bytes; a share that no GPU has is not known. */
+static void test_convert__preferred_carveouts_come_out(void **state)
+{
+    static const struct {
+        int32_t percent;
+        int64_t bytes;
+    } cases[] = {{-2, -1}, {-1, -2}, {0, 0}, {50, 116736}, {33, 77046}, {100, 233472}, {101, -1}};
+    struct pb_stream_writer *writer = begin_stream();
+    struct pb_memtrace_reader *reader;
+    struct pb_trace_summary summary;
+    struct pb_error err = PB_ERROR_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        put_preferring_launch(writer, i, cases[i].percent);
+        put_end(writer, i);
+    }
+    pb_stream_close(writer);
+    assert_int_equal(convert(&summary, &err), PB_OK);
+    reader = open_trace();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct pb_memtrace_launch launch = read_launch(reader, i);
+
+        assert_int_equal(launch.kernel.shared_carveout_bytes, cases[i].bytes);
+        pb_memtrace_launch_clear(&launch);
+    }
+    pb_memtrace_close(reader);
+    unlink(stream_path);
+}
+
 /* Where a function lies is known behind its first launch only; records have 32 bits of it. */
 static void test_convert__functions_are_found_behind_their_launch(void **state)
 {
@@ -446,6 +483,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_convert__functions_are_found_behind_their_launch),
         cmocka_unit_test(test_convert__every_form_of_addresses_comes_out),
+        cmocka_unit_test(test_convert__preferred_carveouts_come_out),
         cmocka_unit_test(test_convert__records_are_grouped_by_sm_and_the_schedule_is_kept),
         cmocka_unit_test(test_convert__allocations_meet_their_frees),
         cmocka_unit_test(test_convert__a_cut_stream_gives_what_it_holds),

@@ -163,6 +163,23 @@ disk_is_full_at_the_end() {
     only t.h5
 }
 
+# No room for a stream either: that is said, not that the program used no GPU.
+disk_is_full_from_the_start() {
+    mkdir small
+    mount -t tmpfs -o size=16k none small 2>/dev/null || { echo "skipped: no mount"; pass_skipped; }
+    head -c 100000 /dev/zero >small/full 2>/dev/null || true
+    code=0
+    (cd small && timeout 60 "$bin/plumb-trace" -o t.h5 -- "$fake" context launch first) \
+        >out.txt 2>err.txt || code=$?
+    left=$(find small -type f | grep -v '/full$' || true)
+    umount small
+    rmdir small
+    [ -z "$left" ] || fail "left behind: $left"
+    [ "$code" -eq 1 ] || fail "expected exit code 1, found $code"
+    one_line 'nothing was recorded: .* no room for records beside t.h5: No space left on device'
+    only
+}
+
 pass_skipped() {
     rmdir small
     cd /
@@ -187,6 +204,23 @@ several_processes() {
     trace 0 -- sh -c "'$fake' context launch first; '$fake' context launch second; true"
     counted '^first,800,'
     counted '^second,800,'
+    only t.h5
+}
+
+# SIGTERM of the tracer alone: the program gets it, and what it did until then is kept.
+signals_are_handed_on() {
+    "$bin/plumb-trace" -o t.h5 -- sh -c "'$fake' context launch first; : >ready; exec sleep 60" \
+        >out.txt 2>err.txt &
+    tracer=$!
+    tries=0
+    while [ ! -e ready ] && [ "$tries" -lt 300 ]; do sleep 0.1; tries=$((tries + 1)); done
+    kill -TERM "$tracer"
+    code=0
+    wait "$tracer" || code=$?
+    rm -f ready
+    [ "$code" -eq 3 ] || fail "expected exit code 3, found $code"
+    one_line 'sh died of signal 15 .*; what was recorded until then is in t.h5'
+    counted '^first,800,'
     only t.h5
 }
 

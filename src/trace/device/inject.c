@@ -14,7 +14,7 @@
  * meanwhile, the program can hang (seen with four threads that launch at once).
  *
  * The kernels of a CUDA graph are traced as launches of their own, all awaited at the end of the
- * graph's launch. Not traced: launches from the device, texture and constant loads.
+ * graph's launch. Not traced: launches from the device, textures, tensor-map copies, constants.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -54,7 +54,8 @@ extern const char pb_patch_image[] __attribute__((visibility("hidden")));
                     apply(sanitizerMemcpyHostToDeviceAsync) apply(sanitizerMemcpyDeviceToHost)     \
                         apply(sanitizerStreamSynchronize) apply(sanitizerGetResultString)
 #define CUDA_FUNCTIONS(apply)                                                                      \
-    apply(cuDeviceGetName) apply(cuDeviceGetUuid) apply(cuDeviceGetAttribute)
+    apply(cuDeviceGetName) apply(cuDeviceGetUuid) apply(cuDeviceGetAttribute)                      \
+        apply(cuFuncGetAttribute) apply(cuCtxGetDevice)
 
 #define DECLARE(name) __typeof__(&(name)) name;
 
@@ -95,9 +96,11 @@ struct tracer {
     struct {
         SANITIZER_FUNCTIONS(DECLARE)
         CUDA_FUNCTIONS(DECLARE)
+        DECLARE(cuKernelGetAttribute) /* NULL: a driver older than CUDA 12 */
     } api;
     Sanitizer_SubscriberHandle subscriber;
     struct pb_selection selection;
+    atomic_bool is_forked; /* this is a child of the traced process: the stream is its parent's */
     struct pb_stream_writer *stream;
     pthread_mutex_t stream_lock; /* of the stream; taken last */
     pthread_mutex_t patch_lock;  /* the API wants patches to be added and applied one at a time */
@@ -129,8 +132,13 @@ static _Thread_local struct {
     bool lacks_kernels; /* some that were wanted are not recorded */
 } own_graph;
 
-/* Dynamic shared memory of the launch that this thread asks the driver for; -1: not known. */
-static _Thread_local int64_t shared_dynamic_bytes = -1;
+/* Of the launch that this thread asks the driver for, what only the call itself says. */
+struct call {
+    int64_t shared_dynamic_bytes; /* -1: not known */
+    int32_t carveout_percent;     /* as struct pb_stream_launch */
+};
+static const struct call unknown_call = {-1, -2};
+static _Thread_local struct call own_call = {-1, -2};
 
 /* This thread is in a callback: what the API reports of our own calls is not the program's. */
 static _Thread_local bool is_inside;
@@ -301,7 +309,7 @@ static struct context *find_context(CUcontext handle)
 static void describe_device(struct context *context, CUdevice device)
 {
     struct pb_stream_context row = {.context = context->number, .device = (uint32_t)device};
-    int major = 0, minor = 0, sms = 0;
+    int major = 0, minor = 0, sms = 0, shared = 0;
     CUuuid uuid = {{0}};
     size_t used;
 
@@ -310,7 +318,10 @@ static void describe_device(struct context *context, CUdevice device)
     tracer.api.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
     tracer.api.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
     tracer.api.cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+    tracer.api.cuDeviceGetAttribute(
+        &shared, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, device);
     row.compute_capability = (uint32_t)(10 * major + minor);
+    row.shared_per_sm = shared > 0 ? (uint64_t)shared : 0;
     row.sm_count = context->sm_count = (uint32_t)sms;
     used = (size_t)snprintf(row.uuid, sizeof(row.uuid), "GPU-");
     for (size_t i = 0; i < sizeof(uuid.bytes); i++)
@@ -446,17 +457,30 @@ static void forget_context(CUcontext handle)
     pthread_mutex_unlock(&tracer.lock);
 }
 
+/* PLUMB_HAVE_…: headers of an older API lack the point; the build asks them. */
 static const struct {
     Sanitizer_InstructionId instruction;
     const char *patch;
     bool is_optional; /* older drivers do not know it */
+    uint32_t records; /* PB_RECORDS_… that it makes; 0: none of these */
 } points[] = {
-    {SANITIZER_INSTRUCTION_BLOCK_ENTER, "pb_patch_block_enter", false},
-    {SANITIZER_INSTRUCTION_BLOCK_EXIT, "pb_patch_block_exit", false},
-    {SANITIZER_INSTRUCTION_GLOBAL_MEMORY_ACCESS, "pb_patch_global", false},
-    {SANITIZER_INSTRUCTION_LOCAL_MEMORY_ACCESS, "pb_patch_local", false},
-    {SANITIZER_INSTRUCTION_MEMCPY_ASYNC, "pb_patch_async_copy", false},
-    {SANITIZER_INSTRUCTION_BULK_COPY_GLOBAL_TO_SHARED, "pb_patch_bulk_copy", true},
+    {SANITIZER_INSTRUCTION_BLOCK_ENTER, "pb_patch_block_enter", false, 0},
+    {SANITIZER_INSTRUCTION_BLOCK_EXIT, "pb_patch_block_exit", false, 0},
+    {SANITIZER_INSTRUCTION_GLOBAL_MEMORY_ACCESS, "pb_patch_global", false, 0},
+    {SANITIZER_INSTRUCTION_LOCAL_MEMORY_ACCESS, "pb_patch_local", false, 0},
+    {SANITIZER_INSTRUCTION_MEMCPY_ASYNC, "pb_patch_async_copy", false, 0},
+    {SANITIZER_INSTRUCTION_BULK_COPY_GLOBAL_TO_SHARED, "pb_patch_bulk_copy", true, 0},
+#ifdef PLUMB_HAVE_BULK_STORES
+    {SANITIZER_INSTRUCTION_BULK_COPY_SHARED_TO_GLOBAL, "pb_patch_bulk_store", true,
+     PB_RECORDS_BULK_STORES},
+#endif
+#ifdef PLUMB_HAVE_BULK_REDUCTIONS
+    {SANITIZER_INSTRUCTION_BULK_REDUCTION_SHARED_TO_GLOBAL, "pb_patch_bulk_reduction", true,
+     PB_RECORDS_BULK_REDUCTIONS},
+#endif
+#ifdef PLUMB_HAVE_PREFETCHES
+    {SANITIZER_INSTRUCTION_CACHE_CONTROL, "pb_patch_cache_control", true, PB_RECORDS_PREFETCHES},
+#endif
 };
 
 static void patch_module(CUmodule module)
@@ -470,6 +494,8 @@ static void patch_module(CUmodule module)
 
         if (!points[i].is_optional)
             good = succeeded(result, points[i].patch) && good;
+        if (result == SANITIZER_SUCCESS)
+            pb_stream_header(tracer.stream)->records |= points[i].records;
     }
     if (good)
         succeeded(tracer.api.sanitizerPatchModule(module), "patching a module");
@@ -662,7 +688,8 @@ static void fill_launch(const Sanitizer_LaunchData *data, uint64_t number,
         .block = {data->blockDim_x, data->blockDim_y, data->blockDim_z},
         .cluster = {data->clusterDim_x, data->clusterDim_y, data->clusterDim_z},
         .sms_wanted = tracer.selection.sm_count,
-        .shared_dynamic_bytes = shared_dynamic_bytes,
+        .shared_dynamic_bytes = own_call.shared_dynamic_bytes,
+        .carveout_percent = own_call.carveout_percent,
     };
     snprintf(row->name, sizeof(row->name), "%s", data->functionName);
     run->lost_records = 0;
@@ -768,6 +795,7 @@ static void end_launch(struct run *run, Sanitizer_StreamHandle stream)
     struct pb_stream_launch_end row = {.launch = run->row.launch};
     struct pb_patch_sm *sms = malloc(SM_SLOTS * sizeof(*sms));
     struct pb_patch_launch launch = {.lost = 0};
+    const char *why = NULL;
     SanitizerResult result = tracer.api.sanitizerStreamSynchronize(stream);
 
     if (result == SANITIZER_SUCCESS)
@@ -784,7 +812,10 @@ static void end_launch(struct run *run, Sanitizer_StreamHandle stream)
     row.lost_records = launch.lost + run->lost_records;
     row.sms_traced = count_traced(run);
     row.failed = result != SANITIZER_SUCCESS;
-    if (row.failed)
+    if (row.failed && tracer.api.sanitizerGetResultString(result, &why) == SANITIZER_SUCCESS &&
+        why != NULL)
+        snprintf(row.message, sizeof(row.message), "the kernel failed: %s", why);
+    else if (row.failed)
         snprintf(row.message, sizeof(row.message), "the kernel failed");
     emit(PB_STREAM_LAUNCH_END, &row, sizeof(row), NULL, 0);
     set_state(run, RUN_FREE);
@@ -814,7 +845,7 @@ static void on_graph_node(const Sanitizer_GraphNodeLaunchData *node)
         leave_untraced(&node->launchData);
         return;
     }
-    shared_dynamic_bytes = -1;
+    own_call = unknown_call;
     run = begin_launch(&node->launchData, own_graph.stream, &is_wanted);
     if (run == NULL) {
         own_graph.lacks_kernels |= is_wanted;
@@ -868,6 +899,38 @@ static const struct {
 };
 enum { LAUNCH_FUNCTIONS = sizeof(launch_functions) / sizeof(launch_functions[0]) };
 
+/*
+ * The carve-out that the program prefers for a function or, as the runtime hands it on, a kernel of
+ * no context. Asked before the driver starts on the launch, so that it holds no lock yet.
+ */
+static int32_t find_carveout(CUfunction function)
+{
+    const CUfunction_attribute attribute = CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+    CUdevice device = 0;
+    int percent = -1;
+
+    if (tracer.api.cuFuncGetAttribute(&percent, attribute, function) == CUDA_SUCCESS ||
+        (tracer.api.cuKernelGetAttribute != NULL &&
+         tracer.api.cuCtxGetDevice(&device) == CUDA_SUCCESS &&
+         tracer.api.cuKernelGetAttribute(&percent, attribute, (CUkernel)function, device) ==
+             CUDA_SUCCESS))
+        return percent < 0 ? -1 : percent;
+    return -2;
+}
+
+/* A launch's own preference goes before its function's. */
+static int32_t find_launch_carveout(const CUlaunchConfig *config, CUfunction function)
+{
+#if CUDA_VERSION >= 13000
+    for (unsigned int i = 0; i < config->numAttrs; i++)
+        if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
+            return (int32_t)config->attrs[i].value.sharedMemCarveout;
+#else
+    (void)config;
+#endif
+    return find_carveout(function);
+}
+
 /* What the launch callbacks do not say: the arguments of the call, as the driver's API has them. */
 static void read_arguments(Sanitizer_CallbackId id, const Sanitizer_CallbackData *data)
 {
@@ -877,20 +940,22 @@ static void read_arguments(Sanitizer_CallbackId id, const Sanitizer_CallbackData
     } *arguments = data->functionParams;
     const struct {
         const CUlaunchConfig *config;
+        CUfunction function;
     } *extended = data->functionParams;
 
     if (data->functionParams == NULL)
         return;
     for (size_t i = 0; i < LAUNCH_FUNCTIONS; i++)
-        if (launch_functions[i].id == id && launch_functions[i].arguments != NONE)
-            shared_dynamic_bytes = launch_functions[i].arguments == CONFIG
-                                       ? extended->config->sharedMemBytes
-                                       : arguments->shared_bytes;
+        if (launch_functions[i].id == id && launch_functions[i].arguments == CONFIG)
+            own_call = (struct call){extended->config->sharedMemBytes,
+                                     find_launch_carveout(extended->config, extended->function)};
+        else if (launch_functions[i].id == id && launch_functions[i].arguments == PLAIN)
+            own_call = (struct call){arguments->shared_bytes, find_carveout(arguments->function)};
 }
 
 static void on_driver_call(Sanitizer_CallbackId id, const Sanitizer_CallbackData *data)
 {
-    shared_dynamic_bytes = -1;
+    own_call = unknown_call;
     if (data->callbackSite == SANITIZER_API_ENTER)
         read_arguments(id, data);
     else
@@ -933,7 +998,7 @@ static void SANITIZERAPI on_callback(void *unused, Sanitizer_CallbackDomain doma
                                      Sanitizer_CallbackId id, const void *data)
 {
     (void)unused;
-    if (is_inside)
+    if (is_inside || tracer.is_forked)
         return;
     is_inside = true;
     if (domain == SANITIZER_CB_DOMAIN_DRIVER_API) {
@@ -1002,6 +1067,7 @@ static bool find_cuda(void)
         return false;
     }
     CUDA_FUNCTIONS(FIND)
+    *(void **)&tracer.api.cuKernelGetAttribute = dlsym(library, "cuKernelGetAttribute");
     return true;
 }
 
@@ -1035,13 +1101,19 @@ static bool start_draining(void)
     return true;
 }
 
-/* A process that was forked shares the file but not the threads: only the first one has ended. */
+/*
+ * A forked process can use no GPU, and shares the file but not the threads. What its copy of the
+ * driver does, at its exit above all, is nothing of the traced program's.
+ */
+static void note_fork(void)
+{
+    tracer.is_forked = true;
+}
+
 static void mark_end(void)
 {
-    struct pb_stream_header *header = pb_stream_header(tracer.stream);
-
-    if (header->pid == getpid())
-        header->ended = 1;
+    if (!tracer.is_forked)
+        pb_stream_header(tracer.stream)->ended = 1;
 }
 
 /* Called by the CUDA driver before anything else happens; 1: loaded. */
@@ -1059,8 +1131,10 @@ int InitializeInjection(void)
         complain("%s", err.message);
         return 1;
     }
-    if (find_sanitizer() && find_cuda() && start_draining() && subscribe())
+    if (find_sanitizer() && find_cuda() && start_draining() && subscribe()) {
         atexit(mark_end);
+        pthread_atfork(NULL, NULL, note_fork);
+    }
     return 1;
 }
 

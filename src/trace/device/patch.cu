@@ -17,6 +17,8 @@
 /* The same bits as enum pb_memtrace_flag. */
 enum { READ = 1, WRITE = 2, PREFETCH = 8, ASYNC = 16, BULK = 32, LOCAL = 64, OFFSETS = 128 };
 
+enum { BULK_BLOCK = 16 }; /* bytes in which the API counts bulk copies */
+
 static __device__ __forceinline__ uint32_t sm_number()
 {
     uint32_t sm;
@@ -267,10 +269,11 @@ extern "C" __device__ __noinline__ SanitizerPatchResult pb_patch_async_copy(void
     return SANITIZER_PATCH_SUCCESS;
 }
 
-/* All active lanes bring the same copy: it is executed once. */
-extern "C" __device__ __noinline__ SanitizerPatchResult
-pb_patch_bulk_copy(void *data, uint64_t pc, uint64_t source, uint32_t target, uint32_t barrier,
-                   uint32_t request, uint32_t is_multicast)
+/* What a bulk copy or reduction does in global memory. All active lanes bring the same: one record.
+ */
+static __device__ __forceinline__ SanitizerPatchResult record_bulk(void *data, uint64_t pc,
+                                                                   uint64_t address, uint32_t bytes,
+                                                                   uint32_t flags)
 {
     struct pb_patch_launch *launch = (struct pb_patch_launch *)data;
     uint32_t mask = __activemask(), leader = __ffs(mask) - 1, words = PB_WORDS_ACCESS_HEAD + 1;
@@ -278,9 +281,6 @@ pb_patch_bulk_copy(void *data, uint64_t pc, uint64_t source, uint32_t target, ui
     struct pb_patch_sm *sm;
     uint32_t sequence, *at;
 
-    (void)target;
-    (void)barrier;
-    (void)is_multicast;
     if (launch == nullptr || lane_number() != leader)
         return SANITIZER_PATCH_SUCCESS;
     sm = find_sm(launch, true, &ring);
@@ -293,10 +293,50 @@ pb_patch_bulk_copy(void *data, uint64_t pc, uint64_t source, uint32_t target, ui
     at[3] = (uint32_t)pc;
     at[4] = cta_number();
     at[5] = thread_number() / 32;
-    at[6] = (uint32_t)source;
-    at[7] = (uint32_t)(source >> 32);
-    at[8] = (request & 0xffff) * 16;
-    at[0] = PB_WORDS_ACCESS | PB_FORM_BULK << 8 | (READ | BULK) << 16;
+    at[6] = (uint32_t)address;
+    at[7] = (uint32_t)(address >> 32);
+    at[8] = bytes;
+    at[0] = PB_WORDS_ACCESS | PB_FORM_BULK << 8 | (flags | BULK) << 16;
     commit(sm, words);
     return SANITIZER_PATCH_SUCCESS;
 }
+
+extern "C" __device__ __noinline__ SanitizerPatchResult
+pb_patch_bulk_copy(void *data, uint64_t pc, uint64_t source, uint32_t target, uint32_t barrier,
+                   uint32_t request, uint32_t is_multicast)
+{
+    (void)target;
+    (void)barrier;
+    (void)is_multicast;
+    return record_bulk(data, pc, source, (request & 0xffff) * BULK_BLOCK, READ);
+}
+
+/* From shared to global memory; the counts are of blocks of 16 bytes. */
+extern "C" __device__ __noinline__ SanitizerPatchResult pb_patch_bulk_store(void *data, uint64_t pc,
+                                                                            uint64_t target,
+                                                                            uint32_t source,
+                                                                            uint32_t blocks)
+{
+    (void)source;
+    return record_bulk(data, pc, target, blocks * BULK_BLOCK, WRITE);
+}
+
+extern "C" __device__ __noinline__ SanitizerPatchResult
+pb_patch_bulk_reduction(void *data, uint64_t pc, uint64_t target, uint32_t source, uint32_t blocks)
+{
+    (void)source;
+    return record_bulk(data, pc, target, blocks * BULK_BLOCK, READ | WRITE);
+}
+
+#ifdef PLUMB_HAVE_PREFETCHES
+/* Which cache it is for is in the instruction. A prefetch has no size: a byte stands for its
+ * sector. */
+extern "C" __device__ __noinline__ SanitizerPatchResult pb_patch_cache_control(
+    void *data, uint64_t pc, void *address, Sanitizer_CacheControlInstructionKind kind)
+{
+    if (data != nullptr && kind != SANITIZER_CACHE_CONTROL_INVALID)
+        record((struct pb_patch_launch *)data, __activemask(), pc, (uint64_t)address, 1,
+               READ | PREFETCH);
+    return SANITIZER_PATCH_SUCCESS;
+}
+#endif
