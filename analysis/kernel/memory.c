@@ -92,7 +92,8 @@ struct pb_memory {
     uint32_t sm_count, warp_slots;
     uint64_t line_bytes, sector_bytes; /* of L1 */
     uint64_t l2_line_bytes, l2_sector_bytes;
-    uint32_t l2_group; /* sectors of L2's cache that one miss fetches */
+    uint32_t l2_group;    /* sectors of L2's cache that one miss fetches */
+    uint32_t fetch_bytes; /* as struct pb_instruction, of the access at hand */
     struct sm *sms;
     struct level l2[PB_SIDES_MAX];
     /* By unit: when the answer is back, and in the last bits how many requests it answers. */
@@ -487,11 +488,15 @@ static uint32_t sectors_of(const struct level *level, uint64_t line, uint32_t un
     return sectors;
 }
 
-/* The sectors that come with those that a miss fetches. */
+/* The sectors of a line that come with those that a miss fetches. */
 static uint32_t with_neighbours(const struct pb_memory *memory, uint32_t sectors)
 {
     uint32_t group = memory->l2_group, all = 0;
 
+    if (memory->fetch_bytes >= memory->l2_line_bytes)
+        group = (uint32_t)(memory->l2_line_bytes / memory->l2_level.shape.sector_bytes);
+    if (group >= PB_MODEL_SECTORS_MAX)
+        return sectors != 0 ? UINT32_MAX : 0;
     for (; sectors != 0 && group > 1; sectors &= ~all) {
         uint32_t first = (uint32_t)__builtin_ctz(sectors);
 
@@ -594,11 +599,41 @@ static enum pb_status note_requests(struct pb_memory *memory, unsigned gpc, uint
     return PB_OK;
 }
 
+static uint64_t count_misses(const struct pb_level_counts *counts)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < PB_MISS_KIND_COUNT; i++)
+        sum += counts->misses[i];
+    return sum;
+}
+
+/*
+ * A hint of two lines (256 bytes) that misses the start of an aligned pair, at home in the half of
+ * the SM, has L2 read the pair's other line, too. Where another part of the pair is missed, or the
+ * other half is its home, nothing of that line is found later (tests/gpu/access_kinds.cu).
+ */
+static enum pb_status read_pair(struct pb_memory *memory, unsigned side, uint64_t line,
+                                uint32_t units, double time, struct pb_level_counts *counts,
+                                struct pb_error *err)
+{
+    uint64_t bytes = memory->l2_line_bytes;
+    double ready_time;
+
+    if (memory->fetch_bytes < 2 * bytes || line % (2 * bytes) != 0 || (units & 1) == 0 ||
+        home_of(memory, line) != side)
+        return PB_OK;
+    return look_up_l2(memory, side, line + bytes,
+                      (uint32_t)((UINT64_C(1) << bytes / COUNTER_SECTOR) - 1), time, counts,
+                      &ready_time, err);
+}
+
 static enum pb_status read_l2_line(struct pb_memory *memory, unsigned gpc, uint64_t line,
                                    uint32_t units, double time, struct pb_access_counts *counts,
                                    double *ready_time_inout, struct pb_error *err)
 {
     uint32_t left = merge_requests(memory, gpc, line, units, time, ready_time_inout);
+    uint64_t misses = count_misses(&counts->l2);
     double ready_time = time;
     enum pb_status status;
 
@@ -608,6 +643,8 @@ static enum pb_status read_l2_line(struct pb_memory *memory, unsigned gpc, uint6
     status =
         look_up_l2(memory, memory->gpc_sides[gpc], line, left, time, &counts->l2, &ready_time, err);
     *ready_time_inout = fmax(*ready_time_inout, ready_time);
+    if (status == PB_OK && count_misses(&counts->l2) > misses)
+        status = read_pair(memory, memory->gpc_sides[gpc], line, left, time, &counts->l2, err);
     return status == PB_OK ? note_requests(memory, gpc, line, left, ready_time, err) : status;
 }
 
@@ -977,6 +1014,51 @@ static enum pb_status store_piece(struct pb_memory *memory, struct sm *sm,
     return write_below_l1(memory, gpc_of(memory, sm), piece, is_atomic, time, err);
 }
 
+/* Of a line of WORDED_LINE bytes. */
+static void add_bytes(struct piece *piece, uint64_t begin, uint64_t end)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t base = piece->address + i * 64;
+        uint64_t low = begin > base ? begin - base : 0, high = end > base ? end - base : 0;
+
+        if (low < 64 && high > low)
+            piece->bytes[i] |= (high >= 64 ? UINT64_MAX : (UINT64_C(1) << high) - 1) & UINT64_MAX
+                                                                                           << low;
+    }
+}
+
+/* The part of [begin, end) that lies in the line of L1 at `address`. */
+static struct piece piece_of(const struct pb_memory *memory, uint64_t address, uint64_t begin,
+                             uint64_t end)
+{
+    struct piece piece = {address, 0, {0, 0}};
+
+    for (uint64_t at = address; at < address + memory->line_bytes; at += memory->sector_bytes)
+        if (at < end && at + memory->sector_bytes > begin)
+            piece.sectors |= UINT32_C(1) << (at - address) / memory->sector_bytes;
+    add_bytes(&piece, begin, end);
+    return piece;
+}
+
+/* A bulk copy or reduction to global memory is done in L2, line by line; L1 loses these lines. */
+static enum pb_status store_range(struct pb_memory *memory, struct sm *sm, uint64_t address,
+                                  uint64_t bytes, bool is_atomic, double time, struct pb_error *err)
+{
+    uint64_t end = address + bytes;
+    enum pb_status status = PB_OK;
+
+    for (uint64_t line = address - address % memory->line_bytes; line < end && status == PB_OK;
+         line += memory->line_bytes) {
+        struct piece piece = piece_of(memory, line, address, end);
+
+        if (sm->l1.cache != NULL)
+            pb_model_cache_drop(sm->l1.cache, line);
+        if (memory->machine->l2.level != NULL)
+            status = write_below_l1(memory, gpc_of(memory, sm), &piece, is_atomic, time, err);
+    }
+    return status;
+}
+
 void pb_memory_empty_l1(struct pb_memory *memory, uint32_t sm)
 {
     struct level *level = &memory->sms[sm].l1;
@@ -1008,19 +1090,6 @@ static uint64_t local_address(const struct pb_memory *memory, uint32_t sm, uint3
     uint64_t warp = (uint64_t)sm * memory->warp_slots + warp_slot;
 
     return LOCAL_BASE + warp * LOCAL_SPAN + offset / 4 * 4 * PB_LANES_MAX + lane * 4 + offset % 4;
-}
-
-/* Of a line of WORDED_LINE bytes. */
-static void add_bytes(struct piece *piece, uint64_t begin, uint64_t end)
-{
-    for (unsigned i = 0; i < 2; i++) {
-        uint64_t base = piece->address + i * 64;
-        uint64_t low = begin > base ? begin - base : 0, high = end > base ? end - base : 0;
-
-        if (low < 64 && high > low)
-            piece->bytes[i] |= (high >= 64 ? UINT64_MAX : (UINT64_C(1) << high) - 1) & UINT64_MAX
-                                                                                           << low;
-    }
 }
 
 static struct piece *add_sector(struct piece *pieces, size_t *count, uint64_t line, uint32_t sector)
@@ -1143,7 +1212,13 @@ static void add_counts(struct pb_access_counts *to, const struct pb_access_count
     add_levels(&to->l2, &from->l2);
 }
 
-static void account(struct pb_memory *memory, const struct pb_access *access,
+/* Aligned blocks that [address, address + bytes) touches. */
+static uint64_t count_blocks(uint64_t address, uint64_t bytes, uint64_t block_bytes)
+{
+    return bytes == 0 ? 0 : (address + bytes - 1) / block_bytes - address / block_bytes + 1;
+}
+
+static void account(struct pb_memory *memory, const struct pb_access *access, bool is_bulk,
                     const struct piece *pieces, size_t count, struct pb_access_counts *counts)
 {
     counts->accesses = 1;
@@ -1151,6 +1226,10 @@ static void account(struct pb_memory *memory, const struct pb_access *access,
     counts->lines = count;
     for (size_t i = 0; i < count; i++)
         counts->sectors += count_bits(pieces[i].sectors);
+    if (is_bulk && count > 0) {
+        counts->lines = count_blocks(access->address[0], access->bytes, memory->line_bytes);
+        counts->sectors = count_blocks(access->address[0], access->bytes, memory->sector_bytes);
+    }
     add_counts(&memory->instructions[access->instruction].counts, counts);
     add_counts(&memory->allocations[find_allocation(memory, access->address[0])], counts);
 }
@@ -1229,7 +1308,11 @@ enum pb_status pb_memory_access(void *context, uint32_t sm_number, uint32_t warp
     *outcome = (struct pb_access_outcome){.ready_time = time, .issue_time = time + 1.0};
     if (status != PB_OK)
         return status;
-    if (instruction->kind == PB_KIND_STORE || instruction->kind == PB_KIND_ATOMIC) {
+    memory->fetch_bytes = instruction->fetch_bytes;
+    if (is_bulk && instruction->kind != PB_KIND_LOAD && memory->line_bytes > 0) {
+        status = store_range(memory, sm, access->address[0], access->bytes,
+                             instruction->kind == PB_KIND_ATOMIC, time, err);
+    } else if (instruction->kind == PB_KIND_STORE || instruction->kind == PB_KIND_ATOMIC) {
         for (size_t i = 0; i < count && status == PB_OK; i++)
             status = store_piece(memory, sm, &pieces[i], instruction, time, err);
     } else if (instruction->bypasses_l1 || is_bulk || sm->l1.cache == NULL ||
@@ -1248,9 +1331,9 @@ enum pb_status pb_memory_access(void *context, uint32_t sm_number, uint32_t warp
     outcome->issue_time =
         fmax(outcome->issue_time,
              time + 1.0 + memory->machine->line_cycles * (double)(count > 0 ? count - 1 : 0));
-    if (outcome->ready_time < outcome->issue_time)
-        outcome->ready_time = outcome->issue_time;
-    account(memory, access, pieces, count, &counts);
+    if (outcome->ready_time < outcome->issue_time || instruction->kind == PB_KIND_PREFETCH)
+        outcome->ready_time = outcome->issue_time; /* a prefetch has no answer to wait for */
+    account(memory, access, is_bulk, pieces, count, &counts);
     note_strides(memory, sm_number, warp_slot, access, &memory->instructions[access->instruction]);
     return PB_OK;
 }

@@ -63,8 +63,9 @@ static uint64_t carveout_of(const struct pb_machine *machine, const struct pb_ke
 {
     if (options->carveout_bytes >= 0)
         return (uint64_t)options->carveout_bytes;
-    if (kernel->carveout_bytes >= 0)
-        return (uint64_t)kernel->carveout_bytes;
+    if (kernel->carveout_bytes >= 0) /* a preference; a block has to fit in any case */
+        return most(most((uint64_t)kernel->carveout_bytes, shared_of_block(machine, kernel)),
+                    machine->shared_least);
     return most(block_limit * shared_of_block(machine, kernel), machine->shared_least);
 }
 

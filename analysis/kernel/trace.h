@@ -57,6 +57,7 @@ struct pb_instruction {
     enum pb_access_way way;
     bool bypasses_l1;
     enum pb_residence residence;
+    uint32_t fetch_bytes; /* that it has L2 fetch where it misses there; 0: as many as always */
     /*
      * Program counter of the first later instruction that waits for its answer, UINT64_MAX: none
      * does. 0: not known; then the warp waits before its next access.
@@ -77,7 +78,7 @@ struct pb_kernel {
     uint32_t warp_count;    /* of a block */
     uint32_t registers;     /* of a thread; 0: not known */
     int64_t shared_bytes;   /* of a block; -1: not known */
-    int64_t carveout_bytes; /* shared memory set aside on an SM; -1: not known */
+    int64_t carveout_bytes; /* of an SM, that the program prefers to be set aside; -1: none */
     bool has_program_counters;
     uint32_t stream_count;
     bool has_schedule;   /* each stream is what one SM did; else the one stream is all */

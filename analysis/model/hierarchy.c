@@ -323,6 +323,25 @@ static enum pb_status read_tlbs(const struct pb_parameters *parameters,
     return status;
 }
 
+/*
+ * Beside the least carve-out L1's size was found, too, from more starts. Where the interval that
+ * was seen there reaches that size, it is one store, of which a kernel has a line or two itself.
+ */
+static void settle_least_carveout(struct pb_model_hierarchy *hierarchy,
+                                  const struct pb_estimate *least)
+{
+    for (size_t i = 0; i < hierarchy->cache_count; i++) {
+        struct pb_model_level *level = &hierarchy->caches[i];
+
+        if (strcmp(level->memory, memories[L1]) != 0 || hierarchy->carveout_count == 0 ||
+            hierarchy->carveout_size_bytes[0] >= level->fits_bytes ||
+            least->high < (double)level->fits_bytes)
+            continue;
+        level->sure_bytes = hierarchy->carveout_size_bytes[0];
+        hierarchy->carveout_size_bytes[0] = level->fits_bytes;
+    }
+}
+
 static void read_carveouts(const struct pb_parameters *parameters,
                            struct pb_model_hierarchy *hierarchy)
 {
@@ -339,6 +358,7 @@ static void read_carveouts(const struct pb_parameters *parameters,
         hierarchy->carveout_size_bytes[hierarchy->carveout_count++] =
             (uint64_t)size->numbers[i].value;
     }
+    settle_least_carveout(hierarchy, &size->numbers[0]);
     for (size_t i = 0; i < hierarchy->cache_count; i++)
         if (hierarchy->carveout_count > 1 && (strcmp(hierarchy->caches[i].memory, "l1") == 0 ||
                                               names(parameters, "l1", hierarchy->caches[i].memory)))

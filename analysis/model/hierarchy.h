@@ -53,6 +53,7 @@ struct pb_model_level {
     bool is_chip_wide;                    /* one for all SMs */
     uint64_t fits_bytes;                  /* it holds so much of any array */
     uint64_t most_bytes;                  /* it holds no more of any; 0: not determined */
+    uint64_t sure_bytes;                  /* it held no less in any test; 0: than fits_bytes */
     uint64_t prefetch_bytes;              /* a sequential miss brings so much with it */
     struct pb_model_latency latency;      /* of a hit, in all; of a TLB what missing it adds */
     struct pb_model_latency miss_latency; /* of what the next cache on its path answers */

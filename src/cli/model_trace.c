@@ -7,7 +7,7 @@
 
 #include "h5schema/memtrace.h"
 
-#define NO_STREAM UINT32_MAX
+enum { BULK_MAX = 1 << 20 }; /* bytes that one instruction copies at most: 65,535 blocks of 16 */
 
 /* What one traced SM did. */
 struct stream {
@@ -34,19 +34,35 @@ struct h5_trace {
     uint32_t *sms;     /* [stream_count] */
     uint32_t *counts;  /* [block_count * warp_count] records of each warp */
     uint32_t *left;    /* the same, still to come */
+    bool *recorded;    /* [instruction_count] it has records */
 };
 
 /* ---- tables ---- */
 
 static enum pb_access_kind kind_of(const struct pb_memtrace_instruction *row)
 {
-    if (strcmp(row->operation, "store") == 0)
-        return PB_KIND_STORE;
-    if (strcmp(row->operation, "atomic") == 0 || strcmp(row->operation, "reduction") == 0)
-        return PB_KIND_ATOMIC;
-    if (strcmp(row->operation, "empty_l1") == 0)
-        return PB_KIND_EMPTY_L1;
-    return strcmp(row->operation, "prefetch") == 0 ? PB_KIND_PREFETCH : PB_KIND_LOAD;
+    static const struct {
+        const char *operation;
+        enum pb_access_kind kind;
+    } kinds[] = {
+        {"store", PB_KIND_STORE},       {"bulk_store", PB_KIND_STORE},
+        {"atomic", PB_KIND_ATOMIC},     {"reduction", PB_KIND_ATOMIC},
+        {"prefetch", PB_KIND_PREFETCH}, {"bulk_reduction", PB_KIND_ATOMIC},
+        {"empty_l1", PB_KIND_EMPTY_L1},
+    };
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strcmp(row->operation, kinds[i].operation) == 0)
+            return kinds[i].kind;
+    return PB_KIND_LOAD;
+}
+
+/* How much its opcode has L2 fetch (docs/tracing.md). */
+static uint32_t fetch_bytes_of(const struct pb_memtrace_instruction *row)
+{
+    const char *hint = strstr(row->opcode, ".LTC");
+
+    return hint == NULL ? 0 : (uint32_t)strtoul(hint + 4, NULL, 10);
 }
 
 /* By the cache operator (docs/tracing.md), with or without "nc." before it. */
@@ -89,8 +105,9 @@ static enum pb_status read_instructions(struct h5_trace *trace, struct pb_error 
         instruction->kind = kind_of(row);
         instruction->space = strcmp(row->memory, "local") == 0 ? PB_SPACE_LOCAL : PB_SPACE_GLOBAL;
         instruction->way = strcmp(row->operation, "async_copy") == 0  ? PB_WAY_ASYNC
-                           : strcmp(row->operation, "bulk_copy") == 0 ? PB_WAY_BULK
+                           : strncmp(row->operation, "bulk_", 5) == 0 ? PB_WAY_BULK
                                                                       : PB_WAY_REGISTERS;
+        instruction->fetch_bytes = fetch_bytes_of(row);
         instruction->bypasses_l1 = row->bypasses_l1 != 0;
         instruction->residence = residence_of(row);
         PB_TEXT_SET(instruction->opcode, row->opcode);
@@ -183,21 +200,12 @@ static enum pb_status read_streams(struct h5_trace *trace, struct pb_error *err)
     return PB_OK;
 }
 
-/* Does the tracer get no record of it, when it is executed? As trace/sass.h says. */
-static bool is_untraced(const struct pb_memtrace_instruction *row)
+/* An access without a record has a row because the tracer gets none of it, when it is executed. */
+static bool is_untraced(const struct h5_trace *trace, size_t i)
 {
-    static const char *const operations[] = {"texture", "surface", "prefetch", "tensor_copy"};
+    const char *operation = trace->launch.instructions[i].operation;
 
-    for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
-        if (strcmp(row->operation, operations[i]) == 0)
-            return true;
-    return strcmp(row->opcode, "UBLKRED") == 0;
-}
-
-/* Does it have L2 fetch more than where it misses it does anyway? */
-static bool has_fetch_hint(const struct pb_memtrace_instruction *row)
-{
-    return strstr(row->opcode, ".LTC128B") != NULL || strstr(row->opcode, ".LTC256B") != NULL;
+    return !trace->recorded[i] && operation[0] != '\0' && strcmp(operation, "empty_l1") != 0;
 }
 
 /* Appends to a text that may be full already. */
@@ -213,13 +221,11 @@ static void append(char *text, size_t size, const char *more)
 static void describe_untraced(struct h5_trace *trace, char *message, size_t size)
 {
     char opcodes[PB_MESSAGE_LENGTH / 4] = "", text[PB_MESSAGE_LENGTH];
-    size_t hints = 0;
 
     for (size_t i = 0; i < trace->launch.instruction_count; i++) {
         const struct pb_memtrace_instruction *row = &trace->launch.instructions[i];
 
-        hints += has_fetch_hint(row);
-        if (!is_untraced(row))
+        if (!is_untraced(trace, i))
             continue;
         trace->kernel.untraced++;
         if (strstr(opcodes, row->opcode) == NULL &&
@@ -232,11 +238,6 @@ static void describe_untraced(struct h5_trace *trace, char *message, size_t size
                  "%llu instructions of its code access memory without a record (%s): these rates "
                  "leave out what they find, bring and evict",
                  (unsigned long long)trace->kernel.untraced, opcodes);
-        append(message, size, text);
-    }
-    if (hints > 0) {
-        snprintf(text, sizeof(text),
-                 "%zu instructions request 128 or 256 bytes of L2, which is not modelled", hints);
         append(message, size, text);
     }
 }
@@ -255,6 +256,9 @@ static void describe_gaps(struct h5_trace *trace)
     }
     if (row->complete == 0)
         append(message, size, row->message[0] != '\0' ? row->message : "the trace is not complete");
+    if (row->shared_dynamic_bytes < 0)
+        append(message, size,
+               "the shared memory of its blocks is not known: L1 is as large as without any");
     describe_untraced(trace, message, size);
 }
 
@@ -271,7 +275,7 @@ static enum pb_status set_kernel(struct h5_trace *trace, struct pb_error *err)
         .warp_count = (uint32_t)((threads + PB_LANES_MAX - 1) / PB_LANES_MAX),
         .registers = row->registers,
         .shared_bytes = -1,
-        .carveout_bytes = row->shared_carveout_bytes,
+        .carveout_bytes = row->shared_carveout_bytes < 0 ? -1 : row->shared_carveout_bytes,
         .has_program_counters = true,
         .has_schedule = true,
         .sm_count = trace->launch.sm_count,
@@ -303,6 +307,11 @@ static enum pb_status check_record(const struct h5_trace *trace,
                        "found warp %u of block %u",
                        trace->path, trace->next_number - 1, trace->kernel.warp_count,
                        (unsigned long long)trace->kernel.block_count, record->warp, record->cta);
+    if ((record->flags & PB_ACCESS_BULK) != 0 && record->size > BULK_MAX)
+        return pb_fail(
+            err, PB_INVALID,
+            "%s: /kernels/%zu/records: expected at most %d bytes of a bulk copy, found %u",
+            trace->path, trace->next_number - 1, BULK_MAX, record->size);
     return PB_OK;
 }
 
@@ -325,8 +334,10 @@ static enum pb_status count_stream(struct h5_trace *trace, const struct stream *
         if (status != PB_OK || record == NULL)
             break;
         status = check_record(trace, record, err);
-        if (status == PB_OK)
-            trace->counts[warp_index(trace, record)]++;
+        if (status != PB_OK)
+            break;
+        trace->counts[warp_index(trace, record)]++;
+        trace->recorded[record->instruction] = true;
     }
     pb_memtrace_cursor_close(cursor);
     return status;
@@ -339,7 +350,8 @@ static enum pb_status count_records(struct h5_trace *trace, struct pb_error *err
 
     trace->counts = calloc(warps, sizeof(*trace->counts));
     trace->left = calloc(warps, sizeof(*trace->left));
-    if (trace->counts == NULL || trace->left == NULL)
+    trace->recorded = calloc(trace->instruction_count + 1, sizeof(*trace->recorded));
+    if (trace->counts == NULL || trace->left == NULL || trace->recorded == NULL)
         return pb_fail(err, PB_NO_MEMORY, "%s: out of memory for %zu warps", trace->path, warps);
     for (uint32_t i = 0; i < trace->kernel.stream_count && status == PB_OK; i++)
         status = count_stream(trace, &trace->streams[i], err);
@@ -387,8 +399,6 @@ static enum pb_status next_event(void *state, uint32_t number, struct pb_trace_e
     event->block = record->cta;
     event->warp = record->warp;
     copy_access(record, lanes, addresses, &event->access);
-    if ((record->flags & PB_ACCESS_BULK) != 0 && (record->flags & PB_ACCESS_READ) == 0)
-        trace->instructions[record->instruction].kind = PB_KIND_STORE;
     stream->has_end = --trace->left[warp_index(trace, record)] == 0;
     stream->ended_block = event->block;
     stream->ended_warp = event->warp;
@@ -421,6 +431,8 @@ static void clear_kernel(struct h5_trace *trace)
     free(trace->allocations);
     free(trace->counts);
     free(trace->left);
+    free(trace->recorded);
+    trace->recorded = NULL;
     trace->streams = NULL;
     trace->starts_ns = NULL;
     trace->sms = NULL;

@@ -141,8 +141,8 @@ END
     refuses 'bad.csv:4: expected a number for l1tex__t_sectors' --cache "$fermi" --compare bad.csv t.traceg
 }
 
-# One kind of access each, on an H200. Known to differ: what the tracer does not record (prefetches,
-# textures, the carve-out that a program prefers) and L2's hints of more than 64 bytes.
+# One kind of access each, on an H200. Known to differ: textures, which the tracer does not record,
+# and two loops over about as much as L1 holds, by up to 3.6 points there and 8 in L2.
 access_kinds_are_as_counted() {
     command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
     kinds=$source/tests/data/kernels/h200-access-kinds
@@ -150,8 +150,7 @@ access_kinds_are_as_counted() {
         "$kinds/access_kinds.h5"
     python3 - <<'END' || fail "rates beside the counters"
 import json, sys
-known = {"prefetch_l1_then_load", "prefetch_l2_then_load", "beside_textures", "l2_128_then_line",
-         "l2_256_then_line", "loop_carveout_all_over"}
+known = {"beside_textures", "loop_carveout_0", "loop_carveout_10"}
 bad = 0
 kernels = json.load(open("out.json"))["comparison"]["kernels"]
 for kernel in kernels:
@@ -160,7 +159,7 @@ for kernel in kernels:
         if kernel["kernel"] not in known and None not in (counted, said) and abs(counted - said) > 0.03:
             print(kernel["kernel"], rate, counted, said)
             bad += 1
-sys.exit(bad > 0 or len(kernels) < 90)
+sys.exit(bad > 0 or len(kernels) < 113)
 END
 }
 

@@ -73,6 +73,22 @@ static __device__ __forceinline__ float l2_64_sector(float *line, int lane)
     return lane < SECTOR ? ld_l2_64(line, lane) : 0;
 }
 
+template <int sector> static __device__ __forceinline__ float l2_128_one(float *line, int lane)
+{
+    return lane < SECTOR ? ld_l2_128(line, sector * SECTOR + lane) : 0;
+}
+
+template <int sector> static __device__ __forceinline__ float l2_256_one(float *line, int lane)
+{
+    return lane < SECTOR ? ld_l2_256(line, sector * SECTOR + lane) : 0;
+}
+
+/* 64 bytes of a line. */
+template <int half> static __device__ __forceinline__ float ld_half(float *line, int lane)
+{
+    return lane < 2 * SECTOR ? ld(line, half * 2 * SECTOR + lane) : 0;
+}
+
 #define STORE(name, operation)                                                                     \
     static __device__ __forceinline__ float name(float *line, int lane)                            \
     {                                                                                              \
@@ -146,6 +162,32 @@ template <bool enters_l1> static __device__ __forceinline__ float copy_async(flo
     asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
     return (float)target;
+}
+
+/* By the bulk copy engine, from shared memory: it has to be done before the next access. */
+template <bool reduces> static __device__ __forceinline__ float bulk_line(float *line, int lane)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    uint32_t source = (uint32_t)__cvta_generic_to_shared(copied);
+
+    if (lane == 0) {
+        if (reduces)
+            asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%0], [%1], "
+                         "128;" ::"l"(line),
+                         "r"(source)
+                         : "memory");
+        else
+            asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 128;" ::"l"(line),
+                         "r"(source)
+                         : "memory");
+        asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    }
+    __syncwarp();
+#else
+    line[lane] = reduces ? line[lane] + copied[lane].x : copied[lane].x;
+#endif
+    return 0;
 }
 
 template <float (*access)(float *, int)>
@@ -263,6 +305,57 @@ extern "C" __global__ void l2_256_then_line(float *m)
     for (int i = 0; i < LINES; i += 2)
         sum += ld_l2_256(lines + i * LINE, (int)threadIdx.x);
     sum += over_lines<ld>(lines, LINES);
+    m[B + thread_index()] = sum;
+}
+
+/* Bulk copies to global memory, and loads before and behind them. */
+PAIR(bulk_store_then_load, bulk_line<false>, nothing(), ld)
+PAIR(bulk_store_then_cg, bulk_line<false>, nothing(), ld_cg)
+PAIR(bulk_store_between, ld, over_lines<bulk_line<false>>(lines, LINES), ld)
+PAIR(bulk_store_twice, bulk_line<false>, nothing(), bulk_line<false>)
+PAIR(bulk_reduce_then_load, bulk_line<true>, nothing(), ld)
+PAIR(bulk_reduce_between, ld, over_lines<bulk_line<true>>(lines, LINES), ld)
+
+/* Of 32 pairs of lines, aligned to 256 bytes, one line is loaded one way, then one another way. */
+#define LINE_PAIR(name, first, first_line, again, again_line)                                      \
+    extern "C" __global__ void name(float *m)                                                      \
+    {                                                                                              \
+        float *lines = m + A + blockIdx.x * LINES * LINE;                                          \
+        float sum = 0;                                                                             \
+                                                                                                   \
+        _Pragma("unroll 1") for (int i = 0; i < LINES; i += 2) sum +=                              \
+            first(lines + (i + first_line) * LINE, (int)threadIdx.x);                              \
+        _Pragma("unroll 1") for (int i = 0; i < LINES; i += 2) sum +=                              \
+            again(lines + (i + again_line) * LINE, (int)threadIdx.x);                              \
+        m[B + thread_index()] = sum;                                                               \
+    }
+
+LINE_PAIR(l2_128_third_then_line, l2_128_one<2>, 0, ld, 0)
+LINE_PAIR(l2_128_then_next, l2_128_one<0>, 0, ld, 1)
+LINE_PAIR(l2_256_sector_then_line, l2_256_one<0>, 0, ld, 0)
+LINE_PAIR(l2_256_sector_then_next, l2_256_one<0>, 0, ld, 1)
+LINE_PAIR(l2_256_then_next_low, ld_l2_256, 0, ld_half<0>, 1)
+LINE_PAIR(l2_256_then_next_high, ld_l2_256, 0, ld_half<1>, 1)
+LINE_PAIR(l2_256_then_last_low, ld_l2_256, 1, ld_half<0>, 0)
+LINE_PAIR(l2_256_then_last_high, ld_l2_256, 1, ld_half<1>, 0)
+LINE_PAIR(l2_256_third_then_next_low, l2_256_one<2>, 0, ld_half<0>, 1)
+LINE_PAIR(l2_256_third_then_next_high, l2_256_one<2>, 0, ld_half<1>, 1)
+
+/* The line is in L2 before it is loaded with the hint. */
+extern "C" __global__ void l2_256_present_then_next(float *m)
+{
+    float *lines = m + A + blockIdx.x * LINES * LINE;
+    float sum = 0;
+
+#pragma unroll 1
+    for (int i = 0; i < LINES; i += 2)
+        sum += ld_cg(lines + i * LINE, (int)threadIdx.x);
+#pragma unroll 1
+    for (int i = 0; i < LINES; i += 2)
+        sum += ld_l2_256(lines + i * LINE, (int)threadIdx.x);
+#pragma unroll 1
+    for (int i = 1; i < LINES; i += 2)
+        sum += ld(lines + i * LINE, (int)threadIdx.x);
     m[B + thread_index()] = sum;
 }
 
@@ -468,6 +561,11 @@ extern "C" __global__ void beside_local(float *m)
 LOOP(loop_carveout_all, 140)
 LOOP(loop_carveout_all_over, 400)
 LOOP(loop_carveout_half, 900)
+LOOP(loop_carveout_0, 1900)
+LOOP(loop_carveout_5, 1840)
+LOOP(loop_carveout_10, 1720)
+LOOP(loop_carveout_25, 1470)
+LOOP(loop_dynamic_40_carveout_0, 1470)
 LOOP(loop_dynamic_40, 1500)
 LOOP(loop_dynamic_120, 900)
 
@@ -580,12 +678,29 @@ const struct test access_kinds[] = {
     ONE(l2_64_then_line),
     ONE(l2_128_then_line),
     ONE(l2_256_then_line),
+    ONE(l2_128_third_then_line),
+    ONE(l2_128_then_next),
+    ONE(l2_256_sector_then_line),
+    ONE(l2_256_sector_then_next),
+    ONE(l2_256_then_next_low),
+    ONE(l2_256_then_next_high),
+    ONE(l2_256_then_last_low),
+    ONE(l2_256_then_last_high),
+    ONE(l2_256_third_then_next_low),
+    ONE(l2_256_third_then_next_high),
+    ONE(l2_256_present_then_next),
+    ONE(bulk_store_then_load),
+    ONE(bulk_store_then_cg),
+    ONE(bulk_store_between),
+    ONE(bulk_store_twice),
+    ONE(bulk_reduce_then_load),
+    ONE(bulk_reduce_between),
     ONE(store_then_cg),
     ONE(store_part_then_cg),
     ONE(red_then_cg),
     {"other_warp_stores", other_warp_stores, dim3(BLOCKS), dim3(64)},
     {"other_warp_fences", other_warp_fences, dim3(BLOCKS), dim3(64)},
-    {"grid_barrier", grid_barrier, dim3(BLOCKS), dim3(32), 0, 0, prepare_counter},
+    {"grid_barrier", grid_barrier, dim3(BLOCKS), dim3(32), 0, -1, prepare_counter},
     ONE(bytes_by_33),
     ONE(quads_by_3),
     ONE(beside_loads),
@@ -602,12 +717,17 @@ const struct test access_kinds[] = {
     ONE(beside_copies_cg),
     ONE(stored_beside),
     ONE(stored_table),
-    {"beside_textures", beside_textures, dim3(BLOCKS), dim3(32), 0, 0, prepare_texture},
+    {"beside_textures", beside_textures, dim3(BLOCKS), dim3(32), 0, -1, prepare_texture},
     ONE(beside_constants),
     ONE(beside_local),
     {"loop_carveout_all", loop_carveout_all, dim3(BLOCKS), dim3(32), 0, 100},
     {"loop_carveout_all_over", loop_carveout_all_over, dim3(BLOCKS), dim3(32), 0, 100},
     {"loop_carveout_half", loop_carveout_half, dim3(BLOCKS), dim3(32), 0, 50},
+    {"loop_carveout_0", loop_carveout_0, dim3(BLOCKS), dim3(32), 0, 0},
+    {"loop_carveout_5", loop_carveout_5, dim3(BLOCKS), dim3(32), 0, 5},
+    {"loop_carveout_10", loop_carveout_10, dim3(BLOCKS), dim3(32), 0, 10},
+    {"loop_carveout_25", loop_carveout_25, dim3(BLOCKS), dim3(32), 0, 25},
+    {"loop_dynamic_40_carveout_0", loop_dynamic_40_carveout_0, dim3(BLOCKS), dim3(32), 40 << 10, 0},
     {"loop_dynamic_40", loop_dynamic_40, dim3(BLOCKS), dim3(32), 40 << 10},
     {"loop_dynamic_120", loop_dynamic_120, dim3(BLOCKS), dim3(32), 120 << 10},
     {"replaced_blocks", replaced_blocks, dim3(5280), dim3(32)},

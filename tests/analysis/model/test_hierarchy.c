@@ -77,6 +77,38 @@ static void test_hierarchy__a_report_gives_what_was_determined(void **state)
     pb_model_hierarchy_clear(&hierarchy);
 }
 
+/* L1 beside its least carve-out, as two tests saw it: one store where their intervals meet. */
+static void test_hierarchy__the_least_carveout_leaves_the_size_that_was_found(void **state)
+{
+    static const struct {
+        unsigned low, high;
+        uint64_t fits_bytes, sure_bytes;
+    } cases[] = {
+        {246528, 246784, 246784, 246528}, {246528, 246656, 246528, 0}, {246784, 246784, 246784, 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct pb_model_hierarchy hierarchy;
+        const struct pb_model_level *l1;
+        char text[1024];
+
+        snprintf(text, sizeof(text),
+                 "{\"schema\": 1, \"devices\": [{\"key\": \"a\", \"memories\": {\"l1\": {"
+                 "\"size_bytes\": {\"value\": 246784, \"low\": 246784, \"high\": 262144},"
+                 "\"line_bytes\": {\"value\": 128}, \"latency_cycles\": {\"value\": 32},"
+                 "\"carveout_bytes\": {\"value\": [8192, 16384]}, \"carveout_size_bytes\": "
+                 "{\"value\": [%u, 238464], \"low\": [%u, 238464], \"high\": [%u, 246784]}}}}]}",
+                 cases[i].low, cases[i].low, cases[i].high);
+        parse(text, "a", &hierarchy);
+        l1 = pb_model_hierarchy_find(&hierarchy, "l1");
+        assert_non_null(l1);
+        assert_int_equal(pb_model_level_fits(&hierarchy, l1, 8192), cases[i].fits_bytes);
+        assert_int_equal(l1->sure_bytes, cases[i].sure_bytes);
+        assert_int_equal(pb_model_level_fits(&hierarchy, l1, 16384), 238464);
+        pb_model_hierarchy_clear(&hierarchy);
+    }
+}
+
 /* A cache whose policy is open is certain as long as no set had to choose. */
 static void test_hierarchy__an_open_policy_makes_lookups_uncertain(void **state)
 {
@@ -179,6 +211,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hierarchy__a_report_gives_what_was_determined),
+        cmocka_unit_test(test_hierarchy__the_least_carveout_leaves_the_size_that_was_found),
         cmocka_unit_test(test_hierarchy__an_open_policy_makes_lookups_uncertain),
         cmocka_unit_test(test_hierarchy__every_shipped_profile_is_read),
         cmocka_unit_test(test_hierarchy__wrong_documents_are_refused_by_their_path),
