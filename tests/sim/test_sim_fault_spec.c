@@ -22,9 +22,9 @@ static void test_fault__bad_specifications_are_refused(void **state)
     static const char *const cases[][2] = {
         {"clok=0.9", "fault \"clok=0.9\": no fault has this name; did you mean clock?"},
         {"nothing_alike=0.9",
-         "fault \"nothing_alike=0.9\": expected one of clock, dram_bandwidth, dram_latency, "
-         "l2_latency, l1_size, sm_slow, sm_l1_size, sm_conflict, tail, throttle, pcie_width, "
-         "bitflip, hang, crash, lost, absent, load_knee, atomic_rate, dsm_latency, "
+         "fault \"nothing_alike=0.9\": expected one of clock, dram_bandwidth, l2_bandwidth, "
+         "dram_latency, l2_latency, l1_size, sm_slow, sm_l1_size, sm_conflict, tail, throttle, "
+         "pcie_width, bitflip, hang, crash, lost, absent, load_knee, atomic_rate, dsm_latency, "
          "peer_latency, compute_flip"},
         {"clock", "fault \"clock\": expected clock=F with F from 0.01 to 100, found \"\""},
         {"clock=fast", "fault \"clock=fast\": expected clock=F with F from 0.01 to 100, "

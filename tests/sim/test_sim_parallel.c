@@ -110,6 +110,10 @@ static void test_work__moves_what_the_profile_says(void **state)
     assert_float_equal((double)work_cycles(device, &alone), 65536.0 * 101 / 32, 300);
     assert_float_equal((double)work_cycles(device, &add), 2.0 * 1024 * 100 * SMS, 300);
     device->ops->close(device);
+    device = simtest_open_faulty(root, "l2_bandwidth=0.8");
+    assert_float_equal((double)work_cycles(device, &read), 65536.0 * 101 / 16 / 0.8, 300);
+    assert_float_equal((double)work_cycles(device, &alone), 65536.0 * 101 / 32, 300);
+    device->ops->close(device);
     device = simtest_open_faulty(root, "atomic_rate=0.8");
     assert_float_equal((double)work_cycles(device, &add), 2.0 * 1024 * 100 * SMS / 0.8, 300);
     device->ops->close(device);

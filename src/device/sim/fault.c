@@ -28,6 +28,7 @@ static const struct rule {
 } rules[] = {
     {"clock", PB_SIM_FAULT_CLOCK, FORM_FACTOR},
     {"dram_bandwidth", PB_SIM_FAULT_DRAM_BANDWIDTH, FORM_FACTOR},
+    {"l2_bandwidth", PB_SIM_FAULT_L2_BANDWIDTH, FORM_FACTOR},
     {"dram_latency", PB_SIM_FAULT_DRAM_LATENCY, FORM_FACTOR},
     {"l2_latency", PB_SIM_FAULT_L2_LATENCY, FORM_FACTOR},
     {"l1_size", PB_SIM_FAULT_L1_SIZE, FORM_SHARE},

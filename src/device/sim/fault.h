@@ -15,6 +15,7 @@
 enum pb_sim_fault_kind {
     PB_SIM_FAULT_CLOCK,          /* clock=F */
     PB_SIM_FAULT_DRAM_BANDWIDTH, /* dram_bandwidth=F */
+    PB_SIM_FAULT_L2_BANDWIDTH,   /* l2_bandwidth=F: of all SMs at once */
     PB_SIM_FAULT_DRAM_LATENCY,   /* dram_latency=F */
     PB_SIM_FAULT_L2_LATENCY,     /* l2_latency=F: of all chip-wide caches */
     PB_SIM_FAULT_L1_SIZE,        /* l1_size=F: of all caches of an SM */

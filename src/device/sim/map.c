@@ -90,7 +90,8 @@ static double visit(struct survey *survey, uint32_t sm, uint32_t *latency_cycles
 
     pb_sim_memory_route(device->memory, PB_PATH_GLOBAL_CG, &timing, &route);
     if (route.cache_count > 0)
-        scale = route.cycles[route.cache_count - 1] / survey->near_cycles;
+        scale = route.cycles[route.cache_count - 1] /
+                (survey->near_cycles + pb_sim_place_cycles(device->profile, sm));
     for (size_t i = 0; i < survey->map->offset_count; i++) {
         struct pb_sim_address at =
             pb_sim_address_of(PB_SIM_ALLOCATION_ADDRESS + survey->map->offset_bytes[i]);

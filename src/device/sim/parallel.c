@@ -41,6 +41,20 @@ static double l2_cycles(const struct pb_sim_device *device, int64_t sm)
     return cache < device->profile->cache_count ? timing.cache_cycles[cache] : timing.dram_cycles;
 }
 
+/* Bytes per cycle that L2 delivers to an SM when all SMs read. */
+static double shared_rate(const struct pb_sim_device *device)
+{
+    return spec_of(device)->l2_bytes_per_cycle * factor_of(device, PB_SIM_FAULT_L2_BANDWIDTH);
+}
+
+/* Bytes per cycle that one of so many reading SMs gets from L2. */
+static double l2_rate(const struct pb_sim_device *device, double sms)
+{
+    double alone = spec_of(device)->sm_bytes_per_cycle;
+
+    return sms > 1.0 ? fmin(alone, shared_rate(device)) : alone;
+}
+
 /* What traffic at this share of the most makes of a latency. */
 static double loaded_factor(const struct pb_sim_device *device, double share)
 {
@@ -64,7 +78,7 @@ static double background_rate(const struct pb_sim_device *device,
     if (chase->background == PB_BACKGROUND_DRAM)
         most = pb_sim_device_bandwidth(device) * others;
     else
-        most = spec_of(device)->l2_bytes_per_cycle * profile->sm_count * others * 1e6 *
+        most = shared_rate(device) * profile->sm_count * others * 1e6 *
                pb_sim_clock_mhz(&device->clock, device->seconds);
     *most_out = most;
     if (!(chase->background_bytes_per_s > 0.0) || chase->background_bytes_per_s > most)
@@ -226,12 +240,9 @@ static double side_factor(const struct pb_sim_device *device, const struct pb_wo
 static double pieces_cycles(const struct pb_sim_device *device, const struct pb_work *work,
                             double sms, uint32_t sm)
 {
-    const struct pb_sim_parallel_spec *spec = spec_of(device);
     const struct pb_sim_profile *profile = device->profile;
     const struct pb_sim_sides_spec *sides = &profile->sides;
     uint32_t side = pb_sim_sides_of_gpc(sides, pb_sim_sides_gpc(profile, sm));
-    double rate = sms > 1.0 ? fmin(spec->sm_bytes_per_cycle, spec->l2_bytes_per_cycle)
-                            : spec->sm_bytes_per_cycle;
     double far = 1.0, bytes = 0.0;
     size_t cache = last_cache(profile);
 
@@ -244,7 +255,7 @@ static double pieces_cycles(const struct pb_sim_device *device, const struct pb_
 
         bytes += PB_WORK_PIECE_BYTES * (is_far ? far : 1.0);
     }
-    return l2_cycles(device, sm) + bytes / rate;
+    return l2_cycles(device, sm) + bytes / l2_rate(device, sms);
 }
 
 static double work_cycles(const struct pb_sim_device *device, const struct pb_work *work,
@@ -252,7 +263,7 @@ static double work_cycles(const struct pb_sim_device *device, const struct pb_wo
 {
     const struct pb_sim_parallel_spec *spec = spec_of(device);
     const struct pb_sim_profile *profile = device->profile;
-    double bytes = (double)work->bytes * work->repeats, alone = spec->sm_bytes_per_cycle;
+    double bytes = (double)work->bytes * work->repeats;
     double copies = work->repeats, copy, rate;
 
     switch (work->kind) {
@@ -264,17 +275,17 @@ static double work_cycles(const struct pb_sim_device *device, const struct pb_wo
                (l2_cycles(device, sm) +
                 sms * PB_WORK_THREADS * work->repeats / additions_per_cycle(device, work));
     case PB_WORK_BULK:
-        copy = l2_cycles(device, sm) + spec->bulk_overhead_cycles + work->word_bytes / alone;
+        copy = l2_cycles(device, sm) + spec->bulk_overhead_cycles +
+               work->word_bytes / spec->sm_bytes_per_cycle;
         rate = fmin(work->depth * work->word_bytes / copy,
-                    sms > 1.0 ? spec->l2_bytes_per_cycle : alone);
+                    sms > 1.0 ? shared_rate(device) : spec->sm_bytes_per_cycle);
         return copies * work->word_bytes / rate;
     case PB_WORK_PIECES:
         return pieces_cycles(device, work, sms, (uint32_t)sm);
     case PB_WORK_L2:
     case PB_WORK_KIND_COUNT:
     default:
-        rate = sms > 1.0 ? fmin(alone, spec->l2_bytes_per_cycle) : alone;
-        return l2_cycles(device, sm) + bytes / rate;
+        return l2_cycles(device, sm) + bytes / l2_rate(device, sms);
     }
 }
 

@@ -65,6 +65,9 @@ double pb_sim_device_l1_share(const struct pb_sim_device *device, int64_t sm);
  */
 struct pb_sim_timing pb_sim_device_timing(const struct pb_sim_device *device, int64_t sm);
 
+/* Cycles that the place of this SM adds to every way out of it, of the profile. */
+double pb_sim_place_cycles(const struct pb_sim_profile *profile, int64_t sm);
+
 /* A latency as a stamp pair shows it: whole cycles, the overhead, jitter and spikes. */
 uint32_t pb_sim_device_stamped(struct pb_sim_device *device, double cycles);
 

@@ -25,8 +25,7 @@ double pb_sim_device_l1_share(const struct pb_sim_device *device, int64_t sm)
     return share;
 }
 
-/* What the place of this SM adds to every way out of it. */
-static double place_cycles(const struct pb_sim_profile *profile, int64_t sm)
+double pb_sim_place_cycles(const struct pb_sim_profile *profile, int64_t sm)
 {
     uint32_t here = sm > 0 && sm < profile->sm_count ? (uint32_t)sm : 0;
 
@@ -40,7 +39,7 @@ struct pb_sim_timing pb_sim_device_timing(const struct pb_sim_device *device, in
     double dram_factor = pb_sim_faults_factor(&device->faults, PB_SIM_FAULT_DRAM_LATENCY);
     double mhz = pb_sim_clock_mhz(&device->clock, device->seconds);
     double slow = pb_sim_device_slowness(device, sm), outside = slow * device->latency_factor;
-    double slowest_cache = 0.0, place = place_cycles(profile, sm);
+    double slowest_cache = 0.0, place = pb_sim_place_cycles(profile, sm);
     struct pb_sim_timing timing;
 
     for (size_t i = 0; i < profile->cache_count; i++) {
