@@ -55,6 +55,10 @@ struct pb_cause {
     const char *meaning; /* what speaks for it: begins the evidence */
     const char *advice;
     enum pb_level level;
+    enum pb_severity worst; /* that its findings may be, unless the site's policy says otherwise */
+    bool drain;             /* the nodes of a CRITICAL one */
+    double critical_from;   /* smallest relative shift that is CRITICAL: a job that waits for its
+                               slowest SM loses what that SM loses */
     struct pb_sign needs[PB_CAUSE_NEEDS_MAX];     /* one of them at least has moved */
     struct pb_sign also[PB_CAUSE_NEEDS_MAX];      /* and one of these, if there are any */
     struct pb_sign spares[PB_CAUSE_SPARES_MAX];   /* none of them has moved */

@@ -100,14 +100,17 @@ enum pb_status pb_deviations_read(const struct pb_sheet *sheet, const struct pb_
 
     for (size_t m = 0; m < scores->metric_count && status == PB_OK; m++) {
         const struct pb_score *score = &scores->cells[subject * scores->metric_count + m];
+        bool by_peers = is_significant(score->severity);
+        bool by_past = is_significant(score->drift_severity);
         struct pb_deviation deviation;
 
-        if (is_significant(score->severity))
-            deviation = from_peers(sheet, scores, group, subject, m);
-        else if (is_significant(score->drift_severity))
+        if (!by_peers && !by_past)
+            continue;
+        if (by_past && (!by_peers || pb_severity_rank(score->drift_severity) >
+                                         pb_severity_rank(score->severity)))
             deviation = from_past(sheet, scores, group, subject, m);
         else
-            continue;
+            deviation = from_peers(sheet, scores, group, subject, m);
         status = add(&deviations, &deviation, err);
     }
     if (status == PB_OK)

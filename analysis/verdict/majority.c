@@ -129,8 +129,8 @@ static double deleted_sigmas(double distance, double n, double spread, double mi
     return pb_sigmas(distance * n / (n - 1.0), fmax(sqrt(fmax(variance, 0.0)), minimum));
 }
 
-/* Drops the outer value that lies farthest off, if it is beyond the threshold of the others: the
-   start of so small a sample held all. */
+/* Drops the outer value that lies farthest off, if it is beyond the threshold of the others: of few
+   values the start held all, or the wide first step let it in. */
 static void shrink(struct window *window, double threshold, double minimum)
 {
     double center = mean_of(window), spread = spread_of(window);
@@ -158,8 +158,7 @@ void pb_majority_fit(const double *sorted, size_t count, double minimum,
     grow(&window, FIRST_THRESHOLD * fmax(first_scale(&window), minimum));
     while (grow(&window, threshold * fmax(spread_of(&window), minimum)))
         ;
-    if (count <= START_MIN)
-        shrink(&window, threshold, minimum);
+    shrink(&window, threshold, minimum);
     scale = spread_of(&window);
     *majority_out = (struct pb_majority){.center = mean_of(&window),
                                          .scale = fmax(scale, minimum),

@@ -5,50 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/verdict/cause.h"
 #include "analysis/verdict/former_names.h"
 
 #define DRAIN 1
 #define KEEP  0
 
-/*
- * In the order of docs/verdicts.md. `critical_from` stands where a shift can be certain and still
- * cost little: a job that waits for its slowest SM loses what that SM loses.
- */
-static const struct pb_policy_rule defaults[] = {
-    {"compute_errors", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
-    {"integrity", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
-    {"co_tenant", PB_SEVERITY_CRITICAL, KEEP, 0.0, NAN},
-    {"co_tenant_memory", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
-    {"co_tenant_idle", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
-    {"thermal", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
-    {"temperature", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
-    {"power_cap", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
-    {"power_limit", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
-    {"locked_clocks", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
-    {"clock_setting", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
-    {"slow_clock", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
-    {"fast_clock", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
-    {"slow_memory_clock", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
-    {"pcie_link", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
-    {"host_latency", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
-    {"nvlink", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
-    {"peer_latency", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
-    {"hbm", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
-    {"earlier_memory_errors", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
-    {"tail", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
-    {"slow_sm", PB_SEVERITY_CRITICAL, DRAIN, 0.03, NAN},
-    {"hidden_slow_state", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
-    {"fast_l2", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
-    {"l2_latency", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
-    {"dram_latency", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
-    {"load_knee", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
-    {"atomic_rate", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
-    {"dsm_latency", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
-    {"ecc_off", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
-    {"l1_defect", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
-    {"shared_memory", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
-    {"configuration", PB_SEVERITY_WARNING, KEEP, 0.0, NAN},
-    {"unexplained", PB_SEVERITY_CRITICAL, KEEP, 0.0, NAN},
+/* Of findings that are no cause's; those of causes stand with them in cause_table.c. */
+static const struct pb_policy_rule others[] = {
     {"failed", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
     {"hung", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
     {"crashed", PB_SEVERITY_CRITICAL, DRAIN, 0.0, NAN},
@@ -79,10 +43,41 @@ static const struct pb_policy_rule defaults[] = {
 /* What all that has no rule may be: as bad as it was found to be, without a drain. */
 static const struct pb_policy_rule fallback = {"*", PB_SEVERITY_CRITICAL, KEEP, 0.0, NAN};
 
-const struct pb_policy_rule *pb_policy_defaults(size_t *count_out)
+/* A cause has several rows where several kinds of evidence speak for it: the first one counts. */
+static bool is_first_row(const struct pb_cause *cause)
 {
-    *count_out = sizeof(defaults) / sizeof(defaults[0]);
-    return defaults;
+    const struct pb_cause *first = pb_causes;
+
+    while (strcmp(first->word, cause->word) != 0)
+        first++;
+    return first == cause;
+}
+
+static struct pb_policy_rule rule_of_cause(const struct pb_cause *cause)
+{
+    struct pb_policy_rule rule = {"", (int)cause->worst, cause->drain ? DRAIN : KEEP,
+                                  cause->critical_from, NAN};
+
+    PB_TEXT_SET(rule.pattern, cause->word);
+    return rule;
+}
+
+bool pb_policy_default(size_t number, struct pb_policy_rule *rule_out)
+{
+    size_t seen = 0;
+
+    for (const struct pb_cause *cause = pb_causes; cause->word != NULL; cause++) {
+        if (!is_first_row(cause))
+            continue;
+        if (seen++ < number)
+            continue;
+        *rule_out = rule_of_cause(cause);
+        return true;
+    }
+    if (number - seen >= sizeof(others) / sizeof(others[0]))
+        return false;
+    *rule_out = others[number - seen];
+    return true;
 }
 
 static void take(const struct pb_policy_rule *rule, struct pb_policy_rule *into)
@@ -109,9 +104,10 @@ static void take_matching(const struct pb_policy_rule *rules, size_t count, cons
 static struct pb_policy_rule rule_of(const struct pb_policy *policy,
                                      const struct pb_finding *finding)
 {
-    struct pb_policy_rule rule = fallback;
+    struct pb_policy_rule rule = fallback, known;
 
-    take_matching(defaults, sizeof(defaults) / sizeof(defaults[0]), finding->cause, &rule);
+    for (size_t i = 0; pb_policy_default(i, &known); i++)
+        take_matching(&known, 1, finding->cause, &rule);
     if (policy == NULL)
         return rule;
     take_matching(policy->causes, policy->cause_count, finding->cause, &rule);

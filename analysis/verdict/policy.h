@@ -1,8 +1,8 @@
 /*
  * Policy: how bad a finding is, and whether its nodes should be drained.
  *
- * The statistics say what differs and how certainly; the policy says what a site does about it. One
- * table holds the default, by cause; a site adds rules by cause and by metric, and mutes findings
+ * The statistics say what differs and how certainly; the policy says what a site does about it. The
+ * default is by cause; a site adds rules by cause and by metric, and mutes findings
  * that it knows until a date. Every finding passes pb_policy_apply() once.
  */
 #ifndef PB_ANALYSIS_VERDICT_POLICY_H
@@ -46,8 +46,11 @@ struct pb_policy {
     char today[PB_NAME_LENGTH]; /* UTC date of the judgement; empty: nothing is muted */
 };
 
-/* The default rules, by cause: what docs/policy.json holds. */
-const struct pb_policy_rule *pb_policy_defaults(size_t *count_out);
+/*
+ * The default rule of that number, from 0: what docs/policy.json holds, in its order. False: there
+ * are no more. First those of the causes, in the order of cause_table.c.
+ */
+bool pb_policy_default(size_t number, struct pb_policy_rule *rule_out);
 
 /* Sets the practical sizes of the sheet's metrics, before it is scored. policy NULL: no change. */
 void pb_policy_set_practical(const struct pb_policy *policy, struct pb_sheet *sheet);

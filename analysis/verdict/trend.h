@@ -34,9 +34,9 @@ struct pb_trends {
  * Of a device of a group with four or more devices the group's median of each run is taken off
  * first, so that what all share is the group's trend alone. The slope is Theil-Sen's; its standard
  * error comes from the residuals of all devices of the group, its p from Student's t with their
- * degrees of freedom, and Kendall's test must reject at 1% as well: a single step or stray night is
- * no trend. Holm's bound over all slopes of the fleet at `rate`. A change of less than a quarter of
- * the practical size so far is no finding.
+ * degrees of freedom, and Kendall's test must reject at 1% as well: a single step or outlying run
+ * is no trend. Holm's bound over all slopes of the fleet at `rate`. A change of less than a quarter
+ * of the practical size so far is no finding.
  *
  * history     rows of earlier runs (pb_subject.run, measured_seconds), in any order; those of other
  *             drivers are not compared

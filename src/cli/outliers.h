@@ -97,10 +97,10 @@ enum pb_status pb_ruling_make(const char *file, const struct pb_ruling_options *
                               struct pb_ruling *ruling_out, struct pb_error *err);
 void pb_ruling_clear(struct pb_ruling *ruling);
 
-/* A node that should take no more work, and the worst finding that says so. */
+/* A node that should take no more work, and why: "hbm, n01.gpu1; slow_sm, SM 17 of n01.gpu2". */
 struct pb_drain {
     const char *host;
-    const struct pb_finding *finding;
+    char reason[PB_MESSAGE_LENGTH]; /* the worst finding first; as many as there is room for */
 };
 
 /*

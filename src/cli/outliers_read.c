@@ -51,7 +51,7 @@ static void write_row(const char *key, struct pb_member *row_out)
 }
 
 /* Gives a row to each device that no row of /fleet speaks of. */
-static enum pb_status adopt_strays(struct source *source, struct pb_error *err)
+static enum pb_status add_unlisted_devices(struct source *source, struct pb_error *err)
 {
     size_t count = source->member_count;
     bool *known = calloc(source->key_count + 1, sizeof(*known));
@@ -265,7 +265,7 @@ static enum pb_status read_lists(struct source *source, struct pb_run *run_out,
     pb_reader_close(source->reader);
     source->reader = NULL;
     if (status == PB_OK)
-        status = adopt_strays(source, err);
+        status = add_unlisted_devices(source, err);
     if (status == PB_OK && source->member_count == 0)
         status =
             pb_fail(err, PB_INVALID, "%s: expected devices, found an empty fleet", source->path);

@@ -99,14 +99,31 @@ size_t pb_ruling_simulated(const struct pb_ruling *ruling)
     return count;
 }
 
+/* A finding of several devices of a node is one reason. */
+static void add_reason(struct pb_drain *drain, const struct pb_finding *finding)
+{
+    char reason[PB_TEXT_LENGTH + PB_NAME_LENGTH + 8];
+    size_t used = strlen(drain->reason);
+
+    snprintf(reason, sizeof(reason), "%s, %s", finding->cause, finding->place);
+    if (strstr(drain->reason, reason) == NULL &&
+        used + strlen(reason) + sizeof("; ") < sizeof(drain->reason))
+        snprintf(drain->reason + used, sizeof(drain->reason) - used, "%s%s", used > 0 ? "; " : "",
+                 reason);
+}
+
 static void add_drain(struct pb_drain *drains, size_t *count, const char *host,
                       const struct pb_finding *finding)
 {
-    for (size_t i = 0; i < *count; i++)
-        if (strcmp(drains[i].host, host) == 0)
-            return;
-    if (host[0] != '\0')
-        drains[(*count)++] = (struct pb_drain){host, finding};
+    size_t at = 0;
+
+    if (host[0] == '\0')
+        return;
+    while (at < *count && strcmp(drains[at].host, host) != 0)
+        at++;
+    if (at == *count)
+        drains[(*count)++].host = host;
+    add_reason(&drains[at], finding);
 }
 
 /* Nodes that a list of drains can have at most. */

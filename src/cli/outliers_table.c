@@ -251,11 +251,9 @@ static void print_headline(struct page *page, const struct pb_ruling *ruling)
 /* ---- what to type ---- */
 
 /* Commands are for a shell: only what means nothing to any, inside or outside of quotes. */
-static void print_reason(FILE *file, const struct pb_finding *finding)
+static void print_reason(FILE *file, const char *reason)
 {
-    char reason[PB_TEXT_LENGTH + PB_NAME_LENGTH + 8];
-
-    snprintf(reason, sizeof(reason), "plumb: %s, %s", finding->cause, finding->place);
+    fputs("plumb: ", file);
     for (const char *at = reason; *at != '\0'; at++)
         fputc(isalnum((unsigned char)*at) || strchr(",.:;_-/+%", *at) != NULL ? *at : ' ', file);
 }
@@ -270,7 +268,7 @@ static void print_drain(FILE *file, const struct pb_drain *drain)
         return;
     }
     fprintf(file, "scontrol update NodeName=%s State=DRAIN Reason=\"", drain->host);
-    print_reason(file, drain->finding);
+    print_reason(file, drain->reason);
     fputs("\"\n", file);
 }
 

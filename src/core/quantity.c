@@ -19,14 +19,22 @@ static struct scale scale_of(const char *unit, double largest)
                                          {1048576.0, "MiB", "MiB"},
                                          {1024.0, "KiB", "KiB"},
                                          {0.0, "B", "B"}};
-    static const struct scale counted[] = {
-        {1.0, "cycle", "cycles"},      {1.0, "bank", "banks"},
-        {1.0, "word", "words"},        {1.0, "error", "errors"},
-        {1.0, "row", "rows"},          {1.0, "page", "pages"},
-        {1.0, "lane", "lanes"},        {1.0, "link", "links"},
-        {1.0, "replay", "replays"},    {1.0, "sample", "samples"},
-        {1.0, "process", "processes"}, {1.0, "median", "medians"},
-        {0.01, "share", "%"},          {0.01, "excess", "% above the median"}};
+    static const struct scale counted[] = {{1.0, "cycle", "cycles"},
+                                           {1.0, "bank", "banks"},
+                                           {1.0, "word", "words"},
+                                           {1.0, "error", "errors"},
+                                           {1.0, "row", "rows"},
+                                           {1.0, "page", "pages"},
+                                           {1.0, "generation", "generations"},
+                                           {1.0, "link", "links"},
+                                           {1.0, "replay", "replays"},
+                                           {1.0, "sample", "samples"},
+                                           {1.0, "process", "processes"},
+                                           {1.0, "run", "runs"},
+                                           {1.0, "lane", "lanes"},
+                                           {1.0, "median", "medians"},
+                                           {0.01, "share", "%"},
+                                           {0.01, "excess", "% above the median"}};
     size_t i = 0;
 
     if (strcmp(unit, "byte/s") == 0)

@@ -148,6 +148,18 @@ static void test_table__says_who_what_and_what_to_do(void **state)
     assert_lacks(text, "\033");
 }
 
+/* Who mends one fault and gives the node back must know of the other one. */
+static void test_table__a_node_is_drained_for_all_its_reasons(void **state)
+{
+    struct scene *scene = *state;
+
+    scene->findings[1] = scene->findings[0];
+    PB_TEXT_SET(scene->findings[1].cause, "slow_sm");
+    PB_TEXT_SET(scene->findings[1].place, "SM 17 of n01.gpu1");
+    assert_has(print(scene, 200, false),
+               "Reason=\"plumb: hbm, n01.gpu1; slow_sm, SM 17 of n01.gpu1\"\n");
+}
+
 static void test_table__has_colours_only_where_it_should(void **state)
 {
     assert_has(print(*state, 100, true), "\033[1;31mCRITICAL\033[0m");
@@ -398,6 +410,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(test_table__says_who_what_and_what_to_do),
+        CASE(test_table__a_node_is_drained_for_all_its_reasons),
         CASE(test_table__has_colours_only_where_it_should),
         CASE(test_table__no_line_is_wider_than_the_terminal),
         CASE(test_table__a_healthy_fleet_is_one_paragraph),

@@ -63,6 +63,25 @@ static void test_cause__memory_errors_are_memory(void **state)
                 {"global_copy.peak", 3.4e12});
 }
 
+static void test_cause__wrong_runs_of_two_tests_are_one_finding(void **state)
+{
+    static const char *const names[] = {"compute.wrong_runs", "compute.sustained_wrong_runs"};
+    const struct pb_reading wrong = {3.0, 0.0, 17}; /* on SM 17 */
+    struct pb_sheet sheet = {0};
+    struct pb_findings findings = {0};
+
+    (void)state;
+    make_fleet(NODES, &sheet);
+    for (size_t m = 0; m < sheet.metric_count; m++)
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+            if (strcmp(sheet.metrics[m].name, names[i]) == 0)
+                assert_int_equal(pb_sheet_set(&sheet, 5, &sheet.metrics[m], wrong, NULL), PB_OK);
+    judge(&sheet, &findings);
+    assert_int_equal(findings.count, 1);
+    assert_string_equal(findings.items[0].cause, "compute_errors");
+    pb_findings_clear(&findings);
+}
+
 static void test_cause__retired_pages_are_memory(void **state)
 {
     (void)state;
@@ -354,6 +373,11 @@ static void test_table__last_row_takes_whatever_moves(void **state)
     for (const struct pb_cause *row = pb_causes; row->word != NULL; row++) {
         assert_true(row->meaning[0] != '\0' && row->advice[0] != '\0');
         assert_int_not_equal(row->needs[0].parts, 0);
+        assert_int_not_equal(row->worst, PB_SEVERITY_OK); /* it was left out */
+        for (const struct pb_cause *other = pb_causes; other != row; other++)
+            if (strcmp(other->word, row->word) == 0)
+                assert_true(other->worst == row->worst && other->drain == row->drain &&
+                            other->critical_from == row->critical_from);
         last = row;
     }
     assert_string_equal(last->word, "unexplained");
@@ -398,6 +422,7 @@ int main(void)
         cmocka_unit_test(test_cause__l2_in_cycles_and_ns_is_one_finding),
         cmocka_unit_test(test_cause__bandwidth_alone_is_memory),
         cmocka_unit_test(test_cause__memory_errors_are_memory),
+        cmocka_unit_test(test_cause__wrong_runs_of_two_tests_are_one_finding),
         cmocka_unit_test(test_cause__retired_pages_are_memory),
         cmocka_unit_test(test_cause__company_explains_what_is_slow),
         cmocka_unit_test(test_cause__company_that_slows_nothing_only_warns),

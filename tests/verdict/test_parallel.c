@@ -19,9 +19,10 @@ enum { NODES = 8, SLOTS = 4, SICK_NODE = 2, SICK_SLOT = 1 };
 static const char sick_key[] = "n03.gpu1";
 
 static const char *const wanted[] = {
-    "clock_overhead", "clock_calibration", "shared_latency",    "loaded_latency", "read_peak",
-    "atomic_rate",    "cluster_shared",    "compute_integrity", "peer_link",      "peer_chase",
-    "peer_copy",      "l1_capacity",       "constant_capacity", "sm_caches",      NULL};
+    "clock_overhead",    "clock_calibration", "shared_latency", "loaded_latency",
+    "read_peak",         "atomic_rate",       "cluster_shared", "compute_integrity",
+    "peer_link",         "peer_chase",        "peer_copy",      "l1_capacity",
+    "constant_capacity", "sm_caches",         "l2_read",        NULL};
 
 static struct pb_sheet healthy[NODES][SLOTS];
 
@@ -130,6 +131,13 @@ static void test_atomic_rate__weak_and_strong(void **state)
     expect("atomic_rate=0.5", "atomic_rate", sick_key);
 }
 
+static void test_l2_bandwidth__weak_and_strong(void **state)
+{
+    (void)state;
+    expect("l2_bandwidth=0.92", "l2_bandwidth", sick_key);
+    expect("l2_bandwidth=0.5", "l2_bandwidth", sick_key);
+}
+
 static void test_dsm_latency__weak_and_strong(void **state)
 {
     (void)state;
@@ -175,6 +183,7 @@ int main(void)
         cmocka_unit_test(test_small_l1_of_one_sm__names_the_sm),
         cmocka_unit_test(test_slow_banks_of_one_sm__name_the_sm),
         cmocka_unit_test(test_atomic_rate__weak_and_strong),
+        cmocka_unit_test(test_l2_bandwidth__weak_and_strong),
         cmocka_unit_test(test_dsm_latency__weak_and_strong),
         cmocka_unit_test(test_peer_latency__weak_and_strong),
         cmocka_unit_test(test_compute_flip__names_the_sm),

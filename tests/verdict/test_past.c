@@ -59,6 +59,24 @@ static void test_past__device_that_has_moved_among_unlike_peers_is_seen(void **s
 }
 
 /* With changes of all devices so far apart, that of one is nothing special. */
+/* Few peers only warn; that the device has changed since its own last run is as bad as ever. */
+static void test_past__a_fall_among_few_peers_is_as_bad_as_by_its_past(void **state)
+{
+    struct pb_sheet sheet = {0}, baseline = {0};
+    struct pb_findings findings = {0};
+
+    (void)state;
+    make_fleet(2, &sheet);
+    make_fleet(2, &baseline);
+    put(&sheet, 5, "clock.sm_mhz", 1400.0);
+    judge_against(&sheet, &baseline, &findings);
+    assert_true(findings.count > 0);
+    assert_string_equal(findings.items[0].cause, "slow_clock");
+    assert_int_equal(findings.items[0].severity, PB_SEVERITY_CRITICAL);
+    assert_non_null(strstr(findings.items[0].summary, "of its own earlier runs"));
+    pb_findings_clear(&findings);
+}
+
 static void test_past__changes_that_all_make_are_usual(void **state)
 {
     struct pb_sheet sheet = {0}, baseline = {0};
@@ -306,6 +324,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_past__device_that_has_moved_among_unlike_peers_is_seen),
+        cmocka_unit_test(test_past__a_fall_among_few_peers_is_as_bad_as_by_its_past),
         cmocka_unit_test(test_past__changes_that_all_make_are_usual),
         cmocka_unit_test(test_past__group_that_has_moved_is_one_finding),
         cmocka_unit_test(test_past__fleet_of_one_is_judged_by_a_baseline),

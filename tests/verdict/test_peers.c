@@ -62,6 +62,34 @@ static void test_score__few_peers_do_not_warn_of_what_chance_does(void **state)
     assert_int_equal(fleet_count(&rig->scores, PB_SEVERITY_WARNING), 0);
 }
 
+/*
+ * One of eight devices on two nodes all of whose rates are far too low, each of them told by
+ * several metrics: what they add to the scale must not pass for a likeness of nodes.
+ */
+static void test_score__one_sick_of_eight_does_not_hide_itself(void **state)
+{
+    const struct fleet_plan plan = {
+        .devices = 8, .devices_per_node = 4, .metrics = 72, .practical = 0.03};
+    struct rig *rig = *state;
+    size_t found = 0;
+
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        size_t warned = 0;
+
+        pb_sheet_clear(&rig->sheet);
+        fleet_make(&plan, seed, &rig->sheet);
+        for (size_t m = 6; m < plan.metrics; m += 12) {  /* 30 standard deviations */
+            fleet_shift(&rig->sheet, 3, m, -4.8e11);     /* copy.peak_bytes_per_s */
+            fleet_shift(&rig->sheet, 3, m + 1, -2.4e10); /* link.peak_bytes_per_s */
+        }
+        rig_score(rig);
+        for (size_t m = 6; m < plan.metrics; m += 12)
+            warned += rig_at(rig, 3, m)->severity == PB_SEVERITY_WARNING;
+        found += warned >= 3;
+    }
+    assert_int_equal(found, 20);
+}
+
 static void test_score__a_fleet_of_one_has_the_peers_of_a_baseline(void **state)
 {
     struct rig *rig = *state;
@@ -155,6 +183,7 @@ int main(void)
         RIG(test_score__few_peers_only_warn_and_say_what_they_could_have_seen),
         RIG(test_score__few_peers_name_the_least_shift_that_warns),
         RIG(test_score__few_peers_do_not_warn_of_what_chance_does),
+        RIG(test_score__one_sick_of_eight_does_not_hide_itself),
         RIG(test_score__a_fleet_of_one_has_the_peers_of_a_baseline),
         RIG(test_score__a_device_is_not_its_own_peer),
         RIG(test_score__a_baseline_in_another_unit_is_no_peer),

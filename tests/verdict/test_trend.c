@@ -106,7 +106,7 @@ static void clear(struct history *history)
     pb_sheet_clear(&history->past);
 }
 
-static void test_theil_sen__one_stray_value_does_not_matter(void **state)
+static void test_theil_sen__one_outlier_does_not_matter(void **state)
 {
     const double x[] = {0, 1, 2, 3, 4, 5, 6}, y[] = {1, 3, 5, 70, 9, 11, 13};
     double scratch[21];
@@ -212,7 +212,7 @@ static void test_healthy__histories_have_no_trend(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_theil_sen__one_stray_value_does_not_matter),
+        cmocka_unit_test(test_theil_sen__one_outlier_does_not_matter),
         cmocka_unit_test(test_kendall__is_exact_for_few),
         cmocka_unit_test(test_device__slope_is_found_before_two_per_cent),
         cmocka_unit_test(test_device__alone_is_found_too),
