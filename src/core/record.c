@@ -38,6 +38,8 @@ bool pb_test_end_replaces(struct pb_test_end later, struct pb_test_end earlier)
     bool is_unknown = earlier.concurrent_devices == 0 && earlier.outcome != PB_TEST_MISSING;
     int64_t devices = is_unknown ? 2 : earlier.concurrent_devices;
 
+    if (later.outcome == PB_TEST_OK && earlier.outcome == PB_TEST_MISSING)
+        return true;
     if (later.concurrent_devices > 0 && later.concurrent_devices < devices)
         return false;
     return weight(later.outcome) >= weight(earlier.outcome);

@@ -127,8 +127,8 @@ struct pb_test_end {
 /*
  * The one rule for two ends of the same test of the same device, used wherever results meet: does
  * `later` replace `earlier`? ok replaces all, everything replaces missing, and of the rest the
- * later counts. But with fewer concurrent devices it is a weaker test, which replaces nothing; an
- * earlier one that ran and does not say had at least two.
+ * later counts. But with fewer concurrent devices it is a weaker test, which replaces nothing but,
+ * where it is ok, a missing one; an earlier one that ran and does not say had at least two.
  */
 bool pb_test_end_replaces(struct pb_test_end later, struct pb_test_end earlier);
 
