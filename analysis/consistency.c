@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/confidence.h"
 #include "analysis/constants.h"
+#include "analysis/reason.h"
 
 /* What a rule works on. */
 struct device {
@@ -70,6 +72,25 @@ static void widen(struct device *device, struct pb_parameter *parameter, double 
              reason);
     pb_parameter_set_number(parameter, e, parameter->confidence, "%s", method);
     device->changed++;
+}
+
+/*
+ * A number of structure that nearly all of its own evidence speaks against is not the one. A word
+ * may be one of many as good ones, as the launch shape of a plateau is.
+ */
+static void values_with_evidence(struct device *device)
+{
+    for (size_t i = 0; i < device->parameters->count; i++) {
+        struct pb_parameter *parameter = &device->parameters->items[i];
+        char reason[PB_MESSAGE_LENGTH];
+
+        if (parameter->kind != PB_VALUE_NUMBER || parameter->votes >= PB_VOTES_LEAST ||
+            pb_confidence_family(parameter->memory, parameter->name) != PB_FAMILY_STRUCTURE)
+            continue;
+        snprintf(reason, sizeof(reason), "unexplained: nearly all evidence is against it: %.180s",
+                 parameter->method);
+        withdraw(device, parameter, reason);
+    }
 }
 
 /*
@@ -145,6 +166,60 @@ static void predict_full_miss(struct device *device, const char *memory, struct 
     device->changed++;
 }
 
+/* Bytes that may run ahead of this cache's loads: by another path it may be the same as L1. */
+static double prefetched_bytes(const struct device *device, const char *memory)
+{
+    const struct pb_parameter *same =
+        pb_parameters_find(device->parameters, memory, "same_cache_as");
+    bool is_l1 = same != NULL && (same->kind == PB_VALUE_NONE || strstr(same->word, "l1") != NULL);
+
+    return fmax(fmax(number(device, memory, "prefetch_bytes"), 0.0),
+                is_l1 ? number(device, "l1", "prefetch_bytes") : 0.0);
+}
+
+/*
+ * What runs ahead of random victims hides the first misses, too. Of other victims all lines miss
+ * with twice the size at the latest.
+ */
+static void hidden_first_misses(struct device *device)
+{
+    static const double line_most = 128.0; /* that it runs ahead of */
+
+    for (size_t i = 0; i < CACHES; i++) {
+        struct pb_parameter *size = stated(device, caches[i], "size_bytes");
+        double bytes = prefetched_bytes(device, caches[i]);
+        double full = number(device, caches[i], "full_miss_bytes");
+
+        if (size != NULL && bytes > 0.0 && isnan(number(device, caches[i], "set_count")) &&
+            !(full <= 2.0 * size->numbers[0].value))
+            widen(device, size, size->numbers[0].low - bytes - line_most,
+                  "prefetched lines hide the first misses of random victims");
+    }
+}
+
+/*
+ * A footprint that ends within a line touches all of it. What runs ahead hides misses, which stop
+ * growing before all lines miss: but there are no more sets than lines, so that with twice as many
+ * every set has a line too many.
+ */
+static void late_full_miss(struct device *device)
+{
+    for (size_t i = 0; i < CACHES; i++) {
+        struct pb_parameter *full = stated(device, caches[i], "full_miss_bytes");
+        const struct pb_parameter *line = stated(device, caches[i], "line_bytes");
+        double bytes = line == NULL ? 0.0 : line->numbers[0].high;
+
+        if (full == NULL)
+            continue;
+        if (bytes > 0.0)
+            widen(device, full, ceil(full->numbers[0].value / bytes) * bytes,
+                  "the last line may be touched in part");
+        if (prefetched_bytes(device, caches[i]) > 0.0)
+            widen(device, full, 2.0 * number(device, caches[i], "size_bytes"),
+                  "prefetched lines hide misses; twice the size is too much for any sets");
+    }
+}
+
 /*
  * All lines miss no sooner than every set has a line too many, and of LRU and FIFO then. A
  * footprint that is said to miss long before that, or of those two long after, contradicts the
@@ -161,13 +236,13 @@ static void full_miss_of_sets(struct device *device)
         double expected = number(device, caches[i], "size_bytes") + sets * line;
         bool is_exact = evicts_all(device, caches[i]);
 
-        if (full == NULL || full->kind != PB_VALUE_NUMBER || !(expected > 0.0) ||
-            (full->numbers[0].value >= expected && !is_exact))
+        if (full == NULL || full->kind != PB_VALUE_NUMBER || !(expected > 0.0))
             continue;
         if (is_exact && full->numbers[0].low <= expected &&
             expected <= (1.0 + far_off) * full->numbers[0].high)
             predict_full_miss(device, caches[i], full, expected);
-        else if (fabs(full->numbers[0].value - expected) > far_off * expected)
+        else if ((is_exact || full->numbers[0].value < expected) &&
+                 fabs(full->numbers[0].value - expected) > far_off * expected)
             withdraw(device, full,
                      "inconsistent: the sets and the policy say otherwise by more than a quarter");
         else
@@ -182,7 +257,7 @@ static void full_miss_of_sets(struct device *device)
  */
 static void sizes_beside_carveouts(struct device *device)
 {
-    static const double alike = 0.05;
+    static const double alike = 1.0 / 16.0; /* as coarse as a sweep is at most */
     struct pb_parameter *list = stated(device, "l1", "carveout_size_bytes");
     const struct pb_parameter *size = stated(device, "l1", "size_bytes");
 
@@ -192,7 +267,7 @@ static void sizes_beside_carveouts(struct device *device)
         struct pb_estimate *e = &list->numbers[i];
 
         if (!(fabs(e->value - size->numbers[0].value) <= alike * size->numbers[0].value) ||
-            (e->low <= size->numbers[0].value && size->numbers[0].value <= e->high))
+            (e->low <= size->numbers[0].low && size->numbers[0].high <= e->high))
             continue;
         e->low = fmin(e->low, size->numbers[0].low);
         e->high = fmax(e->high, size->numbers[0].high);
@@ -310,6 +385,39 @@ static void constant_caches(struct device *device)
                      "no such level: it would hold no more than the first one");
 }
 
+/*
+ * Throughput, load and patterns of a cache that the measurements show not to answer are those of
+ * what lies behind it. Where its latency is open for another reason, for want of memory or by
+ * noise, they may be its own.
+ */
+static void caches_that_answer(struct device *device)
+{
+    static const char *const names[] = {"read_bytes_per_cycle_per_sm",
+                                        "read_alone_bytes_per_cycle",
+                                        "pattern_cycles",
+                                        "stride_knee_bytes",
+                                        "loaded_latency_cycles",
+                                        "loaded_knee_share",
+                                        "persisting_share"};
+
+    for (size_t i = 0; i < CACHES; i++) {
+        const struct pb_parameter *latency =
+            pb_parameters_find(device->parameters, caches[i], "latency_cycles");
+        const struct pb_reason_kind *kind;
+        char reason[PB_MESSAGE_LENGTH];
+
+        if (latency == NULL || latency->kind != PB_VALUE_NONE)
+            continue;
+        kind = pb_reason_kind_of(latency->reason);
+        if (kind == NULL || !kind->shows_none)
+            continue;
+        snprintf(reason, sizeof(reason), "depends on latency_cycles, which is undetermined: %.160s",
+                 latency->reason);
+        for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+            withdraw(device, stated(device, caches[i], names[k]), reason);
+    }
+}
+
 /* Pages that one entry maps cannot be told from one page of that size. */
 static void pages_of_entries(struct device *device)
 {
@@ -389,9 +497,10 @@ static void halves_of_l2(struct device *device)
 
 /* In this order: a size is compared before sets widen it. */
 static void (*const rules[])(struct device *) = {
-    sizes_beside_carveouts, whole_lines,           full_miss_of_sets, size_of_sets,
-    constant_caches,        misses_and_next_level, first_behind_l1,   pages_of_entries,
-    reach_of_levels,        groups_of_sms,         halves_of_l2,      patterns_and_latencies,
+    values_with_evidence,  hidden_first_misses, sizes_beside_carveouts, whole_lines,
+    late_full_miss,        full_miss_of_sets,   size_of_sets,           constant_caches,
+    misses_and_next_level, first_behind_l1,     pages_of_entries,       reach_of_levels,
+    groups_of_sms,         halves_of_l2,        patterns_and_latencies, caches_that_answer,
 };
 
 size_t pb_consistency_apply(const struct pb_device_info *info, struct pb_parameters *parameters)

@@ -86,8 +86,12 @@ void pb_parameter_set_number(struct pb_parameter *parameter, struct pb_estimate 
 {
     va_list args;
 
+    if (!isfinite(estimate.value)) {
+        pb_parameter_set_none(parameter, "not observable: what was measured gives no number");
+        return;
+    }
     if (!is_stated(&estimate)) {
-        pb_parameter_set_none(parameter, "inconsistent: the estimate %g in [%g, %g] is no number",
+        pb_parameter_set_none(parameter, "inconsistent: %g is not within its interval, %g to %g",
                               estimate.value, estimate.low, estimate.high);
         return;
     }
@@ -118,7 +122,7 @@ void pb_parameter_set_list(struct pb_parameter *parameter, const struct pb_estim
     for (size_t i = 0; i < count; i++)
         stated += is_stated(&estimates[i]);
     if (stated == 0 || count > PB_LIST_MAX) {
-        pb_parameter_set_none(parameter, "not recorded: none of %zu values", count);
+        pb_parameter_set_none(parameter, "not observable: none of %zu values", count);
         return;
     }
     va_start(args, method);

@@ -5,9 +5,12 @@
 #ifndef PB_ANALYSIS_REASON_H
 #define PB_ANALYSIS_REASON_H
 
+#include <stdbool.h>
+
 struct pb_reason_kind {
     const char *words;  /* that a reason of this kind begins with */
     const char *remedy; /* what would determine the parameter */
+    bool shows_none;    /* the measurements are complete and show no such thing */
 };
 
 /* NULL: the reason names no kind. */

@@ -88,6 +88,7 @@ static void state(struct pb_parameter *answer, const struct pb_agreement_counts 
     struct pb_votes votes = {0, 0};
     size_t best = 0, next = CANDIDATES;
     uint64_t least, lead;
+    bool is_drawn;
 
     for (size_t c = 1; c < CANDIDATES; c++)
         best = cost_of(&counts[c]) < cost_of(&counts[best]) ? c : best;
@@ -117,12 +118,14 @@ static void state(struct pb_parameter *answer, const struct pb_agreement_counts 
         return;
     }
     pb_votes_add_share(&votes, (size_t)lead, (size_t)(lead + least), VOTES_MAX);
+    is_drawn = candidates[best] == PB_MODEL_RANDOM;
     pb_parameter_set_word(
-        answer, pb_model_policy_name(candidates[best]), pb_votes_confidence(&votes),
-        "replay of recorded chases: %llu of %llu accesses contradict it, %llu the "
-        "next one, %s",
+        answer, pb_model_policy_name(candidates[best]),
+        pb_votes_confidence(&votes) / (is_drawn ? 2.0 : 1.0),
+        "replay of recorded chases: %llu of %llu accesses contradict it, %llu the next one, %s%s",
         (unsigned long long)least, (unsigned long long)counts[best].accesses,
-        (unsigned long long)counts[next].contradicted, pb_model_policy_name(candidates[next]));
+        (unsigned long long)counts[next].contradicted, pb_model_policy_name(candidates[next]),
+        is_drawn ? "; weighted predicts the same: no chase shows which way is evicted" : "");
 }
 
 /* The policy that is to be stated; NULL: it is, or it is not of a cache with known sets. */

@@ -6,8 +6,11 @@
  * of the recordings are replayed. One that contradicts next to nothing is stated where all others
  * contradict far more; where several do, or none, the parameter says so.
  *
+ * weighted predicts what random does: only the chases of a policy test show which way is evicted,
+ * so that "random" stands for both, at half the confidence.
+ *
  * Limit: a policy that is none of these, but misses as often as one of them in all chases, is taken
- * for it. weighted is not among them: only the chases of a policy test show weights.
+ * for it.
  */
 #ifndef PB_ANALYSIS_AGREEMENT_POLICY_H
 #define PB_ANALYSIS_AGREEMENT_POLICY_H

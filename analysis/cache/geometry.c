@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/constants.h"
 #include "analysis/trace.h"
 
 /*
@@ -184,10 +185,10 @@ static void find_far_bits(struct pb_cache_chases *chases)
     }
 }
 
-/* What misses in three of four passes is background: half of them meet either of two sets. */
 enum pb_status pb_cache_chases_finish(struct pb_cache_chases *chases, struct pb_error *err)
 {
-    size_t count = chases->missing_count, least = chases->of_kind[PB_CHASE_CONFLICT] / 4 * 3 + 1;
+    size_t quarter = chases->of_kind[PB_CHASE_CONFLICT] / 4;
+    size_t count = chases->missing_count, least = PB_CACHE_BACKGROUND_QUARTERS * quarter + 1;
     uint64_t *sorted = malloc((count + 1) * sizeof(*sorted));
 
     if (sorted == NULL)

@@ -18,7 +18,6 @@
 
 #include "analysis/cache/level.h"
 #include "analysis/cache/onset.h"
-#include "analysis/constants.h"
 #include "analysis/statistics/latency.h"
 
 /* A step between two footprints, of several lines, larger than this part leaves the size open. */
@@ -101,14 +100,14 @@ static double scatter_of_laps(const struct sweep *sweep, double reference)
 }
 
 /*
- * How often a hit strays to where misses lie: as often as anything strays between hits and misses,
+ * How often a hit is an outlier where misses lie: as often as outliers lie between hits and misses,
  * by the width of the places. NaN where misses have no upper edge: the place has no width.
  */
-static double expect_strays(const struct pb_cache_level *level)
+static double expect_outliers(const struct pb_cache_level *level)
 {
     struct pb_pick pick = {level->way->path, "traced", NULL};
     struct pb_band miss = level->classes.miss, gap = {level->classes.hit.high, miss.low};
-    double strays = 0.5, accesses = 1.0;
+    double outliers = 0.5, accesses = 1.0;
     const struct pb_point *point;
 
     if (isinf(miss.high) || !(gap.high > gap.low))
@@ -120,10 +119,10 @@ static double expect_strays(const struct pb_cache_level *level)
         for (size_t i = 0; i < walk.count; i++) {
             double cycles = pb_access_cycles(&walk, i);
 
-            strays += cycles > gap.low && cycles < gap.high;
+            outliers += cycles > gap.low && cycles < gap.high;
         }
     }
-    return fmin(1.0, strays / accesses * (miss.high - miss.low) / (gap.high - gap.low));
+    return fmin(1.0, outliers / accesses * (miss.high - miss.low) / (gap.high - gap.low));
 }
 
 /* What the onset search may expect. Laps count only where a reference lap was taken. */
@@ -132,7 +131,7 @@ static struct pb_sweep_model make_model(const struct pb_cache_level *level,
                                         const struct pb_latency_estimate *hit, double miss_cycles)
 {
     struct pb_sweep_model model = {.background = pb_level_background(level),
-                                   .stray_rate = expect_strays(level)};
+                                   .outlier_rate = expect_outliers(level)};
 
     model.miss_penalty_cycles = fmax(1.0, miss_cycles - hit->cycles.value);
     model.lap_cycles = isnan(hit->lap_cycles) ? hit->cycles.value : hit->lap_cycles;
@@ -238,7 +237,8 @@ static void state_size(const struct pb_case *at, const struct pb_onset *onset,
     if (onset->full_bytes > 0)
         pb_parameter_set_number(
             all_miss,
-            (struct pb_estimate){(double)onset->full_bytes, overflow, (double)onset->full_bytes},
+            (struct pb_estimate){(double)onset->full_bytes, fits + (double)onset->stride_bytes,
+                                 (double)onset->full_bytes},
             onset->posterior * 0.5,
             "the smallest footprint from which on the share of misses no longer grows");
     else
@@ -284,41 +284,13 @@ static enum pb_status infer_size(const struct pb_case *at, const struct pb_cache
     return PB_OK;
 }
 
-/*
- * The latency of what looks like a miss. Where loads past this cache are answered sooner than any
- * miss that was seen, those missed the next cache as well: what answers first is a miss's latency.
- * Sooner by more than a hit takes, since other loads may have a shorter way than these (textures).
- */
-static enum pb_status estimate_miss(const struct pb_cache_level *level,
-                                    const struct pb_latency_estimate *hit,
-                                    const struct pb_sample *slow,
-                                    struct pb_latency_estimate *miss_out, const char **what_out,
-                                    struct pb_error *err)
-{
-    struct pb_sample no_laps = {NULL, 0, 0};
-    struct pb_latency_estimate past;
-    enum pb_status status = pb_latency_estimate(slow, &no_laps, miss_out, err);
-
-    *what_out = "misses";
-    if (status != PB_OK || level->past.count == 0)
-        return status;
-    status = pb_latency_estimate(&level->past, &no_laps, &past, err);
-    if (status == PB_OK && past.cycles.high + hit->cycles.high < miss_out->cycles.low &&
-        past.cycles.high < (1.0 - PB_NEXT_LEVEL_ALIKE) * miss_out->cycles.low) {
-        *miss_out = past;
-        *what_out = "loads past it, which the next cache answers";
-    }
-    return status;
-}
-
 /* The latency of a miss, then the size. */
 static enum pb_status infer_misses(const struct pb_case *at, const struct pb_cache_level *level,
                                    const struct pb_latency_estimate *hit, struct pb_error *err)
 {
     struct pb_parameter *answer = pb_case_answer(at, "miss_latency_cycles");
-    struct pb_sample slow = {NULL, 0, 0};
+    struct pb_sample slow = {NULL, 0, 0}, no_laps = {NULL, 0, 0};
     struct pb_latency_estimate miss;
-    const char *what;
     enum pb_status status = pb_level_check_classified(level, err);
 
     if (status == PB_OK)
@@ -327,11 +299,13 @@ static enum pb_status infer_misses(const struct pb_case *at, const struct pb_cac
         if (pb_band_holds(level->classes.miss, level->misses.values[i]))
             slow.values[slow.count++] = level->misses.values[i];
     if (status == PB_OK)
-        status = estimate_miss(level, hit, &slow, &miss, &what, err);
+        status = pb_latency_estimate(&slow, &no_laps, &miss, err);
     pb_sample_clear(&slow);
     if (status != PB_OK)
         return status;
-    pb_latency_state(&miss, NAN, what, answer, NULL);
+    pb_latency_state(&miss, NAN,
+                     level->next_answers ? "loads past it, which the next cache answers" : "misses",
+                     answer, NULL);
     return infer_size(at, level, hit, miss.cycles.value, err);
 }
 

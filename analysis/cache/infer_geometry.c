@@ -20,6 +20,7 @@
 #include "analysis/cache/fetch.h"
 #include "analysis/cache/propose.h"
 #include "analysis/confidence.h"
+#include "analysis/constants.h"
 
 /*
  * Loads of one chase depend on each other more than the model says: log likelihoods count for a
@@ -51,19 +52,22 @@ static const double line_agreement = 0.98;
 /* Places where hits and misses meet by noise, at most: a spike makes two of them. */
 static const double noise_most = 0.4;
 
-/* Misses that this chance explains as hits of the reference that look like misses are none. */
-static const double significance = 1e-3;
-
 /* No sector is smaller: what L2 fetches in this unit, it keeps in it. */
 static const uint64_t least_sector_bytes = 32;
 
 enum { SOURCES = 3 }; /* tests of the row: line, sets, capacity */
+
+/* Lines, and ways of a set, of hypotheses that predict the same. */
+struct span {
+    uint64_t least_line, most_line, least_ways, most_ways;
+};
 
 /* All that is known of one cache. */
 struct scene {
     struct pb_cache_chases chases;
     struct pb_geometry_hints hints;
     struct pb_hypotheses hypotheses;
+    struct span alike; /* of the likeliest and its rivals */
     struct pb_fetch fetch;
     struct pb_tally background; /* of the references: hits that look like misses */
     uint64_t most_bytes;        /* of the arrays that count: longer ones fill the store */
@@ -218,6 +222,114 @@ static enum pb_status score_finalists(struct scene *scene, struct pb_error *err)
     return status;
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t mask_of(const struct pb_geometry *geometry, size_t i)
+{
+    return geometry->index == PB_INDEX_MODULO ? geometry->line_bytes << i : geometry->masks[i];
+}
+
+/* Do both put lines that lie together into the same sets, of as many bytes? */
+static bool are_sets_alike(const struct pb_geometry *a, const struct pb_geometry *b)
+{
+    if (a->index == PB_INDEX_UNKNOWN || b->index == PB_INDEX_UNKNOWN || a->sets != b->sets ||
+        (a->sets & (a->sets - 1)) != 0 || a->sector_bytes != b->sector_bytes ||
+        a->prefetch_bytes != b->prefetch_bytes || pb_geometry_bytes(a) != pb_geometry_bytes(b))
+        return false;
+    for (size_t i = 0; (uint64_t)1 << i < a->sets; i++)
+        if (mask_of(a, i) != mask_of(b, i))
+            return false;
+    return true;
+}
+
+/* The same sets with lines of twice the length; false: an address bit of the index is in between.
+ */
+static bool lengthen_lines(struct pb_geometry *geometry)
+{
+    bool is_modulo = geometry->index == PB_INDEX_XOR;
+
+    if (geometry->ways % 2 != 0 || (geometry->index == PB_INDEX_MODULO && geometry->sets > 1))
+        return false;
+    geometry->line_bytes *= 2;
+    geometry->ways /= 2;
+    for (size_t i = 0; i < geometry->mask_count; i++) {
+        if ((geometry->masks[i] & (geometry->line_bytes - 1)) != 0)
+            return false;
+        is_modulo &= geometry->masks[i] == geometry->line_bytes << i;
+    }
+    if (is_modulo) {
+        geometry->index = PB_INDEX_MODULO;
+        geometry->mask_count = 0;
+    }
+    return true;
+}
+
+/* Adds longer lines than were proposed, as long as they predict what the likeliest does. */
+static enum pb_status add_longer_lines(struct scene *scene, struct pb_error *err)
+{
+    struct pb_hypothesis longer = scene->hypotheses.items[0];
+    double likelihood = pb_geometry_log_likelihood(&longer.fit);
+    enum pb_status status = PB_OK;
+
+    while (status == PB_OK && longer.geometry.index != PB_INDEX_UNKNOWN &&
+           lengthen_lines(&longer.geometry)) {
+        struct pb_hypotheses one = {&longer, 1, 1};
+        struct scene alone = *scene;
+
+        alone.hypotheses = one;
+        status = score_finalists(&alone, err);
+        if (status != PB_OK ||
+            fabs(pb_geometry_log_likelihood(&longer.fit) - likelihood) >= PB_SAME_PREDICTION)
+            break;
+        status = pb_hypotheses_add(&scene->hypotheses, &longer, err);
+    }
+    return status;
+}
+
+/*
+ * Lines of twice the length, half as many in a set, miss like these where no address bit of the
+ * index lies between, and all of each line is loaded: only chases that leave out a part of a line
+ * tell them apart. Those that predict the same are one hypothesis, whose line is open between
+ * them; its index is the simplest, the modulo of one of these lines where there is one.
+ */
+static void join_rivals(struct scene *scene)
+{
+    struct pb_hypotheses *all = &scene->hypotheses;
+    struct pb_hypothesis best = all->items[0];
+    double likelihood = pb_geometry_log_likelihood(&best.fit);
+    size_t kept = 1;
+
+    scene->alike = (struct span){best.geometry.line_bytes, best.geometry.line_bytes,
+                                 best.geometry.ways, best.geometry.ways};
+    for (size_t i = 1; i < all->count; i++) {
+        const struct pb_hypothesis *other = &all->items[i];
+        const struct pb_geometry *geometry = &other->geometry;
+
+        if (!are_sets_alike(&best.geometry, geometry) ||
+            fabs(pb_geometry_log_likelihood(&other->fit) - likelihood) >= PB_SAME_PREDICTION) {
+            all->items[kept++] = *other;
+            continue;
+        }
+        scene->alike.least_line = least(scene->alike.least_line, geometry->line_bytes);
+        scene->alike.most_line = most(scene->alike.most_line, geometry->line_bytes);
+        scene->alike.least_ways = least(scene->alike.least_ways, geometry->ways);
+        scene->alike.most_ways = most(scene->alike.most_ways, geometry->ways);
+        if (all->items[0].geometry.index == PB_INDEX_XOR && geometry->index == PB_INDEX_MODULO) {
+            all->items[0].geometry = *geometry;
+            all->items[0].fit = other->fit;
+        }
+    }
+    all->count = kept;
+}
+
 /* Sorts all hypotheses by their likelihood: first by the shorter arrays' conflicts alone. */
 static enum pb_status score_all(struct scene *scene, struct pb_error *err)
 {
@@ -239,6 +351,10 @@ static enum pb_status score_all(struct scene *scene, struct pb_error *err)
     if (status == PB_OK)
         status = score_finalists(scene, err);
     sort(hypotheses);
+    if (status == PB_OK)
+        status = add_longer_lines(scene, err);
+    if (status == PB_OK)
+        join_rivals(scene);
     return status;
 }
 
@@ -391,6 +507,23 @@ static void state_size(const struct pb_case *at, const struct scene *scene, doub
         pb_parameter_widen(size, size->numbers[0].low, bytes, "what the sets could hold");
 }
 
+/* Widens what rivals of the likeliest hypothesis, which predict the same, leave open. */
+static void state_alike(const struct pb_case *at, const struct span *alike)
+{
+    struct pb_parameter *line = pb_case_answer(at, "line_bytes");
+    struct pb_parameter *ways = pb_case_answer(at, "way_counts");
+    static const char why[] =
+        "no chase leaves out a part of a line: lines of these lengths, as many "
+        "bytes in a set, predict the same";
+
+    if (alike->least_line == alike->most_line)
+        return;
+    pb_parameter_widen(line, fmin(line->numbers[0].low, (double)alike->least_line),
+                       fmax(line->numbers[0].high, (double)alike->most_line), why);
+    pb_parameter_widen(ways, fmin(ways->numbers[0].low, (double)alike->least_ways),
+                       fmax(ways->numbers[0].high, (double)alike->most_ways), why);
+}
+
 static void state_geometry(const struct pb_case *at, const struct scene *scene)
 {
     const struct pb_hypotheses *hypotheses = &scene->hypotheses;
@@ -413,6 +546,7 @@ static void state_geometry(const struct pb_case *at, const struct scene *scene)
     state_number(pb_case_answer(at, "line_bytes"), hypotheses, line_of, agreement, method);
     state_number(pb_case_answer(at, "set_count"), hypotheses, sets_of, agreement, method);
     state_number(pb_case_answer(at, "way_counts"), hypotheses, ways_of, agreement, method);
+    state_alike(at, &scene->alike);
     state_size(at, scene, agreement, method);
     if (best->sets == 1) {
         pb_parameter_set_none(pb_case_answer(at, "index_kind"),
@@ -553,7 +687,7 @@ static bool are_misses_noise(const struct scene *scene)
             seen.misses += chase->seen[k] == PB_OBSERVED_MISS;
         }
     }
-    return pb_tally_surprise(&seen, &scene->background) > significance;
+    return pb_tally_surprise(&seen, &scene->background) > PB_MISSES_BY_CHANCE;
 }
 
 /* Log likelihood of the places under a line: multiples of it, but for noise that lies anywhere. */

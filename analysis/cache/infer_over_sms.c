@@ -254,7 +254,8 @@ static size_t count_sms(const struct pb_series *series)
 
 /*
  * Does another cache answer what one SM missed in L2, and more than a spike's share of it? Then
- * DRAM's latency is not that of a miss, and neither is the mean of both; what answers first is.
+ * DRAM's latency is not that of a miss, and neither is the mean of both; what answers first is. But
+ * these loads may lack translations, and be hits that do: only hits and DRAM bound what it takes.
  */
 static bool is_cache_behind(const struct pb_parameter *misses, const struct pb_parameter *dram)
 {
@@ -278,10 +279,13 @@ enum pb_status pb_infer_l2_misses_over_sms(const struct pb_case *at, struct pb_e
         return PB_OK;
     own = answer->numbers[0];
     if (is_cache_behind(answer, dram)) {
-        pb_parameter_set_number(answer, (struct pb_estimate){own.low, own.low, own.high},
-                                answer->confidence,
+        double hit = pb_parameters_number(at->parameters, "l2", "latency_cycles");
+        struct pb_estimate first = {own.low, fmin(own.low, hit),
+                                    fmax(own.high, dram->numbers[0].high)};
+
+        pb_parameter_set_number(answer, first, answer->confidence,
                                 "what answers first: loads from DRAM take %.1f cycles, and misses "
-                                "of one SM %.1f to %.1f",
+                                "of one SM %.1f to %.1f, with the translations that they lack",
                                 dram->numbers[0].value, own.low, own.high);
         return PB_OK;
     }

@@ -18,6 +18,7 @@
 #include "analysis/cache/level.h"
 #include "analysis/cache/set_chases.h"
 #include "analysis/confidence.h"
+#include "analysis/constants.h"
 #include "analysis/statistics/sample.h"
 #include "analysis/trace.h"
 
@@ -28,27 +29,55 @@ static const double least_posterior = 0.99;
 static const double least_agreeing = 0.7;
 
 /*
- * More accesses than this against what a policy predicts, or more chases: it is another one. Laps
- * alone look alike under many policies; an H200's L1 is an LRU to all chases but those that hit
- * some lines again, which it then keeps before others.
+ * More chases than this against what a policy predicts: it is another one. Laps alone look alike
+ * under many policies; an H200's L1 is an LRU to all chases but those that hit some lines again,
+ * which it then keeps before others.
  */
-static const double stray_share = 0.02, against_share = 0.1;
+static const double against_share = 0.1;
 
-/* The likeliest policy and its share; lru stands for plru where the two cannot differ. */
-static enum pb_replacement_policy judge(const struct pb_replacement *fit, uint32_t ways,
-                                        double *posterior_out)
+/* Where two ways are all there are, plru is lru, and is called so. */
+static bool is_rival(enum pb_replacement_policy policy, enum pb_replacement_policy best,
+                     uint32_t ways)
 {
-    enum pb_replacement_policy best = PB_POLICY_LRU;
-    double sum = 0.0;
+    return policy != best && (ways != 2 || policy != PB_POLICY_PLRU);
+}
 
-    for (int policy = 0; policy < PB_POLICY_COUNT; policy++)
-        if (fit->log_likelihood[policy] > fit->log_likelihood[best])
-            best = (enum pb_replacement_policy)policy;
-    for (int policy = 0; policy < PB_POLICY_COUNT; policy++)
-        if (ways != 2 || policy != PB_POLICY_PLRU)
-            sum += exp(fit->log_likelihood[policy] - fit->log_likelihood[best]);
-    *posterior_out = isfinite(sum) && sum > 0.0 ? 1.0 / sum : 0.0;
+/* The likeliest policy, the next one and the share of the first. */
+static enum pb_replacement_policy judge(const struct pb_replacement *fit, uint32_t ways,
+                                        enum pb_replacement_policy *next_out, double *posterior_out)
+{
+    enum pb_replacement_policy best = PB_POLICY_LRU, next = PB_POLICY_COUNT;
+    double sum = 1.0;
+
+    for (enum pb_replacement_policy i = PB_POLICY_LRU; i < PB_POLICY_COUNT; i++)
+        if (fit->log_likelihood[i] > fit->log_likelihood[best])
+            best = i;
+    for (enum pb_replacement_policy i = PB_POLICY_LRU; i < PB_POLICY_COUNT; i++) {
+        if (!is_rival(i, best, ways))
+            continue;
+        sum += exp(fit->log_likelihood[i] - fit->log_likelihood[best]);
+        if (next == PB_POLICY_COUNT || fit->log_likelihood[i] > fit->log_likelihood[next])
+            next = i;
+    }
+    *next_out = next;
+    *posterior_out = isfinite(sum) ? 1.0 / sum : 0.0;
     return best;
+}
+
+static bool is_drawn(enum pb_replacement_policy policy)
+{
+    return policy == PB_POLICY_RANDOM || policy == PB_POLICY_WEIGHTED;
+}
+
+/* Does noise, as the reference shows it, make as many hits and misses look like each other? */
+static bool are_mispredictions_noise(const struct pb_replacement *fit,
+                                     enum pb_replacement_policy policy,
+                                     const struct pb_tally *background)
+{
+    size_t mispredicted = fit->mispredicted[policy];
+    struct pb_tally seen = {fit->accesses, fit->accesses - mispredicted, mispredicted};
+
+    return is_drawn(policy) || pb_tally_surprise(&seen, background) > PB_MISSES_BY_CHANCE;
 }
 
 static void state_probabilities(struct pb_parameter *answer, const struct pb_replacement *fit,
@@ -72,38 +101,53 @@ static void state_probabilities(struct pb_parameter *answer, const struct pb_rep
                           "shares of %zu evictions by way, in the order of filling", fit->draws);
 }
 
-static void state_policy(const struct pb_case *at, const struct pb_replacement *fit, uint32_t ways)
+/* Why no policy is stated; false: `best` is. */
+static bool refuse(const struct pb_replacement *fit, enum pb_replacement_policy best,
+                   enum pb_replacement_policy next, double posterior,
+                   const struct pb_tally *background, struct pb_parameter *answer)
+{
+    const char *name = pb_policy_name(best);
+    bool is_noise = are_mispredictions_noise(fit, best, background);
+
+    if (is_noise && posterior < least_posterior)
+        pb_parameter_set_none(answer,
+                              "ambiguous: several policies predict the chases: %s has %.3f of the "
+                              "likelihood, and %s comes next; %zu and %zu of %zu accesses "
+                              "contradict them",
+                              name, posterior, pb_policy_name(next), fit->mispredicted[best],
+                              fit->mispredicted[next], fit->accesses);
+    else if (!is_noise)
+        pb_parameter_set_none(answer,
+                              "unexplained: no policy fits: the best one, %s, has %.3f of the "
+                              "likelihood, and %zu of %zu accesses contradict it, more than the "
+                              "%zu of %zu hits that look like misses allow",
+                              name, posterior, fit->mispredicted[best], fit->accesses,
+                              background->misses, background->accesses);
+    else if (!is_drawn(best) && (double)fit->against[best] > against_share * (double)fit->traces)
+        pb_parameter_set_none(
+            answer,
+            "unexplained: no policy fits: %s is the best one, but %zu of %zu chases contradict it",
+            name, fit->against[best], fit->traces);
+    else if ((double)fit->agreeing[best] < least_agreeing * (double)fit->traces)
+        pb_parameter_set_none(answer,
+                              "unexplained: no policy fits: the best one, %s, is the best of only "
+                              "%zu of %zu chases by themselves",
+                              name, fit->agreeing[best], fit->traces);
+    else
+        return false;
+    return true;
+}
+
+static void state_policy(const struct pb_case *at, const struct pb_replacement *fit, uint32_t ways,
+                         const struct pb_tally *background)
 {
     struct pb_parameter *answer = pb_case_answer(at, "policy");
     struct pb_parameter *victims = pb_case_answer(at, "way_eviction_probabilities");
     struct pb_votes votes = {0, 0};
     double posterior, confidence;
-    enum pb_replacement_policy best = judge(fit, ways, &posterior);
-    bool drawn = best == PB_POLICY_RANDOM || best == PB_POLICY_WEIGHTED;
+    enum pb_replacement_policy next, best = judge(fit, ways, &next, &posterior);
 
-    if (posterior < least_posterior ||
-        (!drawn && (double)fit->strays[best] > stray_share * (double)fit->accesses)) {
-        pb_parameter_set_none(
-            answer,
-            "unexplained: no policy fits: the best one, %s, has %.3f of the likelihood, and "
-            "%zu of %zu accesses contradict it",
-            pb_policy_name(best), posterior, fit->strays[best], fit->accesses);
-        pb_parameter_set_none(victims, "depends on policy, which is undetermined");
-        return;
-    }
-    if (!drawn && (double)fit->against[best] > against_share * (double)fit->traces) {
-        pb_parameter_set_none(
-            answer,
-            "unexplained: no policy fits: %s is the best one, but %zu of %zu chases contradict it",
-            pb_policy_name(best), fit->against[best], fit->traces);
-        pb_parameter_set_none(victims, "depends on policy, which is undetermined");
-        return;
-    }
-    if ((double)fit->agreeing[best] < least_agreeing * (double)fit->traces) {
-        pb_parameter_set_none(answer,
-                              "unexplained: no policy fits: the best one, %s, is the best of only "
-                              "%zu of %zu chases by themselves",
-                              pb_policy_name(best), fit->agreeing[best], fit->traces);
+    if (refuse(fit, best, next, posterior, background, answer)) {
         pb_parameter_set_none(victims, "depends on policy, which is undetermined");
         return;
     }
@@ -111,11 +155,12 @@ static void state_policy(const struct pb_case *at, const struct pb_replacement *
     confidence = posterior * pb_votes_confidence(&votes);
     pb_parameter_set_word(answer, pb_policy_name(best), confidence,
                           "M16 4.5: replayed on %zu accesses to the lines of a set of %u ways; "
-                          "mispredicted by lru %zu, by fifo %zu, by plru %zu%s",
-                          fit->accesses, ways, fit->strays[PB_POLICY_LRU],
-                          fit->strays[PB_POLICY_FIFO], fit->strays[PB_POLICY_PLRU],
+                          "mispredicted by lru %zu, by fifo %zu, by plru %zu, by keep_hits %zu%s",
+                          fit->accesses, ways, fit->mispredicted[PB_POLICY_LRU],
+                          fit->mispredicted[PB_POLICY_FIFO], fit->mispredicted[PB_POLICY_PLRU],
+                          fit->mispredicted[PB_POLICY_KEEP_HITS],
                           ways == 2 && best == PB_POLICY_LRU ? "; with two ways plru is lru" : "");
-    if (drawn)
+    if (is_drawn(best))
         state_probabilities(victims, fit, ways, confidence);
     else
         pb_parameter_set_none(victims,
@@ -152,6 +197,7 @@ static enum pb_status infer_from(const struct pb_case *at, const struct pb_cache
                                  struct pb_error *err)
 {
     double ways = pb_parameters_number(at->parameters, at->inference->memory, "way_counts");
+    struct pb_tally background = pb_level_background(level);
     struct pb_set_chases chases;
     struct pb_replacement fit;
     enum pb_status status = pb_set_chases_read(level, &chases, err);
@@ -159,7 +205,7 @@ static enum pb_status infer_from(const struct pb_case *at, const struct pb_cache
     if (status == PB_OK)
         status = pb_set_chases_drop_foreign(&chases, isnan(ways) ? 0 : (size_t)ways, err);
     if (status == PB_OK && chases.line_count == 0)
-        status = pb_fail(err, PB_NOT_FOUND, "not recorded: no chase over the lines of one set");
+        status = pb_fail(err, PB_NOT_FOUND, "not observable: no chase over the lines of one set");
     if (status == PB_OK && isnan(ways)) /* as many lines as make one miss */
         ways = (double)chases.line_count - 1.0;
     if (status == PB_OK && ways == 1.0)
@@ -173,7 +219,7 @@ static enum pb_status infer_from(const struct pb_case *at, const struct pb_cache
     if (status == PB_OK)
         status = pb_replacement_fit(chases.traces, chases.count, (uint32_t)ways, &fit, err);
     if (status == PB_OK)
-        state_policy(at, &fit, (uint32_t)ways);
+        state_policy(at, &fit, (uint32_t)ways, &background);
     pb_set_chases_clear(&chases);
     return status;
 }

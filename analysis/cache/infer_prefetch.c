@@ -33,7 +33,7 @@
 
 enum { LOADS_MIN = 32, GAPS_MIN = 4, PIECES_MAX = 30 };
 
-/* Every load misses, but for strays, where more than this share do. */
+/* Every load misses, but for outliers, where more than this share do. */
 static const double all_miss = 0.9;
 
 /* A miss is slower than a hit by at least this part, or the two cannot be told apart. */
@@ -140,7 +140,7 @@ static enum pb_status measure_fetch(const struct pb_series *series, const struct
         return pb_fail(err, PB_NOT_FOUND,
                        "inconsistent: only %.0f of %zu cold loads at random miss",
                        share * (double)walk.count, walk.count);
-    /* a power of two: strays move the share a little */
+    /* a power of two: outliers move the share a little */
     fetch = (double)point->stride_bytes * (share > all_miss ? 1.0 : exp2(round(-log2(share))));
     *fetch_out = (struct pb_estimate){fetch, fetch, fetch};
     if (share > all_miss)
@@ -148,7 +148,7 @@ static enum pb_status measure_fetch(const struct pb_series *series, const struct
     return PB_OK;
 }
 
-/* Where the misses at random lie, strays left out. They are there: measure_fetch() has seen them.
+/* Where the misses at random lie, outliers left out. They are there: measure_fetch() has seen them.
  */
 static enum pb_status measure_misses(const struct pb_series *series, const struct filling *filling,
                                      struct span *miss_out, struct pb_error *err)

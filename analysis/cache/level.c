@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/constants.h"
 #include "analysis/trace.h"
 
 static const struct pb_level_path ways[] = {
@@ -14,9 +15,6 @@ static const struct pb_level_path ways[] = {
 
 /* Loads of a cached path are faster than those past the cache this often; 1/2 if there is none. */
 static const double cached_probability = 0.75;
-
-/* Below this chance, accesses slower than known misses are more than strays. */
-static const double significance = 1e-3;
 
 static const struct pb_level_path *find_way(const char *memory)
 {
@@ -124,9 +122,9 @@ static bool has_random_walks(const struct pb_cache_level *level)
 static bool are_misses_slower(const struct pb_cache_level *level, const struct pb_sample *sample)
 {
     struct pb_tally slower = pb_classes_slower(sample, level->classes.miss.high);
-    struct pb_tally strays = pb_classes_slower(&level->misses, level->classes.miss.high);
+    struct pb_tally outliers = pb_classes_slower(&level->misses, level->classes.miss.high);
 
-    return pb_tally_surprise(&slower, &strays) <= significance;
+    return pb_tally_surprise(&slower, &outliers) <= PB_MISSES_BY_CHANCE;
 }
 
 /* Adds what a sample shows of misses; false when it shows none. */
@@ -149,8 +147,23 @@ static bool add_class(struct pb_cache_level *level, const struct pb_sample *samp
 }
 
 /*
- * Misses as the phase "miss" and as the sweep shows them. They differ where a further cache answers
- * the ones but not the others; its latency, the lower one, is what missing this level costs.
+ * Are loads past this cache answered sooner than any miss that was seen? By more than a hit takes,
+ * since other loads may have a shorter way than these (textures).
+ */
+static bool is_answered_sooner(const struct pb_cache_level *level)
+{
+    struct pb_classes past;
+
+    return level->classified && level->past.count > 0 &&
+           pb_classes_find(&level->hits, &level->past, &past, NULL) == PB_OK &&
+           past.miss.high + past.hit.high < level->classes.miss.low &&
+           past.miss.high < (1.0 - PB_NEXT_LEVEL_ALIKE) * level->classes.miss.low;
+}
+
+/*
+ * Misses as the phase "miss", the sweep and loads past the level show them. They differ where a
+ * further cache answers the ones but not the others; its latency, the lower one, is what missing
+ * this level costs.
  */
 static enum pb_status classify(struct pb_cache_level *level, struct pb_error *err)
 {
@@ -172,6 +185,13 @@ static enum pb_status classify(struct pb_cache_level *level, struct pb_error *er
         slowest = kept;
     }
     pb_sample_clear(&slowest);
+    if (is_answered_sooner(level) && add_class(level, &level->past)) {
+        struct pb_sample kept = level->misses;
+
+        level->misses = level->past;
+        level->past = kept;
+        level->next_answers = true;
+    }
     if (level->classified && has_random_walks(level))
         level->classes.miss.high = INFINITY;
     return PB_OK;

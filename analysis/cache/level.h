@@ -24,6 +24,7 @@ struct pb_cache_level {
     struct pb_sample hits;   /* of the reference, cycles less overhead */
     struct pb_sample misses; /* accesses most of which are misses; may be empty */
     struct pb_sample past;   /* of the reference past the level: what the next one answers in */
+    bool next_answers;       /* sooner than misses that were seen: `misses` are of loads past it */
     struct pb_classes classes;
     bool classified; /* false: nothing in the recording looks like a miss */
 };

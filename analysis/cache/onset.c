@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* Chance that the strays do not keep to the rate that is expected of them. */
+/* Chance that the outliers do not keep to the rate that is expected of them. */
 static const double rate_exception = 0.1;
 
 /* No kind of access is rarer than this for certain. */
@@ -37,7 +37,7 @@ static struct pb_sweep_edge edge_at(const struct pb_sweep_point *points, size_t 
                                   cut < count ? points[cut].footprint_bytes : 0};
 }
 
-/* Log likelihood of: points [0, cut) fit with this rate of strays, the others overflow. */
+/* Log likelihood of: points [0, cut) fit with this rate of outliers, the others overflow. */
 static double rate_likelihood(const struct pb_sweep_point *points, size_t count, size_t cut,
                               const struct pb_sweep_model *model, double rate)
 {
@@ -50,26 +50,26 @@ static double rate_likelihood(const struct pb_sweep_point *points, size_t count,
     return sum;
 }
 
-/* Rates that explain the strays: the expected one, or by exception whatever was counted. */
-struct stray_rates {
+/* Rates that explain the outliers: the expected one, or by exception whatever was counted. */
+struct outlier_rates {
     double expected, counted;
 };
 
-static struct stray_rates rates_of(const struct pb_sweep_point *points, size_t cut,
-                                   const struct pb_sweep_model *model)
+static struct outlier_rates rates_of(const struct pb_sweep_point *points, size_t cut,
+                                     const struct pb_sweep_model *model)
 {
     struct pb_tally fitting = tally_fitting(points, cut, model);
     double counted = ((double)fitting.misses + 0.5) / ((double)fitting.accesses + 1.0);
 
-    return (struct stray_rates){
-        isnan(model->stray_rate) ? counted : fmax(model->stray_rate, least_rate), counted};
+    return (struct outlier_rates){
+        isnan(model->outlier_rate) ? counted : fmax(model->outlier_rate, least_rate), counted};
 }
 
 /* Over both rates. A rate taken from the points themselves is charged for that (Schwarz). */
 static double cut_likelihood(const struct pb_sweep_point *points, size_t count, size_t cut,
                              const struct pb_sweep_model *model)
 {
-    struct stray_rates rates = rates_of(points, cut, model);
+    struct outlier_rates rates = rates_of(points, cut, model);
     double accesses = (double)tally_fitting(points, cut, model).accesses;
     double expected =
         log(1.0 - rate_exception) + rate_likelihood(points, count, cut, model, rates.expected);
@@ -139,7 +139,7 @@ static void find_bounds(const struct pb_sweep_point *points, size_t count, size_
 
 /* Does a point on its own say that it fits (> 0) or overflows (< 0)? In log likelihood. */
 static double margin_of(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
-                        const struct stray_rates *rates, const struct pb_sweep_edge *edge)
+                        const struct outlier_rates *rates, const struct pb_sweep_edge *edge)
 {
     double expected = pb_sweep_log_fits(point, model, rates->expected);
     double counted = pb_sweep_log_fits(point, model, rates->counted) + log(rate_exception);
@@ -150,7 +150,7 @@ static double margin_of(const struct pb_sweep_point *point, const struct pb_swee
 static void count_agreement(const struct pb_sweep_point *points, size_t count, size_t cut,
                             const struct pb_sweep_model *model, struct pb_onset *onset)
 {
-    struct stray_rates rates = rates_of(points, cut, model);
+    struct outlier_rates rates = rates_of(points, cut, model);
 
     for (size_t i = 0; i < count; i++) {
         struct pb_sweep_edge edge = edge_at(points, count, cut);

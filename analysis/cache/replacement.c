@@ -9,17 +9,19 @@
 #include <string.h>
 
 /* One access in two hundred may look like what it is not. */
-static const double stray_rate = 0.005;
+static const double mispredicted_share = 0.005;
 
-/* More strays than these, and this part of a trace: the policy does not predict it. */
+/* More mispredicted accesses than these, and this part of a trace: the policy does not predict it.
+ */
 static const double against_share = 0.02;
-enum { STRAYS_MAX = 1 };
+enum { MISPREDICTED_MAX = 1 };
 
 enum { NONE = UINT32_MAX }; /* no way, or no line */
 
 const char *pb_policy_name(enum pb_replacement_policy policy)
 {
-    static const char *const names[PB_POLICY_COUNT] = {"lru", "fifo", "plru", "random", "weighted"};
+    static const char *const names[PB_POLICY_COUNT] = {"lru",       "fifo",   "plru",
+                                                       "keep_hits", "random", "weighted"};
 
     return names[policy];
 }
@@ -32,6 +34,9 @@ struct set {
     /* Ways in order of the last use (lru) or of the filling (fifo), as a ring through `ways`. */
     uint32_t older[PB_WAYS_MAX + 1], newer[PB_WAYS_MAX + 1];
     bool to_right[2 * PB_WAYS_MAX]; /* plru: of inner node n, with children 2n and 2n + 1 */
+    /* keep_hits: the ways of the last hits, a ring of which next_hit is the oldest entry, and how
+       many of these hits are of each way. */
+    uint32_t last_hits[PB_WAYS_MAX / 2], next_hit, hits[PB_WAYS_MAX];
 };
 
 /* Forgets the lines; set->way is NONE for all others already. */
@@ -43,6 +48,10 @@ static void empty_set(struct set *set, uint32_t ways)
     set->filled = 0;
     set->older[ways] = set->newer[ways] = ways;
     memset(set->to_right, 0, sizeof(set->to_right));
+    memset(set->hits, 0, sizeof(set->hits));
+    for (uint32_t i = 0; i < ways / 2; i++)
+        set->last_hits[i] = NONE;
+    set->next_hit = 0;
 }
 
 static void put_line(struct set *set, uint32_t way, uint32_t line)
@@ -100,12 +109,38 @@ static uint32_t follow_tree(const struct set *set)
     return first;
 }
 
+/* A hit of a way is one of the set's last ones; the oldest of those is forgotten. */
+static void remember_hit(struct set *set, uint32_t way)
+{
+    uint32_t *entry = &set->last_hits[set->next_hit], forgotten = *entry;
+
+    *entry = way;
+    set->next_hit = (set->next_hit + 1) % (set->ways / 2);
+    set->hits[way]++;
+    if (forgotten == NONE || --set->hits[forgotten] > 0)
+        return;
+    take_out(set, forgotten);
+    make_newest(set, forgotten);
+}
+
+/* The way that has not been used for longest, of those that none of the last hits is of. */
+static uint32_t oldest_without_hit(const struct set *set)
+{
+    uint32_t way = set->newer[set->ways];
+
+    while (set->hits[way] > 0)
+        way = set->newer[way];
+    return way;
+}
+
 /* The way that a missing line takes. */
 static uint32_t victim_of(const struct set *set, enum pb_replacement_policy policy)
 {
     if (set->filled < set->ways)
         return set->filled;
-    return policy == PB_POLICY_PLRU ? follow_tree(set) : set->newer[set->ways];
+    if (policy == PB_POLICY_PLRU)
+        return follow_tree(set);
+    return policy == PB_POLICY_KEEP_HITS ? oldest_without_hit(set) : set->newer[set->ways];
 }
 
 /* One access; true when it hits. */
@@ -118,11 +153,13 @@ static bool access_set(struct set *set, enum pb_replacement_policy policy, uint3
         way = victim_of(set, policy);
     if (policy == PB_POLICY_PLRU)
         point_away(set, way);
-    else if (!hit || policy == PB_POLICY_LRU) {
+    else if (!hit || policy != PB_POLICY_FIFO) {
         if (way < set->filled)
             take_out(set, way);
         make_newest(set, way);
     }
+    if (hit && policy == PB_POLICY_KEEP_HITS && set->ways > 1)
+        remember_hit(set, way);
     if (!hit)
         put_line(set, way, line);
     return hit;
@@ -130,19 +167,19 @@ static bool access_set(struct set *set, enum pb_replacement_policy policy, uint3
 
 /* Log likelihood under a policy that predicts every access. */
 static double replay(const struct pb_set_trace *trace, enum pb_replacement_policy policy,
-                     struct set *set, size_t *strays)
+                     struct set *set, size_t *mispredicted)
 {
-    const double log_stray = log(stray_rate), log_other = log1p(-stray_rate);
+    const double log_wrong = log(mispredicted_share), log_other = log1p(-mispredicted_share);
     double sum = 0.0;
 
     for (size_t i = 0; i < trace->count; i++) {
-        bool hit = access_set(set, policy, trace->line[i]), stray;
+        bool hit = access_set(set, policy, trace->line[i]), is_wrong;
 
         if (trace->sight[i] == PB_SIGHT_NEITHER)
             continue;
-        stray = hit != (trace->sight[i] == PB_SIGHT_HIT);
-        *strays += stray;
-        sum += stray ? log_stray : log_other;
+        is_wrong = hit != (trace->sight[i] == PB_SIGHT_HIT);
+        *mispredicted += is_wrong;
+        sum += is_wrong ? log_wrong : log_other;
     }
     return sum;
 }
@@ -195,7 +232,7 @@ static bool take_hit(struct tracker *tracker, uint32_t line, uint32_t line_count
  */
 static double track(const struct pb_set_trace *trace, struct tracker *tracker)
 {
-    const double log_other = log1p(-stray_rate);
+    const double log_other = log1p(-mispredicted_share);
     double sum = 0.0;
 
     tracker->loaded = NONE;
@@ -209,7 +246,7 @@ static double track(const struct pb_set_trace *trace, struct tracker *tracker)
                    ? take_miss(tracker, trace->line[i])
                    : take_hit(tracker, trace->line[i], trace->line_count);
         if (!fits) /* from here on nothing is explained */
-            return sum + (double)(trace->count - i) * log(stray_rate) / 2.0;
+            return sum + (double)(trace->count - i) * log(mispredicted_share) / 2.0;
         sum += log_other;
     }
     return sum;
@@ -237,13 +274,15 @@ static void fit_trace(const struct pb_set_trace *trace, uint32_t ways, struct tr
     double own[PB_POLICY_COUNT], best = -INFINITY;
     size_t victims[PB_WAYS_MAX] = {0};
 
-    for (int policy = PB_POLICY_LRU; policy <= PB_POLICY_PLRU; policy++) {
-        size_t strays = 0;
+    for (int policy = PB_POLICY_LRU; policy <= PB_POLICY_KEEP_HITS; policy++) {
+        size_t mispredicted = 0;
 
         empty_set(&tracker->set, ways);
-        own[policy] = replay(trace, (enum pb_replacement_policy)policy, &tracker->set, &strays);
-        fit->strays[policy] += strays;
-        fit->against[policy] += (double)strays > STRAYS_MAX + against_share * (double)trace->count;
+        own[policy] =
+            replay(trace, (enum pb_replacement_policy)policy, &tracker->set, &mispredicted);
+        fit->mispredicted[policy] += mispredicted;
+        fit->against[policy] +=
+            (double)mispredicted > MISPREDICTED_MAX + against_share * (double)trace->count;
     }
     empty_set(&tracker->set, ways);
     tracker->victims = victims;
@@ -286,7 +325,7 @@ enum pb_status pb_replacement_fit(const struct pb_set_trace *traces, size_t coun
     uint32_t *way;
 
     if (count == 0)
-        return pb_fail(err, PB_NOT_FOUND, "not recorded: no chase over the lines of one set");
+        return pb_fail(err, PB_NOT_FOUND, "not observable: no chase over the lines of one set");
     if (traces[0].line_count <= ways)
         return pb_fail(err, PB_NOT_FOUND,
                        "too few observations: a policy shows with more lines of one set than it "

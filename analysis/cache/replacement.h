@@ -2,10 +2,13 @@
  * How a set chooses its victims: every policy as a hypothesis, replayed against what was seen.
  *
  * A trace begins with an empty set; its first lines fill the ways in order. From then on
- *   lru, fifo, plru   predict every hit and miss: an access that differs is a stray
+ *   lru, fifo, plru, keep_hits
+ *                     predict every hit and miss: an access that differs is mispredicted
  *   random, weighted  predict nothing, but with one line more than ways the next line to miss is
  *                     the victim of the miss before, so every victim's way is known
- * plru is tree-PLRU; where ways are no power of two, halves without ways are passed over.
+ * plru is tree-PLRU; where ways are no power of two, halves without ways are passed over. keep_hits
+ * is an LRU that keeps the lines of the set's last hits, as many hits as half of its ways; a line
+ * whose last hit is forgotten counts as used just then.
  */
 #ifndef PB_ANALYSIS_CACHE_REPLACEMENT_H
 #define PB_ANALYSIS_CACHE_REPLACEMENT_H
@@ -19,6 +22,7 @@ enum pb_replacement_policy {
     PB_POLICY_LRU,
     PB_POLICY_FIFO,
     PB_POLICY_PLRU,
+    PB_POLICY_KEEP_HITS,
     PB_POLICY_RANDOM,   /* all ways alike */
     PB_POLICY_WEIGHTED, /* each way with its own weight */
     PB_POLICY_COUNT
@@ -44,7 +48,7 @@ struct pb_replacement {
     double log_likelihood[PB_POLICY_COUNT];
     size_t agreeing[PB_POLICY_COUNT]; /* traces that this policy explains best, or as well */
     size_t traces, accesses;
-    size_t strays[PB_POLICY_COUNT];     /* accesses that lru, fifo or plru do not predict */
+    size_t mispredicted[PB_POLICY_COUNT]; /* accesses that a policy without chance mispredicts */
     size_t against[PB_POLICY_COUNT];    /* traces with more of these than one may have by chance */
     size_t victims[PB_WAYS_MAX], draws; /* of each way, and their sum */
 };

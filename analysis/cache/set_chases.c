@@ -7,7 +7,7 @@
 #include "analysis/trace.h"
 
 /* Hits that look like misses, by accesses, at most. */
-static const double strays_at_most = 0.002;
+static const double outliers_at_most = 0.002;
 
 /* Lines of the set miss so many times as often as others may, where its ways are not known. */
 enum { CLEARLY = 4 };
@@ -178,7 +178,7 @@ static void keep_lines(struct pb_set_chases *chases, const size_t *again, size_t
 static size_t find_foreign(const struct pb_set_chases *chases, const size_t *ascending, size_t ways)
 {
     size_t by_chance =
-        1 + (size_t)(strays_at_most * (double)chases->access_count / (double)chases->line_count);
+        1 + (size_t)(outliers_at_most * (double)chases->access_count / (double)chases->line_count);
     size_t foreign = 0;
 
     if (ways > 0)

@@ -1,11 +1,10 @@
 /*
  * A sweep over footprints, and how likely each of its chases is if its footprint fits in a cache,
  * or if it overflows:
- *   fits        A trace shows misses only as rarely as strays do (Poisson); a lap takes the time of
- *               the reference.
- *   overflows   A trace misses at least once a lap, more with every line in excess, and may miss
- *               any number of times; a lap may be slower by any amount.
- * One measurement in a hundred may be disturbed and count for nothing.
+ *   fits        A trace shows misses only as rarely as outliers do (Poisson); a lap takes the time
+ * of the reference. overflows   A trace misses at least once a lap, more with every line in excess,
+ * and may miss any number of times; a lap may be slower by any amount. One measurement in a hundred
+ * may be disturbed and count for nothing.
  */
 #ifndef PB_ANALYSIS_CACHE_SWEEP_H
 #define PB_ANALYSIS_CACHE_SWEEP_H
@@ -28,7 +27,7 @@ struct pb_sweep_point {
 /* What is known before: from the reference and the classes. */
 struct pb_sweep_model {
     struct pb_tally background; /* the reference's tally */
-    double stray_rate;       /* expected hits that look like a miss, by access; NaN: count them */
+    double outlier_rate;     /* expected hits that look like a miss, by access; NaN: count them */
     double lap_cycles;       /* of a lap that fits; NaN: laps are left aside */
     double lap_noise_cycles; /* standard deviation of such laps, above 0 */
     double miss_penalty_cycles; /* miss less hit */
@@ -52,7 +51,7 @@ double pb_sweep_share(const struct pb_sweep_point *point, const struct pb_sweep_
 /* Log likelihood of a tally's misses if there are `rate` > 0 by access. */
 double pb_tally_log_poisson(const struct pb_tally *tally, double rate);
 
-/* Log likelihood of a chase whose footprint fits, with `rate` > 0 strays by access. */
+/* Log likelihood of a chase whose footprint fits, with `rate` > 0 outliers by access. */
 double pb_sweep_log_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
                          double rate);
 

@@ -27,7 +27,7 @@ struct pb_tally {
  * reference  latencies of accesses that hit
  * beyond     latencies of a walk that holds misses, hits may be among them
  *
- * PB_NOT_FOUND  no reference, or beyond holds nothing slower than a hit but strays
+ * PB_NOT_FOUND  no reference, or beyond holds nothing slower than a hit but outliers
  */
 enum pb_status pb_classes_find(const struct pb_sample *reference, const struct pb_sample *beyond,
                                struct pb_classes *classes_out, struct pb_error *err);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROFILES_MIN = 3, STRAY_SHARE = 20, BLOCK = 16, ABREAST = 4 };
+enum { PROFILES_MIN = 3, OUTLIER_SHARE = 20, BLOCK = 16, ABREAST = 4 };
 
 /* Differences below this are rounding: a gap against nothing is no gap. */
 static const double least_step = 0.25;
@@ -177,16 +177,16 @@ static void cut(struct tree *tree, size_t cuts)
     }
 }
 
-/* Groups of two or more, and strays, after that many cuts. */
-static void count_groups(struct tree *tree, size_t cuts, size_t *groups_out, size_t *strays_out)
+/* Groups of two or more, and outliers, after that many cuts. */
+static void count_groups(struct tree *tree, size_t cuts, size_t *groups_out, size_t *outliers_out)
 {
-    *groups_out = *strays_out = 0;
+    *groups_out = *outliers_out = 0;
     cut(tree, cuts);
     for (size_t i = 0; i < tree->count; i++) {
         if (tree->parent[i] != i)
             continue;
         *groups_out += tree->members[i] > 1;
-        *strays_out += tree->members[i] == 1;
+        *outliers_out += tree->members[i] == 1;
     }
 }
 
@@ -198,7 +198,7 @@ static double gap_at(const struct tree *tree, size_t cuts)
 /* How many cuts make the finest clear grouping (0: none does), and the clearest gap behind it. */
 static size_t choose(struct tree *tree, double least_gap, struct pb_grouping *grouping)
 {
-    size_t chosen = 0, groups, strays;
+    size_t chosen = 0, groups, outliers;
 
     *grouping = (struct pb_grouping){.count = 1, .gap = 1.0, .gap_inside = 1.0};
     for (size_t cuts = 1; cuts < tree->count / 2; cuts++) {
@@ -206,15 +206,15 @@ static size_t choose(struct tree *tree, double least_gap, struct pb_grouping *gr
 
         if (gap <= grouping->gap_inside && gap < least_gap)
             continue;
-        count_groups(tree, cuts, &groups, &strays);
-        if (groups < 2 || groups <= grouping->count || strays * STRAY_SHARE > tree->count)
+        count_groups(tree, cuts, &groups, &outliers);
+        if (groups < 2 || groups <= grouping->count || outliers * OUTLIER_SHARE > tree->count)
             continue;
         if (gap < least_gap) {
             grouping->gap_inside = gap;
             continue;
         }
         *grouping = (struct pb_grouping){.count = groups,
-                                         .strays = strays,
+                                         .outliers = outliers,
                                          .gap = gap,
                                          .within = tree->steps[cuts].length,
                                          .between = tree->steps[cuts - 1].length,

@@ -10,9 +10,9 @@
 #include "core/error.h"
 
 struct pb_grouping {
-    size_t count;  /* groups of two or more; 1: nothing separates */
-    size_t strays; /* profiles that resemble no other */
-    double gap;    /* the least step between groups, by the widest step inside one; at least 1 */
+    size_t count;    /* groups of two or more; 1: nothing separates */
+    size_t outliers; /* profiles that resemble no other */
+    double gap;      /* the least step between groups, by the widest step inside one; at least 1 */
     double within, between; /* those steps: mean absolute differences */
     double gap_inside; /* the next clearest gap inside the groups, of two or more each; 1: none */
 };
@@ -23,11 +23,11 @@ struct pb_grouping {
  * at least `least_gap` times the widest within.
  *
  * profiles[count * length]  row by row; finite
- * groups_out[count]         group of each, numbered by their first members; count: a stray
+ * groups_out[count]         group of each, numbered by their first members; count: an outlier
  *
  * PB_NOT_FOUND  fewer than 3 profiles. PB_NO_MEMORY.
  *
- * Limit: strays may be one profile in twenty. Source: Gower & Ross (1969), single linkage by the
+ * Limit: outliers may be one profile in twenty. Source: Gower & Ross (1969), single linkage by the
  * minimum spanning tree.
  */
 enum pb_status pb_grouping_find(const float *profiles, size_t count, size_t length,

@@ -21,7 +21,7 @@ struct pb_band {
 struct pb_mode {
     size_t first, count; /* its members are sorted[first, first + count) */
     double median;
-    struct pb_band band; /* its members but for strays, with a margin for those not yet seen */
+    struct pb_band band; /* its members but for outliers, with a margin for those not yet seen */
 };
 
 /*
@@ -36,13 +36,13 @@ const struct pb_mode *pb_modes_largest(const struct pb_mode *modes, size_t count
 
 /*
  * The band of the modes that together hold at least `share` of all members, largest first: what a
- * kind of access looks like that has several places (slices, pages), without its stray modes.
+ * kind of access looks like that has several places (slices, pages), without its outlying modes.
  */
 struct pb_band pb_modes_bulk(const struct pb_mode *modes, size_t count, double share);
 
 /*
  * The band of sorted[count > 0] as one kind: the central 95%, widened at either side by half its
- * width and one cycle. Up to 2.5% of strays at either side do not move it.
+ * width and one cycle. Up to 2.5% of outliers at either side do not move it.
  */
 struct pb_band pb_band_of(const double *sorted, size_t count);
 

@@ -163,15 +163,41 @@ static bool find_spill(const struct pb_matrix *matrix, size_t row, struct spill 
     return true;
 }
 
+/* How many numbers of threads put the rise where this one does. */
+static size_t count_alike(const struct spill *spills, size_t count, const struct spill *one)
+{
+    size_t alike = 0;
+
+    for (size_t i = 0; i < count; i++)
+        alike += spills[i].variables.value == one->variables.value;
+    return alike;
+}
+
 static void state_spill(const struct pb_case *at, const struct spill *spills, size_t count,
                         size_t rows, const struct pb_estimate *slowdown)
 {
     struct pb_estimate variables = spills[0].variables;
     struct pb_votes votes = {0, 0};
+    size_t most = 0;
 
-    for (size_t i = 0; i < count; i++)
-        pb_votes_add(&votes, spills[i].variables.value == variables.value);
-    pb_votes_add_many(&votes, 0, rows - count);
+    for (size_t i = 0; i < count; i++) {
+        size_t alike = count_alike(spills, count, &spills[i]);
+
+        if (alike > most) {
+            most = alike;
+            variables = spills[i].variables;
+        }
+    }
+    pb_votes_add_many(&votes, most, rows);
+    if (2 * most <= rows) {
+        pb_parameter_set_none(pb_case_answer(at, "spill_variables"),
+                              "ambiguous: no more than %zu of %zu numbers of threads slow down "
+                              "behind the same number of variables",
+                              most, rows);
+        pb_parameter_set_none(pb_case_answer(at, "spill_slowdown"),
+                              "depends on spill_variables, which is undetermined");
+        return;
+    }
     pb_parameter_set_number(pb_case_answer(at, "spill_variables"), variables,
                             pb_votes_confidence(&votes),
                             "F13 3.4.4: moves among more live 8-byte variables cost over %g times "

@@ -148,7 +148,7 @@ static enum pb_status state_lines(const struct pb_case *at, const struct jumps *
     struct steps steps = {.count = 0};
 
     if (count < 2)
-        return pb_fail(err, PB_NOT_FOUND, "not recorded: jumps of %zu sizes only", count);
+        return pb_fail(err, PB_NOT_FOUND, "not observable: jumps of %zu sizes only", count);
     find_steps(jumps, count, &steps);
     if (steps.count == 0)
         return pb_fail(err, PB_NOT_FOUND,

@@ -6,15 +6,19 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "analysis/constants.h"
 #include "analysis/statistics/sample.h"
 
-/* Shapes that are tried. Devices so far have 16 or 32 banks of 4 or 8 bytes. */
-enum { COUNTS = 5, WIDTHS = 5, SHAPES = COUNTS * WIDTHS };
-static const uint32_t bank_counts[COUNTS] = {8, 16, 32, 64, 128};
+/*
+ * Shapes that are tried: powers of two up to one beyond which no stride conflicts. The last one
+ * has none that do.
+ */
+enum { COUNTS = 11, WIDTHS = 5, SHAPES = COUNTS * WIDTHS };
 static const uint32_t bank_widths[WIDTHS] = {4, 8, 16, 32, 64};
 
-/* Over all strides: as alike as noise makes two shapes that predict the same. */
-static const double alike_cycles = 1.0;
+/* In log likelihood: the most that a stride costs, as 3 standard deviations do, and what each
+   number of ways does. */
+static const double worst_cost = 4.5, ways_cost = 1.0;
 
 /* Strides that a shape must explain: less is another shape's. */
 static const double explained_share = 0.9;
@@ -39,9 +43,10 @@ uint32_t pb_banks_ways(uint32_t banks, uint32_t bank_bytes, uint32_t lanes, uint
     return most;
 }
 
+/* Two standard deviations: of the median, and of what strides of the same ways differ by. */
 static double tolerance(const struct pb_bank_stride *stride)
 {
-    return 1.0 + stride->spread_cycles + 0.02 * stride->cycles;
+    return hypot(1.0 + 0.02 * stride->cycles, stride->error_cycles);
 }
 
 /* Median latency of the strides with that many ways into scratch[count]; NaN: there are none. */
@@ -61,13 +66,12 @@ static double median_of_ways(const struct pb_bank_stride *strides, const uint32_
 /* How well a shape predicts. */
 struct fit {
     size_t explained;
-    double misfit_cycles;
+    double cost; /* minus the log likelihood */
 };
 
 /*
- * Strides take the time of their ways, where more ways take longer than all fewer. One that does
- * not counts as much as it is off, at most its tolerance, and every number of ways as a cycle: a
- * shape that tells more of them apart fits noise better.
+ * Strides take the time of their ways, where more ways take longer than all fewer. Every number of
+ * ways costs something: a shape that tells more of them apart fits noise better.
  */
 static struct fit fit_shape(const struct pb_bank_stride *strides, const uint32_t *ways,
                             size_t count, uint32_t lanes, double *scratch)
@@ -81,15 +85,15 @@ static struct fit fit_shape(const struct pb_bank_stride *strides, const uint32_t
 
         if (isnan(median))
             continue;
-        fit.misfit_cycles += 1.0;
+        fit.cost += ways_cost;
         for (size_t i = 0; i < count; i++) {
-            double most = tolerance(&strides[i]), off = fabs(strides[i].cycles - median);
-            bool is_explained = rises && off <= most && strides[i].cycles > before;
+            double off = fabs(strides[i].cycles - median) / tolerance(&strides[i]);
+            bool is_explained = rises && off <= 1.0;
 
             if (ways[i] != n)
                 continue;
             fit.explained += is_explained;
-            fit.misfit_cycles += is_explained ? off : most;
+            fit.cost += is_explained ? 2.0 * off * off : worst_cost;
         }
         before = fmax(before, median);
     }
@@ -108,44 +112,72 @@ static bool has_conflicts(const struct pb_bank_stride *strides, size_t count)
     return slow->cycles - fast->cycles > tolerance(fast);
 }
 
+/* Shape number k, of COUNTS × WIDTHS; SHAPES: one without conflicts. */
+static struct pb_banks shape_of(size_t k)
+{
+    if (k == SHAPES)
+        return (struct pb_banks){.banks = UINT32_MAX, .bank_bytes = bank_widths[0]};
+    return (struct pb_banks){.banks = 1u << k / WIDTHS, .bank_bytes = bank_widths[k % WIDTHS]};
+}
+
 /* Of two that fit alike, the one with a bank for every lane. */
-static bool is_better(const struct pb_banks *shape, double misfit, const struct pb_banks *best,
+static bool is_better(const struct pb_banks *shape, double cost, const struct pb_banks *best,
                       double least, uint32_t lanes)
 {
-    if (fabs(misfit - least) > alike_cycles)
-        return misfit < least;
+    if (fabs(cost - least) > PB_SAME_PREDICTION)
+        return cost < least;
     return shape->banks == lanes && best->banks != lanes;
 }
 
-static void fit_all(const struct pb_bank_stride *strides, size_t count, uint32_t lanes,
-                    uint32_t *ways, double *scratch, struct pb_banks *best)
+/* costs[SHAPES + 1] */
+static size_t fit_all(const struct pb_bank_stride *strides, size_t count, uint32_t lanes,
+                      uint32_t *ways, double *scratch, double *costs, struct pb_banks *best)
 {
-    double misfits[SHAPES], least = INFINITY;
-    size_t alike = 0;
+    size_t found = SHAPES;
 
-    for (size_t k = 0; k < SHAPES; k++) {
-        struct pb_banks shape = {bank_counts[k / WIDTHS], bank_widths[k % WIDTHS], 0, 0};
+    for (size_t k = 0; k <= SHAPES; k++) {
+        struct pb_banks shape = shape_of(k);
         struct fit fit;
 
         for (size_t i = 0; i < count; i++)
             ways[i] = pb_banks_ways(shape.banks, shape.bank_bytes, lanes, strides[i].words);
         fit = fit_shape(strides, ways, count, lanes, scratch);
         shape.explained = fit.explained;
-        misfits[k] = fit.misfit_cycles;
-        if (isinf(least) || is_better(&shape, fit.misfit_cycles, best, least, lanes)) {
+        costs[k] = fit.cost;
+        if (k == 0 || is_better(&shape, fit.cost, best, costs[found], lanes)) {
             *best = shape;
-            least = fit.misfit_cycles;
+            found = k;
         }
     }
-    for (size_t k = 0; k < SHAPES; k++)
-        alike += fabs(misfits[k] - least) <= alike_cycles;
-    best->rivals = alike - 1;
+    return found;
+}
+
+/* The range of the shapes that fit as well as the best one. */
+static void find_rivals(const double *costs, size_t found, struct pb_banks *best)
+{
+    best->least_banks = best->most_banks = best->banks;
+    best->least_bytes = best->most_bytes = best->bank_bytes;
+    for (size_t k = 0; k < SHAPES; k++) {
+        struct pb_banks shape = shape_of(k);
+
+        if (k == found || costs[k] - costs[found] > PB_SAME_PREDICTION)
+            continue;
+        best->rivals++;
+        best->least_banks = shape.banks < best->least_banks ? shape.banks : best->least_banks;
+        best->most_banks = shape.banks > best->most_banks ? shape.banks : best->most_banks;
+        best->least_bytes =
+            shape.bank_bytes < best->least_bytes ? shape.bank_bytes : best->least_bytes;
+        best->most_bytes =
+            shape.bank_bytes > best->most_bytes ? shape.bank_bytes : best->most_bytes;
+    }
 }
 
 enum pb_status pb_banks_fit(const struct pb_bank_stride *strides, size_t count, uint32_t lanes,
                             struct pb_banks *banks_out, struct pb_error *err)
 {
-    struct pb_banks best = {0, 0, 0, 0};
+    struct pb_banks best = {0};
+    double costs[SHAPES + 1];
+    size_t found = 0;
     uint32_t *ways;
     double *scratch;
 
@@ -157,11 +189,17 @@ enum pb_status pb_banks_fit(const struct pb_bank_stride *strides, size_t count, 
     ways = malloc(count * sizeof(*ways));
     scratch = malloc(count * sizeof(*scratch));
     if (ways != NULL && scratch != NULL)
-        fit_all(strides, count, lanes, ways, scratch, &best);
+        found = fit_all(strides, count, lanes, ways, scratch, costs, &best);
     free(scratch);
     free(ways);
     if (best.banks == 0)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu strides", count);
+    if (costs[SHAPES] - costs[found] <= PB_SAME_PREDICTION)
+        return pb_fail(err, PB_NOT_FOUND,
+                       "not observable: no number of banks predicts the %zu strides better than "
+                       "none that conflict",
+                       count);
+    find_rivals(costs, found, &best);
     if ((double)best.explained < explained_share * (double)count)
         return pb_fail(
             err, PB_NOT_FOUND,

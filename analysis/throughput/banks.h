@@ -13,15 +13,16 @@ enum { PB_LANES_MAX = 64 };
 
 /* One measured stride. */
 struct pb_bank_stride {
-    uint64_t words;       /* of 4 bytes, from lane to lane */
-    double cycles;        /* latency of the warp's load */
-    double spread_cycles; /* its quartiles' distance */
+    uint64_t words;      /* of 4 bytes, from lane to lane */
+    double cycles;       /* latency of the warp's load */
+    double error_cycles; /* of which it may be off, at 95% */
 };
 
 struct pb_banks {
     uint32_t banks, bank_bytes;
     size_t explained; /* strides whose latency is that of their number of ways */
-    size_t rivals;    /* other shapes that fit as well */
+    size_t rivals;    /* other shapes that fit as well, and all their range: */
+    uint32_t least_banks, most_banks, least_bytes, most_bytes;
 };
 
 /*
@@ -38,7 +39,8 @@ uint32_t pb_banks_ways(uint32_t banks, uint32_t bank_bytes, uint32_t lanes, uint
  * The shape that fits best: equal ways take equal time, more ways take longer. Of several such, one
  * with a bank for every lane.
  *
- * PB_NOT_FOUND  no stride takes longer than another, or no shape explains nearly all of them
+ * PB_NOT_FOUND  no stride takes longer than another, no shape predicts them better than one without
+ *               conflicts, or none explains nearly all of them
  */
 enum pb_status pb_banks_fit(const struct pb_bank_stride *strides, size_t count, uint32_t lanes,
                             struct pb_banks *banks_out, struct pb_error *err);

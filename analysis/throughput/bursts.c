@@ -190,7 +190,7 @@ struct pb_bursts_fit pb_bursts_judge_fitted(const struct pb_bursts *bursts,
                                             const struct pb_bursts_range *range, double bound,
                                             struct pb_flight *flight)
 {
-    static const double jitters[] = {0.0, 0.5, 1.0, 1.5, 2.0};
+    static const double jitters[] = {0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0};
     static const double issue_steps[] = {-0.06, -0.03, 0.0, 0.03, 0.06};
     struct pb_bursts_fit best = {0, 0, INFINITY};
 

@@ -55,9 +55,9 @@ struct pb_bursts_fit pb_bursts_judge(const struct pb_bursts *bursts,
                                      struct pb_flight *flight);
 
 /*
- * The same, but where jitter of the stamps may have lengthened every time, up to two cycles of the
- * latency are taken for that, and the cost of issuing moves a little: as fits best. Both add up
- * over loads that wait for each other; more freedom than this would make up for a wrong limit.
+ * The same, but where jitter of the stamps may have lengthened every time, up to eight cycles of
+ * the latency are taken for that, and the cost of issuing moves a little: as fits best. Both add up
+ * over loads that wait for each other: a latency that is two cycles too long shows one load more.
  */
 struct pb_bursts_fit pb_bursts_judge_fitted(const struct pb_bursts *bursts,
                                             const struct pb_bursts_range *range, double bound,

@@ -25,8 +25,9 @@ static enum pb_status measure_stride(const struct pb_series *series, const struc
 {
     struct pb_series one = *series;
     struct pb_pick any = {NULL, NULL, NULL};
-    struct pb_sample cycles, no_laps = {NULL, 0, 0};
+    struct pb_sample cycles, sorted = {NULL, 0, 0}, no_laps = {NULL, 0, 0};
     struct pb_latency_estimate latency;
+    double low, high;
     enum pb_status status;
 
     one.points = &series->points[point - series->points];
@@ -35,13 +36,17 @@ static enum pb_status measure_stride(const struct pb_series *series, const struc
     if (status != PB_OK)
         return status;
     status = pb_latency_estimate(&cycles, &no_laps, &latency, err);
+    if (status == PB_OK)
+        status = pb_sample_sorted(&cycles, &sorted, err);
+    if (status == PB_OK) {
+        pb_median_interval(sorted.values, sorted.count, 0.95, &low, &high);
+        stride_out->words = point->stride_bytes / WORD_BYTES;
+        stride_out->cycles = latency.cycles.value;
+        stride_out->error_cycles = (high - low) / 2.0;
+    }
+    pb_sample_clear(&sorted);
     pb_sample_clear(&cycles);
-    if (status != PB_OK)
-        return status;
-    stride_out->words = point->stride_bytes / WORD_BYTES;
-    stride_out->cycles = latency.cycles.value;
-    stride_out->spread_cycles = latency.cycles.high - latency.cycles.low;
-    return PB_OK;
+    return status;
 }
 
 /* Every stride of 4-byte words. strides_out[point_count]; empty points are left out. */
@@ -96,8 +101,6 @@ static enum pb_status state_banks(const struct pb_case *at, const struct pb_bank
     struct pb_votes votes = {0, 0};
 
     pb_votes_add_many(&votes, banks->explained, count);
-    if (banks->rivals > 0)
-        pb_votes_doubt(&votes);
     confidence = pb_votes_confidence(&votes);
     for (size_t i = 0; i < LISTED; i++) {
         enum pb_status status =
@@ -107,12 +110,14 @@ static enum pb_status state_banks(const struct pb_case *at, const struct pb_bank
             return status;
     }
     pb_parameter_set_number(pb_case_answer(at, "banks"),
-                            (struct pb_estimate){number, number, number}, confidence,
+                            (struct pb_estimate){number, banks->least_banks, banks->most_banks},
+                            confidence,
                             "conflicts of %zu of %zu strides as this shape predicts; %zu other "
                             "shapes do as well",
                             banks->explained, count, banks->rivals);
     pb_parameter_set_number(pb_case_answer(at, "bank_bytes"),
-                            (struct pb_estimate){width, width, width}, confidence,
+                            (struct pb_estimate){width, banks->least_bytes, banks->most_bytes},
+                            confidence,
                             "conflicts of %zu of %zu strides as this shape predicts; %zu other "
                             "shapes do as well",
                             banks->explained, count, banks->rivals);

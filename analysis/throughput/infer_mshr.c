@@ -171,17 +171,14 @@ static enum pb_status find_limits(const struct pb_bursts bursts[TRAFFICS], bool 
     return status;
 }
 
-/*
- * Two kinds of traffic that both show a limit must show the same one. One alone does not tell
- * neighbours apart: what issuing costs is fitted to the same times.
- */
+/* Two kinds of traffic that both show a limit must show the same one. */
 static void state(struct pb_parameter *answer, const struct finding *near,
                   const struct finding *far)
 {
     const struct finding *seen = near->is_seen ? near : far;
     struct pb_votes votes = {0, 0};
     bool is_confirmed = near->is_seen && far->is_seen;
-    double limit = seen->limit, apart = is_confirmed || limit <= 1.0 ? 0.0 : 1.0;
+    double limit = seen->limit;
 
     if (!seen->is_seen) {
         pb_parameter_set_none(answer, "unexplained: loads from L2: %s; from DRAM: %s", near->reason,
@@ -197,11 +194,9 @@ static void state(struct pb_parameter *answer, const struct finding *near,
     if (!is_confirmed)
         pb_votes_doubt(&votes);
     pb_parameter_set_number(
-        answer, (struct pb_estimate){limit, limit - apart, limit + apart},
-        pb_votes_confidence(&votes), "N14 5.2: predicts the times of %zu of %zu bursts; %s",
-        seen->fit.explained, seen->fit.seen,
-        is_confirmed ? "loads from L2 and DRAM agree"
-                     : "by loads of one kind only, which do not distinguish neighbours");
+        answer, (struct pb_estimate){limit, limit, limit}, pb_votes_confidence(&votes),
+        "N14 5.2: predicts the times of %zu of %zu bursts; %s", seen->fit.explained, seen->fit.seen,
+        is_confirmed ? "loads from L2 and DRAM agree" : "by loads of one kind only");
 }
 
 /* Without a warp's limit its loads are bounded by their number alone. */

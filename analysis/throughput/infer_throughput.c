@@ -40,12 +40,24 @@ struct peak {
     size_t plateau_count;
     size_t neighbours, neighbours_close;
     bool at_edge;  /* the largest position of some axis: more might be faster still */
-    double growth; /* by the last step to such a position; 1: the rate has come to its end */
+    double growth; /* by such positions over all others; 1: the rate has come to its end */
 };
 
 static bool is_rate(double value)
 {
     return isfinite(value) && value > 0.0;
+}
+
+/* The best rate of all cells but those at the last position of an axis; 0: they have none. */
+static double best_before(const struct pb_matrix *matrix, size_t axis)
+{
+    size_t step = pb_axes_step(matrix, axis), length = matrix->axes[axis].length;
+    double best = 0.0;
+
+    for (size_t i = 0; i < pb_matrix_size(matrix); i++)
+        if (i / step % length + 1 < length && is_rate(matrix->values[i]))
+            best = fmax(best, matrix->values[i]);
+    return best;
 }
 
 static void look_around(const struct pb_matrix *matrix, struct peak *peak)
@@ -60,7 +72,7 @@ static void look_around(const struct pb_matrix *matrix, struct peak *peak)
         if (place + 1 < length)
             around[count++] = peak->cell + step;
         else if (length > 1) {
-            double before = matrix->values[peak->cell - step];
+            double before = best_before(matrix, axis);
 
             peak->at_edge = true;
             if (is_rate(before) && matrix->axes[axis].values != NULL)

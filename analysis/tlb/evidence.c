@@ -124,6 +124,7 @@ static void read_caches(const struct pb_parameters *parameters, struct pb_tlb_ev
     }
     if (evidence->is_uniform)
         add_cache(evidence, hit);
+    evidence->is_l2_known = size >= 1.0;
     evidence->fits_pages = (uint64_t)((double)evidence->scans->reference.count / PB_TLB_L2_PART);
     if (size >= 1.0 &&
         !(evidence->is_uniform && hit - evidence->base_cycles > evidence->noise.spread_cycles))

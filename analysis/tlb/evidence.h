@@ -38,6 +38,7 @@ struct pb_tlb_evidence {
     bool supposes_hits;      /* whatever looks like them: steps are those of levels */
     double cache_share_most; /* that was found of any levels */
     uint64_t fits_pages;     /* lines of so many pages surely stay in L2 */
+    bool is_l2_known;        /* its size */
     size_t level_count;      /* found so far */
     size_t position;         /* of the level looked for: level_count, or 0: before all of these */
     double penalty_cycles[PB_TLB_FOUND_MAX]; /* of each */

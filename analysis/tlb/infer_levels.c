@@ -46,6 +46,7 @@ struct level {
 struct levels {
     struct level items[PB_TLB_FOUND_MAX];
     size_t count;
+    bool is_ambiguous; /* there may be more */
 };
 
 static void widen(struct pb_estimate *estimate, double low, double high)
@@ -57,7 +58,7 @@ static void widen(struct pb_estimate *estimate, double low, double high)
 /* As likely as the best, for an interval. */
 static bool is_as_likely(const struct pb_tlb_ranking *ranking, size_t i)
 {
-    return ranking->items[i].score >= ranking->items[ranking->best].score - PB_TLB_SAME_GAIN;
+    return ranking->items[i].score >= ranking->items[ranking->best].score - PB_SAME_PREDICTION;
 }
 
 /*
@@ -140,7 +141,7 @@ static bool is_cache(const struct pb_tlb_evidence *evidence, const struct pb_tlb
 
     return pb_tlb_is_cache_step(evidence, ranking->penalty_cycles) &&
            best->coverage_bytes <= page_bytes &&
-           pb_tlb_entry_count(best) > (double)evidence->fits_pages;
+           pb_tlb_entry_count(best) >= (double)evidence->fits_pages;
 }
 
 /* A latency step, and the most that any structure could gain with it. */
@@ -325,8 +326,9 @@ static enum pb_status refine_step(struct pb_tlb_evidence *evidence, struct pb_tl
 struct search {
     struct pb_tlb_evidence *evidence;
     struct levels now, best;
-    double score; /* of the best: log likelihood less the price of its parameters */
-    size_t left;  /* sets that may still be tried */
+    double score;      /* of the best: log likelihood less the price of its parameters */
+    size_t left;       /* sets that may still be tried */
+    bool is_ambiguous; /* a step may be a level's, or that of a cache: L2's size is not known */
 };
 
 /*
@@ -381,7 +383,7 @@ static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ra
     struct levels *levels = &search->now;
     struct pb_tlb_check check;
     struct level level = {.step_cycles = ranking->penalty_cycles};
-    double explained;
+    double explained, least;
     bool is_like_cache;
     enum pb_status status;
 
@@ -396,8 +398,12 @@ static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ra
         return status;
     explained = fmax(((double)check.agreeing + 1.0) / ((double)check.seen + 2.0),
                      level.best.gain / ranking->bound);
-    *found_out = check.agreeing > 0 &&
-                 explained >= (is_like_cache ? PB_TLB_FAR_LEVEL_SHARE : PB_TLB_LEVEL_SHARE);
+    least = !is_like_cache          ? PB_TLB_LEVEL_SHARE
+            : evidence->is_l2_known ? PB_TLB_FAR_LEVEL_SHARE
+                                    : PB_TLB_EXPLAINED;
+    *found_out = check.agreeing > 0 && explained >= least && level.entries.high > 1.0;
+    search->is_ambiguous |=
+        !*found_out && !evidence->is_l2_known && explained >= PB_TLB_LEVEL_SHARE;
     if (!*found_out) {
         pb_tlb_drop(evidence);
         return PB_OK;
@@ -535,6 +541,7 @@ static enum pb_status find_levels(struct pb_tlb_evidence *evidence, struct level
         status = search_behind(search, err);
     evidence->supposes_hits = false;
     *levels = search->best;
+    levels->is_ambiguous = search->is_ambiguous;
     for (size_t i = 0; i < levels->count && status == PB_OK; i++) {
         struct pb_tlb_check check;
 
@@ -672,23 +679,28 @@ static void state_ways(const struct pb_case *at, size_t i, const struct level *l
                           level->entries.value, level->agreeing, level->seen);
 }
 
-static void state_level(const struct pb_case *at, size_t i, const struct level *level)
+/* least_bytes: no chase steps by less, so that smaller entries would look the same */
+static void state_level(const struct pb_case *at, size_t i, const struct level *level,
+                        uint64_t least_bytes)
 {
     double coverage = level->coverage.value, confidence = level->confidence;
     static const double largest_page = (double)((uint64_t)2 << 20);
-    struct pb_estimate reach = level->reach;
+    struct pb_estimate reach = level->reach, covers = level->coverage;
 
     if (!level->is_lru)
         reach = (struct pb_estimate){level->entries.value * coverage,
                                      level->entries.low * level->coverage.low,
                                      level->entries.high * coverage};
+    if (covers.low <= (double)least_bytes)
+        covers.low = reach.low = 0.0;
     pb_parameter_set_number(answer(at, i, "entry_count"), level->entries, confidence,
                             "likeliest of all structures: log likelihood %.0f above none; %zu of "
                             "%zu places begin to miss as predicted",
                             level->best.gain, level->agreeing, level->seen);
-    pb_parameter_set_number(answer(at, i, "entry_coverage_bytes"), level->coverage,
+    pb_parameter_set_number(answer(at, i, "entry_coverage_bytes"), covers,
                             level->coverage_confidence,
-                            "pages that hit and miss together, over all strides");
+                            "pages that hit and miss together, over all strides%s",
+                            covers.low > 0.0 ? "" : "; no stride is shorter");
     pb_parameter_set_number(answer(at, i, "reach_bytes"), reach, level->reach_confidence,
                             "entries by what each covers");
     if (coverage <= largest_page)
@@ -735,14 +747,17 @@ enum pb_status pb_infer_tlb_levels(const struct pb_case *at, struct pb_error *er
     if (status == PB_OK)
         status = measure_penalties(&evidence, &levels, err);
     if (status == PB_OK)
-        snprintf(reason, sizeof(reason),
-                 "no such level: chases over up to %llu MiB show %zu levels",
-                 (unsigned long long)(scans.most_bytes >> 20), levels.count);
+        snprintf(reason, sizeof(reason), "%s: chases over up to %llu MiB show %zu levels%s",
+                 levels.is_ambiguous ? "ambiguous" : "no such level",
+                 (unsigned long long)(scans.most_bytes >> 20), levels.count,
+                 levels.is_ambiguous
+                     ? "; longer steps behind them may be a cache's, since L2's size is not known"
+                     : "");
     else
         snprintf(reason, sizeof(reason), "%.200s", err->message);
     for (size_t i = 0; i < PB_TLB_FOUND_MAX && status != PB_NO_MEMORY; i++) {
         if (i < levels.count && status == PB_OK)
-            state_level(at, i, &levels.items[i]);
+            state_level(at, i, &levels.items[i], scans.least_stride_bytes);
         for (size_t k = 0; k < sizeof(names) / sizeof(names[0]) && i >= levels.count; k++)
             pb_parameter_set_none(answer(at, i, names[k]), "%s", reason);
     }

@@ -14,7 +14,7 @@ static const double kind_quartiles = 2.0;
 
 /* Of a slice in which none prevails, as many at either end are out of its interval, and its mean.
  */
-static const double stray_share = 0.02, trim_share = 0.1;
+static const double outlier_share = 0.02, trim_share = 0.1;
 
 /* Where so many are hits of the cache and so many misses, the slice shows neither. */
 static const double mixed_share = 0.05;
@@ -43,13 +43,13 @@ static struct pb_estimate rare_kind(const double *sorted, size_t count, double a
 static struct pb_estimate mean_of(const double *sorted, size_t count)
 {
     size_t trimmed = (size_t)(trim_share * (double)count);
-    size_t strays = (size_t)(stray_share * (double)count);
+    size_t outliers = (size_t)(outlier_share * (double)count);
     double sum = 0.0;
 
     for (size_t i = trimmed; i < count - trimmed; i++)
         sum += sorted[i];
-    return (struct pb_estimate){sum / (double)(count - 2 * trimmed), sorted[strays],
-                                sorted[count - 1 - strays]};
+    return (struct pb_estimate){sum / (double)(count - 2 * trimmed), sorted[outliers],
+                                sorted[count - 1 - outliers]};
 }
 
 /* Of a kind, or where a few others are too few for a kind of their own, its lower quartile. */

@@ -273,9 +273,9 @@ static double best_ways(const double *by_ways, size_t most, uint32_t *ways_out, 
         *ways_out = (uint32_t)ways;
     }
     *high_out = *ways_out;
-    while (*high_out + 1 < most && by_ways[*high_out + 1] >= best - PB_TLB_SAME_GAIN)
+    while (*high_out + 1 < most && by_ways[*high_out + 1] >= best - PB_SAME_PREDICTION)
         ++*high_out;
-    while (*ways_out > 1 && by_ways[*ways_out - 1] >= best - PB_TLB_SAME_GAIN)
+    while (*ways_out > 1 && by_ways[*ways_out - 1] >= best - PB_SAME_PREDICTION)
         --*ways_out;
     return best;
 }
@@ -350,7 +350,7 @@ static size_t clear_onset(const struct pb_tlb_evidence *evidence, size_t s, size
             next = gain[w];
         }
     }
-    return most - next >= PB_TLB_SAME_GAIN ? best : scan->chase_count;
+    return most - next >= PB_SAME_PREDICTION ? best : scan->chase_count;
 }
 
 static int by_value(const void *a, const void *b)
@@ -492,7 +492,7 @@ static double coarsen(struct scorer *scorer, struct pb_tlb_structure index, doub
         return gain;
     while (index.mask_count > 1) {
         index = best_half(scorer, &index, &next);
-        if (next < most - PB_TLB_SAME_GAIN)
+        if (next < most - PB_SAME_PREDICTION)
             break;
         most = fmax(most, next);
     }
@@ -765,7 +765,7 @@ static void find_fits(const struct scorer *scorer, struct pb_tlb_check *check)
 {
     for (size_t s = 0; s < scorer->evidence->scans->count; s++) {
         const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
-        double margin = PB_TLB_SAME_GAIN + log((double)scan->chase_count);
+        double margin = PB_SAME_PREDICTION + log((double)scan->chase_count);
 
         if (scan->stride_bytes != scorer->units.coverage_bytes)
             continue;
@@ -873,7 +873,7 @@ static void check(const struct pb_tlb_evidence *evidence, size_t s, const uint32
         const float *gain = pb_tlb_gain(evidence, s, place);
         uint32_t lookup = pb_tlb_lookup_pages(evidence, s, place);
         size_t predicted = scan->chase_count;
-        double most = 0.0, margin = PB_TLB_SAME_GAIN + log((double)scan->chase_count);
+        double most = 0.0, margin = PB_SAME_PREDICTION + log((double)scan->chase_count);
 
         if (lookup > scan->page_count)
             continue;
@@ -956,7 +956,7 @@ static void find_open_bits(struct scorer *scorer, struct pb_tlb_structure *index
 
             other.masks[i] |= bit;
             sum_structure(scorer, &other);
-            if (scorer->by_ways[index->ways[0]] >= index->gain - PB_TLB_SAME_GAIN)
+            if (scorer->by_ways[index->ways[0]] >= index->gain - PB_SAME_PREDICTION)
                 index->open |= bit;
         }
     }
@@ -982,7 +982,7 @@ static void score_smaller(struct scorer *scorer)
     struct pb_tlb_structure index = scorer->ranking->items[scorer->ranking->best];
     uint64_t bytes = index.coverage_bytes, least = least_coverage(evidence);
 
-    if (scorer->ranking->count == 0 || !index.is_equal || index.set_count == 1)
+    if (scorer->ranking->count == 0 || !index.is_equal)
         return;
     if (evidence->position > 0 && evidence->coverage_bytes[evidence->position - 1] > least)
         least = evidence->coverage_bytes[evidence->position - 1];
@@ -1021,8 +1021,8 @@ static enum pb_status score_all(struct scorer *scorer, double bound, struct pb_e
         coverages[count++] = (struct coverage){bytes, score_index(scorer, &one)};
     }
     qsort(coverages, count, sizeof(coverages[0]), by_gain);
-    if (count == 0 || coverages[0].gain >= bound - PB_TLB_PARAMETER_PRICE)
-        return PB_OK;
+    if (coverages[0].gain >= bound - PB_TLB_PARAMETER_PRICE) /* sets explain no more */
+        count = 0;
     for (size_t i = 0, tried = 0; i < count && tried < PB_TLB_COVERAGES_TRIED; i++) {
         uint32_t least, most;
 

@@ -113,7 +113,7 @@ static enum pb_status check_predicted(const float *profiles, size_t count, size_
     if (status == PB_OK && (grouping.count < 2 || inside >= most_unpredicted * all))
         return pb_fail(
             err, PB_NOT_FOUND,
-            "ambiguous: %zu profiles do not form groups that repeat: those of half of the "
+            "not observable: %zu profiles do not form groups that repeat: those of half of the "
             "columns predict %.0f%% of the rest",
             count, all > 0.0 && grouping.count > 1 ? fmax(0.0, 100.0 * (1.0 - inside / all)) : 0.0);
     return status;
@@ -229,12 +229,12 @@ static enum pb_status group_map(const struct pb_sm_map *map, bool of_lines, size
     return PB_OK;
 }
 
-/* Members vote for their groups, strays against them. */
+/* Members vote for their groups, outliers against them. */
 static double confidence_of(const struct pb_grouping *grouping, size_t count)
 {
     struct pb_votes votes = {0, 0};
 
-    pb_votes_add_share(&votes, count - grouping->strays, count, PIECES_MAX);
+    pb_votes_add_share(&votes, count - grouping->outliers, count, PIECES_MAX);
     return pb_votes_confidence(&votes);
 }
 
@@ -253,7 +253,7 @@ static void state_sizes(struct pb_parameter *answer, const size_t *groups, size_
     pb_parameter_set_list(answer, sizes, grouping->count, confidence_of(grouping, count),
                           "profiles of %zu SMs by atomics, single linkage: gaps of %.1f cycles "
                           "between groups, of %.1f inside; %zu outliers",
-                          count, grouping->between, grouping->within, grouping->strays);
+                          count, grouping->between, grouping->within, grouping->outliers);
 }
 
 enum pb_status pb_infer_sm_groups(const struct pb_case *at, struct pb_error *err)
@@ -281,7 +281,7 @@ enum pb_status pb_infer_sm_groups(const struct pb_case *at, struct pb_error *err
 static struct pb_estimate count_groups(const struct pb_grouping *grouping, size_t lines)
 {
     static const double plenty = 16.0; /* lines a group, from which on none is missed */
-    double seen = (double)grouping->count, singletons = (double)grouping->strays;
+    double seen = (double)grouping->count, singletons = (double)grouping->outliers;
     double unseen = fmax(singletons, seen * exp(-(double)lines / seen));
 
     if ((double)lines > plenty * (seen + singletons))
@@ -299,7 +299,7 @@ static void state_lines(const struct pb_case *at, const struct pb_sm_map *map,
                             confidence_of(grouping, map->lines),
                             "profiles of %zu lines by atomics, single linkage: gaps of %.1f cycles "
                             "between groups, of %.1f inside; %zu outliers",
-                            map->lines, grouping->between, grouping->within, grouping->strays);
+                            map->lines, grouping->between, grouping->within, grouping->outliers);
 }
 
 static void state_slices(const struct pb_case *at, const struct pb_sm_map *map,

@@ -164,7 +164,7 @@ static void test_modes__broad_bells_are_two(void **state)
     pb_sample_clear(&sample);
 }
 
-static void test_modes__bulk_leaves_a_stray_mode_out(void **state)
+static void test_modes__bulk_leaves_an_outlying_mode_out(void **state)
 {
     struct synthetic_noise noise = noise_of(1, 0);
     struct pb_sample sample = {0};
@@ -264,7 +264,7 @@ int main(void)
         cmocka_unit_test(test_modes__jitter_does_not_split),
         cmocka_unit_test(test_modes__four_kinds_with_spikes),
         cmocka_unit_test(test_modes__broad_bells_are_two),
-        cmocka_unit_test(test_modes__bulk_leaves_a_stray_mode_out),
+        cmocka_unit_test(test_modes__bulk_leaves_an_outlying_mode_out),
         cmocka_unit_test(test_bootstrap_median__holds_the_median_and_narrows),
         cmocka_unit_test(test_slope__outliers_do_not_move_it_and_drift_shows),
         cmocka_unit_test(test_slope__time_that_stands_still_is_refused),

@@ -39,6 +39,12 @@ static void put_word(struct pb_parameters *set, const char *memory, const char *
     pb_parameter_set_word(declare(set, memory, name), word, 0.97, "measured");
 }
 
+static void put_none(struct pb_parameters *set, const char *memory, const char *name,
+                     const char *reason)
+{
+    pb_parameter_set_none(declare(set, memory, name), "%s", reason);
+}
+
 static void apply(struct pb_parameters *set)
 {
     pb_consistency_apply(&four_sms, set);
@@ -121,6 +127,61 @@ static void test_consistency__full_misses_follow_from_the_sets(void **state)
     apply(&set);
     assert_interval(&set, "l1", "full_miss_bytes", 34752, 34752, 34816);
     pb_parameters_clear(&set);
+}
+
+/* A line of up to 128 bytes is touched in part; of a cache before which something runs ahead, and
+ * of one that may be the same, a sweep shows too few misses. */
+static void test_consistency__a_sweep_bounds_full_misses(void **state)
+{
+    struct pb_parameters set = {NULL, 0, 0};
+
+    (void)state;
+    put(&set, "constant_l1", "size_bytes", 4096);
+    put(&set, "constant_l1", "full_miss_bytes", 4320);
+    pb_parameter_set_number(declare(&set, "constant_l1", "line_bytes"),
+                            (struct pb_estimate){32, 32, 128}, 0.97, "measured");
+    apply(&set);
+    assert_interval(&set, "constant_l1", "full_miss_bytes", 4320, 4320, 4352);
+    pb_parameters_clear(&set);
+    for (size_t i = 0; i < 2; i++) {
+        put(&set, i == 0 ? "l1" : "l2", "prefetch_bytes", 256);
+        put(&set, "l1", "size_bytes", 4096);
+        put(&set, "l1", "full_miss_bytes", 4352);
+        put(&set, "texture", "size_bytes", 4096);
+        put(&set, "texture", "full_miss_bytes", 4352);
+        declare(&set, "texture", "same_cache_as");
+        apply(&set);
+        assert_interval(&set, "l1", "full_miss_bytes", 4352, 4352, i == 0 ? 8192 : 4352);
+        assert_interval(&set, "texture", "full_miss_bytes", 4352, 4352, i == 0 ? 8192 : 4352);
+        pb_parameters_clear(&set);
+    }
+    put_lru(&set, 40000); /* a sweep in wide steps, and the least that the sets allow */
+    pb_parameter_set_none(pb_parameters_find(&set, "l1", "policy"), "ambiguous");
+    apply(&set);
+    assert_interval(&set, "l1", "full_miss_bytes", 40000, 34816, 40000);
+    pb_parameters_clear(&set);
+}
+
+/* Random victims behind a prefetcher: the first laps that overflow may not miss, and the same
+ * beside a carve-out. Of other victims all lines miss soon. */
+static void test_consistency__prefetched_lines_hide_first_misses(void **state)
+{
+    static const struct pb_estimate list = {4672, 4672, 4672};
+    struct pb_parameters set = {NULL, 0, 0};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        put(&set, "l1", "prefetch_bytes", 128);
+        put(&set, "l1", "size_bytes", 4640);
+        put(&set, "l1", "full_miss_bytes", i == 0 ? 24576 : 4864);
+        pb_parameter_set_list(declare(&set, "l1", "carveout_size_bytes"), &list, 1, 0.97,
+                              "measured");
+        apply(&set);
+        assert_interval(&set, "l1", "size_bytes", 4640, i == 0 ? 4384 : 4640, 4640);
+        assert_float_equal(pb_parameters_find(&set, "l1", "carveout_size_bytes")->numbers[0].low,
+                           i == 0 ? 4384 : 4640, 0);
+        pb_parameters_clear(&set);
+    }
 }
 
 /* What was measured as L2 is a cache behind a smaller one, which answers what L1 misses. */
@@ -318,6 +379,48 @@ static void test_consistency__patterns_take_what_such_loads_take(void **state)
     pb_parameters_clear(&slow);
 }
 
+/* Sectors that 1 of 59 misses shows are none; a shape that 20 others equal is one. */
+static void test_consistency__a_number_without_evidence_is_withdrawn(void **state)
+{
+    struct pb_parameters set = {NULL, 0, 0};
+
+    (void)state;
+    pb_parameter_set_number(declare(&set, "l1", "sector_bytes"),
+                            (struct pb_estimate){4096, 4096, 4096}, 1.0 / 59.0, "measured");
+    pb_parameter_set_word(declare(&set, "dram", "best_config"), "cta_count=8", 1.0 / 21.0,
+                          "measured");
+    apply(&set);
+    assert_withdrawn(&set, "l1", "sector_bytes");
+    assert_int_equal(pb_parameters_find(&set, "dram", "best_config")->kind, PB_VALUE_WORD);
+    pb_parameters_clear(&set);
+}
+
+/* Where loads were looked at and nothing answers before L2, what they do is no L1's. */
+static void test_consistency__a_cache_that_does_not_answer_has_no_rates(void **state)
+{
+    struct pb_parameters set = {NULL, 0, 0};
+
+    (void)state;
+    put_none(&set, "l1", "latency_cycles",
+             "test l1_capacity: unsupported: path global_ca is not cached before L2");
+    put(&set, "l1", "read_bytes_per_cycle_per_sm", 128);
+    put_pair(&set, "l1", "pattern_cycles", 220, 234);
+    put_none(&set, "l2", "latency_cycles", "test l2_capacity: not recorded");
+    put(&set, "l2", "read_bytes_per_cycle_per_sm", 32);
+    put_none(&set, "constant_l1", "latency_cycles",
+             "test constant_capacity: unsupported: too little free memory: 8 bytes");
+    put(&set, "constant_l1", "stride_knee_bytes", 64);
+    put(&set, "texture", "latency_cycles", 100);
+    put(&set, "texture", "stride_knee_bytes", 32);
+    apply(&set);
+    assert_withdrawn(&set, "l1", "read_bytes_per_cycle_per_sm");
+    assert_withdrawn(&set, "l1", "pattern_cycles");
+    assert_interval(&set, "l2", "read_bytes_per_cycle_per_sm", 32, 32, 32);
+    assert_interval(&set, "constant_l1", "stride_knee_bytes", 64, 64, 64);
+    assert_interval(&set, "texture", "stride_knee_bytes", 32, 32, 32);
+    pb_parameters_clear(&set);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -326,6 +429,8 @@ int main(void)
         cmocka_unit_test(test_consistency__sets_widen_a_size),
         cmocka_unit_test(test_consistency__a_size_has_whole_lines),
         cmocka_unit_test(test_consistency__full_misses_follow_from_the_sets),
+        cmocka_unit_test(test_consistency__a_sweep_bounds_full_misses),
+        cmocka_unit_test(test_consistency__prefetched_lines_hide_first_misses),
         cmocka_unit_test(test_consistency__nothing_answers_before_l2),
         cmocka_unit_test(test_consistency__a_miss_costs_what_the_next_level_answers),
         cmocka_unit_test(test_consistency__a_second_constant_cache_is_larger_and_later),
@@ -333,6 +438,8 @@ int main(void)
         cmocka_unit_test(test_consistency__an_entry_may_be_one_page),
         cmocka_unit_test(test_consistency__one_sm_is_no_side),
         cmocka_unit_test(test_consistency__two_sweeps_of_one_cache),
+        cmocka_unit_test(test_consistency__a_number_without_evidence_is_withdrawn),
+        cmocka_unit_test(test_consistency__a_cache_that_does_not_answer_has_no_rates),
         cmocka_unit_test(test_consistency__what_holds_stays),
     };
 

@@ -1,12 +1,15 @@
-/* What is built of the blocks: one latency from many accesses, banks from strides. */
+/* What is built of the blocks: one latency from many accesses, hits and misses, banks from strides.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "analysis/confidence.h"
+#include "analysis/statistics/classes.h"
 #include "analysis/statistics/latency.h"
 #include "analysis/statistics/sample.h"
 #include "analysis/synthetic.h"
@@ -94,7 +97,8 @@ static void fill_strides(struct pb_bank_stride *strides, uint32_t banks, uint32_
 
 static void test_banks_fit__tells_shapes_apart(void **state)
 {
-    static const uint32_t shapes[][2] = {{32, 4}, {32, 8}, {16, 4}, {64, 4}, {16, 8}, {32, 16}};
+    static const uint32_t shapes[][2] = {{32, 4}, {32, 8},  {16, 4}, {64, 4},
+                                         {16, 8}, {32, 16}, {1, 4},  {1024, 4}};
     struct pb_bank_stride strides[65];
     struct pb_banks banks;
 
@@ -107,6 +111,44 @@ static void test_banks_fit__tells_shapes_apart(void **state)
         assert_int_equal(banks.explained, 65);
         assert_int_equal(banks.rivals, 0);
     }
+}
+
+/* 32 banks whose conflicts begin with 2 cycles, as noise of several cycles leaves the medians. */
+static void test_banks_fit__noise_widens_the_range(void **state)
+{
+    struct pb_bank_stride strides[65];
+    struct pb_banks banks;
+    uint32_t chance = 7;
+
+    (void)state;
+    for (uint64_t i = 0; i <= 64; i++) {
+        double ways = pb_banks_ways(32, 4, 32, i);
+
+        chance = chance * 1664525 + 1013904223;
+        strides[i] = (struct pb_bank_stride){i, 46 + 2 * ways + (chance >> 16) % 9 - 4.0, 4};
+    }
+    assert_int_equal(pb_banks_fit(strides, 65, 32, &banks, NULL), PB_OK);
+    assert_in_range(32, banks.least_banks, banks.most_banks);
+    assert_in_range(4, banks.least_bytes, banks.most_bytes);
+    assert_int_equal(banks.banks, 32);
+}
+
+/* Noise alone, of which one stride seems slow: no number of banks predicts that. */
+static void test_banks_fit__noise_alone_is_not_found(void **state)
+{
+    struct pb_bank_stride strides[65];
+    struct pb_banks banks;
+    struct pb_error err = PB_ERROR_INIT;
+    uint32_t chance = 7;
+
+    (void)state;
+    for (uint64_t i = 0; i <= 64; i++) {
+        chance = chance * 1664525 + 1013904223;
+        strides[i] = (struct pb_bank_stride){i, 50 + (chance >> 16) % 9 - 4.0, 4};
+    }
+    strides[20].cycles += 20;
+    assert_int_equal(pb_banks_fit(strides, 65, 32, &banks, &err), PB_NOT_FOUND);
+    assert_non_null(strstr(err.message, "not observable"));
 }
 
 static void test_banks_fit__powers_of_two_alone_leave_rivals(void **state)
@@ -138,13 +180,35 @@ static void test_banks_fit__no_conflict_is_not_found(void **state)
                         "not observable: none of 65 strides takes longer than another");
 }
 
+/* Misses that take five cycles more than hits, which differ by three among themselves. */
+static void test_classes__misses_close_to_hits_are_none(void **state)
+{
+    struct synthetic_noise noise = noise_of(3, 0.0);
+    struct pb_sample hits = {NULL, 0, 0}, misses = {NULL, 0, 0};
+    struct pb_classes classes;
+
+    (void)state;
+    add_kind(&hits, &noise, 34, 512);
+    add_kind(&misses, &noise, 39, 512);
+    assert_int_equal(pb_classes_find(&hits, &misses, &classes, NULL), PB_OK);
+    for (double cycles = 34.0; cycles <= 37.0; cycles++)
+        assert_true(pb_band_holds(classes.hit, cycles) && !pb_band_holds(classes.miss, cycles));
+    for (double cycles = 39.0; cycles <= 42.0; cycles++)
+        assert_true(pb_band_holds(classes.miss, cycles) && !pb_band_holds(classes.hit, cycles));
+    pb_sample_clear(&misses);
+    pb_sample_clear(&hits);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_latency__sharp_takes_the_lower_edge),
         cmocka_unit_test(test_latency__spread_takes_the_median_with_an_interval),
+        cmocka_unit_test(test_classes__misses_close_to_hits_are_none),
         cmocka_unit_test(test_banks_ways__are_those_of_m16),
         cmocka_unit_test(test_banks_fit__tells_shapes_apart),
+        cmocka_unit_test(test_banks_fit__noise_widens_the_range),
+        cmocka_unit_test(test_banks_fit__noise_alone_is_not_found),
         cmocka_unit_test(test_banks_fit__powers_of_two_alone_leave_rivals),
         cmocka_unit_test(test_banks_fit__no_conflict_is_not_found),
     };

@@ -196,7 +196,7 @@ static void record_policy(struct device *device, bool keeping)
     struct synthetic_noise noise = {2, 0, 0, 0, 7};
     struct pb_series *series = &device_record(device, "l1_policy")->series;
 
-    synthetic_constant(series, &noise, "global_ca", "reference", 32, 256);
+    synthetic_constant(series, &noise, "global_ca", "reference", 32, 2048);
     synthetic_constant(series, &noise, "global_cg", "reference", 280, 256);
     synthetic_constant(series, &noise, "global_ca", "miss", 280, 256);
     for (int i = 0; i < 24; i++)

@@ -1,4 +1,5 @@
-/* Where misses begin in a sweep: sharp and soft knees, strays, disturbed points, no knee at all. */
+/* Where misses begin in a sweep: sharp and soft knees, outliers, disturbed points, no knee at all.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +23,7 @@ static void begin(struct sweep *sweep)
 {
     memset(sweep, 0, sizeof(*sweep));
     sweep->model = (struct pb_sweep_model){.background = {512, 512, 0},
-                                           .stray_rate = 1e-7,
+                                           .outlier_rate = 1e-7,
                                            .lap_cycles = 96,
                                            .lap_noise_cycles = 0.2,
                                            .miss_penalty_cycles = 255};
@@ -101,15 +102,15 @@ static void test_onset__a_disturbed_point_does_not_move_it(void **state)
     assert_int_equal(onset.seen - onset.agreeing, 2);
 }
 
-static void test_onset__strays_below_the_knee_are_no_misses(void **state)
+static void test_onset__outliers_below_the_knee_are_no_misses(void **state)
 {
     struct pb_onset onset;
     struct sweep sweep;
 
     (void)state;
     begin(&sweep);
-    sweep.model.stray_rate = 1e-4;
-    for (uint64_t lines = 16000; lines <= 18000; lines += 100) /* one or two strays in each lap */
+    sweep.model.outlier_rate = 1e-4;
+    for (uint64_t lines = 16000; lines <= 18000; lines += 100) /* one or two outliers in each lap */
         add_trace(&sweep, lines, lines <= 17000 ? 1 + (lines / 100 + 1) % 2 : lines - 16900);
     assert_int_equal(find(&sweep, &onset, NULL), PB_OK);
     assert_int_equal(onset.fits_bytes, 17000 * LINE);
@@ -226,7 +227,7 @@ static void test_onset__other_cuts_that_may_be_bound_the_edge(void **state)
 
     (void)state;
     begin(&sweep);
-    sweep.model.stray_rate = NAN;
+    sweep.model.outlier_rate = NAN;
     for (uint64_t lines = 64; lines <= 118; lines += 2)
         add_trace(&sweep, lines, 0);
     for (uint64_t lines = 119; lines <= 121; lines++) {
@@ -249,7 +250,7 @@ int main(void)
         cmocka_unit_test(test_onset__lru_knee_is_exact_and_full_is_seen),
         cmocka_unit_test(test_onset__a_single_miss_a_lap_is_enough),
         cmocka_unit_test(test_onset__a_disturbed_point_does_not_move_it),
-        cmocka_unit_test(test_onset__strays_below_the_knee_are_no_misses),
+        cmocka_unit_test(test_onset__outliers_below_the_knee_are_no_misses),
         cmocka_unit_test(test_onset__laps_alone_give_the_step),
         cmocka_unit_test(test_onset__hashed_sets_overflow_softly),
         cmocka_unit_test(test_onset__alike_traces_at_the_edge_are_no_plateau),

@@ -381,7 +381,7 @@ static void test_agreement__first_constants_come_from_either_half_of_l2(void **s
     free(device);
 }
 
-/* L2 draws its victims; no test of its own says so. */
+/* L2 draws its victims; no test of its own says so, and none shows whether all ways are alike. */
 static void test_policies__drawn_victims_of_l2_are_found_by_replay(void **state)
 {
     const struct pb_parameter *policy = pb_parameters_find(&parameters, "l2", "policy");
@@ -390,7 +390,8 @@ static void test_policies__drawn_victims_of_l2_are_found_by_replay(void **state)
     assert_non_null(policy);
     assert_int_equal(policy->kind, PB_VALUE_WORD);
     assert_string_equal(policy->word, "random");
-    assert_true(policy->confidence > 0.9);
+    assert_true(policy->confidence > 0.45 && policy->confidence <= 0.5);
+    assert_non_null(strstr(policy->method, "weighted predicts the same"));
 }
 
 /* Where chance decides, chases agree by how many of their loads miss. */

@@ -23,7 +23,7 @@ static void record_latency(struct device *device)
 }
 
 /* Copies by 2 or 4 CTAs of 32 or 64 threads, one word each; the largest shape reaches `peak`. */
-static void record_copy(struct device *device, double peak)
+static struct pb_matrix *record_copy(struct device *device, double peak)
 {
     static const double counts[] = {2, 4}, sizes[] = {32, 64}, words[] = {1};
     struct pb_matrix *matrix = &device_record(device, "global_copy")->matrix;
@@ -34,6 +34,7 @@ static void record_copy(struct device *device, double peak)
     assert_int_equal(pb_matrix_allocate(matrix, "byte/s", "", NULL), PB_OK);
     for (size_t i = 0; i < 4; i++)
         matrix->values[i] = peak * (i == 3 ? 1.0 : 0.5);
+    return matrix;
 }
 
 /* 4 x 64 threads have 1,024 bytes on their way; at 700 ns these are 1.46e9 byte/s, read and written
@@ -96,6 +97,25 @@ static void test_throughput__a_rate_that_still_rises_is_a_bound(void **state)
     device_clear(&device);
 }
 
+/* Of three equal shapes the first has a slow one before it; by each number a smaller one is as
+ * fast. */
+static void test_throughput__a_plateau_does_not_rise(void **state)
+{
+    struct device device = {0};
+    const struct pb_parameter *peak;
+    struct pb_matrix *matrix;
+
+    (void)state;
+    device.info.theoretical_bytes_per_s = 4e9;
+    matrix = record_copy(&device, 3e9);
+    matrix->values[1] = matrix->values[2] = 3e9;
+    device_infer(&device);
+    peak = device_parameter(&device, "dram", "peak_bytes_per_s");
+    assert_float_equal(peak->numbers[0].high, 3e9, 1);
+    assert_null(strstr(peak->method, "still rising"));
+    device_clear(&device);
+}
+
 /* While one load is under way so few others are issued that registers are never all taken. */
 static void test_mshr__what_issuing_takes_is_no_limit(void **state)
 {
@@ -124,6 +144,7 @@ int main(void)
         cmocka_unit_test(test_throughput__more_than_littles_law_allows_is_not_stated),
         cmocka_unit_test(test_throughput__share_of_the_pins),
         cmocka_unit_test(test_throughput__a_rate_that_still_rises_is_a_bound),
+        cmocka_unit_test(test_throughput__a_plateau_does_not_rise),
         cmocka_unit_test(test_mshr__what_issuing_takes_is_no_limit),
     };
 

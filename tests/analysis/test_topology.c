@@ -224,20 +224,29 @@ static void test_gpcs__an_sm_that_never_ran_leaves_them_open(void **state)
     device_clear(&device);
 }
 
+/* An empty map of these touches, of all lines from so many SMs. */
+static struct pb_matrix *open_map(struct device *device, const char *const *touches, size_t count,
+                                  size_t sms)
+{
+    struct pb_matrix *matrix = &device_record(device, "l2_map")->matrix;
+    double numbers[LINES];
+
+    for (size_t i = 0; i < LINES; i++)
+        numbers[i] = (double)i;
+    pb_axis_set_labels(&matrix->axes[0], "touch", "", touches, count, NULL);
+    pb_axis_set_values(&matrix->axes[1], "sm", "", "", numbers, sms, NULL);
+    pb_axis_set_values(&matrix->axes[2], "line", "", "", numbers, LINES, NULL);
+    assert_int_equal(pb_matrix_allocate(matrix, "cycle", "", NULL), PB_OK);
+    return matrix;
+}
+
 /* Atomics: SMs 6 … 9 are near to the odd lines, the others to the even ones. For every reader. */
 static void record_map(struct device *device)
 {
     static const char *const touches[] = {"atomic"};
     struct synthetic_noise noise = {0, 3, 0, 0, 8};
-    struct pb_matrix *matrix = &device_record(device, "l2_map")->matrix;
-    double places[LINES];
+    struct pb_matrix *matrix = open_map(device, touches, 1, SMS);
 
-    for (size_t i = 0; i < LINES; i++)
-        places[i] = (double)i;
-    pb_axis_set_labels(&matrix->axes[0], "touch", "", touches, 1, NULL);
-    pb_axis_set_values(&matrix->axes[1], "sm", "", "", places, SMS, NULL);
-    pb_axis_set_values(&matrix->axes[2], "line", "", "", places, LINES, NULL);
-    assert_int_equal(pb_matrix_allocate(matrix, "cycle", "", NULL), PB_OK);
     for (size_t i = 0; i < SMS * LINES; i++) {
         size_t sm = i / LINES, second = sm >= 6 && sm < 10;
 
@@ -250,16 +259,9 @@ static void record_plain_map(struct device *device, size_t sms, size_t every, ui
 {
     static const char *const touches[] = {"load", "atomic"};
     struct synthetic_noise noise = {0, 3, 0, 0, 8};
-    struct pb_matrix *matrix = &device_record(device, "l2_map")->matrix;
-    double places[LINES];
+    struct pb_matrix *matrix = open_map(device, touches, 2, sms);
     uint32_t chance = 1;
 
-    for (size_t i = 0; i < LINES; i++)
-        places[i] = (double)i;
-    pb_axis_set_labels(&matrix->axes[0], "touch", "", touches, 2, NULL);
-    pb_axis_set_values(&matrix->axes[1], "sm", "", "", places, sms, NULL);
-    pb_axis_set_values(&matrix->axes[2], "line", "", "", places, LINES, NULL);
-    assert_int_equal(pb_matrix_allocate(matrix, "cycle", "", NULL), PB_OK);
     for (size_t i = 0; i < 2 * sms * LINES; i++) {
         chance = chance * 1664525 + 1013904223;
         matrix->values[i] =
@@ -299,6 +301,56 @@ static void test_map__lines_that_l2_loses_make_no_sides(void **state)
 
     (void)state;
     record_plain_map(&device, SMS, 3, 350);
+    device_infer(&device);
+    assert_no_parts(&device);
+    device_clear(&device);
+}
+
+/*
+ * Loads and atomics from SMs that lie differently far from all of L2, which has two sides 120
+ * cycles apart (0: one side): SMs 6 … 9 are near to the odd lines.
+ */
+static void record_distant_map(struct device *device, uint32_t across)
+{
+    static const char *const touches[] = {"load", "atomic"};
+    static const uint32_t places[] = {260, 180, 310, 220};
+    struct synthetic_noise noise = {0, 3, 0, 0, 8};
+    struct pb_matrix *matrix = open_map(device, touches, 2, SMS);
+
+    for (size_t i = 0; i < 2 * SMS * LINES; i++) {
+        size_t sm = i / LINES % SMS, second = sm >= 6 && sm < 10;
+        bool is_far = i / LINES >= SMS && i % 2 != second;
+
+        matrix->values[i] = synthetic_latency(&noise, places[sm % 4] + (is_far ? across : 0));
+    }
+    device->info.sm_count = SMS;
+}
+
+static void test_map__sides_of_sms_at_different_distances(void **state)
+{
+    struct device device = {0};
+    const struct pb_parameter *counts, *crossing, *far;
+
+    (void)state;
+    record_distant_map(&device, 120);
+    device_infer(&device);
+    counts = device_parameter(&device, "l2", "partition_sm_counts");
+    crossing = device_parameter(&device, "l2", "crossing_cycles");
+    far = device_parameter(&device, "l2_far", "latency_cycles");
+    assert_int_equal(counts->number_count, 2);
+    assert_float_equal(counts->numbers[0].value, 8, 0);
+    assert_float_equal(counts->numbers[1].value, 4, 0);
+    assert_float_equal(crossing->numbers[0].value, 120, 1.5);
+    assert_int_not_equal(far->kind, PB_VALUE_NONE);
+    device_clear(&device);
+}
+
+static void test_map__distances_of_sms_alone_make_no_sides(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record_distant_map(&device, 0);
     device_infer(&device);
     assert_no_parts(&device);
     device_clear(&device);
@@ -415,6 +467,8 @@ int main(void)
         cmocka_unit_test(test_tpcs__pairs_that_contradict_partners_leave_them_open),
         cmocka_unit_test(test_map__spikes_make_no_sides_and_no_slices),
         cmocka_unit_test(test_map__lines_that_l2_loses_make_no_sides),
+        cmocka_unit_test(test_map__sides_of_sms_at_different_distances),
+        cmocka_unit_test(test_map__distances_of_sms_alone_make_no_sides),
         cmocka_unit_test(test_gpcs__join_over_the_launches),
         cmocka_unit_test(test_gpcs__unpaired_tpcs_join_whom_they_resemble),
         cmocka_unit_test(test_gpcs__unpaired_tpcs_join_whose_constants_they_share),

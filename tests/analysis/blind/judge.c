@@ -591,13 +591,12 @@ static void check_tlbs(struct answers *answers, const struct blind_profile *prof
 static void check_patterns(struct answers *answers, const struct blind_profile *profile)
 {
     double hit = profile->caches[BLIND_L2].latency_cycles, miss = profile->dram_cycles;
-    double first = profile->tlbs[0].penalty_cycles;
-    double both = first + profile->tlbs[1].penalty_cycles;
+    struct blind_tlb visible[BLIND_TLBS] = {{0}};
+    size_t count = visible_tlbs(profile, visible);
+    double first = visible[0].penalty_cycles, both = first + visible[1].penalty_cycles;
     const double patterns[] = {hit, hit + first, hit + both, miss, miss + both, NAN};
-    struct blind_tlb visible[BLIND_TLBS];
 
-    if (visible_tlbs(profile, visible) == 2 && profile->tlbs[1].span_bytes > 0 &&
-        profile->caches[BLIND_FOURTH].line_bytes == 0)
+    if (count == 2 && profile->caches[BLIND_FOURTH].line_bytes == 0)
         check_numbers(answers, "l2", "pattern_cycles", patterns, 6, answers->jitter_cycles + 1.0,
                       0.02);
 }

@@ -205,7 +205,7 @@ static void judge_side_reads(struct answers *answers, const struct blind_profile
     static const char *const together = "read_bytes_per_cycle_per_sm";
     static const char *const alone = "read_alone_bytes_per_cycle";
     const struct blind_parallel *p = &profile->parallel;
-    double slower = profile->sides.far_cycles / profile->caches[BLIND_L2].latency_cycles;
+    double slower = (double)profile->sides.far_cycles / profile->caches[BLIND_L2].latency_cycles;
     double least = fmin(p->sm_bytes_per_cycle, p->l2_bytes_per_cycle);
     const double known[2][2] = {{p->sm_bytes_per_cycle, least},
                                 {p->sm_bytes_per_cycle / slower, least / slower}};
