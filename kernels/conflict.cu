@@ -4,7 +4,7 @@
  *
  * Source: M16 6.2. Each lane stores what it loaded to a word of its own, in a bank of its own: that
  * is one transaction, as is the pair of stamps, which lane 0 stores for all. Lanes whose chain went
- * astray are counted.
+ * elsewhere are counted.
  */
 #include "kernels/stamp.cuh"
 
@@ -56,12 +56,12 @@ __device__ __forceinline__ void pb_conflict(const struct pb_kernel_conflict &con
         warm = conflict.warm;
         count = conflict.record;
     }
-    uint32_t stray = __syncthreads_count(chain.at != own);
+    uint32_t wrong = __syncthreads_count(chain.at != own);
     pb_copy_out(conflict.recordings + (uint64_t)number * copied_bytes, pair_bytes, copied_bytes);
     if (threadIdx.x != 0)
         return;
     result->base_address = pb_shared_base();
-    result->stray_lanes = stray;
+    result->wrong_lanes = wrong;
     pb_tell(result, chain.at);
 }
 

@@ -73,7 +73,7 @@ struct pb_kernel_result {
     uint64_t base_address; /* shared memory chains: of offset 0 */
     uint32_t sm_id;
     uint32_t runs;        /* CTAs that did the work: 1 */
-    uint32_t stray_lanes; /* bank conflicts: lanes that loaded what is not theirs */
+    uint32_t wrong_lanes; /* bank conflicts: lanes that loaded what is not theirs */
 };
 
 /* The first bad word that was found, and how many there are. */

@@ -248,9 +248,13 @@ static enum pb_status walk_all(struct pb_bench *bench, struct alias *alias,
 enum pb_status pb_test_tlb_remap(struct pb_bench *bench, struct pb_recording *recording,
                                  struct pb_error *err)
 {
-    struct alias *alias = calloc(1, sizeof(*alias));
+    struct alias *alias;
     enum pb_status status;
 
+    if (bench->info.memory_free_bytes < block_bytes_min)
+        return pb_fail(err, PB_UNSUPPORTED, "too little free memory: %llu bytes",
+                       (unsigned long long)bench->info.memory_free_bytes);
+    alias = calloc(1, sizeof(*alias));
     if (alias == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating the slots of %d pages",
                        (int)SLOTS_MAX);

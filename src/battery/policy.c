@@ -85,13 +85,13 @@ static size_t mark_misses(const struct pb_bench *bench, const struct pb_search *
 /* Does the line after the array still fit? The misses of a set fall on the same lines again. */
 static bool fits_too(const struct members *members)
 {
-    size_t known = 0, strays = 0;
+    size_t known = 0, outliers = 0;
 
     for (size_t i = 0; i < members->lines; i++) {
         known += members->missed[i] >= MEMBER_MISSES;
-        strays += members->missed[i] > 0 && members->missed[i] < MEMBER_MISSES;
+        outliers += members->missed[i] > 0 && members->missed[i] < MEMBER_MISSES;
     }
-    return known < 2 || strays > known;
+    return known < 2 || outliers > known;
 }
 
 /* With the line after the array, which is of the set. */

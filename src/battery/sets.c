@@ -28,7 +28,7 @@ enum {
     CHIP_WIDE_MAX = 256,    /* a lap of L2 is long: fewer there, */
     CHIP_WIDE_SHARE = 4,    /* of a part of the budget */
     SHUFFLED_MAX = 64,      /* of them in a drawn order too, */
-    SHUFFLED_FAR = 2,       /* and so often those far away: a single pair may be a stray */
+    SHUFFLED_FAR = 2,       /* and so often those far away: a single pair may be an outlier */
     LOADS_BUDGET = 1 << 22, /* of all candidates' laps and their windows */
     LEFT_OUT = 100,         /* one line in so many */
     TOGETHER = 128,         /* arrays with their lines X: more than a device takes at a time */

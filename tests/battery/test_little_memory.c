@@ -82,6 +82,21 @@ static void test_memory_integrity__without_room_is_unsupported(void **state)
     close_short(&device);
 }
 
+static void test_tlb_remap__without_room_for_a_block_is_unsupported(void **state)
+{
+    struct short_device device;
+    struct pb_recording recording;
+
+    (void)state;
+    open_short(&device);
+    device.bench.info.memory_free_bytes = (uint64_t)16 << 20;
+    run(&device, "tlb_remap", &recording);
+    assert_int_equal(recording.outcome, PB_TEST_UNSUPPORTED);
+    assert_non_null(strstr(recording.message, "too little free memory: 16777216 bytes"));
+    pb_recording_clear(&recording);
+    close_short(&device);
+}
+
 static void test_spill__without_room_for_any_is_unsupported(void **state)
 {
     struct short_device device;
@@ -251,6 +266,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memory_integrity__without_room_is_unsupported),
+        cmocka_unit_test(test_tlb_remap__without_room_for_a_block_is_unsupported),
         cmocka_unit_test(test_spill__without_room_for_any_is_unsupported),
         cmocka_unit_test(test_spill__keeps_what_found_room),
         cmocka_unit_test(test_spill__another_failure_is_one),

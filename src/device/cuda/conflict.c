@@ -146,13 +146,13 @@ static enum pb_status launch(struct pb_cuda_device *cuda, const struct batch *ba
 static enum pb_status check_lanes(const struct pb_cuda_device *cuda,
                                   const struct pb_kernel_result *result, struct pb_error *err)
 {
-    if (result->stray_lanes == 0)
+    if (result->wrong_lanes == 0)
         return PB_OK;
     return pb_fail(
         err, PB_DEVICE,
         "GPU %d: shared memory loads of a bank conflict: expected all lanes at their own "
         "words, found %" PRIu32 " of 32 elsewhere",
-        cuda->ordinal, result->stray_lanes);
+        cuda->ordinal, result->wrong_lanes);
 }
 
 static enum pb_status read_one(const struct pb_cuda_device *cuda,
