@@ -19,15 +19,17 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/* The child gets default signals, an empty mask, and its ends of both pipes. */
+/* The child gets default signals, of which its parent's stop is blocked, and its pipes' ends. */
 static int spawn(const char *const *argv, int orders_fd, int frames_fd, pid_t *pid_out)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
-    sigset_t none, usual;
+    sigset_t blocked, usual;
     int result;
 
-    sigemptyset(&none);
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGINT);
+    sigaddset(&blocked, SIGTERM);
     sigemptyset(&usual);
     sigaddset(&usual, SIGPIPE);
     sigaddset(&usual, SIGINT);
@@ -40,7 +42,7 @@ static int spawn(const char *const *argv, int orders_fd, int frames_fd, pid_t *p
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
                                               POSIX_SPAWN_SETSIGDEF);
     posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigmask(&attributes, &blocked);
     posix_spawnattr_setsigdefault(&attributes, &usual);
     result = posix_spawn(pid_out, argv[0], &files, &attributes, (char *const *)argv, environ);
     posix_spawnattr_destroy(&attributes);

@@ -2,8 +2,9 @@
  * A child process with a pipe of orders to its standard input and a pipe of frames from it.
  *
  * It is started with posix_spawn, which is safe beside MPI and threads, in a process group of its
- * own: what kills it comes from its parent alone. It is never waited for: a process stuck in a
- * driver cannot be killed, and must not take its parent with it.
+ * own, with SIGINT and SIGTERM blocked: a terminal and Slurm send these to every process of a job,
+ * and what becomes of the child is its parent's to decide. SIGKILL ends it. It is never waited for:
+ * a process stuck in a driver cannot be killed, and must not take its parent with it.
  *
  * Limit: the program that uses this ignores SIGPIPE; a dead child is an error of pb_child_order().
  */

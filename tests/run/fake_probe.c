@@ -3,6 +3,7 @@
  *
  * It sees one device and offers the tests a, b and c. WHAT happens in TEST, or where it says:
  *   hang die exit garbage torn mute lost wrong failed: in a test
+ *   told: in a test, it gets the SIGTERM that Slurm sends to every process of a job
  *   late, late-for-ever: the next test begins and hangs, and only then this one's result comes, or
  *   never; dropped, dropped-once: the probe dies there instead, always or only in its first life
  *   turn: before the test, it asks for a turn for this one and the next, and waits for the answer
@@ -147,6 +148,8 @@ static void run_test(const char *test, const char *next, bool is_first_life)
         pause();
     if (is_told("die", test) || is_told("die-always", ""))
         raise(SIGKILL);
+    if (is_told("told", test))
+        raise(SIGTERM);
     if (is_told("exit", test))
         _exit(3);
     if (is_told("garbage", test))

@@ -118,6 +118,15 @@ static void test_supervisor__death_costs_the_test_only(void **state)
     assert_string_equal(story.message, "the probe died of signal 9 (Killed)");
 }
 
+/* Whether the job ends is for the probe's parent to say, which gets the signal too. */
+static void test_supervisor__signal_to_the_whole_job_is_no_crash(void **state)
+{
+    struct story story = run("told@b", NULL, 60);
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE STARTa a=ok STARTb b=ok STARTc c=ok");
+}
+
 static void test_supervisor__exit_says_its_status(void **state)
 {
     struct story story = run("exit@c", NULL, 60);
@@ -363,6 +372,7 @@ int main(void)
         cmocka_unit_test(test_supervisor__sound_probe_runs_all),
         cmocka_unit_test(test_supervisor__hang_costs_the_test_only),
         cmocka_unit_test(test_supervisor__death_costs_the_test_only),
+        cmocka_unit_test(test_supervisor__signal_to_the_whole_job_is_no_crash),
         cmocka_unit_test(test_supervisor__exit_says_its_status),
         cmocka_unit_test(test_supervisor__garbage_costs_the_test_only),
         cmocka_unit_test(test_supervisor__torn_frame_says_how_the_probe_ended),
