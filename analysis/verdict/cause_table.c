@@ -370,6 +370,15 @@ const struct pb_cause pb_causes[] = {
      .needs = {{PART(SHARED), DOMAIN(CYCLES) | DOMAIN(NS), PB_UP, 0, PB_LAW_ANY},
                {PART(SHARED), DOMAIN(RATE), PB_DOWN, 0, PB_LAW_ANY}},
      .follows = {{PART(SHARED), ANY_DOMAIN, PB_ANY_WAY, 0, PB_LAW_ANY}}},
+    {.word = "timing_noise",
+     .meaning = "loads of shared memory, which never leave their SM, vary more in time than the "
+                "peers': so do all other latencies, and small differences in them mean nothing",
+     .advice = "repeat the run on an idle node; look for other work on the device and for clocks "
+               "that change during a test",
+     .level = PB_LEVEL_DEVICE,
+     .worst = PB_SEVERITY_WARNING,
+     .needs = {{PART(SHARED), DOMAIN(FRACTION), PB_ANY_WAY, 0, PB_LAW_ANY}},
+     .follows = {{PART(SHARED), DOMAIN(FRACTION), PB_ANY_WAY, 0, PB_LAW_ANY}}},
     {.word = "temperature",
      .meaning = "hotter than the peers; nothing is slow yet",
      .advice = "check fans, airflow and inlet temperature",

@@ -99,13 +99,14 @@ enum pb_status pb_observe(struct pb_sheet *sheet, const struct pb_witness *witne
                        witness->test_count);
     observer.status = pb_sheet_add_subject(sheet, witness->subject, &observer.subject, err);
     look_at_tests(&observer);
+    pb_observe_accesses(&observer);
     if (witness->recordings != NULL && witness->test_count > 0)
         pb_observe_parameters(&observer);
-    pb_observe_accesses(&observer);
     pb_observe_integrity(&observer);
     pb_observe_states(&observer);
     for (size_t i = 0; i < PB_CLASS_COUNT; i++)
         pb_sample_clear(&observer.accesses[i]);
+    pb_sample_clear(&observer.sm_cycles);
     pb_sample_clear(&observer.l2_cycles);
     pb_sample_clear(&observer.lap_mhz);
     free(observer.method_versions);

@@ -6,7 +6,10 @@
  * The shape is told by quantiles and by the shares beyond marks: both mean the same on any device.
  *
  * The noise of a share is that of a Poisson count, from no fewer than four accesses more than were
- * seen: a tail of one in ten thousand is a handful of accesses, and a handful is not normal.
+ * seen: a tail of one in ten thousand is a handful of accesses, and a handful is not normal. Added
+ * to it is what the device's time stamps make late by themselves: hits of shared memory and L1
+ * never leave their SM, so what delays as many of them by as many cycles is no property of L2 or
+ * DRAM.
  *
  * Source: facts sections 4 (noisy tails) and 5 (whole distributions).
  */
@@ -97,6 +100,64 @@ void pb_observe_collect(struct pb_observer *observer, const struct pb_recording 
     collect_clock(observer, &recording->series);
 }
 
+/* The SM's own memories, from the innermost outwards: each is judged by those within it. */
+static void add_stamps(struct pb_observer *observer, enum pb_access_class class)
+{
+    const struct pb_sample *loads = &observer->accesses[class];
+    struct pb_sample *cycles = &observer->sm_cycles, sorted = {NULL, 0, 0};
+
+    for (size_t i = 0; i < loads->count && observer->status == PB_OK; i++)
+        observer->status = pb_sample_add(
+            cycles, (loads->values[i] - 1.0) * observer->median_cycles[class], observer->err);
+    if (observer->status == PB_OK)
+        observer->status = pb_sample_sorted(cycles, &sorted, observer->err);
+    if (observer->status == PB_OK) {
+        pb_sample_clear(cycles);
+        *cycles = sorted;
+    }
+}
+
+double pb_observer_stamp_noise(const struct pb_observer *observer)
+{
+    static const double normal_quartiles = 1.349; /* distance, in standard deviations */
+    const struct pb_sample *cycles = &observer->sm_cycles;
+
+    if (cycles->count < LEAST_ACCESSES)
+        return 0.0;
+    return fmax(0.0, pb_quantile(cycles->values, cycles->count, 0.75) -
+                         pb_quantile(cycles->values, cycles->count, 0.25) - 1.0) /
+           normal_quartiles;
+}
+
+/* By how many cycles the stamps alone move this quantile, beyond rounding. Of the loads two at
+   least lie farther out: a single one is chance. */
+static double stamp_quantile(const struct pb_observer *observer, double fraction)
+{
+    const struct pb_sample *cycles = &observer->sm_cycles;
+    double edge = 2.0 / (double)cycles->count;
+
+    if (cycles->count < LEAST_ACCESSES)
+        return 0.0;
+    fraction = fmin(fmax(fraction, edge), 1.0 - edge);
+    return fmax(0.0, fabs(pb_quantile(cycles->values, cycles->count, fraction)) - 1.0);
+}
+
+/* The share of loads that the stamps alone make so many cycles late. The square of a share has
+   k (k - 1) / n² as its unbiased estimate. */
+static double stamp_share(const struct pb_observer *observer, double late_cycles)
+{
+    const struct pb_sample *cycles = &observer->sm_cycles;
+    size_t first, end;
+
+    if (cycles->count < LEAST_ACCESSES)
+        return 0.0;
+    late_cycles -= 1.0; /* both medians are whole cycles */
+    pb_sorted_range(cycles->values, cycles->count, late_cycles, INFINITY, &first, &end);
+    return end == first
+               ? 0.0
+               : sqrt((double)(end - first) * (double)(end - first - 1)) / (double)cycles->count;
+}
+
 /* A quantile; half the distance of the quantiles two deviations around its rank. */
 static struct pb_reading quantile_cell(const struct pb_sample *sorted, double fraction)
 {
@@ -109,7 +170,7 @@ static struct pb_reading quantile_cell(const struct pb_sample *sorted, double fr
 }
 
 /* cycle: one of them, as a share of the class' median */
-static void put_quantiles(struct pb_observer *observer, const struct class_kind *class,
+static void put_quantiles(struct pb_observer *observer, enum pb_access_class class,
                           const struct pb_sample *sorted, double cycle)
 {
     static const struct {
@@ -122,13 +183,18 @@ static void put_quantiles(struct pb_observer *observer, const struct class_kind 
     };
 
     for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++) {
-        if (sorted->count >= quantiles[i].least)
-            pb_observer_put_coarse(observer, class->test, class->name, quantiles[i].name, cycle,
-                                   quantile_cell(sorted, quantiles[i].fraction));
+        struct pb_reading cell;
+
+        if (sorted->count < quantiles[i].least)
+            continue;
+        cell = quantile_cell(sorted, quantiles[i].fraction);
+        cell.noise = hypot(cell.noise, cycle * stamp_quantile(observer, quantiles[i].fraction));
+        pb_observer_put_coarse(observer, classes[class].test, classes[class].name,
+                               quantiles[i].name, cycle, cell);
     }
 }
 
-static void put_tails(struct pb_observer *observer, const struct class_kind *class,
+static void put_tails(struct pb_observer *observer, enum pb_access_class class,
                       const struct pb_sample *sorted, double cycle)
 {
     static const struct {
@@ -140,13 +206,15 @@ static void put_tails(struct pb_observer *observer, const struct class_kind *cla
 
     for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
         /* two cycles more, so that one step of jitter on a short latency is no tail */
-        double mark = marks[i].factor + 2.0 * cycle, beyond;
+        double mark = marks[i].factor + 2.0 * cycle, beyond, by_stamps;
         size_t first, end;
 
         pb_sorted_range(sorted->values, sorted->count, mark, INFINITY, &first, &end);
         beyond = (double)(end - first);
-        pb_observer_put(observer, class->test, class->name, marks[i].name,
-                        (struct pb_reading){beyond / n, sqrt(beyond + 4.0) / n, -1});
+        by_stamps = stamp_share(observer, (mark - 1.0) / cycle);
+        pb_observer_put(
+            observer, classes[class].test, classes[class].name, marks[i].name,
+            (struct pb_reading){beyond / n, hypot(sqrt(beyond + 4.0) / n, by_stamps), -1});
     }
 }
 
@@ -161,8 +229,8 @@ static void put_class(struct pb_observer *observer, enum pb_access_class class)
     observer->status = pb_sample_sorted(accesses, &sorted, observer->err);
     if (observer->status != PB_OK)
         return;
-    put_quantiles(observer, &classes[class], &sorted, cycle);
-    put_tails(observer, &classes[class], &sorted, cycle);
+    put_quantiles(observer, class, &sorted, cycle);
+    put_tails(observer, class, &sorted, cycle);
     pb_sample_clear(&sorted);
 }
 
@@ -194,8 +262,11 @@ static void put_clock(struct pb_observer *observer)
 
 void pb_observe_accesses(struct pb_observer *observer)
 {
-    for (int class = 0; class < PB_CLASS_COUNT; class ++)
+    for (int class = 0; class < PB_CLASS_COUNT; class ++) {
         put_class(observer, (enum pb_access_class) class);
+        if (class == PB_CLASS_SHARED || class == PB_CLASS_L1)
+            add_stamps(observer, (enum pb_access_class) class);
+    }
     put_l2_states(observer);
     put_clock(observer);
 }

@@ -5,6 +5,7 @@
  * sure of is left out: a value that may be another next time would be an outlier by itself.
  * Intervals of rates and sizes become noise; those of latencies do not, since they tell how far the
  * accesses lie apart (the slices of L2, the banks of DRAM) and not how well their middle repeats.
+ * The noise of a latency is that of the stamps it is measured with.
  *
  * One number is added: how much longer DRAM takes than L2, in ns. DRAM has its own clock, so this
  * stays the same when the SM's clock changes, while DRAM's cycles fall and its ns rise (facts 4).
@@ -46,10 +47,14 @@ static double highest(const struct pb_parameter *parameter, const struct pb_esti
 
 static struct pb_reading cell_of(const struct pb_observer *observer, const struct pb_metric *metric,
                                  const struct pb_parameter *parameter,
-                                 const struct pb_estimate *estimate)
+                                 const struct pb_estimate *estimate, double mhz)
 {
     bool by_chase = metric->domain == PB_DOMAIN_CYCLES || metric->domain == PB_DOMAIN_NS;
-    double noise = by_chase ? 0.0 : (highest(parameter, estimate) - estimate->low) / 4.0;
+    double noise = (highest(parameter, estimate) - estimate->low) / 4.0;
+
+    if (by_chase)
+        noise =
+            pb_observer_stamp_noise(observer) * (metric->domain == PB_DOMAIN_NS ? 1e3 / mhz : 1.0);
 
     return (struct pb_reading){estimate->value, isfinite(noise) ? noise : 0.0,
                                by_chase && !is_by_all_sms(parameter) ? observer->chase_sm : -1};
@@ -69,7 +74,8 @@ static const struct pb_metric_row *row_of(const struct pb_parameter *parameter)
                : NULL;
 }
 
-static void put_parameter(struct pb_observer *observer, const struct pb_parameter *parameter)
+static void put_parameter(struct pb_observer *observer, const struct pb_parameter *parameter,
+                          double mhz)
 {
     const struct pb_metric_row *row = row_of(parameter);
     bool is_number = parameter->kind == PB_VALUE_NUMBER;
@@ -85,7 +91,7 @@ static void put_parameter(struct pb_observer *observer, const struct pb_paramete
         else
             snprintf(name, sizeof(name), "%s.%zu", parameter->name, i + 1);
         pb_observer_put(observer, test_of(parameter), parameter->memory, name,
-                        cell_of(observer, &row->metric, parameter, &parameter->numbers[i]));
+                        cell_of(observer, &row->metric, parameter, &parameter->numbers[i], mhz));
     }
 }
 
@@ -132,8 +138,10 @@ static void put_beyond_l2(struct pb_observer *observer, const struct pb_paramete
 
 static void put_all(struct pb_observer *observer, const struct pb_parameters *parameters)
 {
+    double mhz = sure_number(parameters, "clock", "sm_mhz");
+
     for (size_t i = 0; i < parameters->count; i++)
-        put_parameter(observer, &parameters->items[i]);
+        put_parameter(observer, &parameters->items[i], mhz);
     put_beyond_l2(observer, parameters);
 }
 

@@ -29,13 +29,15 @@ struct pb_observer {
     const struct pb_witness *witness;
     struct pb_sample accesses[PB_CLASS_COUNT]; /* over the median of their own test */
     double median_cycles[PB_CLASS_COUNT];      /* of the last test, less overhead */
-    struct pb_sample l2_cycles;                /* median hit of each test */
-    struct pb_sample lap_mhz;                  /* the SM clock as long laps saw it, by test */
-    int64_t chase_sm;                          /* where the chases ran; -1: not known */
-    double mismatches;                         /* words found wrong, by all tests */
-    double mismatch_address;                   /* of one of them; NaN: not told */
-    bool checked;                              /* at least one test checks what it reads */
-    uint64_t *method_versions;                 /* of the witness's tests; 0: the first */
+    struct pb_sample sm_cycles; /* by how many cycles loads that never left their SM took longer
+                                   than their median, sorted: how far its time stamps repeat */
+    struct pb_sample l2_cycles; /* median hit of each test */
+    struct pb_sample lap_mhz;   /* the SM clock as long laps saw it, by test */
+    int64_t chase_sm;           /* where the chases ran; -1: not known */
+    double mismatches;          /* words found wrong, by all tests */
+    double mismatch_address;    /* of one of them; NaN: not told */
+    bool checked;               /* at least one test checks what it reads */
+    uint64_t *method_versions;  /* of the witness's tests; 0: the first */
     enum pb_status status;
     struct pb_error *err;
 };
@@ -58,6 +60,9 @@ double pb_observer_median(struct pb_observer *observer, const struct pb_sample *
 /* observe_accesses.c: collects from one recording; then puts what all of them say together. */
 void pb_observe_collect(struct pb_observer *observer, const struct pb_recording *recording);
 void pb_observe_accesses(struct pb_observer *observer);
+
+/* The standard deviation that a latency in cycles has by the stamps alone, beyond rounding. */
+double pb_observer_stamp_noise(const struct pb_observer *observer);
 
 /* observe_matrices.c: peaks and shapes. */
 void pb_observe_matrix(struct pb_observer *observer, const struct pb_recording *recording);

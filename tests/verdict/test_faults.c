@@ -8,9 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 #include "verdict/faults.h"
 #include "verdict/fleetbuild.h"
@@ -25,10 +28,11 @@ struct bed {
     struct pb_sheet sick[FAULT_KINDS]; /* weak ones, at the first place */
 };
 
-static void measure(int node, int slot, const char *first, const char *second, struct pb_sheet *row)
+static void measure_by(const char *profile, int node, int slot, const char *first,
+                       const char *second, struct pb_sheet *row)
 {
     char host[PB_KEY_LENGTH];
-    struct fleetbuild_device device = {.profile = node < NODES / 2 ? "quadro2000" : "c2070",
+    struct fleetbuild_device device = {.profile = profile,
                                        .host = host,
                                        .slot = slot,
                                        .faults = {first, second},
@@ -38,6 +42,11 @@ static void measure(int node, int slot, const char *first, const char *second, s
     snprintf(host, sizeof(host), "n%02d", node + 1);
     if (fleetbuild_measure(&device, row, &err) != PB_OK)
         fail_msg("%s", err.message);
+}
+
+static void measure(int node, int slot, const char *first, const char *second, struct pb_sheet *row)
+{
+    measure_by(node < NODES / 2 ? "quadro2000" : "c2070", node, slot, first, second, row);
 }
 
 static int set_up(void **state)
@@ -280,6 +289,75 @@ static void test_faults__late_dram_is_told_beside_a_slow_sm(void **state)
     pb_findings_clear(&findings);
 }
 
+/* The first place, where every timed load takes up to so many cycles longer, and a share of them
+   much longer, whatever memory it goes to. */
+static void measure_noisy(json_int_t jitter_cycles, double spike_probability,
+                          json_int_t spike_cycles, const char *fault, struct pb_sheet *row)
+{
+    char path[] = "/tmp/plumb-noisy-XXXXXX.json";
+    int descriptor = mkstemps(path, (int)strlen(".json"));
+    json_t *profile = json_load_file(PLUMB_PROFILES "/quadro2000.json", 0, NULL);
+
+    assert_true(descriptor >= 0);
+    assert_int_equal(json_object_set_new(profile, "noise",
+                                         json_pack("{sIsfsI}", "jitter_cycles", jitter_cycles,
+                                                   "spike_probability", spike_probability,
+                                                   "spike_cycles", spike_cycles)),
+                     0);
+    assert_int_equal(json_dumpfd(profile, descriptor, 0), 0);
+    json_decref(profile);
+    close(descriptor);
+    measure_by(path, FIRST_NODE, FIRST_SLOT, fault, NULL, row);
+    unlink(path);
+}
+
+/* Shared memory's loads never leave their SM: what they show accuses no other memory. */
+static void test_faults__noise_of_all_loads_accuses_no_memory(void **state)
+{
+    static const struct {
+        json_int_t jitter_cycles, spike_cycles;
+        double spike_probability;
+        bool is_weak; /* too few loads of shared memory show it */
+    } noises[] = {{20, 300, 1e-4, false},
+                  {60, 300, 1e-4, false},
+                  {1, 300, 0.1, false},
+                  {8, 100, 0.02, true},
+                  {2, 600, 0.05, false}};
+
+    for (size_t i = 0; i < sizeof(noises) / sizeof(noises[0]); i++) {
+        struct pb_sheet row = {0};
+        struct pb_findings findings = {0};
+
+        measure_noisy(noises[i].jitter_cycles, noises[i].spike_probability, noises[i].spike_cycles,
+                      NULL, &row);
+        judge(*state, &row, NULL, &findings);
+        for (size_t k = 0; k < findings.count; k++) {
+            if (strcmp(findings.items[k].cause, "timing_noise") != 0)
+                fault_print("noise", &findings);
+            assert_string_equal(findings.items[k].cause, "timing_noise");
+            assert_int_equal(findings.items[k].severity, PB_SEVERITY_WARNING);
+        }
+        assert_true(findings.count == 1 || noises[i].is_weak);
+        pb_findings_clear(&findings);
+        pb_sheet_clear(&row);
+    }
+}
+
+/* A tail beyond the noise is told beside it. */
+static void test_faults__tail_is_told_beside_noise(void **state)
+{
+    struct pb_sheet row = {0};
+    struct pb_findings findings = {0};
+    const char *title = "noise with tail=0.2:2000";
+
+    measure_noisy(60, 1e-3, 300, "tail=0.2:2000", &row);
+    judge(*state, &row, NULL, &findings);
+    expect(&findings, &fault_kinds[6], first_key, title);
+    assert_non_null(fleetbuild_find(&findings, "timing_noise", first_key));
+    pb_findings_clear(&findings);
+    pb_sheet_clear(&row);
+}
+
 static void test_faults__tail_keeps_the_mean(void **state)
 {
     struct bed *bed = *state;
@@ -303,6 +381,8 @@ int main(void)
         cmocka_unit_test(test_faults__slow_sm_is_told_once),
         cmocka_unit_test(test_faults__tail_is_told_beside_a_slow_sm),
         cmocka_unit_test(test_faults__late_dram_is_told_beside_a_slow_sm),
+        cmocka_unit_test(test_faults__noise_of_all_loads_accuses_no_memory),
+        cmocka_unit_test(test_faults__tail_is_told_beside_noise),
         cmocka_unit_test(test_faults__tail_keeps_the_mean),
     };
 
