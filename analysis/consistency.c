@@ -178,21 +178,21 @@ static double prefetched_bytes(const struct device *device, const char *memory)
 }
 
 /*
- * What runs ahead of random victims hides the first misses, too. Of other victims all lines miss
- * with twice the size at the latest.
+ * What runs ahead of random victims hides the first misses, too: what it fetches, and the line that
+ * it fetches for. Of other victims all lines miss with twice the size at the latest.
  */
 static void hidden_first_misses(struct device *device)
 {
-    static const double line_most = 128.0; /* that it runs ahead of */
-
     for (size_t i = 0; i < CACHES; i++) {
         struct pb_parameter *size = stated(device, caches[i], "size_bytes");
         double bytes = prefetched_bytes(device, caches[i]);
         double full = number(device, caches[i], "full_miss_bytes");
+        const struct pb_parameter *line = stated(device, caches[i], "line_bytes");
+        double line_bytes = line != NULL ? line->numbers[0].high : bytes; /* whole lines ahead */
 
         if (size != NULL && bytes > 0.0 && isnan(number(device, caches[i], "set_count")) &&
             !(full <= 2.0 * size->numbers[0].value))
-            widen(device, size, size->numbers[0].low - bytes - line_most,
+            widen(device, size, size->numbers[0].low - bytes - line_bytes,
                   "prefetched lines hide the first misses of random victims");
     }
 }
