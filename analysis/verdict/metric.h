@@ -54,6 +54,7 @@ enum pb_better { PB_BETTER_LOWER, PB_BETTER_HIGHER, PB_BETTER_NEITHER };
     TRAIT(ONLY_WARNS)     /* depends on the host too: against its own history a WARNING at most */ \
     TRAIT(LATENCY_BOUND)  /* a rate that follows latency */                                        \
     TRAIT(PEAK)           /* a rate that follows bandwidth */                                      \
+    TRAIT(PER_SM)         /* a total of all SMs at once, of which there may be fewer: per SM */    \
     TRAIT(QUANTILE)       /* of a distribution of accesses */                                      \
     TRAIT(QUARTILE)       /* the third quartile: the body of a distribution, not its tail */       \
     TRAIT(LATE_QUANTILE)  /* 99% and later */                                                      \

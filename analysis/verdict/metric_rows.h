@@ -101,8 +101,8 @@
 /* One CTA of the smallest size on each SM is bound by latency alone. */
 #define THROUGHPUT_METRICS(test)                                                                   \
     RATE_METRIC(test ".peak", "byte/s", DRAM, 0.03, 0.0, T(PEAK), "best launch shape")             \
-    RATE_METRIC(test ".latency_bound", "byte/s", DRAM, 0.03, 0.05, T(LATENCY_BOUND),               \
-                "one small CTA per SM")
+    RATE_METRIC(test ".latency_bound", "byte/s", DRAM, 0.03, 0.05, T(LATENCY_BOUND) | T(PER_SM),   \
+                "one small CTA per SM, rate per SM")
 
 #define DRIFT_METRIC(name, component, tolerance_traits, description)                               \
     PB_METRIC(name, "ratio", component, FRACTION, HIGHER, 0.0, 0.02, 0.0, tolerance_traits, "",    \
@@ -169,8 +169,8 @@ CYCLES_METRIC("cluster_shared.latency_cycles", SHARED, 0.0, T(CLUSTER), "",
 RATE_METRIC("atomic.address_per_cycle", "1/cycle", L2, 0.05, 0.0, T(ATOMIC),
             "additions to one word")
 RATE_METRIC("atomic.line_per_cycle", "1/cycle", L2, 0.05, 0.0, T(ATOMIC), "additions to one line")
-RATE_METRIC("atomic.spread_per_cycle", "1/cycle", L2, 0.05, 0.0, T(ATOMIC),
-            "additions to many lines")
+RATE_METRIC("atomic.spread_per_cycle", "1/cycle", L2, 0.05, 0.0, T(ATOMIC) | T(PER_SM),
+            "additions to many lines, per SM")
 CYCLES_METRIC("bulk_copy.latency_cycles", L2, 0.0, 0, "", "asynchronous bulk copy")
 RATE_METRIC("host_link.peak_bytes_per_s", "byte/s", HOST_LINK, 0.03, 0.0, 0,
             "host link, best of all")

@@ -36,6 +36,14 @@ void pb_observer_put_coarse(struct pb_observer *observer, const char *test, cons
     if (observer->status != PB_OK)
         return;
     metric.method_version = version_of(observer, test);
+    if ((metric.traits & PB_TRAIT(PER_SM)) != 0) {
+        double sms = observer->witness->subject->info.sm_count;
+
+        if (!(sms > 0.0))
+            return;
+        cell.value /= sms;
+        cell.noise /= sms;
+    }
     observer->status =
         pb_sheet_set(observer->sheet, observer->subject, &metric, cell, observer->err);
 }

@@ -289,26 +289,46 @@ static void test_faults__late_dram_is_told_beside_a_slow_sm(void **state)
     pb_findings_clear(&findings);
 }
 
-/* The first place, where every timed load takes up to so many cycles longer, and a share of them
-   much longer, whatever memory it goes to. */
-static void measure_noisy(json_int_t jitter_cycles, double spike_probability,
-                          json_int_t spike_cycles, const char *fault, struct pb_sheet *row)
+/* The first place, by a profile with this key instead of its own; takes the value. */
+static void measure_changed(const char *key, json_t *value, const char *fault, struct pb_sheet *row)
 {
-    char path[] = "/tmp/plumb-noisy-XXXXXX.json";
+    char path[] = "/tmp/plumb-changed-XXXXXX.json";
     int descriptor = mkstemps(path, (int)strlen(".json"));
     json_t *profile = json_load_file(PLUMB_PROFILES "/quadro2000.json", 0, NULL);
 
     assert_true(descriptor >= 0);
-    assert_int_equal(json_object_set_new(profile, "noise",
-                                         json_pack("{sIsfsI}", "jitter_cycles", jitter_cycles,
-                                                   "spike_probability", spike_probability,
-                                                   "spike_cycles", spike_cycles)),
-                     0);
+    assert_int_equal(json_object_set_new(profile, key, value), 0);
     assert_int_equal(json_dumpfd(profile, descriptor, 0), 0);
     json_decref(profile);
     close(descriptor);
     measure_by(path, FIRST_NODE, FIRST_SLOT, fault, NULL, row);
     unlink(path);
+}
+
+/* Every timed load takes up to so many cycles longer, and a share of them much longer, whatever
+   memory it goes to. */
+static void measure_noisy(json_int_t jitter_cycles, double spike_probability,
+                          json_int_t spike_cycles, const char *fault, struct pb_sheet *row)
+{
+    measure_changed("noise",
+                    json_pack("{sIsfsI}", "jitter_cycles", jitter_cycles, "spike_probability",
+                              spike_probability, "spike_cycles", spike_cycles),
+                    fault, row);
+}
+
+/* Where latency alone decides, three SMs move three quarters of what four do. */
+static void test_faults__device_of_fewer_sms_has_no_slow_memory(void **state)
+{
+    struct pb_sheet row = {0};
+    struct pb_findings findings = {0};
+
+    measure_changed("sm_count", json_integer(3), NULL, &row);
+    judge(*state, &row, NULL, &findings);
+    if (fleetbuild_find(&findings, "hbm", first_key) != NULL)
+        fault_print("three of four SMs", &findings);
+    assert_null(fleetbuild_find(&findings, "hbm", first_key));
+    pb_findings_clear(&findings);
+    pb_sheet_clear(&row);
 }
 
 /* Shared memory's loads never leave their SM: what they show accuses no other memory. */
@@ -383,6 +403,7 @@ int main(void)
         cmocka_unit_test(test_faults__late_dram_is_told_beside_a_slow_sm),
         cmocka_unit_test(test_faults__noise_of_all_loads_accuses_no_memory),
         cmocka_unit_test(test_faults__tail_is_told_beside_noise),
+        cmocka_unit_test(test_faults__device_of_fewer_sms_has_no_slow_memory),
         cmocka_unit_test(test_faults__tail_keeps_the_mean),
     };
 
