@@ -91,7 +91,7 @@ enum pb_status pb_sim_cluster(struct pb_device *base, const struct pb_cluster *c
 {
     struct pb_sim_device *device = pb_sim_device_of(base);
     enum pb_status status = pb_sim_device_check(device, err);
-    struct layout layout;
+    struct layout layout = {.gpc = NULL};
 
     if (status != PB_OK)
         return status;
@@ -133,7 +133,7 @@ enum pb_status pb_sim_pair(struct pb_device *base, const struct pb_pair *pair, u
 {
     struct pb_sim_device *device = pb_sim_device_of(base);
     enum pb_status status = pb_sim_device_check(device, err);
-    struct layout layout;
+    struct layout layout = {.gpc = NULL};
 
     if (status == PB_OK && (unsigned)pair->kind >= PB_PAIR_KIND_COUNT)
         status = pb_fail(err, PB_INVALID, "pair: expected a kind from 0 to %d, found %d",
