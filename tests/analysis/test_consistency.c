@@ -162,6 +162,21 @@ static void test_consistency__a_sweep_bounds_full_misses(void **state)
     pb_parameters_clear(&set);
 }
 
+/* Where the line is known, what runs ahead hides no more than that and the line. */
+static void test_consistency__line_that_is_known_bounds_what_is_hidden(void **state)
+{
+    struct pb_parameters set = {NULL, 0, 0};
+
+    (void)state;
+    put(&set, "l1", "prefetch_bytes", 128);
+    put(&set, "l1", "line_bytes", 32);
+    put(&set, "l1", "size_bytes", 4640);
+    put(&set, "l1", "full_miss_bytes", 24576);
+    apply(&set);
+    assert_interval(&set, "l1", "size_bytes", 4640, 4480, 4640);
+    pb_parameters_clear(&set);
+}
+
 /* Random victims behind a prefetcher: the first laps that overflow may not miss, and the same
  * beside a carve-out. Of other victims all lines miss soon. */
 static void test_consistency__prefetched_lines_hide_first_misses(void **state)
@@ -430,6 +445,7 @@ int main(void)
         cmocka_unit_test(test_consistency__a_size_has_whole_lines),
         cmocka_unit_test(test_consistency__full_misses_follow_from_the_sets),
         cmocka_unit_test(test_consistency__a_sweep_bounds_full_misses),
+        cmocka_unit_test(test_consistency__line_that_is_known_bounds_what_is_hidden),
         cmocka_unit_test(test_consistency__prefetched_lines_hide_first_misses),
         cmocka_unit_test(test_consistency__nothing_answers_before_l2),
         cmocka_unit_test(test_consistency__a_miss_costs_what_the_next_level_answers),

@@ -363,7 +363,7 @@ static void test_faults__noise_of_all_loads_accuses_no_memory(void **state)
     }
 }
 
-/* A tail beyond the noise is told beside it. */
+/* A tail beyond the noise is reported beside it. */
 static void test_faults__tail_is_told_beside_noise(void **state)
 {
     struct pb_sheet row = {0};
