@@ -31,6 +31,7 @@ void pb_cache_chases_clear(struct pb_cache_chases *chases)
     free(chases->missing);
     free(chases->seen);
     free(chases->background);
+    free(chases->place);
     *chases = (struct pb_cache_chases){.count = 0};
 }
 
@@ -185,6 +186,31 @@ static void find_far_bits(struct pb_cache_chases *chases)
     }
 }
 
+/* Where each line of a shuffled array lies in its lap; one chase after the other. */
+static enum pb_status find_places(struct pb_cache_chases *chases, struct pb_error *err)
+{
+    size_t count = 0;
+    uint32_t *place;
+
+    for (size_t i = 0; i < chases->count; i++)
+        count += chases->items[i].is_shuffled ? chases->items[i].count : 0;
+    place = chases->place = calloc(count + 1, sizeof(*place));
+    if (place == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu places", count);
+    for (size_t i = 0; i < chases->count; i++) {
+        struct pb_cache_chase *chase = &chases->items[i];
+
+        if (!chase->is_shuffled)
+            continue;
+        for (size_t k = 0; k < chase->count; k++)
+            if (chase->offset_bytes[k] < chase->array_bytes)
+                place[chase->offset_bytes[k] / chase->stride_bytes] = (uint32_t)k;
+        chase->place = place;
+        place += chase->count;
+    }
+    return PB_OK;
+}
+
 enum pb_status pb_cache_chases_finish(struct pb_cache_chases *chases, struct pb_error *err)
 {
     size_t quarter = chases->of_kind[PB_CHASE_CONFLICT] / 4;
@@ -202,6 +228,8 @@ enum pb_status pb_cache_chases_finish(struct pb_cache_chases *chases, struct pb_
             sorted[chases->background_count++] = sorted[i];
     }
     chases->background = sorted;
+    if (find_places(chases, err) != PB_OK)
+        return PB_NO_MEMORY;
     find_far_bits(chases);
     for (size_t i = 0; i < chases->count; i++)
         for (size_t k = 0;
@@ -256,20 +284,38 @@ double pb_geometry_log_likelihood(const struct pb_geometry_fit *fit)
            log(rate_of_fast_misses) * (double)(fit->misses_wrong + fit->lacking);
 }
 
+enum { NO_LINE = UINT32_MAX };
+
 /* Lines by set of an array, and of those the ones that missed. */
 struct sets {
     uint32_t *lines, *missed; /* [geometry->sets] */
+    uint32_t *last, *before;  /* line of a set, line of the same set before it, or NO_LINE */
+    uint64_t first, step;     /* of the array's lines: an address, and their distance */
     size_t overfull;
 };
 
-static enum pb_status sets_open(const struct pb_geometry *geometry, struct sets *sets,
+/* The lines of the longest array of a kind. */
+static size_t count_lines(const struct pb_cache_chases *chases, const struct pb_geometry *geometry,
+                          enum pb_chase_kind kind)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < chases->count; i++)
+        if (chases->items[i].kind == kind && chases->items[i].array_bytes > bytes)
+            bytes = chases->items[i].array_bytes;
+    return (size_t)((bytes + geometry->prefetch_bytes) / geometry->line_bytes) + 2;
+}
+
+static enum pb_status sets_open(const struct pb_geometry *geometry, size_t lines, struct sets *sets,
                                 struct pb_error *err)
 {
-    sets->lines = calloc(2 * geometry->sets, sizeof(*sets->lines));
+    sets->lines = calloc(3 * geometry->sets + lines, sizeof(*sets->lines));
     if (sets->lines == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %llu sets",
                        (unsigned long long)geometry->sets);
     sets->missed = sets->lines + geometry->sets;
+    sets->last = sets->missed + geometry->sets;
+    sets->before = sets->last + geometry->sets;
     return PB_OK;
 }
 
@@ -279,17 +325,21 @@ static void fill_sets(const struct pb_geometry *geometry, uint64_t base, uint64_
 {
     uint64_t line = geometry->line_bytes, step = stride > line ? stride : line;
     uint64_t first = stride > line ? base : base / line * line;
+    uint32_t count = 0;
 
+    sets->first = first;
+    sets->step = step;
     bytes += geometry->prefetch_bytes;
     memset(sets->lines, 0, 2 * geometry->sets * sizeof(*sets->lines));
+    memset(sets->last, 0xff, geometry->sets * sizeof(*sets->last));
     sets->overfull = 0;
-    if (geometry->sets == 1) {
-        sets->lines[0] = (uint32_t)((base + bytes - first + step - 1) / step);
-        sets->overfull = sets->lines[0] > geometry->ways;
-        return;
+    for (uint64_t address = first; address < base + bytes; address += step) {
+        uint64_t set = pb_geometry_set(geometry, address);
+
+        sets->overfull += ++sets->lines[set] == geometry->ways + 1;
+        sets->before[count] = sets->last[set];
+        sets->last[set] = count++;
     }
-    for (uint64_t address = first; address < base + bytes; address += step)
-        sets->overfull += ++sets->lines[pb_geometry_set(geometry, address)] == geometry->ways + 1;
 }
 
 /* How many lines that are too many for their sets did not miss in a pass. */
@@ -405,10 +455,45 @@ static void score_sweep(const struct pb_cache_chase *chase, const struct pb_geom
 
 enum { CONFLICTS_MAX = 320 };
 
-/* Open loads of conflicts, which share one rate by the order of the array. */
-struct pool {
-    size_t open[2], missed[2];
+/* Open loads that miss at one rate, and those of them that missed. */
+struct rate {
+    size_t open, missed;
 };
+
+/* Sets of more lines are not ranked: it bounds the time. */
+enum { RANKS_MAX = 256, NO_RANK = RANKS_MAX };
+
+/*
+ * Open loads of conflicts. Either all of them miss at one rate, as victims are drawn, or each rank
+ * in the lap over their set at its own: to a policy that draws nothing all sets and all passes are
+ * alike, so that it always loses the same ranks. Both are as likely before, and every rate is
+ * integrated out.
+ */
+
+struct pool {
+    struct rate by_rank[RANKS_MAX + 1];
+};
+
+static double log_of_rate(struct rate rate)
+{
+    size_t open = rate.open > rate.missed ? rate.open : rate.missed;
+
+    return log_beta_binomial((double)rate.missed, (double)open, 1.0, 1.0);
+}
+
+static double log_of_pool(const struct pool *pool)
+{
+    struct rate all = {0, 0};
+    double by_rank = 0.0, alike;
+
+    for (size_t i = 0; i <= NO_RANK; i++) {
+        all.open += pool->by_rank[i].open;
+        all.missed += pool->by_rank[i].missed;
+        by_rank += log_of_rate(pool->by_rank[i]);
+    }
+    alike = log_of_rate(all);
+    return fmax(alike, by_rank) + log1p(exp(-fabs(alike - by_rank))) - log(2.0);
+}
 
 /* Loads of other sectors of a line that a conflict's stride steps over. */
 static uint64_t sectors_each(const struct pb_cache_chase *chase, const struct pb_geometry *geometry)
@@ -421,7 +506,7 @@ static uint64_t sectors_each(const struct pb_cache_chase *chase, const struct pb
 
 /* The sets that the added line overfills, and with it what is prefetched behind it. */
 struct set_conflicts {
-    uint64_t set[CONFLICTS_MAX], lines; /* lines of the array in them */
+    uint64_t set[CONFLICTS_MAX];
     size_t count;
     uint64_t lacking; /* misses that the added line must cause */
 };
@@ -442,7 +527,6 @@ static struct set_conflicts find_conflicts(const struct pb_cache_chase *chase,
         if (filled <= geometry->ways)
             continue;
         conflicts.set[conflicts.count++] = set;
-        conflicts.lines += sets->lines[set];
         conflicts.lacking += geometry->hides_misses ? 0 : filled - geometry->ways;
     }
     return conflicts;
@@ -456,6 +540,60 @@ static bool has_conflict(const struct set_conflicts *conflicts, uint64_t set)
     return false;
 }
 
+/*
+ * Do lines of the set have a rank? Not where a prefetch hides some of their misses, or any line may
+ * displace any other one, or a drawn order takes the sectors of a line apart.
+ */
+static bool has_ranks(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
+                      const struct sets *sets, uint64_t set)
+{
+    return !geometry->hides_misses && geometry->index != PB_INDEX_UNKNOWN &&
+           (chase->place == NULL || chase->stride_bytes >= geometry->line_bytes) &&
+           sets->lines[set] <= RANKS_MAX;
+}
+
+static uint32_t place_of(const struct pb_cache_chase *chase, uint32_t line)
+{
+    return chase->place != NULL ? chase->place[line] : line;
+}
+
+/* How many lines of its set go before a line of the array in the lap. */
+static size_t rank_of(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
+                      const struct sets *sets, uint64_t set, uint64_t address)
+{
+    uint32_t own = place_of(chase, (uint32_t)((address - sets->first) / sets->step));
+    size_t rank = 0;
+
+    if (!has_ranks(chase, geometry, sets, set))
+        return NO_RANK;
+    for (uint32_t line = sets->last[set]; line != NO_LINE; line = sets->before[line])
+        rank += place_of(chase, line) < own;
+    return rank;
+}
+
+/* The open loads of a pass: those of the sets that the added line overfills. */
+static size_t count_open(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
+                         const struct sets *sets, const struct set_conflicts *conflicts,
+                         struct pool *pool)
+{
+    uint64_t each = sectors_each(chase, geometry);
+    size_t open = 0;
+
+    if (geometry->index == PB_INDEX_UNKNOWN) {
+        pool->by_rank[NO_RANK].open += chase->count - 1;
+        return chase->count - 1;
+    }
+    for (size_t i = 0; i < conflicts->count; i++) {
+        size_t lines = sets->lines[conflicts->set[i]];
+        bool ranked = has_ranks(chase, geometry, sets, conflicts->set[i]);
+
+        for (size_t rank = 0; rank < lines; rank++)
+            pool->by_rank[ranked ? rank : NO_RANK].open += each;
+        open += lines * each;
+    }
+    return open;
+}
+
 /* sets[] hold the array's lines. */
 static void score_conflict(const struct pb_cache_chases *chases, const struct pb_cache_chase *chase,
                            const struct pb_geometry *geometry, const struct sets *sets,
@@ -466,7 +604,7 @@ static void score_conflict(const struct pb_cache_chases *chases, const struct pb
     size_t lines = 0;
     uint64_t before = UINT64_MAX, each = sectors_each(chase, geometry);
     struct set_conflicts conflicts = find_conflicts(chase, geometry, sets);
-    size_t open = all_open ? chase->count - 1 : conflicts.lines * each, missed = 0, other = 0;
+    size_t open = count_open(chase, geometry, sets, &conflicts, pool), missed = 0, other = 0;
 
     for (size_t i = 0; i < chase->misses; i++) {
         uint64_t address = chases->missing[chase->first_missing + i];
@@ -474,12 +612,17 @@ static void score_conflict(const struct pb_cache_chases *chases, const struct pb
         uint64_t set = pb_geometry_set(geometry, address);
         bool is_own = all_open || has_conflict(&conflicts, set);
         bool is_open = is_own || sets->lines[set] > geometry->ways;
+        struct rate *rate;
 
         if (!is_own && pb_cache_chases_is_background(chases, address))
             continue;
+        rate = &pool->by_rank[rank_of(chase, geometry, sets, set, address)];
         other += !is_open;
         fit->elsewhere += is_open && !is_own;
         missed += is_open;
+        rate->missed += is_open;
+        /* the array itself is too much for other sets */
+        rate->open += (sets->overfull > 0 && !all_open) && is_open;
         lines += is_open && line != before;
         before = line;
     }
@@ -488,10 +631,7 @@ static void score_conflict(const struct pb_cache_chases *chases, const struct pb
         fit->misses_wrong += lines * each > missed + each ? lines * each - missed - each : 0;
     }
     if (sets->overfull > 0 && !all_open)
-        open += missed; /* the array itself is too much for other sets */
-    open = open < missed ? missed : open;
-    pool->open[chase->is_shuffled] += open;
-    pool->missed[chase->is_shuffled] += missed;
+        open += missed;
     fit->hits += chase->count - 1 > open ? chase->count - 1 - open : 0;
     fit->hits_wrong += other;
     if (!all_open && conflicts.lacking > lines + chase->added_missed)
@@ -507,12 +647,11 @@ enum pb_status pb_geometry_score(const struct pb_cache_chases *chases,
                                  uint64_t most_bytes, size_t every, struct pb_geometry_fit *fit,
                                  struct pb_error *err)
 {
-    struct pool pool = {{0, 0}, {0, 0}};
     const struct pb_cache_chase *filled = NULL;
-    struct sets sets;
-    enum pb_status status = sets_open(geometry, &sets, err);
-
     size_t seen = 0;
+    struct pool pools[2] = {{{{0, 0}}}, {{{0, 0}}}}; /* in order, and in a drawn order */
+    struct sets sets;
+    enum pb_status status = sets_open(geometry, count_lines(chases, geometry, kind), &sets, err);
 
     for (size_t i = 0; status == PB_OK && i < chases->count; i++) {
         const struct pb_cache_chase *chase = &chases->items[i];
@@ -527,10 +666,10 @@ enum pb_status pb_geometry_score(const struct pb_cache_chases *chases,
             filled->base != chase->base)
             fill_sets(geometry, chase->base, chase->array_bytes, chase->stride_bytes, &sets);
         filled = chase;
-        score_conflict(chases, chase, geometry, &sets, &pool, fit);
+        score_conflict(chases, chase, geometry, &sets, &pools[chase->is_shuffled], fit);
     }
-    for (size_t i = 0; i < 2; i++)
-        fit->open += log_beta_binomial((double)pool.missed[i], (double)pool.open[i], 1.0, 1.0);
+    for (size_t i = 0; i < 2 && kind == PB_CHASE_CONFLICT; i++)
+        fit->open += log_of_pool(&pools[i]);
     if (status == PB_OK)
         free(sets.lines);
     return status;

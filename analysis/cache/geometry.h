@@ -9,8 +9,9 @@
  *   open   the first load of a line whose set has more lines than ways: its policy decides. Of such
  *          a set at least as many lines miss in every pass as it has lines too many
  * Loads that contradict it are noise at a rate that is not known (a beta prior, integrated out),
- * and so is the share of open loads that miss. No policy is assumed: those are compared afterwards,
- * over the lines of one set (replacement.h).
+ * and so is the share of open loads that miss: of all alike, or of conflicts by the line's rank in
+ * its set. No policy is assumed: those are compared afterwards, over the lines of one set
+ * (replacement.h).
  *
  * Source: N14 section 5.1 (a line more than fits shows its set); M16 section 4.2.
  */
@@ -40,9 +41,10 @@ struct pb_cache_chase {
     uint64_t far_bit;             /* the single bit of its offset that no other line has, or 0 */
     const uint64_t *offset_bytes; /* [count] */
     const unsigned char *seen;    /* [count] enum pb_load_class */
-    size_t count, misses;         /* of a conflict, without the added line's */
-    size_t background;            /* of the misses: of lines that miss whatever is added */
-    size_t first_missing;         /* of a conflict: addresses [misses] in pb_cache_chases.missing */
+    const uint32_t *place; /* in the lap, of the array's lines by stride; NULL: in their order */
+    size_t count, misses;  /* of a conflict, without the added line's */
+    size_t background;     /* of the misses: of lines that miss whatever is added */
+    size_t first_missing;  /* of a conflict: addresses [misses] in pb_cache_chases.missing */
     bool added_missed, is_shuffled, in_pieces;
 };
 
@@ -53,6 +55,7 @@ struct pb_cache_chases {
     uint64_t *missing;
     size_t missing_count;
     unsigned char *seen;
+    uint32_t *place;
     uint64_t *background; /* lines that miss in most conflicts, whatever is added; ascending */
     size_t background_count;
 };

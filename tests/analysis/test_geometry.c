@@ -13,6 +13,7 @@
 
 #include "analysis/device.h"
 #include "analysis/synthetic.h"
+#include "core/order.h"
 
 enum { BASE = 1 << 30, HIT = 200, MISS = 450, LINES_MAX = 4096, FAR_FIRST = 20, FAR_LAST = 25 };
 
@@ -21,8 +22,10 @@ struct toy {
     uint64_t line_bytes, sets, ways;
     uint64_t masks[8]; /* of the address; none: line number modulo sets */
     size_t mask_count;
-    size_t victims;    /* of a set in each pass, random; 0: all, as LRU loses them */
-    double noise;      /* share of hits that look like misses */
+    size_t victims; /* of a set in each pass, random; 0: all, as LRU loses them */
+    uint32_t lost;  /* ranks of a set that every pass loses, whatever its order; 0: see victims */
+    double noise;   /* share of hits that look like misses */
+    uint64_t shuffled; /* passes in a drawn order */
     bool has_no_index; /* what misses has nothing to do with addresses */
 };
 
@@ -42,20 +45,20 @@ static bool is_noise(const struct toy *toy, struct synthetic_noise *noise)
     return (double)synthetic_random(noise, 1000000) < 1e6 * toy->noise;
 }
 
-/* The lines of the added one's set, or so many victims of it. */
-static void miss_some(const struct toy *toy, struct synthetic_noise *noise, uint64_t lines,
-                      uint64_t added, bool *missed)
+/* The lines of the added one's set, or some of them, of a pass in this order. */
+static void miss_some(const struct toy *toy, struct synthetic_noise *noise, const uint64_t *order,
+                      uint64_t lines, uint64_t added, bool *missed)
 {
     uint64_t members[LINES_MAX], count = 0;
 
     for (uint64_t i = 0; i < lines; i++)
         if (toy->has_no_index ||
-            set_of(toy, BASE + i * toy->line_bytes) == set_of(toy, BASE + added))
-            members[count++] = i;
+            set_of(toy, BASE + order[i] * toy->line_bytes) == set_of(toy, BASE + added))
+            members[count++] = order[i];
     if (count < toy->ways)
         return;
     for (uint64_t i = 0; toy->victims == 0 && i < count; i++)
-        missed[members[i]] = true;
+        missed[members[i]] = toy->lost == 0 || (toy->lost >> i & 1) != 0;
     for (size_t i = 0; i < toy->victims; i++)
         missed[members[synthetic_random(noise, count)]] = true;
 }
@@ -63,7 +66,7 @@ static void miss_some(const struct toy *toy, struct synthetic_noise *noise, uint
 static void add_pass(struct pb_series *series, const struct toy *toy, struct synthetic_noise *noise,
                      const char *phase, uint64_t added)
 {
-    uint64_t lines = toy->sets * toy->ways;
+    uint64_t lines = toy->sets * toy->ways, order[LINES_MAX];
     static uint32_t latency[LINES_MAX + 1];
     static uint64_t index[LINES_MAX + 1];
     bool missed[LINES_MAX] = {false};
@@ -79,11 +82,15 @@ static void add_pass(struct pb_series *series, const struct toy *toy, struct syn
     PB_TEXT_SET(point.order, "given");
     PB_TEXT_SET(point.mode, "traced");
     PB_TEXT_SET(point.phase, phase);
-    miss_some(toy, noise, lines, added, missed);
+    for (uint64_t i = 0; i < lines; i++)
+        order[i] = i;
+    if (strcmp(phase, "conflict_shuffled") == 0)
+        pb_order_shuffle(order, lines, added);
+    miss_some(toy, noise, order, lines, added, missed);
     for (uint64_t i = 0; i <= lines; i++) {
-        bool misses = i == lines || missed[i] || is_noise(toy, noise);
+        bool misses = i == lines || missed[order[i]] || is_noise(toy, noise);
 
-        index[i] = i < lines ? i * toy->line_bytes : added;
+        index[i] = i < lines ? order[i] * toy->line_bytes : added;
         latency[i] = synthetic_latency(noise, misses ? MISS : HIT);
     }
     assert_int_equal(pb_series_append(series, &point, latency, index, NULL), PB_OK);
@@ -103,6 +110,8 @@ static void record(struct device *device, const struct toy *toy)
             add_pass(series, toy, &noise, "conflict", (uint64_t)1 << bit);
     for (uint64_t i = 0; i < 240; i++)
         add_pass(series, toy, &noise, "conflict", (lines + i) * toy->line_bytes);
+    for (uint64_t i = 0; i < toy->shuffled; i++)
+        add_pass(series, toy, &noise, "conflict_shuffled", (lines + i) * toy->line_bytes);
     device_infer(device);
 }
 
@@ -167,6 +176,15 @@ static void test_geometry__noise_breaks_no_index(void **state)
                                   .noise = 0.005});
 }
 
+/* Half of a set misses, always the same ranks, as a tree-PLRU does: no 512 sets of half the ways.
+ */
+static void test_geometry__ranks_that_never_miss_are_no_other_set(void **state)
+{
+    (void)state;
+    assert_geometry(
+        &(struct toy){.line_bytes = 128, .sets = 256, .ways = 12, .lost = 0x555, .shuffled = 16});
+}
+
 /* Any line may miss: no index has more of the likelihood than none at all. */
 static void test_geometry__victims_of_any_set_show_none(void **state)
 {
@@ -188,6 +206,7 @@ int main(void)
         cmocka_unit_test(test_geometry__parities_of_near_and_far_address_bits),
         cmocka_unit_test(test_geometry__few_victims_at_a_time_show_the_sets),
         cmocka_unit_test(test_geometry__noise_breaks_no_index),
+        cmocka_unit_test(test_geometry__ranks_that_never_miss_are_no_other_set),
         cmocka_unit_test(test_geometry__victims_of_any_set_show_none),
     };
 
