@@ -541,15 +541,16 @@ static bool has_conflict(const struct set_conflicts *conflicts, uint64_t set)
 }
 
 /*
- * Do lines of the set have a rank? Not where a prefetch hides some of their misses, or any line may
- * displace any other one, or a drawn order takes the sectors of a line apart.
+ * Do lines of the set have a rank? Not where any line may displace any other one, or a drawn order
+ * takes the sectors of a line apart.
  */
 static bool has_ranks(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
                       const struct sets *sets, uint64_t set)
 {
-    return !geometry->hides_misses && geometry->index != PB_INDEX_UNKNOWN &&
-           (chase->place == NULL || chase->stride_bytes >= geometry->line_bytes) &&
-           sets->lines[set] <= RANKS_MAX;
+    bool is_apart = chase->stride_bytes < geometry->line_bytes || geometry->hides_misses;
+
+    return geometry->index != PB_INDEX_UNKNOWN && (chase->place == NULL || !is_apart) &&
+           sets->lines[set] * sectors_each(chase, geometry) <= RANKS_MAX;
 }
 
 static uint32_t place_of(const struct pb_cache_chase *chase, uint32_t line)
@@ -557,17 +558,23 @@ static uint32_t place_of(const struct pb_cache_chase *chase, uint32_t line)
     return chase->place != NULL ? chase->place[line] : line;
 }
 
-/* How many lines of its set go before a line of the array in the lap. */
+/*
+ * The rank of a load: how many lines of its set go before in the lap. The sectors of a line share
+ * its outcome, but where a prefetch hides some of them each has a rank.
+ */
 static size_t rank_of(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
                       const struct sets *sets, uint64_t set, uint64_t address)
 {
     uint32_t own = place_of(chase, (uint32_t)((address - sets->first) / sets->step));
+    uint64_t each = sectors_each(chase, geometry);
     size_t rank = 0;
 
     if (!has_ranks(chase, geometry, sets, set))
         return NO_RANK;
     for (uint32_t line = sets->last[set]; line != NO_LINE; line = sets->before[line])
         rank += place_of(chase, line) < own;
+    if (geometry->hides_misses)
+        rank = rank * each + address % geometry->line_bytes * each / geometry->line_bytes;
     return rank;
 }
 
@@ -587,8 +594,11 @@ static size_t count_open(const struct pb_cache_chase *chase, const struct pb_geo
         size_t lines = sets->lines[conflicts->set[i]];
         bool ranked = has_ranks(chase, geometry, sets, conflicts->set[i]);
 
-        for (size_t rank = 0; rank < lines; rank++)
-            pool->by_rank[ranked ? rank : NO_RANK].open += each;
+        for (size_t load = 0; load < lines * each; load++) {
+            size_t rank = geometry->hides_misses ? load : load / each;
+
+            pool->by_rank[ranked ? rank : NO_RANK].open++;
+        }
         open += lines * each;
     }
     return open;

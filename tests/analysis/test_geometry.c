@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/cache/propose.h"
 #include "analysis/device.h"
 #include "analysis/synthetic.h"
 #include "core/order.h"
@@ -185,6 +186,79 @@ static void test_geometry__ranks_that_never_miss_are_no_other_set(void **state)
         &(struct toy){.line_bytes = 128, .sets = 256, .ways = 12, .lost = 0x555, .shuffled = 16});
 }
 
+/* Passes with lines behind an array, of which the given ones miss. */
+struct passes {
+    struct pb_cache_chase items[64];
+    uint64_t missing[64 * 16];
+    struct pb_cache_chases chases;
+};
+
+static void add_conflict(struct passes *passes, const struct pb_geometry *geometry, uint64_t lines,
+                         uint64_t added)
+{
+    struct pb_cache_chases *chases = &passes->chases;
+
+    chases->items = passes->items;
+    chases->missing = passes->missing;
+    chases->items[chases->count++] =
+        (struct pb_cache_chase){.kind = PB_CHASE_CONFLICT,
+                                .base = BASE,
+                                .stride_bytes = geometry->line_bytes,
+                                .array_bytes = lines * geometry->line_bytes,
+                                .added = BASE + added * geometry->line_bytes,
+                                .count = lines + 1,
+                                .first_missing = chases->missing_count,
+                                .added_missed = true};
+}
+
+static void add_miss(struct passes *passes, const struct pb_geometry *geometry, uint64_t line)
+{
+    struct pb_cache_chases *chases = &passes->chases;
+
+    chases->items[chases->count - 1].misses++;
+    chases->missing[chases->missing_count++] = BASE + line * geometry->line_bytes;
+}
+
+static struct pb_geometry_fit score(const struct passes *passes, const struct pb_geometry *geometry)
+{
+    struct pb_geometry_fit fit = {.open = 0.0};
+
+    assert_int_equal(
+        pb_geometry_score(&passes->chases, geometry, PB_CHASE_CONFLICT, UINT64_MAX, 1, &fit, NULL),
+        PB_OK);
+    return fit;
+}
+
+/* Half of a set's lines miss: always the same ranks, or other ones in every second pass. */
+static double likelihood_of_half_a_set(const struct pb_geometry *geometry, bool is_same)
+{
+    uint64_t lines = geometry->sets * geometry->ways;
+    struct passes passes = {.chases = {.count = 0}};
+
+    for (uint64_t i = 0; i < geometry->sets; i++) {
+        add_conflict(&passes, geometry, lines, lines + i);
+        for (uint64_t rank = is_same ? 0 : i % 2; rank < geometry->ways; rank += 2)
+            add_miss(&passes, geometry, rank * geometry->sets + i);
+    }
+    return pb_geometry_log_likelihood(
+        &(struct pb_geometry_fit){.open = score(&passes, geometry).open});
+}
+
+/* Prefetched or not: of a policy that draws nothing ranks show more than that some of a set miss.
+ */
+static void test_geometry__ranks_count_where_a_prefetch_hides_misses(void **state)
+{
+    struct pb_geometry geometry = {
+        .line_bytes = 128, .sector_bytes = 128, .index = PB_INDEX_MODULO, .sets = 64, .ways = 12};
+
+    (void)state;
+    for (int hides = 0; hides < 2; hides++) {
+        geometry.hides_misses = hides != 0;
+        assert_true(likelihood_of_half_a_set(&geometry, true) >
+                    likelihood_of_half_a_set(&geometry, false) + 300.0);
+    }
+}
+
 /* Any line may miss: no index has more of the likelihood than none at all. */
 static void test_geometry__victims_of_any_set_show_none(void **state)
 {
@@ -207,6 +281,7 @@ int main(void)
         cmocka_unit_test(test_geometry__few_victims_at_a_time_show_the_sets),
         cmocka_unit_test(test_geometry__noise_breaks_no_index),
         cmocka_unit_test(test_geometry__ranks_that_never_miss_are_no_other_set),
+        cmocka_unit_test(test_geometry__ranks_count_where_a_prefetch_hides_misses),
         cmocka_unit_test(test_geometry__victims_of_any_set_show_none),
     };
 
