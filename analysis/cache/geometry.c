@@ -292,6 +292,7 @@ struct sets {
     uint32_t *last, *before;  /* line of a set, line of the same set before it, or NO_LINE */
     uint64_t first, step;     /* of the array's lines: an address, and their distance */
     size_t overfull;
+    size_t open_lines; /* of conflicts: see count_overfull() */
 };
 
 /* The lines of the longest array of a kind. */
@@ -472,6 +473,7 @@ enum { RANKS_MAX = 256, NO_RANK = RANKS_MAX };
 
 struct pool {
     struct rate by_rank[RANKS_MAX + 1];
+    struct rate elsewhere; /* in sets that the array overfills by itself */
 };
 
 static double log_of_rate(struct rate rate)
@@ -492,7 +494,8 @@ static double log_of_pool(const struct pool *pool)
         by_rank += log_of_rate(pool->by_rank[i]);
     }
     alike = log_of_rate(all);
-    return fmax(alike, by_rank) + log1p(exp(-fabs(alike - by_rank))) - log(2.0);
+    return log_of_rate(pool->elsewhere) + fmax(alike, by_rank) +
+           log1p(exp(-fabs(alike - by_rank))) - log(2.0);
 }
 
 /* Loads of other sectors of a line that a conflict's stride steps over. */
@@ -578,13 +581,35 @@ static size_t rank_of(const struct pb_cache_chase *chase, const struct pb_geomet
     return rank;
 }
 
-/* The open loads of a pass: those of the sets that the added line overfills. */
+/*
+ * The lines of an array in sets that it overfills by itself, but for those that are background,
+ * whose misses are left out.
+ */
+static size_t count_overfull(const struct pb_cache_chases *chases,
+                             const struct pb_geometry *geometry, const struct sets *sets)
+{
+    uint64_t line = UINT64_MAX;
+    size_t lines = 0;
+
+    for (uint64_t set = 0; set < geometry->sets && sets->overfull > 0; set++)
+        lines += sets->lines[set] > geometry->ways ? sets->lines[set] : 0;
+    for (size_t i = 0; i < chases->background_count && lines > 0; i++) {
+        bool is_new = chases->background[i] / geometry->line_bytes != line;
+
+        line = chases->background[i] / geometry->line_bytes;
+        lines -= is_new &&
+                 sets->lines[pb_geometry_set(geometry, chases->background[i])] > geometry->ways;
+    }
+    return lines;
+}
+
+/* The open loads of a pass: of sets that the added line overfills, or the array by itself. */
 static size_t count_open(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
                          const struct sets *sets, const struct set_conflicts *conflicts,
                          struct pool *pool)
 {
     uint64_t each = sectors_each(chase, geometry);
-    size_t open = 0;
+    size_t elsewhere = sets->open_lines, open = 0;
 
     if (geometry->index == PB_INDEX_UNKNOWN) {
         pool->by_rank[NO_RANK].open += chase->count - 1;
@@ -600,8 +625,11 @@ static size_t count_open(const struct pb_cache_chase *chase, const struct pb_geo
             pool->by_rank[ranked ? rank : NO_RANK].open++;
         }
         open += lines * each;
+        if (lines > geometry->ways)
+            elsewhere -= lines < elsewhere ? lines : elsewhere;
     }
-    return open;
+    pool->elsewhere.open += elsewhere * each;
+    return open + elsewhere * each;
 }
 
 /* sets[] hold the array's lines. */
@@ -626,13 +654,12 @@ static void score_conflict(const struct pb_cache_chases *chases, const struct pb
 
         if (!is_own && pb_cache_chases_is_background(chases, address))
             continue;
-        rate = &pool->by_rank[rank_of(chase, geometry, sets, set, address)];
+        rate = is_own ? &pool->by_rank[rank_of(chase, geometry, sets, set, address)]
+                      : &pool->elsewhere;
         other += !is_open;
         fit->elsewhere += is_open && !is_own;
         missed += is_open;
         rate->missed += is_open;
-        /* the array itself is too much for other sets */
-        rate->open += (sets->overfull > 0 && !all_open) && is_open;
         lines += is_open && line != before;
         before = line;
     }
@@ -640,8 +667,6 @@ static void score_conflict(const struct pb_cache_chases *chases, const struct pb
         fit->misses += lines * each - lines;
         fit->misses_wrong += lines * each > missed + each ? lines * each - missed - each : 0;
     }
-    if (sets->overfull > 0 && !all_open)
-        open += missed;
     fit->hits += chase->count - 1 > open ? chase->count - 1 - open : 0;
     fit->hits_wrong += other;
     if (!all_open && conflicts.lacking > lines + chase->added_missed)
@@ -659,7 +684,7 @@ enum pb_status pb_geometry_score(const struct pb_cache_chases *chases,
 {
     const struct pb_cache_chase *filled = NULL;
     size_t seen = 0;
-    struct pool pools[2] = {{{{0, 0}}}, {{{0, 0}}}}; /* in order, and in a drawn order */
+    struct pool pools[2] = {{.elsewhere = {0, 0}}}; /* in order, and in a drawn order */
     struct sets sets;
     enum pb_status status = sets_open(geometry, count_lines(chases, geometry, kind), &sets, err);
 
@@ -673,8 +698,10 @@ enum pb_status pb_geometry_score(const struct pb_cache_chases *chases,
             continue;
         }
         if (filled == NULL || filled->array_bytes != chase->array_bytes ||
-            filled->base != chase->base)
+            filled->base != chase->base) {
             fill_sets(geometry, chase->base, chase->array_bytes, chase->stride_bytes, &sets);
+            sets.open_lines = count_overfull(chases, geometry, &sets);
+        }
         filled = chase;
         score_conflict(chases, chase, geometry, &sets, &pools[chase->is_shuffled], fit);
     }

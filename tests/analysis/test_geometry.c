@@ -259,6 +259,21 @@ static void test_geometry__ranks_count_where_a_prefetch_hides_misses(void **stat
     }
 }
 
+/* Two sets have a line too many by the array itself: none of their lines must hit. */
+static void test_geometry__all_lines_of_overfull_sets_are_open(void **state)
+{
+    const struct pb_geometry geometry = {
+        .line_bytes = 128, .sector_bytes = 128, .index = PB_INDEX_MODULO, .sets = 8, .ways = 4};
+    struct passes passes = {.chases = {.count = 0}};
+
+    (void)state;
+    add_conflict(&passes, &geometry, 34, 37);
+    add_miss(&passes, &geometry, 0);
+    add_miss(&passes, &geometry, 5);
+    assert_int_equal(score(&passes, &geometry).hits, 34 - 2 * 5 - 4);
+    assert_int_equal(score(&passes, &geometry).hits_wrong, 0);
+}
+
 /* Any line may miss: no index has more of the likelihood than none at all. */
 static void test_geometry__victims_of_any_set_show_none(void **state)
 {
@@ -282,6 +297,7 @@ int main(void)
         cmocka_unit_test(test_geometry__noise_breaks_no_index),
         cmocka_unit_test(test_geometry__ranks_that_never_miss_are_no_other_set),
         cmocka_unit_test(test_geometry__ranks_count_where_a_prefetch_hides_misses),
+        cmocka_unit_test(test_geometry__all_lines_of_overfull_sets_are_open),
         cmocka_unit_test(test_geometry__victims_of_any_set_show_none),
     };
 
