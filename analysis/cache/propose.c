@@ -30,9 +30,27 @@ void pb_hypotheses_clear(struct pb_hypotheses *hypotheses)
     *hypotheses = (struct pb_hypotheses){NULL, 0, 0};
 }
 
+static bool are_same(const struct pb_geometry *a, const struct pb_geometry *b)
+{
+    return a->index == b->index && a->sets == b->sets && a->ways == b->ways &&
+           a->line_bytes == b->line_bytes && a->sector_bytes == b->sector_bytes &&
+           a->prefetch_bytes == b->prefetch_bytes && a->hides_misses == b->hides_misses &&
+           a->mask_count == b->mask_count &&
+           memcmp(a->masks, b->masks, a->mask_count * sizeof(*a->masks)) == 0;
+}
+
 enum pb_status pb_hypotheses_add(struct pb_hypotheses *hypotheses,
                                  const struct pb_hypothesis *hypothesis, struct pb_error *err)
 {
+    for (size_t i = 0; i < hypotheses->count; i++) {
+        struct pb_hypothesis *known = &hypotheses->items[i];
+
+        if (!are_same(&known->geometry, &hypothesis->geometry))
+            continue;
+        if (hypothesis->log_likelihood > known->log_likelihood)
+            *known = *hypothesis;
+        return PB_OK;
+    }
     if (hypotheses->count == hypotheses->capacity) {
         size_t capacity = 2 * hypotheses->capacity + 64;
         struct pb_hypothesis *items =

@@ -15,7 +15,7 @@ struct pb_hypotheses {
     size_t count, capacity;
 };
 
-/* Adds a copy of an item. PB_NO_MEMORY. */
+/* Adds a copy of an item; of two with the same geometry the likelier one is kept. PB_NO_MEMORY. */
 enum pb_status pb_hypotheses_add(struct pb_hypotheses *hypotheses,
                                  const struct pb_hypothesis *hypothesis, struct pb_error *err);
 void pb_hypotheses_clear(struct pb_hypotheses *hypotheses);

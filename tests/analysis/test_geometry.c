@@ -274,6 +274,27 @@ static void test_geometry__all_lines_of_overfull_sets_are_open(void **state)
     assert_int_equal(score(&passes, &geometry).hits_wrong, 0);
 }
 
+/* Arrays of two lengths propose much the same: each counts once, by the likelier prior. */
+static void test_geometry__a_hypothesis_is_listed_once(void **state)
+{
+    struct pb_hypothesis first = {.geometry = {.line_bytes = 128, .sets = 8, .ways = 4},
+                                  .log_likelihood = -3.0},
+                         again = first;
+    struct pb_hypotheses hypotheses = {NULL, 0, 0};
+
+    (void)state;
+    again.log_likelihood = 0.0;
+    assert_int_equal(pb_hypotheses_add(&hypotheses, &first, NULL), PB_OK);
+    assert_int_equal(pb_hypotheses_add(&hypotheses, &again, NULL), PB_OK);
+    assert_int_equal(pb_hypotheses_add(&hypotheses, &first, NULL), PB_OK);
+    assert_int_equal(hypotheses.count, 1);
+    assert_true(hypotheses.items[0].log_likelihood == 0.0);
+    again.geometry.ways = 8;
+    assert_int_equal(pb_hypotheses_add(&hypotheses, &again, NULL), PB_OK);
+    assert_int_equal(hypotheses.count, 2);
+    pb_hypotheses_clear(&hypotheses);
+}
+
 /* Any line may miss: no index has more of the likelihood than none at all. */
 static void test_geometry__victims_of_any_set_show_none(void **state)
 {
@@ -298,6 +319,7 @@ int main(void)
         cmocka_unit_test(test_geometry__ranks_that_never_miss_are_no_other_set),
         cmocka_unit_test(test_geometry__ranks_count_where_a_prefetch_hides_misses),
         cmocka_unit_test(test_geometry__all_lines_of_overfull_sets_are_open),
+        cmocka_unit_test(test_geometry__a_hypothesis_is_listed_once),
         cmocka_unit_test(test_geometry__victims_of_any_set_show_none),
     };
 
