@@ -106,6 +106,7 @@ enum pb_status pb_observe(struct pb_sheet *sheet, const struct pb_witness *witne
     pb_observe_states(&observer);
     for (size_t i = 0; i < PB_CLASS_COUNT; i++)
         pb_sample_clear(&observer.accesses[i]);
+    pb_sample_clear(&observer.shared_cycles);
     pb_sample_clear(&observer.sm_cycles);
     pb_sample_clear(&observer.l2_cycles);
     pb_sample_clear(&observer.lap_mhz);

@@ -7,9 +7,10 @@
  *
  * The noise of a share is that of a Poisson count, from no fewer than four accesses more than were
  * seen: a tail of one in ten thousand is a handful of accesses, and a handful is not normal. Added
- * to it is what the device's time stamps make late by themselves: hits of shared memory and L1
- * never leave their SM, so what delays as many of them by as many cycles is no property of L2 or
- * DRAM.
+ * to it is what the device's time stamps make late by themselves: loads of shared memory, with bank
+ * conflicts or without, and hits of L1 never leave their SM, so what delays as many of them by as
+ * many cycles is no property of L2 or DRAM. What is too rare for so few of them to exclude proves
+ * nothing either.
  *
  * Source: facts sections 4 (noisy tails) and 5 (whole distributions).
  */
@@ -70,6 +71,30 @@ static void collect_traces(struct pb_observer *observer, const struct pb_recordi
     pb_sample_clear(&found);
 }
 
+/* Loads of shared memory, whatever their bank conflicts cost, each against the median of its own
+   point: all of a point take equally long but for the stamps. */
+static void collect_shared(struct pb_observer *observer, const struct pb_series *series)
+{
+    struct pb_pick pick = {"shared", "traced", NULL};
+    const struct pb_point *point;
+    size_t at = 0;
+
+    while ((point = pb_point_next(series, &pick, &at)) != NULL && observer->status == PB_OK) {
+        struct pb_accesses accesses = pb_point_accesses(series, point);
+        struct pb_sample cycles = {NULL, 0, 0};
+        double median, noise;
+
+        for (size_t i = 0; i < accesses.count && observer->status == PB_OK; i++)
+            observer->status =
+                pb_sample_add(&cycles, pb_access_cycles(&accesses, i), observer->err);
+        median = pb_observer_median(observer, &cycles, &noise);
+        for (size_t i = 0; i < cycles.count && observer->status == PB_OK; i++)
+            observer->status =
+                pb_sample_add(&observer->shared_cycles, cycles.values[i] - median, observer->err);
+        pb_sample_clear(&cycles);
+    }
+}
+
 /* The SM clock while this test ran, as its long laps saw it. */
 static void collect_clock(struct pb_observer *observer, const struct pb_series *series)
 {
@@ -97,21 +122,27 @@ void pb_observe_collect(struct pb_observer *observer, const struct pb_recording 
         if (observer->status == PB_OK &&
             (sources[i].test == NULL || strcmp(sources[i].test, recording->name) == 0))
             collect_traces(observer, recording, &sources[i]);
+    collect_shared(observer, &recording->series);
     collect_clock(observer, &recording->series);
 }
 
 /* The SM's own memories, from the innermost outwards: each is judged by those within it. */
 static void add_stamps(struct pb_observer *observer, enum pb_access_class class)
 {
-    const struct pb_sample *loads = &observer->accesses[class];
-    struct pb_sample *cycles = &observer->sm_cycles, sorted = {NULL, 0, 0};
+    const struct pb_sample *hits = &observer->accesses[PB_CLASS_L1];
+    struct pb_sample *cycles = &observer->sm_cycles;
 
-    for (size_t i = 0; i < loads->count && observer->status == PB_OK; i++)
+    if (class == PB_CLASS_SHARED && observer->status == PB_OK)
+        observer->status = pb_sample_sorted(&observer->shared_cycles, cycles, observer->err);
+    if (class != PB_CLASS_L1)
+        return;
+    for (size_t i = 0; i < hits->count && observer->status == PB_OK; i++)
         observer->status = pb_sample_add(
-            cycles, (loads->values[i] - 1.0) * observer->median_cycles[class], observer->err);
-    if (observer->status == PB_OK)
-        observer->status = pb_sample_sorted(cycles, &sorted, observer->err);
+            cycles, (hits->values[i] - 1.0) * observer->median_cycles[class], observer->err);
     if (observer->status == PB_OK) {
+        struct pb_sample sorted = {NULL, 0, 0};
+
+        observer->status = pb_sample_sorted(cycles, &sorted, observer->err);
         pb_sample_clear(cycles);
         *cycles = sorted;
     }
@@ -129,33 +160,36 @@ double pb_observer_stamp_noise(const struct pb_observer *observer)
            normal_quartiles;
 }
 
-/* By how many cycles the stamps alone move this quantile, beyond rounding. Of the loads two at
-   least lie farther out: a single one is chance. */
+/* By how many cycles the stamps alone may move this quantile, beyond rounding: theirs two
+   deviations of its rank farther out, as far as two of the loads lie beyond that. */
 static double stamp_quantile(const struct pb_observer *observer, double fraction)
 {
     const struct pb_sample *cycles = &observer->sm_cycles;
-    double edge = 2.0 / (double)cycles->count;
+    double n = (double)cycles->count, edge = 2.0 / n;
+    double wobble = 2.0 * sqrt(fraction * (1.0 - fraction) / n);
 
     if (cycles->count < LEAST_ACCESSES)
         return 0.0;
+    fraction += fraction < 0.5 ? -wobble : wobble;
     fraction = fmin(fmax(fraction, edge), 1.0 - edge);
     return fmax(0.0, fabs(pb_quantile(cycles->values, cycles->count, fraction)) - 1.0);
 }
 
-/* The share of loads that the stamps alone make so many cycles late. The square of a share has
-   k (k - 1) / n² as its unbiased estimate. */
+/* The share of loads that the stamps alone may make so many cycles late, k of n having been seen:
+   the root of its mean square, (k + 1) (k + 2) / n² where all shares were as likely before. So none
+   of n leaves 1.4 / n open, of which 3 / n, the upper bound at 95%, is two deviations. */
 static double stamp_share(const struct pb_observer *observer, double late_cycles)
 {
     const struct pb_sample *cycles = &observer->sm_cycles;
     size_t first, end;
+    double late;
 
     if (cycles->count < LEAST_ACCESSES)
         return 0.0;
     late_cycles -= 1.0; /* both medians are whole cycles */
     pb_sorted_range(cycles->values, cycles->count, late_cycles, INFINITY, &first, &end);
-    return end == first
-               ? 0.0
-               : sqrt((double)(end - first) * (double)(end - first - 1)) / (double)cycles->count;
+    late = (double)(end - first);
+    return sqrt((late + 1.0) * (late + 2.0)) / (double)cycles->count;
 }
 
 /* A quantile; half the distance of the quantiles two deviations around its rank. */
@@ -260,12 +294,24 @@ static void put_clock(struct pb_observer *observer)
     pb_sample_clear(&sorted);
 }
 
+/* All loads of shared memory, as late in medians of a hit as they are in cycles. */
+static void pool_shared(struct pb_observer *observer)
+{
+    const struct pb_sample *cycles = &observer->shared_cycles;
+    struct pb_sample *pool = &observer->accesses[PB_CLASS_SHARED];
+    double median = observer->median_cycles[PB_CLASS_SHARED];
+
+    pool->count = 0; /* the hits among them, which gave the median */
+    for (size_t i = 0; i < cycles->count && median > 0.0 && observer->status == PB_OK; i++)
+        observer->status = pb_sample_add(pool, 1.0 + cycles->values[i] / median, observer->err);
+}
+
 void pb_observe_accesses(struct pb_observer *observer)
 {
+    pool_shared(observer);
     for (int class = 0; class < PB_CLASS_COUNT; class ++) {
         put_class(observer, (enum pb_access_class) class);
-        if (class == PB_CLASS_SHARED || class == PB_CLASS_L1)
-            add_stamps(observer, (enum pb_access_class) class);
+        add_stamps(observer, (enum pb_access_class) class);
     }
     put_l2_states(observer);
     put_clock(observer);

@@ -29,6 +29,7 @@ struct pb_observer {
     const struct pb_witness *witness;
     struct pb_sample accesses[PB_CLASS_COUNT]; /* over the median of their own test */
     double median_cycles[PB_CLASS_COUNT];      /* of the last test, less overhead */
+    struct pb_sample shared_cycles;            /* the same of shared memory's loads, unsorted */
     struct pb_sample sm_cycles; /* by how many cycles loads that never left their SM took longer
                                    than their median, sorted: how far its time stamps repeat */
     struct pb_sample l2_cycles; /* median hit of each test */

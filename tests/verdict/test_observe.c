@@ -175,6 +175,40 @@ static void test_observe__shape_does_not_depend_on_the_latency(void **state)
     pb_sheet_clear(&slow.sheet);
 }
 
+/* Traces of shared memory, of so many loads with and without bank conflicts; none is late. */
+static void add_shared(struct dummy *dummy, size_t hits, size_t conflicts)
+{
+    struct synthetic_noise noise = {.overhead_cycles = 14, .state = 1};
+    struct pb_recording *recording = add_test(dummy, "shared_latency");
+
+    synthetic_constant(&recording->series, &noise, "shared", "reference", 30, hits);
+    recording = add_test(dummy, "bank_conflict");
+    for (uint32_t ways = 1; ways <= 32; ways *= 2)
+        synthetic_constant(&recording->series, &noise, "shared", "word4", 30 * ways, conflicts / 6);
+}
+
+/* None of 500 local loads late: at 95% up to 3 of 500 loads from DRAM may be so by the stamps
+   alone. With 12,000 more, bank conflicts among them, hardly any. */
+static void test_observe__tail_too_rare_for_the_local_loads_is_open(void **state)
+{
+    struct dummy few = {.count = 0}, many = {.count = 0};
+    struct pb_reading by_few, by_many;
+
+    (void)state;
+    add_dram(&few, 600, 0, 0);
+    add_shared(&few, 500, 0);
+    observe(&few);
+    add_dram(&many, 600, 0, 0);
+    add_shared(&many, 500, 12000);
+    observe(&many);
+    by_few = cell_of(&few.sheet, "dram_near.tail_fraction_1_5x");
+    by_many = cell_of(&many.sheet, "dram_near.tail_fraction_1_5x");
+    assert_true(by_few.noise > 1.4 / 500.0);
+    assert_true(by_many.noise < 1.1 * 2.0 / 2000.0); /* the chance of a count alone */
+    pb_sheet_clear(&few.sheet);
+    pb_sheet_clear(&many.sheet);
+}
+
 static void add_lap(struct pb_recording *recording, const char *phase, int64_t sm, uint64_t cycles)
 {
     struct pb_point *point;
@@ -435,6 +469,7 @@ int main(void)
         cmocka_unit_test(test_observe__tail_moves_shares_and_no_median),
         cmocka_unit_test(test_observe__test_of_a_later_method_gives_other_metrics),
         cmocka_unit_test(test_observe__shape_does_not_depend_on_the_latency),
+        cmocka_unit_test(test_observe__tail_too_rare_for_the_local_loads_is_open),
         cmocka_unit_test(test_observe__slowest_sms_are_ranked_and_named),
         cmocka_unit_test(test_observe__clock_that_falls_between_tests_is_seen),
         cmocka_unit_test(test_observe__counters_count_by_their_step),
