@@ -148,6 +148,16 @@ static void draw_tlbs(uint64_t *state, struct blind_profile *profile)
     }
 }
 
+/* TLB levels of any policy, by a copy of the state: what is drawn next does not depend on it. */
+static void draw_tlb_policies(uint64_t state, struct blind_profile *profile)
+{
+    static const char *const policies[] = {"random", "random", "random", "plru", "fifo", "lru"};
+
+    for (size_t i = 0; i < BLIND_TLBS && profile->tlbs[i].span_bytes > 0; i++)
+        profile->tlbs[i].policy =
+            policies[between(&state, 0, sizeof(policies) / sizeof(policies[0]) - 1)];
+}
+
 static void draw_sides(uint64_t *state, struct blind_profile *profile)
 {
     const struct blind_cache *l2 = &profile->caches[BLIND_L2];
@@ -196,6 +206,8 @@ void blind_draw_broad(uint64_t seed, struct blind_profile *profile_out)
     while (profile.memory_bytes < 8 * blind_cache_bytes(&profile.caches[BLIND_L2]))
         profile.memory_bytes *= 2;
     draw_tlbs(&state, &profile);
+    if (seed >= BLIND_TLB_POLICIES_FIRST)
+        draw_tlb_policies(state, &profile);
     draw_sides(&state, &profile);
     step = between(&state, 2, 35);
     profile.bank_bytes = (uint32_t)ONE_OF(&state, 4, 4, 8);

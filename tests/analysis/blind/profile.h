@@ -112,6 +112,9 @@ enum { BLIND_BROAD_FIRST = 3000000 };
  */
 enum { BLIND_PARALLEL_FIRST = 5900000 };
 
+/* And from here on with TLB levels of any replacement policy. */
+enum { BLIND_TLB_POLICIES_FIRST = 6460000 };
+
 void blind_draw(uint64_t seed, struct blind_profile *profile_out);
 
 /* As above, for seeds from BLIND_BROAD_FIRST on. */
