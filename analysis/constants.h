@@ -56,6 +56,19 @@
 #define PB_TLB_COVERAGE_SHARE  0.05 /* of the best one's gain */
 #define PB_TLB_INDEX_SHARE     0.9  /* likewise, of the index with too many bits */
 
+/* Chances of a miss with random victims are no closer to 0 and 1: latencies beside the noise. */
+#define PB_TLB_RARE 1e-3
+
+/* So many entries for each way miss as surely: a chance of exp(-20) to hit. */
+#define PB_TLB_SURE_MISS 20.0
+
+/*
+ * Random victims are where the log likelihood of all loads is within so many standard deviations of
+ * what their chances let expect. Drawn devices 6460000 to 6460019: of structures that were drawn
+ * with random victims 7.5 at most; of other levels that random victims explain best 18 and more.
+ */
+#define PB_TLB_RANDOM_SIGMAS 8.0
+
 /* A structure that predicts so many of the places that clearly begin to miss needs no other. */
 #define PB_TLB_EXPLAINED 0.99
 

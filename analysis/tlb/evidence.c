@@ -12,7 +12,8 @@ enum {
     HITS_PAGES = 8, /* as many surely hit every TLB of every GPU known */
     ENDS = 5,       /* chases at either end of a scan that tell what a line takes */
     BASES_MAX = 1 + PB_TLB_CACHES_MAX, /* candidates for what a line takes, at least 4 */
-    BELOW = 64                         /* cycles below a line's that tables reach */
+    BELOW = 64,                        /* cycles below a line's that tables reach */
+    ODDS_MAX = 60                      /* log odds of one load, which float holds */
 };
 
 /* Log likelihood of an access by its cycles above the line and the levels before: hit, or miss. */
@@ -136,25 +137,28 @@ static enum pb_status allocate(struct pb_tlb_evidence *evidence, struct pb_error
     const struct pb_tlb_scans *scans = evidence->scans;
 
     evidence->gain = calloc(scans->count, sizeof(*evidence->gain));
+    evidence->odds = calloc(scans->count, sizeof(*evidence->odds));
     for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++) {
         evidence->onset_pages[i] = calloc(scans->count, sizeof(*evidence->onset_pages[i]));
         if (evidence->onset_pages[i] == NULL)
             return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu scans", scans->count);
     }
-    for (size_t s = 0; s < scans->count && evidence->gain != NULL; s++) {
+    for (size_t s = 0; s < scans->count && evidence->gain != NULL && evidence->odds != NULL; s++) {
         const struct pb_tlb_scan *scan = &scans->items[s];
+        size_t bytes = scan->place_count * (scan->chase_count + 1) * sizeof(float);
 
-        evidence->gain[s] =
-            malloc(scan->place_count * (scan->chase_count + 1) * sizeof(*evidence->gain[s]));
+        evidence->gain[s] = malloc(bytes);
+        evidence->odds[s] = malloc(bytes);
         for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++) {
             evidence->onset_pages[i][s] =
                 malloc(scan->page_count * sizeof(*evidence->onset_pages[i][s]));
-            if (evidence->onset_pages[i][s] == NULL || evidence->gain[s] == NULL)
+            if (evidence->onset_pages[i][s] == NULL || evidence->gain[s] == NULL ||
+                evidence->odds[s] == NULL)
                 return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages",
                                scan->page_count);
         }
     }
-    return evidence->gain == NULL
+    return evidence->gain == NULL || evidence->odds == NULL
                ? pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu scans", scans->count)
                : PB_OK;
 }
@@ -166,11 +170,14 @@ void pb_tlb_evidence_clear(struct pb_tlb_evidence *evidence)
     for (size_t s = 0; s < count; s++) {
         if (evidence->gain != NULL)
             free(evidence->gain[s]);
+        if (evidence->odds != NULL)
+            free(evidence->odds[s]);
         for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++)
             if (evidence->onset_pages[i] != NULL)
                 free(evidence->onset_pages[i][s]);
     }
     free(evidence->gain);
+    free(evidence->odds);
     for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++)
         free(evidence->onset_pages[i]);
     memset(evidence, 0, sizeof(*evidence));
@@ -208,20 +215,35 @@ uint32_t pb_tlb_lookup_pages(const struct pb_tlb_evidence *evidence, size_t scan
     return evidence->onset_pages[evidence->position - 1][scan][page];
 }
 
-/* What the levels found so far add to a load of a chase. */
-static double known_cycles(const struct pb_tlb_evidence *evidence, size_t scan, size_t place,
-                           uint32_t pages)
+/*
+ * What a load of a chase takes beyond its line, less what the levels found so far add. One that is
+ * replaced at random adds what the load takes, and what hits it is looked up in no level behind.
+ */
+static double excess_of(const struct pb_tlb_evidence *evidence, size_t scan, size_t place,
+                        size_t chase, double base_cycles, bool *is_hit_out)
 {
-    double sum = 0.0;
+    uint32_t pages = evidence->scans->items[scan].pages[chase];
+    double left = *pb_tlb_cycles(&evidence->scans->items[scan], place, chase) - base_cycles;
 
-    for (size_t i = 0; i < evidence->level_count; i++)
-        if (evidence->onset_pages[i][scan][place] <= pages)
-            sum += evidence->penalty_cycles[i];
-    return sum;
+    *is_hit_out = false;
+    for (size_t i = 0; i < evidence->level_count; i++) {
+        if (evidence->onset_pages[i][scan][place] > pages)
+            continue;
+        if (evidence->is_random[i] && left < evidence->penalty_cycles[i] / 2.0) {
+            *is_hit_out = i < evidence->position;
+            break;
+        }
+        left -= evidence->penalty_cycles[i];
+    }
+    return left;
 }
 
-/* Cycles of a place less what the known levels add: the median of the first or last chases. */
-static double end_of(const struct pb_tlb_evidence *evidence, size_t s, size_t place, bool is_last)
+/*
+ * Cycles of a place less what the known levels add to a line of base_cycles: the median of the
+ * first or last chases.
+ */
+static double end_of(const struct pb_tlb_evidence *evidence, size_t s, size_t place,
+                     double base_cycles, bool is_last)
 {
     const struct pb_tlb_scan *scan = &evidence->scans->items[s];
     double cycles[ENDS];
@@ -229,10 +251,11 @@ static double end_of(const struct pb_tlb_evidence *evidence, size_t s, size_t pl
 
     for (size_t i = 0; i < scan->chase_count && count < ENDS; i++) {
         size_t w = is_last ? scan->chase_count - 1 - i : i;
-        double here = *pb_tlb_cycles(scan, place, w);
+        bool is_hit;
+        double here = excess_of(evidence, s, place, w, base_cycles, &is_hit);
 
         if (!isnan(here))
-            cycles[count++] = here - known_cycles(evidence, s, place, scan->pages[w]);
+            cycles[count++] = base_cycles + here;
     }
     return count == 0 ? NAN : median_of(cycles, count);
 }
@@ -262,8 +285,8 @@ static size_t find_bases(const struct pb_tlb_evidence *evidence, size_t scan, si
 
     if (evidence->is_uniform)
         return find_uniform_bases(evidence, bases);
-    first = end_of(evidence, scan, place, false);
-    last = end_of(evidence, scan, place, true);
+    first = end_of(evidence, scan, place, evidence->base_cycles, false);
+    last = end_of(evidence, scan, place, first, true);
     bases[0].cycles = first;
     bases[1].cycles = first - penalty_cycles;
     bases[2].cycles = last;
@@ -303,12 +326,12 @@ static void count_excess(const struct pb_tlb_evidence *evidence, double *counts)
             if (lookup > scan->page_count)
                 continue;
             if (!evidence->is_uniform)
-                base = end_of(evidence, s, place, false);
+                base = end_of(evidence, s, place, base, false);
             for (size_t w = scan->first_chase[lookup]; w < scan->chase_count; w++) {
-                double here = *pb_tlb_cycles(scan, place, w) - base -
-                              known_cycles(evidence, s, place, scan->pages[w]);
+                bool is_hit;
+                double here = excess_of(evidence, s, place, w, base, &is_hit);
 
-                if (here >= 0.0 && here < PB_TLB_CYCLES_MAX - 1.0)
+                if (!is_hit && here >= 0.0 && here < PB_TLB_CYCLES_MAX - 1.0)
                     counts[(int)lround(here)]++;
             }
         }
@@ -473,33 +496,34 @@ static size_t table_row(double excess)
     return at < PB_TLB_CYCLES_MAX + BELOW ? (size_t)at : PB_TLB_CYCLES_MAX + BELOW - 1;
 }
 
+/* By how much a miss explains a load better than a hit does, in log likelihood; *hit_out: a hit. */
+static double weigh_load(const struct pb_tlb_evidence *evidence, const struct table *table,
+                         size_t s, size_t place, size_t w, double base_cycles, double *hit_out)
+{
+    bool is_hit;
+    double excess = excess_of(evidence, s, place, w, base_cycles, &is_hit);
+    size_t row = isnan(excess) ? 0 : table_row(excess);
+
+    *hit_out = isnan(excess) ? 0.0 : table->hit[row];
+    return isnan(excess) || is_hit ? 0.0 : (double)table->miss[row] - table->hit[row];
+}
+
 /* With a line that takes `base`: adds the better of what is there and this. */
 static void weigh_base(const struct pb_tlb_evidence *evidence, const struct table *table, size_t s,
                        size_t place, const struct base *base, float *log_at)
 {
     const struct pb_tlb_scan *scan = &evidence->scans->items[s];
-    double sum = base->log_prior, misses = 0.0;
+    double sum = base->log_prior, hit;
 
-    for (size_t w = 0; w < scan->chase_count; w++) {
-        double cycles = *pb_tlb_cycles(scan, place, w);
-
-        if (!isnan(cycles))
-            misses += table->miss[table_row(cycles - base->cycles -
-                                            known_cycles(evidence, s, place, scan->pages[w]))];
-    }
+    for (size_t w = 0; w < scan->chase_count; w++)
+        sum += weigh_load(evidence, table, s, place, w, base->cycles, &hit) + hit;
     for (size_t w = 0; w <= scan->chase_count; w++) {
-        float here = (float)(sum + misses);
-        double cycles = w < scan->chase_count ? *pb_tlb_cycles(scan, place, w) : NAN;
+        float here = (float)sum;
 
         if (here > log_at[w])
             log_at[w] = here;
-        if (!isnan(cycles)) {
-            size_t at =
-                table_row(cycles - base->cycles - known_cycles(evidence, s, place, scan->pages[w]));
-
-            misses -= table->miss[at];
-            sum += table->hit[at];
-        }
+        if (w < scan->chase_count)
+            sum -= weigh_load(evidence, table, s, place, w, base->cycles, &hit);
     }
 }
 
@@ -538,6 +562,58 @@ double pb_tlb_weigh(struct pb_tlb_evidence *evidence, double penalty_cycles)
     return most;
 }
 
+/* The same where every load may miss or hit, with the line that explains most so. */
+static double weigh_loads(struct pb_tlb_evidence *evidence, const struct table *table, size_t s,
+                          size_t place, double penalty_cycles)
+{
+    const struct pb_tlb_scan *scan = &evidence->scans->items[s];
+    float *odds = evidence->odds[s] + place * (scan->chase_count + 1);
+    uint32_t lookup = pb_tlb_lookup_pages(evidence, s, place);
+    size_t base_count = 0, first = scan->chase_count, chosen = 0;
+    double none = -INFINITY, best = -INFINITY, of_line = 0.0, hit;
+    struct base bases[BASES_MAX];
+
+    if (lookup <= scan->page_count) {
+        base_count = find_bases(evidence, s, place, penalty_cycles, bases);
+        first = scan->first_chase[lookup];
+    }
+    for (size_t i = 0; i < base_count; i++) {
+        double hits = bases[i].log_prior, more = 0.0;
+
+        for (size_t w = 0; w < scan->chase_count; w++) {
+            double miss = weigh_load(evidence, table, s, place, w, bases[i].cycles, &hit);
+
+            hits += hit;
+            more += w >= first ? fmax(miss, 0.0) : 0.0;
+        }
+        none = fmax(none, hits);
+        if (hits + more > best) {
+            best = hits + more;
+            of_line = hits;
+            chosen = i;
+        }
+    }
+    for (size_t w = 0; w < scan->chase_count; w++)
+        odds[w] = base_count == 0 || w < first
+                      ? 1.0F
+                      : (float)exp(fmin(ODDS_MAX, weigh_load(evidence, table, s, place, w,
+                                                             bases[chosen].cycles, &hit)));
+    odds[scan->chase_count] = base_count == 0 ? 0.0F : (float)(of_line - none);
+    return base_count == 0 ? 0.0 : best - none;
+}
+
+double pb_tlb_weigh_each(struct pb_tlb_evidence *evidence, double penalty_cycles)
+{
+    struct table table;
+    double most = 0.0;
+
+    fill_table(evidence, penalty_cycles, &table);
+    for (size_t s = 0; s < evidence->scans->count; s++)
+        for (size_t place = 0; place < evidence->scans->items[s].place_count; place++)
+            most += weigh_loads(evidence, &table, s, place, penalty_cycles);
+    return most;
+}
+
 /* Excess of all accesses over what is known, counted by cycles. */
 static void count_all(const struct pb_tlb_evidence *evidence, double *counts)
 {
@@ -545,12 +621,13 @@ static void count_all(const struct pb_tlb_evidence *evidence, double *counts)
         const struct pb_tlb_scan *scan = &evidence->scans->items[s];
 
         for (size_t place = 0; place < scan->place_count; place++) {
-            double base =
-                evidence->is_uniform ? evidence->base_cycles : end_of(evidence, s, place, false);
+            double base = evidence->base_cycles;
 
+            if (!evidence->is_uniform)
+                base = end_of(evidence, s, place, base, false);
             for (size_t w = 0; w < scan->chase_count; w++) {
-                double here = *pb_tlb_cycles(scan, place, w) - base -
-                              known_cycles(evidence, s, place, scan->pages[w]);
+                bool is_hit;
+                double here = excess_of(evidence, s, place, w, base, &is_hit);
 
                 if (here >= 0.0 && here < PB_TLB_CYCLES_MAX - 1.0)
                     counts[(int)lround(here)]++;
@@ -567,11 +644,11 @@ static double log_of_place(const struct pb_tlb_evidence *evidence, const float *
     double sum = base->log_prior;
 
     for (size_t w = 0; w < scan->chase_count; w++) {
-        double here = *pb_tlb_cycles(scan, place, w);
+        bool is_hit;
+        double here = excess_of(evidence, s, place, w, base->cycles, &is_hit);
 
         if (!isnan(here))
-            sum += hit[table_row(here - base->cycles -
-                                 known_cycles(evidence, s, place, scan->pages[w]))];
+            sum += hit[table_row(here)];
     }
     return sum;
 }

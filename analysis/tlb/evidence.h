@@ -42,6 +42,7 @@ struct pb_tlb_evidence {
     size_t level_count;      /* found so far */
     size_t position;         /* of the level looked for: level_count, or 0: before all of these */
     double penalty_cycles[PB_TLB_FOUND_MAX]; /* of each */
+    bool is_random[PB_TLB_FOUND_MAX];        /* a page may hit again once it has begun to miss */
     uint64_t coverage_bytes[PB_TLB_FOUND_MAX];
     uint32_t **onset_pages[PB_TLB_FOUND_MAX]; /* [scan][page] with which it begins to miss */
     /* What loads take more than these levels explain, the commonest first; shares of all such loads
@@ -49,6 +50,7 @@ struct pb_tlb_evidence {
     double step_cycles[PB_TLB_STEPS_MAX], step_share[PB_TLB_STEPS_MAX];
     size_t step_count;
     float **gain; /* [scan][place][chase_count + 1], of the step looked at last */
+    float **odds; /* likewise, see pb_tlb_weigh_each() */
 };
 
 /*
@@ -80,6 +82,13 @@ enum pb_status pb_tlb_propose_steps(struct pb_tlb_evidence *evidence, struct pb_
  * itself would gain: no structure gains more.
  */
 double pb_tlb_weigh(struct pb_tlb_evidence *evidence, double penalty_cycles);
+
+/*
+ * Fills `odds` for a level with such a penalty, where any load may miss or hit: the likelihood
+ * ratio of a miss of each load, and at [chase_count] what the line costs in log likelihood with
+ * which these are explained best. Returns what the better of both would gain with every load.
+ */
+double pb_tlb_weigh_each(struct pb_tlb_evidence *evidence, double penalty_cycles);
 
 /*
  * The share of loads that take a cache's step, of those that miss none of the levels found: before

@@ -8,7 +8,8 @@
  * likelihood of all accesses, less the price of their parameters. A step of a cache behind L2 is no
  * level. An interval holds what the accesses cannot tell from the value.
  *
- * Limit: levels that are replaced in order (LRU); of a tree PLRU only the entries are stated.
+ * Limit: levels that are replaced in order (LRU) or at random; of a tree PLRU only the entries are
+ * stated.
  *
  * Source: M16 section 4.4 for the chases, N14 section 5.1 for the index.
  */
@@ -38,8 +39,8 @@ struct level {
     struct pb_estimate penalty;
     double confidence, coverage_confidence, sets_confidence; /* coverages, sets of all as likely */
     double reach_confidence;
-    double explained; /* of what places speak for: that it is a level */
-    bool is_lru;
+    double explained;  /* of what places speak for: that it is a level */
+    bool is_explained; /* by LRU or random victims */
     size_t seen, agreeing;
 };
 
@@ -397,7 +398,7 @@ static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ra
     if (status != PB_OK)
         return status;
     explained = fmax(((double)check.agreeing + 1.0) / ((double)check.seen + 2.0),
-                     level.best.gain / ranking->bound);
+                     fmin(1.0, level.best.gain / ranking->bound));
     least = !is_like_cache          ? PB_TLB_LEVEL_SHARE
             : evidence->is_l2_known ? PB_TLB_FAR_LEVEL_SHARE
                                     : PB_TLB_EXPLAINED;
@@ -413,11 +414,16 @@ static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ra
     level.reach_confidence *= explained;
     level.coverage_confidence *= explained;
     level.sets_confidence *= explained;
-    level.is_lru = level.best.set_count > 1 || check.misses != check.fits + 1 ||
-                   (double)check.misses > level.entries.low ||
-                   (double)check.agreeing >= PB_TLB_EXPLAINED * (double)check.seen;
-    if (!level.is_lru)
+    level.is_explained =
+        level.best.is_random || (ranking->unexplained_entries == 0.0 &&
+                                 (level.best.set_count > 1 || check.misses != check.fits + 1 ||
+                                  (double)check.misses > level.entries.low ||
+                                  (double)check.agreeing >= PB_TLB_EXPLAINED * (double)check.seen));
+    if (!level.is_explained && check.fits > 0)
         level.entries = (struct pb_estimate){check.fits, check.fits, check.misses - 1.0};
+    if (ranking->unexplained_entries > 0.0)
+        widen(&level.entries, fmin(ranking->unexplained_entries, pb_tlb_entry_count(&level.best)),
+              fmax(ranking->unexplained_entries, pb_tlb_entry_count(&level.best)));
     level.seen = check.seen;
     level.agreeing = check.agreeing;
     for (size_t i = levels->count; i > evidence->position; i--)
@@ -663,6 +669,11 @@ static void state_ways(const struct pb_case *at, size_t i, const struct level *l
     const struct pb_tlb_structure *best = &level->best;
     struct pb_estimate list[PB_LIST_MAX];
 
+    if (best->is_random) {
+        pb_parameter_set_number(answer(at, i, "way_counts"), level->ways, level->sets_confidence,
+                                "random victims: loads miss as often as with that many in a set");
+        return;
+    }
     if (best->is_equal) {
         pb_parameter_set_number(answer(at, i, "way_counts"), level->ways, level->sets_confidence,
                                 "LRU: sets that overflow miss as a whole; %zu of %zu places as "
@@ -687,16 +698,22 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
     static const double largest_page = (double)((uint64_t)2 << 20);
     struct pb_estimate reach = level->reach, covers = level->coverage;
 
-    if (!level->is_lru)
+    if (!level->is_explained)
         reach = (struct pb_estimate){level->entries.value * coverage,
                                      level->entries.low * level->coverage.low,
                                      level->entries.high * coverage};
     if (covers.low <= (double)least_bytes)
         covers.low = reach.low = 0.0;
-    pb_parameter_set_number(answer(at, i, "entry_count"), level->entries, confidence,
-                            "likeliest of all structures: log likelihood %.0f above none; %zu of "
-                            "%zu places begin to miss as predicted",
-                            level->best.gain, level->agreeing, level->seen);
+    if (level->best.is_random)
+        pb_parameter_set_number(answer(at, i, "entry_count"), level->entries, confidence,
+                                "random victims: log likelihood %.0f above none; loads miss as "
+                                "often as with that many",
+                                level->best.gain);
+    else
+        pb_parameter_set_number(answer(at, i, "entry_count"), level->entries, confidence,
+                                "likeliest of all structures: log likelihood %.0f above none; %zu "
+                                "of %zu places begin to miss as predicted",
+                                level->best.gain, level->agreeing, level->seen);
     pb_parameter_set_number(answer(at, i, "entry_coverage_bytes"), covers,
                             level->coverage_confidence,
                             "pages that hit and miss together, over all strides%s",
@@ -713,13 +730,14 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
                               "that the page size does not appear in the timings");
     pb_parameter_set_number(answer(at, i, "penalty_cycles"), level->penalty, level->explained,
                             "M16 4.4: what a line takes longer where it misses this level");
-    if (level->is_lru) {
+    if (level->is_explained) {
         pb_parameter_set_number(answer(at, i, "set_count"), level->sets, level->sets_confidence,
                                 "likeliest of all structures");
         state_ways(at, i, level);
         state_index(at, i, level);
     } else {
-        static const char reason[] = "unexplained: not LRU, pages begin to miss one by one";
+        static const char reason[] =
+            "unexplained: not LRU, pages begin to miss one by one, and not as by random victims";
 
         pb_parameter_set_none(answer(at, i, "set_count"), "%s", reason);
         pb_parameter_set_none(answer(at, i, "way_counts"), "%s", reason);

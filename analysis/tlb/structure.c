@@ -8,10 +8,20 @@
 #include "analysis/cache/gf2.h"
 #include "analysis/constants.h"
 
-enum { COVERAGES_MAX = 24, SETS_MODULO_MAX = 16, WAYS_MAX = 8192, ENTRY_BYTES = 6 };
+enum {
+    COVERAGES_MAX = 24,
+    SETS_MODULO_MAX = 16,
+    WAYS_MAX = 8192,
+    ENTRY_BYTES = 6,
+    RANDOM_SETS_MAX = 5,
+    RANDOM_COVERAGES = 4
+};
 
 /* Log odds of what need not be kept. */
 static const double UNLIKELY = 30.0;
+
+/* What random victims must be able to gain beyond LRU: less is of a few loads beside the noise. */
+static const double RANDOM_LEAST = 300.0;
 
 /* An entry as a scan comes to it: looked up from a chase of so many pages on, by this page. */
 struct unit {
@@ -40,6 +50,7 @@ struct scorer {
     const float **rows;    /* [pages] gains of the recorded units of a set, */
     uint32_t *onset_pages; /* [pages] predicted of one scan */
     uint32_t *rank;        /* [pages] and their places in its order */
+    double *chance;        /* [pages] of a miss, of one set */
     uint16_t *links;       /* [PB_TLB_UNEQUAL_MAX][PB_TLB_UNEQUAL_MAX] */
     struct pb_tlb_ranking *ranking;
 };
@@ -814,12 +825,13 @@ static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
     scorer->begin = malloc((((size_t)1 << PB_TLB_PARITIES_MAX) + 2) * sizeof(*scorer->begin));
     scorer->by_onset = malloc(2 * (chases + 1) * sizeof(*scorer->by_onset));
     scorer->by_ways = malloc((WAYS_MAX + 1) * sizeof(*scorer->by_ways));
+    scorer->chance = malloc((pages + 1) * sizeof(*scorer->chance));
     scorer->links =
         malloc((size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX * sizeof(*scorer->links));
     if (scorer->units.items == NULL || scorer->units.count == NULL || scorer->ordered == NULL ||
         scorer->rows == NULL || scorer->rank == NULL || scorer->onset_pages == NULL ||
         scorer->set_of == NULL || scorer->begin == NULL || scorer->by_onset == NULL ||
-        scorer->by_ways == NULL || scorer->links == NULL)
+        scorer->by_ways == NULL || scorer->chance == NULL || scorer->links == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages", pages);
     return PB_OK;
 }
@@ -838,6 +850,7 @@ static void release(struct scorer *scorer)
     free(scorer->begin);
     free(scorer->by_onset);
     free(scorer->by_ways);
+    free(scorer->chance);
     free(scorer->links);
 }
 
@@ -1006,6 +1019,209 @@ static void score_smaller(struct scorer *scorer)
     }
 }
 
+/*
+ * Of each of so many entries of a set with random victims: the chance to miss in the last pass. It
+ * hits where none of the misses of the others since its last lookup took its way.
+ */
+static void predict_misses(double *chance, size_t count, double ways, size_t warm_passes)
+{
+    double kept = 1.0;
+
+    if ((double)count > PB_TLB_SURE_MISS * ways) {
+        for (size_t i = 0; i < count; i++)
+            chance[i] = 1.0;
+        return;
+    }
+    for (size_t i = 0; i < count;
+         i++) { /* in the first pass all miss; empty ways are filled first */
+        chance[i] = (double)i >= ways ? 1.0 : 0.0;
+        kept *= 1.0 - chance[i] / ways;
+    }
+    for (size_t pass = 0; pass < warm_passes; pass++) {
+        for (size_t i = 0; i < count; i++) {
+            kept /= 1.0 - chance[i] / ways;
+            chance[i] = 1.0 - kept;
+            kept *= 1.0 - chance[i] / ways;
+        }
+    }
+}
+
+/* What loads speak for a structure with random victims, and how much they were to by chance. */
+struct fit {
+    bool is_judged;
+    double gain, expected, variance;
+};
+
+/* Loads of one set with one chase: their chances to miss are known. */
+static void weigh_set(const struct scorer *scorer, size_t s, size_t w, const struct unit *units,
+                      size_t count, struct fit *fit)
+{
+    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
+    double product = 1.0;
+
+    for (size_t i = 0; i < count; i++) {
+        double chance = fmin(fmax(scorer->chance[i], PB_TLB_RARE), 1.0 - PB_TLB_RARE), odds;
+
+        if (units[i].page >= scan->place_count)
+            continue;
+        odds = scorer->evidence->odds[s][units[i].page * (scan->chase_count + 1) + w];
+        product *= 1.0 - chance + chance * odds;
+        if (product < 1e-200 || product > 1e200) {
+            fit->gain += log(product);
+            product = 1.0;
+        }
+        if (fit->is_judged) {
+            double logit = log(chance / (1.0 - chance)), here = scorer->chance[i];
+
+            fit->expected += here * logit + log1p(-chance) + (odds > 1.0 ? log(odds) : 0.0);
+            fit->variance += here * (1.0 - here) * logit * logit;
+        }
+    }
+    fit->gain += log(product);
+}
+
+/* A structure with random victims: entries of a set that overflows. */
+static struct fit fit_random(struct scorer *scorer, const struct pb_tlb_structure *structure,
+                             bool is_judged)
+{
+    const struct pb_tlb_scans *scans = scorer->evidence->scans;
+    struct fit fit = {is_judged, 0.0, 0.0, 0.0};
+
+    for (size_t s = 0; s < scans->count; s++) {
+        const struct pb_tlb_scan *scan = &scans->items[s];
+
+        order_units(scorer, structure, s);
+        for (size_t place = 0; place < scan->place_count; place++)
+            fit.gain += scorer->evidence->odds[s][(place + 1) * (scan->chase_count + 1) - 1];
+        for (size_t set = 0; set < structure->set_count; set++) {
+            const struct unit *units = scorer->ordered + scorer->begin[set];
+            size_t all = scorer->begin[set + 1] - scorer->begin[set], count = 0;
+
+            for (size_t w = 0; w < scan->chase_count; w++) {
+                while (count < all && units[count].lookup_pages <= scan->pages[w])
+                    count++;
+                if (count <= structure->ways[0])
+                    continue;
+                predict_misses(scorer->chance, count, structure->ways[0],
+                               scan->pages[w] <= scan->place_count ? 2 : 1);
+                weigh_set(scorer, s, w, units, count, &fit);
+            }
+        }
+    }
+    return fit;
+}
+
+/* Tries so many ways; true: they gain more. */
+static bool try_random(struct scorer *scorer, struct pb_tlb_structure *random, uint32_t ways)
+{
+    struct pb_tlb_structure other = *random;
+
+    other.ways[0] = ways;
+    if (ways < 2 || ways >= scorer->units.most)
+        return false;
+    other.gain = fit_random(scorer, &other, false).gain;
+    if (other.gain <= random->gain)
+        return false;
+    *random = other;
+    return true;
+}
+
+/* The ways that gain most: one of each octave, then by steps that are halved. */
+static struct pb_tlb_structure find_random(struct scorer *scorer, size_t set_count)
+{
+    struct pb_tlb_structure random = {.coverage_bytes = scorer->units.coverage_bytes,
+                                      .set_count = set_count,
+                                      .is_equal = true,
+                                      .is_random = true};
+    uint32_t step;
+
+    for (uint32_t ways = 2; ways < scorer->units.most; ways *= 2)
+        try_random(scorer, &random, ways);
+    for (step = random.ways[0] / 2; step > 0; step /= 2) {
+        uint32_t middle = random.ways[0];
+
+        try_random(scorer, &random, middle - step);
+        try_random(scorer, &random, middle + step);
+    }
+    while (random.gain > 0.0 && (try_random(scorer, &random, random.ways[0] - 1) ||
+                                 try_random(scorer, &random, random.ways[0] + 1)))
+        ;
+    return random;
+}
+
+/* All ways that gain as much. */
+static void add_random(struct scorer *scorer, struct pb_tlb_structure random)
+{
+    double least = random.gain - PB_SAME_PREDICTION;
+    struct pb_tlb_structure other = random;
+
+    random.ways_high = random.ways[0];
+    for (other.ways[0] = random.ways[0] - 1;
+         other.ways[0] > 1 && fit_random(scorer, &other, false).gain >= least; other.ways[0]--)
+        random.ways[0] = other.ways[0];
+    for (other.ways[0] = random.ways_high + 1;
+         other.ways[0] < scorer->units.most && fit_random(scorer, &other, false).gain >= least;
+         other.ways[0]++)
+        random.ways_high = other.ways[0];
+    add_hypothesis(scorer, &random, 3.0 + (random.set_count > 1));
+}
+
+/*
+ * Random victims, where loads speak against every order: any chance explains some of them, so that
+ * the likeliest structure counts only if loads miss as often as by its chances. Where they do not,
+ * the level is neither. A cache whose victims are random misses alike.
+ */
+static void score_random(struct scorer *scorer, const struct coverage *coverages, size_t count)
+{
+    struct pb_tlb_ranking *ranking = scorer->ranking;
+    struct pb_tlb_structure best = {.gain = 0.0}, of_sets[RANDOM_SETS_MAX];
+    size_t tried = 0, sets = 0;
+    struct fit fit;
+
+    if (ranking->count == 0 || pb_tlb_is_cache_step(scorer->evidence, ranking->penalty_cycles))
+        return;
+    list_all(scorer, ranking->items[ranking->best].coverage_bytes);
+    if (is_explained(scorer) || pb_tlb_weigh_each(scorer->evidence, ranking->penalty_cycles) <
+                                    ranking->items[ranking->best].score + RANDOM_LEAST)
+        return;
+    for (size_t i = 0; i < count && tried < RANDOM_COVERAGES; i++) {
+        struct pb_tlb_structure random;
+
+        if (i > 0 && coverages[i].gain == coverages[i - 1].gain) /* no chase tells them apart */
+            continue;
+        tried++;
+        list_all(scorer, coverages[i].bytes);
+        random = find_random(scorer, 1);
+        best = random.gain > best.gain ? random : best;
+    }
+    if (best.gain <= 0.0)
+        return;
+    list_all(scorer, best.coverage_bytes);
+    of_sets[sets++] = best;
+    while (sets < RANDOM_SETS_MAX) {
+        of_sets[sets] = find_random(scorer, (size_t)1 << sets);
+        best = of_sets[sets].gain > best.gain ? of_sets[sets] : best;
+        sets++;
+    }
+    fit = fit_random(scorer, &best, true);
+    if (best.gain <= ranking->items[ranking->best].gain + UNLIKELY)
+        return;
+    if (fabs(fit.gain - fit.expected) > PB_TLB_RANDOM_SIGMAS * sqrt(fit.variance)) {
+        if (fit.gain > fit.expected || scorer->evidence->cache_share_most <= PB_TLB_L2_MISS_SHARE)
+            ranking->unexplained_entries = pb_tlb_entry_count(&best);
+        return;
+    }
+    for (size_t i = 0; i < sets; i++)
+        add_random(scorer, of_sets[i]);
+    for (size_t i = 0; i < count; i++) {
+        if (coverages[i].bytes >= best.coverage_bytes)
+            continue;
+        list_all(scorer, coverages[i].bytes);
+        best.gain = fit_random(scorer, &best, false).gain;
+        add_random(scorer, best);
+    }
+}
+
 /* One set of every coverage; then, where that leaves much unexplained, sets of the best ones. */
 static enum pb_status score_all(struct scorer *scorer, double bound, struct pb_error *err)
 {
@@ -1013,7 +1229,7 @@ static enum pb_status score_all(struct scorer *scorer, double bound, struct pb_e
     struct coverage coverages[COVERAGES_MAX] = {{0, 0.0}};
     struct pb_tlb_structure one = {.set_count = 1};
     enum pb_status status = PB_OK;
-    size_t count = 0;
+    size_t coverage_count, count = 0;
 
     for (uint64_t bytes = least_coverage(scorer->evidence);
          count < COVERAGES_MAX && bytes <= scans->most_bytes; bytes *= 2) {
@@ -1021,6 +1237,7 @@ static enum pb_status score_all(struct scorer *scorer, double bound, struct pb_e
         coverages[count++] = (struct coverage){bytes, score_index(scorer, &one)};
     }
     qsort(coverages, count, sizeof(coverages[0]), by_gain);
+    coverage_count = count;
     if (coverages[0].gain >= bound - PB_TLB_PARAMETER_PRICE) /* sets explain no more */
         count = 0;
     for (size_t i = 0, tried = 0; i < count && tried < PB_TLB_COVERAGES_TRIED; i++) {
@@ -1046,6 +1263,7 @@ static enum pb_status score_all(struct scorer *scorer, double bound, struct pb_e
     if (status == PB_OK) {
         score_smaller(scorer);
         find_all_open_bits(scorer);
+        score_random(scorer, coverages, coverage_count);
     }
     return status;
 }
@@ -1059,6 +1277,7 @@ enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycl
     ranking_out->penalty_cycles = penalty_cycles;
     ranking_out->bound = bound;
     ranking_out->count = ranking_out->best = 0;
+    ranking_out->unexplained_entries = 0.0;
     status = allocate(&scorer, err);
     if (status == PB_OK)
         status = score_all(&scorer, bound, err);
@@ -1087,10 +1306,12 @@ enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
         for (size_t i = evidence->level_count; i > evidence->position; i--) {
             evidence->onset_pages[i] = evidence->onset_pages[i - 1];
             evidence->penalty_cycles[i] = evidence->penalty_cycles[i - 1];
+            evidence->is_random[i] = evidence->is_random[i - 1];
             evidence->coverage_bytes[i] = evidence->coverage_bytes[i - 1];
         }
         evidence->onset_pages[evidence->position] = onset_pages;
         evidence->penalty_cycles[evidence->position] = penalty_cycles;
+        evidence->is_random[evidence->position] = structure->is_random;
         evidence->coverage_bytes[evidence->position] = structure->coverage_bytes;
         evidence->level_count++;
     }
@@ -1106,6 +1327,7 @@ void pb_tlb_drop(struct pb_tlb_evidence *evidence)
     for (size_t i = evidence->position; i < evidence->level_count; i++) {
         evidence->onset_pages[i] = evidence->onset_pages[i + 1];
         evidence->penalty_cycles[i] = evidence->penalty_cycles[i + 1];
+        evidence->is_random[i] = evidence->is_random[i + 1];
         evidence->coverage_bytes[i] = evidence->coverage_bytes[i + 1];
     }
     evidence->onset_pages[evidence->level_count] = onset_pages;

@@ -5,7 +5,8 @@
  * A chase loads its pages in order, pass after pass. So with an LRU, a set misses all of its
  * entries from the chase on with which more of them are looked up than it has ways, and none
  * before; of several pages of an entry only the first one can miss. What one level misses is looked
- * up in the next.
+ * up in the next. With random victims every entry of a set that overflows misses with a chance
+ * that follows from the ways and the number of entries: the loads are weighed one by one.
  */
 #ifndef PB_ANALYSIS_TLB_STRUCTURE_H
 #define PB_ANALYSIS_TLB_STRUCTURE_H
@@ -29,7 +30,8 @@ struct pb_tlb_structure {
     bool is_guessed;                     /* other parities predict as much */
     uint32_t entry_count; /* or where sets have unequal ways, set_at[its rest by these] */
     uint8_t set_at[PB_TLB_UNEQUAL_MAX];
-    bool is_equal; /* all sets have ways[0] */
+    bool is_random; /* victims are: is_equal, and the sets that the entry number modulo them says */
+    bool is_equal;  /* all sets have ways[0] */
     uint32_t ways[PB_LIST_MAX];
     uint32_t ways_high; /* where is_equal: up to so many predict the same */
     double gain;        /* log likelihood above that of no level at all */
@@ -41,6 +43,7 @@ struct pb_tlb_ranking {
     double penalty_cycles, bound; /* no structure gains more */
     struct pb_tlb_structure items[PB_TLB_HYPOTHESES_MAX];
     size_t count, best;
+    double unexplained_entries; /* of random victims that gain more but miss other than by chance */
 };
 
 /*

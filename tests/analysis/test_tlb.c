@@ -292,6 +292,18 @@ static void test_tlb__a_tree_plru_shows_no_sets(void **state)
     pb_parameters_clear(&parameters);
 }
 
+/* Their pages miss by chance, more of them with more pages: LRU with more entries comes close. */
+static void test_tlb__random_victims_show_by_how_many_loads_miss(void **state)
+{
+    struct blind_profile profile = planted_device();
+
+    (void)state;
+    profile.tlbs[0] = planted_level(2 * mib, 20, 1, (const uint32_t[]){16});
+    profile.tlbs[1] = planted_level(2 * mib, 60, 2, (const uint32_t[]){40, 40});
+    profile.tlbs[0].policy = profile.tlbs[1].policy = "random";
+    assert_planted(&profile);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +319,7 @@ int main(void)
         cmocka_unit_test(test_tlb__sets_of_larger_entries_overflow_one_page_apart),
         cmocka_unit_test(test_tlb__small_sets_are_no_span),
         cmocka_unit_test(test_tlb__a_tree_plru_shows_no_sets),
+        cmocka_unit_test(test_tlb__random_victims_show_by_how_many_loads_miss),
         cmocka_unit_test(test_tlb__pages_smaller_than_strides_are_found),
         cmocka_unit_test(test_tlb__spikes_take_no_page_from_its_set),
     };
