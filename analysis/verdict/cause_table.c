@@ -343,6 +343,17 @@ const struct pb_cause pb_causes[] = {
      .worst = PB_SEVERITY_WARNING,
      .needs = {{PART(CONFIGURATION), DOMAIN(SIZE), PB_UP, 0, PB_LAW_ANY}},
      .follows = {{PART(DRAM), DOMAIN(RATE), PB_UP, 0, PB_LAW_ANY}}},
+    {.word = "dram_latency",
+     .meaning =
+         "rates that wait for single loads from memory are low; peak rates, L2 and the clock "
+         "are those of the peers",
+     .advice = "compare memory timings (VBIOS), temperature and refresh with a peer",
+     .level = PB_LEVEL_DEVICE,
+     .worst = PB_SEVERITY_CRITICAL,
+     .drain = true,
+     .needs = {{PART(DRAM), DOMAIN(RATE), PB_DOWN, TRAIT(LATENCY_BOUND), PB_LAW_ANY}},
+     .spares = {{PART(DRAM), DOMAIN(RATE), PB_DOWN, TRAIT(PEAK), PB_LAW_ANY}},
+     .follows = {{PART(DRAM), DOMAIN(RATE), PB_ANY_WAY, TRAIT(LATENCY_BOUND), PB_LAW_ANY}}},
     {.word = "hbm",
      .meaning = "memory bandwidth is short while its latency and the clock are those of the peers",
      .advice = "read remapped rows and ECC counters, run the vendor's memory diagnostics",

@@ -50,6 +50,15 @@ static void test_cause__l2_in_cycles_and_ns_is_one_finding(void **state)
                 {"l2.latency_ns", 150.0});
 }
 
+/* Where noise hides the latency itself, rates that wait for it still tell it from bandwidth. */
+static void test_cause__rate_bound_by_latency_alone_is_latency(void **state)
+{
+    (void)state;
+    EXPECT_ONLY("dram_latency", PB_SEVERITY_CRITICAL, {"global_copy.latency_bound", 2.4e8});
+    EXPECT_ONLY("hbm", PB_SEVERITY_CRITICAL, {"global_copy.latency_bound", 2.3e8},
+                {"global_copy.peak", 3.4e12});
+}
+
 static void test_cause__bandwidth_alone_is_memory(void **state)
 {
     (void)state;
@@ -293,6 +302,7 @@ static void test_status__test_without_numbers_is_a_gap(void **state)
 
     (void)state;
     make_fleet(NODES, &sheet);
+    put(&sheet, SICK, "global_copy.latency_bound", NAN);
     put(&sheet, SICK, "global_copy.peak", NAN); /* as when a test was unsupported only here */
     judge(&sheet, &findings);
     assert_int_equal(findings.count, 1);
@@ -420,6 +430,7 @@ int main(void)
         cmocka_unit_test(test_cause__heat_alone_only_warns),
         cmocka_unit_test(test_cause__power_cap_needs_something_slow),
         cmocka_unit_test(test_cause__l2_in_cycles_and_ns_is_one_finding),
+        cmocka_unit_test(test_cause__rate_bound_by_latency_alone_is_latency),
         cmocka_unit_test(test_cause__bandwidth_alone_is_memory),
         cmocka_unit_test(test_cause__memory_errors_are_memory),
         cmocka_unit_test(test_cause__wrong_runs_of_two_tests_are_one_finding),

@@ -240,6 +240,26 @@ static void test_observe__slowest_sms_are_ranked_and_named(void **state)
     pb_sheet_clear(&dummy.sheet);
 }
 
+/* Of a model whose L1 holds no global data both phases are of L2. */
+static void test_observe__l1_that_l2_answers_for_is_not_stated(void **state)
+{
+    (void)state;
+    for (uint64_t inner = 30000; inner <= 210000; inner += 180000) {
+        struct dummy dummy = {.subject = {.info = {.sm_count = 16}}};
+        struct pb_recording *recording = add_test(&dummy, "sm_latency");
+
+        for (int64_t sm = 0; sm < 16; sm++) {
+            add_lap(recording, "l1", sm, inner);
+            add_lap(recording, "l2", sm, 210000);
+        }
+        observe(&dummy);
+        assert_int_equal(has(&dummy.sheet, "sm_median.l1_cycles"), inner < 210000);
+        assert_true(has(&dummy.sheet, "sm.l1_slowest"));
+        expect_near(&dummy.sheet, "sm_median.l2_cycles", 210.0);
+        pb_sheet_clear(&dummy.sheet);
+    }
+}
+
 static void test_observe__clock_that_falls_between_tests_is_seen(void **state)
 {
     struct dummy dummy = {.count = 0};
@@ -471,6 +491,7 @@ int main(void)
         cmocka_unit_test(test_observe__shape_does_not_depend_on_the_latency),
         cmocka_unit_test(test_observe__tail_too_rare_for_the_local_loads_is_open),
         cmocka_unit_test(test_observe__slowest_sms_are_ranked_and_named),
+        cmocka_unit_test(test_observe__l1_that_l2_answers_for_is_not_stated),
         cmocka_unit_test(test_observe__clock_that_falls_between_tests_is_seen),
         cmocka_unit_test(test_observe__counters_count_by_their_step),
         cmocka_unit_test(test_observe__throttle_reasons_are_bits),
