@@ -717,6 +717,7 @@ static enum pb_status count_lacking(const struct scene *scene, uint64_t line, si
         .line_bytes = line,
         .sector_bytes = line,
         .prefetch_bytes = scene->hints.prefetch_bytes,
+        .hides_misses = scene->fetch.prefetch_bytes > 0,
         .index = PB_INDEX_UNKNOWN,
         .sets = 1,
         .ways = scene->hints.fits_bytes > 0 ? scene->hints.fits_bytes / line + 1 : UINT32_MAX};

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <string.h>
 
 #include "analysis/device.h"
 #include "analysis/synthetic.h"
@@ -100,11 +101,63 @@ static void test_line__spikes_that_look_like_misses_leave_it_open(void **state)
     device_clear(&device);
 }
 
+/* A pass over the first loads of sectors of 32 bytes; every 20th of those that hold misses. */
+static void add_sectors(struct pb_series *series, const char *phase, bool is_backward,
+                        uint32_t sectors, uint32_t words, uint32_t from, uint32_t period)
+{
+    enum { LOADS = 4096 };
+    static uint32_t latency[LOADS];
+    static uint64_t index[LOADS];
+    uint32_t count = sectors * words;
+    struct pb_point point = {.path = "global_cg",
+                             .order = "sequential",
+                             .mode = "traced",
+                             .footprint_bytes = 32 * (uint64_t)sectors,
+                             .stride_bytes = 32 / words,
+                             .count = count,
+                             .window = count,
+                             .overhead_cycles = clean.overhead_cycles};
+
+    PB_TEXT_SET(point.phase, phase);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t load = is_backward ? count - 1 - i : i, sector = load / words;
+        bool is_first = is_backward ? load % words == words - 1 : load % words == 0;
+
+        index[i] = (uint64_t)load * (32 / words);
+        latency[i] = is_first && sector >= from && sector % period == 0 ? 351 : 96;
+        latency[i] += clean.overhead_cycles;
+    }
+    assert_int_equal(pb_series_append(series, &point, latency, index, NULL), PB_OK);
+}
+
+/* Of lines too many most misses are prefetched: that these lack excludes no line. */
+static void test_line__misses_that_a_prefetch_hides_exclude_no_line(void **state)
+{
+    struct synthetic_noise noise = clean;
+    struct device device = {0};
+    struct pb_series *series = &device_record(&device, "l2_line")->series;
+
+    (void)state;
+    synthetic_constant(series, &noise, "global_cg", "reference", 96, 512);
+    synthetic_constant(series, &noise, "global_cg", "miss", 351, 512);
+    add_sectors(series, "cold", false, 160, 4, 0, 20);
+    add_sectors(series, "backward", true, 160, 4, 0, 1);
+    for (uint32_t more = 20; more <= 80; more += 20)
+        add_sectors(series, "overflow", false, 512 + more, 1, 520, 20);
+    synthetic_capacity(device_record(&device, "l2_capacity"), &cache, &noise, "global_cg");
+    device_infer(&device);
+    assert_value(&device, "l2", "fetch_bytes", 32.0);
+    assert_non_null(strstr(device_parameter(&device, "l2", "line_bytes")->method,
+                           "exclude lines from 0 bytes on"));
+    device_clear(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_line__all_miss_and_all_strides_overflow_is_no_line),
         cmocka_unit_test(test_line__few_places_without_a_bound_are_no_line),
+        cmocka_unit_test(test_line__misses_that_a_prefetch_hides_exclude_no_line),
         cmocka_unit_test(test_line__spikes_that_look_like_misses_leave_it_open),
     };
 
