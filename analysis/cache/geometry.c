@@ -358,6 +358,7 @@ static size_t count_lacking(const struct pb_geometry *geometry, const struct set
 struct visit {
     uint64_t line, sector; /* numbers */
     bool has_missed;       /* the line, at its first load */
+    bool is_first;         /* no other sector of it was loaded since */
 };
 
 /*
@@ -372,7 +373,8 @@ struct coin {
 /*
  * One load. All sectors of a line whose set is overfull are open alike, however long lines are:
  * sets that follow each other behave alike, so that a line of several true ones must gain nothing
- * by it. But the sectors of one visit share its line's outcome, where nothing is prefetched.
+ * by it. But the sectors of one visit share its line's outcome, where nothing is prefetched; a
+ * first one that alone seems to miss is an outlier of a line that hits.
  */
 static void take_load(const struct pb_geometry *geometry, uint64_t address, bool missed,
                       bool is_open, struct visit *visit, struct pb_geometry_fit *fit,
@@ -389,12 +391,14 @@ static void take_load(const struct pb_geometry *geometry, uint64_t address, bool
     if (is_new && is_same && visit->has_missed) {
         fit->misses += !geometry->hides_misses;
         fit->misses_wrong += !geometry->hides_misses && !missed;
+        visit->has_missed = missed || !visit->is_first;
+        visit->is_first = false;
     } else if (!is_new || !is_open || (is_same && !geometry->hides_misses)) {
         fit->hits++;
         fit->hits_wrong += missed;
     }
     if (!is_same)
-        visit->has_missed = missed;
+        visit->has_missed = visit->is_first = missed;
     visit->line = line;
     visit->sector = sector;
 }
@@ -403,7 +407,7 @@ static void take_load(const struct pb_geometry *geometry, uint64_t address, bool
 static void score_loads(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
                         bool all_open, struct sets *sets, struct pb_geometry_fit *fit)
 {
-    struct visit visit = {UINT64_MAX, UINT64_MAX, false};
+    struct visit visit = {UINT64_MAX, UINT64_MAX, false, false};
     struct coin coin = {{0, 0}, {0, 0}, false};
     uint64_t own = 0;
 

@@ -123,11 +123,13 @@ static uint64_t bits_of(const struct pb_cache_chase *chase)
 
 uint64_t pb_geometry_varied_bits(const struct pb_cache_chases *chases)
 {
-    uint64_t bits = 0;
+    uint64_t bits = 0, below = stride_of(chases) - 1;
 
     for (size_t i = 0; i < chases->count; i++)
         if (is_conflict(&chases->items[i]))
             bits |= bits_of(&chases->items[i]);
+        else if (chases->items[i].kind == PB_CHASE_SWEEP)
+            bits |= below & ~(chases->items[i].stride_bytes - 1);
     return bits;
 }
 
@@ -375,12 +377,11 @@ static double prior_of_masks(const uint64_t *masks, size_t count, size_t bits)
     return sum;
 }
 
-/* One basis as an index: of so many ways as its fullest set has, or as the edge says. */
-static enum pb_status propose_xor(const struct pb_cache_chases *chases, const struct space *space,
-                                  const struct basis *basis, const struct arrays *arrays,
-                                  struct pb_geometry geometry, const uint64_t *lines,
-                                  size_t line_counts, struct pb_hypotheses *hypotheses,
-                                  struct pb_error *err)
+/* One index of these masks: of so many ways as its fullest set has, or as the edge says. */
+static enum pb_status propose_masks(const struct pb_cache_chases *chases, const struct space *space,
+                                    const struct arrays *arrays, struct pb_geometry geometry,
+                                    const uint64_t *lines, size_t line_counts,
+                                    struct pb_hypotheses *hypotheses, struct pb_error *err)
 {
     uint64_t ways[LINE_COUNTS + 4];
     size_t ways_count = 0;
@@ -389,7 +390,6 @@ static enum pb_status propose_xor(const struct pb_cache_chases *chases, const st
     double log_prior;
 
     geometry.index = PB_INDEX_XOR;
-    geometry.mask_count = masks_of_line(chases, space, basis, geometry.line_bytes, geometry.masks);
     geometry.sets = (uint64_t)1 << geometry.mask_count;
     if (geometry.mask_count == 0 || geometry.sets > SETS_MAX)
         return PB_OK;
@@ -423,6 +423,30 @@ static enum pb_status propose_xor(const struct pb_cache_chases *chases, const st
             status = pb_hypotheses_add(hypotheses, &hypothesis, err);
     }
     return status;
+}
+
+/*
+ * One basis as an index. The conflicts step over lines below their stride: these are of one set, or
+ * each has sets of its own.
+ */
+static enum pb_status propose_xor(const struct pb_cache_chases *chases, const struct space *space,
+                                  const struct basis *basis, const struct arrays *arrays,
+                                  struct pb_geometry geometry, const uint64_t *lines,
+                                  size_t line_counts, struct pb_hypotheses *hypotheses,
+                                  struct pb_error *err)
+{
+    size_t *count = &geometry.mask_count;
+    enum pb_status status;
+
+    *count = masks_of_line(chases, space, basis, geometry.line_bytes, geometry.masks);
+    status = propose_masks(chases, space, arrays, geometry, lines, line_counts, hypotheses, err);
+    if (status != PB_OK || geometry.line_bytes >= stride_of(chases))
+        return status;
+    for (uint64_t bit = geometry.line_bytes; bit < stride_of(chases); bit *= 2)
+        if (*count < PB_GEOMETRY_MASKS_MAX)
+            geometry.masks[(*count)++] = bit;
+    *count = reduce(geometry.masks, *count);
+    return propose_masks(chases, space, arrays, geometry, lines, line_counts, hypotheses, err);
 }
 
 /* How many pairs break the masks of a basis, by which of them: bit i of the way is mask i. */

@@ -47,8 +47,8 @@ struct pb_far_bits {
 };
 struct pb_far_bits pb_geometry_far_bits(const struct pb_cache_chases *chases);
 
-/* The address bits, from the stride up, in which lines of the conflicts differ: no other bit of an
- * index can show. */
+/* The address bits in which lines of the conflicts differ, and between their stride and a finer one
+ * of sweeps: no other bit of an index can show. */
 uint64_t pb_geometry_varied_bits(const struct pb_cache_chases *chases);
 
 #endif

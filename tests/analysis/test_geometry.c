@@ -21,14 +21,27 @@ enum { BASE = 1 << 30, HIT = 200, MISS = 450, LINES_MAX = 4096, FAR_FIRST = 20, 
 /* A toy cache, and how it loses lines. */
 struct toy {
     uint64_t line_bytes, sets, ways;
-    uint64_t masks[8]; /* of the address; none: line number modulo sets */
+    uint64_t stride_bytes; /* of the passes with one line more; 0: the line */
+    uint64_t masks[9];     /* of the address; none: line number modulo sets */
     size_t mask_count;
     size_t victims; /* of a set in each pass, random; 0: all, as LRU loses them */
     uint32_t lost;  /* ranks of a set that every pass loses, whatever its order; 0: see victims */
     double noise;   /* share of hits that look like misses */
     uint64_t shuffled; /* passes in a drawn order */
+    uint64_t sweeps;   /* passes over 1, 2, ... lines more than fit */
     bool has_no_index; /* what misses has nothing to do with addresses */
 };
+
+static uint64_t stride_of(const struct toy *toy)
+{
+    return toy->stride_bytes > 0 ? toy->stride_bytes : toy->line_bytes;
+}
+
+/* Lines that the passes load of an array that fills the toy. */
+static uint64_t count_lines(const struct toy *toy)
+{
+    return toy->sets * toy->ways * toy->line_bytes / stride_of(toy);
+}
 
 static uint64_t set_of(const struct toy *toy, uint64_t address)
 {
@@ -54,7 +67,7 @@ static void miss_some(const struct toy *toy, struct synthetic_noise *noise, cons
 
     for (uint64_t i = 0; i < lines; i++)
         if (toy->has_no_index ||
-            set_of(toy, BASE + order[i] * toy->line_bytes) == set_of(toy, BASE + added))
+            set_of(toy, BASE + order[i] * stride_of(toy)) == set_of(toy, BASE + added))
             members[count++] = order[i];
     if (count < toy->ways)
         return;
@@ -67,12 +80,12 @@ static void miss_some(const struct toy *toy, struct synthetic_noise *noise, cons
 static void add_pass(struct pb_series *series, const struct toy *toy, struct synthetic_noise *noise,
                      const char *phase, uint64_t added)
 {
-    uint64_t lines = toy->sets * toy->ways, order[LINES_MAX];
+    uint64_t lines = count_lines(toy), order[LINES_MAX];
     static uint32_t latency[LINES_MAX + 1];
     static uint64_t index[LINES_MAX + 1];
     bool missed[LINES_MAX] = {false};
-    struct pb_point point = {.footprint_bytes = added + toy->line_bytes,
-                             .stride_bytes = toy->line_bytes,
+    struct pb_point point = {.footprint_bytes = added + stride_of(toy),
+                             .stride_bytes = stride_of(toy),
                              .base_address = BASE,
                              .count = lines + 1,
                              .window = lines + 1,
@@ -91,8 +104,37 @@ static void add_pass(struct pb_series *series, const struct toy *toy, struct syn
     for (uint64_t i = 0; i <= lines; i++) {
         bool misses = i == lines || missed[order[i]] || is_noise(toy, noise);
 
-        index[i] = i < lines ? order[i] * toy->line_bytes : added;
+        index[i] = i < lines ? order[i] * stride_of(toy) : added;
         latency[i] = synthetic_latency(noise, misses ? MISS : HIT);
+    }
+    assert_int_equal(pb_series_append(series, &point, latency, index, NULL), PB_OK);
+}
+
+/* A whole pass over some lines more than fit, line by line: all of a set that is overfull miss. */
+static void add_sweep(struct pb_series *series, const struct toy *toy,
+                      struct synthetic_noise *noise, uint64_t more)
+{
+    uint64_t lines = toy->sets * toy->ways + more, filled[LINES_MAX] = {0};
+    static uint32_t latency[LINES_MAX];
+    static uint64_t index[LINES_MAX];
+    struct pb_point point = {.footprint_bytes = lines * toy->line_bytes,
+                             .stride_bytes = toy->line_bytes,
+                             .base_address = BASE,
+                             .count = lines,
+                             .window = lines,
+                             .overhead_cycles = noise->overhead_cycles,
+                             .sm_id = -1};
+
+    PB_TEXT_SET(point.path, "global_cg");
+    PB_TEXT_SET(point.order, "sequential");
+    PB_TEXT_SET(point.mode, "traced");
+    PB_TEXT_SET(point.phase, "overflow");
+    for (uint64_t i = 0; i < lines; i++)
+        filled[set_of(toy, BASE + i * toy->line_bytes)]++;
+    for (uint64_t i = 0; i < lines; i++) {
+        index[i] = i * toy->line_bytes;
+        latency[i] =
+            synthetic_latency(noise, filled[set_of(toy, BASE + index[i])] > toy->ways ? MISS : HIT);
     }
     assert_int_equal(pb_series_append(series, &point, latency, index, NULL), PB_OK);
 }
@@ -102,7 +144,7 @@ static void record(struct device *device, const struct toy *toy)
 {
     struct synthetic_noise noise = {14, 2, 0.0, 0, 7};
     struct pb_series *series = &device_record(device, "l2_sets")->series;
-    uint64_t lines = toy->sets * toy->ways;
+    uint64_t lines = count_lines(toy);
 
     synthetic_constant(series, &noise, "global_cg", "reference", HIT, 1024);
     synthetic_constant(series, &noise, "global_cg", "miss", MISS, 1024);
@@ -110,9 +152,11 @@ static void record(struct device *device, const struct toy *toy)
         for (int again = 0; again < 3; again++)
             add_pass(series, toy, &noise, "conflict", (uint64_t)1 << bit);
     for (uint64_t i = 0; i < 240; i++)
-        add_pass(series, toy, &noise, "conflict", (lines + i) * toy->line_bytes);
+        add_pass(series, toy, &noise, "conflict", (lines + i) * stride_of(toy));
+    for (uint64_t more = 1; more <= toy->sweeps; more++)
+        add_sweep(series, toy, &noise, more);
     for (uint64_t i = 0; i < toy->shuffled; i++)
-        add_pass(series, toy, &noise, "conflict_shuffled", (lines + i) * toy->line_bytes);
+        add_pass(series, toy, &noise, "conflict_shuffled", (lines + i) * stride_of(toy));
     device_infer(device);
 }
 
@@ -184,6 +228,26 @@ static void test_geometry__ranks_that_never_miss_are_no_other_set(void **state)
     (void)state;
     assert_geometry(
         &(struct toy){.line_bytes = 128, .sets = 256, .ways = 12, .lost = 0x555, .shuffled = 16});
+}
+
+/* Passes by 256 bytes leave every second line out; sweeps show that these have other sets. */
+static void test_geometry__lines_that_passes_step_over_may_have_other_sets(void **state)
+{
+    static const struct toy toy = {
+        .line_bytes = 128,
+        .stride_bytes = 256,
+        .sets = 512,
+        .ways = 1,
+        .masks = {0x80, 0x10100, 0x200, 0x20400, 0x800, 0x1000, 0x2000, 0x4000, 0x8000},
+        .mask_count = 9,
+        .sweeps = 5};
+    struct device device = {0};
+
+    (void)state;
+    assert_geometry(&toy);
+    record(&device, &toy);
+    assert_value(&device, "l2", "line_bytes", 128.0);
+    device_clear(&device);
 }
 
 /* Passes with lines behind an array, of which the given ones miss. */
@@ -274,6 +338,35 @@ static void test_geometry__all_lines_of_overfull_sets_are_open(void **state)
     assert_int_equal(score(&passes, &geometry).hits_wrong, 0);
 }
 
+/* Of a line that may miss only the first sector seems to: three that hit show that the line hit. */
+static void test_geometry__a_first_load_that_misses_alone_is_an_outlier(void **state)
+{
+    const struct pb_geometry geometry = {
+        .line_bytes = 128, .sector_bytes = 32, .index = PB_INDEX_MODULO, .sets = 8, .ways = 1};
+    uint64_t offsets[9 * 4];
+    unsigned char seen[9 * 4];
+    struct pb_cache_chase sweep = {.kind = PB_CHASE_SWEEP,
+                                   .base = BASE,
+                                   .stride_bytes = 32,
+                                   .array_bytes = 9 * 128,
+                                   .offset_bytes = offsets,
+                                   .seen = seen,
+                                   .count = 9 * 4,
+                                   .misses = 5};
+    const struct pb_cache_chases chases = {.items = &sweep, .count = 1};
+    struct pb_geometry_fit fit = {.open = 0.0};
+
+    (void)state;
+    for (size_t i = 0; i < 9 * 4; i++) {
+        offsets[i] = 32 * i;
+        seen[i] = i == 0 || i / 4 == 8 ? PB_OBSERVED_MISS : PB_OBSERVED_HIT;
+    }
+    assert_int_equal(
+        pb_geometry_score(&chases, &geometry, PB_CHASE_SWEEP, UINT64_MAX, 1, &fit, NULL), PB_OK);
+    assert_int_equal(fit.misses_wrong, 1);
+    assert_int_equal(fit.hits_wrong, 0);
+}
+
 /* Arrays of two lengths propose much the same: each counts once, by the likelier prior. */
 static void test_geometry__a_hypothesis_is_listed_once(void **state)
 {
@@ -317,8 +410,10 @@ int main(void)
         cmocka_unit_test(test_geometry__few_victims_at_a_time_show_the_sets),
         cmocka_unit_test(test_geometry__noise_breaks_no_index),
         cmocka_unit_test(test_geometry__ranks_that_never_miss_are_no_other_set),
+        cmocka_unit_test(test_geometry__lines_that_passes_step_over_may_have_other_sets),
         cmocka_unit_test(test_geometry__ranks_count_where_a_prefetch_hides_misses),
         cmocka_unit_test(test_geometry__all_lines_of_overfull_sets_are_open),
+        cmocka_unit_test(test_geometry__a_first_load_that_misses_alone_is_an_outlier),
         cmocka_unit_test(test_geometry__a_hypothesis_is_listed_once),
         cmocka_unit_test(test_geometry__victims_of_any_set_show_none),
     };
