@@ -1,6 +1,6 @@
 /*
  * What could not be judged, and why: groups with too few peers, and devices without a number that
- * was compared with anything.
+ * was compared with anything. Of those the driver's reason for a low clock is all that is known.
  */
 #include <math.h>
 #include <stdio.h>
@@ -320,6 +320,58 @@ static enum pb_status judge_unscored(struct pb_verdict *verdict, size_t subject_
     return pb_verdict_add_device(verdict, &finding, subject_index);
 }
 
+static double value_of(const struct pb_verdict *verdict, size_t subject, const char *name,
+                       double *practical_out)
+{
+    size_t metric = pb_sheet_find(verdict->sheet, name);
+
+    if (metric == verdict->sheet->metric_count)
+        return NAN;
+    *practical_out = verdict->sheet->metrics[metric].practical;
+    return pb_sheet_cell(verdict->sheet, subject, metric).value;
+}
+
+/* A clock that nothing was compared with, below the device's own maximum in all of the run, and the
+   driver's reason for it. */
+static enum pb_status judge_lowered_clock(struct pb_verdict *verdict, size_t subject)
+{
+    static const struct {
+        const char *metric, *cause, *reason, *advice;
+    } reasons[] = {
+        {"throttle.locked_clocks", "locked_clocks", "application clocks",
+         "unless they are meant, reset the clocks (nvidia-smi --reset-gpu-clocks)"},
+        {"throttle.power_cap", "power_cap", "a power limit",
+         "compare the enforced power limit with the default (nvidia-smi -q -d POWER)"},
+    };
+    struct pb_finding finding = pb_finding_blank(PB_SEVERITY_WARNING, PB_LEVEL_DEVICE);
+    double practical = 0.0;
+    double clock = value_of(verdict, subject, "nvml.sm_clock_most_over_max", &practical);
+
+    if (pb_verdict_has_scored(verdict, subject) || !(clock < 1.0 - practical))
+        return PB_OK;
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+        double share = value_of(verdict, subject, reasons[i].metric, &practical);
+
+        if (!(share > practical))
+            continue;
+        pb_finding_place(&verdict->sheet->subjects[subject], &finding);
+        PB_TEXT_SET(finding.cause, reasons[i].cause);
+        PB_TEXT_SET(finding.metric, "nvml.sm_clock_most_over_max");
+        PB_TEXT_SET(finding.advice, reasons[i].advice);
+        finding.value = clock;
+        finding.expected = 1.0;
+        finding.shift = clock - 1.0;
+        finding.metrics = 2;
+        snprintf(finding.summary, sizeof(finding.summary),
+                 "the SM clock was never above %.0f%% of the device's maximum", 100.0 * clock);
+        snprintf(finding.evidence, sizeof(finding.evidence),
+                 "the driver gave %s as the reason in %.0f%% of the samples", reasons[i].reason,
+                 100.0 * share);
+        return pb_verdict_add_device(verdict, &finding, subject);
+    }
+    return PB_OK;
+}
+
 enum pb_status pb_judge_coverage(struct pb_verdict *verdict)
 {
     enum pb_status status = PB_OK;
@@ -338,5 +390,7 @@ enum pb_status pb_judge_coverage(struct pb_verdict *verdict)
         status = judge_sensitivity(verdict, g);
     for (size_t i = 0; i < verdict->sheet->subject_count && status == PB_OK; i++)
         status = judge_unscored(verdict, i);
+    for (size_t i = 0; i < verdict->sheet->subject_count && status == PB_OK; i++)
+        status = judge_lowered_clock(verdict, i);
     return status;
 }

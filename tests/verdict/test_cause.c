@@ -295,6 +295,43 @@ static void test_status__lone_model_is_one_finding(void **state)
     pb_findings_clear(&findings);
 }
 
+static void put_state(struct pb_sheet *sheet, size_t subject, const char *name, double value)
+{
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_metric metric;
+
+    assert_int_equal(pb_metric_make(name, "", 0.0, &metric, &err), PB_OK);
+    assert_int_equal(
+        pb_sheet_set(sheet, subject, &metric, (struct pb_reading){value, 0.0, -1}, &err), PB_OK);
+}
+
+/* Without peers the driver's own reason tells of a low clock; a clock at its maximum is none. */
+static void test_status__clock_lowered_by_the_driver_needs_no_peers(void **state)
+{
+    (void)state;
+    for (double clock = 0.7; clock < 1.1; clock += 0.3) {
+        struct pb_sheet sheet = {0};
+        struct pb_findings findings = {0};
+
+        make_fleet(NODES, &sheet);
+        PB_TEXT_SET(sheet.subjects[SICK].info.model, "Tesla T1");
+        for (size_t i = 0; i < sheet.subject_count; i++) {
+            put_state(&sheet, i, "nvml.sm_clock_most_over_max", i == SICK ? clock : 1.0);
+            put_state(&sheet, i, "throttle.locked_clocks", i == SICK ? 1.0 : 0.0);
+        }
+        judge(&sheet, &findings);
+        assert_int_equal(findings.count, clock < 1.0 ? 2 : 1);
+        assert_string_equal(findings.items[0].cause, "insufficient_peers");
+        if (clock < 1.0) {
+            assert_string_equal(findings.items[1].cause, "locked_clocks");
+            assert_string_equal(findings.items[1].device, sick_key);
+            assert_int_equal(findings.items[1].severity, PB_SEVERITY_WARNING);
+            assert_non_null(strstr(findings.items[1].summary, "above 70%"));
+        }
+        pb_findings_clear(&findings);
+    }
+}
+
 static void test_status__test_without_numbers_is_a_gap(void **state)
 {
     struct pb_sheet sheet = {0};
@@ -447,6 +484,7 @@ int main(void)
         cmocka_unit_test(test_status__absence_without_a_key_names_slot_or_rank),
         cmocka_unit_test(test_status__unjudged_device_is_not_ok),
         cmocka_unit_test(test_status__lone_model_is_one_finding),
+        cmocka_unit_test(test_status__clock_lowered_by_the_driver_needs_no_peers),
         cmocka_unit_test(test_status__test_without_numbers_is_a_gap),
         cmocka_unit_test(test_fleet__few_peers_are_unknown_and_say_what_could_be_seen),
         cmocka_unit_test(test_fleet__two_populations_name_what_separates_them),
