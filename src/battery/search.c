@@ -2,6 +2,7 @@
 #include "battery/search.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum {
     EXACT_L2_BYTES = 2 << 20, /* larger ones are sampled: a lap would take too long */
@@ -60,6 +61,14 @@ uint64_t pb_search_pages(const struct pb_bench *bench, uint64_t most)
     return pages > most ? most : pages > 0 ? pages : 1;
 }
 
+/* Whole laps of a cache that holds no more than so many bytes, samples of a larger one. */
+static void set_stride(struct pb_search *search, uint64_t most_bytes)
+{
+    search->exact = most_bytes <= EXACT_L2_BYTES;
+    if (search->target->stride_bytes == 0)
+        search->stride_bytes = search->exact ? 32 : 128;
+}
+
 void pb_search_begin(const struct pb_bench *bench, enum pb_cache cache, struct pb_search *search)
 {
     const struct pb_target *target = &pb_targets[cache];
@@ -79,10 +88,7 @@ void pb_search_begin(const struct pb_bench *bench, enum pb_cache cache, struct p
     search->limit_bytes = hint > 0 ? 3 * hint : KIB(256 << 10);
     if (search->limit_bytes > bench->info.memory_free_bytes / 2)
         search->limit_bytes = bench->info.memory_free_bytes / 2;
-    if (hint == 0 || hint > EXACT_L2_BYTES) {
-        search->exact = false;
-        search->stride_bytes = 128;
-    }
+    set_stride(search, hint > 0 ? hint : UINT64_MAX);
 }
 
 struct pb_walk pb_search_steady(const struct pb_search *search, const char *phase,
@@ -108,6 +114,112 @@ struct pb_walk pb_search_steady(const struct pb_search *search, const char *phas
     if (!search->exact && slots > SAMPLE_LOADS)
         walk.record = SAMPLE_LOADS;
     return walk;
+}
+
+/*
+ * Do more of a walk's loads answer later than in another walk than spikes make late? No more than
+ * one in four need, where a line holds four of them.
+ */
+static bool is_later(const struct pb_recording *recording, const struct pb_walk_result *walk,
+                     const struct pb_walk_result *other)
+{
+    const uint32_t *latency = recording->series.latency_cycles;
+    double margin = 4 + 0.1 * other->median_cycles;
+    size_t later = 0;
+
+    for (size_t i = 0; i < walk->count; i++)
+        later += latency[walk->first + i] > latency[other->first + i] + margin;
+    return later > walk->count / 16;
+}
+
+/* The first slots, then all others, both from the last to the first: no prefetch runs ahead. */
+static void order_backward(uint64_t *offsets, size_t count, size_t first_count,
+                           uint64_t stride_bytes)
+{
+    for (size_t i = 0; i < count; i++)
+        offsets[i] =
+            (i < first_count ? first_count - 1 - i : count - 1 - (i - first_count)) * stride_bytes;
+}
+
+/* The first lines of an array that all SMs have read, on the SM of the walk before. */
+static enum pb_status take_first_lines(struct pb_bench *bench, struct pb_walk *walk,
+                                       uint64_t *offsets, struct pb_recording *recording,
+                                       struct pb_walk_result *result_out, struct pb_error *err)
+{
+    enum pb_status status;
+
+    walk->offset_bytes = offsets;
+    walk->offset_count = walk->footprint_bytes / walk->stride_bytes;
+    order_backward(offsets, walk->offset_count, walk->record, walk->stride_bytes);
+    status = pb_walk_take(bench, walk, recording, result_out, err);
+    if (status == PB_OK) {
+        walk->on_sm = true;
+        walk->sm = recording->series.points[recording->series.point_count - 1].sm_id;
+    }
+    return status;
+}
+
+/*
+ * The driver tells the size of the last cache before memory. Where that is not L2, it says nothing
+ * of L2, which may be smaller than what "surely fits" and than where a sweep of samples begins. So
+ * an array grows until its first lines answer later than alone. Each line is compared
+ * with itself on one SM, since lines differ by slice and side, and every array is asked twice,
+ * since other programs may take L2 for a moment. *next_cycles_out: what answers then; unchanged
+ * where no line is lost. offsets: room for twice as many loads as `most` bytes have.
+ */
+static enum pb_status grow_array(struct pb_bench *bench, struct pb_search *search, uint64_t most,
+                                 uint64_t *offsets, struct pb_recording *recording,
+                                 double *next_cycles_out, struct pb_error *err)
+{
+    enum { TIMES = 2 };
+    uint64_t first_bytes = search->target->first_bytes;
+    struct pb_walk walk = {.path = search->target->path,
+                           .order = PB_ORDER_GIVEN,
+                           .phase = "growing",
+                           .footprint_bytes = first_bytes,
+                           .stride_bytes = search->stride_bytes,
+                           .record = first_bytes / search->stride_bytes,
+                           .prefill = true};
+    struct pb_walk_result alone, result;
+    enum pb_status status = take_first_lines(bench, &walk, offsets, recording, &alone, err);
+    size_t times = 0; /* that lines of this array were late */
+
+    walk.footprint_bytes *= 2;
+    while (status == PB_OK && times < TIMES && walk.footprint_bytes <= most) {
+        walk.repeat = times;
+        status = take_first_lines(bench, &walk, offsets, recording, &result, err);
+        if (status == PB_OK)
+            times = is_later(recording, &result, &alone) ? times + 1 : 0;
+        if (times == 0)
+            walk.footprint_bytes *= 2;
+    }
+    if (status != PB_OK || times < TIMES)
+        return status;
+    search->small_bytes = walk.footprint_bytes / 4; /* half of it may lose a few lines */
+    if (search->limit_bytes > 2 * walk.footprint_bytes)
+        search->limit_bytes = 2 * walk.footprint_bytes;
+    walk.repeat = 0;
+    walk.footprint_bytes *= 2; /* of which all lines are lost */
+    status = take_first_lines(bench, &walk, offsets, recording, &result, err);
+    *next_cycles_out = result.median_cycles;
+    set_stride(search, walk.footprint_bytes / 2);
+    return status;
+}
+
+static enum pb_status find_small_l2(struct pb_bench *bench, struct pb_search *search,
+                                    struct pb_recording *recording, double *next_cycles_out,
+                                    struct pb_error *err)
+{
+    uint64_t most = search->limit_bytes / (search->exact ? 3 : 12); /* the driver's size; 1/4 */
+    size_t room = 2 * most / search->stride_bytes;
+    uint64_t *offsets = malloc(room * sizeof(*offsets));
+    enum pb_status status;
+
+    if (offsets == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory listing %zu loads", room);
+    status = grow_array(bench, search, most, offsets, recording, next_cycles_out, err);
+    free(offsets);
+    return status;
 }
 
 /* A small array once as a lap and once as a trace. */
@@ -196,14 +308,19 @@ enum pb_status pb_search_references(struct pb_bench *bench, struct pb_search *se
 {
     const struct pb_target *target = search->target;
     struct pb_walk_result hit, miss, past = {.low_cycles = INFINITY};
-    enum pb_status status = take_reference(bench, search, target->path, recording, &hit, err);
+    double next_cycles = INFINITY; /* of a cache behind a small L2 */
+    enum pb_status status = PB_OK;
 
+    if (target->chip_wide)
+        status = find_small_l2(bench, search, recording, &next_cycles, err);
+    if (status == PB_OK)
+        status = take_reference(bench, search, target->path, recording, &hit, err);
     if (status == PB_OK && target->past_path != target->path)
         status = take_past(bench, search, &hit, recording, &past, err);
     if (status == PB_OK)
         status = take_misses(bench, search, recording, &miss, err);
     if (status == PB_OK) { /* the large array may lie a level farther out than what answers first */
-        miss.low_cycles = fmin(miss.low_cycles, past.low_cycles);
+        miss.low_cycles = fmin(miss.low_cycles, fmin(past.low_cycles, next_cycles));
         set_limits(search, &hit, &miss);
     }
     return status;

@@ -50,7 +50,8 @@ void pb_search_begin(const struct pb_bench *bench, enum pb_cache cache, struct p
 
 /*
  * Phase "reference": hits by this cache's path, and the same array past it; phase "miss": loads
- * that it cannot have. PB_UNSUPPORTED: nothing on the way caches this path.
+ * that it cannot have; phase "growing": where L2 is smaller than the driver's size lets expect.
+ * PB_UNSUPPORTED: nothing on the way caches this path.
  */
 enum pb_status pb_search_references(struct pb_bench *bench, struct pb_search *search,
                                     struct pb_recording *recording, struct pb_error *err);

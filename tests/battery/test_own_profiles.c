@@ -92,6 +92,38 @@ static void test_search__spikes_that_look_like_misses_do_not_move_the_edge(void 
     pb_bench_close(&bench);
 }
 
+/*
+ * The driver tells the size of the cache behind L2, of whose hits and misses L2's are neither: the
+ * reference and the first footprint of the sweep would be too large for this L2.
+ */
+static void test_search__a_small_l2_before_another_cache_has_its_own_edge(void **state)
+{
+    static const char *const sets[] = {"1024", "16384"}; /* 1 MiB: laps; 16 MiB: samples */
+    static const char *const l2 =
+        "{\"id\": \"l2\", \"paths\": [\"global_ca\", \"global_cg\"], \"line_bytes\": 64,"
+        " \"sector_bytes\": 32, \"sets\": 256, \"ways\": 5, \"index\": {\"kind\": \"modulo\"},"
+        " \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 166, \"prefetch_bytes\": 256}";
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(sets); i++) {
+        struct pb_recording recording;
+        struct pb_bench bench;
+        char caches[1024];
+
+        snprintf(caches, sizeof(caches),
+                 "%s, {\"id\": \"l3\", \"paths\": [\"global_ca\", \"global_cg\"],"
+                 " \"line_bytes\": 64, \"sector_bytes\": 64, \"sets\": %s, \"ways\": 16,"
+                 " \"index\": {\"kind\": \"modulo\"}, \"policy\": {\"kind\": \"lru\"},"
+                 " \"latency_cycles\": 348}",
+                 l2, sets[i]);
+        rig_open_drawn(caches, TLB, "", &bench);
+        rig_run(&bench, "l2_capacity", &recording);
+        assert_int_equal(bench.known[PB_CACHE_L2].edge_bytes, 64 * 256 * 5);
+        pb_recording_clear(&recording);
+        pb_bench_close(&bench);
+    }
+}
+
 /* One line too many in a set of 80 to 96 that draws its victims: a miss or two a lap, anywhere. */
 static void test_search__few_misses_of_a_drawing_policy_are_enough(void **state)
 {
@@ -336,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_bases__unequal_sets_move_the_edge),
         cmocka_unit_test(test_search__a_cache_of_256_bytes_has_an_edge),
         cmocka_unit_test(test_search__a_set_of_neighbours_leaves_room_for_short_strides),
+        cmocka_unit_test(test_search__a_small_l2_before_another_cache_has_its_own_edge),
         cmocka_unit_test(test_search__few_misses_of_a_drawing_policy_are_enough),
         cmocka_unit_test(test_search__spikes_that_look_like_misses_do_not_move_the_edge),
     };

@@ -31,6 +31,8 @@ struct pb_sim_memory {
 
 bool pb_sim_cache_is_chip_wide(const struct pb_sim_profile *profile, size_t cache)
 {
+    if ((profile->caches[cache].paths >> PB_PATH_GLOBAL_CG & 1) != 0)
+        return true;
     for (size_t i = cache + 1; i < profile->cache_count; i++)
         if ((profile->caches[i].paths & profile->caches[cache].paths) != 0)
             return false;

@@ -97,7 +97,7 @@ void pb_sim_memory_rush(struct pb_sim_memory *memory);
 void pb_sim_memory_route(struct pb_sim_memory *memory, enum pb_path path,
                          const struct pb_sim_timing *timing, struct pb_sim_route *route_out);
 
-/* True when no cache of the profile is behind this one on any path. */
+/* Does it serve all SMs: does it cache loads that bypass L1, or is none behind it on any path? */
 bool pb_sim_cache_is_chip_wide(const struct pb_sim_profile *profile, size_t cache);
 
 /* Cycles of one load; *depth_out: the cache that answered, cache_count for DRAM. */
