@@ -62,6 +62,9 @@
 /* So many entries for each way miss as surely: a chance of exp(-20) to hit. */
 #define PB_TLB_SURE_MISS 20.0
 
+/* What random victims must be able to gain beyond LRU: less is of a few loads beside the noise. */
+#define PB_TLB_RANDOM_GAIN 300.0
+
 /*
  * Random victims are where the log likelihood of all loads is within so many standard deviations of
  * what their chances let expect. Drawn devices 6460000 to 6460019: of structures that were drawn

@@ -20,9 +20,6 @@ enum {
 /* Log odds of what need not be kept. */
 static const double UNLIKELY = 30.0;
 
-/* What random victims must be able to gain beyond LRU: less is of a few loads beside the noise. */
-static const double RANDOM_LEAST = 300.0;
-
 /* An entry as a scan comes to it: looked up from a chase of so many pages on, by this page. */
 struct unit {
     uint64_t entry;
@@ -1032,8 +1029,7 @@ static void predict_misses(double *chance, size_t count, double ways, size_t war
             chance[i] = 1.0;
         return;
     }
-    for (size_t i = 0; i < count;
-         i++) { /* in the first pass all miss; empty ways are filled first */
+    for (size_t i = 0; i < count; i++) { /* the first pass: all miss, and fill empty ways first */
         chance[i] = (double)i >= ways ? 1.0 : 0.0;
         kept *= 1.0 - chance[i] / ways;
     }
@@ -1182,7 +1178,7 @@ static void score_random(struct scorer *scorer, const struct coverage *coverages
         return;
     list_all(scorer, ranking->items[ranking->best].coverage_bytes);
     if (is_explained(scorer) || pb_tlb_weigh_each(scorer->evidence, ranking->penalty_cycles) <
-                                    ranking->items[ranking->best].score + RANDOM_LEAST)
+                                    ranking->items[ranking->best].score + PB_TLB_RANDOM_GAIN)
         return;
     for (size_t i = 0; i < count && tried < RANDOM_COVERAGES; i++) {
         struct pb_tlb_structure random;
@@ -1212,7 +1208,8 @@ static void score_random(struct scorer *scorer, const struct coverage *coverages
         return;
     }
     for (size_t i = 0; i < sets; i++)
-        add_random(scorer, of_sets[i]);
+        if (of_sets[i].gain > 0.0)
+            add_random(scorer, of_sets[i]);
     for (size_t i = 0; i < count; i++) {
         if (coverages[i].bytes >= best.coverage_bytes)
             continue;

@@ -162,10 +162,10 @@ static enum pb_status take_first_lines(struct pb_bench *bench, struct pb_walk *w
 /*
  * The driver tells the size of the last cache before memory. Where that is not L2, it says nothing
  * of L2, which may be smaller than what "surely fits" and than where a sweep of samples begins. So
- * an array grows until its first lines answer later than alone. Each line is compared
- * with itself on one SM, since lines differ by slice and side, and every array is asked twice,
- * since other programs may take L2 for a moment. *next_cycles_out: what answers then; unchanged
- * where no line is lost. offsets: room for twice as many loads as `most` bytes have.
+ * an array grows until its first lines answer later than alone. Each line is compared with itself
+ * on one SM, since lines differ by slice and side, and every array is asked twice, since other
+ * programs may take L2 for a moment. *next_cycles_out: what answers then; unchanged where no line
+ * is lost. offsets: room for twice as many loads as `most` bytes have.
  */
 static enum pb_status grow_array(struct pb_bench *bench, struct pb_search *search, uint64_t most,
                                  uint64_t *offsets, struct pb_recording *recording,
