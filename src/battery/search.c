@@ -117,19 +117,23 @@ struct pb_walk pb_search_steady(const struct pb_search *search, const char *phas
 }
 
 /*
- * Do more of a walk's loads answer later than in another walk than spikes make late? No more than
- * one in four need, where a line holds four of them.
+ * Do more of a walk's loads answer later than in another walk, each compared with itself, than
+ * noise explains? Jitter and spikes make as many earlier as later, up to three deviations of the
+ * difference. No more than one load in four needs to be later, where a line holds four of them.
  */
 static bool is_later(const struct pb_recording *recording, const struct pb_walk_result *walk,
                      const struct pb_walk_result *other)
 {
     const uint32_t *latency = recording->series.latency_cycles;
-    double margin = 4 + 0.1 * other->median_cycles;
-    size_t later = 0;
+    double margin = 4 + 0.1 * other->median_cycles, later = 0.0, earlier = 0.0;
 
-    for (size_t i = 0; i < walk->count; i++)
-        later += latency[walk->first + i] > latency[other->first + i] + margin;
-    return later > walk->count / 16;
+    for (size_t i = 0; i < walk->count; i++) {
+        double change = (double)latency[walk->first + i] - (double)latency[other->first + i];
+
+        later += change > margin;
+        earlier += change < -margin;
+    }
+    return later - earlier > (double)walk->count / 16.0 + 3.0 * sqrt(later + earlier);
 }
 
 /* The first slots, then all others, both from the last to the first: no prefetch runs ahead. */
