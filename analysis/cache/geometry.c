@@ -547,40 +547,59 @@ static bool has_conflict(const struct set_conflicts *conflicts, uint64_t set)
     return false;
 }
 
+/* Does each load of a line have a rank, or do its sectors share the line's outcome? */
+static bool ranks_loads(const struct pb_cache_chase *chase, const struct pb_geometry *geometry)
+{
+    return geometry->hides_misses || chase->place != NULL;
+}
+
 /*
- * Do lines of the set have a rank? Not where any line may displace any other one, or a drawn order
- * takes the sectors of a line apart.
+ * Do loads of the set have a rank? Not where any line may displace any other one, or a drawn order
+ * takes a sector, or what one prefetch brings, apart.
  */
 static bool has_ranks(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
                       const struct sets *sets, uint64_t set)
 {
-    bool is_apart = chase->stride_bytes < geometry->line_bytes || geometry->hides_misses;
+    bool is_apart = chase->stride_bytes < geometry->sector_bytes || geometry->hides_misses;
 
     return geometry->index != PB_INDEX_UNKNOWN && (chase->place == NULL || !is_apart) &&
            sets->lines[set] * sectors_each(chase, geometry) <= RANKS_MAX;
 }
 
-static uint32_t place_of(const struct pb_cache_chase *chase, uint32_t line)
+/* How many of a line's loads go before a place of the lap in drawn order. line: its first byte. */
+static size_t count_before(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
+                           uint64_t line, uint32_t place)
 {
-    return chase->place != NULL ? chase->place[line] : line;
+    uint64_t stride = chase->stride_bytes, end = line + geometry->line_bytes;
+    uint64_t first = line > chase->base ? (line - chase->base + stride - 1) / stride : 0;
+    size_t count = 0;
+
+    if (end > chase->base + chase->array_bytes)
+        end = chase->base + chase->array_bytes;
+    for (uint64_t i = first; chase->base + i * stride < end; i++)
+        count += chase->place[i] < place;
+    return count;
 }
 
 /*
  * The rank of a load: how many lines of its set go before in the lap. The sectors of a line share
- * its outcome, but where a prefetch hides some of them each has a rank.
+ * its outcome and rank; where a prefetch hides some of them, or a drawn order takes them apart, it
+ * is how many loads of the set go before.
  */
 static size_t rank_of(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
                       const struct sets *sets, uint64_t set, uint64_t address)
 {
-    uint32_t own = place_of(chase, (uint32_t)((address - sets->first) / sets->step));
-    uint64_t each = sectors_each(chase, geometry);
+    uint64_t each = sectors_each(chase, geometry), own = (address - sets->first) / sets->step;
     size_t rank = 0;
 
     if (!has_ranks(chase, geometry, sets, set))
         return NO_RANK;
     for (uint32_t line = sets->last[set]; line != NO_LINE; line = sets->before[line])
-        rank += place_of(chase, line) < own;
-    if (geometry->hides_misses)
+        rank += chase->place == NULL
+                    ? line < own
+                    : count_before(chase, geometry, sets->first + line * sets->step,
+                                   chase->place[(address - chase->base) / chase->stride_bytes]);
+    if (chase->place == NULL && geometry->hides_misses)
         rank = rank * each + address % geometry->line_bytes * each / geometry->line_bytes;
     return rank;
 }
@@ -624,7 +643,7 @@ static size_t count_open(const struct pb_cache_chase *chase, const struct pb_geo
         bool ranked = has_ranks(chase, geometry, sets, conflicts->set[i]);
 
         for (size_t load = 0; load < lines * each; load++) {
-            size_t rank = geometry->hides_misses ? load : load / each;
+            size_t rank = ranks_loads(chase, geometry) ? load : load / each;
 
             pool->by_rank[ranked ? rank : NO_RANK].open++;
         }
