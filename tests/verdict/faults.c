@@ -58,6 +58,12 @@ const struct fault_kind fault_kinds[FAULT_KINDS] = {
     {"absent", {"absent", "absent"}, "absent", {"absent"}, PB_LEVEL_DEVICE},
 };
 
+/* What the fleet could not have shown accuses nobody. */
+static bool accuses(const struct pb_finding *finding)
+{
+    return strcmp(finding->cause, "insufficient_sensitivity") != 0;
+}
+
 static bool names(const struct pb_finding *finding, const char *key)
 {
     return strcmp(finding->device, key) == 0 || strcmp(finding->place, key) == 0;
@@ -98,7 +104,7 @@ size_t fault_blamed(const struct pb_findings *findings, const char *const *sick,
 
         for (size_t k = 0; k < count; k++)
             is_sick |= names(&findings->items[i], sick[k]);
-        blamed += !is_sick;
+        blamed += !is_sick && accuses(&findings->items[i]);
     }
     return blamed;
 }
@@ -109,8 +115,8 @@ void fault_print(const char *title, const struct pb_findings *findings)
     for (size_t i = 0; i < findings->count; i++) {
         const struct pb_finding *finding = &findings->items[i];
 
-        printf("    %-8s %-10s %-18s %-16s %3zu  %s\n", pb_severity_name(finding->severity),
+        printf("    %-8s %-10s %-18s %-16s %3zu  %s: %s\n", pb_severity_name(finding->severity),
                pb_level_name(finding->level), finding->place, finding->cause,
-               (size_t)finding->metrics, finding->evidence);
+               (size_t)finding->metrics, finding->summary, finding->evidence);
     }
 }

@@ -29,7 +29,7 @@ enum fault_verdict fault_verdict_at(const struct pb_findings *findings,
                                     const struct fault_kind *kind, enum pb_level level,
                                     const char *place);
 
-/* Findings that name none of the sick devices. */
+/* Findings that name none of the sick devices, but for what could not have been shown. */
 size_t fault_blamed(const struct pb_findings *findings, const char *const *sick, size_t count);
 
 void fault_print(const char *title, const struct pb_findings *findings);
