@@ -14,8 +14,12 @@ enum {
     WAYS_MAX = 8192,
     ENTRY_BYTES = 6,
     RANDOM_SETS_MAX = 5,
+    CHANCES_MAX = 1 << 20,
     RANDOM_COVERAGES = 4
 };
+
+/* No place among the predicted chances. */
+static const size_t NOWHERE = SIZE_MAX;
 
 /* Log odds of what need not be kept. */
 static const double UNLIKELY = 30.0;
@@ -47,8 +51,11 @@ struct scorer {
     const float **rows;    /* [pages] gains of the recorded units of a set, */
     uint32_t *onset_pages; /* [pages] predicted of one scan */
     uint32_t *rank;        /* [pages] and their places in its order */
-    double *chance;        /* [pages] of a miss, of one set */
-    uint16_t *links;       /* [PB_TLB_UNEQUAL_MAX][PB_TLB_UNEQUAL_MAX] */
+    double *chances;       /* [CHANCES_MAX + pages] predicted of sets, one behind the other: */
+    size_t chance_count;   /* so many, and */
+    size_t *chances_at;    /* [2][pages + 1] where those of so many entries begin, or NOWHERE */
+    size_t pages_max;
+    uint16_t *links; /* [PB_TLB_UNEQUAL_MAX][PB_TLB_UNEQUAL_MAX] */
     struct pb_tlb_ranking *ranking;
 };
 
@@ -822,13 +829,16 @@ static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
     scorer->begin = malloc((((size_t)1 << PB_TLB_PARITIES_MAX) + 2) * sizeof(*scorer->begin));
     scorer->by_onset = malloc(2 * (chases + 1) * sizeof(*scorer->by_onset));
     scorer->by_ways = malloc((WAYS_MAX + 1) * sizeof(*scorer->by_ways));
-    scorer->chance = malloc((pages + 1) * sizeof(*scorer->chance));
+    scorer->chances = malloc((CHANCES_MAX + pages + 1) * sizeof(*scorer->chances));
+    scorer->chances_at = malloc(2 * (pages + 1) * sizeof(*scorer->chances_at));
+    scorer->pages_max = pages;
     scorer->links =
         malloc((size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX * sizeof(*scorer->links));
     if (scorer->units.items == NULL || scorer->units.count == NULL || scorer->ordered == NULL ||
         scorer->rows == NULL || scorer->rank == NULL || scorer->onset_pages == NULL ||
         scorer->set_of == NULL || scorer->begin == NULL || scorer->by_onset == NULL ||
-        scorer->by_ways == NULL || scorer->chance == NULL || scorer->links == NULL)
+        scorer->by_ways == NULL || scorer->chances == NULL || scorer->chances_at == NULL ||
+        scorer->links == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages", pages);
     return PB_OK;
 }
@@ -847,7 +857,8 @@ static void release(struct scorer *scorer)
     free(scorer->begin);
     free(scorer->by_onset);
     free(scorer->by_ways);
-    free(scorer->chance);
+    free(scorer->chances);
+    free(scorer->chances_at);
     free(scorer->links);
 }
 
@@ -1022,7 +1033,7 @@ static void score_smaller(struct scorer *scorer)
  */
 static void predict_misses(double *chance, size_t count, double ways, size_t warm_passes)
 {
-    double kept = 1.0;
+    double kept = 1.0, share = 1.0 / ways; /* of a way to be the victim */
 
     if ((double)count > PB_TLB_SURE_MISS * ways) {
         for (size_t i = 0; i < count; i++)
@@ -1031,15 +1042,41 @@ static void predict_misses(double *chance, size_t count, double ways, size_t war
     }
     for (size_t i = 0; i < count; i++) { /* the first pass: all miss, and fill empty ways first */
         chance[i] = (double)i >= ways ? 1.0 : 0.0;
-        kept *= 1.0 - chance[i] / ways;
+        kept *= 1.0 - chance[i] * share;
     }
     for (size_t pass = 0; pass < warm_passes; pass++) {
         for (size_t i = 0; i < count; i++) {
-            kept /= 1.0 - chance[i] / ways;
+            kept *= 1.0 / (1.0 - chance[i] * share);
             chance[i] = 1.0 - kept;
-            kept *= 1.0 - chance[i] / ways;
+            kept *= 1.0 - chance[i] * share;
         }
     }
+}
+
+static void forget_chances(struct scorer *scorer)
+{
+    scorer->chance_count = 0;
+    for (size_t i = 0; i < 2 * (scorer->pages_max + 1); i++)
+        scorer->chances_at[i] = NOWHERE;
+}
+
+/*
+ * What predict_misses() says, kept until the ways change: a structure's sets and scans ask for the
+ * same many times. Valid until the next call.
+ */
+static const double *find_chances(struct scorer *scorer, size_t count, double ways,
+                                  size_t warm_passes)
+{
+    size_t *at = &scorer->chances_at[(warm_passes - 1) * (scorer->pages_max + 1) + count];
+
+    if (*at == NOWHERE) {
+        if (scorer->chance_count > CHANCES_MAX)
+            forget_chances(scorer);
+        *at = scorer->chance_count;
+        scorer->chance_count += count;
+        predict_misses(&scorer->chances[*at], count, ways, warm_passes);
+    }
+    return &scorer->chances[*at];
 }
 
 /* What loads speak for a structure with random victims, and how much they were to by chance. */
@@ -1050,13 +1087,13 @@ struct fit {
 
 /* Loads of one set with one chase: their chances to miss are known. */
 static void weigh_set(const struct scorer *scorer, size_t s, size_t w, const struct unit *units,
-                      size_t count, struct fit *fit)
+                      const double *chances, size_t count, struct fit *fit)
 {
     const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
     double product = 1.0;
 
     for (size_t i = 0; i < count; i++) {
-        double chance = fmin(fmax(scorer->chance[i], PB_TLB_RARE), 1.0 - PB_TLB_RARE), odds;
+        double chance = fmin(fmax(chances[i], PB_TLB_RARE), 1.0 - PB_TLB_RARE), odds;
 
         if (units[i].page >= scan->place_count)
             continue;
@@ -1067,7 +1104,7 @@ static void weigh_set(const struct scorer *scorer, size_t s, size_t w, const str
             product = 1.0;
         }
         if (fit->is_judged) {
-            double logit = log(chance / (1.0 - chance)), here = scorer->chance[i];
+            double logit = log(chance / (1.0 - chance)), here = chances[i];
 
             fit->expected += here * logit + log1p(-chance) + (odds > 1.0 ? log(odds) : 0.0);
             fit->variance += here * (1.0 - here) * logit * logit;
@@ -1083,6 +1120,7 @@ static struct fit fit_random(struct scorer *scorer, const struct pb_tlb_structur
     const struct pb_tlb_scans *scans = scorer->evidence->scans;
     struct fit fit = {is_judged, 0.0, 0.0, 0.0};
 
+    forget_chances(scorer);
     for (size_t s = 0; s < scans->count; s++) {
         const struct pb_tlb_scan *scan = &scans->items[s];
 
@@ -1098,9 +1136,10 @@ static struct fit fit_random(struct scorer *scorer, const struct pb_tlb_structur
                     count++;
                 if (count <= structure->ways[0])
                     continue;
-                predict_misses(scorer->chance, count, structure->ways[0],
-                               scan->pages[w] <= scan->place_count ? 2 : 1);
-                weigh_set(scorer, s, w, units, count, &fit);
+                weigh_set(scorer, s, w, units,
+                          find_chances(scorer, count, structure->ways[0],
+                                       scan->pages[w] <= scan->place_count ? 2 : 1),
+                          count, &fit);
             }
         }
     }
