@@ -32,6 +32,7 @@ static const double critical_factor = 2.0;
 /* The metrics of state_fields.h. */
 #define WORDS_MIN          "lowest of the run"
 #define WORDS_MAX          "highest of the run"
+#define WORDS_MAX_MEAN     "highest of the run, of means that began with it"
 #define WORDS_LAST         "last of the run"
 #define WORDS_STEP         "increase over the run"
 #define WORDS_RISE         "highest less first"

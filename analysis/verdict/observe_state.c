@@ -18,6 +18,7 @@
 enum shape {
     SHAPE_MIN,
     SHAPE_MAX,
+    SHAPE_MAX_MEAN, /* the same of what the driver averages; not known of a shorter run */
     SHAPE_LAST,
     SHAPE_STEP,         /* last less first; never below 0: a driver that was reloaded counts anew */
     SHAPE_RISE,         /* max less first */
@@ -37,6 +38,9 @@ struct state_metric {
 
 enum { METRICS_PER_FIELD_MAX = 6 };
 
+/* NVML's power is a mean of so long, by its documentation: until then it holds an earlier load. */
+static const double DRIVER_MEAN_SECONDS = 1.0;
+
 static const struct state_metric metrics[PB_STATE_FIELD_COUNT][METRICS_PER_FIELD_MAX] = {
 #define METRIC(name, shape, scale, unit, part, domain, better, quantum, practical, traits)         \
     {                                                                                              \
@@ -55,14 +59,18 @@ static const struct state_metric metrics[PB_STATE_FIELD_COUNT][METRICS_PER_FIELD
 #include "core/state_fields.h"
 };
 
-/* First, last, smallest and largest of the known values of a column. */
+/*
+ * First, last, smallest and largest of the known values of a column; max_mean: the largest of those
+ * that are DRIVER_MEAN_SECONDS and more behind the first state.
+ */
 struct range {
-    double first, last, min, max;
+    double first, last, min, max, max_mean;
 };
 
 static struct range range_of(const struct pb_witness *witness, enum pb_state_field field)
 {
-    struct range range = {NAN, NAN, NAN, NAN};
+    struct range range = {NAN, NAN, NAN, NAN, NAN};
+    double begin = witness->state_count > 0 ? witness->states[0].unix_seconds : 0.0;
 
     for (size_t i = 0; i < witness->state_count; i++) {
         double value = pb_state_get(&witness->states[i], field);
@@ -74,6 +82,8 @@ static struct range range_of(const struct pb_witness *witness, enum pb_state_fie
         range.last = value;
         range.min = fmin(range.min, value);
         range.max = fmax(range.max, value);
+        if (witness->states[i].unix_seconds >= begin + DRIVER_MEAN_SECONDS)
+            range.max_mean = fmax(range.max_mean, value);
     }
     return range;
 }
@@ -85,6 +95,8 @@ static double shape_of(const struct range *range, enum shape shape)
         return range->min;
     case SHAPE_MAX:
         return range->max;
+    case SHAPE_MAX_MEAN:
+        return range->max_mean;
     case SHAPE_STEP:
         return isnan(range->last) ? NAN : fmax(range->last - range->first, 0.0);
     case SHAPE_RISE:

@@ -26,7 +26,7 @@ PB_STATE_FIELD(F64, memory_clock_mhz, "memory_clock", "MHz", FIELD, "",
                NO_METRIC)
 PB_STATE_FIELD(F64, power_w, "power", "W", FIELD, "",
                NVML(UNSIGNED, "nvmlDeviceGetPowerUsage", NULL, 1e-3, 0), SIM_CALL(power_w),
-               METRIC("power_max", MAX, 1.0, "W", POWER, STATE, NEITHER, 1.0, 150.0,
+               METRIC("power_max", MAX_MEAN, 1.0, "W", POWER, STATE, NEITHER, 1.0, 150.0,
                       T(SAME_BATTERY)))
 PB_STATE_FIELD(F64, temperature_c, "temperature", "degC", FIELD, "of the GPU",
                NVML(UNSIGNED_OF, "nvmlDeviceGetTemperature", NULL, 1.0, NVML_TEMPERATURE_GPU),

@@ -333,6 +333,30 @@ static void test_observe__company_is_the_least_of_the_run(void **state)
     pb_sheet_clear(&dummy.sheet);
 }
 
+/* The driver's mean still holds what the device did before; a run may be too short to know. */
+static void test_observe__power_of_an_earlier_load_is_not_the_runs(void **state)
+{
+    const double seconds[] = {100.0, 100.2, 101.5, 102.0}, power_w[] = {387.0, 390.0, 210.0, 218.0};
+
+    (void)state;
+    for (size_t count = 2; count <= 4; count += 2) {
+        struct dummy dummy = {.count = 0};
+
+        for (size_t i = 0; i < count; i++) {
+            struct pb_state *now = add_state(&dummy);
+
+            now->unix_seconds = seconds[i];
+            now->power_w = power_w[i];
+        }
+        observe(&dummy);
+        if (count == 2)
+            assert_false(has(&dummy.sheet, "nvml.power_max"));
+        else
+            expect_near(&dummy.sheet, "nvml.power_max", 218.0);
+        pb_sheet_clear(&dummy.sheet);
+    }
+}
+
 static void test_observe__link_counts_by_its_best(void **state)
 {
     struct dummy dummy = {.count = 0};
@@ -496,6 +520,7 @@ int main(void)
         cmocka_unit_test(test_observe__counters_count_by_their_step),
         cmocka_unit_test(test_observe__throttle_reasons_are_bits),
         cmocka_unit_test(test_observe__company_is_the_least_of_the_run),
+        cmocka_unit_test(test_observe__power_of_an_earlier_load_is_not_the_runs),
         cmocka_unit_test(test_observe__link_counts_by_its_best),
         cmocka_unit_test(test_observe__states_count_what_is_missing_exactly),
         cmocka_unit_test(test_observe__wrong_words_of_messages_are_counted),
