@@ -1,275 +1,226 @@
-/* Links and barriers of a node's GPUs; see arbiter.h. */
+/* The shared steps of a node's GPUs; see arbiter.h. */
 #include "run/arbiter.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "battery/battery.h"
+
 struct member {
-    bool waits;      /* for a grant */
-    bool is_due;     /* its grant can be fetched */
-    bool has_left;   /* for good */
-    bool is_late;    /* the others went on without it, and no message of it came since */
-    bool in_section; /* from a barrier to its next message */
-    struct pb_node_message request;
-    int64_t granted;      /* the answer to it */
-    size_t request_order; /* who requested first */
-    double since;         /* of the request; in a section, when it began */
-    int64_t *barriers;    /* [tests]: the first barrier that it may still come to */
+    struct pb_node_place place;
+    bool is_begun; /* a BEGIN was sent, and no place since */
+    bool is_late;  /* it is left out until its next message */
+    double since;  /* of its last message, or of its last BEGIN */
+    int64_t due;   /* members that begin with it, by a BEGIN not yet fetched; NOT_DUE */
 };
 
 struct pb_arbiter {
-    struct pb_arbiter_rules rules;
-    size_t request_count;
-    struct member *holder;        /* of the links; NULL: they are free */
-    double holder_since;          /* of the last one */
-    double links_changed_seconds; /* when they were last granted or released */
+    size_t member_count;
+    double patience_seconds;
+    int64_t passed; /* the last barrier that was passed */
     struct member members[];
 };
 
-/* The member comes to no barrier of a test any more. */
-static const int64_t no_barrier = INT64_MAX;
+static const int64_t NOT_DUE = -1;
 
-enum pb_status pb_arbiter_create(const struct pb_arbiter_rules *rules,
+/* ---- positions ---- */
+
+static bool is_turn(int64_t position)
+{
+    return position == 0 || position % PB_NODE_STEPS == PB_STEP_TURN;
+}
+
+struct pb_node_place pb_node_place_of(const struct pb_test_list *tests, const bool *is_left,
+                                      const struct pb_ready *ready)
+{
+    struct pb_node_place place = {PB_NODE_IDLE, ready != NULL};
+
+    for (size_t i = tests->count; i-- > 0;) {
+        const struct pb_test_spec *spec = &tests->specs[i];
+
+        if (is_left[i] && spec->link_use == PB_LINKS_EXCLUSIVE)
+            return (struct pb_node_place){0, ready != NULL};
+        if (!is_left[i] || spec->link_use != PB_LINKS_CONCURRENT)
+            continue;
+        place.position = (int64_t)(i + 1) * PB_NODE_STEPS;
+        if (ready != NULL && strcmp(ready->test, spec->name) == 0)
+            place.position += ready->step;
+    }
+    return place;
+}
+
+/* ---- members ---- */
+
+enum pb_status pb_arbiter_create(size_t member_count, double patience_seconds,
                                  struct pb_arbiter **arbiter_out, struct pb_error *err)
 {
     struct pb_arbiter *arbiter =
-        calloc(1, sizeof(*arbiter) + rules->member_count * sizeof(arbiter->members[0]));
-    bool is_whole = arbiter != NULL;
+        calloc(1, sizeof(*arbiter) + member_count * sizeof(arbiter->members[0]));
 
-    for (size_t i = 0; i < rules->member_count && is_whole; i++) {
-        arbiter->members[i].barriers =
-            calloc(rules->tests->count + 1, sizeof(*arbiter->members[i].barriers));
-        is_whole = arbiter->members[i].barriers != NULL;
-    }
-    if (!is_whole) {
-        if (arbiter != NULL)
-            arbiter->rules = *rules;
-        pb_arbiter_free(arbiter);
+    if (arbiter == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory for the %zu ranks of a node",
-                       rules->member_count);
-    }
-    arbiter->rules = *rules;
+                       member_count);
+    arbiter->member_count = member_count;
+    arbiter->patience_seconds = patience_seconds;
+    for (size_t i = 0; i < member_count; i++)
+        arbiter->members[i].due = NOT_DUE;
     *arbiter_out = arbiter;
     return PB_OK;
 }
 
 void pb_arbiter_free(struct pb_arbiter *arbiter)
 {
-    if (arbiter == NULL)
-        return;
-    for (size_t i = 0; i < arbiter->rules.member_count; i++)
-        free(arbiter->members[i].barriers);
     free(arbiter);
 }
 
-/* The first barrier of a test that a member may come to; tests that nobody lists share one. */
-static int64_t *barriers_of(const struct pb_arbiter *arbiter, struct member *member,
-                            const char *test)
+void pb_arbiter_place(struct pb_arbiter *arbiter, size_t at, const struct pb_node_place *place,
+                      double seconds)
 {
-    const struct pb_test_list *tests = arbiter->rules.tests;
-    size_t at = 0;
-
-    while (at < tests->count && strcmp(tests->specs[at].name, test) != 0)
-        at++;
-    return &member->barriers[at];
+    arbiter->members[at] = (struct member){.place = *place, .since = seconds, .due = NOT_DUE};
 }
 
-/* ---- messages ---- */
-
-/* What the member requested, or was granted, is over. */
-static void release(struct pb_arbiter *arbiter, struct member *member, double seconds)
+bool pb_arbiter_is_over(const struct pb_arbiter *arbiter)
 {
-    member->waits = member->is_due = member->in_section = false;
-    if (arbiter->holder != member)
-        return;
-    arbiter->holder = NULL;
-    arbiter->links_changed_seconds = seconds;
-}
-
-void pb_arbiter_handle(struct pb_arbiter *arbiter, size_t at, const struct pb_node_message *message,
-                       double seconds)
-{
-    struct member *member = &arbiter->members[at];
-
-    member->is_late = false;
-    switch (message->kind) {
-    case PB_NODE_TRY_LINKS:
-    case PB_NODE_AWAIT_LINKS:
-    case PB_NODE_BARRIER:
-        release(arbiter, member, seconds);
-        member->waits = true;
-        member->request = *message;
-        member->request_order = arbiter->request_count++;
-        member->since = seconds;
-        break;
-    case PB_NODE_PASS:
-        *barriers_of(arbiter, member, message->payload.passed_test) = no_barrier;
-        break;
-    case PB_NODE_LEAVE:
-        member->has_left = true;
-        release(arbiter, member, seconds);
-        break;
-    default:
-        release(arbiter, member, seconds);
-    }
-}
-
-/* ---- links ---- */
-
-/* Nobody has them, or has had them for too long. */
-static bool links_are_free(const struct pb_arbiter *arbiter, double seconds)
-{
-    return arbiter->holder == NULL ||
-           seconds - arbiter->holder_since > arbiter->rules.links_seconds;
-}
-
-/* The links are free, and nobody measures with the others. */
-static bool may_grant_links(const struct pb_arbiter *arbiter, double seconds)
-{
-    for (size_t i = 0; i < arbiter->rules.member_count; i++)
-        if (arbiter->members[i].in_section &&
-            seconds - arbiter->members[i].since <= arbiter->rules.links_seconds)
+    for (size_t i = 0; i < arbiter->member_count; i++)
+        if (arbiter->members[i].place.position != PB_NODE_END)
             return false;
-    return links_are_free(arbiter, seconds);
+    return true;
 }
 
-/* Of those who request the links, the first. */
-static struct member *first_request(struct pb_arbiter *arbiter)
+/* ---- steps ---- */
+
+/* It waits at its position, and nothing was answered yet. */
+static bool is_waiting(const struct member *member)
 {
-    struct member *first = NULL;
+    return member->place.waits != 0 && !member->is_begun && !member->is_late;
+}
 
-    for (size_t i = 0; i < arbiter->rules.member_count; i++) {
-        struct member *member = &arbiter->members[i];
+/* The first position at which a member waits; since when; PB_NODE_END: none waits. */
+static int64_t first_waiting(const struct pb_arbiter *arbiter, double *since_out)
+{
+    int64_t first = PB_NODE_END;
 
-        if (member->waits && !member->is_due && member->request.kind != PB_NODE_BARRIER &&
-            (first == NULL || member->request_order < first->request_order))
-            first = member;
+    *since_out = INFINITY;
+    for (size_t i = 0; i < arbiter->member_count; i++) {
+        const struct member *member = &arbiter->members[i];
+
+        if (!is_waiting(member))
+            continue;
+        *since_out = fmin(*since_out, member->since);
+        first = member->place.position < first ? member->place.position : first;
     }
     return first;
 }
 
-static void grant(struct member *member, int64_t count)
+/* Those at `position` cannot take their step before this member has done something. */
+static bool is_awaited(const struct member *member, int64_t position)
 {
-    member->is_due = true;
-    member->granted = count;
+    return !member->is_late && !is_waiting(member) &&
+           (member->is_begun || member->place.position <= position);
 }
 
-static void grant_links(struct pb_arbiter *arbiter, double seconds)
+/* Leaves out those that are waited for too long. */
+static void find_late(struct pb_arbiter *arbiter, double seconds)
 {
-    struct member *member = first_request(arbiter);
+    double waiting_since;
+    int64_t position = first_waiting(arbiter, &waiting_since);
 
-    if (member != NULL && may_grant_links(arbiter, seconds)) {
-        if (arbiter->holder != NULL)
-            arbiter->holder->is_late = true;
-        arbiter->holder = member;
-        arbiter->holder_since = arbiter->links_changed_seconds = seconds;
-        grant(member, 1);
-    }
-    for (size_t i = 0; i < arbiter->rules.member_count; i++)
-        if (arbiter->members[i].waits && arbiter->members[i].request.kind == PB_NODE_TRY_LINKS &&
-            !arbiter->members[i].is_due)
-            grant(&arbiter->members[i], 0);
-}
-
-/* ---- barriers ---- */
-
-static bool is_at(const struct member *member, const struct pb_node_barrier *barrier)
-{
-    return member->waits && !member->is_due && member->request.kind == PB_NODE_BARRIER &&
-           member->request.payload.barrier.number == barrier->number &&
-           strcmp(member->request.payload.barrier.test, barrier->test) == 0;
-}
-
-/* May this member still come to the barrier? */
-static bool is_to_come(const struct pb_arbiter *arbiter, struct member *member,
-                       const struct pb_node_barrier *barrier)
-{
-    return !member->has_left && !is_at(member, barrier) &&
-           *barriers_of(arbiter, member, barrier->test) <= barrier->number;
-}
-
-/* At this barrier, which the others have not passed without it. */
-static bool is_in_time(const struct pb_arbiter *arbiter, struct member *member,
-                       const struct pb_node_barrier *barrier)
-{
-    return is_at(member, barrier) &&
-           *barriers_of(arbiter, member, barrier->test) <= barrier->number;
-}
-
-/* Lets all pass who are in time; those who are not there have had their time. */
-static void open_barrier(struct pb_arbiter *arbiter, struct pb_node_barrier barrier, double seconds)
-{
-    int64_t count = 0;
-
-    for (size_t i = 0; i < arbiter->rules.member_count; i++)
-        count += is_in_time(arbiter, &arbiter->members[i], &barrier);
-    for (size_t i = 0; i < arbiter->rules.member_count; i++) {
-        struct member *member = &arbiter->members[i];
-        int64_t *barriers = barriers_of(arbiter, member, barrier.test);
-
-        if (!is_at(member, &barrier)) {
-            if (is_to_come(arbiter, member, &barrier)) {
-                *barriers = no_barrier; /* later ones do not wait again … */
-                member->is_late = true; /* … nor those of other tests, until its next message */
-            }
-            continue;
-        }
-        if (!is_in_time(arbiter, member, &barrier)) {
-            grant(member, 0);
-            continue;
-        }
-        *barriers = barrier.number + 1;
-        member->in_section = true;
-        member->since = seconds;
-        grant(member, count);
-    }
-}
-
-static void open_barriers(struct pb_arbiter *arbiter, double seconds)
-{
-    for (size_t i = 0; i < arbiter->rules.member_count; i++) {
-        struct member *first = &arbiter->members[i];
-        const struct pb_node_barrier *barrier = &first->request.payload.barrier;
-        bool is_complete = links_are_free(arbiter, seconds);
-
-        if (!first->waits || first->is_due || first->request.kind != PB_NODE_BARRIER)
-            continue;
-        for (size_t k = 0; k < arbiter->rules.member_count; k++)
-            is_complete &=
-                arbiter->members[k].is_late || !is_to_come(arbiter, &arbiter->members[k], barrier);
-        if (is_complete || seconds - fmax(first->since, arbiter->links_changed_seconds) >
-                               arbiter->rules.barrier_seconds)
-            open_barrier(arbiter, *barrier, seconds);
-    }
-}
-
-/* ---- grants ---- */
-
-bool pb_arbiter_next_grant(struct pb_arbiter *arbiter, double seconds, size_t *member_out,
-                           struct pb_node_message *message_out)
-{
-    grant_links(arbiter, seconds);
-    open_barriers(arbiter, seconds);
-    for (size_t i = 0; i < arbiter->rules.member_count; i++) {
+    for (size_t i = 0; i < arbiter->member_count && position != PB_NODE_END; i++) {
         struct member *member = &arbiter->members[i];
 
-        if (!member->is_due)
+        member->is_late |= is_awaited(member, position) &&
+                           seconds - fmax(waiting_since, member->since) > arbiter->patience_seconds;
+    }
+}
+
+static void begin(struct member *member, int64_t count, double seconds)
+{
+    member->due = count;
+    member->is_begun = count > 0;
+    member->since = seconds;
+}
+
+/* The first member with exclusive tests left has the host link, wherever the others stand. */
+static bool begin_exclusive(struct pb_arbiter *arbiter, double seconds)
+{
+    for (size_t i = 0; i < arbiter->member_count; i++) {
+        struct member *member = &arbiter->members[i];
+
+        if (member->is_late || member->place.position != 0)
             continue;
-        member->is_due = member->waits = false;
-        *message_out = (struct pb_node_message){.kind = PB_NODE_GRANT,
-                                                .serial = member->request.serial,
-                                                .payload.granted = member->granted};
-        *member_out = i;
+        begin(member, 1, seconds);
         return true;
     }
     return false;
 }
 
-bool pb_arbiter_is_over(const struct pb_arbiter *arbiter)
+/* All who wait at `position` begin, at a turn the first of them alone. */
+static void begin_at(struct pb_arbiter *arbiter, int64_t position, double seconds)
 {
-    for (size_t i = 0; i < arbiter->rules.member_count; i++)
-        if (!arbiter->members[i].has_left)
-            return false;
-    return true;
+    int64_t count = 0;
+
+    for (size_t i = 0; i < arbiter->member_count; i++)
+        count += is_waiting(&arbiter->members[i]) && arbiter->members[i].place.position == position;
+    for (size_t i = 0; i < arbiter->member_count; i++) {
+        struct member *member = &arbiter->members[i];
+
+        if (!is_waiting(member) || member->place.position != position)
+            continue;
+        begin(member, is_turn(position) ? 1 : count, seconds);
+        if (is_turn(position))
+            return;
+    }
+    arbiter->passed = position;
+}
+
+/* Barriers that the others have passed: who comes now has missed them. */
+static void answer_missed(struct pb_arbiter *arbiter, double seconds)
+{
+    for (size_t i = 0; i < arbiter->member_count; i++) {
+        struct member *member = &arbiter->members[i];
+
+        if (!is_waiting(member) || is_turn(member->place.position) ||
+            member->place.position > arbiter->passed)
+            continue;
+        begin(member, 0, seconds);
+        member->place.waits = 0;
+    }
+}
+
+static void begin_steps(struct pb_arbiter *arbiter, double seconds)
+{
+    double waiting_since;
+    int64_t position;
+
+    answer_missed(arbiter, seconds);
+    find_late(arbiter, seconds);
+    for (size_t i = 0; i < arbiter->member_count; i++)
+        if (arbiter->members[i].is_begun && !arbiter->members[i].is_late)
+            return; /* one step at a time */
+    if (begin_exclusive(arbiter, seconds))
+        return;
+    position = first_waiting(arbiter, &waiting_since);
+    for (size_t i = 0; i < arbiter->member_count; i++)
+        if (is_awaited(&arbiter->members[i], position))
+            return;
+    if (position != PB_NODE_END)
+        begin_at(arbiter, position, seconds);
+}
+
+bool pb_arbiter_next_begin(struct pb_arbiter *arbiter, double seconds, size_t *member_out,
+                           struct pb_node_begin *begin_out)
+{
+    begin_steps(arbiter, seconds);
+    for (size_t i = 0; i < arbiter->member_count; i++) {
+        struct member *member = &arbiter->members[i];
+
+        if (member->due == NOT_DUE)
+            continue;
+        *begin_out = (struct pb_node_begin){member->place.position, member->due};
+        *member_out = i;
+        member->due = NOT_DUE;
+        return true;
+    }
+    return false;
 }

@@ -1,18 +1,21 @@
 /*
- * The arbiter of a node: which of its GPUs has the links that they share for itself, and when all
- * of them pass a barrier.
+ * The arbiter of a node: it tells the GPUs of a node when they take the steps that they share.
  *
- * One process of the node has the arbiter; the others send it messages and get grants back. The
- * links are granted to one member at a time. A barrier opens when all who will ever come are there
- * and nobody has the links. Whoever is late loses: the links are free again after links_seconds, a
- * barrier waits barrier_seconds at most, or so long after the links were last granted or released,
- * since those who wait for them cannot come. Who was late is not waited for until its next message,
- * and may not begin what the others have begun without it. So a device that hangs costs the others
- * that much and no more, and wherever fewer measured than should have, one of the node has failed.
+ * The order of these steps is fixed by the list of tests before anything is measured:
  *
- * Who has passed a barrier measures until its next message, and meanwhile nobody gets the links. So
- * those who all request them after a barrier get them one after the other, each while the others do
- * nothing but wait, or have finished.
+ *   1. Each member in turn has the host link for itself, for its exclusive tests.
+ *   2. Concurrent tests follow in the order of the list. In each, the barriers 0, 1, … are passed
+ *      by all members at once; a last step may be a turn, which each member has in turn while the
+ *      others do nothing but wait.
+ *
+ * So where a member stands is one number, its position, and what it waits for follows from it. A
+ * member whose tests are done, were not selected or have failed stands behind them and is not
+ * waited for. One process of the node has the arbiter; the others send it their position when it
+ * changes, and get a BEGIN for each step.
+ *
+ * A probe that hangs is killed by its own supervisor, whose rank then reports that it stands behind
+ * that test. Who does not report at all while others wait is waited for patience_seconds and then
+ * left out until its next message; a barrier that was passed without it counts as missed.
  *
  * Limit: it knows nothing of MPI, probes or clocks: messages and the time come from the caller.
  */
@@ -23,51 +26,53 @@
 
 #include "run/notes.h"
 
+/* Positions: 0 with exclusive tests left, (index of a concurrent test + 1) * STEPS + step, END. */
+enum { PB_NODE_STEPS = PB_STEP_TURN + 1 };
+#define PB_NODE_IDLE (INT64_MAX - 1) /* no step is left; other tests may be */
+#define PB_NODE_END  INT64_MAX       /* the member sends no more messages */
+
 enum pb_node_message_kind {
-    PB_NODE_TRY_LINKS,   /* the links for itself, now or not at all */
-    PB_NODE_AWAIT_LINKS, /* the same, when they are free */
-    PB_NODE_BARRIER,     /* waits at a barrier */
-    PB_NODE_RELEASE,     /* what was requested, or granted, is over */
-    PB_NODE_PASS,        /* comes to no more barriers of a test */
-    PB_NODE_LEAVE,       /* comes to nothing more at all */
-    PB_NODE_GRANT,       /* the arbiter: begin, or not now */
+    PB_NODE_PLACE, /* to the arbiter: where the member stands */
+    PB_NODE_BEGIN, /* from the arbiter: the step at that position begins */
+    PB_NODE_OVER,  /* from the arbiter: all members are at the end */
 };
 
 /* A plain block of bytes. */
 struct pb_node_message {
-    int64_t kind;   /* enum pb_node_message_kind; says which payload it has */
-    int64_t serial; /* of the request; its grant has the same */
+    int64_t kind; /* enum pb_node_message_kind; says which payload it has */
     union {
-        struct pb_node_barrier {
-            char test[PB_NAME_LENGTH];
-            int64_t number; /* 0, 1, … */
-        } barrier;
-        char passed_test[PB_NAME_LENGTH]; /* of a PASS */
-        int64_t granted; /* devices that begin now; 0: not now, at a barrier: too late */
+        struct pb_node_place {
+            int64_t position;
+            int64_t waits; /* 1: its probe waits there, 0: it is busy */
+        } place;
+        struct pb_node_begin {
+            int64_t position;
+            int64_t count; /* members that begin now; 0: the others were there before */
+        } begin;
     } payload;
 };
 
-struct pb_arbiter_rules {
-    size_t member_count;
-    const struct pb_test_list *tests; /* must outlive the arbiter */
-    double links_seconds, barrier_seconds;
-};
+/* Where a member stands: tests in their order, is_left[] says which are to be measured. ready: what
+ * its probe waits for; NULL: for nothing. */
+struct pb_node_place pb_node_place_of(const struct pb_test_list *tests, const bool *is_left,
+                                      const struct pb_ready *ready);
 
 struct pb_arbiter;
 
-enum pb_status pb_arbiter_create(const struct pb_arbiter_rules *rules,
+/* All members stand at 0. patience_seconds: see above. */
+enum pb_status pb_arbiter_create(size_t member_count, double patience_seconds,
                                  struct pb_arbiter **arbiter_out, struct pb_error *err);
 void pb_arbiter_free(struct pb_arbiter *arbiter); /* NULL is allowed */
 
-/* Takes a member's message. seconds: of any clock that never goes back. */
-void pb_arbiter_handle(struct pb_arbiter *arbiter, size_t member,
-                       const struct pb_node_message *message, double seconds);
+/* Takes a member's place. seconds: of any clock that never goes back. */
+void pb_arbiter_place(struct pb_arbiter *arbiter, size_t member, const struct pb_node_place *place,
+                      double seconds);
 
-/* The next grant that is due now; false: none is. To be called until then. */
-bool pb_arbiter_next_grant(struct pb_arbiter *arbiter, double seconds, size_t *member_out,
-                           struct pb_node_message *message_out);
+/* The next BEGIN that is due now; false: none is. To be called until then. */
+bool pb_arbiter_next_begin(struct pb_arbiter *arbiter, double seconds, size_t *member_out,
+                           struct pb_node_begin *begin_out);
 
-/* Has every member left? */
+/* Are all members at the end? */
 bool pb_arbiter_is_over(const struct pb_arbiter *arbiter);
 
 #endif

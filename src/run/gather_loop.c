@@ -236,10 +236,8 @@ static void record(struct pb_gather *gather, const struct pb_test_note *note)
 static void keep_event(struct pb_gather *gather, const struct pb_event *event)
 {
     keep(gather, event->frame.type, event->frame_bytes, event->frame_size);
-    if (event->frame.type != PB_FRAME_TEST)
-        return;
-    record(gather, &event->note);
-    pb_node_pass(&gather->node, event->note.test);
+    if (event->frame.type == PB_FRAME_TEST)
+        record(gather, &event->note);
 }
 
 /* One step of the rank's own work. */
@@ -254,27 +252,22 @@ static void work(struct pb_gather *gather, double timeout_seconds)
         give_up(gather, &err);
     else if (event.kind == PB_EVENT_FRAME)
         keep_event(gather, &event);
-    else if (event.kind == PB_EVENT_READY)
-        pb_node_request(&gather->node, &event.ready);
     else if (event.kind == PB_EVENT_OVER)
         end_rank(gather);
 }
 
-/* The tests that are still to be measured; those that are done are passed on the node. */
+/* The tests that are still to be measured. */
 static enum pb_status list_rest(struct pb_gather *gather, struct pb_test_list *rest_out,
                                 struct pb_error *err)
 {
     const struct pb_test_list *tests = &gather->plan.tests;
     struct pb_test_list rest = {calloc(tests->count + 1, sizeof(*rest.specs)), 0};
 
-    for (size_t i = 0; i < tests->count; i++) {
-        if (gather->is_done != NULL && gather->is_done[i])
-            pb_node_pass(&gather->node, tests->specs[i].name);
-        else if (rest.specs != NULL)
-            rest.specs[rest.count++] = tests->specs[i];
-    }
     if (rest.specs == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory for %zu tests", tests->count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu tests", tests->count);
+    for (size_t i = 0; i < tests->count; i++)
+        if (gather->is_done == NULL || !gather->is_done[i])
+            rest.specs[rest.count++] = tests->specs[i];
     *rest_out = rest;
     return PB_OK;
 }

@@ -8,8 +8,8 @@
 #include "core/time.h"
 #include "run/gather_comm.h"
 
-/* The links are used for a second or two of transfers; a barrier waits for GPUs that lag behind. */
-static const double links_seconds = 30, barrier_seconds = 60;
+/* What a rank needs beyond a test's deadline to end a probe that hangs, and to report it. */
+static const double patience_seconds = PB_SUPERVISOR_BOOT_SECONDS_MIN;
 
 /* ---- who belongs together ---- */
 
@@ -51,22 +51,24 @@ static enum pb_status split(const struct pb_node_request *request, MPI_Comm *com
 enum pb_status pb_node_open(const struct pb_node_request *request, struct pb_node *node,
                             struct pb_error *err)
 {
-    struct pb_arbiter_rules rules = {.tests = request->tests};
     enum pb_status status;
 
-    *node = (struct pb_node){.comm = MPI_COMM_NULL, .supervisor = request->supervisor};
+    *node = (struct pb_node){
+        .comm = MPI_COMM_NULL, .supervisor = request->supervisor, .tests = request->tests};
     status = split(request, &node->comm, err);
     node->is_open = node->comm != MPI_COMM_NULL;
     if (status != PB_OK || !node->is_open)
         return status;
     MPI_Comm_rank(node->comm, &node->rank);
     MPI_Comm_size(node->comm, &node->count);
+    node->is_left = calloc(request->tests->count + 1, sizeof(*node->is_left));
+    if (node->is_left == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu tests",
+                       request->tests->count);
     if (node->rank > 0)
         return PB_OK;
-    rules.member_count = (size_t)node->count;
-    rules.links_seconds = fmin(links_seconds, request->deadline_seconds);
-    rules.barrier_seconds = fmin(barrier_seconds, request->deadline_seconds);
-    return pb_arbiter_create(&rules, &node->arbiter, err);
+    return pb_arbiter_create((size_t)node->count, request->deadline_seconds + patience_seconds,
+                             &node->arbiter, err);
 }
 
 void pb_node_all(const struct pb_node *node, int *flags, size_t count)
@@ -109,6 +111,7 @@ void pb_node_close(struct pb_node *node)
         return;
     reap(node, true);
     pb_arbiter_free(node->arbiter);
+    free(node->is_left);
     MPI_Comm_free(&node->comm);
     *node = (struct pb_node){.comm = MPI_COMM_NULL};
 }
@@ -129,61 +132,51 @@ static void post(struct pb_node *node, int to, const struct pb_node_message *mes
               &outgoing->request);
 }
 
-/* To the arbiter. */
-static void send_message(struct pb_node *node, struct pb_node_message message)
+/* To the arbiter, where this rank stands. */
+static void send_place(struct pb_node *node, struct pb_node_place place)
 {
-    if (!node->is_open)
-        return;
-    message.serial = node->serial;
+    const struct pb_node_message message = {.kind = PB_NODE_PLACE, .payload.place = place};
+
+    node->place = place;
     if (node->arbiter != NULL)
-        pb_arbiter_handle(node->arbiter, 0, &message, pb_time_monotonic_seconds());
+        pb_arbiter_place(node->arbiter, 0, &place, pb_time_monotonic_seconds());
     else
         post(node, 0, &message);
 }
 
-void pb_node_request(struct pb_node *node, const struct pb_ready *ready)
-{
-    static const enum pb_node_message_kind kinds[] = {
-        [PB_READY_TRY_LINKS] = PB_NODE_TRY_LINKS,
-        [PB_READY_AWAIT_LINKS] = PB_NODE_AWAIT_LINKS,
-        [PB_READY_BARRIER] = PB_NODE_BARRIER,
-    };
-    struct pb_node_message message = {.kind = kinds[ready->kind]};
-
-    if (ready->kind == PB_READY_BARRIER) {
-        PB_TEXT_SET(message.payload.barrier.test, ready->test);
-        message.payload.barrier.number = ready->barrier;
-    }
-    node->serial++;
-    node->waits = true;
-    node->is_granted = false;
-    send_message(node, message);
-    pb_node_step(node);
-}
-
-void pb_node_pass(struct pb_node *node, const char *test)
-{
-    struct pb_node_message message = {.kind = PB_NODE_PASS};
-
-    PB_TEXT_SET(message.payload.passed_test, test);
-    send_message(node, message);
-}
-
 void pb_node_leave(struct pb_node *node)
 {
-    send_message(node, (struct pb_node_message){.kind = PB_NODE_LEAVE});
+    if (node->is_open)
+        send_place(node, (struct pb_node_place){PB_NODE_END, 0});
 }
 
 /* ---- steps ---- */
 
-/* A grant, unless its request is no longer open: the probe may have died meanwhile. */
-static void take_grant(struct pb_node *node, const struct pb_node_message *message)
+/* Where the probe stands now, if the arbiter does not know it. */
+static void report(struct pb_node *node)
 {
-    if (!node->waits || message->serial != node->serial)
+    struct pb_node_place place;
+
+    if (node->place.position == PB_NODE_END)
         return;
-    node->waits = false;
-    node->is_granted = message->payload.granted > 0;
-    pb_supervisor_go(node->supervisor, message->payload.granted);
+    for (size_t i = 0; i < node->tests->count; i++)
+        node->is_left[i] = pb_supervisor_is_left(node->supervisor, node->tests->specs[i].name);
+    place = pb_node_place_of(node->tests, node->is_left, pb_supervisor_waits_for(node->supervisor));
+    if (place.position != node->place.position || place.waits != node->place.waits)
+        send_place(node, place);
+}
+
+/* A step begins, unless the probe has died meanwhile and no longer waits for it. */
+static void take_begin(struct pb_node *node, const struct pb_node_begin *begin)
+{
+    report(node);
+    if (begin->position != node->place.position)
+        return;
+    if (begin->position == 0)
+        pb_supervisor_give_links(node->supervisor);
+    else if (node->place.waits)
+        pb_supervisor_go(node->supervisor, begin->count);
+    node->place.waits = 0; /* as the arbiter knows */
 }
 
 static void receive(struct pb_node *node)
@@ -196,52 +189,41 @@ static void receive(struct pb_node *node)
         MPI_Recv(&message, sizeof(message), MPI_BYTE, from.MPI_SOURCE, 0, node->comm,
                  MPI_STATUS_IGNORE);
         if (node->arbiter != NULL)
-            pb_arbiter_handle(node->arbiter, (size_t)from.MPI_SOURCE, &message,
-                              pb_time_monotonic_seconds());
-        else if (message.kind == PB_NODE_LEAVE)
+            pb_arbiter_place(node->arbiter, (size_t)from.MPI_SOURCE, &message.payload.place,
+                             pb_time_monotonic_seconds());
+        else if (message.kind == PB_NODE_OVER)
             node->is_over = true;
         else
-            take_grant(node, &message);
+            take_begin(node, &message.payload.begin);
     }
 }
 
-/* Grants to the members; the last message to each is that all have left. */
+/* BEGINs to the members; the last message to each is that all are at the end. */
 static void lead(struct pb_node *node)
 {
-    struct pb_node_message message;
+    struct pb_node_message message = {.kind = PB_NODE_BEGIN};
     size_t member;
 
-    while (pb_arbiter_next_grant(node->arbiter, pb_time_monotonic_seconds(), &member, &message)) {
+    while (pb_arbiter_next_begin(node->arbiter, pb_time_monotonic_seconds(), &member,
+                                 &message.payload.begin)) {
         if (member == 0)
-            take_grant(node, &message);
+            take_begin(node, &message.payload.begin);
         else
             post(node, (int)member, &message);
     }
     if (node->is_over || !pb_arbiter_is_over(node->arbiter))
         return;
-    message = (struct pb_node_message){.kind = PB_NODE_LEAVE};
+    message = (struct pb_node_message){.kind = PB_NODE_OVER};
     for (int i = 1; i < node->count; i++)
         post(node, i, &message);
     node->is_over = true;
-}
-
-/* Releases what the probe no longer waits for, or no longer uses. */
-static void watch_probe(struct pb_node *node)
-{
-    enum pb_asked asked = pb_supervisor_asked(node->supervisor);
-
-    if ((node->waits && asked != PB_ASKED_WAITS) ||
-        (node->is_granted && asked != PB_ASKED_GRANTED)) {
-        node->waits = node->is_granted = false;
-        send_message(node, (struct pb_node_message){.kind = PB_NODE_RELEASE});
-    }
 }
 
 void pb_node_step(struct pb_node *node)
 {
     if (!node->is_open)
         return;
-    watch_probe(node);
+    report(node);
     receive(node);
     if (node->arbiter != NULL)
         lead(node);
@@ -257,5 +239,5 @@ double pb_node_poll_seconds(const struct pb_node *node)
 {
     if (!node->is_open || node->count == 1)
         return INFINITY;
-    return node->waits || node->arbiter != NULL ? 0.002 : 0.02; /* others may wait for a grant */
+    return node->place.waits || node->arbiter != NULL ? 0.002 : 0.02; /* a BEGIN may come */
 }

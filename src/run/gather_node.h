@@ -1,6 +1,6 @@
 /*
- * The measuring ranks of one node: their probes' READY frames become messages to the arbiter, which
- * the lowest of them has (arbiter.h), and its grants become GO orders.
+ * The measuring ranks of one node: where their probes stand becomes messages to the arbiter, which
+ * the lowest of them has (arbiter.h), and its BEGINs become orders to the probes.
  *
  * Limit: messages are sent and never waited for; pb_node_step() is to be called again and again, by
  * every rank, until pb_node_is_over().
@@ -28,10 +28,10 @@ struct pb_node {
     bool is_open, is_over;
     struct pb_arbiter *arbiter; /* at rank 0 of the node */
     struct pb_supervisor *supervisor;
+    const struct pb_test_list *tests;
+    bool *is_left; /* [tests] */
     struct pb_node_outgoing *sent;
-
-    int64_t serial;         /* of the last request */
-    bool waits, is_granted; /* for its grant; it was granted and lasts */
+    struct pb_node_place place; /* the last one that the arbiter knows of */
 };
 
 struct pb_node_request {
@@ -39,7 +39,7 @@ struct pb_node_request {
     const char *host;                 /* as in the fleet file: simulated nodes are nodes */
     const struct pb_test_list *tests; /* must outlive the node */
     struct pb_supervisor *supervisor;
-    double deadline_seconds; /* of a test: nobody is waited for any longer */
+    double deadline_seconds; /* of a test: much longer nobody is waited for */
 };
 
 /* Collective over all ranks; a failure is this rank's alone, and pb_node_close() due all the same.
@@ -54,14 +54,10 @@ void pb_node_close(struct pb_node *node);
  */
 void pb_node_all(const struct pb_node *node, int *flags, size_t count);
 
-/* Passes on what the probe of a PB_EVENT_READY waits for. */
-void pb_node_request(struct pb_node *node, const struct pb_ready *ready);
-
-/* This rank comes to no more barriers of that test; to nothing at all, its last message. */
-void pb_node_pass(struct pb_node *node, const char *test);
+/* This rank measures nothing more: its last message. */
 void pb_node_leave(struct pb_node *node);
 
-/* Moves messages, and answers this rank's probe. */
+/* Reports where this rank's probe stands, moves messages, and gives the probe its orders. */
 void pb_node_step(struct pb_node *node);
 
 /* Has every rank of the node left? */

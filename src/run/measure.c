@@ -112,8 +112,9 @@ enum pb_status pb_measure_hello(const struct pb_probe_setup *measure, struct pb_
         PB_TEXT_SET(hello.tests.specs[i].name, measure->tests[i]->name);
         PB_TEXT_SET(hello.tests.specs[i].unit, measure->tests[i]->unit);
         PB_TEXT_SET(hello.tests.specs[i].method, measure->tests[i]->method);
+        hello.tests.specs[i].link_use = pb_test_link_use(measure->tests[i]);
         hello.tests.specs[i].concurrent_devices =
-            pb_test_link_use(measure->tests[i]) == PB_LINKS_CONCURRENT;
+            hello.tests.specs[i].link_use == PB_LINKS_CONCURRENT;
     }
     hello.tests.count = count;
     PB_TEXT_SET(hello.backend, measure->ops->name);

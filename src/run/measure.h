@@ -13,10 +13,14 @@
 #include "run/packer.h"
 #include "run/selection.h"
 
-/* Whoever knows the node's other GPUs: its answer to the READY frame that was just sent. */
+/* The node's other devices, as far as the orders to this probe tell of them. */
 struct pb_others {
     int64_t concurrent_devices; /* that run a concurrent test, this one among them */
-    enum pb_status (*answer)(void *context, int64_t *count_out, struct pb_error *err);
+    /* Waits for the GO to the READY frame that was just sent; *count_out: devices that begin. */
+    enum pb_status (*await_go)(void *context, int64_t *count_out, struct pb_error *err);
+    /* Has the LINKS order come? With `waits` it returns when it has. */
+    enum pb_status (*await_links)(void *context, bool waits, bool *has_links_out,
+                                  struct pb_error *err);
     void *context;
 };
 
@@ -51,8 +55,9 @@ enum pb_status pb_measure_open(struct pb_probe_setup *measure, const char *selec
 
 /*
  * Runs tests[] (ends with NULL): a DEVICE frame, then START, MEASURED and TEST for each, then DONE.
- * With others on the node (NULL: none), READY frames ask when to use shared links: a test that
- * wants them for itself is put off while another has them. A test is packed while the next one
+ * With others on the node (NULL: none), a READY frame tells of each shared step that this device
+ * waits for (arbiter.h), and tests that need the host link for themselves wait for their turn
+ * (schedule.h). A test is packed while the next one
  * runs, so its TEST frame may come after the next one's START; the sink meets TEST frames in
  * another thread, and no frame while it takes one (packer.h).
  *

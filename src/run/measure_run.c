@@ -51,39 +51,43 @@ struct series {
     int64_t fewest;                 /* devices at a barrier of the test at hand; 0: none yet */
 };
 
-/* Says what this device waits for, and waits for the answer. */
-static enum pb_status await_others(const struct series *series, const struct pb_ready *ready,
-                                   int64_t *count_out, struct pb_error *err)
+/* Says what this device waits for. */
+static enum pb_status send_ready(const struct series *series, const char *test, int64_t step,
+                                 struct pb_error *err)
 {
-    enum pb_status status =
-        pb_packer_send(series->packer, PB_FRAME_READY, pb_note_ready(ready), err);
+    struct pb_ready ready = {.step = step};
+
+    PB_TEXT_SET(ready.test, test);
+    return pb_packer_send(series->packer, PB_FRAME_READY, pb_note_ready(&ready), err);
+}
+
+/* Waits for a step of a test. */
+static enum pb_status await_step(const struct series *series, const char *test, int64_t step,
+                                 int64_t *count_out, struct pb_error *err)
+{
+    enum pb_status status = send_ready(series, test, step, err);
 
     return status != PB_OK ? status
-                           : series->others->answer(series->others->context, count_out, err);
+                           : series->others->await_go(series->others->context, count_out, err);
 }
 
 static enum pb_status await_barrier(void *context, const char *test, int64_t number,
                                     int64_t *count_out, struct pb_error *err)
 {
     struct series *series = context;
-    struct pb_ready ready = {.kind = PB_READY_BARRIER, .barrier = number};
-    enum pb_status status;
+    enum pb_status status = await_step(series, test, number, count_out, err);
 
-    PB_TEXT_SET(ready.test, test);
-    status = await_others(series, &ready, count_out, err);
     if (status == PB_OK && (series->fewest == 0 || *count_out < series->fewest))
         series->fewest = *count_out;
     return status;
 }
 
 /* In the middle of a test: until that is measured. */
-static enum pb_status await_links(void *context, const char *test, struct pb_error *err)
+static enum pb_status await_turn(void *context, const char *test, struct pb_error *err)
 {
-    struct pb_ready ready = {.kind = PB_READY_AWAIT_LINKS, .tests = 1};
     int64_t count;
 
-    PB_TEXT_SET(ready.test, test);
-    return await_others(context, &ready, &count, err);
+    return await_step(context, test, PB_STEP_TURN, &count, err);
 }
 
 /* How many devices of the node ran the test at the same time, or were to; 0: not such a test. */
@@ -145,42 +149,38 @@ static enum pb_status run_and_look(struct series *series, const struct pb_test *
     return status;
 }
 
-/* Asks for the links of the node; a device without others has them. */
-static enum pb_status ask_for_links(const struct series *series,
-                                    const struct pb_schedule_step *step, bool *granted_out,
-                                    struct pb_error *err)
+/* Has this device the host link for itself? With `waits` until it has. */
+static enum pb_status find_links(const struct series *series, const struct pb_test *waits,
+                                 bool *has_links_out, struct pb_error *err)
 {
-    struct pb_ready ready = {.kind = step->kind == PB_SCHEDULE_AWAIT_LINKS ? PB_READY_AWAIT_LINKS
-                                                                           : PB_READY_TRY_LINKS,
-                             .tests = step->count};
-    int64_t count = 1;
+    const struct pb_others *others = series->others;
     enum pb_status status = PB_OK;
 
-    PB_TEXT_SET(ready.test, step->test->name);
-    if (series->others != NULL)
-        status = await_others(series, &ready, &count, err);
-    *granted_out = count > 0;
-    return status;
+    *has_links_out = others == NULL;
+    if (others == NULL)
+        return PB_OK;
+    if (waits != NULL)
+        status = send_ready(series, waits->name, PB_STEP_TURN, err);
+    return status != PB_OK
+               ? status
+               : others->await_links(others->context, waits != NULL, has_links_out, err);
 }
 
 static enum pb_status run_tests(struct series *series, struct pb_schedule *schedule,
                                 struct pb_error *err)
 {
+    struct pb_schedule_step step = {PB_SCHEDULE_RUN, NULL};
     enum pb_status status = PB_OK;
 
-    while (status == PB_OK) {
-        struct pb_schedule_step step = pb_schedule_next(schedule);
-        bool granted;
+    while (status == PB_OK && step.kind != PB_SCHEDULE_END) {
+        bool waits = step.kind == PB_SCHEDULE_AWAIT_LINKS, has_links;
 
-        if (step.kind == PB_SCHEDULE_END)
+        status = find_links(series, waits ? step.test : NULL, &has_links, err);
+        if (status != PB_OK)
             break;
-        if (step.kind == PB_SCHEDULE_RUN) {
+        step = pb_schedule_next(schedule, has_links);
+        if (step.kind == PB_SCHEDULE_RUN)
             status = run_and_look(series, step.test, err);
-        } else {
-            status = ask_for_links(series, &step, &granted, err);
-            if (status == PB_OK)
-                pb_schedule_answer(schedule, granted);
-        }
     }
     return status;
 }
@@ -217,7 +217,7 @@ enum pb_status pb_measure_run(struct pb_bench *bench, const char *key,
     while (tests[count] != NULL)
         count++;
     if (others != NULL)
-        bench->links = (struct pb_node_links){await_barrier, await_links, &series};
+        bench->links = (struct pb_node_links){await_barrier, await_turn, &series};
     status = send_device(bench, key, count, sink, err);
     if (status == PB_OK)
         status = run_packed(&series, tests, &request, err);

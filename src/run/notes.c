@@ -42,7 +42,7 @@ struct member {
 /* clang-format off */
 static const struct member spec_members[] = {
     TEXT(pb_test_spec, name), TEXT(pb_test_spec, unit), TEXT(pb_test_spec, method),
-    LATER(pb_test_spec, concurrent_devices), END};
+    LATER(pb_test_spec, concurrent_devices), LATER(pb_test_spec, link_use), END};
 
 static const struct member entry_members[] = {
     TEXT(pb_device_entry, uuid), TEXT(pb_device_entry, pci_bus_id), TEXT(pb_device_entry, model),
@@ -66,8 +66,7 @@ static const struct member test_members[] = {
     WHOLE(pb_test_note, test_count), LATER(pb_test_note, concurrent_devices), END};
 
 static const struct member ready_members[] = {
-    WHOLE(pb_ready, kind), TEXT(pb_ready, test), WHOLE(pb_ready, tests),
-    WHOLE(pb_ready, barrier), END};
+    TEXT(pb_ready, test), WHOLE(pb_ready, step), END};
 
 static const struct member plan_members[] = {
     TEXT(pb_plan, run.tool_version), TEXT(pb_plan, run.run_id), TEXT(pb_plan, run.created),
@@ -313,9 +312,9 @@ enum pb_status pb_note_read_ready(const char *note, struct pb_ready *ready_out,
     struct pb_ready ready = {.test = ""};
     enum pb_status status = read_note(note, "READY", ready_members, &ready, err);
 
-    if (status == PB_OK && (ready.kind < PB_READY_TRY_LINKS || ready.kind > PB_READY_BARRIER))
-        status = pb_fail(err, PB_CORRUPT, "READY: expected a kind of 0 to %d, found %lld",
-                         PB_READY_BARRIER, (long long)ready.kind);
+    if (status == PB_OK && (ready.step < 0 || ready.step > PB_STEP_TURN))
+        status = pb_fail(err, PB_CORRUPT, "READY: expected a step of 0 to %d, found %lld",
+                         PB_STEP_TURN, (long long)ready.step);
     if (status == PB_OK)
         *ready_out = ready;
     return status;
@@ -385,7 +384,7 @@ enum pb_status pb_note_read_order(const char *note, struct pb_probe_order *order
     struct pb_probe_order order = {.kind = PB_ORDER_OPEN};
     enum pb_status status = read_note(note, "order", order_members, &order, err);
 
-    if (status == PB_OK && (order.kind < PB_ORDER_OPEN || order.kind > PB_ORDER_GO))
+    if (status == PB_OK && (order.kind < PB_ORDER_OPEN || order.kind > PB_ORDER_LINKS))
         status = pb_fail(err, PB_CORRUPT, "order: kind %lld is unknown", (long long)order.kind);
     if (status == PB_OK)
         *order_out = order;

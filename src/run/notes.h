@@ -24,6 +24,7 @@ struct pb_test_spec {
     /* Of a test that all devices of a node run at the same time: their number; in a HELLO, which
        does not know it, 1. 0: another test. */
     int64_t concurrent_devices;
+    int64_t link_use; /* enum pb_link_use: what it asks of the node's other devices */
 };
 
 struct pb_test_list {
@@ -72,18 +73,13 @@ struct pb_test_note {
     int64_t concurrent_devices; /* of a TEST; see struct pb_test_end */
 };
 
-enum pb_ready_kind {
-    PB_READY_TRY_LINKS,   /* the links of the node for itself, now or not at all */
-    PB_READY_AWAIT_LINKS, /* the same, when they are free */
-    PB_READY_BARRIER,     /* the other GPUs of the node, at a barrier inside a test */
-};
+/* The last step of a test: the links for itself until the test is over. Before it: barriers. */
+enum { PB_STEP_TURN = 999 };
 
-/* READY: what a probe waits for, until a GO order answers. */
+/* READY: the step for which a probe waits, until a GO or LINKS order answers. */
 struct pb_ready {
-    int64_t kind; /* enum pb_ready_kind */
     char test[PB_NAME_LENGTH];
-    int64_t tests;   /* links: for so many tests, of which `test` is the first */
-    int64_t barrier; /* barrier: 0, 1, … of those of `test` */
+    int64_t step; /* 0, 1, …: a barrier of `test`; PB_STEP_TURN */
 };
 
 /* PLAN: whose spool this is, and what it ought to hold in the end. Owns tests. */
@@ -106,7 +102,12 @@ struct pb_seal {
     size_t count;
 };
 
-enum pb_probe_order_kind { PB_ORDER_OPEN, PB_ORDER_RUN, PB_ORDER_GO };
+enum pb_probe_order_kind {
+    PB_ORDER_OPEN,
+    PB_ORDER_RUN,
+    PB_ORDER_GO,    /* the step that a READY named begins */
+    PB_ORDER_LINKS, /* the host link is this device's, for its exclusive tests */
+};
 
 /* An order to the probe: one line of JSON. Owns tests. */
 struct pb_probe_order {
@@ -115,7 +116,7 @@ struct pb_probe_order {
     int64_t rank;                  /* open: the device of the simulated fleet that is meant */
     char key[PB_KEY_LENGTH];       /* run */
     struct pb_test_list tests;     /* run */
-    int64_t count;                 /* go: devices that begin now; 0: not now */
+    int64_t count;                 /* go: devices that begin now; 0: they were there before */
 };
 
 /* How the test of a TEST ended. */

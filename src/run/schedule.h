@@ -1,14 +1,10 @@
 /*
- * The schedule of a device: which of its tests comes next, and when the node's others are asked
- * first.
+ * The order of a device's tests: the list's, but for tests that need the node's host link for
+ * themselves. These run as soon as the device has the link and the list has come to them; until
+ * then the tests that follow run. Before a concurrent test, and at the end, none is put off any
+ * more: then the device waits for the link.
  *
- * Tests come in the order given, but for those that want the node's links for themselves. Such a
- * test is put off while another GPU has the links, and asked for again before every test that
- * follows, so that links are free for as short as possible. A turn covers all that was put off and
- * all of them that come next. Before a test for which the GPUs meet, and at the end, nothing is put
- * off any more: then the device waits for its turn.
- *
- * Limit: it asks nobody and runs nothing; both are its caller's.
+ * Limit: it waits for nobody and runs nothing; both are its caller's.
  */
 #ifndef PB_RUN_SCHEDULE_H
 #define PB_RUN_SCHEDULE_H
@@ -19,28 +15,23 @@
 
 enum pb_schedule_kind {
     PB_SCHEDULE_RUN,         /* run this test */
-    PB_SCHEDULE_TRY_LINKS,   /* ask for a turn, now or not at all: pb_schedule_answer() */
-    PB_SCHEDULE_AWAIT_LINKS, /* ask for a turn and wait for it: pb_schedule_answer() */
+    PB_SCHEDULE_AWAIT_LINKS, /* wait for the host link, for this test */
     PB_SCHEDULE_END,         /* every test has been run */
 };
 
 struct pb_schedule_step {
     enum pb_schedule_kind kind;
-    const struct pb_test *test; /* to be run, or the first of the turn's */
-    int64_t count;              /* tests that the turn is asked for */
+    const struct pb_test *test;
 };
 
 struct pb_schedule;
 
 /* Of tests[], which ends with NULL and must outlive the schedule. */
 enum pb_status pb_schedule_create(const struct pb_test *const *tests,
-                                  struct pb_schedule **agenda_out, struct pb_error *err);
+                                  struct pb_schedule **schedule_out, struct pb_error *err);
 void pb_schedule_free(struct pb_schedule *schedule); /* NULL is allowed */
 
-/* What comes next. A test that is to be run counts as run. */
-struct pb_schedule_step pb_schedule_next(struct pb_schedule *schedule);
-
-/* The answer to what was asked last. */
-void pb_schedule_answer(struct pb_schedule *schedule, bool granted);
+/* What comes next. A test that is to be run counts as run. has_links: the host link is its own. */
+struct pb_schedule_step pb_schedule_next(struct pb_schedule *schedule, bool has_links);
 
 #endif

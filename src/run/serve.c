@@ -15,6 +15,7 @@ struct server {
     FILE *orders;
     int frames_fd;
     int64_t vacant_rank; /* whose device could not be opened; -1: none */
+    bool has_links;      /* the node's host link is this device's, for the tests that run */
 };
 
 static enum pb_status take(void *context, const struct pb_frame *frame, struct pb_error *err)
@@ -80,36 +81,68 @@ static void tell_place(const struct server *server, struct pb_refusal *refusal)
     refusal->slot = device.slot;
 }
 
-/* Waits for the order that follows a READY frame. */
-static enum pb_status await_go(void *context, int64_t *count_out, struct pb_error *err)
+/* The next order, of this kind or a LINKS, which is kept. */
+static enum pb_status take_order(struct server *server, enum pb_probe_order_kind kind,
+                                 struct pb_probe_order *order, struct pb_error *err)
 {
-    const struct server *server = context;
-    struct pb_probe_order order = {.kind = PB_ORDER_OPEN};
+    struct pb_probe_order plain;
     char *line = NULL;
     size_t size = 0;
     enum pb_status status = getline(&line, &size, server->orders) < 0
-                                ? pb_fail(err, PB_IO, "the orders end before a GO")
-                                : pb_note_read_order(line, &order, err);
+                                ? pb_fail(err, PB_IO, "the orders end before tests do")
+                                : pb_note_read_order(line, order, err);
 
     free(line);
-    if (status == PB_OK && order.kind != PB_ORDER_GO)
-        status = pb_fail(err, PB_CORRUPT, "order: expected a GO");
-    if (status == PB_OK)
+    if (status != PB_OK)
+        return status;
+    server->has_links |= order->kind == PB_ORDER_LINKS;
+    if (order->kind != (int64_t)kind && order->kind != PB_ORDER_LINKS)
+        status = pb_fail(err, PB_CORRUPT, "order: unexpected while tests run");
+    plain = (struct pb_probe_order){.kind = order->kind, .count = order->count};
+    pb_probe_order_clear(order);
+    *order = plain;
+    return status;
+}
+
+/* Waits for the GO that follows a READY frame. */
+static enum pb_status await_go(void *context, int64_t *count_out, struct pb_error *err)
+{
+    struct pb_probe_order order = {.kind = PB_ORDER_LINKS};
+    enum pb_status status = PB_OK;
+
+    while (status == PB_OK && order.kind != PB_ORDER_GO) {
+        status = take_order(context, PB_ORDER_GO, &order, err);
         *count_out = order.count;
-    pb_probe_order_clear(&order);
+    }
+    return status;
+}
+
+/* Reads what has come; with `waits` until the link is this device's. */
+static enum pb_status await_links(void *context, bool waits, bool *has_links_out,
+                                  struct pb_error *err)
+{
+    struct server *server = context;
+    struct pollfd poll_fd = {.fd = fileno(server->orders), .events = POLLIN};
+    struct pb_probe_order order;
+    enum pb_status status = PB_OK;
+
+    while (status == PB_OK && !server->has_links && (waits || poll(&poll_fd, 1, 0) > 0))
+        status = take_order(server, PB_ORDER_LINKS, &order, err);
+    *has_links_out = server->has_links;
     return status;
 }
 
 static enum pb_status run_tests(struct server *server, const struct pb_probe_order *order,
                                 struct pb_error *err)
 {
-    struct pb_others others = {.answer = await_go, .context = server};
+    struct pb_others others = {.await_go = await_go, .await_links = await_links, .context = server};
     const struct pb_sink sink = {take, server};
     const struct pb_test **tests;
     enum pb_status status = PB_OK;
 
     if (server->bench.device == NULL)
         return pb_fail(err, PB_CORRUPT, "order: run before open");
+    server->has_links = false;
     tests = calloc(order->tests.count + 1, sizeof(const struct pb_test *));
     if (tests == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu tests", order->tests.count);
@@ -139,8 +172,8 @@ static enum pb_status obey(struct server *server, const char *line, struct pb_er
         status = open_device(server, &order, err);
     else if (order.kind == PB_ORDER_RUN)
         status = run_tests(server, &order, err);
-    else
-        status = pb_fail(err, PB_CORRUPT, "order: no test waits for a GO");
+    else if (order.kind != PB_ORDER_LINKS) /* which may come when its tests are over */
+        status = pb_fail(err, PB_CORRUPT, "order: no tests run");
     pb_probe_order_clear(&order);
     return status;
 }
@@ -175,6 +208,7 @@ enum pb_status pb_serve(const struct pb_test_selection *selection, FILE *orders,
     struct pb_error cause = PB_ERROR_INIT;
     enum pb_status status;
 
+    setvbuf(orders, NULL, _IONBF, 0); /* poll() sees what was not read */
     if (is_orphan(orders))
         return pb_fail(err, PB_IO, "whoever started this probe is gone");
     status = serve(&server, selection, &cause);

@@ -136,8 +136,9 @@ static enum pb_status take_missing(struct alone *alone, const char *reason, stru
 
     while (status == PB_OK && alone->measure.tests[alone->finished] != NULL) {
         const struct pb_test *test = alone->measure.tests[alone->finished];
-        struct pb_test_spec spec = {.concurrent_devices =
-                                        pb_test_link_use(test) == PB_LINKS_CONCURRENT};
+        enum pb_link_use use = pb_test_link_use(test);
+        struct pb_test_spec spec = {.link_use = use,
+                                    .concurrent_devices = use == PB_LINKS_CONCURRENT};
         void *bytes;
         size_t size;
 

@@ -26,7 +26,7 @@ static double timeout_of(const struct pb_supervisor *supervisor)
         return fmin(PB_SUPERVISOR_BOOT_SECONDS,
                     fmax(supervisor->deadline_seconds, PB_SUPERVISOR_BOOT_SECONDS_MIN));
     case STATE_RUNNING:
-        return supervisor->asked == PB_ASKED_WAITS ? INFINITY : deadline_of(supervisor);
+        return pb_supervisor_waits_for(supervisor) != NULL ? INFINITY : deadline_of(supervisor);
     case STATE_DRAINING:
         return PB_SUPERVISOR_PACK_SECONDS;
     default:
@@ -173,9 +173,12 @@ enum pb_status pb_supervisor_run(struct pb_supervisor *supervisor, const char *k
     return PB_OK;
 }
 
-enum pb_asked pb_supervisor_asked(const struct pb_supervisor *supervisor)
+bool pb_supervisor_is_left(const struct pb_supervisor *supervisor, const char *test)
 {
-    return supervisor->asked;
+    for (size_t i = 0; i < supervisor->task_count; i++)
+        if (strcmp(supervisor->tasks[i].spec.name, test) == 0)
+            return supervisor->tasks[i].state == TASK_TODO;
+    return false;
 }
 
 void pb_supervisor_stop(struct pb_supervisor *supervisor, const char *reason)

@@ -39,7 +39,6 @@ enum pb_supervisor_event_kind {
     PB_EVENT_OPENED,  /* the device is open: call pb_supervisor_run() */
     PB_EVENT_REFUSED, /* no device was opened: see pb_supervisor_failure() */
     PB_EVENT_FRAME,   /* a DEVICE, START or TEST frame to keep and pass on */
-    PB_EVENT_READY,   /* the probe waits for what `ready` says: call pb_supervisor_go() */
     PB_EVENT_OVER,    /* every ordered test has had its TEST frame */
 };
 
@@ -49,7 +48,6 @@ struct pb_event {
     const void *frame_bytes; /* the same, packed */
     size_t frame_size;
     struct pb_test_note note; /* the frame's */
-    struct pb_ready ready;    /* of PB_EVENT_READY */
 };
 
 /* Why no device was opened. */
@@ -76,19 +74,17 @@ void pb_supervisor_open(struct pb_supervisor *supervisor, const char *selector, 
 enum pb_status pb_supervisor_run(struct pb_supervisor *supervisor, const char *key,
                                  const struct pb_test_list *tests, struct pb_error *err);
 
-/*
- * Answers a READY: count devices begin now, 0: not now. No deadline runs while a probe waits for
- * this. Without meaning when it does not wait any more.
- */
+/* The step for which the probe waits, and no deadline runs; NULL: for none. */
+const struct pb_ready *pb_supervisor_waits_for(const struct pb_supervisor *supervisor);
+
+/* Is this test still to be measured, or being measured now? */
+bool pb_supervisor_is_left(const struct pb_supervisor *supervisor, const char *test);
+
+/* That step begins: `count` devices take it, 0: they were there before. Else without meaning. */
 void pb_supervisor_go(struct pb_supervisor *supervisor, int64_t count);
 
-/* Where the probe stands with what it has asked for. */
-enum pb_asked {
-    PB_ASKED_NONE,    /* it asked for nothing, or that is over, or the probe is */
-    PB_ASKED_WAITS,   /* for pb_supervisor_go() */
-    PB_ASKED_GRANTED, /* until the tests of it are measured, or it asks for more */
-};
-enum pb_asked pb_supervisor_asked(const struct pb_supervisor *supervisor);
+/* The host link is this device's, for its exclusive tests; of the next probe too, if this dies. */
+void pb_supervisor_give_links(struct pb_supervisor *supervisor);
 
 /*
  * Does what is due and waits for at most timeout_seconds for something to happen.

@@ -11,7 +11,7 @@ void pb_supervisor_enter(struct pb_supervisor *supervisor, enum pb_supervisor_st
 {
     if (state == STATE_OVER)
         pb_child_close_orders(&supervisor->child); /* it may go */
-    supervisor->asked = PB_ASKED_NONE;
+    supervisor->ready = (struct pb_ready){.test = ""};
     supervisor->state = state;
     supervisor->since = pb_time_monotonic_seconds();
 }

@@ -3,9 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "battery/battery.h"
 #include "core/time.h"
 #include "run/ledger.h"
 #include "run/supervisor_state.h"
+
+static struct pb_task *find_task(const struct pb_supervisor *supervisor, const char *test)
+{
+    for (size_t i = 0; i < supervisor->task_count; i++)
+        if (strcmp(supervisor->tasks[i].spec.name, test) == 0)
+            return &supervisor->tasks[i];
+    return NULL;
+}
 
 /* ---- orders ---- */
 
@@ -43,29 +52,54 @@ enum pb_status pb_supervisor_order_rest(struct pb_supervisor *supervisor, struct
     pb_supervisor_enter(supervisor, STATE_RUNNING);
     order(supervisor, &run);
     pb_probe_order_clear(&run);
+    if (supervisor->has_links)
+        pb_supervisor_give_links(supervisor);
     return PB_OK;
+}
+
+const struct pb_ready *pb_supervisor_waits_for(const struct pb_supervisor *supervisor)
+{
+    return supervisor->ready.test[0] == '\0' ? NULL : &supervisor->ready;
+}
+
+/* What the probe waited for begins: its deadline runs again. */
+static void end_wait(struct pb_supervisor *supervisor)
+{
+    supervisor->ready = (struct pb_ready){.test = ""};
+    supervisor->since = pb_time_monotonic_seconds();
 }
 
 void pb_supervisor_go(struct pb_supervisor *supervisor, int64_t count)
 {
     const struct pb_probe_order go = {.kind = PB_ORDER_GO, .count = count};
 
-    if (supervisor->asked != PB_ASKED_WAITS)
+    if (pb_supervisor_waits_for(supervisor) == NULL)
         return;
-    supervisor->asked = count > 0 ? PB_ASKED_GRANTED : PB_ASKED_NONE;
-    supervisor->since = pb_time_monotonic_seconds();
+    end_wait(supervisor);
     order(supervisor, &go);
 }
 
-/* ---- what the probe says ---- */
-
-static struct pb_task *find_task(struct pb_supervisor *supervisor, const char *test)
+/* Is it the host link for which the probe waits, and not a step of a concurrent test? */
+static bool waits_for_links(const struct pb_supervisor *supervisor)
 {
-    for (size_t i = 0; i < supervisor->task_count; i++)
-        if (strcmp(supervisor->tasks[i].spec.name, test) == 0)
-            return &supervisor->tasks[i];
-    return NULL;
+    const struct pb_task *task = find_task(supervisor, supervisor->ready.test);
+
+    return task != NULL && task->spec.link_use == PB_LINKS_EXCLUSIVE;
 }
+
+void pb_supervisor_give_links(struct pb_supervisor *supervisor)
+{
+    const struct pb_probe_order links = {.kind = PB_ORDER_LINKS};
+
+    supervisor->has_links = true;
+    if (supervisor->state != STATE_RUNNING)
+        return; /* it gets them with the order to run */
+    if (waits_for_links(supervisor))
+        end_wait(supervisor);
+    order(supervisor, &links);
+}
+
+/* ---- what the probe says ---- */
 
 static enum pb_status on_hello(struct pb_supervisor *supervisor, const struct pb_frame *frame,
                                struct pb_event *event, struct pb_error *err)
@@ -157,16 +191,6 @@ static enum pb_status on_start(struct pb_supervisor *supervisor, struct pb_event
     return PB_OK;
 }
 
-/* One test fewer for which something was granted. */
-static void count_measured(struct pb_supervisor *supervisor)
-{
-    supervisor->current = NULL;
-    if (supervisor->asked_tests > 1)
-        supervisor->asked_tests--;
-    else
-        supervisor->asked = PB_ASKED_NONE;
-}
-
 static enum pb_status on_measured(struct pb_supervisor *supervisor, const struct pb_event *event,
                                   struct pb_error *err)
 {
@@ -175,26 +199,26 @@ static enum pb_status on_measured(struct pb_supervisor *supervisor, const struct
         return pb_fail(err, PB_CORRUPT, "measured test \"%s\", which was not running",
                        event->note.test);
     supervisor->current->state = TASK_MEASURED;
-    count_measured(supervisor);
+    supervisor->current = NULL;
     supervisor->since = pb_time_monotonic_seconds();
     return PB_OK;
 }
 
 static enum pb_status on_ready(struct pb_supervisor *supervisor, const struct pb_frame *frame,
-                               struct pb_event *event, struct pb_error *err)
+                               struct pb_error *err)
 {
-    enum pb_status status = pb_note_read_ready(frame->note, &event->ready, err);
-    const struct pb_ready *ready = &event->ready;
-    const struct pb_task *task = status == PB_OK ? find_task(supervisor, ready->test) : NULL;
+    struct pb_ready ready;
+    enum pb_status status = pb_note_read_ready(frame->note, &ready, err);
+    const struct pb_task *task = status == PB_OK ? find_task(supervisor, ready.test) : NULL;
 
     if (status != PB_OK)
         return status;
     if (task == NULL || task->state != TASK_TODO)
         return pb_fail(err, PB_CORRUPT, "is ready for test \"%s\", which was not ordered",
-                       ready->test);
-    supervisor->asked = PB_ASKED_WAITS;
-    supervisor->asked_tests = ready->kind == PB_READY_BARRIER ? 1 : ready->tests;
-    event->kind = PB_EVENT_READY;
+                       ready.test);
+    supervisor->ready = ready;
+    if (supervisor->has_links && waits_for_links(supervisor)) /* the order is in its pipe */
+        end_wait(supervisor);
     return PB_OK;
 }
 
@@ -209,7 +233,7 @@ static enum pb_status on_test(struct pb_supervisor *supervisor, struct pb_event 
         return pb_fail(err, PB_CORRUPT, "finished test \"%s\", which was not running",
                        event->note.test);
     if (task == supervisor->current)
-        count_measured(supervisor);
+        supervisor->current = NULL;
     if (supervisor->current == NULL) /* else a deadline runs that is none of this test's */
         supervisor->since = pb_time_monotonic_seconds();
     task->state = TASK_DONE;
@@ -233,7 +257,7 @@ static enum pb_status on_result(struct pb_supervisor *supervisor, const struct p
         return PB_OK;
     }
     if (frame->type == PB_FRAME_READY)
-        return on_ready(supervisor, frame, event, err);
+        return on_ready(supervisor, frame, err);
     status = pb_note_read_test(frame->note, &event->note, err);
     if (status != PB_OK)
         return status;

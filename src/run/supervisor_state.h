@@ -48,8 +48,8 @@ struct pb_supervisor {
     struct pb_task *tasks;
     size_t task_count;
     struct pb_task *current; /* begun and not finished; NULL: between tests */
-    enum pb_asked asked;     /* only while it runs */
-    int64_t asked_tests;     /* to be measured before what was granted is over */
+    struct pb_ready ready;   /* the step for which the probe waits; no test: none */
+    bool has_links;          /* for the exclusive tests that are left */
 
     struct pb_hello hello;
     struct pb_opened opened;

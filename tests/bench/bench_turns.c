@@ -72,10 +72,9 @@ static enum pb_status play_one(struct times *times, double opening_factor, struc
                                          .tests = times->tests,
                                          .seconds = times_of,
                                          .context = times,
-                                         .answer_seconds = 0.005,
+                                         .begin_seconds = 0.005,
                                          .opening_factor = opening_factor,
-                                         .links_seconds = 30,
-                                         .barrier_seconds = 60};
+                                         .patience_seconds = 140};
 
     return play_node(&request, play_out, err);
 }

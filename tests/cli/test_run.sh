@@ -43,6 +43,25 @@ one_device_hangs_in_a_test() {
     nothing_but f.h5 fleet.json
 }
 
+# It has the node's host link, and the others wait for it: until the deadline, and lose nothing.
+one_device_hangs_with_the_host_link() {
+    write_fleet hang@host_link
+    ranks 3 4 --fleet fleet.json --tests clock_overhead,host_link,global_copy,host_link_concurrent \
+        --deadline 2 -o f.h5
+    has f.h5 '^test n1\.gpu2 host_link hung passed its deadline of 2 s'
+    count f.h5 '^test n1\.gpu. host_link ok' 3
+    count f.h5 '^test n1\.gpu. host_link_concurrent ok 4 devices at once' 4
+    valid f.h5
+}
+
+a_rank_bound_to_one_processor_warns() {
+    [ "$(nproc)" -gt 1 ] || exit 77
+    run 0 mpirun -q -n 1 --bind-to core "$bin/plumb-run" --no-progress $sim -o f.h5
+    one_line_like 'bound each rank to one processor.*--bind-to none'
+    ranks 0 1 --no-progress $sim -o g.h5
+    [ ! -s err.txt ] || fail "expected no warning"
+}
+
 one_device_crashes_in_a_test() {
     write_fleet crash@bank_conflict
     ranks 3 4 --fleet fleet.json --tests $fast -o f.h5

@@ -122,7 +122,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity, unsi
 /* One note of each kind. */
 static char *note_of(size_t i)
 {
-    static struct pb_test_spec spec = {"l1_capacity", "cycle", "M16 4.2", 0};
+    static struct pb_test_spec spec = {"l1_capacity", "cycle", "M16 4.2", 0, 0};
     static struct pb_sealed_file sealed = {"rank-00000.spool", 1000};
     const struct pb_test_list tests = {&spec, 1};
     const struct pb_hello hello = {.backend = "sim", .tests = tests};

@@ -6,7 +6,7 @@
  *   told: in a test, it gets the SIGTERM that Slurm sends to every process of a job
  *   late, late-for-ever: the next test begins and hangs, and only then this one's result comes, or
  *   never; dropped, dropped-once: the probe dies there instead, always or only in its first life
- *   turn: before the test, it asks for a turn for this one and the next, and waits for the answer
+ *   wait: before the test it waits for an order, a GO, or LINKS for the exclusive test c
  *   hello=refuse hello=garbage hello=die hello=mute, open=refuse open=die, other: before any
  */
 #include <signal.h>
@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "battery/battery.h"
 #include "run/child.h"
 #include "run/frame.h"
 #include "run/notes.h"
@@ -74,8 +75,9 @@ static void write_text(const char *text)
 
 static void hello(void)
 {
-    struct pb_test_spec specs[] = {
-        {"a", "cycle", "m", 0}, {"b", "cycle", "m", 0}, {"c", "cycle", "m", 0}};
+    struct pb_test_spec specs[] = {{"a", "cycle", "m", 0, 0},
+                                   {"b", "cycle", "m", 0, 0},
+                                   {"c", "cycle", "m", 0, PB_LINKS_EXCLUSIVE}};
     struct pb_device_entry entry = {.uuid = "GPU-fake"};
     const struct pb_hello said = {"fake", &entry, 1, {specs, 3}};
 
@@ -106,9 +108,9 @@ static void open_device(void)
     say(PB_FRAME_OPENED, pb_note_opened(&opened), NULL);
 }
 
-static void ask_for_turn(const char *test)
+static void await_step(const char *test)
 {
-    struct pb_ready ready = {.kind = PB_READY_AWAIT_LINKS, .tests = 2};
+    struct pb_ready ready = {.step = PB_STEP_TURN};
     char *text, *line = NULL;
     size_t size = 0;
 
@@ -139,8 +141,8 @@ static void run_test(const char *test, const char *next, bool is_first_life)
     bool overlaps = is_told("late", test) || is_told("late-for-ever", test) ||
                     is_told("dropped", test) || (is_told("dropped-once", test) && is_first_life);
 
-    if (is_told("turn", test))
-        ask_for_turn(test);
+    if (is_told("wait", test))
+        await_step(test);
     say_test(PB_FRAME_START, test, PB_TEST_OK, NULL);
     if (overlaps)
         run_overlapped(test, next);

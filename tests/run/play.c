@@ -15,10 +15,10 @@
  */
 static const double peer_opening_share = 0.3;
 
-/* A part of a test: a question to the arbiter, or some seconds of measuring. */
+/* A part of a test: a step to wait for, or some seconds of measuring. */
 struct part {
-    enum { PART_MEASURE, PART_MEET, PART_TURN } kind;
-    int64_t number;
+    enum { PART_MEASURE, PART_STEP } kind;
+    int64_t step;
     double seconds;
 };
 
@@ -26,17 +26,18 @@ enum { PARTS_MAX = 64 };
 
 struct member {
     struct pb_schedule *schedule;
-    struct pb_schedule_step step; /* the last one */
+    struct pb_schedule_step next; /* the last one */
     struct part parts[PARTS_MAX];
     size_t part, part_count; /* of the test at hand */
+    bool is_left[PLAY_TESTS_MAX];
 
-    bool is_gone, asks;
-    double until;     /* it measures, or takes in an answer; INFINITY: it waits */
-    double since;     /* it asked */
-    bool has_turn;    /* granted, by the last answer */
-    int64_t granted;  /* tests that what was granted still covers */
-    int64_t with;     /* others at the meeting that it comes from */
-    int64_t asked_as; /* PB_LETTER_… */
+    bool is_gone, waits;
+    struct pb_ready ready;      /* what it waits for */
+    struct pb_node_place place; /* that the arbiter knows of */
+    double until;               /* it measures, or a step begins; INFINITY: it waits */
+    double since;               /* it waits */
+    bool has_links, has_turn;   /* for its exclusive tests; until the test ends */
+    int64_t with;               /* others that passed the barrier with it */
 };
 
 struct node {
@@ -51,9 +52,7 @@ struct node {
     enum pb_status status;
 };
 
-/* ---- what is told ---- */
-
-static void tell(struct node *node, const struct play_span *span)
+static void add_span(struct node *node, const struct play_span *span)
 {
     struct play *play = &node->play;
 
@@ -62,7 +61,8 @@ static void tell(struct node *node, const struct play_span *span)
         struct play_span *larger = realloc(play->spans, capacity * sizeof(*larger));
 
         if (larger == NULL) {
-            node->status = pb_fail(node->err, PB_NO_MEMORY, "no memory for %zu spans", capacity);
+            node->status =
+                pb_fail(node->err, PB_NO_MEMORY, "out of memory allocating %zu spans", capacity);
             return;
         }
         play->spans = larger;
@@ -76,74 +76,74 @@ static size_t index_of(const struct node *node, const struct member *member)
     return (size_t)(member - node->members);
 }
 
-/* ---- messages ---- */
+/* ---- steps of the node ---- */
 
-static void send_message(struct node *node, const struct member *member,
-                         enum pb_node_message_kind kind, const char *test, int64_t number)
+/* As a rank reports where its probe stands. */
+static void report(struct node *node, struct member *member)
 {
-    struct pb_node_message message = {.kind = kind};
+    struct pb_node_place place = {PB_NODE_END, 0};
 
-    if (kind == PB_NODE_PASS)
-        PB_TEXT_SET(message.payload.passed_test, test);
-    if (kind == PB_NODE_BARRIER) {
-        PB_TEXT_SET(message.payload.barrier.test, test);
-        message.payload.barrier.number = number;
-    }
-    pb_arbiter_handle(node->arbiter, index_of(node, member), &message, node->now);
+    if (!member->is_gone)
+        place =
+            pb_node_place_of(&node->names, member->is_left, member->waits ? &member->ready : NULL);
+    if (place.position == member->place.position && place.waits == member->place.waits)
+        return;
+    member->place = place;
+    pb_arbiter_place(node->arbiter, index_of(node, member), &place, node->now);
 }
 
-static void ask(struct node *node, struct member *member, enum pb_node_message_kind kind,
-                int64_t number)
+static void await_step(struct node *node, struct member *member, int64_t step)
 {
-    member->asks = true;
-    member->asked_as = kind;
+    member->waits = true;
+    member->ready = (struct pb_ready){.step = step};
+    PB_TEXT_SET(member->ready.test, member->next.test->name);
     member->since = node->now;
     member->until = INFINITY;
     member->has_turn = false;
     member->with = 0;
-    send_message(node, member, kind, member->step.test->name, number);
+    report(node, member);
 }
 
-static void take_answer(struct node *node, struct member *member, int64_t count)
+static void take_begin(struct node *node, struct member *member, const struct pb_node_begin *begin)
 {
     const struct play_span span = {.member = index_of(node, member),
-                                   .test = member->step.test,
+                                   .test = member->next.test,
                                    .begin_seconds = member->since,
-                                   .end_seconds = node->now + node->request->answer_seconds,
+                                   .end_seconds = node->now + node->request->begin_seconds,
                                    .waits = true};
-    bool is_between = member->step.kind != PB_SCHEDULE_RUN;
 
-    tell(node, &span);
-    member->asks = false;
+    member->place.waits = 0; /* as the arbiter knows */
+    member->has_links |= begin->position == 0;
+    if (!member->waits)
+        return;
+    add_span(node, &span);
+    member->waits = false;
     member->until = span.end_seconds;
-    member->has_turn = count > 0 && member->asked_as != PB_NODE_BARRIER;
-    member->with = member->asked_as == PB_NODE_BARRIER && count > 0 ? count - 1 : 0;
-    member->granted = count == 0 ? 0 : is_between ? member->step.count : 1;
-    if (is_between)
-        pb_schedule_answer(member->schedule, count > 0);
+    member->has_turn = begin->position != 0 && member->ready.step == PB_STEP_TURN;
+    member->with = member->ready.step == PB_STEP_TURN ? 0 : begin->count - 1;
 }
 
-static void answer_all(struct node *node)
+static void begin_all(struct node *node)
 {
-    struct pb_node_message message;
+    struct pb_node_begin begin;
     size_t at;
 
-    while (pb_arbiter_next_grant(node->arbiter, node->now, &at, &message))
-        take_answer(node, &node->members[at], message.payload.granted);
+    while (pb_arbiter_next_begin(node->arbiter, node->now, &at, &begin))
+        take_begin(node, &node->members[at], &begin);
 }
 
 /* ---- tests ---- */
 
-static void add_part(struct member *member, int kind, int64_t number, double seconds)
+static void add_part(struct member *member, int kind, int64_t step, double seconds)
 {
     if (member->part_count < PARTS_MAX)
-        member->parts[member->part_count++] = (struct part){kind, number, seconds};
+        member->parts[member->part_count++] = (struct part){kind, step, seconds};
 }
 
-/* As src/battery/link.c and together.c ask. */
+/* As src/battery/link.c and together.c do it. */
 static void begin_test(const struct node *node, struct member *member, double seconds)
 {
-    const struct pb_test *test = member->step.test;
+    const struct pb_test *test = member->next.test;
     bool is_peers = (test->needs & PB_CAP_PEER) != 0;
     int64_t cells = is_peers ? (int64_t)node->request->member_count - 1 : 4;
     double opening_seconds = seconds * peer_opening_share;
@@ -152,57 +152,54 @@ static void begin_test(const struct node *node, struct member *member, double se
     if (pb_test_link_use(test) != PB_LINKS_CONCURRENT) {
         add_part(member, PART_MEASURE, 0, seconds);
     } else if (strcmp(test->name, "peer_link") == 0) {
-        add_part(member, PART_MEET, 0, 0);
+        add_part(member, PART_STEP, 0, 0);
         add_part(member, PART_MEASURE, 0, opening_seconds * node->request->opening_factor);
-        add_part(member, PART_TURN, 0, 0);
+        add_part(member, PART_STEP, PB_STEP_TURN, 0);
         add_part(member, PART_MEASURE, 0, seconds - opening_seconds);
     } else {
         for (int64_t i = 0; i < cells; i++) {
-            add_part(member, PART_MEET, i, 0);
+            add_part(member, PART_STEP, i, 0);
             add_part(member, PART_MEASURE, 0, seconds / (double)cells);
         }
     }
 }
 
-/* As a supervisor and its rank see to it. */
 static void end_test(struct node *node, struct member *member)
 {
-    send_message(node, member, PB_NODE_PASS, member->step.test->name, 0);
+    for (size_t i = 0; i < node->names.count; i++)
+        if (node->request->tests[i] == member->next.test)
+            member->is_left[i] = false;
     member->with = 0;
-    if (member->granted > 1) {
-        member->granted--;
-    } else if (member->granted == 1) {
-        member->granted = 0;
-        member->has_turn = false;
-        send_message(node, member, PB_NODE_RELEASE, "", 0);
-    }
+    member->has_turn = false;
+    member->part = member->part_count = 0;
+    report(node, member);
 }
 
 static void be_gone(struct node *node, struct member *member)
 {
-    send_message(node, member, PB_NODE_LEAVE, "", 0);
     member->is_gone = true;
     member->until = INFINITY;
     node->play.wall_seconds = node->now;
+    report(node, member);
 }
 
 static void go_on_in_test(struct node *node, struct member *member)
 {
     const struct part *part = &member->parts[member->part++];
+    bool is_exclusive = pb_test_link_use(member->next.test) == PB_LINKS_EXCLUSIVE;
     struct play_span span = {.member = index_of(node, member),
-                             .test = member->step.test,
+                             .test = member->next.test,
                              .begin_seconds = node->now,
                              .end_seconds = node->now + part->seconds,
-                             .has_turn = member->has_turn,
+                             .has_turn = is_exclusive ? member->has_links : member->has_turn,
                              .others = member->with};
 
-    if (part->kind != PART_MEASURE) {
-        ask(node, member, part->kind == PART_MEET ? PB_NODE_BARRIER : PB_NODE_AWAIT_LINKS,
-            part->number);
+    if (part->kind == PART_STEP) {
+        await_step(node, member, part->step);
         return;
     }
     member->until = span.end_seconds;
-    tell(node, &span);
+    add_span(node, &span);
 }
 
 /* What a probe does next. */
@@ -216,21 +213,17 @@ static void go_on(struct node *node, struct member *member)
     }
     if (member->part_count > 0)
         end_test(node, member);
-    member->part = member->part_count = 0;
-    member->step = pb_schedule_next(member->schedule);
-    if (member->step.kind == PB_SCHEDULE_TRY_LINKS ||
-        member->step.kind == PB_SCHEDULE_AWAIT_LINKS) {
-        ask(node, member,
-            member->step.kind == PB_SCHEDULE_TRY_LINKS ? PB_NODE_TRY_LINKS : PB_NODE_AWAIT_LINKS,
-            0);
+    member->next = pb_schedule_next(member->schedule, member->has_links);
+    if (member->next.kind == PB_SCHEDULE_AWAIT_LINKS) {
+        await_step(node, member, PB_STEP_TURN);
         return;
     }
-    if (member->step.kind == PB_SCHEDULE_END) {
+    if (member->next.kind == PB_SCHEDULE_END) {
         be_gone(node, member);
         return;
     }
     seconds =
-        node->request->seconds(node->request->context, index_of(node, member), member->step.test);
+        node->request->seconds(node->request->context, index_of(node, member), member->next.test);
     if (seconds < 0)
         be_gone(node, member);
     else
@@ -239,7 +232,7 @@ static void go_on(struct node *node, struct member *member)
 
 /* ---- the clock ---- */
 
-/* Until all are gone. Who waits may do so until somebody is late: time goes on in short steps. */
+/* Until all are gone. Who waits may do so until another is late: time goes on in short steps. */
 static void play(struct node *node)
 {
     static const double lull_seconds = 1;
@@ -250,10 +243,10 @@ static void play(struct node *node)
         for (size_t i = 0; i < node->request->member_count; i++)
             while (node->status == PB_OK && node->members[i].until <= node->now)
                 go_on(node, &node->members[i]);
-        answer_all(node);
+        begin_all(node);
         for (size_t i = 0; i < node->request->member_count; i++)
             next = fmin(next,
-                        node->members[i].asks ? node->now + lull_seconds : node->members[i].until);
+                        node->members[i].waits ? node->now + lull_seconds : node->members[i].until);
         node->now = isinf(next) ? node->now : next;
     }
 }
@@ -261,22 +254,29 @@ static void play(struct node *node)
 static enum pb_status open_node(struct node *node)
 {
     const struct play_request *request = node->request;
-    struct pb_arbiter_rules rules = {request->member_count, &node->names, request->links_seconds,
-                                     request->barrier_seconds};
     enum pb_status status;
 
     node->members = calloc(request->member_count, sizeof(*node->members));
     node->names.specs = calloc(PLAY_TESTS_MAX, sizeof(*node->names.specs));
     if (node->members == NULL || node->names.specs == NULL)
-        return pb_fail(node->err, PB_NO_MEMORY, "no memory for %zu GPUs", request->member_count);
+        return pb_fail(node->err, PB_NO_MEMORY, "out of memory allocating %zu GPUs",
+                       request->member_count);
     while (request->tests[node->names.count] != NULL && node->names.count < PLAY_TESTS_MAX) {
-        PB_TEXT_SET(node->names.specs[node->names.count].name,
-                    request->tests[node->names.count]->name);
+        struct pb_test_spec *spec = &node->names.specs[node->names.count];
+        const struct pb_test *test = request->tests[node->names.count];
+
+        PB_TEXT_SET(spec->name, test->name);
+        spec->link_use = pb_test_link_use(test);
+        for (size_t i = 0; i < request->member_count; i++)
+            node->members[i].is_left[node->names.count] = true;
         node->names.count++;
     }
-    status = pb_arbiter_create(&rules, &node->arbiter, node->err);
+    status = pb_arbiter_create(request->member_count, request->patience_seconds, &node->arbiter,
+                               node->err);
     for (size_t i = 0; status == PB_OK && i < request->member_count; i++)
         status = pb_schedule_create(request->tests, &node->members[i].schedule, node->err);
+    for (size_t i = 0; status == PB_OK && i < request->member_count; i++)
+        report(node, &node->members[i]);
     return status;
 }
 

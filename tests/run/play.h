@@ -21,9 +21,9 @@ struct play_span {
     size_t member;
     const struct pb_test *test;
     double begin_seconds, end_seconds;
-    bool waits;     /* for an answer; else it measures */
+    bool waits;     /* for a step to begin; else it measures */
     bool has_turn;  /* the links are its own */
-    int64_t others; /* of a meeting that it takes part in; 0: it measures without them */
+    int64_t others; /* that passed the barrier with it; 0: it measures without them */
 };
 
 struct play_request {
@@ -34,9 +34,9 @@ struct play_request {
     double (*seconds)(void *context, size_t member, const struct pb_test *test);
     void *context;
 
-    double answer_seconds; /* from a question to its answer */
+    double begin_seconds;  /* from the last arrival at a step to its begin */
     double opening_factor; /* how many times as long ways to peers are opened as by one alone */
-    double links_seconds, barrier_seconds;
+    double patience_seconds;
 };
 
 struct play {

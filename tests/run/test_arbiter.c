@@ -1,22 +1,25 @@
-/* Turns and meetings of a node: one alone, all together, and nobody waits for ever. */
+/* The shared steps of a node: one member at a turn, all at a barrier, nobody waits for ever. */
 #include "run/arbiter.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "battery/battery.h"
 #include "run/unit.h"
 
-enum { MEMBERS = 4, LINKS_SECONDS = 10, BARRIER_SECONDS = 20 };
+enum { MEMBERS = 4, PATIENCE_SECONDS = 20 };
 
-static struct pb_test_spec specs[] = {
-    {"other", "", "", 0}, {"together", "", "", 0}, {"third", "", "", 0}};
-static const struct pb_test_list tests = {specs, 3};
+/* Steps of the concurrent tests with index 0 and 1. */
+enum {
+    FIRST = PB_NODE_STEPS,
+    FIRST_TURN = FIRST + PB_STEP_TURN,
+    SECOND = 2 * PB_NODE_STEPS,
+    SECOND_TURN = SECOND + PB_STEP_TURN,
+};
 
 static int open_arbiter(void **state)
 {
-    const struct pb_arbiter_rules rules = {MEMBERS, &tests, LINKS_SECONDS, BARRIER_SECONDS};
-
-    return pb_arbiter_create(&rules, (struct pb_arbiter **)state, NULL) != PB_OK;
+    return pb_arbiter_create(MEMBERS, PATIENCE_SECONDS, (struct pb_arbiter **)state, NULL) != PB_OK;
 }
 
 static int close_arbiter(void **state)
@@ -25,294 +28,273 @@ static int close_arbiter(void **state)
     return 0;
 }
 
-static void send_of(struct pb_arbiter *arbiter, size_t member, enum pb_node_message_kind kind,
-                    const char *test, int64_t number, double seconds)
+static void waits_at(struct pb_arbiter *arbiter, size_t member, int64_t position, double seconds)
 {
-    struct pb_node_message message = {.kind = kind, .serial = 7};
-
-    if (kind == PB_NODE_PASS)
-        PB_TEXT_SET(message.payload.passed_test, test);
-    if (kind == PB_NODE_BARRIER) {
-        PB_TEXT_SET(message.payload.barrier.test, test);
-        message.payload.barrier.number = number;
-    }
-    pb_arbiter_handle(arbiter, member, &message, seconds);
+    pb_arbiter_place(arbiter, member, &(struct pb_node_place){position, 1}, seconds);
 }
 
-static void send(struct pb_arbiter *arbiter, size_t member, enum pb_node_message_kind kind,
-                 int64_t number, double seconds)
+static void is_before(struct pb_arbiter *arbiter, size_t member, int64_t position, double seconds)
 {
-    send_of(arbiter, member, kind, "together", number, seconds);
+    pb_arbiter_place(arbiter, member, &(struct pb_node_place){position, 0}, seconds);
 }
 
-/* All answers of now, as "MEMBER:COUNT MEMBER:COUNT". */
-static void assert_answers(struct pb_arbiter *arbiter, double seconds, const char *expected)
+/* All BEGINs of now, as "MEMBER:COUNT MEMBER:COUNT"; each for where the member stands. */
+static void assert_begins(struct pb_arbiter *arbiter, double seconds, const char *expected)
 {
     char found[100] = "";
-    struct pb_node_message message;
+    struct pb_node_begin begin;
     size_t member;
 
-    while (pb_arbiter_next_grant(arbiter, seconds, &member, &message)) {
+    while (pb_arbiter_next_begin(arbiter, seconds, &member, &begin)) {
         size_t used = strlen(found);
 
-        assert_int_equal(message.kind, PB_NODE_GRANT);
-        assert_int_equal(message.serial, 7);
         snprintf(found + used, sizeof(found) - used, "%s%zu:%lld", used == 0 ? "" : " ", member,
-                 (long long)message.payload.granted);
+                 (long long)begin.count);
     }
     assert_string_equal(found, expected);
 }
 
-static void test_arbiter__turns_come_one_after_the_other(void **state)
-{
-    send(*state, 2, PB_NODE_AWAIT_LINKS, 0, 0);
-    send(*state, 0, PB_NODE_AWAIT_LINKS, 0, 1);
-    assert_answers(*state, 1, "2:1");
-    assert_answers(*state, 2, "");
-    send(*state, 2, PB_NODE_RELEASE, 0, 3);
-    assert_answers(*state, 3, "0:1");
-}
-
-static void test_arbiter__a_try_does_not_wait(void **state)
-{
-    send(*state, 1, PB_NODE_AWAIT_LINKS, 0, 0);
-    assert_answers(*state, 0, "1:1");
-    send(*state, 0, PB_NODE_TRY_LINKS, 0, 1);
-    assert_answers(*state, 1, "0:0");
-    send(*state, 1, PB_NODE_RELEASE, 0, 2);
-    assert_answers(*state, 2, "");
-    send(*state, 0, PB_NODE_TRY_LINKS, 0, 3);
-    assert_answers(*state, 3, "0:1");
-}
-
-static void test_arbiter__a_hung_turn_is_forfeited(void **state)
-{
-    send(*state, 0, PB_NODE_AWAIT_LINKS, 0, 0);
-    assert_answers(*state, 0, "0:1");
-    send(*state, 1, PB_NODE_AWAIT_LINKS, 0, 1);
-    assert_answers(*state, LINKS_SECONDS, "");
-    assert_answers(*state, LINKS_SECONDS + 1, "1:1");
-    send(*state, 0, PB_NODE_RELEASE, 0, LINKS_SECONDS + 2); /* takes nothing from another */
-    send(*state, 2, PB_NODE_TRY_LINKS, 0, LINKS_SECONDS + 2);
-    assert_answers(*state, LINKS_SECONDS + 2, "2:0");
-}
-
-static void test_arbiter__who_is_gone_frees_its_turn(void **state)
-{
-    send(*state, 0, PB_NODE_AWAIT_LINKS, 0, 0);
-    assert_answers(*state, 0, "0:1");
-    send(*state, 1, PB_NODE_AWAIT_LINKS, 0, 1);
-    send(*state, 0, PB_NODE_LEAVE, 0, 2);
-    assert_answers(*state, 2, "1:1");
-}
-
-static void test_arbiter__who_left_the_line_gets_no_turn(void **state)
-{
-    send(*state, 0, PB_NODE_AWAIT_LINKS, 0, 0);
-    assert_answers(*state, 0, "0:1");
-    send(*state, 1, PB_NODE_AWAIT_LINKS, 0, 1);
-    send(*state, 1, PB_NODE_RELEASE, 0, 2);
-    send(*state, 0, PB_NODE_RELEASE, 0, 3);
-    assert_answers(*state, 3, "");
-}
-
-static void test_arbiter__a_meeting_waits_for_all(void **state)
-{
-    send(*state, 3, PB_NODE_BARRIER, 0, 0);
-    send(*state, 0, PB_NODE_BARRIER, 0, 1);
-    send(*state, 1, PB_NODE_BARRIER, 0, 1);
-    assert_answers(*state, 2, "");
-    send(*state, 2, PB_NODE_BARRIER, 0, 3);
-    assert_answers(*state, 3, "0:4 1:4 2:4 3:4");
-}
-
-static void test_arbiter__a_meeting_does_not_wait_for_those_who_pass(void **state)
-{
-    send(*state, 0, PB_NODE_PASS, 0, 0);
-    send(*state, 1, PB_NODE_LEAVE, 0, 0);
-    send(*state, 2, PB_NODE_BARRIER, 0, 1);
-    send(*state, 3, PB_NODE_BARRIER, 0, 1);
-    assert_answers(*state, 1, "2:2 3:2");
-}
-
-/* One hangs before the meeting: the others wait once, not again at the next number. */
-static void test_arbiter__who_is_late_is_not_awaited_again(void **state)
-{
-    for (size_t i = 0; i < 3; i++)
-        send(*state, i, PB_NODE_BARRIER, 0, 0);
-    assert_answers(*state, BARRIER_SECONDS, "");
-    assert_answers(*state, BARRIER_SECONDS + 1, "0:3 1:3 2:3");
-    for (size_t i = 0; i < 3; i++)
-        send(*state, i, PB_NODE_BARRIER, 1, BARRIER_SECONDS + 2);
-    assert_answers(*state, BARRIER_SECONDS + 2, "0:3 1:3 2:3");
-}
-
-/* Nor at the meetings of another test, unless it is heard of. */
-static void test_arbiter__who_is_late_is_not_awaited_elsewhere(void **state)
-{
-    for (size_t i = 0; i < 3; i++)
-        send(*state, i, PB_NODE_BARRIER, 0, 0);
-    assert_answers(*state, BARRIER_SECONDS + 1, "0:3 1:3 2:3");
-    for (size_t i = 0; i < 3; i++)
-        send_of(*state, i, PB_NODE_BARRIER, "other", 0, BARRIER_SECONDS + 2);
-    assert_answers(*state, BARRIER_SECONDS + 2, "0:3 1:3 2:3");
-    send(*state, 3, PB_NODE_RELEASE, 0, BARRIER_SECONDS + 3);
-    for (size_t i = 0; i < 3; i++)
-        send_of(*state, i, PB_NODE_BARRIER, "third", 0, BARRIER_SECONDS + 3);
-    assert_answers(*state, BARRIER_SECONDS + 3, "");
-    send_of(*state, 3, PB_NODE_BARRIER, "third", 0, BARRIER_SECONDS + 4);
-    assert_answers(*state, BARRIER_SECONDS + 4, "0:4 1:4 2:4 3:4");
-}
-
-/* Who keeps the links for too long does not come to a meeting either. */
-static void test_arbiter__who_forfeits_its_turn_is_not_awaited(void **state)
-{
-    send(*state, 0, PB_NODE_AWAIT_LINKS, 0, 0);
-    assert_answers(*state, 0, "0:1");
-    send(*state, 1, PB_NODE_AWAIT_LINKS, 0, 1);
-    assert_answers(*state, LINKS_SECONDS + 1, "1:1");
-    for (size_t i = 1; i < 4; i++)
-        send(*state, i, PB_NODE_BARRIER, 0, LINKS_SECONDS + 2);
-    assert_answers(*state, LINKS_SECONDS + 2, "1:3 2:3 3:3");
-}
-
-/*
- * It is back: those who are past that meeting do not come to it again, and alone it would measure
- * something else, with those who are just as late, too.
- */
-static void test_arbiter__who_is_late_may_not_begin(void **state)
-{
-    for (size_t i = 0; i < 3; i++)
-        send(*state, i, PB_NODE_BARRIER, 0, 0);
-    assert_answers(*state, BARRIER_SECONDS + 1, "0:3 1:3 2:3");
-    send(*state, 3, PB_NODE_BARRIER, 0, BARRIER_SECONDS + 2);
-    assert_answers(*state, BARRIER_SECONDS + 2, "3:0");
-}
-
-static void test_arbiter__two_who_are_late_may_not_begin(void **state)
-{
-    for (size_t i = 0; i < 2; i++)
-        send(*state, i, PB_NODE_BARRIER, 0, 0);
-    assert_answers(*state, BARRIER_SECONDS + 1, "0:2 1:2");
-    for (size_t i = 2; i < 4; i++)
-        send(*state, i, PB_NODE_BARRIER, 0, BARRIER_SECONDS + 2);
-    assert_answers(*state, BARRIER_SECONDS + 2, "2:0 3:0");
-}
-
-/* Late at a later barrier of the test: the others have gone on there, too. */
-static void test_arbiter__who_is_late_at_a_later_barrier_may_not_go_on(void **state)
-{
-    for (size_t i = 0; i < 4; i++)
-        send(*state, i, PB_NODE_BARRIER, 0, 0);
-    assert_answers(*state, 0, "0:4 1:4 2:4 3:4");
-    for (size_t i = 0; i < 3; i++)
-        send(*state, i, PB_NODE_BARRIER, 1, 1);
-    assert_answers(*state, BARRIER_SECONDS + 2, "0:3 1:3 2:3");
-    send(*state, 3, PB_NODE_BARRIER, 1, BARRIER_SECONDS + 3);
-    assert_answers(*state, BARRIER_SECONDS + 3, "3:0");
-}
-
-/* Three hold their turns as long as they may: who was first waits for them. */
-static void test_arbiter__a_meeting_waits_for_those_in_line(void **state)
-{
-    send(*state, 0, PB_NODE_BARRIER, 0, 0);
-    for (size_t i = 1; i < 4; i++)
-        send(*state, i, PB_NODE_AWAIT_LINKS, 0, 0);
-    assert_answers(*state, 0, "1:1");
-    for (size_t i = 1; i < 4; i++) {
-        double seconds = LINKS_SECONDS * (double)i;
-
-        assert_answers(*state, seconds - 1, "");
-        send(*state, i, PB_NODE_RELEASE, 0, seconds);
-        send(*state, i, PB_NODE_BARRIER, 0, seconds);
-        assert_answers(*state, seconds, i == 1 ? "2:1" : i == 2 ? "3:1" : "0:4 1:4 2:4 3:4");
-    }
-}
-
-static void test_arbiter__no_turn_in_the_middle_of_a_meeting(void **state)
-{
-    send(*state, 3, PB_NODE_PASS, 0, 0);
-    for (size_t i = 0; i < 3; i++)
-        send(*state, i, PB_NODE_BARRIER, 0, 0);
-    assert_answers(*state, 0, "0:3 1:3 2:3");
-    send(*state, 3, PB_NODE_AWAIT_LINKS, 0, 1);
-    assert_answers(*state, 1, "");
-    for (size_t i = 0; i < 3; i++)
-        send(*state, i, PB_NODE_RELEASE, 0, 2);
-    assert_answers(*state, 2, "3:1");
-}
-
-/* After a meeting all ask for a turn: who gets it knows that the others do nothing but wait. */
-static void test_arbiter__turns_after_a_meeting_begin_when_all_are_at_rest(void **state)
+/* No exclusive tests are left: all are before that step. */
+static void all_before(struct pb_arbiter *arbiter, int64_t position, double seconds)
 {
     for (size_t i = 0; i < MEMBERS; i++)
-        send(*state, i, PB_NODE_BARRIER, 0, 0);
-    assert_answers(*state, 0, "0:4 1:4 2:4 3:4");
-    send(*state, 1, PB_NODE_AWAIT_LINKS, 0, 1);
-    send(*state, 0, PB_NODE_AWAIT_LINKS, 0, 2);
-    send(*state, 3, PB_NODE_AWAIT_LINKS, 0, 2);
-    assert_answers(*state, 3, "");
-    send(*state, 2, PB_NODE_RELEASE, 0, 4);
-    assert_answers(*state, 4, "1:1");
-    send(*state, 1, PB_NODE_RELEASE, 0, 5);
-    assert_answers(*state, 5, "0:1");
+        is_before(arbiter, i, position, seconds);
 }
 
-/* The last one does not come to this meeting, but it has the links. */
-static void test_arbiter__no_meeting_in_the_middle_of_a_turn(void **state)
+/* ---- the host link, member by member ---- */
+
+static void test_arbiter__the_host_link_goes_from_member_to_member(void **state)
 {
-    send(*state, 3, PB_NODE_PASS, 0, 0);
-    send(*state, 3, PB_NODE_AWAIT_LINKS, 0, 0);
-    assert_answers(*state, 0, "3:1");
-    for (size_t i = 0; i < 3; i++)
-        send(*state, i, PB_NODE_BARRIER, 0, 1);
-    assert_answers(*state, LINKS_SECONDS, "");
-    send(*state, 3, PB_NODE_RELEASE, 0, LINKS_SECONDS);
-    assert_answers(*state, LINKS_SECONDS, "0:3 1:3 2:3");
+    assert_begins(*state, 0, "0:1");
+    assert_begins(*state, 1, "");
+    is_before(*state, 0, FIRST, 2);
+    assert_begins(*state, 2, "1:1");
+    is_before(*state, 1, FIRST, 3);
+    assert_begins(*state, 3, "2:1");
 }
 
-static void test_arbiter__a_meeting_does_not_wait_for_a_forfeited_turn(void **state)
+static void test_arbiter__who_has_no_exclusive_tests_is_passed_over(void **state)
 {
-    send(*state, 3, PB_NODE_PASS, 0, 0);
-    send(*state, 3, PB_NODE_AWAIT_LINKS, 0, 0);
-    assert_answers(*state, 0, "3:1");
-    for (size_t i = 0; i < 3; i++)
-        send(*state, i, PB_NODE_BARRIER, 0, 1);
-    assert_answers(*state, LINKS_SECONDS + 1, "0:3 1:3 2:3");
+    is_before(*state, 0, FIRST, 0);
+    is_before(*state, 1, PB_NODE_IDLE, 0);
+    is_before(*state, 2, PB_NODE_END, 0);
+    assert_begins(*state, 0, "3:1");
 }
 
-static void test_arbiter__is_over_when_all_are_gone(void **state)
+/* Whether it waits for it or measures something else meanwhile. */
+static void test_arbiter__who_waits_for_the_host_link_gets_it_in_its_turn(void **state)
+{
+    assert_begins(*state, 0, "0:1");
+    waits_at(*state, 2, 0, 1);
+    assert_begins(*state, 1, "");
+    is_before(*state, 0, FIRST, 2);
+    assert_begins(*state, 2, "1:1");
+}
+
+static void test_arbiter__who_does_not_report_loses_the_host_link(void **state)
+{
+    assert_begins(*state, 0, "0:1");
+    waits_at(*state, 1, 0, 5);
+    assert_begins(*state, 5 + PATIENCE_SECONDS, "");
+    assert_begins(*state, 6 + PATIENCE_SECONDS, "1:1");
+    is_before(*state, 0, 0, 7 + PATIENCE_SECONDS); /* it is back, and has to wait */
+    assert_begins(*state, 7 + PATIENCE_SECONDS, "");
+    is_before(*state, 1, FIRST, 8 + PATIENCE_SECONDS);
+    assert_begins(*state, 8 + PATIENCE_SECONDS, "0:1");
+}
+
+/* ---- barriers ---- */
+
+static void test_arbiter__a_barrier_waits_for_all(void **state)
+{
+    all_before(*state, FIRST, 0);
+    for (size_t i = 0; i < 3; i++)
+        waits_at(*state, i, FIRST, 1);
+    assert_begins(*state, 2, "");
+    waits_at(*state, 3, FIRST, 3);
+    assert_begins(*state, 3, "0:4 1:4 2:4 3:4");
+}
+
+static void test_arbiter__a_barrier_waits_for_exclusive_tests(void **state)
+{
+    for (size_t i = 0; i < 3; i++)
+        waits_at(*state, i, FIRST, 0);
+    assert_begins(*state, 0, "3:1");
+    waits_at(*state, 3, FIRST, 5);
+    assert_begins(*state, 5, "0:4 1:4 2:4 3:4");
+}
+
+static void test_arbiter__a_barrier_does_not_wait_for_those_behind_it(void **state)
+{
+    is_before(*state, 0, SECOND, 0); /* that test failed there, or was done before */
+    is_before(*state, 1, PB_NODE_END, 0);
+    waits_at(*state, 2, FIRST, 1);
+    waits_at(*state, 3, FIRST, 1);
+    assert_begins(*state, 1, "2:2 3:2");
+}
+
+/* Its probe died at the barrier: the others begin once its rank has the outcome of the test. */
+static void test_arbiter__who_dies_at_a_barrier_is_not_counted(void **state)
+{
+    all_before(*state, FIRST, 0);
+    for (size_t i = 0; i < 3; i++)
+        waits_at(*state, i, FIRST, 0);
+    is_before(*state, 2, FIRST, 1);
+    waits_at(*state, 3, FIRST, 2);
+    assert_begins(*state, 2, "");
+    is_before(*state, 2, SECOND, 3);
+    assert_begins(*state, 3, "0:3 1:3 3:3");
+}
+
+static void test_arbiter__the_next_barrier_waits_for_those_who_measure(void **state)
+{
+    for (size_t i = 0; i < MEMBERS; i++)
+        waits_at(*state, i, FIRST, 0);
+    assert_begins(*state, 0, "0:4 1:4 2:4 3:4");
+    for (size_t i = 0; i < 3; i++)
+        waits_at(*state, i, FIRST + 1, 1);
+    assert_begins(*state, 1, "");
+    waits_at(*state, 3, FIRST + 1, 2);
+    assert_begins(*state, 2, "0:4 1:4 2:4 3:4");
+}
+
+/* One does not report: the others wait once, not again at the next barriers. */
+static void test_arbiter__who_is_late_is_not_awaited_again(void **state)
+{
+    all_before(*state, FIRST, 0);
+    for (size_t i = 0; i < 3; i++)
+        waits_at(*state, i, FIRST, 1);
+    assert_begins(*state, 1 + PATIENCE_SECONDS, "");
+    assert_begins(*state, 2 + PATIENCE_SECONDS, "0:3 1:3 2:3");
+    for (size_t i = 0; i < 3; i++)
+        waits_at(*state, i, FIRST + 1, 3 + PATIENCE_SECONDS);
+    assert_begins(*state, 3 + PATIENCE_SECONDS, "0:3 1:3 2:3");
+    for (size_t i = 0; i < 3; i++)
+        waits_at(*state, i, SECOND, 4 + PATIENCE_SECONDS);
+    assert_begins(*state, 4 + PATIENCE_SECONDS, "0:3 1:3 2:3");
+}
+
+/* It is back: alone it would measure something else, but it takes part in what is to come. */
+static void test_arbiter__who_is_late_has_missed_the_barrier(void **state)
+{
+    all_before(*state, FIRST, 0);
+    for (size_t i = 0; i < 3; i++)
+        waits_at(*state, i, FIRST, 1);
+    assert_begins(*state, 2 + PATIENCE_SECONDS, "0:3 1:3 2:3");
+    waits_at(*state, 3, FIRST, 3 + PATIENCE_SECONDS);
+    assert_begins(*state, 3 + PATIENCE_SECONDS, "3:0");
+    for (size_t i = 0; i < MEMBERS; i++)
+        waits_at(*state, i, SECOND, 4 + PATIENCE_SECONDS);
+    assert_begins(*state, 4 + PATIENCE_SECONDS, "0:4 1:4 2:4 3:4");
+}
+
+/* ---- turns in a test ---- */
+
+static void test_arbiter__turns_begin_when_all_others_wait(void **state)
+{
+    for (size_t i = 0; i < MEMBERS; i++)
+        waits_at(*state, i, FIRST, 0);
+    assert_begins(*state, 0, "0:4 1:4 2:4 3:4");
+    for (size_t i = 1; i < MEMBERS; i++)
+        waits_at(*state, i, FIRST_TURN, 1);
+    assert_begins(*state, 1, "");
+    waits_at(*state, 0, FIRST_TURN, 2);
+    assert_begins(*state, 2, "0:1");
+    is_before(*state, 0, SECOND, 3);
+    assert_begins(*state, 3, "1:1");
+    waits_at(*state, 0, SECOND, 4); /* the next test's barrier: not before all turns are over */
+    assert_begins(*state, 4, "");
+}
+
+/* Patience counts from each turn's own begin. */
+static void test_arbiter__long_turns_of_others_make_nobody_late(void **state)
+{
+    for (size_t i = 0; i < MEMBERS; i++)
+        waits_at(*state, i, FIRST_TURN, 0);
+    for (size_t i = 0; i < MEMBERS; i++) {
+        double seconds = (PATIENCE_SECONDS - 1.0) * (double)i;
+        char expected[8];
+
+        snprintf(expected, sizeof(expected), "%zu:1", i);
+        assert_begins(*state, seconds, expected);
+        assert_begins(*state, seconds + PATIENCE_SECONDS - 2, "");
+        waits_at(*state, i, SECOND, seconds + PATIENCE_SECONDS - 1);
+    }
+    assert_begins(*state, (PATIENCE_SECONDS - 1) * MEMBERS, "0:4 1:4 2:4 3:4");
+}
+
+/* A test that was measured and lost with its probe is measured again, behind the others. */
+static void test_arbiter__the_host_link_comes_back_for_a_repeated_test(void **state)
+{
+    all_before(*state, FIRST, 0);
+    for (size_t i = 0; i < 3; i++)
+        waits_at(*state, i, FIRST, 0);
+    is_before(*state, 3, 0, 1);
+    assert_begins(*state, 1, "3:1");
+    assert_begins(*state, 2, "");
+    waits_at(*state, 3, FIRST, 3);
+    assert_begins(*state, 3, "0:4 1:4 2:4 3:4");
+}
+
+static void test_arbiter__is_over_when_all_are_at_the_end(void **state)
 {
     for (size_t i = 0; i < MEMBERS; i++) {
         assert_false(pb_arbiter_is_over(*state));
-        send(*state, i, PB_NODE_LEAVE, 0, 0);
+        is_before(*state, i, PB_NODE_END, 0);
     }
     assert_true(pb_arbiter_is_over(*state));
+}
+
+/* ---- where a member stands ---- */
+
+static void test_arbiter__a_place_follows_from_the_tests_that_are_left(void **state)
+{
+    static struct pb_test_spec specs[] = {{"plain", "", "", 0, PB_LINKS_UNUSED},
+                                          {"exclusive", "", "", 0, PB_LINKS_EXCLUSIVE},
+                                          {"concurrent", "", "", 0, PB_LINKS_CONCURRENT},
+                                          {"last", "", "", 0, PB_LINKS_CONCURRENT}};
+    const struct pb_test_list tests = {specs, 4};
+    const struct pb_ready link = {"exclusive", PB_STEP_TURN}, barrier = {"concurrent", 2};
+    bool is_left[] = {true, true, true, true};
+    struct pb_node_place place = pb_node_place_of(&tests, is_left, NULL);
+
+    (void)state;
+    assert_true(place.position == 0 && place.waits == 0);
+    place = pb_node_place_of(&tests, is_left, &link);
+    assert_true(place.position == 0 && place.waits == 1);
+    is_left[1] = false;
+    place = pb_node_place_of(&tests, is_left, NULL);
+    assert_true(place.position == 3 * PB_NODE_STEPS && place.waits == 0);
+    place = pb_node_place_of(&tests, is_left, &barrier);
+    assert_true(place.position == 3 * PB_NODE_STEPS + 2 && place.waits == 1);
+    is_left[2] = false;
+    place = pb_node_place_of(&tests, is_left, NULL);
+    assert_true(place.position == 4 * PB_NODE_STEPS);
+    is_left[3] = false;
+    place = pb_node_place_of(&tests, is_left, NULL);
+    assert_true(place.position == PB_NODE_IDLE);
 }
 
 int main(void)
 {
 #define CASE(function) cmocka_unit_test_setup_teardown(function, open_arbiter, close_arbiter)
     const struct CMUnitTest cases[] = {
-        CASE(test_arbiter__turns_come_one_after_the_other),
-        CASE(test_arbiter__a_try_does_not_wait),
-        CASE(test_arbiter__a_hung_turn_is_forfeited),
-        CASE(test_arbiter__who_is_gone_frees_its_turn),
-        CASE(test_arbiter__who_left_the_line_gets_no_turn),
-        CASE(test_arbiter__a_meeting_waits_for_all),
-        CASE(test_arbiter__a_meeting_does_not_wait_for_those_who_pass),
+        CASE(test_arbiter__the_host_link_goes_from_member_to_member),
+        CASE(test_arbiter__who_has_no_exclusive_tests_is_passed_over),
+        CASE(test_arbiter__who_waits_for_the_host_link_gets_it_in_its_turn),
+        CASE(test_arbiter__who_does_not_report_loses_the_host_link),
+        CASE(test_arbiter__a_barrier_waits_for_all),
+        CASE(test_arbiter__a_barrier_waits_for_exclusive_tests),
+        CASE(test_arbiter__a_barrier_does_not_wait_for_those_behind_it),
+        CASE(test_arbiter__who_dies_at_a_barrier_is_not_counted),
+        CASE(test_arbiter__the_next_barrier_waits_for_those_who_measure),
         CASE(test_arbiter__who_is_late_is_not_awaited_again),
-        CASE(test_arbiter__who_is_late_is_not_awaited_elsewhere),
-        CASE(test_arbiter__who_forfeits_its_turn_is_not_awaited),
-        CASE(test_arbiter__who_is_late_may_not_begin),
-        CASE(test_arbiter__two_who_are_late_may_not_begin),
-        CASE(test_arbiter__who_is_late_at_a_later_barrier_may_not_go_on),
-        CASE(test_arbiter__a_meeting_waits_for_those_in_line),
-        CASE(test_arbiter__no_turn_in_the_middle_of_a_meeting),
-        CASE(test_arbiter__turns_after_a_meeting_begin_when_all_are_at_rest),
-        CASE(test_arbiter__no_meeting_in_the_middle_of_a_turn),
-        CASE(test_arbiter__a_meeting_does_not_wait_for_a_forfeited_turn),
-        CASE(test_arbiter__is_over_when_all_are_gone),
+        CASE(test_arbiter__who_is_late_has_missed_the_barrier),
+        CASE(test_arbiter__turns_begin_when_all_others_wait),
+        CASE(test_arbiter__long_turns_of_others_make_nobody_late),
+        CASE(test_arbiter__the_host_link_comes_back_for_a_repeated_test),
+        CASE(test_arbiter__is_over_when_all_are_at_the_end),
+        CASE(test_arbiter__a_place_follows_from_the_tests_that_are_left),
     };
 
     return cmocka_run_group_tests(cases, NULL, NULL);

@@ -89,7 +89,7 @@ enum { TEST_A = 1, TEST_B = 2, TESTS_BOTH = 3 };
 static void write_spool(const char *dir, int64_t rank, const char *key, const char *uuid, int tests,
                         bool has_end)
 {
-    struct pb_test_spec specs[] = {{"a", "cycle", "m", 0}, {"b", "cycle", "m", 0}};
+    struct pb_test_spec specs[] = {{"a", "cycle", "m", 0, 0}, {"b", "cycle", "m", 0, 0}};
     struct pb_plan plan = {.rank_count = 2, .tests = {specs, 2}};
     struct pb_opened opened = {.slot = 0};
     struct pb_spool *spool;
@@ -308,7 +308,7 @@ static void test_merge__what_is_written_after_a_takeover_is_refused(void **state
 {
     struct place *place = *state;
     struct pb_spool_files files = {NULL, 0};
-    struct pb_test_spec specs[] = {{"a", "cycle", "m", 0}, {"b", "cycle", "m", 0}};
+    struct pb_test_spec specs[] = {{"a", "cycle", "m", 0, 0}, {"b", "cycle", "m", 0, 0}};
     struct pb_plan plan = {.rank_count = 1, .tests = {specs, 2}};
     struct pb_recording recording;
     struct pb_reader *reader;
@@ -354,8 +354,8 @@ static void test_merge__what_is_written_after_a_takeover_is_refused(void **state
 static void test_merge__worse_outcome_is_not_replaced_by_a_weaker_test(void **state)
 {
     struct place *place = *state;
-    const struct pb_test_spec of_node = {"a_together", "cycle", "m", 2},
-                              alone = {"a_together", "cycle", "m", 1};
+    const struct pb_test_spec of_node = {"a_together", "cycle", "m", 2, 0},
+                              alone = {"a_together", "cycle", "m", 1, 0};
     struct pb_member *rows;
     struct pb_spool *spool;
     size_t count;

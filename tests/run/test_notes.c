@@ -8,7 +8,7 @@
 static void test_hello__keeps_devices_and_tests(void **state)
 {
     struct pb_device_entry devices[2] = {{.uuid = "GPU-a", .model = "A"}, {.uuid = "GPU-b"}};
-    struct pb_test_spec specs[1] = {{"l1_capacity", "cycle", "M16 4.2", 0}};
+    struct pb_test_spec specs[1] = {{"l1_capacity", "cycle", "M16 4.2", 0, 0}};
     const struct pb_hello hello = {"sim", devices, 2, {specs, 1}};
     char *note = pb_note_hello(&hello);
     struct pb_hello back;
@@ -26,7 +26,7 @@ static void test_hello__keeps_devices_and_tests(void **state)
 
 static void test_plan__keeps_rank_and_run(void **state)
 {
-    struct pb_test_spec specs[2] = {{"a", "", "", 0}, {"b", "", "", 0}};
+    struct pb_test_spec specs[2] = {{"a", "", "", 0, 0}, {"b", "", "", 0, 0}};
     struct pb_plan plan = {.rank_count = 4, .tests = {specs, 2}}, back;
     char *note;
 
@@ -91,7 +91,7 @@ static void test_note__missing_and_wrong_members_are_named(void **state)
 
 static void test_order__keeps_its_tests(void **state)
 {
-    struct pb_test_spec specs[1] = {{"bank_conflict", "cycle", "", 0}};
+    struct pb_test_spec specs[1] = {{"bank_conflict", "cycle", "", 0, 0}};
     struct pb_probe_order order = {.kind = PB_ORDER_RUN, .tests = {specs, 1}}, back;
     char *line;
 

@@ -10,9 +10,9 @@
 #include "run/times.h"
 #include "run/unit.h"
 
-enum { MEMBERS_MAX = 8, TURN_SECONDS = 30, MEET_SECONDS = 60 };
+enum { MEMBERS_MAX = 8, PATIENCE_SECONDS = 60 };
 
-static const double answer_seconds = 0.005;
+static const double begin_seconds = 0.005;
 
 static int read_times(void **state)
 {
@@ -40,10 +40,9 @@ static struct play_request request_of(struct times *times)
                                  .tests = times->tests,
                                  .seconds = times_of,
                                  .context = times,
-                                 .answer_seconds = answer_seconds,
+                                 .begin_seconds = begin_seconds,
                                  .opening_factor = 1,
-                                 .links_seconds = TURN_SECONDS,
-                                 .barrier_seconds = MEET_SECONDS};
+                                 .patience_seconds = PATIENCE_SECONDS};
 }
 
 static void play_times(struct times *times, struct play *play)
@@ -121,17 +120,6 @@ static void test_play__everybody_runs_each_test_once(void **state)
     }
 }
 
-/* Did anybody have the links at this time, or just before or after? */
-static bool has_anybody(const struct play *play, double seconds)
-{
-    for (size_t i = 0; i < play->count; i++)
-        if (play->spans[i].has_turn &&
-            play->spans[i].begin_seconds < seconds + 2 * answer_seconds &&
-            play->spans[i].end_seconds > seconds - 2 * answer_seconds)
-            return true;
-    return false;
-}
-
 static double begin_of(const struct play *play, size_t member, const char *test)
 {
     for (size_t i = 0; i < play->count; i++)
@@ -141,22 +129,30 @@ static double begin_of(const struct play *play, size_t member, const char *test)
     return INFINITY;
 }
 
-/* Who still has to measure the host link begins no other test while nobody has the links. */
-static void test_play__links_are_taken_as_soon_as_they_are_free(void **state)
+static double longest_test(struct times *times)
+{
+    double longest = 0;
+
+    for (size_t i = 0; times->tests[i] != NULL; i++)
+        longest = fmax(longest, times_of(times, 0, times->tests[i]));
+    return longest;
+}
+
+/* From GPU to GPU; each is through with the test at hand before it takes it. */
+static void test_play__the_host_link_goes_from_one_to_the_next(void **state)
 {
     struct times times = times_for(state, 4);
     struct play play;
 
     play_times(&times, &play);
-    for (size_t i = 0; i < play.count; i++) {
-        const struct play_span *span = &play.spans[i];
+    for (size_t member = 1; member < 4; member++) {
+        double before = begin_of(&play, member - 1, "host_latency"),
+               begin = begin_of(&play, member, "host_link");
 
-        if (!span->waits && strncmp(span->test->name, "clock", 5) != 0 &&
-            span->begin_seconds < begin_of(&play, span->member, "host_link"))
-            assert_true(has_anybody(&play, span->begin_seconds));
+        assert_true(begin > before);
+        assert_true(begin < before + 1 + longest_test(&times));
+        assert_true(begin < begin_of(&play, 0, "peer_link"));
     }
-    for (size_t member = 0; member < 4; member++)
-        assert_true(begin_of(&play, member, "host_link") < begin_of(&play, member, "global_copy"));
     free(play.spans);
 }
 
@@ -244,8 +240,8 @@ static void test_play__who_dies_keeps_nobody_waiting(void **state)
     }
 }
 
-/* It has the links, and never gives them back: that costs the others one turn's time at most. */
-static void test_play__who_hangs_with_the_links_forfeits_them(void **state)
+/* It has the link, and its rank never reports that it hangs. */
+static void test_play__who_does_not_report_with_the_links_loses_them(void **state)
 {
     struct failing failing = {
         .times = times_for(state, 4), .member = 0, .test = "host_link", .seconds = 600};
@@ -254,13 +250,13 @@ static void test_play__who_hangs_with_the_links_forfeits_them(void **state)
     play_failing(&failing, &play);
     for (size_t i = 0; i < play.count; i++)
         if (play.spans[i].member != 0 && play.spans[i].has_turn)
-            assert_true(play.spans[i].begin_seconds >= TURN_SECONDS);
+            assert_true(play.spans[i].begin_seconds >= PATIENCE_SECONDS);
     for (size_t member = 1; member < 4; member++)
-        assert_true(end_of(&play, member) < 25 + TURN_SECONDS);
+        assert_true(end_of(&play, member) < 30 + PATIENCE_SECONDS);
     free(play.spans);
 }
 
-static void test_play__who_hangs_before_a_meeting_is_waited_for_only_so_long(void **state)
+static void test_play__who_does_not_report_is_waited_for_only_so_long(void **state)
 {
     struct failing failing = {
         .times = times_for(state, 4), .member = 2, .test = "sustained_load", .seconds = 600};
@@ -269,7 +265,7 @@ static void test_play__who_hangs_before_a_meeting_is_waited_for_only_so_long(voi
     play_failing(&failing, &play);
     for (size_t member = 0; member < 4; member++)
         if (member != 2)
-            assert_true(end_of(&play, member) < 25 + MEET_SECONDS);
+            assert_true(end_of(&play, member) < 25 + PATIENCE_SECONDS);
     free(play.spans);
 }
 
@@ -278,11 +274,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_play__nobody_shares_a_turn),
         cmocka_unit_test(test_play__everybody_runs_each_test_once),
-        cmocka_unit_test(test_play__links_are_taken_as_soon_as_they_are_free),
+        cmocka_unit_test(test_play__the_host_link_goes_from_one_to_the_next),
         cmocka_unit_test(test_play__turns_hide_behind_other_tests),
         cmocka_unit_test(test_play__who_dies_keeps_nobody_waiting),
-        cmocka_unit_test(test_play__who_hangs_with_the_links_forfeits_them),
-        cmocka_unit_test(test_play__who_hangs_before_a_meeting_is_waited_for_only_so_long),
+        cmocka_unit_test(test_play__who_does_not_report_with_the_links_loses_them),
+        cmocka_unit_test(test_play__who_does_not_report_is_waited_for_only_so_long),
     };
 
     return cmocka_run_group_tests(tests, read_times, free_times);
