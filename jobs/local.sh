@@ -61,7 +61,8 @@ else
 fi
 status=0
 measuring=yes # an interrupt goes to mpirun too; what has been measured by then is kept
-mpirun --oversubscribe -n "$gpus" "$build/src/cli/plumb-run" -o "$output" "$@" || status=$?
+# Not bound: a rank, its probe and the probe's packing would share the core that mpirun gives a rank.
+mpirun --oversubscribe --bind-to none -n "$gpus" "$build/src/cli/plumb-run" -o "$output" "$@" || status=$?
 if [ $interrupted = yes ]; then
     [ ! -d "$output.spool" ] ||
         "$build/src/cli/plumb-merge" -o "$output" "$output.spool" || true

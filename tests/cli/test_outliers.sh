@@ -75,7 +75,7 @@ healthy_fleet_is_not_blamed() {
 
 # The README's command line, with two simulated devices in place of 64.
 readme_command_judges_a_fleet_with_a_lost_gpu() {
-    line=$(sed -n 's/^mpirun -n 64 //p' "$(dirname "$0")/../../README.md")
+    line=$(sed -n 's/^mpirun --bind-to none -n 64 //p' "$(dirname "$0")/../../README.md")
     [ -n "$line" ] || fail "the README has no such line"
     line=$(echo "$line" | sed "s/-o fleet.h5/$sim --fault lost@bank_conflict &/")
     PATH=$bin:$PATH run 2 sh -c "mpirun -q -n 2 $line"

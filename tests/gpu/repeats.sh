@@ -62,8 +62,8 @@ if [ "${batteries#* standard }" != "$batteries" ]; then
         for gpu in $(seq 0 "$last"); do
             probe "gpu$gpu-$run" "$gpu" standard
         done
-        [ "$gpus" -eq 1 ] || timed "all-$run" -- mpirun --allow-run-as-root --oversubscribe -q \
-            -n "$gpus" "$programs/plumb-run" --no-progress --backend cuda --battery standard \
+        [ "$gpus" -eq 1 ] || timed "all-$run" -- mpirun --allow-run-as-root --oversubscribe \
+            --bind-to none -q -n "$gpus" "$programs/plumb-run" --no-progress --backend cuda --battery standard \
             -o "$out/all-$run.h5"
     done
     for gpu in $(seq 0 "$last"); do
