@@ -72,7 +72,8 @@ static enum pb_status touch_pieces(struct pb_bench *bench, const struct pieces *
                          .offset_bytes = offsets,
                          .offset_count = count + 1,
                          .sms = &sm,
-                         .sm_count = 1};
+                         .sm_count = 1,
+                         .warm = 1}; /* else DRAM's latency hides the way to the home */
     enum pb_status status;
 
     if (offsets == NULL)
