@@ -238,19 +238,39 @@ static double word_bytes(const struct peak *peak)
  * Bytes that the shape of a cell can have on their way at once, by those that its rate and the
  * latency ask for; NaN when something of it is not known.
  */
-static double little_of(const struct pb_case *at, const struct peak *peak)
+static double little_of(const struct pb_case *at, const struct peak *peak, size_t cell)
 {
     const struct pb_matrix *matrix = &peak->recording->matrix;
-    double threads =
-        place_on(matrix, peak->cell, "cta_count") * place_on(matrix, peak->cell, "cta_size");
+    double threads = place_on(matrix, cell, "cta_count") * place_on(matrix, cell, "cta_size");
     double room = (double)at->info->sm_count * at->info->max_threads_per_sm;
     double latency_ns = pb_parameters_number(at->parameters, "dram", "latency_ns");
     double reads = read_share(at->inference->tests[0]);
 
     if (room > 0.0)
         threads = fmin(threads, room);
-    return threads * place_on(matrix, peak->cell, "ilp") * word_bytes(peak) /
-           (peak->value * reads * latency_ns * 1e-9);
+    return threads * place_on(matrix, cell, "ilp") * word_bytes(peak) /
+           (matrix->values[cell] * reads * latency_ns * 1e-9);
+}
+
+/*
+ * The same over all shapes of the plateau, which the best one leads by chance: the least of it is
+ * what the rate needs.
+ */
+static struct pb_estimate little_on_plateau(const struct pb_case *at, const struct peak *peak)
+{
+    const struct pb_matrix *matrix = &peak->recording->matrix;
+    double little = little_of(at, peak, peak->cell);
+    struct pb_estimate range = {little, little, little};
+
+    for (size_t i = 0; i < pb_matrix_size(matrix); i++) {
+        if (!is_rate(matrix->values[i]) || matrix->values[i] < plateau_share * peak->value)
+            continue;
+        little = little_of(at, peak, i);
+        range.low = fmin(range.low, little);
+        range.high = fmax(range.high, little);
+    }
+    range.value = range.low;
+    return range;
 }
 
 /* DRAM's further answers; the row may have none. PB_NOT_FOUND: Little's law is broken. */
@@ -259,15 +279,15 @@ static enum pb_status check_dram(const struct pb_case *at, const struct peak *pe
 {
     const struct pb_answer *answers = at->inference->answers;
     double theoretical = at->info->theoretical_bytes_per_s, share = peak->value / theoretical;
-    double little = little_of(at, peak);
+    struct pb_estimate little = little_on_plateau(at, peak);
 
     if (answers[SHARE].name == NULL)
         return PB_OK;
-    if (little < 1.0)
+    if (little_of(at, peak, peak->cell) < 1.0)
         return pb_fail(err, PB_NOT_FOUND,
                        "inconsistent: %.4g byte/s need %.1f times the outstanding bytes of this "
                        "launch shape, so that caches served a part",
-                       peak->value, 1.0 / little);
+                       peak->value, 1.0 / little_of(at, peak, peak->cell));
     if (theoretical > 0.0)
         pb_parameter_set_number(pb_case_answer(at, answers[SHARE].name),
                                 (struct pb_estimate){share, peak->plateau_median / theoretical,
@@ -276,12 +296,12 @@ static enum pb_status check_dram(const struct pb_case *at, const struct peak *pe
     else
         pb_parameter_set_none(pb_case_answer(at, answers[SHARE].name),
                               "the driver states no theoretical peak");
-    if (isfinite(little))
-        pb_parameter_set_number(pb_case_answer(at, answers[LITTLE].name),
-                                (struct pb_estimate){little, little, little}, confidence,
+    if (isfinite(little.value))
+        pb_parameter_set_number(pb_case_answer(at, answers[LITTLE].name), little, confidence,
                                 "M16 5.1: threads times ILP times %.0f bytes, by rate of reads "
-                                "times latency",
-                                word_bytes(peak));
+                                "times latency; of the %zu launch shapes that reach %.0f%% of the "
+                                "peak",
+                                word_bytes(peak), peak->plateau_count, 100.0 * plateau_share);
     else
         pb_parameter_set_none(pb_case_answer(at, answers[LITTLE].name),
                               "not applicable: Little's law applies to reads only, and needs their "
