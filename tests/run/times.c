@@ -12,7 +12,7 @@ static const struct {
     const char *test;
     double seconds; /* of those for each peer: per peer */
 } in_company[] = {
-    {"peer_link", 0.016}, {"host_link_concurrent", 1.25}, {"peer_link_concurrent", 0.035}};
+    {"peer_link", 0.016}, {"host_link_concurrent", 0.42}, {"peer_link_concurrent", 0.035}};
 
 static bool is_by_peer(const struct pb_test *test)
 {
