@@ -230,6 +230,7 @@ enum pb_status pb_infer_dram_latency(const struct pb_case *at, struct pb_error *
     const struct pb_series *series = &at->recordings[0].series;
     struct pb_latency_estimate near;
     struct translation translation;
+    const char *what;
     bool is_mixed = false;
     enum pb_status status = find_translation(series, &translation, err);
 
@@ -248,12 +249,15 @@ enum pb_status pb_infer_dram_latency(const struct pb_case *at, struct pb_error *
             near.cycles.value);
     if (translation.warm < 1.0 && !is_mixed) {
         state_bound(at, &near, &translation);
+        pb_parameter_set_none(pb_case_answer(at, "latency_mode_cycles"),
+                              "depends on latency_cycles, which is undetermined");
         return PB_OK;
     }
-    pb_latency_state(&near, sm_mhz,
-                     translation.warm == 1.0 ? "cold loads with the TLB warm"
-                                             : "cold loads, those translated",
-                     pb_case_answer(at, "latency_cycles"), pb_case_answer(at, "latency_ns"));
+    what =
+        translation.warm == 1.0 ? "cold loads with the TLB warm" : "cold loads, those translated";
+    pb_latency_state(&near, sm_mhz, what, pb_case_answer(at, "latency_cycles"),
+                     pb_case_answer(at, "latency_ns"));
+    pb_latency_state_modes(&near, what, pb_case_answer(at, "latency_mode_cycles"));
     return PB_OK;
 }
 

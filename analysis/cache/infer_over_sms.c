@@ -28,6 +28,7 @@
 
 #include "analysis/cache/census.h"
 #include "analysis/constants.h"
+#include "analysis/statistics/latency.h"
 #include "analysis/trace.h"
 
 /* Walks that another cache has served in part are further from what one SM told than this. */
@@ -137,15 +138,23 @@ static bool is_plausible(const struct pb_case *at, double cycles)
 }
 
 /* The second level's penalty: what both cost, SM by SM, less what the first one does. */
-static void restate_second(const struct pb_case *at, const struct restated *second,
-                           const struct pb_census *near, struct pb_census *far)
+static enum pb_status restate_second(const struct pb_case *at, const struct restated *second,
+                                     const struct pb_census *near, struct pb_census *far,
+                                     struct pb_error *err)
 {
     double first = gsl_stats_mean(near->sms.values, 1, near->sms.count), mean;
+    const struct pb_sample no_laps = {NULL, 0, 0};
+    struct pb_latency_estimate of_sms;
+    enum pb_status status;
 
     for (size_t i = 0; i < far->sms.count; i++)
         far->sms.values[i] -= near->sms.values[i];
     mean = gsl_stats_mean(far->sms.values, 1, far->sms.count);
     restate_all(at, second, &far->sms, mean, pb_census_confidence(far, first, mean));
+    status = pb_latency_estimate(&far->sms, &no_laps, &of_sms, err);
+    if (status == PB_OK)
+        pb_latency_state_modes(&of_sms, "SMs", pb_case_answer(at, "penalty_mode_cycles"));
+    return status;
 }
 
 /* A latency of DRAM that is a bound, of no confidence: all that needed one has been inferred. */
@@ -174,6 +183,9 @@ enum pb_status pb_infer_translations_over_sms(const struct pb_case *at, struct p
     double mean;
 
     withdraw_bound(at);
+    pb_parameter_set_none(pb_case_answer(at, "penalty_mode_cycles"),
+                          "not observable: loads that surely miss this level and no cache were not "
+                          "measured on several SMs");
     if (!all_miss(at, "tlb_l1", "tlb_l1"))
         return PB_OK;
     status = pb_census_read(series, first.phase, first.measure, &near, err);
@@ -187,7 +199,7 @@ enum pb_status pb_infer_translations_over_sms(const struct pb_case *at, struct p
         if (known)
             restate_all(at, &first, &near.sms, mean, pb_census_confidence(&near, 0.0, mean));
         if (known && far.sms.count == near.sms.count && all_miss(at, "tlb_l2", "tlb_l2"))
-            restate_second(at, &second, &near, &far);
+            status = restate_second(at, &second, &near, &far, err);
     }
     pb_sample_clear(&far.sms);
     pb_sample_clear(&near.sms);

@@ -259,3 +259,25 @@ void pb_latency_state(const struct pb_latency_estimate *latency, double sm_mhz, 
     e = (struct pb_estimate){e.value * to_ns, e.low * to_ns, e.high * to_ns};
     pb_parameter_set_number(ns, e, confidence, "%s, at %.1f MHz", how, sm_mhz);
 }
+
+void pb_latency_state_modes(const struct pb_latency_estimate *latency, const char *what,
+                            struct pb_parameter *modes)
+{
+    struct pb_estimate list[PB_LATENCY_MODES_LISTED];
+
+    if (latency->rule != PB_LATENCY_MEAN) {
+        pb_parameter_set_none(modes, "not applicable: of %s one kind prevails, %.0f%%", what,
+                              100.0 * latency->largest_share);
+        return;
+    }
+    if (latency->modes > PB_LATENCY_MODES_LISTED) {
+        pb_parameter_set_none(modes, "ambiguous: %s are of %zu kinds", what, latency->modes);
+        return;
+    }
+    for (size_t i = 0; i < latency->modes; i++)
+        list[i] = (struct pb_estimate){latency->mode_cycles[i], latency->mode_cycles[i],
+                                       latency->mode_cycles[i]};
+    pb_parameter_set_list(modes, list, latency->modes, pb_votes_confidence(&latency->votes),
+                          "medians of the kinds of %zu %s; the largest kind has %.0f%%",
+                          latency->accesses, what, 100.0 * latency->largest_share);
+}

@@ -51,4 +51,11 @@ enum pb_status pb_latency_estimate(const struct pb_sample *cycles, const struct 
 void pb_latency_state(const struct pb_latency_estimate *latency, double sm_mhz, const char *what,
                       struct pb_parameter *cycles, struct pb_parameter *ns);
 
+/*
+ * States the kinds of access as a list where no kind prevails, so that latency_cycles is a mean
+ * that no access takes; else why there is no list.
+ */
+void pb_latency_state_modes(const struct pb_latency_estimate *latency, const char *what,
+                            struct pb_parameter *modes);
+
 #endif
