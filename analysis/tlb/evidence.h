@@ -49,8 +49,9 @@ struct pb_tlb_evidence {
      */
     double step_cycles[PB_TLB_STEPS_MAX], step_share[PB_TLB_STEPS_MAX];
     size_t step_count;
-    float **gain; /* [scan][place][chase_count + 1], of the step looked at last */
-    float **odds; /* likewise, see pb_tlb_weigh_each() */
+    float **gain;    /* [scan][place][chase_count + 1], of the step looked at last */
+    float **odds;    /* likewise, see pb_tlb_weigh_each() */
+    double *scratch; /* as many as the most chases of a scan */
 };
 
 /*

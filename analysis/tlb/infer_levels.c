@@ -232,7 +232,7 @@ static size_t missed(const struct pb_tlb_evidence *evidence, size_t s, size_t pl
 
 /* The median of a place's loads that miss so many levels; NaN: fewer than three. */
 static double median_of(const struct pb_tlb_evidence *evidence, size_t s, size_t place,
-                        size_t levels, double *scratch)
+                        size_t levels)
 {
     const struct pb_tlb_scan *scan = &evidence->scans->items[s];
     size_t count = 0;
@@ -241,16 +241,15 @@ static double median_of(const struct pb_tlb_evidence *evidence, size_t s, size_t
         double cycles = *pb_tlb_cycles(scan, place, w);
 
         if (!isnan(cycles) && missed(evidence, s, place, scan->pages[w]) == levels)
-            scratch[count++] = cycles;
+            evidence->scratch[count++] = cycles;
     }
-    return count < 3 ? NAN : pb_noise_locate(&evidence->noise, scratch, count);
+    return count < 3 ? NAN : pb_noise_locate(&evidence->noise, evidence->scratch, count);
 }
 
 /* What a line takes longer where it misses the level, over all lines that show both. PB_NO_MEMORY.
  */
 static enum pb_status measure_penalty(const struct pb_tlb_evidence *evidence, size_t level,
-                                      double *scratch, struct pb_estimate *penalty,
-                                      struct pb_error *err)
+                                      struct pb_estimate *penalty, struct pb_error *err)
 {
     struct pb_sample steps = {NULL, 0, 0}, sorted = {NULL, 0, 0};
     double expected = evidence->penalty_cycles[level];
@@ -259,11 +258,11 @@ static enum pb_status measure_penalty(const struct pb_tlb_evidence *evidence, si
 
     for (size_t s = 0; s < evidence->scans->count; s++) {
         for (size_t place = 0; place < evidence->scans->items[s].place_count; place++) {
-            double hit = median_of(evidence, s, place, level, scratch), miss;
+            double hit = median_of(evidence, s, place, level), miss;
 
             if (evidence->is_uniform && level == 0)
                 hit = evidence->base_cycles;
-            miss = isnan(hit) ? NAN : median_of(evidence, s, place, level + 1, scratch);
+            miss = isnan(hit) ? NAN : median_of(evidence, s, place, level + 1);
             if (fabs(miss - hit - expected) <= tolerance && status == PB_OK)
                 status = pb_sample_add(&steps, miss - hit, err);
         }
@@ -283,17 +282,6 @@ static enum pb_status measure_penalty(const struct pb_tlb_evidence *evidence, si
     return status;
 }
 
-/* Room for the chases of any scan. */
-static size_t most_chases(const struct pb_tlb_evidence *evidence)
-{
-    size_t most = 0;
-
-    for (size_t s = 0; s < evidence->scans->count; s++)
-        if (evidence->scans->items[s].chase_count > most)
-            most = evidence->scans->items[s].chase_count;
-    return most;
-}
-
 /*
  * Where lines take different times, a small step is not seen as such: the structures are ranked
  * again with what the likeliest one says of it. PB_NO_MEMORY.
@@ -302,19 +290,15 @@ static enum pb_status refine_step(struct pb_tlb_evidence *evidence, struct pb_tl
                                   struct pb_error *err)
 {
     struct pb_estimate penalty = {ranking->penalty_cycles, 0.0, 0.0};
-    size_t chases = most_chases(evidence);
-    double *scratch = malloc((chases + 1) * sizeof(*scratch)), cycles = ranking->penalty_cycles;
+    double cycles = ranking->penalty_cycles;
     struct pb_tlb_check check;
     enum pb_status status;
 
-    if (scratch == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu chases", chases);
     status = pb_tlb_adopt(evidence, &ranking->items[choose(ranking)], cycles, &check, err);
     if (status == PB_OK) {
-        status = measure_penalty(evidence, evidence->position, scratch, &penalty, err);
+        status = measure_penalty(evidence, evidence->position, &penalty, err);
         pb_tlb_drop(evidence);
     }
-    free(scratch);
     if (status != PB_OK || fabs(penalty.value - cycles) <= 1.0)
         return status;
     cycles = round(penalty.value);
@@ -562,15 +546,10 @@ static enum pb_status find_levels(struct pb_tlb_evidence *evidence, struct level
 static enum pb_status measure_penalties(const struct pb_tlb_evidence *evidence,
                                         struct levels *levels, struct pb_error *err)
 {
-    size_t chases = most_chases(evidence);
-    double *scratch = malloc((chases + 1) * sizeof(*scratch));
     enum pb_status status = PB_OK;
 
-    if (scratch == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu chases", chases);
     for (size_t i = 0; i < levels->count && status == PB_OK; i++)
-        status = measure_penalty(evidence, i, scratch, &levels->items[i].penalty, err);
-    free(scratch);
+        status = measure_penalty(evidence, i, &levels->items[i].penalty, err);
     return status;
 }
 
