@@ -118,14 +118,20 @@ static size_t list_units(const struct pb_tlb_evidence *evidence, size_t s, uint6
                          struct unit *units)
 {
     const struct pb_tlb_scan *scan = &evidence->scans->items[s];
+    uint64_t entry = scan->base_address / coverage_bytes;
+    uint64_t rest = scan->base_address % coverage_bytes;
     bool is_sorted = true;
     size_t count = 0;
 
     for (size_t page = 0; page < scan->page_count && units != NULL; page++) {
-        uint64_t entry = (scan->base_address + page * scan->stride_bytes) / coverage_bytes;
         uint32_t lookup = pb_tlb_lookup_pages(evidence, s, page);
         struct unit *unit = &units[count];
 
+        if (page > 0) { /* no division for each */
+            rest += scan->stride_bytes % coverage_bytes;
+            entry += scan->stride_bytes / coverage_bytes + (rest >= coverage_bytes);
+            rest -= rest >= coverage_bytes ? coverage_bytes : 0;
+        }
         if (lookup > scan->page_count)
             continue;
         if (count > 0 && units[count - 1].entry == entry) {
@@ -161,6 +167,12 @@ static void order_units(struct scorer *scorer, const struct pb_tlb_structure *st
     const struct unit *units = scorer->units.items[s];
     size_t count = scorer->units.count[s];
 
+    if (structure->set_count == 1) {
+        memcpy(scorer->ordered, units, count * sizeof(*units));
+        scorer->begin[0] = 0;
+        scorer->begin[1] = (uint32_t)count;
+        return;
+    }
     if (s == 0)
         tabulate(scorer, structure);
     memset(scorer->begin, 0, (structure->set_count + 1) * sizeof(*scorer->begin));
@@ -1035,11 +1047,6 @@ static void predict_misses(double *chance, size_t count, double ways, size_t war
 {
     double kept = 1.0, share = 1.0 / ways; /* of a way to be the victim */
 
-    if ((double)count > PB_TLB_SURE_MISS * ways) {
-        for (size_t i = 0; i < count; i++)
-            chance[i] = 1.0;
-        return;
-    }
     for (size_t i = 0; i < count; i++) { /* the first pass: all miss, and fill empty ways first */
         chance[i] = (double)i >= ways ? 1.0 : 0.0;
         kept *= 1.0 - chance[i] * share;
@@ -1062,13 +1069,15 @@ static void forget_chances(struct scorer *scorer)
 
 /*
  * What predict_misses() says, kept until the ways change: a structure's sets and scans ask for the
- * same many times. Valid until the next call.
+ * same many times. Valid until the next call. NULL: all miss.
  */
 static const double *find_chances(struct scorer *scorer, size_t count, double ways,
                                   size_t warm_passes)
 {
     size_t *at = &scorer->chances_at[(warm_passes - 1) * (scorer->pages_max + 1) + count];
 
+    if ((double)count > PB_TLB_SURE_MISS * ways)
+        return NULL;
     if (*at == NOWHERE) {
         if (scorer->chance_count > CHANCES_MAX)
             forget_chances(scorer);
@@ -1085,32 +1094,60 @@ struct fit {
     double gain, expected, variance;
 };
 
-/* Loads of one set with one chase: their chances to miss are known. */
-static void weigh_set(const struct scorer *scorer, size_t s, size_t w, const struct unit *units,
-                      const double *chances, size_t count, struct fit *fit)
+/*
+ * Loads of one set with one chase, of recorded places: whose odds are rows[i]. NULL for
+ * the chances: all miss.
+ */
+static void weigh_set(const struct scorer *scorer, const double *chances, size_t w, size_t count,
+                      struct fit *fit)
 {
-    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
     double product = 1.0;
 
     for (size_t i = 0; i < count; i++) {
-        double chance = fmin(fmax(chances[i], PB_TLB_RARE), 1.0 - PB_TLB_RARE), odds;
+        double here = chances == NULL ? 1.0 : chances[scorer->rank[i]];
+        double chance = fmin(fmax(here, PB_TLB_RARE), 1.0 - PB_TLB_RARE);
+        double odds = scorer->rows[i][w];
 
-        if (units[i].page >= scan->place_count)
-            continue;
-        odds = scorer->evidence->odds[s][units[i].page * (scan->chase_count + 1) + w];
         product *= 1.0 - chance + chance * odds;
         if (product < 1e-200 || product > 1e200) {
             fit->gain += log(product);
             product = 1.0;
         }
         if (fit->is_judged) {
-            double logit = log(chance / (1.0 - chance)), here = chances[i];
+            double logit = log(chance / (1.0 - chance));
 
             fit->expected += here * logit + log1p(-chance) + (odds > 1.0 ? log(odds) : 0.0);
             fit->variance += here * (1.0 - here) * logit * logit;
         }
     }
     fit->gain += log(product);
+}
+
+/* All chases of one set. */
+static void fit_set(struct scorer *scorer, size_t s, const struct unit *units, size_t unit_count,
+                    size_t ways, struct fit *fit)
+{
+    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
+    size_t recorded = 0, count = 0, seen = 0;
+
+    for (size_t i = 0; i < unit_count && unit_count > ways; i++) {
+        if (units[i].page >= scan->place_count)
+            continue;
+        scorer->rows[recorded] =
+            scorer->evidence->odds[s] + units[i].page * (scan->chase_count + 1);
+        scorer->rank[recorded++] = (uint32_t)i;
+    }
+    for (size_t w = 0; w < scan->chase_count && recorded > 0; w++) {
+        while (count < unit_count && units[count].lookup_pages <= scan->pages[w])
+            count++;
+        while (seen < recorded && scorer->rank[seen] < count)
+            seen++;
+        if (count > ways)
+            weigh_set(scorer,
+                      find_chances(scorer, count, (double)ways,
+                                   scan->pages[w] <= scan->place_count ? 2 : 1),
+                      w, seen, fit);
+    }
 }
 
 /* A structure with random victims: entries of a set that overflows. */
@@ -1127,21 +1164,9 @@ static struct fit fit_random(struct scorer *scorer, const struct pb_tlb_structur
         order_units(scorer, structure, s);
         for (size_t place = 0; place < scan->place_count; place++)
             fit.gain += scorer->evidence->odds[s][(place + 1) * (scan->chase_count + 1) - 1];
-        for (size_t set = 0; set < structure->set_count; set++) {
-            const struct unit *units = scorer->ordered + scorer->begin[set];
-            size_t all = scorer->begin[set + 1] - scorer->begin[set], count = 0;
-
-            for (size_t w = 0; w < scan->chase_count; w++) {
-                while (count < all && units[count].lookup_pages <= scan->pages[w])
-                    count++;
-                if (count <= structure->ways[0])
-                    continue;
-                weigh_set(scorer, s, w, units,
-                          find_chances(scorer, count, structure->ways[0],
-                                       scan->pages[w] <= scan->place_count ? 2 : 1),
-                          count, &fit);
-            }
-        }
+        for (size_t set = 0; set < structure->set_count; set++)
+            fit_set(scorer, s, scorer->ordered + scorer->begin[set],
+                    scorer->begin[set + 1] - scorer->begin[set], structure->ways[0], &fit);
     }
     return fit;
 }
