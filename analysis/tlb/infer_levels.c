@@ -211,7 +211,7 @@ static enum pb_status find_level(struct pb_tlb_evidence *evidence, struct candid
             steps[i].bound <= score_of(&candidates->items[0]))
             continue;
         bound = pb_tlb_weigh(evidence, steps[i].cycles);
-        status = pb_tlb_rank(evidence, steps[i].cycles, bound, scratch, err);
+        status = pb_tlb_rank(evidence, steps[i].cycles, bound, false, scratch, err);
         if (status != PB_OK || scratch->count == 0 || is_cache(evidence, scratch))
             continue;
         smallest = fmin(smallest, steps[i].cycles);
@@ -283,28 +283,44 @@ static enum pb_status measure_penalty(const struct pb_tlb_evidence *evidence, si
 }
 
 /*
- * Where lines take different times, a small step is not seen as such: the structures are ranked
- * again with what the likeliest one says of it. PB_NO_MEMORY.
+ * The next level where what lies behind is known. Where lines take different times, a small step is
+ * not seen as such: the step is that of the likeliest level of one set, or what this level says of
+ * it, and the structures are ranked with that one alone. PB_NO_MEMORY.
  */
-static enum pb_status refine_step(struct pb_tlb_evidence *evidence, struct pb_tlb_ranking *ranking,
+static enum pb_status find_before(struct pb_tlb_evidence *evidence, struct pb_tlb_ranking *ranking,
                                   struct pb_error *err)
 {
-    struct pb_estimate penalty = {ranking->penalty_cycles, 0.0, 0.0};
-    double cycles = ranking->penalty_cycles;
+    struct pb_tlb_structure best = {.score = 0.0};
+    struct pb_estimate penalty = {0.0, 0.0, 0.0};
+    enum pb_status status = pb_tlb_propose_steps(evidence, err);
     struct pb_tlb_check check;
-    enum pb_status status;
 
-    status = pb_tlb_adopt(evidence, &ranking->items[choose(ranking)], cycles, &check, err);
-    if (status == PB_OK) {
-        status = measure_penalty(evidence, evidence->position, &penalty, err);
-        pb_tlb_drop(evidence);
+    ranking->count = 0;
+    for (size_t i = 0; i < evidence->step_count && status == PB_OK; i++) {
+        double cycles = evidence->step_cycles[i], bound = pb_tlb_weigh(evidence, cycles);
+
+        if (bound - 3.0 * PB_TLB_PARAMETER_PRICE <= best.score)
+            continue;
+        status = pb_tlb_rank(evidence, cycles, bound, true, ranking, err);
+        if (status != PB_OK || score_of(ranking) <= best.score || is_cache(evidence, ranking))
+            continue;
+        best = ranking->items[choose(ranking)];
+        penalty.value = cycles;
     }
-    if (status != PB_OK || fabs(penalty.value - cycles) <= 1.0)
+    ranking->count = 0;
+    if (status != PB_OK || best.score <= 0.0)
         return status;
-    cycles = round(penalty.value);
-    evidence->step_cycles[0] = cycles; /* what lies behind is known */
+    status = pb_tlb_adopt(evidence, &best, penalty.value, &check, err);
+    if (status != PB_OK)
+        return status;
+    status = measure_penalty(evidence, evidence->position, &penalty, err);
+    pb_tlb_drop(evidence);
+    if (status != PB_OK)
+        return status;
+    evidence->step_cycles[0] = round(penalty.value); /* what lies behind is known */
     evidence->step_count = 1;
-    return pb_tlb_rank(evidence, cycles, pb_tlb_weigh(evidence, cycles), ranking, err);
+    return pb_tlb_rank(evidence, evidence->step_cycles[0],
+                       pb_tlb_weigh(evidence, evidence->step_cycles[0]), false, ranking, err);
 }
 
 /* What is compared: sets of levels, and the best so far. */
@@ -338,7 +354,7 @@ static enum pb_status rank_again(struct pb_tlb_evidence *evidence, struct pb_tlb
         evidence->cache_share = before;
     if (status != PB_OK || evidence->cache_share > before / 2.0)
         return status;
-    return pb_tlb_rank(evidence, cycles, pb_tlb_weigh(evidence, cycles), ranking, err);
+    return pb_tlb_rank(evidence, cycles, pb_tlb_weigh(evidence, cycles), false, ranking, err);
 }
 
 /*
@@ -449,23 +465,21 @@ static enum pb_status compare_levels(struct search *search, struct pb_error *err
 static enum pb_status search_before(struct search *search, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
-    struct candidates *candidates = malloc(sizeof(*candidates));
+    struct pb_tlb_ranking *ranking = malloc(sizeof(*ranking));
     size_t added = 0;
     bool found = search->now.count > 0;
 
-    if (candidates == NULL)
+    if (ranking == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating hypotheses");
     while (status == PB_OK && found && search->now.count < PB_TLB_FOUND_MAX) {
         found = false;
         search->evidence->position = 0;
-        status = find_level(search->evidence, candidates, err);
-        if (status == PB_OK && candidates->count > 0)
-            status = refine_step(search->evidence, &candidates->items[0], err);
-        if (status == PB_OK && candidates->count > 0)
-            status = add_level(search, &candidates->items[0], &found, err);
+        status = find_before(search->evidence, ranking, err);
+        if (status == PB_OK && ranking->count > 0)
+            status = add_level(search, ranking, &found, err);
         added += found;
     }
-    free(candidates);
+    free(ranking);
     if (status == PB_OK)
         status = compare_levels(search, err);
     for (; added > 0; added--)

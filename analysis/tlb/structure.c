@@ -1284,7 +1284,8 @@ static void score_random(struct scorer *scorer, const struct coverage *coverages
 }
 
 /* One set of every coverage; then, where that leaves much unexplained, sets of the best ones. */
-static enum pb_status score_all(struct scorer *scorer, double bound, struct pb_error *err)
+static enum pb_status score_all(struct scorer *scorer, double bound, bool one_set,
+                                struct pb_error *err)
 {
     const struct pb_tlb_scans *scans = scorer->evidence->scans;
     struct coverage coverages[COVERAGES_MAX] = {{0, 0.0}};
@@ -1297,6 +1298,8 @@ static enum pb_status score_all(struct scorer *scorer, double bound, struct pb_e
         list_all(scorer, bytes);
         coverages[count++] = (struct coverage){bytes, score_index(scorer, &one)};
     }
+    if (one_set)
+        return PB_OK;
     qsort(coverages, count, sizeof(coverages[0]), by_gain);
     coverage_count = count;
     if (coverages[0].gain >= bound - PB_TLB_PARAMETER_PRICE) /* sets explain no more */
@@ -1330,7 +1333,7 @@ static enum pb_status score_all(struct scorer *scorer, double bound, struct pb_e
 }
 
 enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycles, double bound,
-                           struct pb_tlb_ranking *ranking_out, struct pb_error *err)
+                           bool one_set, struct pb_tlb_ranking *ranking_out, struct pb_error *err)
 {
     struct scorer scorer = {.evidence = evidence, .ranking = ranking_out};
     enum pb_status status;
@@ -1341,7 +1344,7 @@ enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycl
     ranking_out->unexplained_entries = 0.0;
     status = allocate(&scorer, err);
     if (status == PB_OK)
-        status = score_all(&scorer, bound, err);
+        status = score_all(&scorer, bound, one_set, err);
     release(&scorer);
     return status;
 }

@@ -51,12 +51,13 @@ struct pb_tlb_ranking {
  * pb_tlb_weigh() has just weighed them. ranking_out->count is 0 where no structure is better than
  * none.
  *
- * bound  what pb_tlb_weigh() said: no structure gains more
+ * bound    what pb_tlb_weigh() said: no structure gains more
+ * one_set  only structures of one set, with LRU: enough to compare penalties
  *
  * PB_NO_MEMORY
  */
 enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycles, double bound,
-                           struct pb_tlb_ranking *ranking_out, struct pb_error *err);
+                           bool one_set, struct pb_tlb_ranking *ranking_out, struct pb_error *err);
 
 /* Places of which it is clear with which chase they begin to miss, and those predicted so. */
 struct pb_tlb_check {
