@@ -1069,14 +1069,15 @@ static void forget_chances(struct scorer *scorer)
 
 /*
  * What predict_misses() says, kept until the ways change: a structure's sets and scans ask for the
- * same many times. Valid until the next call. NULL: all miss.
+ * same many times. Valid until the next call. NULL: all miss, since so many misses in the first
+ * pass leave an entry with less than the least chance to hit.
  */
 static const double *find_chances(struct scorer *scorer, size_t count, double ways,
                                   size_t warm_passes)
 {
     size_t *at = &scorer->chances_at[(warm_passes - 1) * (scorer->pages_max + 1) + count];
 
-    if ((double)count > PB_TLB_SURE_MISS * ways)
+    if ((double)count > ways * (1.0 - log(PB_TLB_RARE)))
         return NULL;
     if (*at == NOWHERE) {
         if (scorer->chance_count > CHANCES_MAX)
