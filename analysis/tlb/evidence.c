@@ -143,27 +143,32 @@ static enum pb_status allocate(struct pb_tlb_evidence *evidence, struct pb_error
     evidence->scratch = malloc(chases * sizeof(*evidence->scratch));
     evidence->gain = calloc(scans->count, sizeof(*evidence->gain));
     evidence->odds = calloc(scans->count, sizeof(*evidence->odds));
+    evidence->sure = calloc(scans->count, sizeof(*evidence->sure));
     for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++) {
         evidence->onset_pages[i] = calloc(scans->count, sizeof(*evidence->onset_pages[i]));
         if (evidence->onset_pages[i] == NULL)
             return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu scans", scans->count);
     }
-    for (size_t s = 0; s < scans->count && evidence->gain != NULL && evidence->odds != NULL; s++) {
+    for (size_t s = 0; s < scans->count && evidence->gain != NULL && evidence->odds != NULL &&
+                       evidence->sure != NULL;
+         s++) {
         const struct pb_tlb_scan *scan = &scans->items[s];
         size_t bytes = scan->place_count * (scan->chase_count + 1) * sizeof(float);
 
         evidence->gain[s] = malloc(bytes);
         evidence->odds[s] = malloc(bytes);
+        evidence->sure[s] = malloc(bytes);
         for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++) {
             evidence->onset_pages[i][s] =
                 malloc(scan->page_count * sizeof(*evidence->onset_pages[i][s]));
             if (evidence->onset_pages[i][s] == NULL || evidence->gain[s] == NULL ||
-                evidence->odds[s] == NULL)
+                evidence->odds[s] == NULL || evidence->sure[s] == NULL)
                 return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages",
                                scan->page_count);
         }
     }
-    return evidence->scratch == NULL || evidence->gain == NULL || evidence->odds == NULL
+    return evidence->scratch == NULL || evidence->gain == NULL || evidence->odds == NULL ||
+                   evidence->sure == NULL
                ? pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu scans", scans->count)
                : PB_OK;
 }
@@ -177,6 +182,8 @@ void pb_tlb_evidence_clear(struct pb_tlb_evidence *evidence)
             free(evidence->gain[s]);
         if (evidence->odds != NULL)
             free(evidence->odds[s]);
+        if (evidence->sure != NULL)
+            free(evidence->sure[s]);
         for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++)
             if (evidence->onset_pages[i] != NULL)
                 free(evidence->onset_pages[i][s]);
@@ -184,6 +191,7 @@ void pb_tlb_evidence_clear(struct pb_tlb_evidence *evidence)
     free(evidence->scratch);
     free(evidence->gain);
     free(evidence->odds);
+    free(evidence->sure);
     for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++)
         free(evidence->onset_pages[i]);
     memset(evidence, 0, sizeof(*evidence));
@@ -636,9 +644,14 @@ double pb_tlb_weigh_each(struct pb_tlb_evidence *evidence, double penalty_cycles
     for (size_t s = 0; s < evidence->scans->count; s++)
         for (size_t at = 0; at < evidence->scans->items[s].place_count; at++) {
             struct place place = find_place(evidence, s, at);
+            float *odds = evidence->odds[s] + at * (place.count + 1);
+            float *sure = evidence->sure[s] + at * (place.count + 1);
 
-            most += weigh_loads(evidence, &table, &place, penalty_cycles,
-                                evidence->odds[s] + at * (place.count + 1));
+            most += weigh_loads(evidence, &table, &place, penalty_cycles, odds);
+            sure[place.count] = 0.0F;
+            for (size_t w = place.count; w > 0; w--)
+                sure[w - 1] =
+                    sure[w] + logf((float)PB_TLB_RARE + (float)(1.0 - PB_TLB_RARE) * odds[w - 1]);
         }
     return most;
 }

@@ -161,17 +161,17 @@ static void list_all(struct scorer *scorer, uint64_t coverage_bytes)
     scorer->units.most = scorer->units.most < WAYS_MAX ? scorer->units.most : WAYS_MAX;
 }
 
-/* Puts the units of a scan set by set, each in order of lookups. */
-static void order_units(struct scorer *scorer, const struct pb_tlb_structure *structure, size_t s)
+/* The units of a scan set by set, each in order of lookups. Valid until the next call. */
+static const struct unit *order_units(struct scorer *scorer,
+                                      const struct pb_tlb_structure *structure, size_t s)
 {
     const struct unit *units = scorer->units.items[s];
     size_t count = scorer->units.count[s];
 
     if (structure->set_count == 1) {
-        memcpy(scorer->ordered, units, count * sizeof(*units));
         scorer->begin[0] = 0;
         scorer->begin[1] = (uint32_t)count;
-        return;
+        return units;
     }
     if (s == 0)
         tabulate(scorer, structure);
@@ -187,6 +187,7 @@ static void order_units(struct scorer *scorer, const struct pb_tlb_structure *st
     for (size_t set = structure->set_count; set > 0; set--)
         scorer->begin[set] = scorer->begin[set - 1];
     scorer->begin[0] = 0;
+    return scorer->ordered;
 }
 
 /* What the units of a set gain that overflows with one more than its own ways. */
@@ -270,9 +271,10 @@ static double sum_structure(struct scorer *scorer, const struct pb_tlb_structure
 
     memset(scorer->by_ways, 0, (most + 1) * sizeof(*scorer->by_ways));
     for (size_t s = 0; s < scans->count; s++) {
-        order_units(scorer, structure, s);
+        const struct unit *ordered = order_units(scorer, structure, s);
+
         for (size_t set = 0; set < structure->set_count; set++) {
-            const struct unit *units = scorer->ordered + scorer->begin[set];
+            const struct unit *units = ordered + scorer->begin[set];
             size_t count = scorer->begin[set + 1] - scorer->begin[set];
 
             if (!structure->is_equal)
@@ -878,11 +880,12 @@ static void release(struct scorer *scorer)
 static void predict_onsets(struct scorer *scorer, const struct pb_tlb_structure *structure,
                            size_t s, uint32_t *onset_pages)
 {
+    const struct unit *ordered = order_units(scorer, structure, s);
+
     for (size_t page = 0; page < scorer->evidence->scans->items[s].page_count; page++)
         onset_pages[page] = PB_TLB_NEVER;
-    order_units(scorer, structure, s);
     for (size_t set = 0; set < structure->set_count; set++) {
-        const struct unit *units = scorer->ordered + scorer->begin[set];
+        const struct unit *units = ordered + scorer->begin[set];
         size_t count = scorer->begin[set + 1] - scorer->begin[set];
         uint32_t ways = pb_tlb_ways_of(structure, set);
 
@@ -1095,10 +1098,7 @@ struct fit {
     double gain, expected, variance;
 };
 
-/*
- * Loads of one set with one chase, of recorded places: whose odds are rows[i]. NULL for
- * the chances: all miss.
- */
+/* Loads of one set with one chase, of recorded places whose odds are rows[i]; NULL: all miss. */
 static void weigh_set(const struct scorer *scorer, const double *chances, size_t w, size_t count,
                       struct fit *fit)
 {
@@ -1128,26 +1128,36 @@ static void weigh_set(const struct scorer *scorer, const double *chances, size_t
 static void fit_set(struct scorer *scorer, size_t s, const struct unit *units, size_t unit_count,
                     size_t ways, struct fit *fit)
 {
-    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
-    size_t recorded = 0, count = 0, seen = 0;
+    const struct pb_tlb_evidence *evidence = scorer->evidence;
+    const struct pb_tlb_scan *scan = &evidence->scans->items[s];
+    size_t recorded = 0, count = 0, seen = 0, w;
+    const double *chances = NULL;
 
     for (size_t i = 0; i < unit_count && unit_count > ways; i++) {
         if (units[i].page >= scan->place_count)
             continue;
-        scorer->rows[recorded] =
-            scorer->evidence->odds[s] + units[i].page * (scan->chase_count + 1);
+        scorer->rows[recorded] = evidence->odds[s] + units[i].page * (scan->chase_count + 1);
         scorer->rank[recorded++] = (uint32_t)i;
     }
-    for (size_t w = 0; w < scan->chase_count && recorded > 0; w++) {
+    for (w = 0; w < scan->chase_count && recorded > 0; w++) {
         while (count < unit_count && units[count].lookup_pages <= scan->pages[w])
             count++;
         while (seen < recorded && scorer->rank[seen] < count)
             seen++;
-        if (count > ways)
-            weigh_set(scorer,
-                      find_chances(scorer, count, (double)ways,
-                                   scan->pages[w] <= scan->place_count ? 2 : 1),
-                      w, seen, fit);
+        if (count <= ways)
+            continue;
+        chances =
+            find_chances(scorer, count, (double)ways, scan->pages[w] <= scan->place_count ? 2 : 1);
+        if (chances == NULL && !fit->is_judged) /* so do all from here on */
+            break;
+        weigh_set(scorer, chances, w, seen, fit);
+    }
+    for (size_t i = 0; i < recorded && w < scan->chase_count; i++) {
+        const struct unit *unit = &units[scorer->rank[i]];
+        size_t first = scan->first_chase[unit->lookup_pages];
+
+        fit->gain +=
+            evidence->sure[s][unit->page * (scan->chase_count + 1) + (first > w ? first : w)];
     }
 }
 
@@ -1161,12 +1171,12 @@ static struct fit fit_random(struct scorer *scorer, const struct pb_tlb_structur
     forget_chances(scorer);
     for (size_t s = 0; s < scans->count; s++) {
         const struct pb_tlb_scan *scan = &scans->items[s];
+        const struct unit *ordered = order_units(scorer, structure, s);
 
-        order_units(scorer, structure, s);
         for (size_t place = 0; place < scan->place_count; place++)
             fit.gain += scorer->evidence->odds[s][(place + 1) * (scan->chase_count + 1) - 1];
         for (size_t set = 0; set < structure->set_count; set++)
-            fit_set(scorer, s, scorer->ordered + scorer->begin[set],
+            fit_set(scorer, s, ordered + scorer->begin[set],
                     scorer->begin[set + 1] - scorer->begin[set], structure->ways[0], &fit);
     }
     return fit;
@@ -1238,12 +1248,15 @@ static void score_random(struct scorer *scorer, const struct coverage *coverages
     struct pb_tlb_structure best = {.gain = 0.0}, of_sets[RANDOM_SETS_MAX];
     size_t tried = 0, sets = 0;
     struct fit fit;
+    double bound;
 
     if (ranking->count == 0 || pb_tlb_is_cache_step(scorer->evidence, ranking->penalty_cycles))
         return;
     list_all(scorer, ranking->items[ranking->best].coverage_bytes);
-    if (is_explained(scorer) || pb_tlb_weigh_each(scorer->evidence, ranking->penalty_cycles) <
-                                    ranking->items[ranking->best].score + PB_TLB_RANDOM_GAIN)
+    if (is_explained(scorer))
+        return;
+    bound = pb_tlb_weigh_each(scorer->evidence, ranking->penalty_cycles);
+    if (bound < ranking->items[ranking->best].score + PB_TLB_RANDOM_GAIN)
         return;
     for (size_t i = 0; i < count && tried < RANDOM_COVERAGES; i++) {
         struct pb_tlb_structure random;
@@ -1259,7 +1272,7 @@ static void score_random(struct scorer *scorer, const struct coverage *coverages
         return;
     list_all(scorer, best.coverage_bytes);
     of_sets[sets++] = best;
-    while (sets < RANDOM_SETS_MAX) {
+    while (sets < RANDOM_SETS_MAX && best.gain >= PB_TLB_LEVEL_SHARE * bound) {
         of_sets[sets] = find_random(scorer, (size_t)1 << sets);
         best = of_sets[sets].gain > best.gain ? of_sets[sets] : best;
         sets++;
