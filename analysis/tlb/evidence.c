@@ -16,9 +16,12 @@ enum {
     ODDS_MAX = 60                      /* log odds of one load, which float holds */
 };
 
-/* Log likelihood of an access by its cycles above the line and the levels before: hit, or miss. */
+/* Log likelihood of an access by its cycles above the line and the levels before: a hit's, and by
+ * how much a miss explains it better. */
 struct table {
-    float hit[PB_TLB_CYCLES_MAX + BELOW], miss[PB_TLB_CYCLES_MAX + BELOW];
+    struct {
+        float hit, miss;
+    } rows[PB_TLB_CYCLES_MAX + BELOW];
 };
 
 /* Of the few at one end of a scan, which are sorted. */
@@ -256,8 +259,8 @@ static struct place find_place(const struct pb_tlb_evidence *evidence, size_t s,
  * What a load of a chase takes beyond its line, less what the levels found so far add. One that is
  * replaced at random adds what the load takes, and what hits it is looked up in no level behind.
  */
-static double excess_of(const struct pb_tlb_evidence *evidence, const struct place *place,
-                        size_t chase, double base_cycles, bool *is_hit_out)
+static inline double excess_of(const struct pb_tlb_evidence *evidence, const struct place *place,
+                               size_t chase, double base_cycles, bool *is_hit_out)
 {
     double left = place->cycles[chase] - base_cycles;
 
@@ -518,8 +521,8 @@ static void fill_table(const struct pb_tlb_evidence *evidence, double penalty, s
         for (size_t k = 0; k < count; k++)
             miss += shares[k] * exp(is_cache[k] ? pb_noise_log(&evidence->noise, excess - steps[k])
                                                 : log_of(evidence, excess - steps[k]));
-        table->hit[i] = (float)log_of(evidence, excess);
-        table->miss[i] = (float)log(fmax(miss, DBL_MIN));
+        table->rows[i].hit = (float)log_of(evidence, excess);
+        table->rows[i].miss = (float)log(fmax(miss, DBL_MIN)) - table->rows[i].hit;
     }
 }
 
@@ -527,7 +530,7 @@ static size_t table_row(double excess)
 {
     double at = excess + BELOW + 0.5;
 
-    if (at < 0.0)
+    if (!(at >= 0.0)) /* or it is NaN */
         return 0;
     return at < PB_TLB_CYCLES_MAX + BELOW ? (size_t)at : PB_TLB_CYCLES_MAX + BELOW - 1;
 }
@@ -544,15 +547,10 @@ static double weigh_base(const struct pb_tlb_evidence *evidence, const struct ta
     for (size_t w = 0; w < place->count; w++) {
         bool is_hit;
         double excess = excess_of(evidence, place, w, base->cycles, &is_hit);
-        size_t row;
+        size_t row = table_row(excess);
 
-        misses[w] = 0.0;
-        if (isnan(excess))
-            continue;
-        row = table_row(excess);
-        if (!is_hit)
-            misses[w] = (double)table->miss[row] - table->hit[row];
-        sum += table->hit[row];
+        misses[w] = isnan(excess) || is_hit ? 0.0 : table->rows[row].miss;
+        sum += isnan(excess) ? 0.0 : table->rows[row].hit;
     }
     return sum;
 }
