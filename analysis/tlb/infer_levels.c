@@ -145,18 +145,6 @@ static bool is_cache(const struct pb_tlb_evidence *evidence, const struct pb_tlb
            pb_tlb_entry_count(best) >= (double)evidence->fits_pages;
 }
 
-/* A latency step, and the most that any structure could gain with it. */
-struct step {
-    double cycles, bound;
-};
-
-static int by_bound(const void *a, const void *b)
-{
-    const struct step *left = a, *right = b;
-
-    return (left->bound < right->bound) - (left->bound > right->bound);
-}
-
 /* The likeliest level of each of the steps that are worth a closer look, the likeliest first. */
 struct candidates {
     struct pb_tlb_ranking items[CANDIDATES_MAX];
@@ -193,28 +181,19 @@ static enum pb_status find_level(struct pb_tlb_evidence *evidence, struct candid
                                  struct pb_error *err)
 {
     struct pb_tlb_ranking *scratch = &candidates->items[CANDIDATES_MAX - 1];
-    struct step steps[PB_TLB_STEPS_MAX] = {{0.0, 0.0}};
     enum pb_status status = pb_tlb_propose_steps(evidence, err);
-    size_t count = status == PB_OK ? evidence->step_count : 0;
     double smallest = INFINITY;
 
     candidates->count = 0;
-    for (size_t i = 0; i < count; i++) {
-        steps[i].cycles = evidence->step_cycles[i];
-        steps[i].bound = pb_tlb_weigh(evidence, steps[i].cycles) - 3.0 * PB_TLB_PARAMETER_PRICE;
-    }
-    qsort(steps, count, sizeof(steps[0]), by_bound);
-    for (size_t i = 0; i < count && status == PB_OK && steps[i].bound > 0.0; i++) {
-        double bound;
+    for (size_t i = 0; i < evidence->step_count && status == PB_OK; i++) {
+        double cycles = evidence->step_cycles[i];
 
-        if (candidates->count > 0 && steps[i].cycles > smallest &&
-            steps[i].bound <= score_of(&candidates->items[0]))
-            continue;
-        bound = pb_tlb_weigh(evidence, steps[i].cycles);
-        status = pb_tlb_rank(evidence, steps[i].cycles, bound, false, scratch, err);
+        status =
+            pb_tlb_rank(evidence, cycles, cycles > smallest ? score_of(&candidates->items[0]) : 0.0,
+                        false, scratch, err);
         if (status != PB_OK || scratch->count == 0 || is_cache(evidence, scratch))
             continue;
-        smallest = fmin(smallest, steps[i].cycles);
+        smallest = fmin(smallest, cycles);
         add_candidate(candidates);
     }
     return status;
@@ -297,11 +276,9 @@ static enum pb_status find_before(struct pb_tlb_evidence *evidence, struct pb_tl
 
     ranking->count = 0;
     for (size_t i = 0; i < evidence->step_count && status == PB_OK; i++) {
-        double cycles = evidence->step_cycles[i], bound = pb_tlb_weigh(evidence, cycles);
+        double cycles = evidence->step_cycles[i];
 
-        if (bound - 3.0 * PB_TLB_PARAMETER_PRICE <= best.score)
-            continue;
-        status = pb_tlb_rank(evidence, cycles, bound, true, ranking, err);
+        status = pb_tlb_rank(evidence, cycles, best.score, true, ranking, err);
         if (status != PB_OK || score_of(ranking) <= best.score || is_cache(evidence, ranking))
             continue;
         best = ranking->items[choose(ranking)];
@@ -319,8 +296,7 @@ static enum pb_status find_before(struct pb_tlb_evidence *evidence, struct pb_tl
         return status;
     evidence->step_cycles[0] = round(penalty.value); /* what lies behind is known */
     evidence->step_count = 1;
-    return pb_tlb_rank(evidence, evidence->step_cycles[0],
-                       pb_tlb_weigh(evidence, evidence->step_cycles[0]), false, ranking, err);
+    return pb_tlb_rank(evidence, evidence->step_cycles[0], 0.0, false, ranking, err);
 }
 
 /* What is compared: sets of levels, and the best so far. */
@@ -354,7 +330,7 @@ static enum pb_status rank_again(struct pb_tlb_evidence *evidence, struct pb_tlb
         evidence->cache_share = before;
     if (status != PB_OK || evidence->cache_share > before / 2.0)
         return status;
-    return pb_tlb_rank(evidence, cycles, pb_tlb_weigh(evidence, cycles), false, ranking, err);
+    return pb_tlb_rank(evidence, cycles, 0.0, false, ranking, err);
 }
 
 /*

@@ -1346,16 +1346,19 @@ static enum pb_status score_all(struct scorer *scorer, double bound, bool one_se
     return status;
 }
 
-enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycles, double bound,
+enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycles, double least,
                            bool one_set, struct pb_tlb_ranking *ranking_out, struct pb_error *err)
 {
     struct scorer scorer = {.evidence = evidence, .ranking = ranking_out};
-    enum pb_status status;
+    double bound = pb_tlb_weigh(evidence, penalty_cycles);
+    enum pb_status status = PB_OK;
 
     ranking_out->penalty_cycles = penalty_cycles;
     ranking_out->bound = bound;
     ranking_out->count = ranking_out->best = 0;
     ranking_out->unexplained_entries = 0.0;
+    if (bound - 3.0 * PB_TLB_PARAMETER_PRICE <= least)
+        return PB_OK;
     status = allocate(&scorer, err);
     if (status == PB_OK)
         status = score_all(&scorer, bound, one_set, err);

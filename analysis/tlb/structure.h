@@ -47,16 +47,15 @@ struct pb_tlb_ranking {
 };
 
 /*
- * Scores structures of a level with that penalty, by the accesses that miss the levels before, as
- * pb_tlb_weigh() has just weighed them. ranking_out->count is 0 where no structure is better than
- * none.
+ * Scores structures of a level with that penalty, by the accesses that miss the levels before.
+ * ranking_out->count is 0 where no structure is better than none.
  *
- * bound    what pb_tlb_weigh() said: no structure gains more
+ * least    a score that none need reach: where all places together gain no more, none is tried
  * one_set  only structures of one set, with LRU: enough to compare penalties
  *
  * PB_NO_MEMORY
  */
-enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycles, double bound,
+enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycles, double least,
                            bool one_set, struct pb_tlb_ranking *ranking_out, struct pb_error *err);
 
 /* Places of which it is clear with which chase they begin to miss, and those predicted so. */
