@@ -272,7 +272,6 @@ static enum pb_status find_before(struct pb_tlb_evidence *evidence, struct pb_tl
     struct pb_tlb_structure best = {.score = 0.0};
     struct pb_estimate penalty = {0.0, 0.0, 0.0};
     enum pb_status status = pb_tlb_propose_steps(evidence, err);
-    struct pb_tlb_check check;
 
     ranking->count = 0;
     for (size_t i = 0; i < evidence->step_count && status == PB_OK; i++) {
@@ -287,7 +286,7 @@ static enum pb_status find_before(struct pb_tlb_evidence *evidence, struct pb_tl
     ranking->count = 0;
     if (status != PB_OK || best.score <= 0.0)
         return status;
-    status = pb_tlb_adopt(evidence, &best, penalty.value, &check, err);
+    status = pb_tlb_adopt(evidence, &best, penalty.value, NULL, err);
     if (status != PB_OK)
         return status;
     status = measure_penalty(evidence, evidence->position, &penalty, err);
@@ -316,12 +315,11 @@ static enum pb_status rank_again(struct pb_tlb_evidence *evidence, struct pb_tlb
                                  struct pb_error *err)
 {
     double cycles = ranking->penalty_cycles, before = evidence->cache_share;
-    struct pb_tlb_check check;
     enum pb_status status;
 
     if (!pb_tlb_is_cache_step(evidence, cycles))
         return PB_OK;
-    status = pb_tlb_adopt(evidence, &ranking->items[choose(ranking)], cycles, &check, err);
+    status = pb_tlb_adopt(evidence, &ranking->items[choose(ranking)], cycles, NULL, err);
     if (status == PB_OK) {
         status = pb_tlb_estimate_caches(evidence, err);
         pb_tlb_drop(evidence);
@@ -523,11 +521,9 @@ static enum pb_status find_levels(struct pb_tlb_evidence *evidence, struct level
     *levels = search->best;
     levels->is_ambiguous = search->is_ambiguous;
     for (size_t i = 0; i < levels->count && status == PB_OK; i++) {
-        struct pb_tlb_check check;
-
         evidence->position = i;
-        status = pb_tlb_adopt(evidence, &levels->items[i].best, levels->items[i].step_cycles,
-                              &check, err);
+        status =
+            pb_tlb_adopt(evidence, &levels->items[i].best, levels->items[i].step_cycles, NULL, err);
     }
     free(search);
     return status;

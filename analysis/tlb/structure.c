@@ -1373,17 +1373,19 @@ enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
     struct scorer scorer = {.evidence = evidence};
     enum pb_status status = allocate(&scorer, err);
 
-    *check_out = (struct pb_tlb_check){0, 0, 0, 0};
     if (status == PB_OK) {
         uint32_t **onset_pages = evidence->onset_pages[evidence->level_count];
 
-        pb_tlb_weigh(evidence, penalty_cycles);
         list_all(&scorer, structure->coverage_bytes);
-        for (size_t s = 0; s < evidence->scans->count; s++) {
+        for (size_t s = 0; s < evidence->scans->count; s++)
             predict_onsets(&scorer, structure, s, onset_pages[s]);
-            check(evidence, s, onset_pages[s], check_out);
+        if (check_out != NULL) {
+            *check_out = (struct pb_tlb_check){0, 0, 0, 0};
+            pb_tlb_weigh(evidence, penalty_cycles);
+            for (size_t s = 0; s < evidence->scans->count; s++)
+                check(evidence, s, onset_pages[s], check_out);
+            find_fits(&scorer, check_out);
         }
-        find_fits(&scorer, check_out);
         for (size_t i = evidence->level_count; i > evidence->position; i--) {
             evidence->onset_pages[i] = evidence->onset_pages[i - 1];
             evidence->penalty_cycles[i] = evidence->penalty_cycles[i - 1];

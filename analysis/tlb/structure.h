@@ -64,7 +64,10 @@ struct pb_tlb_check {
     uint32_t fits, misses; /* so many entries in a row miss nowhere, so many do; 0: not seen */
 };
 
-/* Makes the structure a known level of the evidence, at evidence->position. PB_NO_MEMORY. */
+/*
+ * Makes the structure a known level of the evidence, at evidence->position; check_out may be NULL.
+ * PB_NO_MEMORY.
+ */
 enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
                             const struct pb_tlb_structure *structure, double penalty_cycles,
                             struct pb_tlb_check *check_out, struct pb_error *err);
