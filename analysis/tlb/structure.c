@@ -46,7 +46,6 @@ struct scorer {
     struct unit *ordered;  /* of one scan, set by set */
     uint32_t *set_of;      /* of its units */
     uint32_t *begin;       /* [sets + 1] of ordered */
-    double *by_onset;      /* [2][chase_count + 1] of one set */
     double *by_ways;       /* [WAYS_MAX + 1] all sets with as many ways */
     const float **rows;    /* [pages] gains of the recorded units of a set, */
     uint32_t *onset_pages; /* [pages] predicted of one scan */
@@ -209,12 +208,15 @@ static double sum_own(const struct scorer *scorer, size_t s, const struct unit *
     return sum;
 }
 
-/* Units of one set, for every number of ways that they overflow: what they gain is added up. */
+/*
+ * Units of one set, for every number of ways that they overflow: what they gain is added up. It is
+ * the same for all numbers that overflow with the same chase.
+ */
 static void sum_set(struct scorer *scorer, size_t s, const struct unit *units, size_t count)
 {
     const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
-    size_t recorded = 0;
-    double rest = 0.0;
+    size_t recorded = 0, before = 0, last = SIZE_MAX;
+    double rest = 0.0, sum = 0.0;
 
     for (size_t i = 0; i < count; i++) {
         if (units[i].page >= scan->place_count)
@@ -223,43 +225,20 @@ static void sum_set(struct scorer *scorer, size_t s, const struct unit *units, s
         scorer->rank[recorded] = (uint32_t)i;
         rest += scorer->rows[recorded++][scan->first_chase[units[i].lookup_pages]];
     }
-    for (size_t ways = 1, before = 0; ways < count && ways <= scorer->units.most; ways++) {
+    for (size_t ways = 1; ways < count && ways <= scorer->units.most; ways++) {
         size_t onset = scan->first_chase[units[ways].lookup_pages];
-        double sum;
 
-        for (; before < recorded && scorer->rank[before] <= ways; before++)
+        for (; onset != last && before < recorded && scorer->rank[before] <= ways; before++)
             rest -=
                 scorer->rows[before][scan->first_chase[units[scorer->rank[before]].lookup_pages]];
-        sum = rest;
-        for (size_t i = 0; i < before; i++)
-            sum += scorer->rows[i][onset];
+        if (onset != last) {
+            sum = rest;
+            for (size_t i = 0; i < before; i++)
+                sum += scorer->rows[i][onset];
+        }
+        last = onset;
         scorer->by_ways[ways] += sum;
     }
-}
-
-/* The same of one set that has more units than there are chases. */
-static void sum_large_set(struct scorer *scorer, size_t s, const struct unit *units, size_t count)
-{
-    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
-    double *sum = scorer->by_onset, *later = sum + scan->chase_count + 1, rest = 0.0;
-
-    memset(sum, 0, 2 * (scan->chase_count + 1) * sizeof(*sum));
-    for (size_t i = 0; i < count; i++) {
-        const float *gain = pb_tlb_gain(scorer->evidence, s, units[i].page);
-        size_t first = scan->first_chase[units[i].lookup_pages];
-
-        if (units[i].page >= scan->place_count)
-            continue;
-        later[first] += gain[first];
-        for (size_t o = first; o < scan->chase_count; o++)
-            sum[o] += gain[o];
-    }
-    for (size_t o = scan->chase_count; o > 0; o--) {
-        rest += later[o];
-        sum[o - 1] += rest;
-    }
-    for (size_t ways = 1; ways < count && ways <= scorer->units.most; ways++)
-        scorer->by_ways[ways] += sum[scan->first_chase[units[ways].lookup_pages]];
 }
 
 /* What all sets gain: where they are equal by_ways, by any number of ways; else with their own. */
@@ -279,8 +258,6 @@ static double sum_structure(struct scorer *scorer, const struct pb_tlb_structure
 
             if (!structure->is_equal)
                 own += sum_own(scorer, s, units, count, structure->ways[set]);
-            else if (count > 2 * scans->items[s].chase_count)
-                sum_large_set(scorer, s, units, count);
             else if (count > 1)
                 sum_set(scorer, s, units, count);
         }
@@ -821,7 +798,7 @@ static void find_fits(const struct scorer *scorer, struct pb_tlb_check *check)
 static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
 {
     const struct pb_tlb_scans *scans = scorer->evidence->scans;
-    size_t pages = 0, chases = 0;
+    size_t pages = 0;
 
     scorer->units.items = calloc(scans->count, sizeof(struct unit *));
     scorer->units.count = calloc(scans->count, sizeof(*scorer->units.count));
@@ -829,7 +806,6 @@ static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
         const struct pb_tlb_scan *scan = &scans->items[s];
 
         pages = scan->page_count > pages ? scan->page_count : pages;
-        chases = scan->chase_count > chases ? scan->chase_count : chases;
         scorer->units.items[s] = malloc(scan->page_count * sizeof(struct unit));
         if (scorer->units.items[s] == NULL)
             return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages",
@@ -841,7 +817,6 @@ static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
     scorer->rank = malloc((pages + 1) * sizeof(*scorer->rank));
     scorer->set_of = malloc((pages + 1) * sizeof(*scorer->set_of));
     scorer->begin = malloc((((size_t)1 << PB_TLB_PARITIES_MAX) + 2) * sizeof(*scorer->begin));
-    scorer->by_onset = malloc(2 * (chases + 1) * sizeof(*scorer->by_onset));
     scorer->by_ways = malloc((WAYS_MAX + 1) * sizeof(*scorer->by_ways));
     scorer->chances = malloc((CHANCES_MAX + pages + 1) * sizeof(*scorer->chances));
     scorer->chances_at = malloc(2 * (pages + 1) * sizeof(*scorer->chances_at));
@@ -850,9 +825,8 @@ static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
         malloc((size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX * sizeof(*scorer->links));
     if (scorer->units.items == NULL || scorer->units.count == NULL || scorer->ordered == NULL ||
         scorer->rows == NULL || scorer->rank == NULL || scorer->onset_pages == NULL ||
-        scorer->set_of == NULL || scorer->begin == NULL || scorer->by_onset == NULL ||
-        scorer->by_ways == NULL || scorer->chances == NULL || scorer->chances_at == NULL ||
-        scorer->links == NULL)
+        scorer->set_of == NULL || scorer->begin == NULL || scorer->by_ways == NULL ||
+        scorer->chances == NULL || scorer->chances_at == NULL || scorer->links == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages", pages);
     return PB_OK;
 }
@@ -869,7 +843,6 @@ static void release(struct scorer *scorer)
     free(scorer->onset_pages);
     free(scorer->set_of);
     free(scorer->begin);
-    free(scorer->by_onset);
     free(scorer->by_ways);
     free(scorer->chances);
     free(scorer->chances_at);
