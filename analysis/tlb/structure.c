@@ -1213,7 +1213,8 @@ static void add_random(struct scorer *scorer, struct pb_tlb_structure random)
 /*
  * Random victims, where loads speak against every order: any chance explains some of them, so that
  * the likeliest structure counts only if loads miss as often as by its chances. Where they do not,
- * the level is neither. A cache whose victims are random misses alike.
+ * the level is neither. A cache whose victims are random misses alike. Sets are tried only where
+ * one set explains as much of what loads gain by themselves as a level has to.
  */
 static void score_random(struct scorer *scorer, const struct coverage *coverages, size_t count)
 {
