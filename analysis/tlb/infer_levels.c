@@ -186,11 +186,11 @@ static enum pb_status find_level(struct pb_tlb_evidence *evidence, struct candid
 
     candidates->count = 0;
     for (size_t i = 0; i < evidence->step_count && status == PB_OK; i++) {
-        double cycles = evidence->step_cycles[i];
+        double cycles = evidence->step_cycles[i], least = 0.0;
 
-        status =
-            pb_tlb_rank(evidence, cycles, cycles > smallest ? score_of(&candidates->items[0]) : 0.0,
-                        false, scratch, err);
+        if (candidates->count > 0 && cycles > smallest)
+            least = score_of(&candidates->items[0]);
+        status = pb_tlb_rank(evidence, cycles, least, false, scratch, err);
         if (status != PB_OK || scratch->count == 0 || is_cache(evidence, scratch))
             continue;
         smallest = fmin(smallest, cycles);

@@ -1045,16 +1045,13 @@ static void forget_chances(struct scorer *scorer)
 
 /*
  * What predict_misses() says, kept until the ways change: a structure's sets and scans ask for the
- * same many times. Valid until the next call. NULL: all miss, since so many misses in the first
- * pass leave an entry with less than the least chance to hit.
+ * same many times. Valid until the next call.
  */
 static const double *find_chances(struct scorer *scorer, size_t count, double ways,
                                   size_t warm_passes)
 {
     size_t *at = &scorer->chances_at[(warm_passes - 1) * (scorer->pages_max + 1) + count];
 
-    if ((double)count > ways * (1.0 - log(PB_TLB_RARE)))
-        return NULL;
     if (*at == NOWHERE) {
         if (scorer->chance_count > CHANCES_MAX)
             forget_chances(scorer);
@@ -1071,14 +1068,14 @@ struct fit {
     double gain, expected, variance;
 };
 
-/* Loads of one set with one chase, of recorded places whose odds are rows[i]; NULL: all miss. */
-static void weigh_set(const struct scorer *scorer, const double *chances, size_t w, size_t count,
-                      struct fit *fit)
+/* Loads of one set with one chase, of recorded places whose odds are rows[i]. */
+static void weigh_set(const struct scorer *scorer, bool all_miss, const double *chances, size_t w,
+                      size_t count, struct fit *fit)
 {
     double product = 1.0;
 
     for (size_t i = 0; i < count; i++) {
-        double here = chances == NULL ? 1.0 : chances[scorer->rank[i]];
+        double here = all_miss ? 1.0 : chances[scorer->rank[i]];
         double chance = fmin(fmax(here, PB_TLB_RARE), 1.0 - PB_TLB_RARE);
         double odds = scorer->rows[i][w];
 
@@ -1097,14 +1094,17 @@ static void weigh_set(const struct scorer *scorer, const double *chances, size_t
     fit->gain += log(product);
 }
 
-/* All chases of one set. */
+/*
+ * All chases of one set. All miss where so many misses in the first pass leave an entry with less
+ * than the least chance to hit, and so they do with all chases from there on.
+ */
 static void fit_set(struct scorer *scorer, size_t s, const struct unit *units, size_t unit_count,
                     size_t ways, struct fit *fit)
 {
     const struct pb_tlb_evidence *evidence = scorer->evidence;
     const struct pb_tlb_scan *scan = &evidence->scans->items[s];
     size_t recorded = 0, count = 0, seen = 0, w;
-    const double *chances = NULL;
+    const double *chances = scorer->chances;
 
     for (size_t i = 0; i < unit_count && unit_count > ways; i++) {
         if (units[i].page >= scan->place_count)
@@ -1113,17 +1113,21 @@ static void fit_set(struct scorer *scorer, size_t s, const struct unit *units, s
         scorer->rank[recorded++] = (uint32_t)i;
     }
     for (w = 0; w < scan->chase_count && recorded > 0; w++) {
+        bool all_miss;
+
         while (count < unit_count && units[count].lookup_pages <= scan->pages[w])
             count++;
         while (seen < recorded && scorer->rank[seen] < count)
             seen++;
         if (count <= ways)
             continue;
-        chances =
-            find_chances(scorer, count, (double)ways, scan->pages[w] <= scan->place_count ? 2 : 1);
-        if (chances == NULL && !fit->is_judged) /* so do all from here on */
+        all_miss = (double)count > (double)ways * (1.0 - log(PB_TLB_RARE));
+        if (all_miss && !fit->is_judged)
             break;
-        weigh_set(scorer, chances, w, seen, fit);
+        if (!all_miss)
+            chances = find_chances(scorer, count, (double)ways,
+                                   scan->pages[w] <= scan->place_count ? 2 : 1);
+        weigh_set(scorer, all_miss, chances, w, seen, fit);
     }
     for (size_t i = 0; i < recorded && w < scan->chase_count; i++) {
         const struct unit *unit = &units[scorer->rank[i]];
