@@ -59,9 +59,6 @@
 /* Chances of a miss with random victims are no closer to 0 and 1: latencies beside the noise. */
 #define PB_TLB_RARE 1e-3
 
-/* So many entries for each way miss as surely: a chance of exp(-20) to hit. */
-#define PB_TLB_SURE_MISS 20.0
-
 /* What random victims must be able to gain beyond LRU: less is of a few loads beside the noise. */
 #define PB_TLB_RANDOM_GAIN 300.0
 

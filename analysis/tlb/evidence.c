@@ -16,21 +16,25 @@ enum {
     ODDS_MAX = 60                      /* log odds of one load, which float holds */
 };
 
-/* Log likelihood of an access by its cycles above the line and the levels before: hit, or miss. */
+/* Log likelihood of an access by its cycles above the line and the levels before: a hit's, and by
+ * how much a miss explains it better. */
 struct table {
-    float hit[PB_TLB_CYCLES_MAX + BELOW], miss[PB_TLB_CYCLES_MAX + BELOW];
+    struct {
+        float hit, miss;
+    } rows[PB_TLB_CYCLES_MAX + BELOW];
 };
 
-static int ascending(const void *a, const void *b)
-{
-    const double *left = a, *right = b;
-
-    return (*left > *right) - (*left < *right);
-}
-
+/* Of the few at one end of a scan, which are sorted. */
 static double median_of(double *values, size_t count)
 {
-    qsort(values, count, sizeof(*values), ascending);
+    for (size_t i = 1; i < count; i++) {
+        double value = values[i];
+        size_t at = i;
+
+        for (; at > 0 && values[at - 1] > value; at--)
+            values[at] = values[at - 1];
+        values[at] = value;
+    }
     return values[count / 2];
 }
 
@@ -135,30 +139,39 @@ static void read_caches(const struct pb_parameters *parameters, struct pb_tlb_ev
 static enum pb_status allocate(struct pb_tlb_evidence *evidence, struct pb_error *err)
 {
     const struct pb_tlb_scans *scans = evidence->scans;
+    size_t chases = 1;
 
+    for (size_t s = 0; s < scans->count; s++)
+        chases = scans->items[s].chase_count > chases ? scans->items[s].chase_count : chases;
+    evidence->scratch = malloc(chases * sizeof(*evidence->scratch));
     evidence->gain = calloc(scans->count, sizeof(*evidence->gain));
     evidence->odds = calloc(scans->count, sizeof(*evidence->odds));
+    evidence->sure = calloc(scans->count, sizeof(*evidence->sure));
     for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++) {
         evidence->onset_pages[i] = calloc(scans->count, sizeof(*evidence->onset_pages[i]));
         if (evidence->onset_pages[i] == NULL)
             return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu scans", scans->count);
     }
-    for (size_t s = 0; s < scans->count && evidence->gain != NULL && evidence->odds != NULL; s++) {
+    for (size_t s = 0; s < scans->count && evidence->gain != NULL && evidence->odds != NULL &&
+                       evidence->sure != NULL;
+         s++) {
         const struct pb_tlb_scan *scan = &scans->items[s];
         size_t bytes = scan->place_count * (scan->chase_count + 1) * sizeof(float);
 
         evidence->gain[s] = malloc(bytes);
         evidence->odds[s] = malloc(bytes);
+        evidence->sure[s] = malloc(bytes);
         for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++) {
             evidence->onset_pages[i][s] =
                 malloc(scan->page_count * sizeof(*evidence->onset_pages[i][s]));
             if (evidence->onset_pages[i][s] == NULL || evidence->gain[s] == NULL ||
-                evidence->odds[s] == NULL)
+                evidence->odds[s] == NULL || evidence->sure[s] == NULL)
                 return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages",
                                scan->page_count);
         }
     }
-    return evidence->gain == NULL || evidence->odds == NULL
+    return evidence->scratch == NULL || evidence->gain == NULL || evidence->odds == NULL ||
+                   evidence->sure == NULL
                ? pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu scans", scans->count)
                : PB_OK;
 }
@@ -172,12 +185,16 @@ void pb_tlb_evidence_clear(struct pb_tlb_evidence *evidence)
             free(evidence->gain[s]);
         if (evidence->odds != NULL)
             free(evidence->odds[s]);
+        if (evidence->sure != NULL)
+            free(evidence->sure[s]);
         for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++)
             if (evidence->onset_pages[i] != NULL)
                 free(evidence->onset_pages[i][s]);
     }
+    free(evidence->scratch);
     free(evidence->gain);
     free(evidence->odds);
+    free(evidence->sure);
     for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++)
         free(evidence->onset_pages[i]);
     memset(evidence, 0, sizeof(*evidence));
@@ -215,19 +232,41 @@ uint32_t pb_tlb_lookup_pages(const struct pb_tlb_evidence *evidence, size_t scan
     return evidence->onset_pages[evidence->position - 1][scan][page];
 }
 
+/* The loads of one place: what they take, and with which chase they begin to miss each level. */
+struct place {
+    const float *cycles; /* [count] of each chase */
+    size_t count, first_miss[PB_TLB_FOUND_MAX];
+    size_t lookup; /* the first chase that looks the page up in the level looked for */
+};
+
+static struct place find_place(const struct pb_tlb_evidence *evidence, size_t s, size_t at)
+{
+    const struct pb_tlb_scan *scan = &evidence->scans->items[s];
+    struct place place = {.cycles = pb_tlb_cycles(scan, at, 0), .count = scan->chase_count};
+    uint32_t lookup = pb_tlb_lookup_pages(evidence, s, at);
+
+    place.lookup = lookup <= scan->page_count ? scan->first_chase[lookup] : scan->chase_count;
+    for (size_t i = 0; i < evidence->level_count; i++) {
+        uint32_t pages = evidence->onset_pages[i][s][at];
+
+        place.first_miss[i] =
+            pages <= scan->page_count ? scan->first_chase[pages] : scan->chase_count;
+    }
+    return place;
+}
+
 /*
  * What a load of a chase takes beyond its line, less what the levels found so far add. One that is
  * replaced at random adds what the load takes, and what hits it is looked up in no level behind.
  */
-static double excess_of(const struct pb_tlb_evidence *evidence, size_t scan, size_t place,
-                        size_t chase, double base_cycles, bool *is_hit_out)
+static inline double excess_of(const struct pb_tlb_evidence *evidence, const struct place *place,
+                               size_t chase, double base_cycles, bool *is_hit_out)
 {
-    uint32_t pages = evidence->scans->items[scan].pages[chase];
-    double left = *pb_tlb_cycles(&evidence->scans->items[scan], place, chase) - base_cycles;
+    double left = place->cycles[chase] - base_cycles;
 
     *is_hit_out = false;
     for (size_t i = 0; i < evidence->level_count; i++) {
-        if (evidence->onset_pages[i][scan][place] > pages)
+        if (place->first_miss[i] > chase)
             continue;
         if (evidence->is_random[i] && left < evidence->penalty_cycles[i] / 2.0) {
             *is_hit_out = i < evidence->position;
@@ -242,17 +281,16 @@ static double excess_of(const struct pb_tlb_evidence *evidence, size_t scan, siz
  * Cycles of a place less what the known levels add to a line of base_cycles: the median of the
  * first or last chases.
  */
-static double end_of(const struct pb_tlb_evidence *evidence, size_t s, size_t place,
+static double end_of(const struct pb_tlb_evidence *evidence, const struct place *place,
                      double base_cycles, bool is_last)
 {
-    const struct pb_tlb_scan *scan = &evidence->scans->items[s];
     double cycles[ENDS];
     size_t count = 0;
 
-    for (size_t i = 0; i < scan->chase_count && count < ENDS; i++) {
-        size_t w = is_last ? scan->chase_count - 1 - i : i;
+    for (size_t i = 0; i < place->count && count < ENDS; i++) {
         bool is_hit;
-        double here = excess_of(evidence, s, place, w, base_cycles, &is_hit);
+        double here =
+            excess_of(evidence, place, is_last ? place->count - 1 - i : i, base_cycles, &is_hit);
 
         if (!isnan(here))
             cycles[count++] = base_cycles + here;
@@ -278,25 +316,30 @@ static size_t find_uniform_bases(const struct pb_tlb_evidence *evidence,
     return evidence->supposes_hits ? 1 : 1 + evidence->cache_count;
 }
 
-static size_t find_bases(const struct pb_tlb_evidence *evidence, size_t scan, size_t place,
+/* Otherwise what it takes in the first or last chases, or that less a miss: those that differ. */
+static size_t find_bases(const struct pb_tlb_evidence *evidence, const struct place *place,
                          double penalty_cycles, struct base bases[BASES_MAX])
 {
-    double first, last;
+    double ends[2];
+    size_t count = 0;
 
     if (evidence->is_uniform)
         return find_uniform_bases(evidence, bases);
-    first = end_of(evidence, scan, place, evidence->base_cycles, false);
-    last = end_of(evidence, scan, place, first, true);
-    bases[0].cycles = first;
-    bases[1].cycles = first - penalty_cycles;
-    bases[2].cycles = last;
-    bases[3].cycles = last - penalty_cycles;
+    ends[0] = end_of(evidence, place, evidence->base_cycles, false);
+    if (isnan(ends[0]))
+        return 0;
+    ends[1] = end_of(evidence, place, ends[0], true);
     for (size_t i = 0; i < 4; i++) {
-        double cycles = fmin(fmax(bases[i].cycles, 0.0), PB_TLB_CYCLES_MAX - 1.0);
+        double cycles = ends[i / 2] - (i % 2 == 0 ? 0.0 : penalty_cycles);
+        double row = fmin(fmax(cycles, 0.0), PB_TLB_CYCLES_MAX - 1.0);
+        bool is_new = true;
 
-        bases[i].log_prior = isnan(first) ? 0.0 : evidence->log_base[(size_t)(cycles + 0.5)];
+        for (size_t k = 0; k < count; k++)
+            is_new &= bases[k].cycles != cycles;
+        if (is_new)
+            bases[count++] = (struct base){cycles, evidence->log_base[(size_t)(row + 0.5)]};
     }
-    return isnan(first) ? 0 : 4;
+    return count;
 }
 
 /* The cache whose step this is; NULL: none. */
@@ -313,25 +356,21 @@ bool pb_tlb_is_cache_step(const struct pb_tlb_evidence *evidence, double penalty
     return find_cache(evidence, penalty_cycles) != NULL;
 }
 
-/* Excess of every looked-up access over what is known, counted by cycles. */
-static void count_excess(const struct pb_tlb_evidence *evidence, double *counts)
+/* Excess of the accesses over what is known, counted by cycles: of all, or those looked up. */
+static void count_excess(const struct pb_tlb_evidence *evidence, bool all, double *counts)
 {
     for (size_t s = 0; s < evidence->scans->count; s++) {
-        const struct pb_tlb_scan *scan = &evidence->scans->items[s];
-
-        for (size_t place = 0; place < scan->place_count; place++) {
-            uint32_t lookup = pb_tlb_lookup_pages(evidence, s, place);
+        for (size_t at = 0; at < evidence->scans->items[s].place_count; at++) {
+            struct place place = find_place(evidence, s, at);
             double base = evidence->base_cycles;
 
-            if (lookup > scan->page_count)
-                continue;
             if (!evidence->is_uniform)
-                base = end_of(evidence, s, place, base, false);
-            for (size_t w = scan->first_chase[lookup]; w < scan->chase_count; w++) {
+                base = end_of(evidence, &place, base, false);
+            for (size_t w = all ? 0 : place.lookup; w < place.count; w++) {
                 bool is_hit;
-                double here = excess_of(evidence, s, place, w, base, &is_hit);
+                double here = excess_of(evidence, &place, w, base, &is_hit);
 
-                if (!is_hit && here >= 0.0 && here < PB_TLB_CYCLES_MAX - 1.0)
+                if ((all || !is_hit) && here >= 0.0 && here < PB_TLB_CYCLES_MAX - 1.0)
                     counts[(int)lround(here)]++;
             }
         }
@@ -408,7 +447,7 @@ enum pb_status pb_tlb_propose_steps(struct pb_tlb_evidence *evidence, struct pb_
     if (counts == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %d cycles",
                        (int)PB_TLB_CYCLES_MAX);
-    count_excess(evidence, counts);
+    count_excess(evidence, false, counts);
     evidence->cache_share = share_of_caches(evidence, counts);
     evidence->cache_share_most = fmax(evidence->cache_share_most, evidence->cache_share);
     if (evidence->supposes_hits)
@@ -482,8 +521,8 @@ static void fill_table(const struct pb_tlb_evidence *evidence, double penalty, s
         for (size_t k = 0; k < count; k++)
             miss += shares[k] * exp(is_cache[k] ? pb_noise_log(&evidence->noise, excess - steps[k])
                                                 : log_of(evidence, excess - steps[k]));
-        table->hit[i] = (float)log_of(evidence, excess);
-        table->miss[i] = (float)log(fmax(miss, DBL_MIN));
+        table->rows[i].hit = (float)log_of(evidence, excess);
+        table->rows[i].miss = (float)log(fmax(miss, DBL_MIN)) - table->rows[i].hit;
     }
 }
 
@@ -491,61 +530,57 @@ static size_t table_row(double excess)
 {
     double at = excess + BELOW + 0.5;
 
-    if (at < 0.0)
+    if (!(at >= 0.0)) /* or it is NaN */
         return 0;
     return at < PB_TLB_CYCLES_MAX + BELOW ? (size_t)at : PB_TLB_CYCLES_MAX + BELOW - 1;
 }
 
-/* By how much a miss explains a load better than a hit does, in log likelihood; *hit_out: a hit. */
-static double weigh_load(const struct pb_tlb_evidence *evidence, const struct table *table,
-                         size_t s, size_t place, size_t w, double base_cycles, double *hit_out)
+/*
+ * Loads of a line that takes `base`: by how much a miss explains each better than a hit does, in
+ * log likelihood. Returns that of hits.
+ */
+static double weigh_base(const struct pb_tlb_evidence *evidence, const struct table *table,
+                         const struct place *place, const struct base *base, double *misses)
 {
-    bool is_hit;
-    double excess = excess_of(evidence, s, place, w, base_cycles, &is_hit);
-    size_t row = isnan(excess) ? 0 : table_row(excess);
+    double sum = base->log_prior;
 
-    *hit_out = isnan(excess) ? 0.0 : table->hit[row];
-    return isnan(excess) || is_hit ? 0.0 : (double)table->miss[row] - table->hit[row];
-}
+    for (size_t w = 0; w < place->count; w++) {
+        bool is_hit;
+        double excess = excess_of(evidence, place, w, base->cycles, &is_hit);
+        size_t row = table_row(excess);
 
-/* With a line that takes `base`: adds the better of what is there and this. */
-static void weigh_base(const struct pb_tlb_evidence *evidence, const struct table *table, size_t s,
-                       size_t place, const struct base *base, float *log_at)
-{
-    const struct pb_tlb_scan *scan = &evidence->scans->items[s];
-    double sum = base->log_prior, hit;
-
-    for (size_t w = 0; w < scan->chase_count; w++)
-        sum += weigh_load(evidence, table, s, place, w, base->cycles, &hit) + hit;
-    for (size_t w = 0; w <= scan->chase_count; w++) {
-        float here = (float)sum;
-
-        if (here > log_at[w])
-            log_at[w] = here;
-        if (w < scan->chase_count)
-            sum -= weigh_load(evidence, table, s, place, w, base->cycles, &hit);
+        misses[w] = isnan(excess) || is_hit ? 0.0 : table->rows[row].miss;
+        sum += isnan(excess) ? 0.0 : table->rows[row].hit;
     }
+    return sum;
 }
 
-static double weigh_place(struct pb_tlb_evidence *evidence, const struct table *table, size_t s,
-                          size_t place, double penalty_cycles)
+/* Of each base the best is kept: from every chase on all loads miss, those before hit. */
+static double weigh_place(const struct pb_tlb_evidence *evidence, const struct table *table,
+                          const struct place *place, double penalty_cycles, float *gain)
 {
-    const struct pb_tlb_scan *scan = &evidence->scans->items[s];
-    float *gain = evidence->gain[s] + place * (scan->chase_count + 1), most = 0.0F;
-    uint32_t lookup = pb_tlb_lookup_pages(evidence, s, place);
-    size_t count = scan->chase_count;
     struct base bases[BASES_MAX];
     size_t base_count = 0;
+    float most = 0.0F;
 
-    if (lookup <= scan->page_count)
-        base_count = find_bases(evidence, s, place, penalty_cycles, bases);
-    for (size_t w = 0; w <= count; w++)
+    if (place->lookup < place->count)
+        base_count = find_bases(evidence, place, penalty_cycles, bases);
+    for (size_t w = 0; w <= place->count; w++)
         gain[w] = base_count == 0 ? 0.0F : -INFINITY;
-    for (size_t i = 0; i < base_count; i++)
-        weigh_base(evidence, table, s, place, &bases[i], gain);
-    for (size_t w = 0; w <= count; w++)
-        gain[w] -= gain[count];
-    for (size_t w = base_count == 0 ? count : scan->first_chase[lookup]; w < count; w++)
+    for (size_t i = 0; i < base_count; i++) {
+        double *misses = evidence->scratch;
+        double sum = weigh_base(evidence, table, place, &bases[i], misses);
+
+        for (size_t w = place->count;; w--) {
+            gain[w] = (float)sum > gain[w] ? (float)sum : gain[w];
+            if (w == 0)
+                break;
+            sum += misses[w - 1];
+        }
+    }
+    for (size_t w = 0; w <= place->count; w++)
+        gain[w] -= gain[place->count];
+    for (size_t w = place->lookup; w < place->count; w++)
         most = gain[w] > most ? gain[w] : most;
     return most;
 }
@@ -557,49 +592,45 @@ double pb_tlb_weigh(struct pb_tlb_evidence *evidence, double penalty_cycles)
 
     fill_table(evidence, penalty_cycles, &table);
     for (size_t s = 0; s < evidence->scans->count; s++)
-        for (size_t place = 0; place < evidence->scans->items[s].place_count; place++)
-            most += weigh_place(evidence, &table, s, place, penalty_cycles);
+        for (size_t at = 0; at < evidence->scans->items[s].place_count; at++) {
+            struct place place = find_place(evidence, s, at);
+
+            most += weigh_place(evidence, &table, &place, penalty_cycles,
+                                evidence->gain[s] + at * (place.count + 1));
+        }
     return most;
 }
 
 /* The same where every load may miss or hit, with the line that explains most so. */
-static double weigh_loads(struct pb_tlb_evidence *evidence, const struct table *table, size_t s,
-                          size_t place, double penalty_cycles)
+static double weigh_loads(const struct pb_tlb_evidence *evidence, const struct table *table,
+                          const struct place *place, double penalty_cycles, float *odds)
 {
-    const struct pb_tlb_scan *scan = &evidence->scans->items[s];
-    float *odds = evidence->odds[s] + place * (scan->chase_count + 1);
-    uint32_t lookup = pb_tlb_lookup_pages(evidence, s, place);
-    size_t base_count = 0, first = scan->chase_count, chosen = 0;
-    double none = -INFINITY, best = -INFINITY, of_line = 0.0, hit;
+    double none = -INFINITY, best = -INFINITY, of_line = 0.0;
     struct base bases[BASES_MAX];
+    size_t base_count = 0;
 
-    if (lookup <= scan->page_count) {
-        base_count = find_bases(evidence, s, place, penalty_cycles, bases);
-        first = scan->first_chase[lookup];
-    }
+    if (place->lookup < place->count)
+        base_count = find_bases(evidence, place, penalty_cycles, bases);
+    for (size_t w = 0; w <= place->count; w++)
+        odds[w] = w < place->count ? 1.0F : 0.0F;
     for (size_t i = 0; i < base_count; i++) {
-        double hits = bases[i].log_prior, more = 0.0;
+        double *misses = evidence->scratch, more = 0.0;
+        double hits = weigh_base(evidence, table, place, &bases[i], misses);
 
-        for (size_t w = 0; w < scan->chase_count; w++) {
-            double miss = weigh_load(evidence, table, s, place, w, bases[i].cycles, &hit);
-
-            hits += hit;
-            more += w >= first ? fmax(miss, 0.0) : 0.0;
-        }
+        for (size_t w = place->lookup; w < place->count; w++)
+            more += fmax(misses[w], 0.0);
         none = fmax(none, hits);
-        if (hits + more > best) {
-            best = hits + more;
-            of_line = hits;
-            chosen = i;
-        }
+        if (hits + more <= best)
+            continue;
+        best = hits + more;
+        of_line = hits;
+        for (size_t w = place->lookup; w < place->count; w++)
+            odds[w] = (float)exp(fmin(ODDS_MAX, misses[w]));
     }
-    for (size_t w = 0; w < scan->chase_count; w++)
-        odds[w] = base_count == 0 || w < first
-                      ? 1.0F
-                      : (float)exp(fmin(ODDS_MAX, weigh_load(evidence, table, s, place, w,
-                                                             bases[chosen].cycles, &hit)));
-    odds[scan->chase_count] = base_count == 0 ? 0.0F : (float)(of_line - none);
-    return base_count == 0 ? 0.0 : best - none;
+    if (base_count == 0)
+        return 0.0;
+    odds[place->count] = (float)(of_line - none);
+    return best - none;
 }
 
 double pb_tlb_weigh_each(struct pb_tlb_evidence *evidence, double penalty_cycles)
@@ -609,43 +640,29 @@ double pb_tlb_weigh_each(struct pb_tlb_evidence *evidence, double penalty_cycles
 
     fill_table(evidence, penalty_cycles, &table);
     for (size_t s = 0; s < evidence->scans->count; s++)
-        for (size_t place = 0; place < evidence->scans->items[s].place_count; place++)
-            most += weigh_loads(evidence, &table, s, place, penalty_cycles);
+        for (size_t at = 0; at < evidence->scans->items[s].place_count; at++) {
+            struct place place = find_place(evidence, s, at);
+            float *odds = evidence->odds[s] + at * (place.count + 1);
+            float *sure = evidence->sure[s] + at * (place.count + 1);
+
+            most += weigh_loads(evidence, &table, &place, penalty_cycles, odds);
+            sure[place.count] = 0.0F;
+            for (size_t w = place.count; w > 0; w--)
+                sure[w - 1] =
+                    sure[w] + logf((float)PB_TLB_RARE + (float)(1.0 - PB_TLB_RARE) * odds[w - 1]);
+        }
     return most;
 }
 
-/* Excess of all accesses over what is known, counted by cycles. */
-static void count_all(const struct pb_tlb_evidence *evidence, double *counts)
-{
-    for (size_t s = 0; s < evidence->scans->count; s++) {
-        const struct pb_tlb_scan *scan = &evidence->scans->items[s];
-
-        for (size_t place = 0; place < scan->place_count; place++) {
-            double base = evidence->base_cycles;
-
-            if (!evidence->is_uniform)
-                base = end_of(evidence, s, place, base, false);
-            for (size_t w = 0; w < scan->chase_count; w++) {
-                bool is_hit;
-                double here = excess_of(evidence, s, place, w, base, &is_hit);
-
-                if (here >= 0.0 && here < PB_TLB_CYCLES_MAX - 1.0)
-                    counts[(int)lround(here)]++;
-            }
-        }
-    }
-}
-
 /* Of a line that takes `base`, under the levels found. */
-static double log_of_place(const struct pb_tlb_evidence *evidence, const float *hit, size_t s,
-                           size_t place, const struct base *base)
+static double log_of_place(const struct pb_tlb_evidence *evidence, const float *hit,
+                           const struct place *place, const struct base *base)
 {
-    const struct pb_tlb_scan *scan = &evidence->scans->items[s];
     double sum = base->log_prior;
 
-    for (size_t w = 0; w < scan->chase_count; w++) {
+    for (size_t w = 0; w < place->count; w++) {
         bool is_hit;
-        double here = excess_of(evidence, s, place, w, base->cycles, &is_hit);
+        double here = excess_of(evidence, place, w, base->cycles, &is_hit);
 
         if (!isnan(here))
             sum += hit[table_row(here)];
@@ -660,7 +677,7 @@ enum pb_status pb_tlb_estimate_caches(struct pb_tlb_evidence *evidence, struct p
     if (counts == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %d cycles",
                        (int)PB_TLB_CYCLES_MAX);
-    count_all(evidence, counts);
+    count_excess(evidence, true, counts);
     evidence->cache_share = share_of_caches(evidence, counts);
     free(counts);
     return PB_OK;
@@ -680,13 +697,14 @@ enum pb_status pb_tlb_log_likelihood(struct pb_tlb_evidence *evidence, double *s
     for (int i = 0; i < PB_TLB_CYCLES_MAX + BELOW; i++)
         hit[i] = (float)log_of(evidence, i - BELOW);
     for (size_t s = 0; s < evidence->scans->count; s++) {
-        for (size_t place = 0; place < evidence->scans->items[s].place_count; place++) {
+        for (size_t at = 0; at < evidence->scans->items[s].place_count; at++) {
+            struct place place = find_place(evidence, s, at);
             struct base bases[BASES_MAX];
             double most = -INFINITY;
-            size_t count = find_bases(evidence, s, place, 0.0, bases);
+            size_t count = find_bases(evidence, &place, 0.0, bases);
 
             for (size_t i = 0; i < count; i++)
-                most = fmax(most, log_of_place(evidence, hit, s, place, &bases[i]));
+                most = fmax(most, log_of_place(evidence, hit, &place, &bases[i]));
             sum += count > 0 ? most : 0.0;
         }
     }

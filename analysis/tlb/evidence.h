@@ -49,8 +49,10 @@ struct pb_tlb_evidence {
      */
     double step_cycles[PB_TLB_STEPS_MAX], step_share[PB_TLB_STEPS_MAX];
     size_t step_count;
-    float **gain; /* [scan][place][chase_count + 1], of the step looked at last */
-    float **odds; /* likewise, see pb_tlb_weigh_each() */
+    float **gain;    /* [scan][place][chase_count + 1], of the step looked at last */
+    float **odds;    /* likewise, see pb_tlb_weigh_each(), */
+    float **sure;    /* and what these gain if all from that chase on miss as surely as can be */
+    double *scratch; /* as many as the most chases of a scan */
 };
 
 /*
@@ -84,9 +86,10 @@ enum pb_status pb_tlb_propose_steps(struct pb_tlb_evidence *evidence, struct pb_
 double pb_tlb_weigh(struct pb_tlb_evidence *evidence, double penalty_cycles);
 
 /*
- * Fills `odds` for a level with such a penalty, where any load may miss or hit: the likelihood
- * ratio of a miss of each load, and at [chase_count] what the line costs in log likelihood with
- * which these are explained best. Returns what the better of both would gain with every load.
+ * Fills `odds` and `sure` for a level with such a penalty, where any load may miss or hit: the
+ * likelihood ratio of a miss of each load, and at [chase_count] what the line costs in log
+ * likelihood with which these are explained best. Returns what the better of both would gain with
+ * every load.
  */
 double pb_tlb_weigh_each(struct pb_tlb_evidence *evidence, double penalty_cycles);
 

@@ -145,18 +145,6 @@ static bool is_cache(const struct pb_tlb_evidence *evidence, const struct pb_tlb
            pb_tlb_entry_count(best) >= (double)evidence->fits_pages;
 }
 
-/* A latency step, and the most that any structure could gain with it. */
-struct step {
-    double cycles, bound;
-};
-
-static int by_bound(const void *a, const void *b)
-{
-    const struct step *left = a, *right = b;
-
-    return (left->bound < right->bound) - (left->bound > right->bound);
-}
-
 /* The likeliest level of each of the steps that are worth a closer look, the likeliest first. */
 struct candidates {
     struct pb_tlb_ranking items[CANDIDATES_MAX];
@@ -193,28 +181,19 @@ static enum pb_status find_level(struct pb_tlb_evidence *evidence, struct candid
                                  struct pb_error *err)
 {
     struct pb_tlb_ranking *scratch = &candidates->items[CANDIDATES_MAX - 1];
-    struct step steps[PB_TLB_STEPS_MAX] = {{0.0, 0.0}};
     enum pb_status status = pb_tlb_propose_steps(evidence, err);
-    size_t count = status == PB_OK ? evidence->step_count : 0;
     double smallest = INFINITY;
 
     candidates->count = 0;
-    for (size_t i = 0; i < count; i++) {
-        steps[i].cycles = evidence->step_cycles[i];
-        steps[i].bound = pb_tlb_weigh(evidence, steps[i].cycles) - 3.0 * PB_TLB_PARAMETER_PRICE;
-    }
-    qsort(steps, count, sizeof(steps[0]), by_bound);
-    for (size_t i = 0; i < count && status == PB_OK && steps[i].bound > 0.0; i++) {
-        double bound;
+    for (size_t i = 0; i < evidence->step_count && status == PB_OK; i++) {
+        double cycles = evidence->step_cycles[i], least = 0.0;
 
-        if (candidates->count > 0 && steps[i].cycles > smallest &&
-            steps[i].bound <= score_of(&candidates->items[0]))
-            continue;
-        bound = pb_tlb_weigh(evidence, steps[i].cycles);
-        status = pb_tlb_rank(evidence, steps[i].cycles, bound, scratch, err);
+        if (candidates->count > 0 && cycles > smallest)
+            least = score_of(&candidates->items[0]);
+        status = pb_tlb_rank(evidence, cycles, least, false, scratch, err);
         if (status != PB_OK || scratch->count == 0 || is_cache(evidence, scratch))
             continue;
-        smallest = fmin(smallest, steps[i].cycles);
+        smallest = fmin(smallest, cycles);
         add_candidate(candidates);
     }
     return status;
@@ -232,7 +211,7 @@ static size_t missed(const struct pb_tlb_evidence *evidence, size_t s, size_t pl
 
 /* The median of a place's loads that miss so many levels; NaN: fewer than three. */
 static double median_of(const struct pb_tlb_evidence *evidence, size_t s, size_t place,
-                        size_t levels, double *scratch)
+                        size_t levels)
 {
     const struct pb_tlb_scan *scan = &evidence->scans->items[s];
     size_t count = 0;
@@ -241,16 +220,15 @@ static double median_of(const struct pb_tlb_evidence *evidence, size_t s, size_t
         double cycles = *pb_tlb_cycles(scan, place, w);
 
         if (!isnan(cycles) && missed(evidence, s, place, scan->pages[w]) == levels)
-            scratch[count++] = cycles;
+            evidence->scratch[count++] = cycles;
     }
-    return count < 3 ? NAN : pb_noise_locate(&evidence->noise, scratch, count);
+    return count < 3 ? NAN : pb_noise_locate(&evidence->noise, evidence->scratch, count);
 }
 
 /* What a line takes longer where it misses the level, over all lines that show both. PB_NO_MEMORY.
  */
 static enum pb_status measure_penalty(const struct pb_tlb_evidence *evidence, size_t level,
-                                      double *scratch, struct pb_estimate *penalty,
-                                      struct pb_error *err)
+                                      struct pb_estimate *penalty, struct pb_error *err)
 {
     struct pb_sample steps = {NULL, 0, 0}, sorted = {NULL, 0, 0};
     double expected = evidence->penalty_cycles[level];
@@ -259,11 +237,11 @@ static enum pb_status measure_penalty(const struct pb_tlb_evidence *evidence, si
 
     for (size_t s = 0; s < evidence->scans->count; s++) {
         for (size_t place = 0; place < evidence->scans->items[s].place_count; place++) {
-            double hit = median_of(evidence, s, place, level, scratch), miss;
+            double hit = median_of(evidence, s, place, level), miss;
 
             if (evidence->is_uniform && level == 0)
                 hit = evidence->base_cycles;
-            miss = isnan(hit) ? NAN : median_of(evidence, s, place, level + 1, scratch);
+            miss = isnan(hit) ? NAN : median_of(evidence, s, place, level + 1);
             if (fabs(miss - hit - expected) <= tolerance && status == PB_OK)
                 status = pb_sample_add(&steps, miss - hit, err);
         }
@@ -283,44 +261,41 @@ static enum pb_status measure_penalty(const struct pb_tlb_evidence *evidence, si
     return status;
 }
 
-/* Room for the chases of any scan. */
-static size_t most_chases(const struct pb_tlb_evidence *evidence)
-{
-    size_t most = 0;
-
-    for (size_t s = 0; s < evidence->scans->count; s++)
-        if (evidence->scans->items[s].chase_count > most)
-            most = evidence->scans->items[s].chase_count;
-    return most;
-}
-
 /*
- * Where lines take different times, a small step is not seen as such: the structures are ranked
- * again with what the likeliest one says of it. PB_NO_MEMORY.
+ * The next level where what lies behind is known. Where lines take different times, a small step is
+ * not seen as such: the step is that of the likeliest level of one set, or what this level says of
+ * it, and the structures are ranked with that one alone. PB_NO_MEMORY.
  */
-static enum pb_status refine_step(struct pb_tlb_evidence *evidence, struct pb_tlb_ranking *ranking,
+static enum pb_status find_before(struct pb_tlb_evidence *evidence, struct pb_tlb_ranking *ranking,
                                   struct pb_error *err)
 {
-    struct pb_estimate penalty = {ranking->penalty_cycles, 0.0, 0.0};
-    size_t chases = most_chases(evidence);
-    double *scratch = malloc((chases + 1) * sizeof(*scratch)), cycles = ranking->penalty_cycles;
-    struct pb_tlb_check check;
-    enum pb_status status;
+    struct pb_tlb_structure best = {.score = 0.0};
+    struct pb_estimate penalty = {0.0, 0.0, 0.0};
+    enum pb_status status = pb_tlb_propose_steps(evidence, err);
 
-    if (scratch == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu chases", chases);
-    status = pb_tlb_adopt(evidence, &ranking->items[choose(ranking)], cycles, &check, err);
-    if (status == PB_OK) {
-        status = measure_penalty(evidence, evidence->position, scratch, &penalty, err);
-        pb_tlb_drop(evidence);
+    ranking->count = 0;
+    for (size_t i = 0; i < evidence->step_count && status == PB_OK; i++) {
+        double cycles = evidence->step_cycles[i];
+
+        status = pb_tlb_rank(evidence, cycles, best.score, true, ranking, err);
+        if (status != PB_OK || score_of(ranking) <= best.score || is_cache(evidence, ranking))
+            continue;
+        best = ranking->items[choose(ranking)];
+        penalty.value = cycles;
     }
-    free(scratch);
-    if (status != PB_OK || fabs(penalty.value - cycles) <= 1.0)
+    ranking->count = 0;
+    if (status != PB_OK || best.score <= 0.0)
         return status;
-    cycles = round(penalty.value);
-    evidence->step_cycles[0] = cycles; /* what lies behind is known */
+    status = pb_tlb_adopt(evidence, &best, penalty.value, NULL, err);
+    if (status != PB_OK)
+        return status;
+    status = measure_penalty(evidence, evidence->position, &penalty, err);
+    pb_tlb_drop(evidence);
+    if (status != PB_OK)
+        return status;
+    evidence->step_cycles[0] = round(penalty.value); /* what lies behind is known */
     evidence->step_count = 1;
-    return pb_tlb_rank(evidence, cycles, pb_tlb_weigh(evidence, cycles), ranking, err);
+    return pb_tlb_rank(evidence, evidence->step_cycles[0], 0.0, false, ranking, err);
 }
 
 /* What is compared: sets of levels, and the best so far. */
@@ -340,12 +315,11 @@ static enum pb_status rank_again(struct pb_tlb_evidence *evidence, struct pb_tlb
                                  struct pb_error *err)
 {
     double cycles = ranking->penalty_cycles, before = evidence->cache_share;
-    struct pb_tlb_check check;
     enum pb_status status;
 
     if (!pb_tlb_is_cache_step(evidence, cycles))
         return PB_OK;
-    status = pb_tlb_adopt(evidence, &ranking->items[choose(ranking)], cycles, &check, err);
+    status = pb_tlb_adopt(evidence, &ranking->items[choose(ranking)], cycles, NULL, err);
     if (status == PB_OK) {
         status = pb_tlb_estimate_caches(evidence, err);
         pb_tlb_drop(evidence);
@@ -354,7 +328,7 @@ static enum pb_status rank_again(struct pb_tlb_evidence *evidence, struct pb_tlb
         evidence->cache_share = before;
     if (status != PB_OK || evidence->cache_share > before / 2.0)
         return status;
-    return pb_tlb_rank(evidence, cycles, pb_tlb_weigh(evidence, cycles), ranking, err);
+    return pb_tlb_rank(evidence, cycles, 0.0, false, ranking, err);
 }
 
 /*
@@ -465,23 +439,21 @@ static enum pb_status compare_levels(struct search *search, struct pb_error *err
 static enum pb_status search_before(struct search *search, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
-    struct candidates *candidates = malloc(sizeof(*candidates));
+    struct pb_tlb_ranking *ranking = malloc(sizeof(*ranking));
     size_t added = 0;
     bool found = search->now.count > 0;
 
-    if (candidates == NULL)
+    if (ranking == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating hypotheses");
     while (status == PB_OK && found && search->now.count < PB_TLB_FOUND_MAX) {
         found = false;
         search->evidence->position = 0;
-        status = find_level(search->evidence, candidates, err);
-        if (status == PB_OK && candidates->count > 0)
-            status = refine_step(search->evidence, &candidates->items[0], err);
-        if (status == PB_OK && candidates->count > 0)
-            status = add_level(search, &candidates->items[0], &found, err);
+        status = find_before(search->evidence, ranking, err);
+        if (status == PB_OK && ranking->count > 0)
+            status = add_level(search, ranking, &found, err);
         added += found;
     }
-    free(candidates);
+    free(ranking);
     if (status == PB_OK)
         status = compare_levels(search, err);
     for (; added > 0; added--)
@@ -549,11 +521,9 @@ static enum pb_status find_levels(struct pb_tlb_evidence *evidence, struct level
     *levels = search->best;
     levels->is_ambiguous = search->is_ambiguous;
     for (size_t i = 0; i < levels->count && status == PB_OK; i++) {
-        struct pb_tlb_check check;
-
         evidence->position = i;
-        status = pb_tlb_adopt(evidence, &levels->items[i].best, levels->items[i].step_cycles,
-                              &check, err);
+        status =
+            pb_tlb_adopt(evidence, &levels->items[i].best, levels->items[i].step_cycles, NULL, err);
     }
     free(search);
     return status;
@@ -562,15 +532,10 @@ static enum pb_status find_levels(struct pb_tlb_evidence *evidence, struct level
 static enum pb_status measure_penalties(const struct pb_tlb_evidence *evidence,
                                         struct levels *levels, struct pb_error *err)
 {
-    size_t chases = most_chases(evidence);
-    double *scratch = malloc((chases + 1) * sizeof(*scratch));
     enum pb_status status = PB_OK;
 
-    if (scratch == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu chases", chases);
     for (size_t i = 0; i < levels->count && status == PB_OK; i++)
-        status = measure_penalty(evidence, i, scratch, &levels->items[i].penalty, err);
-    free(scratch);
+        status = measure_penalty(evidence, i, &levels->items[i].penalty, err);
     return status;
 }
 

@@ -46,7 +46,6 @@ struct scorer {
     struct unit *ordered;  /* of one scan, set by set */
     uint32_t *set_of;      /* of its units */
     uint32_t *begin;       /* [sets + 1] of ordered */
-    double *by_onset;      /* [2][chase_count + 1] of one set */
     double *by_ways;       /* [WAYS_MAX + 1] all sets with as many ways */
     const float **rows;    /* [pages] gains of the recorded units of a set, */
     uint32_t *onset_pages; /* [pages] predicted of one scan */
@@ -118,14 +117,20 @@ static size_t list_units(const struct pb_tlb_evidence *evidence, size_t s, uint6
                          struct unit *units)
 {
     const struct pb_tlb_scan *scan = &evidence->scans->items[s];
+    uint64_t entry = scan->base_address / coverage_bytes;
+    uint64_t rest = scan->base_address % coverage_bytes;
     bool is_sorted = true;
     size_t count = 0;
 
     for (size_t page = 0; page < scan->page_count && units != NULL; page++) {
-        uint64_t entry = (scan->base_address + page * scan->stride_bytes) / coverage_bytes;
         uint32_t lookup = pb_tlb_lookup_pages(evidence, s, page);
         struct unit *unit = &units[count];
 
+        if (page > 0) { /* no division for each */
+            rest += scan->stride_bytes % coverage_bytes;
+            entry += scan->stride_bytes / coverage_bytes + (rest >= coverage_bytes);
+            rest -= rest >= coverage_bytes ? coverage_bytes : 0;
+        }
         if (lookup > scan->page_count)
             continue;
         if (count > 0 && units[count - 1].entry == entry) {
@@ -155,12 +160,18 @@ static void list_all(struct scorer *scorer, uint64_t coverage_bytes)
     scorer->units.most = scorer->units.most < WAYS_MAX ? scorer->units.most : WAYS_MAX;
 }
 
-/* Puts the units of a scan set by set, each in order of lookups. */
-static void order_units(struct scorer *scorer, const struct pb_tlb_structure *structure, size_t s)
+/* The units of a scan set by set, each in order of lookups. Valid until the next call. */
+static const struct unit *order_units(struct scorer *scorer,
+                                      const struct pb_tlb_structure *structure, size_t s)
 {
     const struct unit *units = scorer->units.items[s];
     size_t count = scorer->units.count[s];
 
+    if (structure->set_count == 1) {
+        scorer->begin[0] = 0;
+        scorer->begin[1] = (uint32_t)count;
+        return units;
+    }
     if (s == 0)
         tabulate(scorer, structure);
     memset(scorer->begin, 0, (structure->set_count + 1) * sizeof(*scorer->begin));
@@ -175,6 +186,7 @@ static void order_units(struct scorer *scorer, const struct pb_tlb_structure *st
     for (size_t set = structure->set_count; set > 0; set--)
         scorer->begin[set] = scorer->begin[set - 1];
     scorer->begin[0] = 0;
+    return scorer->ordered;
 }
 
 /* What the units of a set gain that overflows with one more than its own ways. */
@@ -196,12 +208,15 @@ static double sum_own(const struct scorer *scorer, size_t s, const struct unit *
     return sum;
 }
 
-/* Units of one set, for every number of ways that they overflow: what they gain is added up. */
+/*
+ * Units of one set, for every number of ways that they overflow: what they gain is added up. It is
+ * the same for all numbers that overflow with the same chase.
+ */
 static void sum_set(struct scorer *scorer, size_t s, const struct unit *units, size_t count)
 {
     const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
-    size_t recorded = 0;
-    double rest = 0.0;
+    size_t recorded = 0, before = 0, last = SIZE_MAX;
+    double rest = 0.0, sum = 0.0;
 
     for (size_t i = 0; i < count; i++) {
         if (units[i].page >= scan->place_count)
@@ -210,43 +225,20 @@ static void sum_set(struct scorer *scorer, size_t s, const struct unit *units, s
         scorer->rank[recorded] = (uint32_t)i;
         rest += scorer->rows[recorded++][scan->first_chase[units[i].lookup_pages]];
     }
-    for (size_t ways = 1, before = 0; ways < count && ways <= scorer->units.most; ways++) {
+    for (size_t ways = 1; ways < count && ways <= scorer->units.most; ways++) {
         size_t onset = scan->first_chase[units[ways].lookup_pages];
-        double sum;
 
-        for (; before < recorded && scorer->rank[before] <= ways; before++)
+        for (; onset != last && before < recorded && scorer->rank[before] <= ways; before++)
             rest -=
                 scorer->rows[before][scan->first_chase[units[scorer->rank[before]].lookup_pages]];
-        sum = rest;
-        for (size_t i = 0; i < before; i++)
-            sum += scorer->rows[i][onset];
+        if (onset != last) {
+            sum = rest;
+            for (size_t i = 0; i < before; i++)
+                sum += scorer->rows[i][onset];
+        }
+        last = onset;
         scorer->by_ways[ways] += sum;
     }
-}
-
-/* The same of one set that has more units than there are chases. */
-static void sum_large_set(struct scorer *scorer, size_t s, const struct unit *units, size_t count)
-{
-    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
-    double *sum = scorer->by_onset, *later = sum + scan->chase_count + 1, rest = 0.0;
-
-    memset(sum, 0, 2 * (scan->chase_count + 1) * sizeof(*sum));
-    for (size_t i = 0; i < count; i++) {
-        const float *gain = pb_tlb_gain(scorer->evidence, s, units[i].page);
-        size_t first = scan->first_chase[units[i].lookup_pages];
-
-        if (units[i].page >= scan->place_count)
-            continue;
-        later[first] += gain[first];
-        for (size_t o = first; o < scan->chase_count; o++)
-            sum[o] += gain[o];
-    }
-    for (size_t o = scan->chase_count; o > 0; o--) {
-        rest += later[o];
-        sum[o - 1] += rest;
-    }
-    for (size_t ways = 1; ways < count && ways <= scorer->units.most; ways++)
-        scorer->by_ways[ways] += sum[scan->first_chase[units[ways].lookup_pages]];
 }
 
 /* What all sets gain: where they are equal by_ways, by any number of ways; else with their own. */
@@ -258,15 +250,14 @@ static double sum_structure(struct scorer *scorer, const struct pb_tlb_structure
 
     memset(scorer->by_ways, 0, (most + 1) * sizeof(*scorer->by_ways));
     for (size_t s = 0; s < scans->count; s++) {
-        order_units(scorer, structure, s);
+        const struct unit *ordered = order_units(scorer, structure, s);
+
         for (size_t set = 0; set < structure->set_count; set++) {
-            const struct unit *units = scorer->ordered + scorer->begin[set];
+            const struct unit *units = ordered + scorer->begin[set];
             size_t count = scorer->begin[set + 1] - scorer->begin[set];
 
             if (!structure->is_equal)
                 own += sum_own(scorer, s, units, count, structure->ways[set]);
-            else if (count > 2 * scans->items[s].chase_count)
-                sum_large_set(scorer, s, units, count);
             else if (count > 1)
                 sum_set(scorer, s, units, count);
         }
@@ -807,7 +798,7 @@ static void find_fits(const struct scorer *scorer, struct pb_tlb_check *check)
 static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
 {
     const struct pb_tlb_scans *scans = scorer->evidence->scans;
-    size_t pages = 0, chases = 0;
+    size_t pages = 0;
 
     scorer->units.items = calloc(scans->count, sizeof(struct unit *));
     scorer->units.count = calloc(scans->count, sizeof(*scorer->units.count));
@@ -815,7 +806,6 @@ static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
         const struct pb_tlb_scan *scan = &scans->items[s];
 
         pages = scan->page_count > pages ? scan->page_count : pages;
-        chases = scan->chase_count > chases ? scan->chase_count : chases;
         scorer->units.items[s] = malloc(scan->page_count * sizeof(struct unit));
         if (scorer->units.items[s] == NULL)
             return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages",
@@ -827,7 +817,6 @@ static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
     scorer->rank = malloc((pages + 1) * sizeof(*scorer->rank));
     scorer->set_of = malloc((pages + 1) * sizeof(*scorer->set_of));
     scorer->begin = malloc((((size_t)1 << PB_TLB_PARITIES_MAX) + 2) * sizeof(*scorer->begin));
-    scorer->by_onset = malloc(2 * (chases + 1) * sizeof(*scorer->by_onset));
     scorer->by_ways = malloc((WAYS_MAX + 1) * sizeof(*scorer->by_ways));
     scorer->chances = malloc((CHANCES_MAX + pages + 1) * sizeof(*scorer->chances));
     scorer->chances_at = malloc(2 * (pages + 1) * sizeof(*scorer->chances_at));
@@ -836,9 +825,8 @@ static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
         malloc((size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX * sizeof(*scorer->links));
     if (scorer->units.items == NULL || scorer->units.count == NULL || scorer->ordered == NULL ||
         scorer->rows == NULL || scorer->rank == NULL || scorer->onset_pages == NULL ||
-        scorer->set_of == NULL || scorer->begin == NULL || scorer->by_onset == NULL ||
-        scorer->by_ways == NULL || scorer->chances == NULL || scorer->chances_at == NULL ||
-        scorer->links == NULL)
+        scorer->set_of == NULL || scorer->begin == NULL || scorer->by_ways == NULL ||
+        scorer->chances == NULL || scorer->chances_at == NULL || scorer->links == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages", pages);
     return PB_OK;
 }
@@ -855,7 +843,6 @@ static void release(struct scorer *scorer)
     free(scorer->onset_pages);
     free(scorer->set_of);
     free(scorer->begin);
-    free(scorer->by_onset);
     free(scorer->by_ways);
     free(scorer->chances);
     free(scorer->chances_at);
@@ -866,11 +853,12 @@ static void release(struct scorer *scorer)
 static void predict_onsets(struct scorer *scorer, const struct pb_tlb_structure *structure,
                            size_t s, uint32_t *onset_pages)
 {
+    const struct unit *ordered = order_units(scorer, structure, s);
+
     for (size_t page = 0; page < scorer->evidence->scans->items[s].page_count; page++)
         onset_pages[page] = PB_TLB_NEVER;
-    order_units(scorer, structure, s);
     for (size_t set = 0; set < structure->set_count; set++) {
-        const struct unit *units = scorer->ordered + scorer->begin[set];
+        const struct unit *units = ordered + scorer->begin[set];
         size_t count = scorer->begin[set + 1] - scorer->begin[set];
         uint32_t ways = pb_tlb_ways_of(structure, set);
 
@@ -1035,11 +1023,6 @@ static void predict_misses(double *chance, size_t count, double ways, size_t war
 {
     double kept = 1.0, share = 1.0 / ways; /* of a way to be the victim */
 
-    if ((double)count > PB_TLB_SURE_MISS * ways) {
-        for (size_t i = 0; i < count; i++)
-            chance[i] = 1.0;
-        return;
-    }
     for (size_t i = 0; i < count; i++) { /* the first pass: all miss, and fill empty ways first */
         chance[i] = (double)i >= ways ? 1.0 : 0.0;
         kept *= 1.0 - chance[i] * share;
@@ -1085,32 +1068,74 @@ struct fit {
     double gain, expected, variance;
 };
 
-/* Loads of one set with one chase: their chances to miss are known. */
-static void weigh_set(const struct scorer *scorer, size_t s, size_t w, const struct unit *units,
-                      const double *chances, size_t count, struct fit *fit)
+/* Loads of one set with one chase, of recorded places whose odds are rows[i]. */
+static void weigh_set(const struct scorer *scorer, bool all_miss, const double *chances, size_t w,
+                      size_t count, struct fit *fit)
 {
-    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
     double product = 1.0;
 
     for (size_t i = 0; i < count; i++) {
-        double chance = fmin(fmax(chances[i], PB_TLB_RARE), 1.0 - PB_TLB_RARE), odds;
+        double here = all_miss ? 1.0 : chances[scorer->rank[i]];
+        double chance = fmin(fmax(here, PB_TLB_RARE), 1.0 - PB_TLB_RARE);
+        double odds = scorer->rows[i][w];
 
-        if (units[i].page >= scan->place_count)
-            continue;
-        odds = scorer->evidence->odds[s][units[i].page * (scan->chase_count + 1) + w];
         product *= 1.0 - chance + chance * odds;
         if (product < 1e-200 || product > 1e200) {
             fit->gain += log(product);
             product = 1.0;
         }
         if (fit->is_judged) {
-            double logit = log(chance / (1.0 - chance)), here = chances[i];
+            double logit = log(chance / (1.0 - chance));
 
             fit->expected += here * logit + log1p(-chance) + (odds > 1.0 ? log(odds) : 0.0);
             fit->variance += here * (1.0 - here) * logit * logit;
         }
     }
     fit->gain += log(product);
+}
+
+/*
+ * All chases of one set. All miss where so many misses in the first pass leave an entry with less
+ * than the least chance to hit, and so they do with all chases from there on.
+ */
+static void fit_set(struct scorer *scorer, size_t s, const struct unit *units, size_t unit_count,
+                    size_t ways, struct fit *fit)
+{
+    const struct pb_tlb_evidence *evidence = scorer->evidence;
+    const struct pb_tlb_scan *scan = &evidence->scans->items[s];
+    size_t recorded = 0, count = 0, seen = 0, w;
+    const double *chances = scorer->chances;
+
+    for (size_t i = 0; i < unit_count && unit_count > ways; i++) {
+        if (units[i].page >= scan->place_count)
+            continue;
+        scorer->rows[recorded] = evidence->odds[s] + units[i].page * (scan->chase_count + 1);
+        scorer->rank[recorded++] = (uint32_t)i;
+    }
+    for (w = 0; w < scan->chase_count && recorded > 0; w++) {
+        bool all_miss;
+
+        while (count < unit_count && units[count].lookup_pages <= scan->pages[w])
+            count++;
+        while (seen < recorded && scorer->rank[seen] < count)
+            seen++;
+        if (count <= ways)
+            continue;
+        all_miss = (double)count > (double)ways * (1.0 - log(PB_TLB_RARE));
+        if (all_miss && !fit->is_judged)
+            break;
+        if (!all_miss)
+            chances = find_chances(scorer, count, (double)ways,
+                                   scan->pages[w] <= scan->place_count ? 2 : 1);
+        weigh_set(scorer, all_miss, chances, w, seen, fit);
+    }
+    for (size_t i = 0; i < recorded && w < scan->chase_count; i++) {
+        const struct unit *unit = &units[scorer->rank[i]];
+        size_t first = scan->first_chase[unit->lookup_pages];
+
+        fit->gain +=
+            evidence->sure[s][unit->page * (scan->chase_count + 1) + (first > w ? first : w)];
+    }
 }
 
 /* A structure with random victims: entries of a set that overflows. */
@@ -1123,25 +1148,13 @@ static struct fit fit_random(struct scorer *scorer, const struct pb_tlb_structur
     forget_chances(scorer);
     for (size_t s = 0; s < scans->count; s++) {
         const struct pb_tlb_scan *scan = &scans->items[s];
+        const struct unit *ordered = order_units(scorer, structure, s);
 
-        order_units(scorer, structure, s);
         for (size_t place = 0; place < scan->place_count; place++)
             fit.gain += scorer->evidence->odds[s][(place + 1) * (scan->chase_count + 1) - 1];
-        for (size_t set = 0; set < structure->set_count; set++) {
-            const struct unit *units = scorer->ordered + scorer->begin[set];
-            size_t all = scorer->begin[set + 1] - scorer->begin[set], count = 0;
-
-            for (size_t w = 0; w < scan->chase_count; w++) {
-                while (count < all && units[count].lookup_pages <= scan->pages[w])
-                    count++;
-                if (count <= structure->ways[0])
-                    continue;
-                weigh_set(scorer, s, w, units,
-                          find_chances(scorer, count, structure->ways[0],
-                                       scan->pages[w] <= scan->place_count ? 2 : 1),
-                          count, &fit);
-            }
-        }
+        for (size_t set = 0; set < structure->set_count; set++)
+            fit_set(scorer, s, ordered + scorer->begin[set],
+                    scorer->begin[set + 1] - scorer->begin[set], structure->ways[0], &fit);
     }
     return fit;
 }
@@ -1204,7 +1217,8 @@ static void add_random(struct scorer *scorer, struct pb_tlb_structure random)
 /*
  * Random victims, where loads speak against every order: any chance explains some of them, so that
  * the likeliest structure counts only if loads miss as often as by its chances. Where they do not,
- * the level is neither. A cache whose victims are random misses alike.
+ * the level is neither. A cache whose victims are random misses alike. Sets are tried only where
+ * one set explains as much of what loads gain by themselves as a level has to.
  */
 static void score_random(struct scorer *scorer, const struct coverage *coverages, size_t count)
 {
@@ -1212,12 +1226,15 @@ static void score_random(struct scorer *scorer, const struct coverage *coverages
     struct pb_tlb_structure best = {.gain = 0.0}, of_sets[RANDOM_SETS_MAX];
     size_t tried = 0, sets = 0;
     struct fit fit;
+    double bound;
 
     if (ranking->count == 0 || pb_tlb_is_cache_step(scorer->evidence, ranking->penalty_cycles))
         return;
     list_all(scorer, ranking->items[ranking->best].coverage_bytes);
-    if (is_explained(scorer) || pb_tlb_weigh_each(scorer->evidence, ranking->penalty_cycles) <
-                                    ranking->items[ranking->best].score + PB_TLB_RANDOM_GAIN)
+    if (is_explained(scorer))
+        return;
+    bound = pb_tlb_weigh_each(scorer->evidence, ranking->penalty_cycles);
+    if (bound < ranking->items[ranking->best].score + PB_TLB_RANDOM_GAIN)
         return;
     for (size_t i = 0; i < count && tried < RANDOM_COVERAGES; i++) {
         struct pb_tlb_structure random;
@@ -1233,7 +1250,7 @@ static void score_random(struct scorer *scorer, const struct coverage *coverages
         return;
     list_all(scorer, best.coverage_bytes);
     of_sets[sets++] = best;
-    while (sets < RANDOM_SETS_MAX) {
+    while (sets < RANDOM_SETS_MAX && best.gain >= PB_TLB_LEVEL_SHARE * bound) {
         of_sets[sets] = find_random(scorer, (size_t)1 << sets);
         best = of_sets[sets].gain > best.gain ? of_sets[sets] : best;
         sets++;
@@ -1259,7 +1276,8 @@ static void score_random(struct scorer *scorer, const struct coverage *coverages
 }
 
 /* One set of every coverage; then, where that leaves much unexplained, sets of the best ones. */
-static enum pb_status score_all(struct scorer *scorer, double bound, struct pb_error *err)
+static enum pb_status score_all(struct scorer *scorer, double bound, bool one_set,
+                                struct pb_error *err)
 {
     const struct pb_tlb_scans *scans = scorer->evidence->scans;
     struct coverage coverages[COVERAGES_MAX] = {{0, 0.0}};
@@ -1272,6 +1290,8 @@ static enum pb_status score_all(struct scorer *scorer, double bound, struct pb_e
         list_all(scorer, bytes);
         coverages[count++] = (struct coverage){bytes, score_index(scorer, &one)};
     }
+    if (one_set)
+        return PB_OK;
     qsort(coverages, count, sizeof(coverages[0]), by_gain);
     coverage_count = count;
     if (coverages[0].gain >= bound - PB_TLB_PARAMETER_PRICE) /* sets explain no more */
@@ -1304,19 +1324,22 @@ static enum pb_status score_all(struct scorer *scorer, double bound, struct pb_e
     return status;
 }
 
-enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycles, double bound,
-                           struct pb_tlb_ranking *ranking_out, struct pb_error *err)
+enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycles, double least,
+                           bool one_set, struct pb_tlb_ranking *ranking_out, struct pb_error *err)
 {
     struct scorer scorer = {.evidence = evidence, .ranking = ranking_out};
-    enum pb_status status;
+    double bound = pb_tlb_weigh(evidence, penalty_cycles);
+    enum pb_status status = PB_OK;
 
     ranking_out->penalty_cycles = penalty_cycles;
     ranking_out->bound = bound;
     ranking_out->count = ranking_out->best = 0;
     ranking_out->unexplained_entries = 0.0;
+    if (bound - 3.0 * PB_TLB_PARAMETER_PRICE <= least)
+        return PB_OK;
     status = allocate(&scorer, err);
     if (status == PB_OK)
-        status = score_all(&scorer, bound, err);
+        status = score_all(&scorer, bound, one_set, err);
     release(&scorer);
     return status;
 }
@@ -1328,17 +1351,19 @@ enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
     struct scorer scorer = {.evidence = evidence};
     enum pb_status status = allocate(&scorer, err);
 
-    *check_out = (struct pb_tlb_check){0, 0, 0, 0};
     if (status == PB_OK) {
         uint32_t **onset_pages = evidence->onset_pages[evidence->level_count];
 
-        pb_tlb_weigh(evidence, penalty_cycles);
         list_all(&scorer, structure->coverage_bytes);
-        for (size_t s = 0; s < evidence->scans->count; s++) {
+        for (size_t s = 0; s < evidence->scans->count; s++)
             predict_onsets(&scorer, structure, s, onset_pages[s]);
-            check(evidence, s, onset_pages[s], check_out);
+        if (check_out != NULL) {
+            *check_out = (struct pb_tlb_check){0, 0, 0, 0};
+            pb_tlb_weigh(evidence, penalty_cycles);
+            for (size_t s = 0; s < evidence->scans->count; s++)
+                check(evidence, s, onset_pages[s], check_out);
+            find_fits(&scorer, check_out);
         }
-        find_fits(&scorer, check_out);
         for (size_t i = evidence->level_count; i > evidence->position; i--) {
             evidence->onset_pages[i] = evidence->onset_pages[i - 1];
             evidence->penalty_cycles[i] = evidence->penalty_cycles[i - 1];

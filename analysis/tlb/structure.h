@@ -47,16 +47,16 @@ struct pb_tlb_ranking {
 };
 
 /*
- * Scores structures of a level with that penalty, by the accesses that miss the levels before, as
- * pb_tlb_weigh() has just weighed them. ranking_out->count is 0 where no structure is better than
- * none.
+ * Scores structures of a level with that penalty, by the accesses that miss the levels before.
+ * ranking_out->count is 0 where no structure is better than none.
  *
- * bound  what pb_tlb_weigh() said: no structure gains more
+ * least    a score that none need reach: where all places together gain no more, none is tried
+ * one_set  only structures of one set, with LRU: enough to compare penalties
  *
  * PB_NO_MEMORY
  */
-enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycles, double bound,
-                           struct pb_tlb_ranking *ranking_out, struct pb_error *err);
+enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycles, double least,
+                           bool one_set, struct pb_tlb_ranking *ranking_out, struct pb_error *err);
 
 /* Places of which it is clear with which chase they begin to miss, and those predicted so. */
 struct pb_tlb_check {
@@ -64,7 +64,10 @@ struct pb_tlb_check {
     uint32_t fits, misses; /* so many entries in a row miss nowhere, so many do; 0: not seen */
 };
 
-/* Makes the structure a known level of the evidence, at evidence->position. PB_NO_MEMORY. */
+/*
+ * Makes the structure a known level of the evidence, at evidence->position; check_out may be NULL.
+ * PB_NO_MEMORY.
+ */
 enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
                             const struct pb_tlb_structure *structure, double penalty_cycles,
                             struct pb_tlb_check *check_out, struct pb_error *err);
