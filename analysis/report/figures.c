@@ -414,7 +414,7 @@ static void load_tests(const struct pb_figure_case *at, struct loaded *loaded)
 /* Where the data lies. */
 static void write_paths(const struct pb_figure_case *at, const struct loaded *loaded)
 {
-    const char *key = at->report->devices[at->device].key;
+    const char *key = at->report->devices[at->device].member->key;
     FILE *out = at->page->out;
     size_t named = 0;
 

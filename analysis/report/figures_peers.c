@@ -11,7 +11,7 @@ static struct pb_plot_axis peer_axis(const struct pb_figure_case *at,
                                      const struct pb_matrix *matrix)
 {
     const struct pb_report *report = at->report;
-    const char *host = report->devices[at->device].host;
+    const char *host = report->devices[at->device].member->host;
     const struct pb_axis *axis = &matrix->axes[0];
     /* a pointer takes no more than a number */
     const char **names = (const char **)(void *)pb_page_numbers(at->page, axis->length);
@@ -19,9 +19,10 @@ static struct pb_plot_axis peer_axis(const struct pb_figure_case *at,
     for (size_t i = 0; names != NULL && i < axis->length; i++) {
         names[i] = axis->labels[i];
         for (size_t k = 0; k < report->device_count; k++)
-            if (strcmp(report->devices[k].host, host) == 0 &&
-                strcmp(report->devices[k].pci_bus_id, axis->labels[i]) == 0)
-                names[i] = pb_page_text(at->page, "gpu%lld", (long long)report->devices[k].slot);
+            if (strcmp(report->devices[k].member->host, host) == 0 &&
+                strcmp(report->devices[k].member->pci_bus_id, axis->labels[i]) == 0)
+                names[i] =
+                    pb_page_text(at->page, "gpu%lld", (long long)report->devices[k].member->slot);
     }
     return (struct pb_plot_axis){.label = "Peer",
                                  .unit = "",

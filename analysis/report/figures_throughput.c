@@ -192,7 +192,8 @@ static void fill_peers(const struct pb_figure_case *at, const size_t *devices, s
     columns = matrix->rank == 2 ? matrix->axes[1].length : 0;
     for (size_t i = 0; columns > 0 && i < matrix->axes[0].length; i++)
         for (size_t k = 0; matrix->axes[0].labels != NULL && k < count; k++)
-            if (strcmp(matrix->axes[0].labels[i], at->report->devices[devices[k]].pci_bus_id) == 0)
+            if (strcmp(matrix->axes[0].labels[i],
+                       at->report->devices[devices[k]].member->pci_bus_id) == 0)
                 values[row * count + k] = matrix->values[i * columns];
     pb_recording_clear(&recording);
 }
@@ -200,7 +201,7 @@ static void fill_peers(const struct pb_figure_case *at, const size_t *devices, s
 const char *pb_figure_peers(const struct pb_figure_case *at)
 {
     const struct pb_report *report = at->report;
-    const char *host = report->devices[at->device].host;
+    const char *host = report->devices[at->device].member->host;
     const char *names[PEERS_MAX];
     size_t devices[PEERS_MAX], count = 0;
     double *values;
@@ -212,8 +213,9 @@ const char *pb_figure_peers(const struct pb_figure_case *at)
         .shows_numbers = true};
 
     for (size_t i = 0; i < report->device_count && count < PEERS_MAX; i++)
-        if (report->devices[i].is_recorded && strcmp(report->devices[i].host, host) == 0) {
-            names[count] = pb_page_text(at->page, "gpu%lld", (long long)report->devices[i].slot);
+        if (report->devices[i].is_recorded && strcmp(report->devices[i].member->host, host) == 0) {
+            names[count] =
+                pb_page_text(at->page, "gpu%lld", (long long)report->devices[i].member->slot);
             devices[count++] = i;
         }
     values = pb_page_numbers(at->page, count * count);
@@ -314,7 +316,7 @@ const char *pb_figure_agreement(const struct pb_figure_case *at)
 {
     enum { SHARES = 3 };
     static const char *const shares[] = {"agreed", "contradicted", "undetermined"};
-    struct pb_report_agreement *rows = NULL;
+    struct pb_agreement_row *rows = NULL;
     size_t count = 0;
     struct pb_error err = PB_ERROR_INIT;
     struct pb_heat_map map = {

@@ -94,17 +94,7 @@ static enum pb_status fill_devices(struct pb_report_input *input, struct pb_erro
         const struct pb_member *member = &input->members[i];
 
         input->devices[i] = (struct pb_report_device){
-            .key = member->key,
-            .host = member->host,
-            .model = member->model,
-            .uuid = member->uuid,
-            .pci_bus_id = member->pci_bus_id,
-            .status = member->status,
-            .message = member->message,
-            .rank = member->rank,
-            .slot = member->slot,
-            .tests_ok = member->tests_ok,
-            .tests_failed = member->tests_failed,
+            .member = member,
             .is_recorded = has_device(input, member->key),
         };
         for (size_t k = 0; k < PB_REPORT_COLUMNS; k++)
@@ -131,21 +121,20 @@ static enum pb_status judge(struct pb_report_input *input, const char *policy, s
     return status;
 }
 
-static enum pb_report_severity severity_of(const char *word)
+static enum pb_severity severity_of(const char *word)
 {
-    static const char *const words[] = {"OK", "WARNING", "CRITICAL"};
+    enum pb_severity severity = PB_SEVERITY_OK;
 
-    for (int i = 0; i < 3; i++)
-        if (strcmp(words[i], word) == 0)
-            return (enum pb_report_severity)i;
-    return PB_REPORT_UNKNOWN;
+    while (severity < PB_SEVERITY_UNKNOWN && strcmp(pb_severity_name(severity), word) != 0)
+        severity++;
+    return severity;
 }
 
 /* Is this device one of those that the row is about? */
 static bool concerns(const struct pb_report_input *input, size_t row, size_t device)
 {
     const struct pb_finding_row *finding = &input->rows[row];
-    const struct pb_report_device *what = &input->devices[device];
+    const struct pb_member *what = &input->members[device];
 
     if (input->is_ruled) {
         const struct pb_members *members = &input->ruling.findings.items[row].members;
@@ -167,7 +156,7 @@ static size_t read_members_of(const struct pb_report_input *input, size_t row, s
 
     for (size_t k = 0; k < input->stored_count; k++)
         for (size_t i = 0; input->stored[k].finding == row && i < input->report.device_count; i++)
-            if (strcmp(input->stored[k].device, input->devices[i].key) == 0 &&
+            if (strcmp(input->stored[k].device, input->members[i].key) == 0 &&
                 count < input->report.device_count) {
                 members[count++] = i;
                 break;
@@ -203,29 +192,8 @@ static enum pb_status fill_findings(struct pb_report_input *input, struct pb_err
         return no_memory(input, err);
     input->report.findings = input->findings;
     for (size_t i = 0; i < count && status == PB_OK; i++) {
-        const struct pb_finding_row *row = &input->rows[i];
-
         input->findings[i] = (struct pb_report_finding){
-            .severity = severity_of(row->severity),
-            .level = row->level,
-            .place = row->place,
-            .host = row->host,
-            .device = row->device,
-            .cause = row->cause,
-            .metric = row->metric,
-            .unit = row->unit,
-            .summary = row->summary,
-            .evidence = row->evidence,
-            .evidence_path = row->evidence_path,
-            .advice = row->advice,
-            .value = row->value,
-            .expected = row->expected,
-            .sigmas = row->sigmas,
-            .p = row->p,
-            .metrics = row->metrics,
-            .peers = row->peers,
-            .drain = row->drain != 0,
-        };
+            .row = &input->rows[i], .severity = severity_of(input->rows[i].severity)};
         status = fill_members(input, i, &input->findings[i], err);
     }
     return status;
@@ -288,7 +256,7 @@ static bool has_finding(const struct pb_report_input *input, size_t device)
 static bool is_model_shown(const struct pb_report_input *input, const char *model)
 {
     for (size_t i = 0; i < input->report.detailed_count; i++)
-        if (strcmp(input->devices[input->detailed[i]].model, model) == 0)
+        if (strcmp(input->members[input->detailed[i]].model, model) == 0)
             return true;
     return false;
 }
@@ -301,7 +269,7 @@ static void choose_representatives(struct pb_report_input *input)
     for (int any = 0; any < 2; any++)
         for (size_t i = 0; i < input->report.device_count; i++)
             if (input->report.detailed_count < most && input->devices[i].is_recorded &&
-                !is_model_shown(input, input->devices[i].model) &&
+                !is_model_shown(input, input->members[i].model) &&
                 (any == 1 || !has_finding(input, i)))
                 input->detailed[input->report.detailed_count++] = i;
 }
@@ -318,7 +286,7 @@ static enum pb_status choose_detailed(struct pb_report_input *input, const char 
         return PB_OK;
     }
     for (size_t i = 0; i < input->report.device_count; i++)
-        if (input->devices[i].is_recorded && strcmp(input->devices[i].key, device) == 0)
+        if (input->devices[i].is_recorded && strcmp(input->members[i].key, device) == 0)
             input->detailed[input->report.detailed_count++] = i;
     if (input->report.detailed_count == 0)
         return pb_fail(err, PB_INVALID, "%s: no device %s among %zu (the first is %s)", input->path,
@@ -343,7 +311,7 @@ static bool find_row(struct keeper *keeper, const char *key)
     for (size_t n = 0; n < input->report.device_count; n++) {
         size_t i = (keeper->device + n) % input->report.device_count;
 
-        if (strcmp(input->devices[i].key, key) == 0) {
+        if (strcmp(input->members[i].key, key) == 0) {
             keeper->device = i;
             return true;
         }
@@ -351,25 +319,12 @@ static bool find_row(struct keeper *keeper, const char *key)
     return false;
 }
 
-static void copy_parameter(const struct pb_parameter_row *row, struct pb_report_parameter *copy)
-{
-    *copy = (struct pb_report_parameter){
-        .number = row->number, .low = row->low, .high = row->high, .confidence = row->confidence};
-    PB_TEXT_SET(copy->memory, row->memory);
-    PB_TEXT_SET(copy->name, row->parameter);
-    PB_TEXT_SET(copy->unit, row->unit);
-    PB_TEXT_SET(copy->value, row->value);
-    PB_TEXT_SET(copy->method, row->method);
-    PB_TEXT_SET(copy->evidence, row->evidence);
-    PB_TEXT_SET(copy->reason, row->reason);
-}
-
 static enum pb_status keep_parameter(struct pb_report_input *input, size_t device,
                                      const struct pb_parameter_row *row, struct pb_error *err)
 {
     struct pb_report_device *to = &input->devices[device];
     bool is_full = (to->parameter_count & (to->parameter_count - 1)) == 0; /* 0, 1, 2, 4, … */
-    struct pb_report_parameter *larger;
+    struct pb_parameter_row *larger;
 
     if (is_full) {
         larger = realloc(to->parameters, (2 * to->parameter_count + 1) * sizeof(*larger));
@@ -377,7 +332,7 @@ static enum pb_status keep_parameter(struct pb_report_input *input, size_t devic
             return no_memory(input, err);
         to->parameters = larger;
     }
-    copy_parameter(row, &to->parameters[to->parameter_count++]);
+    to->parameters[to->parameter_count++] = *row;
     return PB_OK;
 }
 
@@ -389,7 +344,7 @@ static enum pb_status keep_number(struct pb_report_input *input, size_t device,
 
     snprintf(name, sizeof(name), "%s.%s", row->memory, row->parameter);
     for (size_t i = 0; i < input->report.finding_count && i < PB_REPORT_FINDINGS_DRAWN; i++) {
-        if (strcmp(input->findings[i].metric, name) != 0)
+        if (strcmp(input->findings[i].row->metric, name) != 0)
             continue;
         if (input->numbers[i] == NULL) {
             input->numbers[i] = calloc(input->report.device_count, sizeof(double));
@@ -431,7 +386,7 @@ static size_t list_unanalysed(const struct pb_report_input *input, struct pb_key
     for (size_t i = 0; i < input->report.device_count; i++)
         if (input->devices[i].is_recorded &&
             ((!input->is_ruled && !input->report.is_one_device) || is_shown(input, i))) {
-            PB_TEXT_SET(keys[count].text, input->devices[i].key);
+            PB_TEXT_SET(keys[count].text, input->members[i].key);
             count++;
         }
     return count;
@@ -512,7 +467,7 @@ static void fill_columns(struct pb_report_input *input)
         metric = pb_sheet_find(sheet, name);
         for (size_t s = 0; s < sheet->subject_count; s++)
             for (size_t i = 0; i < input->report.device_count; i++)
-                if (strcmp(sheet->subjects[s].key, input->devices[i].key) == 0)
+                if (strcmp(sheet->subjects[s].key, input->members[i].key) == 0)
                     input->devices[i].columns[c] = pb_sheet_cell(sheet, s, metric).value;
     }
 }
@@ -562,7 +517,7 @@ static enum pb_status load_recording(void *context, size_t device, const char *t
 {
     const struct pb_report_input *input = context;
 
-    return pb_reader_recording(input->reader, input->devices[device].key, test, recording_out, err);
+    return pb_reader_recording(input->reader, input->members[device].key, test, recording_out, err);
 }
 
 static enum pb_status load_info(void *context, size_t device, struct pb_device_info *info_out,
@@ -570,7 +525,7 @@ static enum pb_status load_info(void *context, size_t device, struct pb_device_i
 {
     const struct pb_report_input *input = context;
 
-    return pb_reader_device(input->reader, input->devices[device].key, info_out, err);
+    return pb_reader_device(input->reader, input->members[device].key, info_out, err);
 }
 
 static enum pb_status load_states(void *context, size_t device, struct pb_state **states_out,
@@ -578,14 +533,17 @@ static enum pb_status load_states(void *context, size_t device, struct pb_state 
 {
     const struct pb_report_input *input = context;
 
-    return pb_reader_states(input->reader, input->devices[device].key, states_out, count_out, err);
+    return pb_reader_states(input->reader, input->members[device].key, states_out, count_out, err);
 }
 
 /* What was inferred for this page goes with the parameters that it shows. */
-static enum pb_status list_agreement(const struct pb_report_input *input, const char *key,
+static enum pb_status load_agreement(void *context, size_t device,
                                      struct pb_agreement_row **rows_out, size_t *count_out,
                                      struct pb_error *err)
 {
+    const struct pb_report_input *input = context;
+    const char *key = input->members[device].key;
+
     if (!input->is_inferred)
         return pb_reader_agreement(input->reader, key, rows_out, count_out, err);
     *rows_out = calloc(input->agreement_count + 1, sizeof(**rows_out));
@@ -597,44 +555,12 @@ static enum pb_status list_agreement(const struct pb_report_input *input, const 
     return PB_OK;
 }
 
-static enum pb_status load_agreement(void *context, size_t device,
-                                     struct pb_report_agreement **rows_out, size_t *count_out,
-                                     struct pb_error *err)
-{
-    const struct pb_report_input *input = context;
-    struct pb_agreement_row *rows = NULL;
-    struct pb_report_agreement *copies;
-    size_t count = 0;
-    enum pb_status status = list_agreement(input, input->devices[device].key, &rows, &count, err);
-
-    if (status != PB_OK)
-        return status;
-    copies = calloc(count + 1, sizeof(*copies));
-    for (size_t i = 0; copies != NULL && i < count; i++) {
-        PB_TEXT_SET(copies[i].test, rows[i].test);
-        copies[i].accesses = rows[i].accesses;
-        copies[i].agreed = rows[i].agreed;
-        copies[i].contradicted = rows[i].contradicted;
-        copies[i].undetermined = rows[i].undetermined;
-    }
-    free(rows);
-    if (copies == NULL)
-        return no_memory(input, err);
-    *rows_out = copies;
-    *count_out = count;
-    return PB_OK;
-}
-
 static void describe_run(struct pb_report_input *input)
 {
     const char *slash = strrchr(input->path, '/');
 
     input->report.file = slash == NULL ? input->path : slash + 1;
-    input->report.run_id = input->run.run_id;
-    input->report.created = input->run.created;
-    input->report.command_line = input->run.command_line;
-    input->report.tool_version = input->run.tool_version;
-    input->report.is_complete = input->run.complete != 0;
+    input->report.run = &input->run;
     input->source =
         (struct pb_report_source){input, load_recording, load_info, load_states, load_agreement};
 }
