@@ -6,12 +6,8 @@
 static const char header[] =
     "device,model,memory,parameter,value,unit,low,high,confidence,method,evidence,reason\n";
 
-static bool is_csv(const char *head, size_t length)
-{
-    return pb_outlet_begins(head, length, header);
-}
-
-static const struct pb_outlet_kind csv_kind = {"a table of plumb-analyze --csv", is_csv};
+static const struct pb_outlet_kind csv_kind = {.name = "a table of plumb-analyze --csv",
+                                               .opening = header};
 
 static void put_text(const char *text, FILE *file)
 {

@@ -20,12 +20,8 @@ struct pb_analysis_report {
 static const char opening[] = "{\"schema\": 2, \"devices\": [";
 static const char closing[] = "\n]}\n";
 
-static bool is_report(const char *head, size_t length)
-{
-    return pb_outlet_begins(head, length, opening);
-}
-
-static const struct pb_outlet_kind report_kind = {"a report of plumb-analyze", is_report};
+static const struct pb_outlet_kind report_kind = {.name = "a report of plumb-analyze",
+                                                  .opening = opening};
 
 enum pb_status pb_report_open(const char *path, struct pb_analysis_report **report_out,
                               struct pb_error *err)

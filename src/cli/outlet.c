@@ -17,9 +17,12 @@ struct pb_outlet {
     struct pb_partial partial; /* no name: an unnamed file, copied to path at the end */
 };
 
-bool pb_outlet_begins(const char *head, size_t length, const char *opening)
+bool pb_outlet_is_of_kind(const struct pb_outlet_kind *kind, const char *head, size_t length)
 {
-    return length >= strlen(opening) && memcmp(head, opening, strlen(opening)) == 0;
+    if (kind->opening == NULL)
+        return kind->is_one(head, length);
+    return length >= strlen(kind->opening) &&
+           memcmp(head, kind->opening, strlen(kind->opening)) == 0;
 }
 
 /* Refuses to write over what is something else: the fleet file itself, say. */
@@ -36,7 +39,7 @@ static enum pb_status check_replaceable(const char *path, const struct pb_outlet
         return pb_fail(err, PB_IO, "%s: cannot stat: %s", path, strerror(errno));
     length = fread(head, 1, sizeof(head), old);
     fclose(old);
-    if (length == 0 || kind->is_one(head, length))
+    if (length == 0 || pb_outlet_is_of_kind(kind, head, length))
         return PB_OK;
     return pb_fail(err, PB_EXISTS, "%s exists and is not %s; it is not overwritten", path,
                    kind->name);

@@ -17,14 +17,15 @@ struct pb_outlet;
 
 /* What an outlet holds, so that it is known again before it is replaced. */
 struct pb_outlet_kind {
-    const char *name;                                /* "a Slurm hostlist", for messages */
+    const char *name;    /* "a Slurm hostlist", for messages */
+    const char *opening; /* what each begins with; NULL: is_one() decides */
     bool (*is_one)(const char *head, size_t length); /* of the old text's first bytes */
 };
 
-/* For is_one(): does the old text begin so? */
-bool pb_outlet_begins(const char *head, size_t length, const char *opening);
-
 enum { PB_OUTLET_HEAD = 4096 }; /* bytes of an old file that is_one() gets */
+
+/* Is it the first bytes of a text of that kind? */
+bool pb_outlet_is_of_kind(const struct pb_outlet_kind *kind, const char *head, size_t length);
 
 /* PB_EXISTS: path holds something of another kind. PB_IO: its folder cannot be written. */
 enum pb_status pb_outlet_open(const char *path, const struct pb_outlet_kind *kind,

@@ -17,12 +17,8 @@ static const double rate_per_number = 0.001;
 
 static const char opening[] = "{\n \"tool\": \"plumb-floors\"";
 
-static bool is_floors(const char *head, size_t length)
-{
-    return pb_outlet_begins(head, length, opening);
-}
-
-const struct pb_outlet_kind pb_ruling_floors_kind = {"floors of plumb-outliers", is_floors};
+const struct pb_outlet_kind pb_ruling_floors_kind = {.name = "floors of plumb-outliers",
+                                                     .opening = opening};
 
 static bool has_floor(const struct pb_metric *metric)
 {

@@ -11,12 +11,8 @@
 /* A report is known again by how it begins: keys come in the order in which they are set. */
 static const char opening[] = "{\n \"tool\": \"plumb-outliers\"";
 
-static bool is_report(const char *head, size_t length)
-{
-    return pb_outlet_begins(head, length, opening);
-}
-
-const struct pb_outlet_kind pb_ruling_json_kind = {"a report of plumb-outliers", is_report};
+const struct pb_outlet_kind pb_ruling_json_kind = {.name = "a report of plumb-outliers",
+                                                   .opening = opening};
 
 static void set_text(json_t *object, const char *key, const char *text)
 {

@@ -14,13 +14,8 @@
 
 static const char opening[] = "# HELP plumb_";
 
-static bool is_textfile(const char *head, size_t length)
-{
-    return pb_outlet_begins(head, length, opening);
-}
-
-const struct pb_outlet_kind pb_ruling_prometheus_kind = {"a Prometheus textfile of plumb",
-                                                         is_textfile};
+const struct pb_outlet_kind pb_ruling_prometheus_kind = {.name = "a Prometheus textfile of plumb",
+                                                         .opening = opening};
 
 /* The textfile in the making. Every sample of a simulated run has a label that says so. */
 struct textfile {

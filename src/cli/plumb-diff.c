@@ -177,11 +177,6 @@ static void print(const struct comparison *comparison, const struct options *opt
 
 static const char opening[] = "{\"schema\": 1, \"diff\": {";
 
-static bool is_diff(const char *head, size_t length)
-{
-    return pb_outlet_begins(head, length, opening);
-}
-
 static json_t *number(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
@@ -237,7 +232,7 @@ static json_t *describe_pair(const struct comparison *comparison, size_t index)
 static enum pb_status write_json(const struct comparison *comparison, const struct options *options,
                                  struct pb_error *err)
 {
-    static const struct pb_outlet_kind kind = {"JSON of plumb-diff", is_diff};
+    static const struct pb_outlet_kind kind = {.name = "JSON of plumb-diff", .opening = opening};
     struct pb_outlet *outlet = NULL;
     enum pb_status status = pb_outlet_open(options->json, &kind, &outlet, err);
     FILE *file;

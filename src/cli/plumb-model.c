@@ -144,12 +144,8 @@ static enum pb_status explain_trace(struct session *session, const char *path, s
 
 static const char opening[] = "{\"schema\": 1, \"tool\": \"plumb-model\"";
 
-static bool is_model_json(const char *head, size_t length)
-{
-    return pb_outlet_begins(head, length, opening);
-}
-
-static const struct pb_outlet_kind json_kind = {"a report of plumb-model", is_model_json};
+static const struct pb_outlet_kind json_kind = {.name = "a report of plumb-model",
+                                                .opening = opening};
 
 static enum pb_status write_json(const struct session *session, struct pb_outlet *outlet,
                                  struct pb_error *err)

@@ -15,12 +15,8 @@ struct options {
     const char *file, *output, *device, *policy;
 };
 
-static bool is_report(const char *head, size_t length)
-{
-    return pb_outlet_begins(head, length, pb_report_opening);
-}
-
-static const struct pb_outlet_kind report_kind = {"a page of plumb-report", is_report};
+static const struct pb_outlet_kind report_kind = {.name = "a page of plumb-report",
+                                                  .opening = pb_report_opening};
 
 static void announce(const char *path, const char *lacking, size_t devices)
 {

@@ -12,12 +12,7 @@
 
 #include "cli/outlet.h"
 
-static bool begins_with_a(const char *head, size_t length)
-{
-    return length > 0 && head[0] == 'a';
-}
-
-static const struct pb_outlet_kind kind = {"a text that begins with a", begins_with_a};
+static const struct pb_outlet_kind kind = {.name = "a text that begins with a", .opening = "a"};
 
 /* Every case has a folder of its own, and works in it. */
 static int enter_folder(void **state)

@@ -377,7 +377,7 @@ static void test_json__is_what_its_document_says(void **state)
     int code, drain;
 
     assert_non_null(root);
-    assert_true(pb_ruling_json_kind.is_one(text, strlen(text)));
+    assert_true(pb_outlet_is_of_kind(&pb_ruling_json_kind, text, strlen(text)));
     assert_int_equal(json_unpack(root, "{s:i, s:[{s:s, s:s, s:b, s:n, s:n, s:n}, {s:s, s:n}]}",
                                  "exit_code", &code, "findings", "severity", &severity, "cause",
                                  &cause, "drain", &drain, "value", "metric", "slot", "host", &host,
@@ -396,12 +396,12 @@ static void test_kinds__know_their_own_and_refuse_others(void **state)
 {
     const char *text = write_out(*state, pb_ruling_write_prometheus);
 
-    assert_true(pb_ruling_prometheus_kind.is_one(text, strlen(text)));
-    assert_false(pb_ruling_hostlist_kind.is_one(text, strlen(text)));
-    assert_false(pb_ruling_json_kind.is_one(text, strlen(text)));
-    assert_true(pb_ruling_hostlist_kind.is_one("n[01-02],login\n", 15));
-    assert_false(pb_ruling_hostlist_kind.is_one("n1\nn2\n", 6));
-    assert_false(pb_ruling_hostlist_kind.is_one("\211HDF\r\n\032\n", 8));
+    assert_true(pb_outlet_is_of_kind(&pb_ruling_prometheus_kind, text, strlen(text)));
+    assert_false(pb_outlet_is_of_kind(&pb_ruling_hostlist_kind, text, strlen(text)));
+    assert_false(pb_outlet_is_of_kind(&pb_ruling_json_kind, text, strlen(text)));
+    assert_true(pb_outlet_is_of_kind(&pb_ruling_hostlist_kind, "n[01-02],login\n", 15));
+    assert_false(pb_outlet_is_of_kind(&pb_ruling_hostlist_kind, "n1\nn2\n", 6));
+    assert_false(pb_outlet_is_of_kind(&pb_ruling_hostlist_kind, "\211HDF\r\n\032\n", 8));
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_scene, clear_scene)
