@@ -16,7 +16,7 @@ struct pb_workers {
     const char *path;
     const struct pb_key *keys;
     size_t count, next;
-    bool with_metrics;
+    enum pb_wanted wanted;
     struct pb_worker workers[PB_WORKERS_MAX];
     size_t jobs;
 };
@@ -30,8 +30,7 @@ struct answer {
     bool has_metrics;
 };
 
-/* What the device is compared by; nothing where it cannot be read, which whoever compares reports.
- */
+/* What the device is compared by. */
 static enum pb_status observe(struct pb_device_source *source, const struct pb_device_info *info,
                               const struct pb_parameters *parameters, struct pb_sheet *sheet_out,
                               struct pb_error *err)
@@ -59,30 +58,45 @@ static enum pb_status observe(struct pb_device_source *source, const struct pb_d
         *sheet_out = sheet;
     else
         pb_sheet_clear(&sheet);
-    return status == PB_NO_MEMORY ? status : PB_OK;
+    return status;
 }
 
-static enum pb_status analyse(struct pb_reader *reader, const char *key, bool with_metrics,
+static enum pb_status infer(struct pb_device_source *source, const struct pb_device_info *info,
+                            struct pb_device_result *result, struct pb_error *err)
+{
+    struct pb_recordings recordings = {source, pb_device_source_load};
+    char place[PB_MESSAGE_LENGTH];
+    enum pb_status status;
+
+    snprintf(place, sizeof(place), "/devices/%s", source->key);
+    status = pb_infer_device(info, place, &recordings, &result->parameters, &result->analysed, err);
+    if (status == PB_OK)
+        status = pb_policies_by_replay(&result->parameters, place, &recordings, err);
+    if (status == PB_OK)
+        status = pb_agreement_measure(&result->parameters, &recordings, &result->agreement, err);
+    return status;
+}
+
+static enum pb_status analyse(struct pb_reader *reader, const char *key, enum pb_wanted wanted,
                               struct pb_device_result *result_out, struct pb_error *err)
 {
     struct pb_device_source source = {.reader = reader, .key = key};
-    struct pb_recordings recordings = {&source, pb_device_source_load};
     struct pb_device_result result = {.analysed = 0};
     struct pb_device_info info;
-    char place[PB_MESSAGE_LENGTH];
     enum pb_status status = pb_reader_device(reader, key, &info, err);
 
     if (status != PB_OK)
         return status;
-    snprintf(place, sizeof(place), "/devices/%s", key);
-    status = pb_infer_device(&info, place, &recordings, &result.parameters, &result.analysed, err);
-    if (status != PB_OK)
-        return status;
-    status = pb_policies_by_replay(&result.parameters, place, &recordings, err);
-    if (status == PB_OK)
-        status = pb_agreement_measure(&result.parameters, &recordings, &result.agreement, err);
-    if (status == PB_OK && with_metrics)
-        status = observe(&source, &info, &result.parameters, &result.sheet, err);
+    if ((wanted & PB_WANT_PARAMETERS) != 0)
+        status = infer(&source, &info, &result, err);
+    if (status == PB_OK && (wanted & PB_WANT_METRICS) != 0) {
+        bool is_inferred = (wanted & PB_WANT_PARAMETERS) != 0;
+
+        status =
+            observe(&source, &info, is_inferred ? &result.parameters : NULL, &result.sheet, err);
+        if (is_inferred && status != PB_NO_MEMORY)
+            status = PB_OK; /* whoever compares reports that it cannot */
+    }
     if (status != PB_OK) {
         pb_parameters_clear(&result.parameters);
         pb_agreement_clear(&result.agreement);
@@ -133,14 +147,14 @@ static bool send_answer(int pipe, enum pb_status status, const struct pb_device_
 }
 
 /* One device by a reader of its own: what HDF5 keeps of a file's objects grows while it is open. */
-static enum pb_status open_and_analyse(const char *path, const char *key, bool with_metrics,
+static enum pb_status open_and_analyse(const char *path, const char *key, enum pb_wanted wanted,
                                        struct pb_device_result *result_out, struct pb_error *err)
 {
     struct pb_reader *reader = NULL;
     enum pb_status status = pb_reader_open(path, &reader, err);
 
     if (status == PB_OK)
-        status = analyse(reader, key, with_metrics, result_out, err);
+        status = analyse(reader, key, wanted, result_out, err);
     pb_reader_close(reader);
     return status;
 }
@@ -154,8 +168,8 @@ static void work(void *context, size_t first, int pipe)
 
     for (size_t i = first; i < workers->count && heard; i += workers->jobs) {
         struct pb_device_result result = {.analysed = 0};
-        enum pb_status status = open_and_analyse(workers->path, workers->keys[i].text,
-                                                 workers->with_metrics, &result, &err);
+        enum pb_status status =
+            open_and_analyse(workers->path, workers->keys[i].text, workers->wanted, &result, &err);
 
         heard = send_answer(pipe, status, &result, &err) && status == PB_OK;
         pb_parameters_clear(&result.parameters);
@@ -165,7 +179,7 @@ static void work(void *context, size_t first, int pipe)
 }
 
 enum pb_status pb_workers_start(const char *path, const struct pb_key *keys, size_t count,
-                                size_t jobs, bool with_metrics, struct pb_workers **workers_out,
+                                size_t jobs, enum pb_wanted wanted, struct pb_workers **workers_out,
                                 struct pb_error *err)
 {
     struct pb_workers *workers = calloc(1, sizeof(*workers));
@@ -176,7 +190,7 @@ enum pb_status pb_workers_start(const char *path, const struct pb_key *keys, siz
     jobs = jobs > PB_WORKERS_MAX ? PB_WORKERS_MAX : jobs;
     jobs = jobs > count ? count : jobs;
     *workers = (struct pb_workers){
-        .path = path, .keys = keys, .count = count, .jobs = jobs, .with_metrics = with_metrics};
+        .path = path, .keys = keys, .count = count, .jobs = jobs, .wanted = wanted};
     for (size_t i = 0; i < jobs && status == PB_OK; i++)
         status = pb_worker_start(workers->workers, i, work, workers, err);
     if (status != PB_OK) {

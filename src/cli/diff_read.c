@@ -94,8 +94,8 @@ static enum pb_status infer(struct pb_diff_side *side, struct pb_error *err)
             count++;
         }
     if (status == PB_OK && count > 0)
-        status =
-            pb_workers_start(side->path, keys, count, pb_worker_processors(), false, &workers, err);
+        status = pb_workers_start(side->path, keys, count, pb_worker_processors(),
+                                  PB_WANT_PARAMETERS, &workers, err);
     side->is_stored = count == 0;
     for (size_t i = 0, k = 0; i < side->count && status == PB_OK; i++) {
         struct pb_device_result result = {.analysed = 0};

@@ -105,7 +105,9 @@ static enum pb_status analyse_devices(struct analysis *analysis, const struct op
 
     if (analysis->count > 0)
         status = pb_workers_start(options->file, analysis->keys, analysis->count, options->jobs,
-                                  is_stored(options), &workers, err);
+                                  is_stored(options) ? PB_WANT_PARAMETERS | PB_WANT_METRICS
+                                                     : PB_WANT_PARAMETERS,
+                                  &workers, err);
     for (size_t i = 0; i < analysis->count && status == PB_OK; i++) {
         struct pb_device_result result = {.analysed = 0};
 

@@ -16,19 +16,6 @@ static enum pb_status no_memory(const struct pb_report_input *input, struct pb_e
 
 /* ---- devices ---- */
 
-static int compare_keys(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
-
-static bool has_device(const struct pb_report_input *input, const char *key)
-{
-    struct pb_key wanted = {""};
-
-    PB_TEXT_SET(wanted.text, key);
-    return bsearch(&wanted, input->keys, input->key_count, sizeof(wanted), compare_keys) != NULL;
-}
-
 static int compare_members(const void *a, const void *b)
 {
     const struct pb_member *left = a, *right = b;
@@ -40,46 +27,16 @@ static int compare_members(const void *a, const void *b)
                                      : (left->rank > right->rank) - (left->rank < right->rank);
 }
 
-/* The row of a device of which /fleet does not speak: its run did not end as it should. */
-static void write_unlisted(const char *key, struct pb_member *row_out)
+/* By node and slot. */
+static enum pb_status read_list(struct pb_report_input *input, struct pb_error *err)
 {
-    const char *dot = strrchr(key, '.');
+    struct pb_fleet_list *list = &input->list;
+    enum pb_status status = pb_fleet_list_read(input->reader, input->path, list, err);
 
-    *row_out = (struct pb_member){.rank = -1, .slot = -1, .message = "no row of /fleet has it"};
-    PB_TEXT_SET(row_out->key, key);
-    PB_TEXT_SET(row_out->status, pb_member_status_name(PB_MEMBER_PARTIAL));
-    snprintf(row_out->host, sizeof(row_out->host), "%.*s",
-             dot == NULL ? (int)strlen(key) : (int)(dot - key), key);
-}
-
-/* Rows of /fleet, and one for each device without. */
-static enum pb_status read_members(struct pb_report_input *input, struct pb_error *err)
-{
-    size_t count = 0, listed;
-    enum pb_status status = pb_reader_members(input->reader, &input->members, &count, err);
-    struct pb_member *members;
-
-    if (status == PB_OK)
-        status = pb_reader_devices(input->reader, &input->keys, &input->key_count, err);
     if (status != PB_OK)
         return status;
-    members = realloc(input->members, (count + input->key_count + 1) * sizeof(*members));
-    if (members == NULL)
-        return no_memory(input, err);
-    input->members = members;
-    listed = count;
-    for (size_t i = 0; i < input->key_count; i++) {
-        bool is_listed = false;
-
-        for (size_t k = 0; k < listed && !is_listed; k++)
-            is_listed = strcmp(members[k].key, input->keys[i].text) == 0;
-        if (!is_listed)
-            write_unlisted(input->keys[i].text, &members[count++]);
-    }
-    qsort(members, count, sizeof(*members), compare_members);
-    input->report.device_count = count;
-    if (count == 0)
-        return pb_fail(err, PB_INVALID, "%s: expected devices, found an empty fleet", input->path);
+    qsort(list->members, list->member_count, sizeof(*list->members), compare_members);
+    input->report.device_count = list->member_count;
     return PB_OK;
 }
 
@@ -91,11 +48,11 @@ static enum pb_status fill_devices(struct pb_report_input *input, struct pb_erro
     if (input->devices == NULL)
         return no_memory(input, err);
     for (size_t i = 0; i < count; i++) {
-        const struct pb_member *member = &input->members[i];
+        const struct pb_member *member = &input->list.members[i];
 
         input->devices[i] = (struct pb_report_device){
             .member = member,
-            .is_recorded = has_device(input, member->key),
+            .is_recorded = pb_fleet_list_has(&input->list, member->key),
         };
         for (size_t k = 0; k < PB_REPORT_COLUMNS; k++)
             input->devices[i].columns[k] = NAN;
@@ -134,7 +91,7 @@ static enum pb_severity severity_of(const char *word)
 static bool concerns(const struct pb_report_input *input, size_t row, size_t device)
 {
     const struct pb_finding_row *finding = &input->rows[row];
-    const struct pb_member *what = &input->members[device];
+    const struct pb_member *what = &input->list.members[device];
 
     if (input->is_ruled) {
         const struct pb_members *members = &input->ruling.findings.items[row].members;
@@ -156,7 +113,7 @@ static size_t read_members_of(const struct pb_report_input *input, size_t row, s
 
     for (size_t k = 0; k < input->stored_count; k++)
         for (size_t i = 0; input->stored[k].finding == row && i < input->report.device_count; i++)
-            if (strcmp(input->stored[k].device, input->members[i].key) == 0 &&
+            if (strcmp(input->stored[k].device, input->list.members[i].key) == 0 &&
                 count < input->report.device_count) {
                 members[count++] = i;
                 break;
@@ -222,7 +179,7 @@ static enum pb_status read_findings(struct pb_report_input *input, const char *p
 
     if (status == PB_NOT_FOUND) {
         if (announce != NULL && policy == NULL)
-            announce(input->path, "verdict", input->key_count);
+            announce(input->path, "verdict", input->list.key_count);
         pb_reader_close(input->reader); /* workers have readers of their own */
         input->reader = NULL;
         *err = (struct pb_error)PB_ERROR_INIT;
@@ -256,7 +213,7 @@ static bool has_finding(const struct pb_report_input *input, size_t device)
 static bool is_model_shown(const struct pb_report_input *input, const char *model)
 {
     for (size_t i = 0; i < input->report.detailed_count; i++)
-        if (strcmp(input->members[input->detailed[i]].model, model) == 0)
+        if (strcmp(input->list.members[input->detailed[i]].model, model) == 0)
             return true;
     return false;
 }
@@ -269,7 +226,7 @@ static void choose_representatives(struct pb_report_input *input)
     for (int any = 0; any < 2; any++)
         for (size_t i = 0; i < input->report.device_count; i++)
             if (input->report.detailed_count < most && input->devices[i].is_recorded &&
-                !is_model_shown(input, input->members[i].model) &&
+                !is_model_shown(input, input->list.members[i].model) &&
                 (any == 1 || !has_finding(input, i)))
                 input->detailed[input->report.detailed_count++] = i;
 }
@@ -286,12 +243,12 @@ static enum pb_status choose_detailed(struct pb_report_input *input, const char 
         return PB_OK;
     }
     for (size_t i = 0; i < input->report.device_count; i++)
-        if (input->devices[i].is_recorded && strcmp(input->members[i].key, device) == 0)
+        if (input->devices[i].is_recorded && strcmp(input->list.members[i].key, device) == 0)
             input->detailed[input->report.detailed_count++] = i;
     if (input->report.detailed_count == 0)
         return pb_fail(err, PB_INVALID, "%s: no device %s among %zu (the first is %s)", input->path,
-                       device, input->key_count,
-                       input->key_count > 0 ? input->keys[0].text : "none");
+                       device, input->list.key_count,
+                       input->list.key_count > 0 ? input->list.keys[0].text : "none");
     input->report.detailed_count = 1;
     input->report.is_one_device = true;
     return PB_OK;
@@ -311,7 +268,7 @@ static bool find_row(struct keeper *keeper, const char *key)
     for (size_t n = 0; n < input->report.device_count; n++) {
         size_t i = (keeper->device + n) % input->report.device_count;
 
-        if (strcmp(input->members[i].key, key) == 0) {
+        if (strcmp(input->list.members[i].key, key) == 0) {
             keeper->device = i;
             return true;
         }
@@ -386,7 +343,7 @@ static size_t list_unanalysed(const struct pb_report_input *input, struct pb_key
     for (size_t i = 0; i < input->report.device_count; i++)
         if (input->devices[i].is_recorded &&
             ((!input->is_ruled && !input->report.is_one_device) || is_shown(input, i))) {
-            PB_TEXT_SET(keys[count].text, input->members[i].key);
+            PB_TEXT_SET(keys[count].text, input->list.members[i].key);
             count++;
         }
     return count;
@@ -432,8 +389,8 @@ static enum pb_status infer_devices(struct pb_report_input *input, const struct 
                                     size_t count, struct keeper *keeper, struct pb_error *err)
 {
     struct pb_workers *workers = NULL;
-    enum pb_status status =
-        pb_workers_start(input->path, keys, count, pb_worker_processors(), false, &workers, err);
+    enum pb_status status = pb_workers_start(input->path, keys, count, pb_worker_processors(),
+                                             PB_WANT_PARAMETERS, &workers, err);
 
     for (size_t i = 0; i < count && status == PB_OK; i++) {
         struct pb_device_result result = {.analysed = 0};
@@ -467,7 +424,7 @@ static void fill_columns(struct pb_report_input *input)
         metric = pb_sheet_find(sheet, name);
         for (size_t s = 0; s < sheet->subject_count; s++)
             for (size_t i = 0; i < input->report.device_count; i++)
-                if (strcmp(sheet->subjects[s].key, input->members[i].key) == 0)
+                if (strcmp(sheet->subjects[s].key, input->list.members[i].key) == 0)
                     input->devices[i].columns[c] = pb_sheet_cell(sheet, s, metric).value;
     }
 }
@@ -517,7 +474,8 @@ static enum pb_status load_recording(void *context, size_t device, const char *t
 {
     const struct pb_report_input *input = context;
 
-    return pb_reader_recording(input->reader, input->members[device].key, test, recording_out, err);
+    return pb_reader_recording(input->reader, input->list.members[device].key, test, recording_out,
+                               err);
 }
 
 static enum pb_status load_info(void *context, size_t device, struct pb_device_info *info_out,
@@ -525,7 +483,7 @@ static enum pb_status load_info(void *context, size_t device, struct pb_device_i
 {
     const struct pb_report_input *input = context;
 
-    return pb_reader_device(input->reader, input->members[device].key, info_out, err);
+    return pb_reader_device(input->reader, input->list.members[device].key, info_out, err);
 }
 
 static enum pb_status load_states(void *context, size_t device, struct pb_state **states_out,
@@ -533,7 +491,8 @@ static enum pb_status load_states(void *context, size_t device, struct pb_state 
 {
     const struct pb_report_input *input = context;
 
-    return pb_reader_states(input->reader, input->members[device].key, states_out, count_out, err);
+    return pb_reader_states(input->reader, input->list.members[device].key, states_out, count_out,
+                            err);
 }
 
 /* What was inferred for this page goes with the parameters that it shows. */
@@ -542,7 +501,7 @@ static enum pb_status load_agreement(void *context, size_t device,
                                      struct pb_error *err)
 {
     const struct pb_report_input *input = context;
-    const char *key = input->members[device].key;
+    const char *key = input->list.members[device].key;
 
     if (!input->is_inferred)
         return pb_reader_agreement(input->reader, key, rows_out, count_out, err);
@@ -577,7 +536,7 @@ enum pb_status pb_report_read(const char *path, const char *device, const char *
     if (status == PB_OK)
         status = pb_reader_run(input->reader, &input->run, err);
     if (status == PB_OK)
-        status = read_members(input, err);
+        status = read_list(input, err);
     if (status == PB_OK)
         status = fill_devices(input, err);
     if (status == PB_OK && device == NULL)
@@ -610,6 +569,5 @@ void pb_report_input_clear(struct pb_report_input *input)
     free(input->detailed);
     free(input->rows);
     free(input->stored);
-    free(input->keys);
-    free(input->members);
+    pb_fleet_list_clear(&input->list);
 }
