@@ -110,6 +110,23 @@ static enum pb_status write_rows(FILE *file, const char *key,
     return status;
 }
 
+void pb_agreement_row_of(const char *key, const struct pb_agreement_test *test,
+                         struct pb_agreement_row *row_out)
+{
+    *row_out = (struct pb_agreement_row){.accesses = test->accesses,
+                                         .agreed = test->agreed,
+                                         .contradicted = test->contradicted,
+                                         .undetermined = test->undetermined,
+                                         .parameter_accesses = test->reasons[0].accesses,
+                                         .worst_point = test->worst_point,
+                                         .worst_accesses = test->worst_accesses,
+                                         .worst_contradicted = test->worst_contradicted};
+    PB_TEXT_SET(row_out->device, key);
+    PB_TEXT_SET(row_out->test, test->test);
+    PB_TEXT_SET(row_out->parameter, test->reasons[0].name);
+    pb_agreement_describe_reasons(test, row_out->reasons, sizeof(row_out->reasons));
+}
+
 static enum pb_status write_agreement(struct pb_results *results, const char *key,
                                       const struct pb_agreement *agreement, struct pb_error *err)
 {
@@ -118,20 +135,9 @@ static enum pb_status write_agreement(struct pb_results *results, const char *ke
     if (results->agreement == NULL)
         return pb_fail(err, PB_IO, "no temporary file for the agreement: %s", strerror(errno));
     for (size_t i = 0; i < agreement->count; i++) {
-        const struct pb_agreement_test *test = &agreement->tests[i];
-        struct pb_agreement_row row = {.accesses = test->accesses,
-                                       .agreed = test->agreed,
-                                       .contradicted = test->contradicted,
-                                       .undetermined = test->undetermined,
-                                       .parameter_accesses = test->reasons[0].accesses,
-                                       .worst_point = test->worst_point,
-                                       .worst_accesses = test->worst_accesses,
-                                       .worst_contradicted = test->worst_contradicted};
+        struct pb_agreement_row row;
 
-        PB_TEXT_SET(row.device, key);
-        PB_TEXT_SET(row.test, test->test);
-        PB_TEXT_SET(row.parameter, test->reasons[0].name);
-        pb_agreement_describe_reasons(test, row.reasons, sizeof(row.reasons));
+        pb_agreement_row_of(key, &agreement->tests[i], &row);
         if (fwrite(&row, sizeof(row), 1, results->agreement) != 1)
             return pb_fail(err, PB_IO, "temporary file of the agreement: %s", strerror(errno));
     }

@@ -36,6 +36,8 @@ struct pb_results {
 /* A parameter of a device as the fleet file keeps it. */
 void pb_parameter_row_of(const char *key, const struct pb_parameter *parameter,
                          struct pb_parameter_row *row_out);
+void pb_agreement_row_of(const char *key, const struct pb_agreement_test *test,
+                         struct pb_agreement_row *row_out);
 
 /* PB_NO_MEMORY; PB_IO: no temporary file, or no room in it. */
 enum pb_status pb_results_add(struct pb_results *results, const char *key, const char *model,

@@ -350,38 +350,32 @@ static size_t list_unanalysed(const struct pb_report_input *input, struct pb_key
 }
 
 /* The agreement of a device that is shown, beside what others have. */
-static enum pb_status keep_agreement(struct pb_report_input *input,
-                                     const struct pb_results *results, struct pb_error *err)
+static enum pb_status keep_agreement(struct pb_report_input *input, const char *key,
+                                     const struct pb_agreement *agreement, struct pb_error *err)
 {
-    size_t count = input->agreement_count + results->agreement_count;
+    size_t count = input->agreement_count + agreement->count;
     struct pb_agreement_row *rows = realloc(input->agreement, (count + 1) * sizeof(*rows));
-    enum pb_status status;
 
     if (rows == NULL)
         return no_memory(input, err);
     input->agreement = rows;
-    if (results->agreement_count == 0)
-        return PB_OK;
-    status = pb_results_read_agreement(results, 0, results->agreement_count,
-                                       &rows[input->agreement_count], err);
-    if (status == PB_OK)
-        input->agreement_count = count;
-    return status;
+    for (size_t i = 0; i < agreement->count; i++)
+        pb_agreement_row_of(key, &agreement->tests[i], &rows[input->agreement_count++]);
+    return PB_OK;
 }
 
-static enum pb_status keep_results(struct keeper *keeper, const struct pb_results *results,
-                                   struct pb_error *err)
+static enum pb_status keep_result(struct keeper *keeper, const char *key,
+                                  const struct pb_device_result *result, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
     struct pb_parameter_row row;
 
-    for (size_t k = 0; status == PB_OK && k < results->parameter_count; k++) {
-        status = pb_results_read(results, k, 1, &row, err);
-        if (status == PB_OK)
-            status = keep_row(keeper, &row, err);
+    for (size_t k = 0; status == PB_OK && k < result->parameters.count; k++) {
+        pb_parameter_row_of(key, &result->parameters.items[k], &row);
+        status = keep_row(keeper, &row, err);
     }
     if (status == PB_OK && is_shown(keeper->input, keeper->device))
-        status = keep_agreement(keeper->input, results, err);
+        status = keep_agreement(keeper->input, key, &result->agreement, err);
     return status;
 }
 
@@ -394,15 +388,10 @@ static enum pb_status infer_devices(struct pb_report_input *input, const struct 
 
     for (size_t i = 0; i < count && status == PB_OK; i++) {
         struct pb_device_result result = {.analysed = 0};
-        struct pb_results results = {0};
 
         status = pb_workers_next(workers, &result, err);
         if (status == PB_OK)
-            status = pb_results_add(&results, keys[i].text, result.model, &result.parameters,
-                                    &result.agreement, err);
-        if (status == PB_OK)
-            status = keep_results(keeper, &results, err);
-        pb_results_clear(&results);
+            status = keep_result(keeper, keys[i].text, &result, err);
         pb_parameters_clear(&result.parameters);
         pb_agreement_clear(&result.agreement);
     }
