@@ -71,18 +71,13 @@ enum pb_status pb_test_cluster_shared(struct pb_bench *bench, struct pb_recordin
                                       struct pb_error *err)
 {
     size_t sm_count = bench->info.sm_count, taken = 0;
-    double *sms = calloc(sm_count, sizeof(*sms));
     struct room room = {NULL, NULL, NULL};
     const struct pb_grid_axis axes[] = {
-        {"sm", "", "streaming multiprocessor that loads", sms, NULL, sm_count},
-        {"other", "", "the one whose shared memory it is", sms, NULL, sm_count},
+        PB_GRID_COUNTED("sm", "streaming multiprocessor that loads", sm_count),
+        PB_GRID_COUNTED("other", "the one whose shared memory it is", sm_count),
     };
     enum pb_status status = open_room(bench, &room, err);
 
-    if (status == PB_OK && sms == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu SMs", sm_count);
-    for (size_t i = 0; status == PB_OK && i < sm_count; i++)
-        sms[i] = (double)i;
     if (status == PB_OK)
         status = pb_grid_open(&recording->matrix, axes, 2, "cycle", "of one dependent load", err);
     /* from the largest clusters on: smaller ones reach the SMs that those leave over */
@@ -96,7 +91,6 @@ enum pb_status pb_test_cluster_shared(struct pb_bench *bench, struct pb_recordin
         status = pb_grid_forgive(status);
     }
     close_room(&room);
-    free(sms);
     return status == PB_OK && taken == 0 ? PB_UNSUPPORTED : status;
 }
 
