@@ -1,11 +1,10 @@
 /* The penalised likelihood of units, and the greedy search; see attribute.h. */
 #include "analysis/verdict/attribute.h"
+#include "core/reserve.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "analysis/verdict/room.h"
 
 enum {
     NODES_MIN = 3,        /* with fewer nothing tells a node from its devices */
@@ -205,16 +204,15 @@ static struct candidate best_of(struct search *search)
 static enum pb_status add_unit(struct search *search, const struct pb_unit *unit)
 {
     struct pb_units *units = search->units;
-    struct pb_unit *items =
-        pb_with_room(units->items, units->count, &units->capacity, sizeof(*items));
-    size_t *members = calloc(search->affected_count + 1, sizeof(*members));
+    size_t *members;
+    enum pb_status status =
+        PB_RESERVE(units->items, units->count, units->capacity, "units", search->err);
 
-    if (items != NULL)
-        units->items = items;
-    if (items == NULL || members == NULL) {
-        free(members);
+    if (status != PB_OK)
+        return status;
+    members = calloc(search->affected_count + 1, sizeof(*members));
+    if (members == NULL)
         return pb_fail(search->err, PB_NO_MEMORY, "out of memory for %zu units", units->count + 1);
-    }
     units->items[units->count] = *unit;
     units->items[units->count++].members = members;
     return PB_OK;

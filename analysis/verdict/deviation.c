@@ -1,10 +1,9 @@
 /* What the scores of one device say; see deviation.h. */
 #include "analysis/verdict/deviation.h"
+#include "core/reserve.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-#include "analysis/verdict/room.h"
 
 static bool is_absolute(const struct pb_metric *metric)
 {
@@ -80,15 +79,12 @@ static struct pb_deviation from_past(const struct pb_sheet *sheet, const struct 
 static enum pb_status add(struct pb_deviations *deviations, const struct pb_deviation *deviation,
                           struct pb_error *err)
 {
-    struct pb_deviation *items =
-        pb_with_room(deviations->items, deviations->count, &deviations->capacity, sizeof(*items));
+    enum pb_status status =
+        PB_RESERVE(deviations->items, deviations->count, deviations->capacity, "deviations", err);
 
-    if (items == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory for %zu deviations",
-                       deviations->count + 1);
-    deviations->items = items;
-    deviations->items[deviations->count++] = *deviation;
-    return PB_OK;
+    if (status == PB_OK)
+        deviations->items[deviations->count++] = *deviation;
+    return status;
 }
 
 enum pb_status pb_deviations_read(const struct pb_sheet *sheet, const struct pb_scores *scores,

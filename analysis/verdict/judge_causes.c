@@ -10,7 +10,7 @@
 #include "analysis/verdict/cause.h"
 #include "analysis/verdict/judge.h"
 #include "analysis/verdict/population.h"
-#include "analysis/verdict/room.h"
+#include "core/reserve.h"
 
 enum { EVEN_DEVICES_MIN = 4 };
 
@@ -66,14 +66,10 @@ static enum pb_status diagnose(struct work *work, size_t member)
     for (unsigned number = 1;
          status == PB_OK && pb_cause_next(verdict->sheet, deviations, number, &which.diagnosis);
          number++) {
-        struct diagnosed *diagnosed =
-            pb_with_room(work->diagnosed, work->count, &work->capacity, sizeof(*diagnosed));
-
-        if (diagnosed == NULL)
-            return pb_fail(verdict->err, PB_NO_MEMORY, "out of memory for %zu diagnoses",
-                           work->count + 1);
-        work->diagnosed = diagnosed;
-        work->diagnosed[work->count++] = which;
+        status =
+            PB_RESERVE(work->diagnosed, work->count, work->capacity, "diagnoses", verdict->err);
+        if (status == PB_OK)
+            work->diagnosed[work->count++] = which;
     }
     return status;
 }

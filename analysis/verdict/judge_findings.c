@@ -5,7 +5,7 @@
 
 #include "analysis/verdict/judge.h"
 #include "analysis/verdict/policy.h"
-#include "analysis/verdict/room.h"
+#include "core/reserve.h"
 
 static bool copy_members(const struct pb_members *members, struct pb_members *copy_out)
 {
@@ -25,19 +25,19 @@ enum pb_status pb_verdict_add(struct pb_verdict *verdict, const struct pb_findin
                               const struct pb_members *counterparts)
 {
     struct pb_findings *findings = &verdict->findings;
-    struct pb_finding *items =
-        pb_with_room(findings->items, findings->count, &findings->capacity, sizeof(*items));
+    enum pb_status status =
+        PB_RESERVE(findings->items, findings->count, findings->capacity, "findings", verdict->err);
     struct pb_finding added = *finding;
     size_t group_size = finding->group > 0 && finding->group <= verdict->scores->group_count
                             ? verdict->scores->groups[finding->group - 1].member_count
                             : 0;
 
-    if (items != NULL)
-        findings->items = items;
+    if (status != PB_OK)
+        return status;
     added.counterparts = (struct pb_members){0};
-    if (items == NULL || !copy_members(members, &added.members) ||
+    if (!copy_members(members, &added.members) ||
         !copy_members(counterparts, &added.counterparts)) {
-        free(items == NULL ? NULL : added.members.subjects);
+        free(added.members.subjects);
         return pb_fail(verdict->err, PB_NO_MEMORY, "out of memory adding finding %zu",
                        findings->count + 1);
     }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analysis/verdict/judge.h"
-#include "analysis/verdict/room.h"
+#include "core/reserve.h"
 
 /* Below it nobody doubts which part of a group is the healthy one. */
 #define LISTED_SHARE (1.0 / 3.0)
@@ -56,24 +56,23 @@ static bool is_anomaly(const struct pb_finding *finding)
 static enum pb_status find_tally(struct share *share, const char *cause, struct tally **tally_out)
 {
     struct tallies *tallies = &share->tallies;
-    struct tally *items;
+    enum pb_status status;
 
     for (size_t i = 0; i < tallies->count; i++)
         if (strcmp(tallies->items[i].cause, cause) == 0) {
             *tally_out = &tallies->items[i];
             return PB_OK;
         }
-    items = pb_with_room(tallies->items, tallies->count, &tallies->capacity, sizeof(*items));
-    if (items == NULL)
-        return pb_fail(share->verdict->err, PB_NO_MEMORY, "out of memory for %zu causes",
-                       tallies->count + 1);
-    tallies->items = items;
-    items[tallies->count] =
+    status = PB_RESERVE(tallies->items, tallies->count, tallies->capacity, "causes",
+                        share->verdict->err);
+    if (status != PB_OK)
+        return status;
+    tallies->items[tallies->count] =
         (struct tally){cause, calloc(share->verdict->sheet->subject_count + 1, sizeof(bool)), 0};
-    if (items[tallies->count].has == NULL)
+    if (tallies->items[tallies->count].has == NULL)
         return pb_fail(share->verdict->err, PB_NO_MEMORY, "out of memory for %zu devices",
                        share->verdict->sheet->subject_count);
-    *tally_out = &items[tallies->count++];
+    *tally_out = &tallies->items[tallies->count++];
     return PB_OK;
 }
 

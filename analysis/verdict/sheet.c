@@ -1,12 +1,11 @@
 /* The sheet: a growing table of numbers, devices by metrics; see sheet.h. */
 #include "analysis/verdict/sheet.h"
+#include "core/reserve.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "analysis/verdict/room.h"
 
 enum { CELLS_AT_ONCE = 16 };
 
@@ -16,13 +15,11 @@ static const struct pb_reading absent = {NAN, 0.0, -1};
 enum pb_status pb_sheet_add_subject(struct pb_sheet *sheet, const struct pb_subject *subject,
                                     size_t *subject_out, struct pb_error *err)
 {
-    struct pb_subject *subjects = pb_with_room(sheet->subjects, sheet->subject_count,
-                                               &sheet->subject_capacity, sizeof(*subjects));
+    enum pb_status status =
+        PB_RESERVE(sheet->subjects, sheet->subject_count, sheet->subject_capacity, "devices", err);
 
-    if (subjects == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu devices",
-                       sheet->subject_count + 1);
-    sheet->subjects = subjects;
+    if (status != PB_OK)
+        return status;
     sheet->subjects[sheet->subject_count] = *subject;
     sheet->subjects[sheet->subject_count].cells = NULL;
     sheet->subjects[sheet->subject_count].cell_capacity = 0;
@@ -76,17 +73,15 @@ static size_t match_next(const struct pb_sheet *sheet, const struct pb_metric *m
 static enum pb_status add_metric(struct pb_sheet *sheet, const struct pb_metric *metric,
                                  struct pb_error *err)
 {
-    struct pb_metric *metrics = pb_with_room(sheet->metrics, sheet->metric_count,
-                                             &sheet->metric_capacity, sizeof(*metrics));
+    enum pb_status status =
+        PB_RESERVE(sheet->metrics, sheet->metric_count, sheet->metric_capacity, "metrics", err);
     const struct pb_metric_row *row = pb_metric_row_find(metric->name);
     struct pb_metric *added;
 
-    if (metrics == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu metrics",
-                       sheet->metric_count + 1);
-    sheet->metrics = metrics;
+    if (status != PB_OK)
+        return status;
     for (size_t i = 0; i < sheet->metric_count && !sheet->is_mixed; i++)
-        sheet->is_mixed = pb_metric_is_other_method(&metrics[i], metric);
+        sheet->is_mixed = pb_metric_is_other_method(&sheet->metrics[i], metric);
     added = &sheet->metrics[sheet->metric_count++];
     *added = *metric;
     if (row != NULL) {
@@ -116,7 +111,7 @@ static enum pb_status grow_cells(const struct pb_sheet *sheet, struct pb_subject
 static enum pb_status pack(struct pb_sheet *sheet, const struct pb_reading *reading,
                            struct pb_stored_reading *cell_out, struct pb_error *err)
 {
-    int64_t *places;
+    enum pb_status status;
 
     *cell_out = absent_cell;
     if (!isfinite(reading->value))
@@ -125,12 +120,10 @@ static enum pb_status pack(struct pb_sheet *sheet, const struct pb_reading *read
         (struct pb_stored_reading){reading->value, (float)reading->noise, (int32_t)reading->place};
     if (reading->place >= -1 && reading->place <= INT32_MAX)
         return PB_OK;
-    places = pb_with_room(sheet->far_places, sheet->far_place_count, &sheet->far_place_capacity,
-                          sizeof(*places));
-    if (places == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu places",
-                       sheet->far_place_count + 1);
-    sheet->far_places = places;
+    status = PB_RESERVE(sheet->far_places, sheet->far_place_count, sheet->far_place_capacity,
+                        "places", err);
+    if (status != PB_OK)
+        return status;
     sheet->far_places[sheet->far_place_count] = reading->place;
     cell_out->place = -2 - (int32_t)sheet->far_place_count++;
     return PB_OK;

@@ -12,7 +12,7 @@
 #include "analysis/verdict/baseline.h"
 #include "analysis/verdict/multiplicity.h"
 #include "analysis/verdict/population.h"
-#include "analysis/verdict/room.h"
+#include "core/reserve.h"
 
 enum { EXACT_MAX = 12, PEERS_LEAST = 4 };
 
@@ -278,13 +278,12 @@ static enum pb_status add_candidate(struct finder *finder, size_t group, size_t 
 {
     const struct series *series = &finder->series;
     struct pb_trends *list = &finder->candidates;
-    struct pb_trend *items =
-        pb_with_room(list->items, list->count, &list->capacity, sizeof(*items));
+    enum pb_status status =
+        PB_RESERVE(list->items, list->count, list->capacity, "slopes", finder->err);
 
-    if (items == NULL)
-        return pb_fail(finder->err, PB_NO_MEMORY, "out of memory for %zu slopes", list->count + 1);
-    list->items = items;
-    items[list->count++] =
+    if (status != PB_OK)
+        return status;
+    list->items[list->count++] =
         (struct pb_trend){.group = group,
                           .metric = metric,
                           .subject = subject,

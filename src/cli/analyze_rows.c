@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "analysis/version.h"
+#include "core/reserve.h"
 
 static void format_number(double value, bool is_mask, char *text, size_t size)
 {
@@ -219,17 +220,11 @@ static enum pb_status add_value(struct pb_results *results, const struct pb_metr
         return status;
     if (row == NULL || row->metric.quantum != metric->quantum)
         value.quantum = metric->quantum;
-    if (stored->value_count == results->value_capacity) {
-        size_t capacity = results->value_capacity == 0 ? 1024 : 2 * results->value_capacity;
-        struct pb_metric_value *grown = realloc(stored->values, capacity * sizeof(*grown));
-
-        if (grown == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu numbers", capacity);
-        stored->values = grown;
-        results->value_capacity = capacity;
-    }
-    stored->values[stored->value_count++] = value;
-    return PB_OK;
+    status =
+        PB_RESERVE(stored->values, stored->value_count, results->value_capacity, "numbers", err);
+    if (status == PB_OK)
+        stored->values[stored->value_count++] = value;
+    return status;
 }
 
 enum pb_status pb_results_add_metrics(struct pb_results *results, const struct pb_sheet *sheet,

@@ -9,6 +9,7 @@
 #include "cli/analyze_workers.h"
 #include "cli/diff.h"
 #include "cli/worker.h"
+#include "core/reserve.h"
 #include "h5schema/file.h"
 
 static enum pb_status out_of_memory(const struct pb_diff_side *side, struct pb_error *err)
@@ -23,17 +24,11 @@ static enum pb_status add_value(struct pb_diff_device *device, const struct pb_p
 {
     const char *slash = strrchr(row->evidence, '/');
     struct pb_diff_value *value;
+    enum pb_status status =
+        PB_RESERVE(device->values, device->count, device->capacity, "parameters", err);
 
-    if (device->count == device->capacity) {
-        size_t capacity = device->capacity == 0 ? 256 : 2 * device->capacity;
-        struct pb_diff_value *values = realloc(device->values, capacity * sizeof(*values));
-
-        if (values == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "%s: out of memory allocating %zu parameters",
-                           device->key, capacity);
-        device->values = values;
-        device->capacity = capacity;
-    }
+    if (status != PB_OK)
+        return status;
     value = &device->values[device->count];
     *value = (struct pb_diff_value){
         .number = row->number, .low = row->low, .high = row->high, .confidence = row->confidence};
