@@ -66,13 +66,6 @@ const char *pb_figure_loaded(const struct pb_figure_case *at)
 
 /* ---- all of L2 ---- */
 
-static int compare_numbers(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Quantiles of a row's finite values, but the largest, which would be the range of the axis. */
 static struct pb_curve read_quantiles(struct pb_page *page, const double *row, size_t length,
                                       size_t quantiles)
@@ -87,7 +80,7 @@ static struct pb_curve read_quantiles(struct pb_page *page, const double *row, s
     for (size_t i = 0; i < length; i++)
         if (isfinite(row[i]))
             sorted[count++] = row[i];
-    qsort(sorted, count, sizeof(*sorted), compare_numbers);
+    pb_sort(sorted, count);
     for (size_t q = 0; count > 0 && q < quantiles; q++) {
         curve.x[q] = (double)q / (double)quantiles;
         curve.y[q] = sorted[q * (count - 1) / quantiles];

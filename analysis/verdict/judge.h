@@ -14,8 +14,8 @@ struct pb_verdict {
 };
 
 /*
- * Adds a finding with copies of these lists as its members and counterparts (NULL: none), which
- * are ascending rows of the sheet. PB_NO_MEMORY: nothing was added.
+ * Adds a finding with sorted copies of these lists as its members and counterparts (NULL: none),
+ * which are rows of the sheet. PB_NO_MEMORY: nothing was added.
  */
 enum pb_status pb_verdict_add(struct pb_verdict *verdict, const struct pb_finding *finding,
                               const struct pb_members *members,

@@ -129,14 +129,6 @@ static enum pb_severity worst_of(const struct work *work, const struct pb_unit *
     return worst;
 }
 
-/* Rows of the sheet in ascending order; the group's members may be in another. */
-static int compare_rows(const void *a, const void *b)
-{
-    size_t left = *(const size_t *)a, right = *(const size_t *)b;
-
-    return (left > right) - (left < right);
-}
-
 static enum pb_status add_finding(const struct work *work, const struct pb_unit *unit,
                                   const struct pb_finding *finding, bool is_undetermined)
 {
@@ -153,8 +145,6 @@ static enum pb_status add_finding(const struct work *work, const struct pb_unit 
     for (size_t i = 0; i < group->member_count && is_undetermined; i++)
         if (!work->affected[i])
             rows[unit->count + others++] = group->members[i];
-    qsort(rows, unit->count, sizeof(*rows), compare_rows);
-    qsort(rows + unit->count, others, sizeof(*rows), compare_rows);
     counterparts = (struct pb_members){rows + unit->count, others};
     status = pb_verdict_add(work->verdict, finding, &members, &counterparts);
     free(rows);

@@ -7,6 +7,14 @@
 #include "analysis/verdict/policy.h"
 #include "core/reserve.h"
 
+static int compare_rows(const void *a, const void *b)
+{
+    size_t left = *(const size_t *)a, right = *(const size_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+/* In ascending order; a group's members may be in another. */
 static bool copy_members(const struct pb_members *members, struct pb_members *copy_out)
 {
     *copy_out = (struct pb_members){0};
@@ -17,6 +25,7 @@ static bool copy_members(const struct pb_members *members, struct pb_members *co
         return false;
     memcpy(copy_out->subjects, members->subjects, members->count * sizeof(*copy_out->subjects));
     copy_out->count = members->count;
+    qsort(copy_out->subjects, copy_out->count, sizeof(*copy_out->subjects), compare_rows);
     return true;
 }
 

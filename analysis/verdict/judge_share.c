@@ -183,13 +183,6 @@ static enum pb_status report(const struct share *share, const struct pb_members 
     return pb_verdict_add(share->verdict, &finding, members, others);
 }
 
-static int compare_rows(const void *a, const void *b)
-{
-    size_t left = *(const size_t *)a, right = *(const size_t *)b;
-
-    return (left > right) - (left < right);
-}
-
 static enum pb_status judge_rows(const struct share *share, size_t *rows)
 {
     const struct pb_group *group = share->group;
@@ -206,8 +199,6 @@ static enum pb_status judge_rows(const struct share *share, size_t *rows)
         (double)members.count < LISTED_SHARE * (double)group->member_count ||
         is_listed(share, members.count, others.count))
         return PB_OK;
-    qsort(members.subjects, members.count, sizeof(*rows), compare_rows);
-    qsort(others.subjects, others.count, sizeof(*rows), compare_rows);
     return report(share, &members, &others);
 }
 
