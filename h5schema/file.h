@@ -120,6 +120,8 @@ enum pb_status pb_reader_members(struct pb_reader *reader, struct pb_member **me
 struct pb_key {
     char text[PB_KEY_LENGTH];
 };
+
+int pb_key_compare(const void *a, const void *b); /* for qsort() and bsearch() */
 enum pb_status pb_reader_devices(struct pb_reader *reader, struct pb_key **keys_out,
                                  size_t *count_out, struct pb_error *err);
 enum pb_status pb_reader_tests(struct pb_reader *reader, const char *key, struct pb_key **names_out,

@@ -5,18 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare_keys(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
-
 /* NULL: there is none. */
 static const struct pb_key *find_key(const struct pb_fleet_list *list, const char *key)
 {
     struct pb_key wanted = {""};
 
     PB_TEXT_SET(wanted.text, key);
-    return bsearch(&wanted, list->keys, list->key_count, sizeof(wanted), compare_keys);
+    return bsearch(&wanted, list->keys, list->key_count, sizeof(wanted), pb_key_compare);
 }
 
 bool pb_fleet_list_has(const struct pb_fleet_list *list, const char *key)
