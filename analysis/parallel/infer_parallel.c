@@ -126,7 +126,7 @@ static struct pb_estimate find_knee(const double *cells, size_t shares, size_t s
 
 enum pb_status pb_infer_loaded(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {
+    static const struct pb_axis_requirement wishes[] = {
         {"memory", true}, {"share", false}, {"quantity", true}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
     enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
@@ -394,7 +394,7 @@ static enum pb_status state_parts(const struct pb_case *at, const struct arrays 
 
 enum pb_status pb_infer_l2_whole(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"footprint", false}, {"line", false}};
+    static const struct pb_axis_requirement wishes[] = {{"footprint", false}, {"line", false}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
     double dram = pb_parameters_number(at->parameters, "dram", "latency_cycles"), *values;
     struct arrays arrays = {.sizes = matrix->axes[0].values};
@@ -434,7 +434,8 @@ enum pb_status pb_infer_l2_whole(const struct pb_case *at, struct pb_error *err)
 
 enum pb_status pb_infer_read_peak(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"memory", true}, {"word", false}, {"sm", false}};
+    static const struct pb_axis_requirement wishes[] = {
+        {"memory", true}, {"word", false}, {"sm", false}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
     struct pb_parameter *answer;
     size_t memory, words, sms;
@@ -475,7 +476,7 @@ enum pb_status pb_infer_read_peak(const struct pb_case *at, struct pb_error *err
 
 enum pb_status pb_infer_atomic_rate(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"pattern", true}, {"line", false}};
+    static const struct pb_axis_requirement wishes[] = {{"pattern", true}, {"line", false}};
     static const struct {
         const char *pattern, *answer;
     } rows[] = {{"one_address", "address_per_cycle"},
@@ -498,7 +499,7 @@ enum pb_status pb_infer_atomic_rate(const struct pb_case *at, struct pb_error *e
 
 enum pb_status pb_infer_bulk_copy(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"size", false}, {"quantity", true}};
+    static const struct pb_axis_requirement wishes[] = {{"size", false}, {"quantity", true}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
     enum pb_status status = pb_axes_check(matrix, wishes, 2, err);
     size_t best = 0, sizes;
@@ -578,7 +579,7 @@ static enum pb_status state_side(const struct pb_case *at, const char *side, boo
 
 enum pb_status pb_infer_atomic_sides(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"line", false}, {"quantity", true}};
+    static const struct pb_axis_requirement wishes[] = {{"line", false}, {"quantity", true}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
     enum pb_status status = pb_axes_check(matrix, wishes, 2, err);
     double *sorted = NULL, limit = 0.0;
@@ -636,7 +637,8 @@ static enum pb_status state_side_rates(const struct pb_case *at, size_t quantity
 
 enum pb_status pb_infer_l2_side_read(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"home", true}, {"quantity", true}, {"sm", false}};
+    static const struct pb_axis_requirement wishes[] = {
+        {"home", true}, {"quantity", true}, {"sm", false}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
     enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
     size_t alone, together, count;
@@ -665,7 +667,7 @@ enum pb_status pb_infer_l2_side_read(const struct pb_case *at, struct pb_error *
  */
 enum pb_status pb_infer_l2_persistence(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"access", true}, {"line", false}};
+    static const struct pb_axis_requirement wishes[] = {{"access", true}, {"line", false}};
     static const char *const accesses[] = {"persisting", "normal"};
     static const char *const answers[] = {"persisting_share", "normal_share"};
     const struct pb_recording *recording = &at->recordings[0];
@@ -718,7 +720,7 @@ enum pb_status pb_infer_l2_persistence(const struct pb_case *at, struct pb_error
 
 enum pb_status pb_infer_cluster_shared(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"sm", false}, {"other", false}};
+    static const struct pb_axis_requirement wishes[] = {{"sm", false}, {"other", false}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
     enum pb_status status = pb_axes_check(matrix, wishes, 2, err);
     double *others;
@@ -746,7 +748,7 @@ enum pb_status pb_infer_cluster_shared(const struct pb_case *at, struct pb_error
 
 enum pb_status pb_infer_cluster_shared_rate(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"size", false}};
+    static const struct pb_axis_requirement wishes[] = {{"size", false}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
     struct pb_estimate values[PB_LIST_MAX];
     enum pb_status status = pb_axes_check(matrix, wishes, 1, err);
@@ -779,7 +781,7 @@ static void state_errors(struct pb_parameter *errors, struct pb_parameter *limit
 
 enum pb_status pb_infer_compute(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {
+    static const struct pb_axis_requirement wishes[] = {
         {"phase", true}, {"sm", false}, {"quantity", true}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
     enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
@@ -822,7 +824,7 @@ static double sum_of(const struct pb_matrix *matrix, const char *quantity)
 
 enum pb_status pb_infer_sustained(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"time", false}, {"quantity", true}};
+    static const struct pb_axis_requirement wishes[] = {{"time", false}, {"quantity", true}};
     bool is_compute = strcmp(at->inference->memory, "compute") == 0;
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
     enum pb_status status = pb_axes_check(matrix, wishes, 2, err);

@@ -151,7 +151,7 @@ struct pb_curve pb_curve_matrix(struct pb_page *page, const struct pb_matrix *ma
 }
 
 const char *pb_figure_check(const struct pb_figure_case *at, const struct pb_matrix *matrix,
-                            const struct pb_axis_wish *axes, size_t count)
+                            const struct pb_axis_requirement *axes, size_t count)
 {
     struct pb_error err = PB_ERROR_INIT;
 

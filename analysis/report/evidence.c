@@ -54,11 +54,11 @@ static enum pb_status give_once(void *context, const char *test, struct pb_recor
 
 static double observe_metric(const struct evidence *evidence, size_t device)
 {
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_subject subject = {.key = "device"};
     struct single single = {evidence, device, false};
     struct pb_recordings recordings = {&single, give_once};
-    struct pb_witness witness = {.subject = &subject, .recordings = &recordings};
+    struct pb_metric_source metric_source = {.subject = &subject, .recordings = &recordings};
     struct pb_state *states = NULL;
     struct pb_error err = PB_ERROR_INIT;
     char tests[1][PB_KEY_LENGTH];
@@ -66,16 +66,17 @@ static double observe_metric(const struct evidence *evidence, size_t device)
 
     PB_TEXT_SET(tests[0], evidence->test);
     if (evidence->test[0] != '\0') {
-        witness.tests = (const char(*)[PB_KEY_LENGTH])tests;
-        witness.test_count = 1;
+        metric_source.tests = (const char(*)[PB_KEY_LENGTH])tests;
+        metric_source.test_count = 1;
     } else if (evidence->source->states(evidence->source->context, device, &states,
-                                        &witness.state_count, &err) == PB_OK) {
-        witness.states = states;
+                                        &metric_source.state_count, &err) == PB_OK) {
+        metric_source.states = states;
     }
-    if (pb_observe(&sheet, &witness, &err) == PB_OK)
-        value =
-            pb_sheet_cell(&sheet, 0, pb_sheet_find(&sheet, evidence->finding->row->metric)).value;
-    pb_sheet_clear(&sheet);
+    if (pb_observe(&features, &metric_source, &err) == PB_OK)
+        value = pb_features_reading(&features, 0,
+                                    pb_features_find(&features, evidence->finding->row->metric))
+                    .value;
+    pb_features_clear(&features);
     free(states);
     return value;
 }

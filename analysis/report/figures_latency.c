@@ -513,7 +513,8 @@ const char *pb_figure_prefetch(const struct pb_figure_case *at)
 
 const char *pb_figure_saavedra(const struct pb_figure_case *at)
 {
-    static const struct pb_axis_wish axes[] = {{"array_bytes", false}, {"stride_bytes", false}};
+    static const struct pb_axis_requirement axes[] = {{"array_bytes", false},
+                                                      {"stride_bytes", false}};
     const struct pb_matrix *matrix = &pb_figure_recording(at, 0)->matrix;
     const char *reason = pb_figure_check(at, matrix, axes, 2);
     struct pb_heat_map map = {.title = "Average latency over array and stride",

@@ -57,7 +57,7 @@ static struct pb_curve read_peers(struct pb_page *page, const struct pb_matrix *
 /* Peer × path × state × line: the median of the lines, less the overhead of the stamps. */
 const char *pb_figure_peer_chase(const struct pb_figure_case *at)
 {
-    static const struct pb_axis_wish axes[] = {
+    static const struct pb_axis_requirement axes[] = {
         {"peer", true}, {"path", true}, {"state", true}, {"line", false}};
     static const struct {
         const char *path, *state, *name;
@@ -100,7 +100,8 @@ const char *pb_figure_peer_chase(const struct pb_figure_case *at)
 /* Peer × way × engine: a plot for each way. */
 const char *pb_figure_peer_copy(const struct pb_figure_case *at)
 {
-    static const struct pb_axis_wish axes[] = {{"peer", true}, {"way", true}, {"engine", true}};
+    static const struct pb_axis_requirement axes[] = {
+        {"peer", true}, {"way", true}, {"engine", true}};
     static const struct {
         const char *label, *title;
     } ways[] = {{"from_peer", "Copies from each peer"},

@@ -92,10 +92,10 @@ static const char *draw_outstanding(const struct pb_figure_case *at, size_t test
     } kinds[] = {{"lanes", "loads", "lanes", "Loads"},
                  {"loads", "warps", "loads", "Warps"},
                  {"warps", "lanes", "warps", "Lanes"}};
-    const struct pb_axis_wish axes[] = {{"statistic", true},
-                                        {"traffic", true},
-                                        {kinds[test].axis, false},
-                                        {kinds[test].over, false}};
+    const struct pb_axis_requirement axes[] = {{"statistic", true},
+                                               {"traffic", true},
+                                               {kinds[test].axis, false},
+                                               {kinds[test].over, false}};
     const struct pb_matrix *matrix = &pb_figure_recording(at, test)->matrix;
     const char *reason = pb_figure_check(at, matrix, axes, 4);
 
@@ -144,7 +144,7 @@ const char *pb_figure_mshr(const struct pb_figure_case *at)
 /* Direction × memory × bytes. */
 const char *pb_figure_host_link(const struct pb_figure_case *at)
 {
-    static const struct pb_axis_wish axes[] = {
+    static const struct pb_axis_requirement axes[] = {
         {"direction", true}, {"memory", true}, {"bytes", false}};
     const struct pb_matrix *matrix = &pb_figure_recording(at, 0)->matrix;
     const char *reason = pb_figure_check(at, matrix, axes, 3);
@@ -239,7 +239,7 @@ const char *pb_figure_peers(const struct pb_figure_case *at)
 /* Time × quantity: a drawing for each quantity that has a unit worth an axis. */
 const char *pb_figure_sustained(const struct pb_figure_case *at)
 {
-    static const struct pb_axis_wish axes[] = {{"time", false}, {"quantity", true}};
+    static const struct pb_axis_requirement axes[] = {{"time", false}, {"quantity", true}};
     static const struct {
         const char *label, *title, *unit;
     } quantities[] = {{"throughput", "Throughput", "byte/s"},

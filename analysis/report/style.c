@@ -1,4 +1,5 @@
-/* The page's style sheet: one set of sizes and colours, for light, dark, narrow and printed pages.
+/* The page's style feature table: one set of sizes and colours, for light, dark, narrow and printed
+ * pages.
  */
 #include "analysis/report/style.h"
 

@@ -37,7 +37,7 @@ static const double optimised_share = 0.5;
 static enum pb_status check_study(const struct pb_matrix *matrix, const char *parameter,
                                   struct pb_error *err)
 {
-    const struct pb_axis_wish wishes[] = {{"threads", false}, {parameter, false}};
+    const struct pb_axis_requirement wishes[] = {{"threads", false}, {parameter, false}};
     enum pb_status status = pb_axes_check(matrix, wishes, 2, err);
 
     if (status == PB_OK &&

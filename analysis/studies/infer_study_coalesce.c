@@ -40,7 +40,7 @@ struct study {
 static enum pb_status open_study(const struct pb_case *at, struct study *study_out,
                                  struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {
+    static const struct pb_axis_requirement wishes[] = {
         {"kind", true}, {"threads", false}, {"parameter_bytes", false}};
     struct study study = {&at->recordings[0].matrix, 0};
     enum pb_status status = pb_axes_check(study.matrix, wishes, 3, err);

@@ -55,7 +55,7 @@ static double cell_of(const struct pb_matrix *matrix, const char *const *labels)
 
 static enum pb_status check_host(const struct pb_matrix *matrix, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {
+    static const struct pb_axis_requirement wishes[] = {
         {"direction", true}, {"memory", true}, {"quantity", true}};
 
     return pb_axes_check(matrix, wishes, HOST_AXES, err);
@@ -123,7 +123,7 @@ static void state_peers(struct pb_parameter *answer, const struct pb_matrix *mat
 
 static enum pb_status check_peers(const struct pb_matrix *matrix, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"peer", true}, {"quantity", true}};
+    static const struct pb_axis_requirement wishes[] = {{"peer", true}, {"quantity", true}};
 
     return pb_axes_check(matrix, wishes, 2, err);
 }
@@ -207,7 +207,7 @@ static enum pb_status state_chases(const struct pb_case *at, const char *answer,
 
 enum pb_status pb_infer_peer_chase(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {
+    static const struct pb_axis_requirement wishes[] = {
         {"peer", true}, {"path", true}, {"state", true}, {"line", false}};
     static const struct {
         const char *answer, *path, *state, *method;
@@ -250,7 +250,8 @@ static void state_copies(struct pb_parameter *answer, const struct pb_matrix *ma
 
 enum pb_status pb_infer_peer_copy(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"peer", true}, {"way", true}, {"engine", true}};
+    static const struct pb_axis_requirement wishes[] = {
+        {"peer", true}, {"way", true}, {"engine", true}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
     enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
 

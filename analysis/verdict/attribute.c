@@ -28,8 +28,8 @@ enum {
 
 static bool has_same(const struct pb_layout *layout, size_t dimension, size_t a, size_t b)
 {
-    const struct pb_subject *one = &layout->sheet->subjects[layout->group->members[a]];
-    const struct pb_subject *other = &layout->sheet->subjects[layout->group->members[b]];
+    const struct pb_subject *one = &layout->features->subjects[layout->group->members[a]];
+    const struct pb_subject *other = &layout->features->subjects[layout->group->members[b]];
     char texts[2][PB_TEXT_LENGTH];
 
     if (dimension == PB_DIMENSION_NODE)
@@ -43,7 +43,7 @@ static bool has_same(const struct pb_layout *layout, size_t dimension, size_t a,
 
 static bool is_known(const struct pb_layout *layout, size_t dimension, size_t member)
 {
-    const struct pb_subject *subject = &layout->sheet->subjects[layout->group->members[member]];
+    const struct pb_subject *subject = &layout->features->subjects[layout->group->members[member]];
     char text[PB_TEXT_LENGTH];
 
     if (dimension >= PB_ATTRIBUTE_COUNT)
@@ -73,11 +73,11 @@ static void number_units(struct pb_layout *layout, size_t dimension, size_t *fir
     layout->sizes[dimension] = units;
 }
 
-enum pb_status pb_layout_make(const struct pb_sheet *sheet, const struct pb_group *group,
+enum pb_status pb_layout_make(const struct pb_features *features, const struct pb_group *group,
                               struct pb_layout *layout_out, struct pb_error *err)
 {
     size_t count = group->member_count;
-    struct pb_layout layout = {.sheet = sheet,
+    struct pb_layout layout = {.features = features,
                                .group = group,
                                .labels = calloc(PB_DIMENSIONS * count + 1, sizeof(size_t)),
                                .sizes = calloc(PB_DIMENSIONS, sizeof(size_t))};

@@ -50,7 +50,7 @@ enum pb_status pb_verdict_add(struct pb_verdict *verdict, const struct pb_findin
         return pb_fail(verdict->err, PB_NO_MEMORY, "out of memory adding finding %zu",
                        findings->count + 1);
     }
-    pb_policy_apply(verdict->options.policy, verdict->sheet, group_size, &added);
+    pb_policy_apply(verdict->options.policy, verdict->features, group_size, &added);
     findings->items[findings->count++] = added;
     return PB_OK;
 }
@@ -63,12 +63,12 @@ enum pb_status pb_verdict_add_device(struct pb_verdict *verdict, const struct pb
     return pb_verdict_add(verdict, finding, &member, NULL);
 }
 
-bool pb_verdict_has_past(const struct pb_verdict *verdict, size_t subject)
+bool pb_verdict_has_history(const struct pb_verdict *verdict, size_t subject)
 {
     const struct pb_scores *scores = verdict->scores;
 
     for (size_t m = 0; m < scores->metric_count; m++)
-        if (verdict->sheet->metrics[m].domain != PB_DOMAIN_COUNT &&
+        if (verdict->features->metrics[m].domain != PB_DOMAIN_COUNT &&
             !isnan(scores->cells[subject * scores->metric_count + m].drift_sigmas))
             return true;
     return false;
@@ -79,8 +79,8 @@ bool pb_verdict_has_scored(const struct pb_verdict *verdict, size_t subject)
     const struct pb_scores *scores = verdict->scores;
 
     for (size_t m = 0; m < scores->metric_count; m++)
-        if (verdict->sheet->metrics[m].domain != PB_DOMAIN_COUNT &&
+        if (verdict->features->metrics[m].domain != PB_DOMAIN_COUNT &&
             !isnan(scores->cells[subject * scores->metric_count + m].sigmas))
             return true;
-    return pb_verdict_has_past(verdict, subject);
+    return pb_verdict_has_history(verdict, subject);
 }

@@ -17,7 +17,7 @@ enum { ANOMALOUS_MIN = 4 };
 /* How many devices have a cause, each counted once. */
 struct tally {
     const char *cause;
-    bool *has; /* per row of the sheet */
+    bool *has; /* per row of the feature table */
     size_t count;
 };
 
@@ -30,7 +30,8 @@ struct tallies {
 struct share {
     struct pb_verdict *verdict;
     const struct pb_group *group;
-    bool *anomalous, *certain; /* per row of the sheet; certain: not by comparison with peers */
+    bool *anomalous,
+        *certain; /* per row of the feature table; certain: not by comparison with peers */
     struct tallies tallies;
     enum pb_severity worst;
 };
@@ -68,10 +69,10 @@ static enum pb_status find_tally(struct share *share, const char *cause, struct 
     if (status != PB_OK)
         return status;
     tallies->items[tallies->count] =
-        (struct tally){cause, calloc(share->verdict->sheet->subject_count + 1, sizeof(bool)), 0};
+        (struct tally){cause, calloc(share->verdict->features->subject_count + 1, sizeof(bool)), 0};
     if (tallies->items[tallies->count].has == NULL)
         return pb_fail(share->verdict->err, PB_NO_MEMORY, "out of memory for %zu devices",
-                       share->verdict->sheet->subject_count);
+                       share->verdict->features->subject_count);
     *tally_out = &tallies->items[tallies->count++];
     return PB_OK;
 }
@@ -160,7 +161,7 @@ static enum pb_status report(const struct share *share, const struct pb_members 
     PB_TEXT_SET(finding.place, share->group->name);
     PB_TEXT_SET(finding.cause, "many_anomalous");
     PB_TEXT_SET(finding.model,
-                share->verdict->sheet->subjects[share->group->members[0]].info.model);
+                share->verdict->features->subjects[share->group->members[0]].info.model);
     finding.group = (size_t)(share->group - share->verdict->scores->groups) + 1;
     finding.peers = others->count;
     list_causes(share, causes, sizeof(causes));
@@ -204,7 +205,7 @@ static enum pb_status judge_rows(const struct share *share, size_t *rows)
 
 static enum pb_status judge_group(struct pb_verdict *verdict, const struct pb_group *group)
 {
-    size_t count = verdict->sheet->subject_count, findings = verdict->findings.count;
+    size_t count = verdict->features->subject_count, findings = verdict->findings.count;
     struct share share = {.verdict = verdict,
                           .group = group,
                           .anomalous = calloc(count + 1, sizeof(bool)),

@@ -144,7 +144,7 @@ struct pb_repeat {
 struct pb_repeat pb_repeat_of(const struct pb_metric *metric);
 
 /* Such a size in the metric's unit, from `past` upwards or downwards. */
-double pb_repeat_size(const struct pb_metric *metric, double size, double past, bool upwards);
+double pb_repeat_size(const struct pb_metric *metric, double size, double history, bool upwards);
 
 const char *pb_part_name(enum pb_part part);
 const char *pb_domain_name(enum pb_domain domain);

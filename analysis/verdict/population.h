@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "analysis/verdict/features.h"
 #include "analysis/verdict/majority.h"
-#include "analysis/verdict/sheet.h"
 
 enum {
     PB_POPULATION_MIN = 4, /* values without which nothing is scored */

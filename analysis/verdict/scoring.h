@@ -13,13 +13,13 @@
 
 /* What one call of pb_score() works on. */
 struct pb_scoring {
-    const struct pb_sheet *sheet, *baseline;
+    const struct pb_features *features, *baseline;
     const struct pb_score_options *options;
     struct pb_scores *scores;
-    struct pb_fit *fits;        /* [group][metric] */
-    size_t *past_metric;        /* of the baseline, per metric; SIZE_MAX: not there */
-    uint32_t *event_parts;      /* pb_event_parts() of every subject, … */
-    uint32_t *past_event_parts; /* … and of the baseline's; NULL: there is none */
+    struct pb_fit *fits;           /* [group][metric] */
+    size_t *history_metric;        /* of the baseline, per metric; SIZE_MAX: not there */
+    uint32_t *event_parts;         /* pb_event_parts() of every subject, … */
+    uint32_t *history_event_parts; /* … and of the baseline's; NULL: there is none */
     struct pb_column column;
 };
 

@@ -9,7 +9,7 @@
  *                 each, 32 MiB apart. What is slower together shares its way, its TLB or a cache;
  *                 what is faster together shares a cache that each fills for the other.
  *
- * Nothing here is read from a data sheet.
+ * Nothing here is read from a data feature table.
  */
 #include <stdlib.h>
 

@@ -110,11 +110,11 @@ static enum pb_status take_steady(struct pb_bench *bench, const struct pb_search
 }
 
 /* Access i of two walks that are alike: did it miss in both, in neither, or is that open? */
-enum fate { HIT, MISS, OPEN };
+enum outcome { HIT, MISS, OPEN };
 
-static enum fate fate_of(const struct pb_bench *bench, const struct pb_search *search,
-                         const struct pb_recording *recording, const struct pb_walk_result walks[2],
-                         size_t i)
+static enum outcome outcome_of(const struct pb_bench *bench, const struct pb_search *search,
+                               const struct pb_recording *recording,
+                               const struct pb_walk_result walks[2], size_t i)
 {
     const uint32_t *latency = recording->series.latency_cycles;
     bool first = pb_search_is_miss(bench, search, latency[walks[0].first + i]);
@@ -131,10 +131,10 @@ static void count_turns(const struct pb_bench *bench, const struct pb_search *se
                         struct turns *turns)
 {
     const uint64_t *index = recording->series.index_bytes + walks[0].first;
-    enum fate before = OPEN;
+    enum outcome before = OPEN;
 
     for (size_t i = 0; i < walks[0].count; i++) {
-        enum fate here = fate_of(bench, search, recording, walks, i);
+        enum outcome here = outcome_of(bench, search, recording, walks, i);
         unsigned alignment = 0;
         bool is_turn = here != before && here != OPEN && before != OPEN && index[i] > index[i - 1];
 

@@ -13,9 +13,10 @@
 struct pb_target {
     const char *name; /* as the parameters call it */
     enum pb_path path;
-    enum pb_path past_path; /* the same array past this cache; path itself: there is no way past */
-    bool chip_wide; /* warmed by all SMs and emptied by a flush; else empty at every launch */
-    bool is_inner;  /* what it misses goes to a cache that no path reaches alone */
+    enum pb_path
+        bypass_path; /* the same array past this cache; path itself: there is no way past */
+    bool chip_wide;  /* warmed by all SMs and emptied by a flush; else empty at every launch */
+    bool is_inner;   /* what it misses goes to a cache that no path reaches alone */
     uint64_t stride_bytes; /* of the search; 0: 32, or 128 where laps are sampled */
     uint64_t small_bytes;  /* surely fits */
     uint64_t first_bytes;  /* of the coarse sweep */

@@ -227,14 +227,14 @@ static enum pb_status add_value(struct pb_results *results, const struct pb_metr
     return status;
 }
 
-enum pb_status pb_results_add_metrics(struct pb_results *results, const struct pb_sheet *sheet,
-                                      struct pb_error *err)
+enum pb_status pb_results_add_metrics(struct pb_results *results,
+                                      const struct pb_features *features, struct pb_error *err)
 {
     struct pb_stored_metrics *stored = &results->metrics;
     struct pb_analysed_device *grown;
     enum pb_status status = PB_OK;
 
-    if (sheet->subject_count == 0)
+    if (features->subject_count == 0)
         return PB_OK;
     grown = realloc(stored->devices, (stored->device_count + 1) * sizeof(*grown));
     if (grown == NULL)
@@ -243,16 +243,16 @@ enum pb_status pb_results_add_metrics(struct pb_results *results, const struct p
     stored->devices = grown;
     grown += stored->device_count++;
     memset(grown, 0, sizeof(*grown));
-    PB_TEXT_SET(grown->device, sheet->subjects->key);
-    PB_TEXT_SET(grown->missing, sheet->subjects->missing);
-    grown->outcomes = sheet->subjects->endings;
-    grown->battery = sheet->subjects->tests;
-    grown->measured_seconds = sheet->subjects->measured_seconds;
-    for (size_t i = 0; i < sheet->metric_count && status == PB_OK; i++) {
-        struct pb_reading cell = pb_sheet_cell(sheet, 0, i);
+    PB_TEXT_SET(grown->device, features->subjects->key);
+    PB_TEXT_SET(grown->missing, features->subjects->missing);
+    grown->outcomes = features->subjects->endings;
+    grown->battery = features->subjects->tests;
+    grown->measured_seconds = features->subjects->measured_seconds;
+    for (size_t i = 0; i < features->metric_count && status == PB_OK; i++) {
+        struct pb_reading cell = pb_features_reading(features, 0, i);
 
         if (isfinite(cell.value))
-            status = add_value(results, &sheet->metrics[i], cell, i, err);
+            status = add_value(results, &features->metrics[i], cell, i, err);
     }
     return status;
 }

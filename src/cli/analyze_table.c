@@ -49,12 +49,12 @@ static const struct pb_cell *find_typical(const struct column *column)
     size_t most = 0;
 
     for (size_t i = 0; i < column->count; i++) {
-        size_t friends = 0;
+        size_t agreeing = 0;
 
         for (size_t j = 0; j < column->count; j++)
-            friends += agree(column, &column->cells[j], &column->cells[i]);
-        if (friends > most) {
-            most = friends;
+            agreeing += agree(column, &column->cells[j], &column->cells[i]);
+        if (agreeing > most) {
+            most = agreeing;
             typical = &column->cells[i];
         }
         if (2 * most > column->count) /* a majority cannot be outnumbered */

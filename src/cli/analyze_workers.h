@@ -12,7 +12,7 @@
 
 #include "analysis/agreement/agreement.h"
 #include "analysis/parameter.h"
-#include "analysis/verdict/sheet.h"
+#include "analysis/verdict/features.h"
 #include "core/error.h"
 #include "core/identity.h"
 #include "h5schema/file.h"
@@ -33,7 +33,7 @@ struct pb_device_result {
     struct pb_device_info info;      /* as the driver states it */
     struct pb_parameters parameters; /* for pb_parameters_clear() */
     struct pb_agreement agreement;   /* for pb_agreement_clear() */
-    struct pb_sheet sheet;           /* its metrics; for pb_sheet_clear() */
+    struct pb_features features;     /* its metrics; for pb_features_clear() */
     size_t analysed;                 /* recordings that could be read */
 };
 

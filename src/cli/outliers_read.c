@@ -1,4 +1,4 @@
-/* From a fleet file to a sheet; see outliers.h. */
+/* From a fleet file to a feature table; see outliers.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +16,10 @@ struct source {
     const char *path;
     struct pb_reader *reader;
     struct pb_fleet_list list;
-    struct pb_sheet *sheet;
+    struct pb_features *features;
     struct pb_stored_metrics stored; /* what the file has of its devices' metrics */
-    size_t *columns;                 /* [stored.metric_count] of the sheet; SIZE_MAX: not yet */
-    struct pb_key *keys;             /* [key_count] devices to infer, in the order of the list */
+    size_t *columns;     /* [stored.metric_count] of the feature table; SIZE_MAX: not yet */
+    struct pb_key *keys; /* [key_count] devices to infer, in the order of the list */
     size_t key_count;
     struct pb_workers *workers; /* over these; NULL: there are none */
 };
@@ -73,12 +73,13 @@ static enum pb_status put_stored(struct source *source, size_t subject,
         status = pb_metric_make(stored->name, stored->test, value->quantum, &metric, err);
         metric.method_version = stored->method_version;
         if (status == PB_OK)
-            status = pb_sheet_add_metric(source->sheet, &metric, column, err);
+            status = pb_features_add_metric(source->features, &metric, column, err);
     }
     return status != PB_OK
                ? status
-               : pb_sheet_put(source->sheet, subject, *column,
-                              (struct pb_reading){value->value, value->noise, value->place}, err);
+               : pb_features_put(source->features, subject, *column,
+                                 (struct pb_reading){value->value, value->noise, value->place},
+                                 err);
 }
 
 static enum pb_status add_stored(struct source *source, struct pb_subject *subject,
@@ -93,7 +94,7 @@ static enum pb_status add_stored(struct source *source, struct pb_subject *subje
     subject->tests = device->battery;
     subject->measured_seconds = device->measured_seconds;
     if (status == PB_OK)
-        status = pb_sheet_add_subject(source->sheet, subject, &row, err);
+        status = pb_features_add_subject(source->features, subject, &row, err);
     for (size_t i = first_value(stored, number);
          i < stored->value_count && stored->values[i].device == number && status == PB_OK; i++)
         status = put_stored(source, row, &stored->values[i], err);
@@ -128,20 +129,20 @@ static enum pb_status add_inferred(struct source *source, struct pb_subject *sub
 
     if (status != PB_OK)
         return status;
-    found = &result.sheet.subjects[0];
+    found = &result.features.subjects[0];
     subject->info = found->info;
     PB_TEXT_SET(subject->missing, found->missing);
     subject->endings = found->endings;
     subject->tests = found->tests;
     subject->measured_seconds = found->measured_seconds;
-    status = pb_sheet_add_subject(source->sheet, subject, &row, err);
-    for (size_t i = 0; i < result.sheet.metric_count && status == PB_OK; i++) {
-        struct pb_reading cell = pb_sheet_cell(&result.sheet, 0, i);
+    status = pb_features_add_subject(source->features, subject, &row, err);
+    for (size_t i = 0; i < result.features.metric_count && status == PB_OK; i++) {
+        struct pb_reading cell = pb_features_reading(&result.features, 0, i);
 
         if (!isnan(cell.value))
-            status = pb_sheet_set(source->sheet, row, &result.sheet.metrics[i], cell, err);
+            status = pb_features_set(source->features, row, &result.features.metrics[i], cell, err);
     }
-    pb_sheet_clear(&result.sheet);
+    pb_features_clear(&result.features);
     return status;
 }
 
@@ -150,7 +151,7 @@ static enum pb_status add_member(struct source *source, const struct pb_member *
                                  struct pb_error *err)
 {
     struct pb_subject subject = {.rank = member->rank, .slot = member->slot};
-    struct pb_witness nobody = {.subject = &subject};
+    struct pb_metric_source nobody = {.subject = &subject};
 
     PB_TEXT_SET(subject.key, member->key);
     PB_TEXT_SET(subject.host, member->host);
@@ -165,7 +166,7 @@ static enum pb_status add_member(struct source *source, const struct pb_member *
     PB_TEXT_SET(subject.info.model, member->model);
     PB_TEXT_SET(subject.info.uuid, member->uuid);
     PB_TEXT_SET(subject.info.pci_bus_id, member->pci_bus_id);
-    return pb_observe(source->sheet, &nobody, err);
+    return pb_observe(source->features, &nobody, err);
 }
 
 /* The reader is closed again, so that no two processes share it. */
@@ -207,10 +208,10 @@ static enum pb_status start_inference(struct source *source, struct pb_error *er
 
 enum pb_status pb_outliers_read(const char *path,
                                 void (*announce)(const char *path, size_t done, size_t count),
-                                struct pb_run *run_out, struct pb_sheet *sheet,
+                                struct pb_run *run_out, struct pb_features *features,
                                 struct pb_error *err)
 {
-    struct source source = {.path = path, .sheet = sheet};
+    struct source source = {.path = path, .features = features};
     enum pb_status status = read_lists(&source, run_out, err);
 
     if (status == PB_OK)

@@ -92,7 +92,7 @@ static enum pb_status keep_result(struct analysis *analysis, const char *key,
     if (status == PB_OK)
         pb_results_set_info(&analysis->results, &result->info);
     if (status == PB_OK)
-        status = pb_results_add_metrics(&analysis->results, &result->sheet, err);
+        status = pb_results_add_metrics(&analysis->results, &result->features, err);
     analysis->empty += result->analysed == 0;
     return status;
 }
@@ -118,7 +118,7 @@ static enum pb_status analyse_devices(struct analysis *analysis, const struct op
             status = keep_result(analysis, analysis->keys[i].text, &result, err);
         pb_parameters_clear(&result.parameters);
         pb_agreement_clear(&result.agreement);
-        pb_sheet_clear(&result.sheet);
+        pb_features_clear(&result.features);
     }
     pb_workers_stop(workers);
     return status;

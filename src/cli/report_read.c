@@ -97,7 +97,7 @@ static bool concerns(const struct pb_report_input *input, size_t row, size_t dev
         const struct pb_members *members = &input->ruling.findings.items[row].members;
 
         for (size_t i = 0; i < members->count; i++)
-            if (strcmp(input->ruling.sheet.subjects[members->subjects[i]].key, what->key) == 0 &&
+            if (strcmp(input->ruling.features.subjects[members->subjects[i]].key, what->key) == 0 &&
                 what->key[0] != '\0')
                 return true;
     }
@@ -256,20 +256,20 @@ static enum pb_status choose_detailed(struct pb_report_input *input, const char 
 
 /* ---- parameters ---- */
 
-struct keeper {
+struct row_sink {
     struct pb_report_input *input;
     size_t device; /* of the last row: rows of a device follow each other */
 };
 
-static bool find_row(struct keeper *keeper, const char *key)
+static bool find_row(struct row_sink *row_sink, const char *key)
 {
-    const struct pb_report_input *input = keeper->input;
+    const struct pb_report_input *input = row_sink->input;
 
     for (size_t n = 0; n < input->report.device_count; n++) {
-        size_t i = (keeper->device + n) % input->report.device_count;
+        size_t i = (row_sink->device + n) % input->report.device_count;
 
         if (strcmp(input->list.members[i].key, key) == 0) {
-            keeper->device = i;
+            row_sink->device = i;
             return true;
         }
     }
@@ -319,19 +319,19 @@ static enum pb_status keep_number(struct pb_report_input *input, size_t device,
 static enum pb_status keep_row(void *context, const struct pb_parameter_row *row,
                                struct pb_error *err)
 {
-    struct keeper *keeper = context;
-    struct pb_report_input *input = keeper->input;
+    struct row_sink *row_sink = context;
+    struct pb_report_input *input = row_sink->input;
     enum pb_status status;
 
-    if (!find_row(keeper, row->device))
+    if (!find_row(row_sink, row->device))
         return PB_OK; /* of a device that is no more in the file */
     for (size_t i = 0; i < PB_REPORT_COLUMNS; i++)
         if (strcmp(row->memory, pb_report_columns[i].memory) == 0 &&
             strcmp(row->parameter, pb_report_columns[i].parameter) == 0)
-            input->devices[keeper->device].columns[i] = row->number;
-    status = keep_number(input, keeper->device, row, err);
-    if (status == PB_OK && is_shown(input, keeper->device))
-        status = keep_parameter(input, keeper->device, row, err);
+            input->devices[row_sink->device].columns[i] = row->number;
+    status = keep_number(input, row_sink->device, row, err);
+    if (status == PB_OK && is_shown(input, row_sink->device))
+        status = keep_parameter(input, row_sink->device, row, err);
     return status;
 }
 
@@ -364,7 +364,7 @@ static enum pb_status keep_agreement(struct pb_report_input *input, const char *
     return PB_OK;
 }
 
-static enum pb_status keep_result(struct keeper *keeper, const char *key,
+static enum pb_status keep_result(struct row_sink *row_sink, const char *key,
                                   const struct pb_device_result *result, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
@@ -372,15 +372,15 @@ static enum pb_status keep_result(struct keeper *keeper, const char *key,
 
     for (size_t k = 0; status == PB_OK && k < result->parameters.count; k++) {
         pb_parameter_row_of(key, &result->parameters.items[k], &row);
-        status = keep_row(keeper, &row, err);
+        status = keep_row(row_sink, &row, err);
     }
-    if (status == PB_OK && is_shown(keeper->input, keeper->device))
-        status = keep_agreement(keeper->input, key, &result->agreement, err);
+    if (status == PB_OK && is_shown(row_sink->input, row_sink->device))
+        status = keep_agreement(row_sink->input, key, &result->agreement, err);
     return status;
 }
 
 static enum pb_status infer_devices(struct pb_report_input *input, const struct pb_key *keys,
-                                    size_t count, struct keeper *keeper, struct pb_error *err)
+                                    size_t count, struct row_sink *row_sink, struct pb_error *err)
 {
     struct pb_workers *workers = NULL;
     enum pb_status status = pb_workers_start(input->path, keys, count, pb_worker_processors(),
@@ -391,7 +391,7 @@ static enum pb_status infer_devices(struct pb_report_input *input, const struct 
 
         status = pb_workers_next(workers, &result, err);
         if (status == PB_OK)
-            status = keep_result(keeper, keys[i].text, &result, err);
+            status = keep_result(row_sink, keys[i].text, &result, err);
         pb_parameters_clear(&result.parameters);
         pb_agreement_clear(&result.agreement);
     }
@@ -402,7 +402,7 @@ static enum pb_status infer_devices(struct pb_report_input *input, const struct 
 /* What the judgement has inferred of each device: for the table of all. */
 static void fill_columns(struct pb_report_input *input)
 {
-    const struct pb_sheet *sheet = &input->ruling.sheet;
+    const struct pb_features *features = &input->ruling.features;
     char name[PB_METRIC_NAME_LENGTH];
 
     for (size_t c = 0; c < PB_REPORT_COLUMNS; c++) {
@@ -410,15 +410,15 @@ static void fill_columns(struct pb_report_input *input)
 
         snprintf(name, sizeof(name), "%s.%s", pb_report_columns[c].memory,
                  pb_report_columns[c].parameter);
-        metric = pb_sheet_find(sheet, name);
-        for (size_t s = 0; s < sheet->subject_count; s++)
+        metric = pb_features_find(features, name);
+        for (size_t s = 0; s < features->subject_count; s++)
             for (size_t i = 0; i < input->report.device_count; i++)
-                if (strcmp(sheet->subjects[s].key, input->list.members[i].key) == 0)
-                    input->devices[i].columns[c] = pb_sheet_cell(sheet, s, metric).value;
+                if (strcmp(features->subjects[s].key, input->list.members[i].key) == 0)
+                    input->devices[i].columns[c] = pb_features_reading(features, s, metric).value;
     }
 }
 
-static enum pb_status infer(struct pb_report_input *input, struct keeper *keeper,
+static enum pb_status infer(struct pb_report_input *input, struct row_sink *row_sink,
                             pb_report_announce *announce, struct pb_error *err)
 {
     struct pb_key *keys = calloc(input->report.device_count + 1, sizeof(*keys));
@@ -434,7 +434,7 @@ static enum pb_status infer(struct pb_report_input *input, struct keeper *keeper
     input->reader = NULL;
     input->is_inferred = true;
     if (count > 0)
-        status = infer_devices(input, keys, count, keeper, err);
+        status = infer_devices(input, keys, count, row_sink, err);
     if (status == PB_OK)
         status = pb_reader_open(input->path, &input->reader, err);
     free(keys);
@@ -444,14 +444,14 @@ static enum pb_status infer(struct pb_report_input *input, struct keeper *keeper
 static enum pb_status read_parameters(struct pb_report_input *input, pb_report_announce *announce,
                                       struct pb_error *err)
 {
-    struct keeper keeper = {input, 0};
-    enum pb_status status = pb_stored_parameters(input->reader, keep_row, &keeper, err);
+    struct row_sink row_sink = {input, 0};
+    enum pb_status status = pb_stored_parameters(input->reader, keep_row, &row_sink, err);
 
     if (status == PB_NOT_FOUND) {
         *err = (struct pb_error)PB_ERROR_INIT;
         if (input->is_ruled)
             fill_columns(input);
-        status = infer(input, &keeper, announce, err);
+        status = infer(input, &row_sink, announce, err);
     }
     return status;
 }

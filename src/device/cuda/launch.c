@@ -313,7 +313,7 @@ static enum pb_status read_launch(struct pb_cuda_device *cuda, struct launch *la
     enum pb_status status = wait_for(cuda, launch, err);
 
     if (status == PB_OK && launch->host->links.count > 0)
-        status = pb_cuda_walk_blame(launch->legs, launch->count, &launch->host->links, err);
+        status = pb_cuda_walk_report_error(launch->legs, launch->count, &launch->host->links, err);
     if (status == PB_OK)
         status = read_legs(cuda, launch, err);
     launch->count = 0;

@@ -56,8 +56,8 @@ enum pb_status pb_cuda_walk_open(struct pb_cuda_walk *walk, struct pb_cuda_devic
 enum pb_status pb_cuda_walk_set_up(struct pb_cuda_walk *walk, struct pb_error *err);
 
 /* Says which word of memory is not as one of these walks linked it. */
-enum pb_status pb_cuda_walk_blame(const struct pb_cuda_leg *legs, size_t count,
-                                  const struct pb_kernel_fault *fault, struct pb_error *err);
+enum pb_status pb_cuda_walk_report_error(const struct pb_cuda_leg *legs, size_t count,
+                                         const struct pb_kernel_fault *fault, struct pb_error *err);
 
 /* Checks and files what a leg left; words: its recording, of so many accesses, or NULL. */
 enum pb_status pb_cuda_walk_read(const struct pb_cuda_leg *leg,

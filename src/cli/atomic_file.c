@@ -1,5 +1,5 @@
-/* Files that appear whole; see outlet.h. */
-#include "cli/outlet.h"
+/* Files that appear whole; see atomic_file.h. */
+#include "cli/atomic_file.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -10,14 +10,15 @@
 
 #include "core/partial.h"
 
-struct pb_outlet {
+struct pb_atomic_file {
     FILE *file;
     const char *path;
     const char *name;          /* of path, for messages */
     struct pb_partial partial; /* no name: an unnamed file, copied to path at the end */
 };
 
-bool pb_outlet_is_of_kind(const struct pb_outlet_kind *kind, const char *head, size_t length)
+bool pb_atomic_file_is_of_kind(const struct pb_atomic_file_kind *kind, const char *head,
+                               size_t length)
 {
     if (kind->opening == NULL)
         return kind->is_one(head, length);
@@ -26,10 +27,10 @@ bool pb_outlet_is_of_kind(const struct pb_outlet_kind *kind, const char *head, s
 }
 
 /* Refuses to write over what is something else: the fleet file itself, say. */
-static enum pb_status check_replaceable(const char *path, const struct pb_outlet_kind *kind,
+static enum pb_status check_replaceable(const char *path, const struct pb_atomic_file_kind *kind,
                                         struct pb_error *err)
 {
-    char head[PB_OUTLET_HEAD];
+    char head[PB_ATOMIC_FILE_HEAD];
     FILE *old = fopen(path, "rbe");
     size_t length;
 
@@ -39,69 +40,69 @@ static enum pb_status check_replaceable(const char *path, const struct pb_outlet
         return pb_fail(err, PB_IO, "%s: cannot stat: %s", path, strerror(errno));
     length = fread(head, 1, sizeof(head), old);
     fclose(old);
-    if (length == 0 || pb_outlet_is_of_kind(kind, head, length))
+    if (length == 0 || pb_atomic_file_is_of_kind(kind, head, length))
         return PB_OK;
     return pb_fail(err, PB_EXISTS, "%s exists and is not %s; it is not overwritten", path,
                    kind->name);
 }
 
-static enum pb_status open_beside(struct pb_outlet *outlet, struct pb_error *err)
+static enum pb_status open_beside(struct pb_atomic_file *output, struct pb_error *err)
 {
-    enum pb_status status = pb_partial_prepare(outlet->path, &outlet->partial, err);
+    enum pb_status status = pb_partial_prepare(output->path, &output->partial, err);
     int fd;
 
     if (status != PB_OK)
         return status;
-    fd = pb_partial_create(&outlet->partial, 0666);
+    fd = pb_partial_create(&output->partial, 0666);
     if (fd < 0)
-        outlet->partial.name[0] = '\0'; /* nothing of ours */
+        output->partial.name[0] = '\0'; /* nothing of ours */
     else
-        outlet->file = fdopen(fd, "w");
-    if (outlet->file != NULL)
+        output->file = fdopen(fd, "w");
+    if (output->file != NULL)
         return PB_OK;
-    status = pb_fail(err, PB_IO, "%s: cannot be written: %s", outlet->name, strerror(errno));
+    status = pb_fail(err, PB_IO, "%s: cannot be written: %s", output->name, strerror(errno));
     if (fd >= 0)
         close(fd);
     return status;
 }
 
-enum pb_status pb_outlet_open(const char *path, const struct pb_outlet_kind *kind,
-                              struct pb_outlet **outlet_out, struct pb_error *err)
+enum pb_status pb_atomic_file_open(const char *path, const struct pb_atomic_file_kind *kind,
+                                   struct pb_atomic_file **file_out, struct pb_error *err)
 {
-    struct pb_outlet *outlet = calloc(1, sizeof(*outlet));
+    struct pb_atomic_file *output = calloc(1, sizeof(*output));
     enum pb_status status = PB_OK;
     struct stat about;
 
-    if (outlet == NULL)
+    if (output == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating an output");
-    outlet->path = path;
-    outlet->name = strcmp(path, "-") == 0 ? "standard output" : path;
+    output->path = path;
+    output->name = strcmp(path, "-") == 0 ? "standard output" : path;
     if (strcmp(path, "-") == 0 || (stat(path, &about) == 0 && !S_ISREG(about.st_mode))) {
-        outlet->file = tmpfile();
+        output->file = tmpfile();
     } else {
         status = check_replaceable(path, kind, err);
         if (status == PB_OK)
-            status = open_beside(outlet, err);
+            status = open_beside(output, err);
     }
-    if (status == PB_OK && outlet->file == NULL)
+    if (status == PB_OK && output->file == NULL)
         status = pb_fail(err, PB_IO, "%s: no temporary file: %s", path, strerror(errno));
     if (status != PB_OK) {
-        pb_outlet_abandon(outlet);
+        pb_atomic_file_abandon(output);
         return status;
     }
-    *outlet_out = outlet;
+    *file_out = output;
     return PB_OK;
 }
 
-FILE *pb_outlet_file(struct pb_outlet *outlet)
+FILE *pb_atomic_file_stream(struct pb_atomic_file *output)
 {
-    return outlet->file;
+    return output->file;
 }
 
-enum pb_status pb_outlet_flush(struct pb_outlet *outlet, struct pb_error *err)
+enum pb_status pb_atomic_file_flush(struct pb_atomic_file *output, struct pb_error *err)
 {
-    if (fflush(outlet->file) != 0 || ferror(outlet->file))
-        return pb_fail(err, PB_IO, "%s: cannot be written: %s", outlet->name, strerror(errno));
+    if (fflush(output->file) != 0 || ferror(output->file))
+        return pb_fail(err, PB_IO, "%s: cannot be written: %s", output->name, strerror(errno));
     return PB_OK;
 }
 
@@ -132,27 +133,27 @@ static bool copy_out(FILE *from, const char *path)
     return to != NULL && finish_copy(to) && good;
 }
 
-enum pb_status pb_outlet_commit(struct pb_outlet *outlet, struct pb_error *err)
+enum pb_status pb_atomic_file_commit(struct pb_atomic_file *output, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 
-    if (outlet == NULL)
+    if (output == NULL)
         return PB_OK;
-    status = pb_outlet_flush(outlet, err);
-    if (status == PB_OK && outlet->partial.name[0] != '\0')
-        status = pb_partial_place(&outlet->partial, err);
-    else if (status == PB_OK && !copy_out(outlet->file, outlet->path))
-        status = pb_fail(err, PB_IO, "%s: cannot be written: %s", outlet->name, strerror(errno));
-    pb_outlet_abandon(outlet);
+    status = pb_atomic_file_flush(output, err);
+    if (status == PB_OK && output->partial.name[0] != '\0')
+        status = pb_partial_place(&output->partial, err);
+    else if (status == PB_OK && !copy_out(output->file, output->path))
+        status = pb_fail(err, PB_IO, "%s: cannot be written: %s", output->name, strerror(errno));
+    pb_atomic_file_abandon(output);
     return status;
 }
 
-void pb_outlet_abandon(struct pb_outlet *outlet)
+void pb_atomic_file_abandon(struct pb_atomic_file *output)
 {
-    if (outlet == NULL)
+    if (output == NULL)
         return;
-    if (outlet->file != NULL)
-        fclose(outlet->file);
-    pb_partial_discard(&outlet->partial);
-    free(outlet);
+    if (output->file != NULL)
+        fclose(output->file);
+    pb_partial_discard(&output->partial);
+    free(output);
 }
