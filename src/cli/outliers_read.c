@@ -18,10 +18,8 @@ struct source {
     struct pb_fleet_list list;
     struct pb_features *features;
     struct pb_stored_metrics stored; /* what the file has of its devices' metrics */
-    size_t *columns;     /* [stored.metric_count] of the feature table; SIZE_MAX: not yet */
-    struct pb_key *keys; /* [key_count] devices to infer, in the order of the list */
-    size_t key_count;
-    struct pb_workers *workers; /* over these; NULL: there are none */
+    size_t *columns;            /* [stored.metric_count] of the feature table; SIZE_MAX: not yet */
+    struct pb_workers *workers; /* over the devices without; NULL: there are none */
 };
 
 /* ---- numbers that the file has already ---- */
@@ -187,23 +185,26 @@ static enum pb_status read_lists(struct source *source, struct pb_run *run_out,
     return status;
 }
 
-/* Starts to infer the devices for which the file has no metrics. */
-static enum pb_status start_inference(struct source *source, struct pb_error *err)
+/* Starts to infer the devices for which the file has no metrics. keys[member_count] are to outlive
+ * the workers. */
+static enum pb_status start_inference(struct source *source, struct pb_key *keys,
+                                      struct pb_error *err)
 {
     const struct pb_fleet_list *list = &source->list;
+    size_t count = 0;
 
-    source->keys = calloc(list->member_count + 1, sizeof(*source->keys));
-    if (source->keys == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu devices",
-                       list->member_count);
-    for (size_t i = 0; i < list->member_count; i++)
-        if (pb_fleet_list_has(list, list->members[i].key) &&
-            find_stored(source, list->members[i].key) == NULL)
-            PB_TEXT_SET(source->keys[source->key_count++].text, list->members[i].key);
-    if (source->key_count == 0)
+    for (size_t i = 0; i < list->member_count; i++) {
+        const char *key = list->members[i].key;
+
+        if (!pb_fleet_list_has(list, key) || find_stored(source, key) != NULL)
+            continue;
+        PB_TEXT_SET(keys[count].text, key);
+        count++;
+    }
+    if (count == 0)
         return PB_OK;
-    return pb_workers_start(source->path, source->keys, source->key_count, pb_worker_processors(),
-                            PB_WANT_METRICS, &source->workers, err);
+    return pb_workers_start(source->path, keys, count, pb_worker_processors(), PB_WANT_METRICS,
+                            &source->workers, err);
 }
 
 enum pb_status pb_outliers_read(const char *path,
@@ -213,9 +214,13 @@ enum pb_status pb_outliers_read(const char *path,
 {
     struct source source = {.path = path, .features = features};
     enum pb_status status = read_lists(&source, run_out, err);
+    struct pb_key *keys = calloc(source.list.member_count + 1, sizeof(*keys));
 
+    if (status == PB_OK && keys == NULL)
+        status = pb_fail(err, PB_NO_MEMORY, "%s: out of memory allocating %zu devices", path,
+                         source.list.member_count);
     if (status == PB_OK)
-        status = start_inference(&source, err);
+        status = start_inference(&source, keys, err);
     if (status == PB_OK)
         status = pb_reader_open(path, &source.reader, err);
     for (size_t i = 0; i < source.list.member_count && status == PB_OK; i++) {
@@ -229,7 +234,7 @@ enum pb_status pb_outliers_read(const char *path,
     pb_workers_stop(source.workers);
     pb_stored_metrics_clear(&source.stored);
     free(source.columns);
-    free(source.keys);
+    free(keys);
     pb_fleet_list_clear(&source.list);
     return status;
 }
