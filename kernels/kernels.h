@@ -84,7 +84,7 @@ struct pb_kernel_fault {
     uint64_t found;
 };
 
-/* SMs that can be told apart: %smid goes up to here. */
+/* SMs that can be distinguished: %smid goes up to here. */
 enum { PB_KERNEL_SMS = 256 };
 
 /*

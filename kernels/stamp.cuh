@@ -1,7 +1,7 @@
 /*
  * What all stamped and timed kernels share: the clock, the loop that records, and the launch.
  *
- * Limit: the order of instructions is asked for here with volatile assembly, but only the check of
+ * Limit: the order of instructions is requested here with volatile assembly, but only the check of
  * the machine code (tests/kernels) proves that the compiler has kept it.
  */
 #ifndef PB_KERNELS_STAMP_CUH

@@ -3,7 +3,7 @@
  * script. Plain structures in, a page out; nothing here knows of files of the fleet.
  *
  * A page has the verdict, a map of nodes and GPUs, the findings with their evidence drawn, a table
- * of all devices, and for a representative of each model (or the one device that was asked for) the
+ * of all devices, and for a representative of each model (or the one device that was requested) the
  * drawn memory hierarchy and the figures of figures.c.
  */
 #ifndef PB_ANALYSIS_REPORT_REPORT_H

@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 /*
- * Colours of series (c0 to c5) are told apart by people with any colour vision, and each series has
- * its name beside it; states have a symbol besides their colour.
+ * Colours of series (c0 to c5) are distinguished by people with any colour vision, and each series
+ * has its name beside it; states have a symbol besides their colour.
  */
 const char *const pb_report_style[] = {
     ":root{--ink:#1b1f24;--soft:#57606a;--line:#d0d5db;--grid:#e7eaee;--page:#fff;--panel:#f5f7f9;"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-    NODES_MIN = 3,        /* with fewer nothing tells a node from its devices */
+    NODES_MIN = 3,        /* with fewer nothing distinguishes a node from its devices */
     NODE_DEVICES_MIN = 2, /* affected ones, likewise below */
     SLOT_DEVICES_MIN = 3,
     ATTRIBUTE_DEVICES_MIN = 3,

@@ -191,8 +191,8 @@ static void split_by(struct entry *entries, size_t count, enum pb_attribute attr
 }
 
 /*
- * What kin have in common. The model of a MIG instance ends in its profile ("… MIG 1g.10gb"), which
- * tells the memory: that may be 9.5 GiB, more or less, and must not be rounded both ways.
+ * What peers have in common. The model of a MIG instance ends in its profile ("… MIG 1g.10gb"),
+ * which shows the memory: that may be 9.5 GiB, more or less, and must not be rounded both ways.
  */
 static void write_kin(const struct pb_device_info *info, char name_out[PB_MESSAGE_LENGTH])
 {

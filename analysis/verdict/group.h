@@ -5,7 +5,7 @@
  * of one profile on one model. Splitting finer leaves nobody with peers, so any other attribute
  * sets a group apart only where at least PB_GROUP_MIN_PEERS devices share each of two values; the
  * few that have a third value, or an unknown one, stay with the largest part. That they differ is a
- * finding of its own, for which pb_group_usual() tells what is usual.
+ * finding of its own, for which pb_group_usual() shows what is usual.
  *
  * Devices without a model, and those whose UUID an earlier row of the feature table has, are in no
  * group.

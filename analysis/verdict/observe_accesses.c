@@ -1,5 +1,6 @@
 /*
- * Whole distributions of accesses: devices of the same mean and another tail are told apart here.
+ * Whole distributions of accesses: devices of the same mean and another tail are distinguished
+ * here.
  *
  * Accesses of one class (hits of a level, or loads that miss everything) are pooled over all tests,
  * each as a multiple of its own test's median: a clock that changes between tests makes no tail.

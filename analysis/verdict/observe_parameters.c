@@ -3,7 +3,7 @@
  *
  * What the inference itself is not
  * sure of is left out: a value that may be another next time would be an outlier by itself.
- * Intervals of rates and sizes become noise; those of latencies do not, since they tell how far the
+ * Intervals of rates and sizes become noise; those of latencies do not, since they show how far the
  * accesses lie apart (the slices of L2, the banks of DRAM) and not how well their middle repeats.
  * The noise of a latency is that of the stamps it is measured with.
  *

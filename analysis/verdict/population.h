@@ -20,7 +20,7 @@ enum {
     PB_SPLIT_MIN = 8       /* values without which nothing is called split */
 };
 
-/* Shares of a group from which on it cannot be told which part is the healthy one: near half, or
+/* Shares of a group from which on it cannot be shown which part is the healthy one: near half, or
  * fewer that are better, for healthy devices do not become faster: the majority may be the sick. */
 #define PB_EVEN_SHARE   0.4
 #define PB_BETTER_SHARE 0.25

@@ -60,7 +60,7 @@ static void gather_those(struct pb_scoring *scoring, const struct pb_group *grou
 }
 
 /*
- * The values of one metric in one group that tell what is usual: the group's own, and those of the
+ * The values of one metric in one group that show what is usual: the group's own, and those of the
  * baseline that are the same measurement. Wrong ones count as long as they are too few to move the
  * majority.
  */

@@ -32,7 +32,7 @@ enum pb_cache {
 enum { PB_SUSTAIN_PATIENCE = 3 };
 
 /* What one test found and a later one builds on; 0: nobody has looked yet. Never a result. */
-struct pb_known {
+struct pb_hints {
     uint64_t edge_bytes; /* the largest footprint without misses */
     uint64_t line_bytes;
     bool is_uneven; /* by where an array begins, its sets fill sooner or later */
@@ -57,7 +57,7 @@ struct pb_bench {
     enum pb_battery battery;
     uint64_t seed;
     double overhead_cycles; /* between two stamps with the dependent store only */
-    struct pb_known known[PB_CACHE_COUNT];
+    struct pb_hints hints[PB_CACHE_COUNT];
     struct pb_stream best_copy;   /* the fastest copy so far */
     double best_copy_bytes_per_s; /* 0: none was taken yet */
     double sustain_seconds;       /* of load in the test sustained_load; 0: by the battery */

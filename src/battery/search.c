@@ -1,4 +1,4 @@
-/* Which caches there are, and what tells their hits from their misses; see search.h. */
+/* Which caches there are, and what distinguishes their hits from their misses; see search.h. */
 #include "battery/search.h"
 
 #include <math.h>
@@ -164,7 +164,7 @@ static enum pb_status take_first_lines(struct pb_bench *bench, struct pb_walk *w
 }
 
 /*
- * The driver tells the size of the last cache before memory. Where that is not L2, it says nothing
+ * The driver states the size of the last cache before memory. Where that is not L2, it says nothing
  * of L2, which may be smaller than what "surely fits" and than where a sweep of samples begins. So
  * an array grows until its first lines answer later than alone. Each line is compared with itself
  * on one SM, since lines differ by slice and side, and every array is asked twice, since other

@@ -2,8 +2,8 @@
  * Family map: what a miss costs on every SM.
  *
  * A chip lacks other units than its neighbour, and one SM's way to L2, to DRAM or to the page
- * tables tells where it lies, not what the chip is like: so each SM walks on its own, over lines of
- * its own. The phase is what is missed; the column sm_id tells the SMs apart.
+ * tables shows where it lies, not what the chip is like: so each SM walks on its own, over lines of
+ * its own. The phase is what is missed; the column sm_id distinguishes the SMs.
  *
  *   l1, readonly, texture   lines that L2 holds, by this path through an empty cache: as many were
  *                           loaded past L1 just before, so that no translation is missed
@@ -84,7 +84,7 @@ static enum pb_status take_constants(struct pb_bench *bench, uint32_t sm, const 
     const struct phase *phase = context;
     uint64_t least = pb_targets[PB_CACHE_CONSTANT_L15].small_bytes;
     uint64_t most = pb_targets[PB_CACHE_CONSTANT_L15].limit_bytes / 2;
-    uint64_t bytes = CONSTANT_SHARE * bench->known[PB_CACHE_CONSTANT].edge_bytes;
+    uint64_t bytes = CONSTANT_SHARE * bench->hints[PB_CACHE_CONSTANT].edge_bytes;
     struct pb_walk walk = {.path = phase->path,
                            .order = PB_ORDER_SEQUENTIAL,
                            .phase = phase->name,

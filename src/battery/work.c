@@ -56,8 +56,8 @@ static bool fit(const struct pb_bench *bench, struct pb_work *work)
 
     if (work->kind == PB_WORK_SHARED && bench->info.shared_per_cta_bytes > 0)
         room = bench->info.shared_per_cta_bytes;
-    if (work->kind == PB_WORK_L1 && bench->known[PB_CACHE_L1].edge_bytes > 0)
-        room = bench->known[PB_CACHE_L1].edge_bytes;
+    if (work->kind == PB_WORK_L1 && bench->hints[PB_CACHE_L1].edge_bytes > 0)
+        room = bench->hints[PB_CACHE_L1].edge_bytes;
     if (room < wanted)
         work->bytes = room / step * step;
     if (work->bytes == 0)

@@ -227,7 +227,7 @@ static void make_line(struct column *column, struct pb_line *line)
     join_agreeing(column, line);
 }
 
-/* Is the line one that was asked for? */
+/* Is the line one that was requested? */
 static bool is_wanted(const struct pb_line *line, const struct pb_view *view)
 {
     return (view->memory == NULL || strcmp(view->memory, line->memory) == 0) &&

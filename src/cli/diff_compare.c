@@ -79,7 +79,7 @@ static double compare_lists(const char *a, const char *b)
     return largest;
 }
 
-/* Fills `difference` and tells whether a and b, both determined, differ. */
+/* Fills `difference` and returns whether a and b, both determined, differ. */
 static bool differ(const struct pb_diff_value *a, const struct pb_diff_value *b, double tolerance,
                    struct pb_difference *difference)
 {

@@ -205,7 +205,7 @@ static bool is_hostlist(const char *head, size_t length)
 const struct pb_atomic_file_kind pb_ruling_hostlist_kind = {.name = "a Slurm hostlist",
                                                             .is_one = is_hostlist};
 
-/* No node: an empty file, so that it can be told from a check that never ran. */
+/* No node: an empty file, so that it can be distinguished from a check that never ran. */
 enum pb_status pb_ruling_write_hostlist(const struct pb_ruling *ruling, FILE *file,
                                         struct pb_error *err)
 {

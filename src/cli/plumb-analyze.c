@@ -50,7 +50,7 @@ static enum pb_status refuse_device(const struct analysis *analysis, const struc
                    analysis->count > 0 ? analysis->keys[0].text : "none");
 }
 
-/* The devices of the file, or the one that was asked for. */
+/* The devices of the file, or the one that was requested. */
 static enum pb_status list_devices(struct analysis *analysis, const struct options *options,
                                    struct pb_error *err)
 {

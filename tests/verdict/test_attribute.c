@@ -1,4 +1,4 @@
-/* Whose deviation it is: devices, nodes and slots told apart in hand-made fleets. */
+/* Whose deviation it is: devices, nodes and slots distinguished in hand-made fleets. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -308,7 +308,7 @@ static void put_state(struct pb_features *features, size_t subject, const char *
         PB_OK);
 }
 
-/* Without peers the driver's own reason tells of a low clock; a clock at its maximum is none. */
+/* Without peers the driver's own reason indicates a low clock; a clock at its maximum is none. */
 static void test_status__clock_lowered_by_the_driver_needs_no_peers(void **state)
 {
     (void)state;

@@ -98,7 +98,7 @@ static int compare_cycles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median over the SMs that held what was asked for. */
+/* The median over the SMs that held what was requested. */
 static enum pb_status summarize(const struct pb_cuda_device *cuda,
                                 const struct pb_shared_stream *stream,
                                 const struct pb_kernel_shared_slot *slots,

@@ -1,5 +1,5 @@
 /*
- * A chase under way on hardware: its memory, its links and its launches.
+ * A chase in progress on hardware: its memory, its links and its launches.
  *
  * Only src/device/cuda/ may include this. A walk is set up once and may then go several times,
  * from several SMs.
@@ -94,7 +94,7 @@ void pb_cuda_claim(const struct pb_cuda_device *cuda, const int64_t *sms, size_t
 enum pb_status pb_cuda_launch(struct pb_cuda_device *cuda, const struct pb_cuda_leg *legs,
                               size_t count, bool set_up, struct pb_error *err);
 
-/* Reads what is under way, in order. After an error, this one's or an earlier one, nothing is. */
+/* Reads what is outstanding, in order. After an error, this one's or an earlier one, nothing is. */
 enum pb_status pb_cuda_launch_finish(struct pb_cuda_device *cuda, struct pb_error *err);
 void pb_cuda_launch_drop(struct pb_cuda_device *cuda);
 

@@ -258,7 +258,7 @@ static void read_optional_traits(struct pb_json_reader *reader, const struct pb_
     spec->skips_tlb = read_flag(reader, object, "skips_tlb");
 }
 
-/* The further down a path, the slower: otherwise a hit could not be told from a miss. */
+/* The further down a path, the slower: otherwise a hit could not be distinguished from a miss. */
 static void check_latencies(struct pb_json_reader *reader, const struct pb_json *object,
                             const struct pb_sim_profile *profile,
                             const struct pb_sim_cache_spec *spec)
