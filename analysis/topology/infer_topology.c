@@ -234,8 +234,8 @@ static enum pb_status complete(const struct pb_case *at, bool *unpaired,
                                struct pb_error *err)
 {
     double smallest = smallest_size(&at->recordings[0].matrix);
-    size_t count = 0, with_company;
-    const char *metric_source = "";
+    size_t count = 0, paired;
+    const char *basis = "";
     char method[PB_MESSAGE_LENGTH];
     enum pb_status status = PB_OK;
 
@@ -243,8 +243,8 @@ static enum pb_status complete(const struct pb_case *at, bool *unpaired,
         unpaired[sm] = is_unpaired(components, sm, smallest);
         count += unpaired[sm];
     }
-    with_company = components->members - count;
-    if (with_company == 0)
+    paired = components->members - count;
+    if (paired == 0)
         return pb_fail(err, PB_NOT_FOUND,
                        "too few observations: clusters of %g alone put SMs together", smallest);
     status = check_apart(&at->recordings[0].matrix, components, smallest, err);
@@ -252,7 +252,7 @@ static enum pb_status complete(const struct pb_case *at, bool *unpaired,
         return status;
     if (count > 0)
         status = pb_unpaired_join(&at->recordings[2].matrix, &at->recordings[1].matrix, unpaired,
-                                  components, votes, &metric_source, err);
+                                  components, votes, &basis, err);
     if (status != PB_OK)
         return status;
     pb_union_find_count(components);
@@ -260,11 +260,11 @@ static enum pb_status complete(const struct pb_case *at, bool *unpaired,
         snprintf(method, sizeof(method),
                  "%zu SMs shared clusters of CTAs with others, which run on one GPC; %zu that did "
                  "not were assigned by similarity of %s",
-                 with_company, count, metric_source);
+                 paired, count, basis);
     else
         snprintf(method, sizeof(method),
                  "all of %zu SMs shared clusters of CTAs with others, which run on one GPC",
-                 with_company);
+                 paired);
     pb_union_find_state(components, pb_votes_confidence(votes), pb_case_answer(at, "gpc_count"),
                         pb_case_answer(at, "gpc_sm_counts"), method);
     return PB_OK;

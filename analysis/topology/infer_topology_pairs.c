@@ -1,14 +1,14 @@
 /*
  * sm.tpc_count and sm.tpc_sm_counts: which SMs share a TPC.
  *
- * Two metric sources. Pairs (test sm_pairs): SMs of a TPC may share their way out, so that both are
- * slower when they move data at the same time. Clusters (test sm_clusters): those of two CTAs run
- * on one TPC each time; SMs that have always one and the same partner there are taken for one,
+ * Two kinds of evidence. Pairs (test sm_pairs): SMs of a TPC may share their way out, so that both
+ * are slower when they move data at the same time. Clusters (test sm_clusters): those of two CTAs
+ * run on one TPC each time; SMs that have always one and the same partner there are taken for one,
  * with modest confidence, as nothing but habit says so.
  *
- * Where both speak they must agree: components of pairs that part partners, or ways out that more
- * than two partners share, leave TPCs open. What is no way out (constants, translations) may be
- * shared by more than a TPC; it can bear out partners, and tells nothing alone.
+ * Where both are conclusive they must agree: components of pairs that part partners, or ways out
+ * that more than two partners share, leave TPCs open. What is no way out (constants, translations)
+ * may be shared by more than a TPC; it can bear out partners, and tells nothing alone.
  *
  * tpc_sm_counts is one number where all are alike, else a list, the component of the SM with the
  * least number first.

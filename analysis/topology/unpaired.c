@@ -1,4 +1,4 @@
-/* SMs without company join whom they resemble; unpaired.h says by what. */
+/* Unpaired SMs join the component that they resemble; unpaired.h says by what. */
 #include "analysis/topology/unpaired.h"
 
 #include <math.h>
@@ -76,7 +76,7 @@ static double distance_to_likest(const struct profiles *profiles,
 }
 
 /*
- * The component with company that the SM resembles most; the number of SMs when there is none.
+ * The component of several SMs that the SM resembles most; the number of SMs when there is none.
  * mean[length] is for its work.
  */
 static size_t nearest(const struct profiles *profiles, const bool *unpaired,
@@ -147,8 +147,8 @@ static enum pb_status join_alike(const struct profiles *profiles, const bool *un
 }
 
 /* Rows of the symmetric matrix of how long constants take together, by how long they take alone. */
-static enum pb_status take_company(const struct pb_matrix *pairs, struct profiles *profiles_out,
-                                   struct pb_error *err)
+static enum pb_status take_slowdowns(const struct pb_matrix *pairs, struct profiles *profiles_out,
+                                     struct pb_error *err)
 {
     struct profiles profiles = {0};
     enum pb_status status = pb_pairs_check(pairs, err);
@@ -199,15 +199,15 @@ static enum pb_status take_ways(const struct pb_matrix *matrix, struct profiles 
     return PB_OK;
 }
 
-/* The metric sources, the better one first. */
+/* What SMs are compared by, the better one first. */
 static const struct {
     const char *what;
     enum pb_status (*take)(const struct pb_matrix *matrix, struct profiles *profiles_out,
                            struct pb_error *err);
-} witnesses[] = {{"which other SMs slow down their constant loads", take_company},
-                 {"their latencies to L2", take_ways}};
+} comparisons[] = {{"which other SMs slow down their constant loads", take_slowdowns},
+                   {"their latencies to L2", take_ways}};
 
-/* PB_NOT_FOUND with *can_tell_out false: not to be trusted. */
+/* PB_NOT_FOUND with *is_conclusive_out false: not to be trusted. */
 static enum pb_status compare_all(const struct profiles *profiles, const bool *unpaired,
                                   struct pb_union_find *components, struct pb_votes *votes,
                                   bool *is_conclusive_out, struct pb_error *err)
@@ -226,7 +226,7 @@ static enum pb_status compare_all(const struct profiles *profiles, const bool *u
 
 enum pb_status pb_unpaired_join(const struct pb_matrix *pairs, const struct pb_matrix *map,
                                 const bool *unpaired, struct pb_union_find *components,
-                                struct pb_votes *votes, const char **metric_source_out,
+                                struct pb_votes *votes, const char **basis_out,
                                 struct pb_error *err)
 {
     const struct pb_matrix *matrices[] = {pairs, map};
@@ -237,11 +237,11 @@ enum pb_status pb_unpaired_join(const struct pb_matrix *pairs, const struct pb_m
         bool is_conclusive = false;
 
         if (matrices[i]->rank > 0)
-            status = witnesses[i].take(matrices[i], &profiles, err);
+            status = comparisons[i].take(matrices[i], &profiles, err);
         if (status == PB_OK && profiles.sms == components->members)
             status = compare_all(&profiles, unpaired, components, votes, &is_conclusive, err);
         free(profiles.values);
-        *metric_source_out = witnesses[i].what;
+        *basis_out = comparisons[i].what;
         if (is_conclusive || status == PB_NO_MEMORY)
             return status;
     }

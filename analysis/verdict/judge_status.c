@@ -27,7 +27,7 @@ static const struct device_outcome {
      "start one rank for each device: check --gpus-per-task and the binding", PB_SEVERITY_WARNING},
 };
 
-/* Corruption and company explain that tests failed: no second finding for it. */
+/* Corruption and co-tenants explain that tests failed: no second finding for it. */
 static bool is_explained(const struct pb_verdict *verdict, const struct pb_subject *subject)
 {
     for (size_t i = 0; i < verdict->findings.count; i++) {
