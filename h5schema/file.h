@@ -48,13 +48,13 @@ enum pb_status pb_fleet_create(const char *path, const struct pb_run *run,
  */
 enum pb_status pb_fleet_may_create(const char *path, struct pb_error *err);
 
-/* Who must still own the output when it is put in place; borrowed. NULL: nobody need. */
+/* Who must still own the output when it is put in place; borrowed. NULL: no process need. */
 struct pb_claim;
 void pb_fleet_guard(struct pb_fleet *fleet, const struct pb_claim *claim);
 
 /* Gets one line for each damaged thing that was not taken from another file. */
 struct pb_fleet_listener {
-    void (*note)(void *context, const char *line); /* NULL: nobody listens */
+    void (*note)(void *context, const char *line); /* NULL: no listener */
     void *context;
 };
 void pb_fleet_listen(struct pb_fleet *fleet, const struct pb_fleet_listener *listener);

@@ -256,7 +256,7 @@ static enum pb_status check_chunk_size(hid_t creation, size_t element_bytes, con
     return PB_OK;
 }
 
-/* Nothing here asks for the extent: of a virtual dataset, HDF5 would open the others for that. */
+/* Nothing here requests the extent: of a virtual dataset, HDF5 would open the others for that. */
 static enum pb_status check_storage(hid_t dataset, size_t element_bytes, const char *path,
                                     struct pb_error *err)
 {

@@ -102,7 +102,7 @@ const struct pb_figure pb_figures[] = {
      "What L2 keeps where it is asked to",
      PB_FROM_TESTS,
      {"l2_persistence"},
-     "An SM reads an array of an eighth of L2, with and without the wish that it be kept; then all "
+     "An SM reads an array of an eighth of L2, with and without the request to keep it; then all "
      "SMs write twice the size of L2. Lines that were kept take as long as without these writes.",
      pb_figure_persistence},
     {"tlb",

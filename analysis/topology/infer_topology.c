@@ -33,9 +33,9 @@ enum { SMS_MAX = PB_UNPAIRED_SMS_MAX };
 
 static enum pb_status check_clusters(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_requirement wishes[] = {
+    static const struct pb_axis_requirement requirements[] = {
         {"size", false}, {"launch", false}, {"cluster", false}, {"rank", false}};
-    enum pb_status status = pb_axes_check(&at->recordings[0].matrix, wishes, 4, err);
+    enum pb_status status = pb_axes_check(&at->recordings[0].matrix, requirements, 4, err);
 
     if (status == PB_OK && (at->info->sm_count == 0 || at->info->sm_count > SMS_MAX))
         status = pb_fail(err, PB_NOT_FOUND, "a device of %u SMs", at->info->sm_count);

@@ -79,13 +79,13 @@ static enum pb_status find_partners(const struct pb_matrix *matrix, size_t sms,
                                     struct pb_union_find *components, size_t *clusters_out,
                                     struct pb_error *err)
 {
-    static const struct pb_axis_requirement wishes[] = {
+    static const struct pb_axis_requirement requirements[] = {
         {"size", false}, {"launch", false}, {"cluster", false}, {"rank", false}};
     struct pb_error ignored = PB_ERROR_INIT;
     size_t *partner;
 
     *clusters_out = 0;
-    if (pb_axes_check(matrix, wishes, 4, &ignored) != PB_OK)
+    if (pb_axes_check(matrix, requirements, 4, &ignored) != PB_OK)
         return PB_OK;
     partner = malloc(sms * sizeof(*partner));
     if (partner == NULL)

@@ -99,9 +99,9 @@ static enum pb_status sort_slowdowns(const double *cycles, size_t sms, double *s
 
 enum pb_status pb_pairs_check(const struct pb_matrix *matrix, struct pb_error *err)
 {
-    static const struct pb_axis_requirement wishes[] = {
+    static const struct pb_axis_requirement requirements[] = {
         {"kind", true}, {"sm", false}, {"other", false}};
-    enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
+    enum pb_status status = pb_axes_check(matrix, requirements, 3, err);
 
     if (status == PB_OK && (matrix->axes[1].length != matrix->axes[2].length ||
                             matrix->axes[1].length < 3 || matrix->axes[1].length > SMS_MAX))

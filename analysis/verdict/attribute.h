@@ -14,7 +14,7 @@
  * Besides that a unit must hold its documented share: a node three quarters of at least two of its
  * devices, in a group of three nodes or more; a slot half of those that have it, three at least; an
  * attribute three quarters of three devices or more on two nodes or more, not all of the group. An
- * affected device is one that deviates significantly by itself: nobody is counted for his
+ * affected device is one that deviates significantly by itself: no device is counted for its
  * neighbours.
  *
  * Source: Schwarz, Annals of Statistics 6 (1978) 461, for penalised likelihoods; Kulldorff,

@@ -291,7 +291,7 @@ static enum pb_status judge_sensitivity(struct pb_verdict *verdict, size_t group
 }
 
 /* The group's finding has told already that this one was not compared. */
-static bool is_told_by_group(const struct pb_verdict *verdict, size_t subject)
+static bool group_has_finding(const struct pb_verdict *verdict, size_t subject)
 {
     for (size_t g = 0; g < verdict->scores->group_count; g++) {
         const struct pb_group *group = &verdict->scores->groups[g];
@@ -311,7 +311,7 @@ static enum pb_status judge_unscored(struct pb_verdict *verdict, size_t subject_
 
     if (strcmp(subject->status, "ok") != 0 && strcmp(subject->status, "partial") != 0)
         return PB_OK; /* found already */
-    if (pb_verdict_has_scored(verdict, subject_index) || is_told_by_group(verdict, subject_index))
+    if (pb_verdict_has_scored(verdict, subject_index) || group_has_finding(verdict, subject_index))
         return PB_OK;
     pb_finding_place(subject, &finding);
     PB_TEXT_SET(finding.cause, "not_judged");

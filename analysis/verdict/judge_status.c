@@ -88,20 +88,20 @@ static enum pb_status judge_one(struct pb_verdict *verdict, const struct pb_subj
         "read the messages of the tests, repeat the run", PB_SEVERITY_WARNING};
     bool is_partial = strcmp(subject->status, "partial") == 0 || subject->missing[0] != '\0';
     enum pb_status status = PB_OK;
-    bool is_told = false;
+    bool is_reported = false;
 
     for (size_t i = 0; i < sizeof(fates) / sizeof(fates[0]) && status == PB_OK; i++) {
         bool is_status = strcmp(fates[i].status, subject->status) == 0;
 
         if (!is_status && !has_ended_so(subject, &fates[i]))
             continue;
-        is_told = true;
+        is_reported = true;
         status = add(verdict, subject, &fates[i],
                      is_status && subject->message[0] != '\0' ? subject->message
                      : subject->missing[0] != '\0'            ? subject->missing
                                                               : "no message");
     }
-    if (status == PB_OK && !is_told && is_partial && !is_explained(verdict, subject))
+    if (status == PB_OK && !is_reported && is_partial && !is_explained(verdict, subject))
         status = add(verdict, subject, &incomplete,
                      subject->message[0] == '\0' ? subject->missing : subject->message);
     return status;

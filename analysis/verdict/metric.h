@@ -105,7 +105,7 @@ struct pb_metric {
     enum pb_domain domain;
     enum pb_better better;
     double quantum;   /* the smallest step this number can take; 0: none */
-    double practical; /* relative shift below which nobody would act; absolute for fractions,
+    double practical; /* relative shift below which no operator would act; absolute for fractions,
                          counts and states, in the metric's unit */
     double tolerance; /* the same from run to run of one device; 0: `practical` */
     uint64_t traits;  /* PB_TRAIT() */

@@ -57,9 +57,9 @@ void pb_observe_check(struct pb_extractor *extractor, const struct pb_recording 
 
 void pb_observe_integrity(struct pb_extractor *extractor)
 {
-    bool is_told = isfinite(extractor->mismatch_address) && extractor->mismatch_address < 9e18;
+    bool has_address = isfinite(extractor->mismatch_address) && extractor->mismatch_address < 9e18;
     struct pb_reading cell = {extractor->mismatches, 0.0,
-                              is_told ? (int64_t)extractor->mismatch_address : -1};
+                              has_address ? (int64_t)extractor->mismatch_address : -1};
 
     if (extractor->checked || extractor->mismatches > 0.0)
         pb_extractor_put(extractor, "memory_integrity", "integrity", "mismatches", cell);

@@ -41,7 +41,7 @@ void pb_column_clear(struct pb_column *column); /* NULL is allowed */
 /* Whose values were fitted: an event may show devices to be wrong in what a metric measures. */
 enum pb_peers {
     PB_PEERS_ALL,
-    PB_PEERS_RIGHT, /* so many are wrong that they are nobody's peers */
+    PB_PEERS_RIGHT, /* so many are wrong that they are no peers */
     PB_PEERS_WRONG, /* and too few are not, so that these have no peers */
 };
 

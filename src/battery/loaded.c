@@ -6,7 +6,7 @@
  * quantile of the latency (cycles, less overhead), bytes per second that the others have read.
  *   l2_persistence   axes access, line: latencies as stamped of about 1,024 lines of an array of an
  * eighth of L2 that one SM has read by normal accesses (normal) or by such as ask L2 to keep it
- * (persisting), before all SMs wrote twice the size of L2; alone: nobody wrote
+ * (persisting), before all SMs wrote twice the size of L2; alone: without these writes
  *   l2_whole         axes footprint, line: latencies as stamped of about 1,024 lines of an array
  * that this SM alone has read three times, from a quarter to twice the size of L2 that the driver
  * states. Where L2 has two halves, three plateaus appear: lines in the near half, in the far half,

@@ -72,7 +72,7 @@ struct pb_ruling {
  * processors; each has one test of one device in memory at a time. The file stays as it is.
  * pb_features_clear() the feature table, on failure too.
  *
- * announce  told before each rank how many have been read; NULL: nobody is
+ * announce  called before each rank with how many have been read; NULL: not
  *
  * PB_INVALID: no fleet file of this schema, or no rank in it.
  */

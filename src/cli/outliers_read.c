@@ -149,7 +149,7 @@ static enum pb_status add_member(struct source *source, const struct pb_member *
                                  struct pb_error *err)
 {
     struct pb_subject subject = {.rank = member->rank, .slot = member->slot};
-    struct pb_metric_source nobody = {.subject = &subject};
+    struct pb_metric_source no_records = {.subject = &subject};
 
     PB_TEXT_SET(subject.key, member->key);
     PB_TEXT_SET(subject.host, member->host);
@@ -164,7 +164,7 @@ static enum pb_status add_member(struct source *source, const struct pb_member *
     PB_TEXT_SET(subject.info.model, member->model);
     PB_TEXT_SET(subject.info.uuid, member->uuid);
     PB_TEXT_SET(subject.info.pci_bus_id, member->pci_bus_id);
-    return pb_observe(source->features, &nobody, err);
+    return pb_observe(source->features, &no_records, err);
 }
 
 /* The reader is closed again, so that no two processes share it. */

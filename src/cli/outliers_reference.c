@@ -126,7 +126,7 @@ enum pb_status pb_references_load(struct pb_references *references_out, struct p
         if (access(folders[i], R_OK) == 0)
             folder = folders[i];
     if (folder == NULL)
-        return PB_OK; /* no reference, as for a model that nobody recorded */
+        return PB_OK; /* no reference, as for a model that was not recorded */
     count = scandir(folder, &entries, is_json, alphasort);
     for (int i = 0; i < count; i++) {
         snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);

@@ -456,7 +456,7 @@ static enum pb_status read_parameters(struct pb_report_input *input, pb_report_a
     return status;
 }
 
-/* ---- what the page asks for while it is written ---- */
+/* ---- what the page requests while it is written ---- */
 
 static enum pb_status load_recording(void *context, size_t device, const char *test,
                                      struct pb_recording *recording_out, struct pb_error *err)

@@ -133,7 +133,7 @@ static enum pb_status send_offsets(struct pb_cuda_walk *walk, uint64_t behind_by
                         "sending the order of a chase", err);
 }
 
-/* What is found bad shows when the first launch comes back: until then nobody walks. */
+/* What is found bad shows when the first launch comes back: until then no chase runs. */
 static enum pb_status link_slots(struct pb_cuda_walk *walk, struct pb_error *err)
 {
     struct pb_cuda_device *cuda = walk->cuda;

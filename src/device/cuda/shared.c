@@ -1,7 +1,7 @@
 /*
  * Throughput of shared memory on hardware (M16 6.1).
  *
- * To get the wanted number of CTAs on every SM, each asks for so much shared memory that no further
+ * To get the wanted number of CTAs on every SM, each requests so much shared memory that no further
  * one fits. SMs that got another number all the same are left out.
  */
 #include <inttypes.h>

@@ -52,7 +52,7 @@ enum pb_status pb_cuda_walk_open(struct pb_cuda_walk *walk, struct pb_cuda_devic
 
 /* ---- walk.c: what a chase is before and after its launches ---- */
 
-/* Fills constant memory, flushes and warms L2, as the chase asks for. */
+/* Fills constant memory, flushes and warms L2, as the chase requests. */
 enum pb_status pb_cuda_walk_set_up(struct pb_cuda_walk *walk, struct pb_error *err);
 
 /* Says which word of memory is not as one of these walks linked it. */
@@ -89,7 +89,7 @@ void pb_cuda_claim(const struct pb_cuda_device *cuda, const int64_t *sms, size_t
 /*
  * Launches legs[count] at once; they have path, carve-out and kind in common. What they leave is
  * read behind, at the latest by pb_cuda_launch_finish(): until then all must stay. set_up: the
- * caches, first, as the one walk that goes asks for.
+ * caches, first, as the one walk that goes requests.
  */
 enum pb_status pb_cuda_launch(struct pb_cuda_device *cuda, const struct pb_cuda_leg *legs,
                               size_t count, bool set_up, struct pb_error *err);

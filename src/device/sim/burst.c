@@ -12,7 +12,7 @@ enum { LOADS_MAX = 48, MANY = 32, SLOT_BYTES = 8 };
 /* From one load to the next; N14's footnote 4: more instructions take a bit longer. */
 static const double issue_cycles = 2.0;
 
-/* Lines that each warp asks for. */
+/* Lines that each warp requests. */
 static size_t count_of(const struct pb_burst *burst)
 {
     return (size_t)burst->loads * burst->lanes;

@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "device/sim/profile.h"
 
-/* One line that one warp asks for. */
+/* One line that one warp requests. */
 struct pb_sim_request {
     double latency_cycles;
     bool is_miss; /* takes a register until it is back; a hit or a pending line takes none */

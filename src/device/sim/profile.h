@@ -82,7 +82,7 @@ struct pb_sim_cache_spec {
     bool unified_with_shared;
     double miss_cycles;       /* that looking it up in vain adds */
     double tlb_detour_cycles; /* that a hit costs on top of any penalty of TLBs */
-    bool skips_tlb;           /* a hit asks no TLB */
+    bool skips_tlb;           /* a hit looks up no TLB */
 };
 
 struct pb_sim_tlb_spec {

@@ -46,7 +46,7 @@ struct pb_sim_device {
 /* The device behind the interface. */
 struct pb_sim_device *pb_sim_device_of(struct pb_device *device);
 
-/* PB_LOST once the device is gone; every call asks first. */
+/* PB_LOST once the device is gone; every call checks first. */
 enum pb_status pb_sim_device_check(const struct pb_sim_device *device, struct pb_error *err);
 
 /* The node a device stands in: as requested, or with NULL this machine. */

@@ -16,7 +16,7 @@
  *
  * CTAs fill the SMs in waves, limited by threads and CTAs per SM; a wave of w warps has
  * w * 32 * ilp * word_bytes bytes outstanding. Throughput rises with them, at first in proportion,
- * and reaches the bandwidth exactly at twice what Little's law asks for.
+ * and reaches the bandwidth exactly at twice what Little's law requests.
  */
 double pb_sim_stream_seconds(const struct pb_sim_profile *profile, const struct pb_stream *stream,
                              double bandwidth_bytes_per_s, double latency_s);
