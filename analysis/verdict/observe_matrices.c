@@ -38,6 +38,13 @@ static double median_of(struct pb_extractor *extractor, const double *values, si
     return median;
 }
 
+/* A number of the whole device, under the test's own name. */
+static void put(struct pb_extractor *extractor, const struct pb_recording *recording,
+                const char *name, double value)
+{
+    pb_extractor_put(extractor, recording->name, recording->name, name, pb_reading_plain(value));
+}
+
 /* Throughput over CTAs × CTA size × ILP: one CTA of the smallest size a SM is latency alone. */
 static void put_throughput(struct pb_extractor *extractor, const struct pb_recording *recording)
 {
@@ -46,10 +53,8 @@ static void put_throughput(struct pb_extractor *extractor, const struct pb_recor
 
     if (matrix->rank != 3)
         return;
-    pb_extractor_put(extractor, recording->name, recording->name, "peak",
-                     pb_reading_plain(largest(matrix->values, pb_matrix_size(matrix), &at)));
-    pb_extractor_put(extractor, recording->name, recording->name, "latency_bound",
-                     pb_reading_plain(matrix->values[0]));
+    put(extractor, recording, "peak", largest(matrix->values, pb_matrix_size(matrix), &at));
+    put(extractor, recording, "latency_bound", matrix->values[0]);
 }
 
 /* Direction × memory × bytes: the largest of each direction and memory. */
@@ -63,8 +68,7 @@ static void put_host_link(struct pb_extractor *extractor, const struct pb_record
     if (matrix->rank != 3 || pb_matrix_size(matrix) != 4 * sizes)
         return;
     for (size_t i = 0; i < 4; i++)
-        pb_extractor_put(extractor, recording->name, recording->name, names[i],
-                         pb_reading_plain(largest(matrix->values + i * sizes, sizes, &at)));
+        put(extractor, recording, names[i], largest(matrix->values + i * sizes, sizes, &at));
 }
 
 /* Direction × memory × quantity; the least of the repeats of pinned transfers. */
@@ -74,10 +78,8 @@ static void put_host_latency(struct pb_extractor *extractor, const struct pb_rec
 
     if (matrix->rank != 3 || pb_matrix_size(matrix) != 8)
         return;
-    pb_extractor_put(extractor, recording->name, recording->name, "to_device_pinned",
-                     pb_reading_plain(matrix->values[3]));
-    pb_extractor_put(extractor, recording->name, recording->name, "from_device_pinned",
-                     pb_reading_plain(matrix->values[7]));
+    put(extractor, recording, "to_device_pinned", matrix->values[3]);
+    put(extractor, recording, "from_device_pinned", matrix->values[7]);
 }
 
 /*
@@ -94,12 +96,10 @@ static void put_peers(struct pb_extractor *extractor, const struct pb_recording 
     for (size_t i = 1; i < peers; i++)
         if (!(matrix->values[2 * i] >= matrix->values[2 * worst]))
             worst = i;
-    pb_extractor_put(extractor, recording->name, recording->name, "median_peer",
-                     pb_reading_plain(median_of(extractor, matrix->values, peers, 2)));
+    put(extractor, recording, "median_peer", median_of(extractor, matrix->values, peers, 2));
     pb_extractor_put(extractor, recording->name, recording->name, "worst_peer",
                      (struct pb_reading){matrix->values[2 * worst], 0.0, (int64_t)worst});
-    pb_extractor_put(extractor, recording->name, recording->name, "median_latency",
-                     pb_reading_plain(median_of(extractor, matrix->values + 1, peers, 2)));
+    put(extractor, recording, "median_latency", median_of(extractor, matrix->values + 1, peers, 2));
 }
 
 /* The median of one path and state over all peers and lines; both overheads are alike. */
@@ -134,10 +134,8 @@ static void put_peer_chase(struct pb_extractor *extractor, const struct pb_recor
 
     if (matrix->rank != 4)
         return;
-    pb_extractor_put(extractor, recording->name, recording->name, "warm",
-                     pb_reading_plain(chase_median(extractor, matrix, "global_cg", "warm")));
-    pb_extractor_put(extractor, recording->name, recording->name, "cold",
-                     pb_reading_plain(chase_median(extractor, matrix, "global_cg", "cold")));
+    put(extractor, recording, "warm", chase_median(extractor, matrix, "global_cg", "warm"));
+    put(extractor, recording, "cold", chase_median(extractor, matrix, "global_cg", "cold"));
 }
 
 /* Peer × way × engine: the most of each way, of the median peer. */
@@ -162,8 +160,7 @@ static void put_peer_copy(struct pb_extractor *extractor, const struct pb_record
                 largest(matrix->values + (i * matrix->axes[1].length + place) * engines, engines,
                         &at),
                 extractor->err);
-        pb_extractor_put(extractor, recording->name, recording->name, ways[way],
-                         pb_reading_plain(pb_extractor_median(extractor, &sample, &noise)));
+        put(extractor, recording, ways[way], pb_extractor_median(extractor, &sample, &noise));
         pb_sample_clear(&sample);
     }
 }
@@ -177,12 +174,10 @@ static void put_sustain(struct pb_extractor *extractor, const struct pb_recordin
 
     if (matrix->rank != 2 || quarter == 0)
         return;
-    pb_extractor_put(extractor, recording->name, recording->name, "throughput",
-                     pb_reading_plain(median_of(extractor, matrix->values, rows, columns)));
+    put(extractor, recording, "throughput", median_of(extractor, matrix->values, rows, columns));
     first = median_of(extractor, matrix->values, quarter, columns);
     last = median_of(extractor, matrix->values + (rows - quarter) * columns, quarter, columns);
-    pb_extractor_put(extractor, recording->name, recording->name, "last_over_first",
-                     pb_reading_plain(last / first));
+    put(extractor, recording, "last_over_first", last / first);
 }
 
 /* Sample × (cycles, ns): the clock of the second half over that of the first. */
@@ -196,9 +191,8 @@ static void put_calibration(struct pb_extractor *extractor, const struct pb_reco
         return;
     half = matrix->values + 2 * (rows / 2);
     end = matrix->values + 2 * (rows - 1);
-    pb_extractor_put(
-        extractor, recording->name, recording->name, "second_over_first",
-        pb_reading_plain((end[0] - half[0]) / (end[1] - half[1]) / (half[0] / half[1])));
+    put(extractor, recording, "second_over_first",
+        (end[0] - half[0]) / (end[1] - half[1]) / (half[0] / half[1]));
 }
 
 /* Kernels' cycles over a grid: the median cell. */
